@@ -1,0 +1,154 @@
+"""The matrix as the analysis sees it: rows in blocks, with tokens and frequencies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.errors import BadOption
+
+#: Bytes that a block of rows takes once converted to float64.
+BLOCK_BYTES = 32 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a matrix comes from; goes into the result's provenance as it stands.
+
+    Attributes
+    ----------
+    path : str
+        File or folder as the user named it.
+    format : str
+        Name of the file format.
+    tensor : str
+        Name of the tensor inside the file.
+    stored_shape, dtype
+        As the file holds it, before transposing and cutting rows.
+    sha256 : str
+        Of the file (of a folder: of the files read, in order); empty for arrays in memory.
+    transposed : bool
+    rows : tuple of two ints or None
+        The row range that was cut out.
+    reason : str
+        Why this tensor was taken.
+    notes : tuple of str
+        What else a reader has to know (tied storage, masked padding, …).
+    """
+
+    path: str = ""
+    format: str = "array"
+    tensor: str = ""
+    stored_shape: tuple[int, ...] = ()
+    dtype: str = ""
+    sha256: str = ""
+    transposed: bool = False
+    rows: tuple[int, int] | None = None
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Frequency:
+    """How often each row's token occurs, or only in which order.
+
+    Attributes
+    ----------
+    kind : {"counts", "rank"}
+        "counts": `counts` are occurrences. "rank": only the order is known (the vocabulary is
+        sorted by frequency, row 0 the most frequent) and `counts` is N, N−1, …, 1.
+    counts : array of float64, shape (N,)
+        Never negative; 0 for a token that was never seen.
+    source : str
+        In words, printed with every figure that depends on it.
+    """
+
+    kind: Literal["counts", "rank"]
+    counts: npt.NDArray[np.float64]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """An embedding matrix W, one row a token.
+
+    Attributes
+    ----------
+    data : array, shape (N, d)
+        Any real dtype that numpy or ml_dtypes knows; usually a map of the file, not a copy.
+    name : str
+    tokens : tuple of str or None
+        One label a row.
+    frequency : Frequency or None
+    masked : dict of str to int array
+        Rows to leave out, by reason (``"padding beyond the vocabulary"``).
+    output : Matrix or None
+        The output projection of an untied model, over the same N tokens.
+    origin : Origin
+    """
+
+    data: npt.NDArray[Any]
+    name: str = "W"
+    tokens: tuple[str, ...] | None = None
+    frequency: Frequency | None = None
+    masked: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
+    output: Matrix | None = None
+    origin: Origin = Origin()
+
+    @property
+    def n(self) -> int:
+        return int(self.data.shape[0])
+
+    @property
+    def d(self) -> int:
+        return int(self.data.shape[1])
+
+    @property
+    def dtype(self) -> str:
+        return str(self.data.dtype)
+
+    def block_rows(self) -> int:
+        """Rows in a block, so that it takes about `BLOCK_BYTES` in float64."""
+        return max(1, min(self.n, BLOCK_BYTES // (8 * self.d)))
+
+    def blocks(
+        self, rows: npt.NDArray[np.int64] | None = None
+    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
+        """Row numbers and those rows in float64, block by block.
+
+        Parameters
+        ----------
+        rows : int array, optional
+            Only these rows, in this order; all of them by default.
+        """
+        step = self.block_rows()
+        total = self.n if rows is None else len(rows)
+        for start in range(0, total, step):
+            stop = min(start + step, total)
+            if rows is None:
+                yield (
+                    np.arange(start, stop, dtype=np.int64),
+                    np.asarray(self.data[start:stop], dtype=np.float64),
+                )
+            else:
+                index = rows[start:stop]
+                yield index, self.take(index)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """The named rows in float64, shape (len(rows), d)."""
+        # A contiguous run is a slice: fancy indexing would copy in the stored dtype first.
+        if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and bool(np.all(np.diff(rows) == 1)):
+            return np.asarray(self.data[rows[0] : rows[-1] + 1], dtype=np.float64)
+        return np.asarray(self.data[rows], dtype=np.float64)
+
+    def with_frequency(self, frequency: Frequency | None) -> Matrix:
+        if frequency is not None and len(frequency.counts) != self.n:
+            raise BadOption(
+                f"{len(frequency.counts):,} counts for {self.n:,} rows",
+                way_out="give one count for each row",
+            )
+        return replace(self, frequency=frequency)
