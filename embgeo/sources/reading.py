@@ -1,0 +1,141 @@
+"""Small files read whole, with limits: heads of files, text with its encoding, JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from embgeo.errors import UnreadableFile
+from embgeo.sources.gzipped import BoundedGzip, is_gzip
+
+#: What every format's ``sniff`` gets to see.
+HEAD_BYTES = 4096
+#: Vocabularies, counts and configurations are read whole; nothing sensible is larger.
+SIDE_FILE_BYTES = 512 * 2**20
+
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+def cannot_read(path: Path, error: OSError) -> UnreadableFile:
+    """The one-line error for what the operating system refused."""
+    if isinstance(error, FileNotFoundError):
+        return UnreadableFile("there is no such file", where=path, way_out="check the path")
+    if isinstance(error, PermissionError):
+        return UnreadableFile(
+            "permission to read it is denied", where=path, way_out="change its permissions"
+        )
+    reason = error.strerror or str(error)
+    return UnreadableFile(f"cannot be read ({reason})", where=path, way_out="check the path")
+
+
+def read_head(path: Path) -> bytes:
+    """The first `HEAD_BYTES` bytes of a regular, non-empty file."""
+    try:
+        if path.exists() and not path.is_file():
+            raise UnreadableFile(
+                "is not a regular file", where=path, way_out="save it as a file first"
+            )
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    except ValueError as error:  # an embedded NUL in the name
+        raise UnreadableFile("is no file name", where=repr(str(path))) from error
+    if not head:
+        raise UnreadableFile(
+            "the file is empty", where=path, way_out="write or download it once more"
+        )
+    return head
+
+
+def read_bytes(path: Path, limit: int = SIDE_FILE_BYTES) -> bytes:
+    """The whole content of a plain or gzipped file, refused beyond `limit` bytes."""
+    head = read_head(path)
+    try:
+        if is_gzip(head):
+            with BoundedGzip(path) as stream:
+                data = stream.read(limit + 1)
+        else:
+            with path.open("rb") as file:
+                data = file.read(limit + 1)
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    if len(data) > limit:
+        raise UnreadableFile(
+            f"more than {limit // 2**20:,} MiB, too long for a file of this kind",
+            where=path,
+            way_out="check that it is the right file",
+        )
+    return data
+
+
+def decode_text(data: bytes, path: Path) -> str:
+    """Text from UTF-8 (with or without byte order mark) or marked UTF-16."""
+    encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig"
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        # utf-8-sig counts from behind the mark.
+        mark = 3 if encoding == "utf-8-sig" and data.startswith(b"\xef\xbb\xbf") else 0
+        raise UnreadableFile(
+            f"is not valid {encoding[:6].upper()} at byte {error.start + mark:,}",
+            where=path,
+            way_out="save it as UTF-8",
+        ) from error
+
+
+def read_text(path: Path) -> str:
+    """The text of a vocabulary, counts or configuration file."""
+    return decode_text(read_bytes(path), path)
+
+
+def split_lines(text: str) -> list[str]:
+    r"""Lines ended by ``\n`` or ``\r\n`` and nothing else.
+
+    ``str.splitlines`` would also cut at U+2028, U+0085, form feeds and the like, all of which
+    occur inside the tokens of real vocabularies.
+    """
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [line[:-1] if line.endswith("\r") else line for line in lines]
+
+
+def parse_json(text: str, path: Path) -> Any:
+    """The value of a JSON text; malformed and absurdly nested ones are refused in one line."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UnreadableFile(
+            f"is not valid JSON at line {error.lineno} column {error.colno} ({error.msg})",
+            where=path,
+            way_out="write or download it once more",
+        ) from error
+    except RecursionError as error:
+        raise UnreadableFile(
+            "its JSON is nested too deeply to be read",
+            where=path,
+            way_out="check that it is the right file",
+        ) from error
+    except ValueError as error:
+        raise UnreadableFile(
+            f"its JSON holds a value that cannot be read ({str(error)[:80]})",
+            where=path,
+            way_out="check that it is the right file",
+        ) from error
+
+
+def read_json(path: Path) -> Any:
+    """The value of a JSON file."""
+    return parse_json(read_text(path), path)
+
+
+def safe_text(token: str) -> str:
+    r"""`token` with lone surrogates written out (``\ud800``), so that it can be encoded.
+
+    JSON may hold them, but no UTF-8 file can.
+    """
+    if token.isascii():
+        return token
+    return token.encode("utf-8", "backslashreplace").decode("utf-8")
