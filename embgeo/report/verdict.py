@@ -1,0 +1,67 @@
+"""From the numbers of an analysis to a line that a newcomer understands, and its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from embgeo.report.findings import RANK, TESTS, Finding, State, decide
+from embgeo.result import Analysis
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The headline, the state of the geometry, and the findings behind it."""
+
+    headline: str
+    state: State
+    findings: tuple[Finding, ...]
+
+    def finding(self, key: str) -> Finding | None:
+        return next((f for f in self.findings if f.key == key), None)
+
+
+def judge(analysis: Analysis) -> Verdict:
+    """All findings about one matrix, and the line that sums them up."""
+    findings = tuple(decide(key, title, test, analysis) for key, title, test in TESTS)
+    shown = tuple(f for f in findings if f.key != "coordinate" or f.state in ("mild", "degenerate"))
+    geometry = [f for f in shown if f.key in ("cone", "spectrum", "two-sided", "isotropy")]
+    state: State = max((f.state for f in geometry), key=RANK.__getitem__)
+    # A healthy isotropy number alone must not hide that cone and spectrum were never looked at.
+    if state == "healthy" and all(f.state == "undecided" for f in geometry[:2]):
+        state = "undecided"
+    return Verdict(_headline(state, shown), state, shown)
+
+
+def _headline(state: State, findings: tuple[Finding, ...]) -> str:
+    by_key = {f.key: f for f in findings}
+    frequency = by_key["frequency"]
+    apart = frequency.state in ("mild", "degenerate")
+    worst = [
+        f.clause
+        for f in findings
+        if f.key in ("cone", "spectrum", "two-sided") and f.state == state and f.clause
+    ]
+    if state in ("mild", "degenerate"):
+        clauses = worst or [by_key["isotropy"].clause]
+        # A milder cone beside a collapsed spectrum still belongs to the picture.
+        cone = by_key["cone"]
+        if state == "degenerate" and cone.state == "mild":
+            clauses = [*clauses, cone.clause]
+        lead = "Degenerate" if state == "degenerate" else "Mildly degenerate"
+        return f"{lead}: {_listed([*clauses, frequency.clause] if apart else clauses)}."
+    if state == "undecided":
+        reason = by_key["cone"].sentence.removeprefix("Not decided: ").rstrip(".")
+        tail = f"; {frequency.clause}" if apart else ""
+        return f"Undecided: {reason}{tail}."
+    calm = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.state == "healthy"]
+    if apart:
+        return f"Not degenerate, but split by frequency: {_listed(calm)}, yet {frequency.clause}."
+    if frequency.clause:
+        calm.append(frequency.clause)
+    return f"No sign of degeneration: {_listed(calm)}."
+
+
+def _listed(clauses: list[str]) -> str:
+    if len(clauses) < 2:
+        return "".join(clauses)
+    return f"{', '.join(clauses[:-1])}{',' if len(clauses) > 2 else ''} and {clauses[-1]}"

@@ -1,0 +1,71 @@
+"""Show a token so that nothing in it hides: blanks, controls, direction marks, invisible signs.
+
+The page's script holds the same rules (``static/visible.js``) and is given `HIDDEN` and `NAMED`
+from here, so that a tooltip and a printed table never disagree.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+#: Longest token that is shown whole, in characters.
+LIMIT = 80
+
+#: Characters with a picture of their own.
+NAMED = {"\n": "⏎", "\r": "␍", "\t": "⇥"}
+
+#: Code points that draw nothing, or move what stands beside them: controls, no-break and other
+#: odd blanks, joiners, direction marks, fillers, variation selectors, lone surrogates, private use.
+#: A list of ranges and not a Unicode category, because categories differ between Python's and a
+#: browser's version of Unicode.
+HIDDEN: tuple[tuple[int, int], ...] = (
+    (0x0000, 0x001F),
+    (0x007F, 0x00A0),
+    (0x00AD, 0x00AD),
+    (0x034F, 0x034F),
+    (0x061C, 0x061C),
+    (0x115F, 0x1160),
+    (0x1680, 0x1680),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x2000, 0x200F),
+    (0x2028, 0x202F),
+    (0x205F, 0x206F),
+    (0x2800, 0x2800),
+    (0x3000, 0x3000),
+    (0x3164, 0x3164),
+    (0xD800, 0xDFFF),
+    (0xE000, 0xF8FF),
+    (0xFE00, 0xFE0F),
+    (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFFB),
+    (0x1BCA0, 0x1BCA3),
+    (0x1D173, 0x1D17A),
+    (0xE0000, 0xE0FFF),
+    (0xF0000, 0x10FFFF),
+)
+
+_HIDDEN = re.compile("[" + "".join(f"{chr(a)}-{chr(b)}" for a, b in HIDDEN) + "]")
+
+
+def visible(token: str) -> str:
+    """`token` with every hidden character spelled out, e.g. ``"␣the"`` or ``"‹U+202E›abc"``.
+
+    Blanks at either end become ␣, a combining mark at the start gets a dotted circle to stand on,
+    and what is longer than `LIMIT` characters is cut and says how long it was.
+    """
+    if not token:
+        return "‹empty›"
+    length = len(token)
+    head = token[:LIMIT]
+    shown = _HIDDEN.sub(lambda m: NAMED.get(m[0], f"‹U+{ord(m[0]):04X}›"), head)
+    left = len(shown) - len(shown.lstrip(" "))
+    right = len(shown) - len(shown.rstrip(" ")) if length <= LIMIT and left < len(shown) else 0
+    shown = "␣" * left + shown[left : len(shown) - right] + "␣" * right
+    if unicodedata.category(head[0]).startswith("M") and not _HIDDEN.match(head):
+        shown = "◌" + shown
+    if length > LIMIT:
+        shown += f"… ({length:,} characters)"
+    return shown

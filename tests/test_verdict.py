@@ -1,0 +1,194 @@
+"""The verdict: a truth table over shapes of matrices, and what it says when numbers are missing."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from embgeo.report.findings import percent
+from embgeo.report.thresholds import CONE, PARTITION, THRESHOLDS
+from embgeo.report.verdict import Verdict, judge
+from embgeo.result import Analysis
+from tests.sample_analysis import Shape, sample, with_scalar, without
+
+
+@pytest.mark.parametrize(
+    ("shape", "overall", "states"),
+    [
+        ("cone", "degenerate", {"cone": "degenerate", "two-sided": "healthy"}),
+        (
+            "isotropic",
+            "healthy",
+            {
+                "cone": "healthy",
+                "spectrum": "healthy",
+                "two-sided": "healthy",
+                "isotropy": "healthy",
+            },
+        ),
+        (
+            "two-sided",
+            "degenerate",
+            {"cone": "healthy", "spectrum": "degenerate", "two-sided": "degenerate"},
+        ),
+    ],
+)
+def test_shapes(shape: Shape, overall: str, states: dict[str, str]) -> None:
+    verdict = judge(sample(shape))
+    assert verdict.state == overall
+    assert {key: state_of(verdict, key) for key in states} == states
+
+
+def test_two_sided_collapse_is_not_called_a_cone() -> None:
+    verdict = judge(sample("two-sided"))
+    assert "cone" not in verdict.headline
+    assert "both sides" in verdict.headline
+    assert sentence(verdict, "cone").startswith("There is no cone")
+
+
+@pytest.mark.parametrize("shape", ["cone", "isotropic", "two-sided"])
+def test_every_sentence_quotes_numbers_of_the_analysis(shape: Shape) -> None:
+    analysis = sample(shape)
+    for finding in judge(analysis).findings:
+        assert finding.quoted, finding.key
+        assert all(analysis.scalar(name) is not None for name in finding.quoted)
+        assert any(character.isdigit() for character in finding.sentence)
+
+
+def test_headline_of_a_cone_names_cone_and_frequency() -> None:
+    analysis = with_scalar(sample("cone"), "frequency.probe_auc", value=0.98, standard_error=0.01)
+    headline = judge(analysis).headline
+    assert headline.startswith("Degenerate: a narrow cone (mean cosine 0.")
+    assert "rare tokens are separable from popular ones (AUC 0.98)" in headline
+
+
+def test_healthy_geometry_split_by_frequency() -> None:
+    analysis = with_scalar(sample("isotropic"), "frequency.probe_auc", value=0.98)
+    verdict = judge(analysis)
+    assert verdict.state == "healthy"
+    assert verdict.headline.startswith("Not degenerate, but split by frequency: no cone")
+
+
+def test_everything_healthy() -> None:
+    analysis = sample("isotropic")
+    for name, value in (("probe_auc", 0.52), ("neighbor_rarity_rare", 0.8),
+                        ("neighbor_rarity_popular", 0.79)):  # fmt: skip
+        analysis = with_scalar(analysis, f"frequency.{name}", value=value)
+    verdict = judge(analysis)
+    assert verdict.headline.startswith("No sign of degeneration: no cone")
+    assert "mixed" in verdict.headline
+
+
+@pytest.mark.parametrize(
+    ("mean", "state"),
+    [(-0.05, "healthy"), (0.0999, "healthy"), (0.1, "mild"), (0.2999, "mild"), (0.3, "degenerate")],
+)
+def test_limits_of_the_cone(mean: float, state: str) -> None:
+    assert (
+        state_of(judge(with_scalar(sample("isotropic"), "cosine.mean", value=mean)), "cone")
+        == state
+    )
+
+
+def test_mild_only() -> None:
+    analysis = with_scalar(sample("isotropic", counts=False), "cosine.mean", value=0.2)
+    assert judge(analysis).headline == "Mildly degenerate: a wide cone (mean cosine 0.2)."
+
+
+def test_large_share_with_few_dimensions_is_no_collapse() -> None:
+    verdict = judge(sample("isotropic", d=2))
+    assert state_of(verdict, "spectrum") == "healthy"
+    assert state_of(verdict, "two-sided") == "healthy"
+
+
+def test_collapse_on_to_several_directions_shows_in_the_effective_rank() -> None:
+    analysis = with_scalar(sample("isotropic"), "spectrum.effective_rank", value=2.5)
+    verdict = judge(analysis)
+    assert state_of(verdict, "spectrum") == "degenerate"
+    assert "effective rank of 2.5 in 16 dimensions" in verdict.headline
+
+
+def test_few_rows_of_large_norm_are_named_as_the_cause() -> None:
+    analysis = with_scalar(sample("isotropic"), "spectrum.top_share", value=0.9)
+    assert "a few rows of very large norm" in sentence(judge(analysis), "spectrum")
+
+
+def test_a_probe_within_its_error_decides_nothing() -> None:
+    analysis = with_scalar(
+        sample("isotropic"), "frequency.probe_auc", value=0.95, standard_error=0.2
+    )
+    analysis = with_scalar(analysis, "frequency.neighbor_rarity_rare", value=0.36)
+    assert state_of(judge(analysis), "frequency") == "healthy"
+
+
+def test_neighbours_alone_can_show_the_split() -> None:
+    analysis = with_scalar(sample("isotropic"), "frequency.probe_auc", value=0.5)
+    assert state_of(judge(analysis), "frequency") == "degenerate"
+    assert "base rate 80 %" in sentence(judge(analysis), "frequency")
+
+
+def test_rogue_coordinate_explains_a_cone_and_is_silent_otherwise() -> None:
+    cone = with_scalar(sample("cone", d=64), "cosine.max_dimension_share", value=0.7)
+    assert state_of(judge(cone), "coordinate") == "degenerate"
+    assert judge(sample("isotropic")).finding("coordinate") is None
+
+
+def test_near_equal_eigenvalues_are_said() -> None:
+    analysis = with_scalar(sample("isotropic"), "isotropy.eigengap", value=1e-6)
+    assert "depend on the choice of eigenvectors" in sentence(judge(analysis), "isotropy")
+
+
+def test_absent_families_say_why() -> None:
+    verdict = judge(sample("cone", counts=False))
+    assert state_of(verdict, "frequency") == "undecided"
+    assert "no counts were given" in sentence(verdict, "frequency")
+
+
+def test_undefined_numbers_say_why() -> None:
+    analysis = with_scalar(sample("cone"), "cosine.mean", value=None, undefined="only one row")
+    verdict = judge(analysis)
+    assert state_of(verdict, "cone") == "undecided"
+    assert sentence(verdict, "cone") == "Not decided: mean cosine is not defined (only one row)."
+
+
+def test_nothing_to_go_by() -> None:
+    empty = without(sample("cone"), "cosine", "spectrum", "isotropy", "frequency")
+    verdict = judge(empty)
+    assert verdict.state == "undecided"
+    assert verdict.headline == "Undecided: left out with --sections."
+    assert judge(Analysis(provenance={})).state == "undecided"
+
+
+def test_limits_are_ordered_and_argued() -> None:
+    for t in THRESHOLDS:
+        assert t.mild < t.degenerate if t.worse == "above" else t.mild > t.degenerate
+        assert t.argument
+    assert len({t.name for t in THRESHOLDS}) == len(THRESHOLDS)
+
+
+def test_partition_limits_follow_from_the_cone_limits() -> None:
+    assert math.exp(-2 * math.sqrt(CONE.mild)) == pytest.approx(PARTITION.mild, abs=0.04)
+    assert math.exp(-2 * math.sqrt(CONE.degenerate)) == pytest.approx(
+        PARTITION.degenerate, abs=0.04
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "0 %"), (1.0, "100 %"), (0.91234, "91 %"), (0.99999, "99.999 %"), (1e-5, "0.001 %")],
+)
+def test_percent_is_exact_at_the_ends_only(share: float, text: str) -> None:
+    assert percent(share) == text
+
+
+def state_of(verdict: Verdict, key: str) -> str:
+    finding = verdict.finding(key)
+    assert finding is not None
+    return finding.state
+
+
+def sentence(verdict: Verdict, key: str) -> str:
+    finding = verdict.finding(key)
+    assert finding is not None
+    return finding.sentence
