@@ -104,7 +104,7 @@ def _scan(
 def _vectors(path: Path, starts: npt.NDArray[np.int64], d: int) -> npt.NDArray[np.float32]:
     out = scratch.empty((len(starts), d), path)
     width = 4 * d
-    target = memoryview(out).cast("B")
+    target = out.data.cast("B")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         for row, start in enumerate(starts.tolist()):
             target[row * width : (row + 1) * width] = data[start : start + width]

@@ -1,0 +1,120 @@
+"""What the parameters of language models are called, across architectures.
+
+A name is a path whose parts are separated by dots, slashes or colons; patterns see it in lower
+case, without endings such as ``.weight`` that only say how a layer stores its matrix.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SEPARATORS = re.compile(r"[./:]+")
+_STORAGE_ENDINGS = frozenset({"weight", "w", "kernel", "data", "table"})
+_INNER_LAYERS = frozenset({"proj", "linear"})
+
+#: Input embeddings, the surest names first; every tuple is one rank.
+INPUT_RANKS: tuple[tuple[str, ...], ...] = (
+    # The one matrix that T5 and BART hand to encoder, decoder and output.
+    (r"shared",),
+    (
+        r"wte|tok_embeddings?|tok_embed|tok_emb|token_embd|token_embeddings?|token_embed|token_emb",
+        r"embed_tokens|embed_in|input_embeddings?|word_embeddings?|word_embed|word_embs?|wemb",
+        r"word_?vecs?|word_?vectors?|w_e|syn0|emb_luts|embedding_table|lookup_table|word_lut",
+        r"word_encoder|embed_words|w_in|lut|emb_layers",
+    ),
+    (r"encoder",),
+    (r"embeddings?|embedder|embed|embs?|embedding_layer|lookup|vectors?",),
+)
+
+#: Output projections (softmax weights), the surest names first.
+OUTPUT_RANKS: tuple[tuple[str, ...], ...] = (
+    (
+        r"lm_head|output_projection|embed_out|generator|unembed|w_u|softmax_?w?|softmax_weights?",
+        r"vocab_projector|lm_loss|output_layer|to_logits|output_embeddings?|syn1neg|syn1|logits",
+        r"generator_lm_head|lm_head_linear|w_out|out_layers|ff_out|output_embedding|nsoftmax",
+    ),
+    (r"decoder",),
+    (r"output|out|out_proj|proj_out|head|fc|fc_out|linear|proj|affine|h2o|classifier|hidden2tag",),
+)
+
+#: Embeddings of something else than tokens, and copies kept by training programs.
+_NEVER = re.compile(
+    r"(^|[./:_])("
+    r"wpe|pos|position|positions|positional|embed_positions|position_ids|pos_?embed\w*|pos_?emb|"
+    r"token_type\w*|type_embeddings?|segment\w*|seg_emb|relative\w*|rel_\w+|rotary\w*|inv_freq|"
+    r"langs?|lang_embeddings|task_type\w*|entity_embeddings|time_?step\w*|patch_embed\w*|"
+    r"visual_?\w*embed\w*|ngram_embeddings|per_layer|"
+    r"optimizers?|optimizer_states?|optim|last_optimizer_state|exp_avg\w*|momentum\w*|"
+    r"ema|ema_\w+|model_ema|averaged|encoder_dp"
+    r")($|[./:_])"
+)
+
+_ENCODER = re.compile(r"(^|[./:_])(encoder|enc|src_embed|source|src)([./:_]|$)")
+_DECODER = re.compile(r"(^|[./:_])(decoder|dec|tgt_embed|target|tgt|trg)([./:_]|$)")
+
+
+def is_other_embedding(name: str) -> bool:
+    """Whether `name` is that of position, type or language embeddings or of optimiser state."""
+    return bool(_NEVER.search(name.lower()))
+
+
+def input_rank(name: str) -> int | None:
+    """How surely `name` is that of an input embedding: 0 is surest, None is not at all."""
+    return _rank(name, INPUT_RANKS, sure=2)
+
+
+def output_rank(name: str) -> int | None:
+    """How surely `name` is that of an output projection: 0 is surest, None is not at all."""
+    return _rank(name, OUTPUT_RANKS, sure=1)
+
+
+def is_numbered(name: str) -> bool:
+    """Whether `name` is only a place in a list (``"0"``, ``"arr_0"``) and says nothing."""
+    if input_rank(name) is not None or output_rank(name) is not None:
+        return False
+    return bool(re.fullmatch(r"(.*[./:])?(arr_)?\d+", name))
+
+
+def side(name: str) -> str:
+    """``"encoder"`` or ``"decoder"`` where the path to the layer says so, otherwise ``""``.
+
+    The layer itself does not count: ``encoder.weight`` is the input embedding of a language model.
+    """
+    parts = _parts(name)
+    if parts and parts[-1] in _STORAGE_ENDINGS:
+        parts.pop()
+    path = "/".join(parts[:-1])
+    if _DECODER.search(path):
+        return "decoder"
+    return "encoder" if _ENCODER.search(path) else ""
+
+
+def _parts(name: str) -> list[str]:
+    return [part for part in _SEPARATORS.split(name.lower()) if part]
+
+
+def _rank(name: str, ranks: tuple[tuple[str, ...], ...], sure: int) -> int | None:
+    """The first rank that knows the layer's name; the first `sure` ones also know its wrapper.
+
+    ``generator.0.weight`` and ``lm_head.linear.weight`` are wrapped output projections, but
+    ``encoder.0.weight`` may be any layer of an autoencoder.
+    """
+    parts = _parts(name)
+    if len(parts) > 1 and parts[-1] in _STORAGE_ENDINGS:
+        parts.pop()
+    if not parts:
+        return None
+    layer = parts[-1]
+    if layer.isdigit() or layer in _INNER_LAYERS:
+        wrapper = next((part for part in reversed(parts[:-1]) if not part.isdigit()), "")
+        rank = _first_match(wrapper, ranks[:sure])
+        if rank is not None or layer.isdigit():
+            return rank
+    return _first_match(layer, ranks)
+
+
+def _first_match(layer: str, ranks: tuple[tuple[str, ...], ...]) -> int | None:
+    for rank, patterns in enumerate(ranks):
+        if any(re.fullmatch(pattern, layer) for pattern in patterns):
+            return rank
+    return None
