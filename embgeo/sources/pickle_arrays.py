@@ -1,0 +1,61 @@
+"""Pickles of numpy arrays in lists, dicts and objects, read without running them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from embgeo.sources import torch_legacy
+from embgeo.sources.base import Checkpoint
+from embgeo.sources.guard import Damaged, reading
+from embgeo.sources.memory import map_file
+from embgeo.sources.pickle_tensors import tensors_of
+from embgeo.sources.pickle_tree import walk
+from embgeo.sources.safe_pickle import load
+from embgeo.sources.torch_tensors import TORCH
+from embgeo.sources.vocabulary import tokens_for
+
+NAME = "pickle"
+
+_NEWEST_PROTOCOL = 5
+
+#: How pickles of protocols 0 and 1, which have no magic number, begin: a container that is put
+#: into the memo at once, or a name on two lines of its own. No line of text vectors looks so.
+_OLD = re.compile(
+    rb"\(?(?:[ld]p\d+\n|[\]}][qr]|c[A-Za-z_][\w.]*\n[A-Za-z_]\w*\n|i[A-Za-z_][\w.]*\n[A-Za-z_]\w*\n)"
+)
+
+
+def sniff(head: bytes) -> bool:
+    """Protocol 2 to 5 by its first two bytes, 0 and 1 by how containers and names begin."""
+    if torch_legacy.sniff(head):
+        return False
+    if head[:1] == b"\x80" and len(head) > 1:
+        return 2 <= head[1] <= _NEWEST_PROTOCOL
+    return _OLD.match(head) is not None
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """The arrays of a pickle, under the keys, indices and attributes that lead to them.
+
+    A vocabulary that lies beside a matrix with as many rows gives the tokens.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    with reading(path, NAME):
+        found = walk(load(map_file(path).data, TORCH))
+        tensors, notes = tensors_of(found.leaves, path, NAME)
+        if not tensors:
+            reason = f": {notes[0]}" if notes else ""
+            raise Damaged(
+                f"the pickle holds no array of numbers{reason}",
+                "save the matrix as .npy or .safetensors",
+            )
+        tokens, source = tokens_for(tensors, found.vocabularies)
+    return Checkpoint(path, NAME, tensors, (path,), tokens, source, notes=notes)

@@ -1,0 +1,119 @@
+"""Checkpoints in several files: the index that says which tensor lies in which.
+
+Hugging Face writes ``model.safetensors.index.json``, and ``pytorch_model.bin.index.json`` of the
+same form for torch checkpoints; both are read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from embgeo.errors import UnreadableFile
+from embgeo.sources import safetensors_file, torch_zip
+from embgeo.sources.base import Checkpoint, Tensor
+from embgeo.sources.guard import Damaged, plain, reading, short
+from embgeo.sources.memory import map_file
+
+NAME = "sharded checkpoint"
+
+_LONGEST_INDEX = 100_000_000
+_HEAD = 4096
+_START = re.compile(rb'\s*\{\s*"(?:weight_map|metadata)"\s*:\s*\{')
+_SHARD_FORMATS = (safetensors_file, torch_zip)
+
+
+def sniff(head: bytes) -> bool:
+    """JSON that begins with the weight map, or has it behind the metadata."""
+    return _START.match(head) is not None and b'"weight_map"' in head
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """The tensors of all shards, in the order of the index.
+
+    Parameters
+    ----------
+    path : Path
+        The index; the shards lie beside it.
+
+    Raises
+    ------
+    UnreadableFile
+        Also where a shard is missing, or its name leads out of the folder.
+    """
+    with reading(path, NAME):
+        weight_map = _weight_map(path)
+        names = list(dict.fromkeys(weight_map.values()))
+        shards = {name: _open_shard(path.parent, name) for name in names}
+        places = {name: {t.name: t for t in shards[name].tensors} for name in names}
+        skipped = {note.partition(" is not read")[0] for s in shards.values() for note in s.notes}
+        tensors: list[Tensor] = []
+        for tensor, shard in weight_map.items():
+            found = places[shard].get(plain(tensor))
+            if found is not None:
+                tensors.append(_without_foreign_alias(found, weight_map))
+            elif plain(tensor) not in skipped:
+                raise Damaged(f"the index puts {short(tensor)} into {shard}, which has no such")
+        if not tensors:
+            raise Damaged("the index names no tensor that can be read")
+    files = tuple(file for shard in shards.values() for file in shard.files)
+    notes = tuple(note for shard in shards.values() for note in shard.notes)
+    return Checkpoint(path, NAME, tuple(tensors), files, notes=notes)
+
+
+def _weight_map(path: Path) -> dict[str, str]:
+    data = map_file(path)
+    if len(data) > _LONGEST_INDEX:
+        raise Damaged(f"an index of {len(data):,} bytes is no index")
+    index = json.loads(data.tobytes().decode("utf-8"))
+    weight_map = index.get("weight_map") if isinstance(index, dict) else None
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise Damaged("the index has no weight map")
+    for shard in weight_map.values():
+        if not isinstance(shard, str):
+            raise Damaged("the index names a shard by other than a string")
+    return weight_map
+
+
+def _open_shard(folder: Path, name: str) -> Checkpoint:
+    shard = folder / _plain_file_name(name)
+    if not shard.is_file():
+        raise UnreadableFile(
+            f"the shard {short(name)} is missing",
+            where=folder,
+            way_out="put every shard that the index names beside it",
+        )
+    _refuse_foreign_link(folder, shard)
+    with shard.open("rb") as file:
+        head = file.read(_HEAD)
+    for module in _SHARD_FORMATS:
+        if module.sniff(head):
+            return module.open_checkpoint(shard)
+    raise Damaged(f"the shard {name} is neither a safetensors file nor a torch checkpoint")
+
+
+def _plain_file_name(name: str) -> str:
+    whole = PurePosixPath(name).name == name == PureWindowsPath(name).name
+    if not whole or name in ("", ".", "..") or not name.isprintable():
+        raise Damaged(f"the index names the shard {short(name)}, which is no plain file name")
+    return name
+
+
+def _refuse_foreign_link(folder: Path, shard: Path) -> None:
+    """A link may not lead out of the folder, except into the blobs of Hugging Face's cache."""
+    target = shard.resolve()
+    allowed = [folder.resolve()]
+    if folder.resolve().parent.name == "snapshots":
+        allowed.append(folder.resolve().parent.parent / "blobs")
+    if target.parent not in allowed:
+        raise Damaged(
+            f"the shard {shard.name} is a link that leads out of the folder",
+            "put the file itself into the folder",
+        )
+
+
+def _without_foreign_alias(tensor: Tensor, weight_map: dict[str, str]) -> Tensor:
+    """An alias that the index leaves out names nothing."""
+    return replace(tensor, alias_of="") if tensor.alias_of not in weight_map else tensor

@@ -1,0 +1,89 @@
+"""Labels that a file carries beside its matrix, as word lists and word indices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from embgeo.sources.base import Tensor
+from embgeo.sources.pickle_numpy import PickledArray
+
+_INDEX = "(?:id|idx|ix|index)"
+_WORD = "(?:word|token|key)"
+_NAME = re.compile(
+    f"{_INDEX}(?:to|2){_WORD}|{_WORD}(?:to|2){_INDEX}"
+    "|i2w|w2i|itos|stoi|words|tokens|vocab|vocabulary"
+)
+
+
+def is_vocabulary_name(key: str) -> bool:
+    """Whether a key is one of those under which vocabularies are usually kept."""
+    return len(key) < 24 and _NAME.fullmatch(key.replace("_", "").lower()) is not None
+
+
+def tokens_for(
+    tensors: Sequence[Tensor], vocabularies: Iterable[tuple[str, object]]
+) -> tuple[tuple[str, ...] | None, str]:
+    """The first vocabulary with one entry for each row of a matrix, and its name.
+
+    A matrix of words in columns counts too. Larger matrices are tried first, as a file may hold
+    a small matrix whose rows number like some short word list by chance.
+
+    Returns
+    -------
+    tokens : tuple of str or None
+    source : str
+        In words; empty without tokens.
+    """
+    decoded = [(name, words) for name, value in vocabularies if (words := word_list(value))]
+    matrices = sorted((t for t in tensors if len(t.shape) == 2), key=lambda t: -t.nbytes)
+    for axis in (0, 1):
+        for tensor in matrices:
+            for name, words in decoded:
+                if len(words) == tensor.shape[axis]:
+                    return words, f"{name} in the file"
+    return None, ""
+
+
+def word_list(value: object) -> tuple[str, ...] | None:
+    """The words of a list, an array of strings, or a dict between words and row numbers.
+
+    None where `value` is nothing of the kind, or where its numbers are not 0, 1, …, N−1.
+    """
+    if isinstance(value, PickledArray):
+        texts = value.texts()
+        return None if texts is None else _all_words(texts)
+    if isinstance(value, (list, tuple)):
+        return _all_words(value)
+    if isinstance(value, dict):
+        return _by_number(value.items()) or _by_number((v, k) for k, v in value.items())
+    return None
+
+
+def _by_number(pairs: Iterable[tuple[object, object]]) -> tuple[str, ...] | None:
+    words: dict[int, object] = {}
+    for number, word in pairs:
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 2**40:
+            return None
+        words[number] = word
+    if not words or max(words) != len(words) - 1:
+        return None
+    return _all_words([words[number] for number in range(len(words))])
+
+
+def _all_words(values: Iterable[object]) -> tuple[str, ...] | None:
+    words = []
+    for value in values:
+        if isinstance(value, bytes):
+            # Strings of Python 2 come as bytes, nearly always UTF-8.
+            words.append(value.decode("utf-8", "replace"))
+        elif isinstance(value, str):
+            words.append(value.encode("utf-8", "replace").decode() if not _sound(value) else value)
+        else:
+            return None
+    return tuple(words) or None
+
+
+def _sound(text: str) -> bool:
+    """Whether no half of a surrogate pair is in it, which no encoder would take."""
+    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)

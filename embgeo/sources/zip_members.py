@@ -1,0 +1,173 @@
+"""The members of a zip archive as memory: stored ones mapped, others inflated in bounds."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from embgeo.sources.guard import Damaged, short
+from embgeo.sources.memory import Bytes, map_file
+
+MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
+MOST_MEMBERS = 500_000
+
+#: Above this size a member may not be this many times smaller when compressed. Trained weights
+#: compress by a factor below 2; only constant ones and bombs go beyond.
+LARGE = 64 * 2**20
+MOST_RATIO = 100
+
+_LOCAL_HEADER = struct.Struct("<4s5H3I2H")
+_CHUNK = 2**20
+_ENCRYPTED = 1
+_METHODS = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstandard"}
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member: where its bytes lie in the file, and what the directory says they are."""
+
+    name: str
+    start: int
+    stored: int
+    size: int
+    compressed: bool
+    crc: int
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A zip archive whose directory was read and whose members were checked against the file."""
+
+    data: Bytes
+    members: dict[str, Member]
+
+    def bytes_of(self, name: str, *, whole: bool = False) -> Bytes:
+        """The member's bytes: a view of the map where they are stored as they are.
+
+        Parameters
+        ----------
+        name : str
+        whole : bool
+            Whether they are going to be read anyway, so that the checksum may be verified too
+            (an inflated member is always verified).
+
+        Raises
+        ------
+        Damaged
+        """
+        member = self.members.get(name)
+        if member is None:
+            raise Damaged(f"{short(name)} is missing in the archive")
+        raw = self.data[member.start : member.start + member.stored]
+        if member.compressed:
+            raw = _inflate(member, raw, member.size)
+        if (whole or member.compressed) and zlib.crc32(raw.data) != member.crc:
+            raise Damaged(f"{short(name)} does not match its checksum")
+        return raw
+
+    def start_of(self, name: str, size: int) -> Bytes:
+        """The member's first `size` bytes, or all there are; nothing more is inflated."""
+        member = self.members[name]
+        wanted = min(size, member.size)
+        raw = self.data[member.start : member.start + member.stored]
+        return _inflate(member, raw, wanted) if member.compressed else raw[:wanted]
+
+
+def open_archive(path: Path) -> Archive:
+    """Map the file and read its directory.
+
+    Raises
+    ------
+    Damaged
+        Also for members that overlap, repeat a name, leave the file, are encrypted, or promise to
+        grow absurdly.
+    OSError, zipfile.BadZipFile
+    """
+    data = map_file(path)
+    with zipfile.ZipFile(path) as archive:
+        infos = archive.infolist()
+    if len(infos) > MOST_MEMBERS:
+        raise Damaged(f"the archive has more than {MOST_MEMBERS:,} members")
+    members: dict[str, Member] = {}
+    for info in infos:
+        if info.filename in members:
+            raise Damaged(f"the archive has two members named {short(info.filename)}")
+        members[info.filename] = _member(data, info)
+    _refuse_overlap(members)
+    return Archive(data, members)
+
+
+def first_name(head: bytes) -> str:
+    """The name of the archive's first member as its first bytes give it; empty if there is none."""
+    if len(head) < _LOCAL_HEADER.size or head[:4] != MAGICS[0]:
+        return ""
+    length = _LOCAL_HEADER.unpack_from(head)[9]
+    return head[_LOCAL_HEADER.size : _LOCAL_HEADER.size + length].decode("utf-8", "replace")
+
+
+def _member(data: Bytes, info: zipfile.ZipInfo) -> Member:
+    name = short(info.filename)
+    if info.flag_bits & _ENCRYPTED:
+        raise Damaged(f"{name} is encrypted", "unpack the archive and name the file inside")
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        method = _METHODS.get(info.compress_type, str(info.compress_type))
+        raise Damaged(f"{name} is compressed by {method}", "save it without compression")
+    compressed = info.compress_type == zipfile.ZIP_DEFLATED
+    if info.header_offset < 0 or info.header_offset + _LOCAL_HEADER.size > len(data):
+        raise Damaged(f"{name} lies outside of the file")
+    header = _LOCAL_HEADER.unpack(
+        data[info.header_offset : info.header_offset + _LOCAL_HEADER.size].tobytes()
+    )
+    if header[0] != MAGICS[0]:
+        raise Damaged(f"{name} does not start where the directory says")
+    start = info.header_offset + _LOCAL_HEADER.size + header[9] + header[10]
+    if start + info.compress_size > len(data):
+        raise Damaged(f"{name} is longer than the file")
+    if not compressed and info.compress_size != info.file_size:
+        raise Damaged(f"{name} has two different sizes")
+    if info.file_size > max(LARGE, MOST_RATIO * info.compress_size):
+        raise Damaged(
+            f"{name} would grow from {info.compress_size:,} to {info.file_size:,} bytes",
+            "if this is no attack, save it without compression",
+        )
+    return Member(info.filename, start, info.compress_size, info.file_size, compressed, info.CRC)
+
+
+def _refuse_overlap(members: dict[str, Member]) -> None:
+    end = 0
+    for member in sorted(members.values(), key=lambda m: (m.start, m.stored)):
+        # An empty member may share its place with the next header; it has no bytes to share.
+        if member.stored and member.start < end:
+            raise Damaged(f"{short(member.name)} overlaps another member of the archive")
+        end = max(end, member.start + member.stored)
+
+
+def _inflate(member: Member, raw: Bytes, wanted: int) -> Bytes:
+    """The first `wanted` bytes; where that is all, there may not be more."""
+    # np.empty commits memory only as it is filled: a size that lies costs nothing.
+    out = np.empty(wanted, dtype=np.uint8)
+    machine = zlib.decompressobj(-zlib.MAX_WBITS)
+    filled, fed, pending = 0, 0, b""
+    while not machine.eof and (filled < wanted or wanted == member.size):
+        if not pending:
+            pending = raw[fed : fed + _CHUNK].tobytes()
+            fed += len(pending)
+        if not pending:
+            raise Damaged(f"{short(member.name)} ends early")
+        piece = machine.decompress(pending, _CHUNK)
+        pending = machine.unconsumed_tail
+        if wanted < member.size:
+            piece = piece[: wanted - filled]
+        if filled + len(piece) > wanted:
+            raise Damaged(f"{short(member.name)} is longer than the directory says")
+        out[filled : filled + len(piece)] = np.frombuffer(piece, dtype=np.uint8)
+        filled += len(piece)
+    if filled != wanted:
+        raise Damaged(f"{short(member.name)} is shorter than the directory says")
+    out.flags.writeable = False
+    return out
