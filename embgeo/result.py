@@ -192,7 +192,7 @@ class Analysis:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with AtomicFile(folder / ARRAYS_NAME) as temporary, temporary.open("wb") as stream:
-                np.savez_compressed(stream, allow_pickle=False, **arrays)  # type: ignore[arg-type]
+                np.savez_compressed(stream, allow_pickle=False, **arrays)
             write_text(folder / JSON_NAME, text)
         except OSError as error:
             raise EmbgeoError(

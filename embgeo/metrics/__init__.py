@@ -1,0 +1,32 @@
+"""Metric families, one a file: what each needs from the passes, then its values."""
+
+from embgeo.metrics import (
+    cosine,
+    frequency,
+    isotropy,
+    neighbors,
+    probe,
+    projection,
+    spectrum,
+    subspace,
+    tokens,
+)
+from embgeo.metrics.base import Context, Family, Options, Seen
+
+#: Every family, in the order of the report. A new one is a file and a line here.
+FAMILIES: tuple[Family, ...] = (
+    spectrum,
+    projection,
+    cosine,
+    isotropy,
+    frequency,
+    probe,
+    neighbors,
+    subspace,
+    tokens,
+)
+
+#: What ``--sections`` takes.
+SECTIONS: tuple[str, ...] = tuple(dict.fromkeys(family.FAMILY for family in FAMILIES))
+
+__all__ = ["FAMILIES", "SECTIONS", "Context", "Family", "Options", "Seen"]

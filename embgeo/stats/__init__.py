@@ -1,0 +1,44 @@
+"""Mergeable statistics, one a file; `base` states their law."""
+
+from embgeo.stats.census import Census
+from embgeo.stats.group_moments import GroupMoments
+from embgeo.stats.log_partition import LogPartition
+from embgeo.stats.moments import Moments
+from embgeo.stats.pair_cosines import PairHistogram, PairSample
+from embgeo.stats.per_row import AngleTo, Norms, Projection2, RowHashes
+from embgeo.stats.stacked_qr import StackedQR
+from embgeo.stats.top_neighbors import CloserRows, TopNeighbors
+
+#: Every statistic; the tests of the monoid law run over this tuple.
+STATISTICS = (
+    AngleTo,
+    Census,
+    CloserRows,
+    GroupMoments,
+    LogPartition,
+    Moments,
+    Norms,
+    PairHistogram,
+    PairSample,
+    Projection2,
+    RowHashes,
+    StackedQR,
+    TopNeighbors,
+)
+
+__all__ = [
+    "STATISTICS",
+    "AngleTo",
+    "Census",
+    "CloserRows",
+    "GroupMoments",
+    "LogPartition",
+    "Moments",
+    "Norms",
+    "PairHistogram",
+    "PairSample",
+    "Projection2",
+    "RowHashes",
+    "StackedQR",
+    "TopNeighbors",
+]

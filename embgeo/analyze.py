@@ -1,0 +1,332 @@
+"""From a matrix to a result: plan, first pass, second pass, compute."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.errors import BadOption, EmbgeoError
+from embgeo.matrix import Matrix
+from embgeo.metrics import FAMILIES, SECTIONS, Context, Family, Options, Seen
+from embgeo.metrics.popularity import popularity, why_absent
+from embgeo.provenance import notes, provenance
+from embgeo.reference import NOTE, isotropic_twin
+from embgeo.result import Analysis
+from embgeo.stats import Census
+from embgeo.stats.base import Block, IntArray, Statistic, fold
+from embgeo.values import Column, Histogram, Points, Scalar, Series, Table, Value
+
+#: Sections whose values mean something on isotropic Gaussian rows.
+REFERENCE_SECTIONS = ("spectrum", "projection", "cosine", "isotropy")
+#: Values that say nothing when compared with a reference matrix.
+NO_REFERENCE = ("isotropy.eigengap",)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Hears about long work; the command line draws bars with it.
+
+    Attributes
+    ----------
+    start : callable
+        ``start(what, rows)`` at the beginning of a pass.
+    advance : callable
+        ``advance(rows)`` while it goes on.
+    """
+
+    start: Callable[[str, int], None] = lambda _what, _rows: None
+    advance: Callable[[int], None] = lambda _rows: None
+
+
+def analyze(
+    matrix: Matrix,
+    *,
+    sections: Sequence[str] | None = None,
+    options: Options | None = None,
+    reference: bool = True,
+    command: str = "",
+    progress: Progress | None = None,
+) -> Analysis:
+    """Measure the geometry of an embedding matrix.
+
+    Parameters
+    ----------
+    matrix : Matrix
+        From :func:`embgeo.load`, or made of an array.
+    sections : sequence of str, optional
+        Families to compute (see `SECTIONS`); all by default.
+    options : Options, optional
+    reference : bool
+        Whether to measure isotropic Gaussian rows of the same N, d and norms for comparison.
+    command : str
+        Recorded in the provenance.
+    progress : Progress, optional
+
+    Returns
+    -------
+    Analysis
+
+    Raises
+    ------
+    BadOption
+        If an option does not fit this matrix.
+    EmbgeoError
+        If no row is left to analyse, or the entries are too large to be squared.
+    """
+    options = options or Options()
+    progress = progress or Progress()
+    families = chosen_families(sections)
+    clock = Clock()
+    run = Run(matrix, options, progress)
+    seen = Seen()
+    absent: dict[str, str] = {}
+    for family in list(families):
+        if reason := family.absent(run.context):
+            absent[family.FAMILY] = reason
+            families.remove(family)
+    run.first_pass(families, seen)
+    clock.lap("first pass")
+    check_usable(matrix, run, options)
+    for family in list(families):
+        if reason := family.absent(run.context):
+            absent[family.FAMILY] = reason
+            families.remove(family)
+    run.second_pass(families, seen)
+    clock.lap("second pass")
+    values: list[Value] = []
+    for family in families:
+        values += family.compute(run.context, seen)
+        clock.lap(family.FAMILY)
+    note: dict[str, Any] | None = None
+    if reference:
+        values, note = with_reference(values, run, sections, options)
+        clock.lap("reference")
+    return result(matrix, run, families, values, absent, note, command, clock.seconds)
+
+
+def chosen_families(sections: Sequence[str] | None) -> list[Family]:
+    wanted = SECTIONS if sections is None else tuple(sections)
+    unknown = [name for name in wanted if name not in SECTIONS]
+    if unknown or not wanted:
+        raise BadOption(
+            f"no section is called {', '.join(map(repr, unknown)) or 'nothing'}",
+            where="--sections",
+            way_out=f"choose among {', '.join(SECTIONS)}",
+        )
+    return [family for family in FAMILIES if family.FAMILY in wanted]
+
+
+class Clock:
+    """Seconds by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.seconds[stage] = round(self.seconds.get(stage, 0.0) + now - self._last, 4)
+        self._last = now
+
+
+class Run:
+    """The matrix with its rows sifted, and the context that metrics see."""
+
+    def __init__(self, matrix: Matrix, options: Options, progress: Progress) -> None:
+        self.matrix = matrix
+        self.progress = progress
+        self.census = Census()
+        self.takes_part: npt.NDArray[np.bool_] = np.ones(matrix.n, dtype=bool)
+        for rows in matrix.masked.values():
+            self.takes_part[rows] = False
+        frequency = matrix.frequency
+        self.context = Context(
+            n=matrix.n,
+            d=matrix.d,
+            options=options,
+            blocks=self.blocks,
+            take=matrix.take,
+            tokens=matrix.tokens,
+            counts=None if frequency is None else frequency.counts,
+            frequency_kind=None if frequency is None else frequency.kind,
+            frequency_source="" if frequency is None else frequency.source,
+            output_width=None if matrix.output is None else matrix.output.d,
+            output_absent="no output projection was found beside the input embedding (or the two "
+            "are tied); --output NAME names one",
+            masked=int((~self.takes_part).sum()),
+        )
+
+    def first_pass(self, families: Sequence[Family], seen: Seen) -> None:
+        statistics = distinct(s for family in families for s in family.first(self.context))
+        self.progress.start("first pass", self.matrix.n)
+        # Squares that overflow are caught by `check_usable`, with a message that says so.
+        with np.errstate(over="ignore", invalid="ignore"):
+            fold(self.sifted_blocks(), statistics, self.progress.advance)
+        seen.statistics |= {s.key: s for s in statistics}
+        kept = np.flatnonzero(self.takes_part)
+        self.context = replace(
+            self.context,
+            kept=kept,
+            zero=len(self.census.zero),
+            nonfinite=len(self.census.nonfinite),
+        )
+
+    def second_pass(self, families: Sequence[Family], seen: Seen) -> None:
+        statistics = distinct(s for f in families for s in f.second(self.context, seen))
+        if statistics:
+            self.progress.start("second pass", self.context.m)
+            fold(self.blocks(), statistics, self.progress.advance)
+        seen.statistics |= {s.key: s for s in statistics}
+
+    def sifted_blocks(self) -> Iterator[Block]:
+        """Usable rows block by block, noting on the way which are not."""
+        for index, rows in self.matrix.blocks():
+            wanted = self.takes_part[index]
+            good = np.zeros(len(index), dtype=bool)
+            good[wanted] = self.census.sift(index[wanted], rows[wanted])
+            self.takes_part[index] = good
+            yield Block(index, rows) if good.all() else Block(index[good], rows[good])
+
+    def blocks(self, rows: IntArray | None = None) -> Iterator[Block]:
+        """Kept rows (or the named ones) block by block, with their output rows if there are any."""
+        for index, block in self.matrix.blocks(rows):
+            good = self.takes_part[index]
+            if not good.any():
+                continue
+            if not good.all():
+                index, block = index[good], block[good]
+            paired = None
+            if self.matrix.output is not None and rows is None:
+                paired = self.matrix.output.take(index)
+            yield Block(index, block, paired)
+
+
+def distinct(statistics: Iterator[Statistic]) -> list[Statistic]:
+    """The first of each key: what several families want is taken once."""
+    by_key: dict[Any, Statistic] = {}
+    for statistic in statistics:
+        by_key.setdefault(statistic.key, statistic)
+    return list(by_key.values())
+
+
+def check_usable(matrix: Matrix, run: Run, options: Options) -> None:
+    """Whether there is something to measure, and the options fit it."""
+    where = matrix.origin.path or matrix.name
+    context = run.context
+    if not context.m:
+        raise EmbgeoError(
+            f"none of {matrix.n:,} rows can be analysed ({context.masked:,} masked, "
+            f"{context.zero:,} zero, {context.nonfinite:,} non-finite)",
+            where=where,
+            way_out="choose another tensor with --tensor, see: embgeo inspect",
+        )
+    if options.isotropy_rows is not None and options.isotropy_rows > context.m:
+        raise BadOption(
+            f"{options.isotropy_rows:,} rows asked for, the matrix has {context.m:,} to sample",
+            where="--isotropy-rows",
+            way_out="give a smaller number",
+        )
+    if options.asked:
+        check_asked(context, options)
+
+
+def check_asked(context: Context, options: Options) -> None:
+    if context.tokens is None:
+        raise BadOption("the rows have no tokens", where="--neighbors", way_out="give --tokens")
+    known = {context.tokens[row] for row in context.kept.tolist()}
+    for token, others in options.asked:
+        for name in (token, *others):
+            if name not in known:
+                raise BadOption(
+                    f"no token is called {name!r}",
+                    where="--neighbors",
+                    way_out="spell it as the vocabulary does",
+                )
+
+
+def with_reference(
+    values: list[Value], run: Run, sections: Sequence[str] | None, options: Options
+) -> tuple[list[Value], dict[str, Any] | None]:
+    """The values with what isotropic rows of the same N, d and norms give beside them."""
+    wanted = [s for s in REFERENCE_SECTIONS if sections is None or s in sections]
+    if not wanted:
+        return values, None
+    norms = kept_norms(run)
+    twin = isotropic_twin(norms, run.context.d, options.seed)
+    if twin is None:
+        return values, {"rows": 0, "note": "not made: the matrix is too large"}
+    run.progress.start("isotropic reference", 0)
+    plain = replace(options, isotropy_rows=None, asked=())
+    other = analyze(twin, sections=wanted, options=plain, reference=False)
+    found = {s.name: s.value for s in other.scalars if s.value is not None}
+    changed = [
+        replace(value, reference=found[value.name], reference_note=NOTE)
+        if isinstance(value, Scalar)
+        and value.reference is None
+        and value.name in found
+        and value.name not in NO_REFERENCE
+        else value
+        for value in values
+    ]
+    return [with_reference_curve(value, other) for value in changed], {
+        "rows": twin.n,
+        "note": NOTE,
+    }
+
+
+def with_reference_curve(value: Value, other: Analysis) -> Value:
+    if not isinstance(value, Series) or value.name != "spectrum.singular_values":
+        return value
+    curve = other[value.name]
+    if not isinstance(curve, Series):
+        raise TypeError(value.name)
+    return replace(value, y={**value.y, "isotropic reference": curve.y["uncentred"]})
+
+
+def kept_norms(run: Run) -> npt.NDArray[np.float64]:
+    return np.concatenate([block.norms for block in run.blocks()])
+
+
+def result(
+    matrix: Matrix,
+    run: Run,
+    families: Sequence[Family],
+    values: list[Value],
+    absent: dict[str, str],
+    reference: dict[str, Any] | None,
+    command: str,
+    timing: dict[str, float],
+) -> Analysis:
+    context = run.context
+    popular = None
+    if any(family.FAMILY == "frequency" for family in families) and not why_absent(context):
+        popular = popularity(context).popular
+    kept = context.kept
+    return Analysis(
+        provenance=provenance(
+            matrix,
+            context,
+            tuple(dict.fromkeys(family.FAMILY for family in families)),
+            popular,
+            reference,
+            command,
+        ),
+        scalars=tuple(v for v in values if isinstance(v, Scalar)),
+        series=tuple(v for v in values if isinstance(v, Series)),
+        histograms=tuple(v for v in values if isinstance(v, Histogram)),
+        points=tuple(v for v in values if isinstance(v, Points)),
+        columns=tuple(v for v in values if isinstance(v, Column)),
+        tables=tuple(v for v in values if isinstance(v, Table)),
+        absent=absent,
+        notes=notes(matrix, context),
+        rows=kept,
+        tokens=None if matrix.tokens is None else tuple(matrix.tokens[row] for row in kept),
+        counts=None if context.counts is None else context.counts[kept],
+        popular=popular,
+        timing=timing,
+    )

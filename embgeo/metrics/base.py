@@ -1,0 +1,212 @@
+"""What a metric family is given, and what it has to offer."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.stats import Moments
+from embgeo.stats.base import Block, FloatArray, IntArray, Statistic
+from embgeo.values import Value
+
+#: Above this many entries `i_sphere`, which reads the matrix once a step, is only made on demand.
+SPHERE_LIMIT = 10**8
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user may choose; defaults are what the command line shows.
+
+    Attributes
+    ----------
+    seed : int
+    pairs : int or None
+        Pairs sampled for the cosine distribution; None: every pair.
+    popular_share : float
+        Share of the tokens, by falling frequency, that is called popular ([FRAGE] §3: 20 %).
+    isotropy_rows, isotropy_runs
+        Rows in a sample and number of samples of Wang's protocol; no rows: not run.
+    sphere : bool or None
+        Whether to search the whole sphere for the extremes of Z; None: if the matrix is small.
+    neighbors : int
+        k of every neighbour search.
+    asked : tuple of (token, tuple of tokens)
+        Tokens whose neighbours are listed, each with the tokens whose rank is wanted.
+    """
+
+    seed: int = 0
+    pairs: int | None = 100_000
+    popular_share: float = 0.2
+    isotropy_rows: int | None = None
+    isotropy_runs: int = 10
+    sphere: bool | None = None
+    neighbors: int = 10
+    asked: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class Context:
+    """The matrix as a metric sees it.
+
+    Attributes
+    ----------
+    n, d : int
+        Shape of the matrix.
+    options : Options
+    blocks : callable
+        ``blocks(rows=None)`` gives the kept rows (or the named ones) block by block.
+    take : callable
+        ``take(rows)`` gives the named rows, shape (len(rows), d).
+    tokens : sequence of str or None
+        One label for each of the N rows.
+    counts : float64 array, shape (N,), or None
+    frequency_kind : {"counts", "rank"} or None
+    frequency_source : str
+    output_width : int or None
+        Columns of the output projection, where the model is untied.
+    output_absent : str
+        Why there is no output projection.
+    kept : int array, shape (M,)
+        Rows that take part, ascending. Known after the first pass; empty before.
+    masked, zero, nonfinite : int
+        Rows left out: by request, exactly zero, with a non-finite entry.
+    """
+
+    n: int
+    d: int
+    options: Options
+    blocks: Callable[[IntArray | None], Iterator[Block]]
+    take: Callable[[IntArray], FloatArray]
+    tokens: Sequence[str] | None = None
+    counts: FloatArray | None = None
+    frequency_kind: Literal["counts", "rank"] | None = None
+    frequency_source: str = ""
+    output_width: int | None = None
+    output_absent: str = ""
+    kept: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    masked: int = 0
+    zero: int = 0
+    nonfinite: int = 0
+
+    @property
+    def m(self) -> int:
+        """Number of kept rows."""
+        return len(self.kept)
+
+    def rng(self, purpose: str) -> np.random.Generator:
+        """A generator of its own for each purpose: no draw depends on which metrics ran before."""
+        return np.random.default_rng([self.options.seed, zlib.crc32(purpose.encode())])
+
+    def token(self, row: int) -> str:
+        """The label of a row, or its number where there are no labels."""
+        return f"row {row}" if self.tokens is None else self.tokens[row]
+
+    def unit_rows(self, rows: IntArray) -> FloatArray:
+        return Block(rows, self.take(rows)).unit
+
+
+@dataclass(frozen=True, slots=True)
+class Eigen:
+    """Eigenvalues of WᵀW (or of the centred matrix), falling, and their vectors as columns."""
+
+    values: FloatArray
+    vectors: FloatArray
+
+    def rank(self, rows: int) -> int:
+        """Numerical rank: eigenvalues above the rounding error of the largest one."""
+        if not len(self.values) or self.values[0] <= 0:
+            return 0
+        floor = self.values[0] * max(rows, len(self.values)) * np.finfo(float).eps
+        return int(np.count_nonzero(self.values > floor))
+
+
+S = TypeVar("S")
+
+
+class Seen:
+    """The statistics after their passes, by key, with what several families derive from them."""
+
+    def __init__(self) -> None:
+        self.statistics: dict[Hashable, Statistic] = {}
+
+    def find(self, kind: type[S], key: Hashable) -> S:
+        statistic = self.statistics[key]
+        if not isinstance(statistic, kind):
+            raise TypeError(f"{key!r} is {type(statistic).__name__}, not {kind.__name__}")
+        return statistic
+
+    @property
+    def moments(self) -> Moments:
+        return self.find(Moments, ("moments", "rows"))
+
+    @property
+    def unit_moments(self) -> Moments:
+        return self.find(Moments, ("moments", "unit"))
+
+    @cached_property
+    def all_rows_equal(self) -> str:
+        """A reason if nothing but rounding is left once the mean row is subtracted, else empty."""
+        left, total = np.trace(self.moments.scatter), np.trace(self.moments.gram())
+        if left > total * 1e-28:
+            return ""
+        return "all kept rows are equal, nothing is left once the mean row is subtracted"
+
+    @cached_property
+    def eigen(self) -> Eigen:
+        """Of WᵀW; signs so that ⟨mean row, v⟩ ≥ 0."""
+        return signed_eigen(self.moments.gram(), self.moments.mean)
+
+    @cached_property
+    def eigen_centered(self) -> Eigen:
+        """Of the centred scatter; signs so that the entry of largest magnitude is positive."""
+        return signed_eigen(self.moments.scatter, None)
+
+
+def signed_eigen(gram: FloatArray, mean: FloatArray | None) -> Eigen:
+    """Eigenpairs of a symmetric matrix in falling order, with a stated sign for each vector."""
+    from scipy.linalg import eigh
+
+    values, vectors = eigh(gram, driver="evd")
+    values, vectors = np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
+    if mean is None:
+        largest = np.argmax(np.abs(vectors), axis=0)
+        side = vectors[largest, np.arange(vectors.shape[1])]
+    else:
+        side = mean @ vectors
+    return Eigen(values, vectors * np.where(side < 0, -1.0, 1.0))
+
+
+class Family(Protocol):
+    """One module of `metrics`: a section of the analysis.
+
+    FAMILY is the name that ``--sections`` and the values' names use. The passes come before
+    `compute`: a statistic wanted by several families is taken once, by key.
+    """
+
+    FAMILY: str
+
+    def absent(self, context: Context) -> str:
+        """Why the family is left out; empty if it is not."""
+
+    def first(self, context: Context) -> list[Statistic]:
+        """Statistics of the first pass."""
+
+    def second(self, context: Context, seen: Seen) -> list[Statistic]:
+        """Statistics of the second pass, which may depend on the first."""
+
+    def compute(self, context: Context, seen: Seen) -> list[Value]:
+        """The values, in the order in which they are shown."""
+
+
+def sampled(rows: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+    """At most `count` of the rows without replacement, ascending."""
+    if len(rows) <= count:
+        return rows
+    chosen: npt.NDArray[Any] = rng.choice(rows, size=count, replace=False)
+    return np.sort(chosen)

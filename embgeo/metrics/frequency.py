@@ -1,0 +1,189 @@
+"""Rare against popular tokens: where they lie and how long they are (definitions, section 5)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.metrics.base import Context, Seen
+from embgeo.metrics.popularity import BINS, Popularity, popularity, why_absent
+from embgeo.stats import GroupMoments, Moments, Norms
+from embgeo.stats.base import FloatArray, Statistic
+from embgeo.values import Cell, Column, Quantity, Scalar, Table, Value
+
+FAMILY = "frequency"
+GONG = "Gong et al. 2018 (FRAGE), §3"
+
+CENTROID_COSINE = Quantity(
+    "frequency.centroid_cosine",
+    "Cosine of the class means",
+    "Whether the mean popular and the mean rare row point the same way. 1: they do.",
+    "cos(mean of popular rows, mean of rare rows)",
+    GONG,
+)
+CENTROID_DISTANCE = Quantity(
+    "frequency.centroid_distance",
+    "Distance of the class means",
+    "Distance between the mean popular and the mean rare row, in pooled standard deviations. 0: "
+    "the classes share their centre.",
+    "‖μ_p − μ_r‖ / s, s² = (Σ_p‖w−μ_p‖² + Σ_r‖w−μ_r‖²) / (M − 2)",
+    GONG,
+)
+NORM_RATIO = Quantity(
+    "frequency.norm_ratio",
+    "Norm ratio, popular over rare",
+    "Median length of a popular row over that of a rare one. Above 1: rare tokens stay near the "
+    "origin.",
+    "median ‖w‖ of popular / median ‖w‖ of rare",
+    "Gong et al. 2018 (FRAGE), §3 “Explanation”",
+)
+NORM_SPEARMAN = Quantity(
+    "frequency.norm_spearman",
+    "Rank correlation of norm and count",
+    "Whether longer rows belong to more frequent tokens: 1 always, 0 no relation, −1 the reverse.",
+    "Spearman ρ of ‖w_i‖ and log count",
+    "Gong et al. 2018 (FRAGE), §3 “Explanation”",
+)
+BY_BIN = Quantity(
+    "frequency.by_frequency_bin",
+    "By frequency",
+    "Ten bins of equally many tokens, the most frequent first: how long their rows are, how alike "
+    "they are to each other and to the common direction.",
+    "within bins: median ‖w‖; mean cosine over pairs; mean cosine with Σŵ over all rows",
+    GONG,
+)
+LOG_COUNT = Quantity(
+    "frequency.log_count",
+    "Count",
+    "How often the token occurs, on a logarithmic scale.",
+    "log10(1 + count)",
+    GONG,
+)
+RANK = Quantity(
+    "frequency.rank",
+    "Frequency rank",
+    "The token's place in the order of frequency, on a logarithmic scale.",
+    "log10(rank)",
+    GONG,
+)
+
+
+def absent(context: Context) -> str:
+    return why_absent(context)
+
+
+def first(context: Context) -> list[Statistic]:
+    return [Norms(), Moments(context.d, of="unit")]
+
+
+def second(context: Context, seen: Seen) -> list[Statistic]:
+    if why_absent(context):
+        return []
+    known = popularity(context)
+    return [
+        GroupMoments("class", known.labels(context), 2, context.d, of="rows"),
+        GroupMoments("bin", known.bins(context), BINS, context.d, of="unit"),
+    ]
+
+
+def compute(context: Context, seen: Seen) -> list[Value]:
+    known = popularity(context)
+    norms = seen.find(Norms, "Norms").values()
+    classes = seen.find(GroupMoments, ("group moments", "class", "rows"))
+    bins = seen.find(GroupMoments, ("group moments", "bin", "unit"))
+    return [
+        *centroids(classes, known),
+        *norm_values(norms, known),
+        by_bin(context, seen.unit_moments.mean, norms, bins, known),
+        frequency_column(context, known),
+    ]
+
+
+def centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
+    rare, popular = classes.mean
+    lengths = np.linalg.norm(rare), np.linalg.norm(popular)
+    values: list[Scalar] = []
+    if min(lengths) <= 1e-13 * float(np.sqrt(classes.spread.sum())):
+        values.append(CENTROID_COSINE.undefined("the mean of a class is the origin"))
+    else:
+        cosine = float(np.clip(rare @ popular / (lengths[0] * lengths[1]), -1, 1))
+        values.append(CENTROID_COSINE.measured(cosine, convention=known.convention))
+    pooled = float(classes.spread.sum()) / (float(classes.n.sum()) - 2.0)
+    if pooled <= 0:
+        reason = "within each class all rows are equal, there is no spread to measure in"
+        values.append(CENTROID_DISTANCE.undefined(reason))
+    else:
+        distance = float(np.linalg.norm(popular - rare)) / float(np.sqrt(pooled))
+        convention = f"{known.convention}; spread summed over the coordinates"
+        values.append(CENTROID_DISTANCE.measured(distance, convention=convention))
+    return values
+
+
+def norm_values(norms: FloatArray, known: Popularity) -> list[Scalar]:
+    from scipy.stats import spearmanr
+
+    ratio = float(np.median(norms[known.popular]) / np.median(norms[~known.popular]))
+    values = [
+        NORM_RATIO.measured(
+            ratio, convention=known.convention, reference=1.0, reference_note="no difference"
+        )
+    ]
+    if np.ptp(norms) <= 1e-12 * norms.max():
+        values.append(NORM_SPEARMAN.undefined("all rows have the same norm"))
+    else:
+        values.append(
+            NORM_SPEARMAN.measured(
+                float(spearmanr(norms, known.counts).statistic),
+                convention=known.convention,
+                reference=0.0,
+                reference_note="no relation",
+            )
+        )
+    return values
+
+
+def by_bin(
+    context: Context,
+    overall: FloatArray,
+    norms: FloatArray,
+    bins: GroupMoments,
+    known: Popularity,
+) -> Table:
+    length = float(np.linalg.norm(overall))
+    label = known.bins(context)[context.kept]
+    rows: list[tuple[Cell, ...]] = []
+    for number in range(int(label.max()) + 1):
+        inside = label == number
+        n = float(bins.n[number])
+        total = float(np.square(bins.mean[number] * n).sum())
+        rows.append(
+            (
+                number + 1,
+                int(n),
+                count_range(known.counts[inside], context),
+                float(np.median(norms[inside])),
+                (total - n) / (n * (n - 1)) if n > 1 else None,
+                float(bins.mean[number] @ overall) / length if length > 1e-13 else None,
+            )
+        )
+    columns = (
+        "bin",
+        "tokens",
+        "ranks" if context.frequency_kind == "rank" else "counts",
+        "median norm",
+        "mean cosine inside",
+        "mean cosine to mean direction",
+    )
+    return Table(BY_BIN, columns, tuple(rows), note=known.convention)
+
+
+def count_range(counts: FloatArray, context: Context) -> str:
+    low, high = int(counts.min()), int(counts.max())
+    if context.frequency_kind == "rank":
+        low, high = context.n + 1 - high, context.n + 1 - low
+    return f"{low:,}" if low == high else f"{low:,} – {high:,}"
+
+
+def frequency_column(context: Context, known: Popularity) -> Column:
+    if context.frequency_kind == "rank":
+        return Column(RANK, -known.log_count / np.log(10.0), "log10 rank")
+    return Column(LOG_COUNT, known.log_count / np.log(10.0), "log10(1 + count)")

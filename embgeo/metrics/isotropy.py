@@ -1,0 +1,310 @@
+"""Isotropy of Arora's partition function (definitions, section 4).
+
+Z(a) = Σ_i exp⟨w_i, a⟩ for unit a. Everything is computed from ℓ(a) = log Z(a).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.metrics.base import SPHERE_LIMIT, Context, Eigen, Seen, sampled, signed_eigen
+from embgeo.metrics.sphere import sphere_values
+from embgeo.stats import LogPartition, Moments, Norms
+from embgeo.stats.base import FloatArray, Statistic, fold
+from embgeo.values import Quantity, Scalar, Series, Table, Value
+
+FAMILY = "isotropy"
+
+#: Below this relative gap, rounding the entries to float32 (6e-8) can turn two neighbouring
+#: eigenvectors into each other by about a tenth of a radian.
+SAFE_GAP = 1e-6
+RANDOM_DIRECTIONS = 1000
+
+BOTH = "E = eigenvectors of WᵀW, v and −v"
+ONE = "E = eigenvectors of WᵀW, one sign each, ⟨mean row, v⟩ ≥ 0"
+I1_MEANING = (
+    "Smallest over largest value of the partition function. 1: every direction looks alike; near "
+    "0: the rows press to one side."
+)
+I2_MEANING = (
+    "Spread of the partition function around its mean. 0: every direction looks alike; larger: "
+    "less isotropic."
+)
+WANG = "Wang et al. 2020, §5.1; Mu & Viswanath 2018; Arora et al. 2016"
+
+
+def pair(suffix: str, title: str, note: str) -> tuple[Quantity, Quantity]:
+    return (
+        Quantity(
+            f"isotropy.i1{suffix}",
+            f"I1{title}",
+            f"{I1_MEANING} {note}".strip(),
+            "min_E Z(a) / max_E Z(a)",
+            WANG,
+        ),
+        Quantity(
+            f"isotropy.i2{suffix}",
+            f"I2{title}",
+            f"{I2_MEANING} {note}".strip(),
+            "√( Σ_E (Z(a) − Z̄)² / (|E| Z̄²) )",
+            WANG,
+        ),
+    )
+
+
+UNIT_NOTE = "With W divided by its mean row norm, so that shrinking all rows cannot change it."
+SIGN_NOTE = "One sign for each eigenvector, as published tables have it."
+RAW = pair("", "", "")
+RAW_SIGNED = pair("_mean_sign", ", one sign", SIGN_NOTE)
+UNIT = pair("_unit", ", unit scale", UNIT_NOTE)
+UNIT_SIGNED = pair("_unit_mean_sign", ", unit scale, one sign", f"{UNIT_NOTE} {SIGN_NOTE}")
+CENTERED = pair("_centered", ", centred", "After the mean row is subtracted.")
+SAMPLED = pair("_sampled", ", mean over samples", "Mean over samples of the rows.")
+SAMPLED_SIGNED = pair(
+    "_sampled_mean_sign", ", mean over samples, one sign", f"Mean over samples. {SIGN_NOTE}"
+)
+LOG_I1 = Quantity(
+    "isotropy.log_i1",
+    "log I1",
+    "Natural logarithm of I1, which says how small it is where I1 itself is too small for a "
+    "floating-point number.",
+    "min_E ℓ(a) − max_E ℓ(a), ℓ = log Z",
+    WANG,
+)
+EIGENGAP = Quantity(
+    "isotropy.eigengap",
+    "Smallest eigenvalue gap",
+    "Where two neighbouring eigenvalues nearly coincide, their eigenvectors are a choice of basis "
+    "and not a fact, and so are I1 and I2.",
+    "min_k (λ_k − λ_(k+1)) / λ_k over the numerical rank",
+    "standard perturbation argument",
+)
+Z_STD = Quantity(
+    "isotropy.z_random_std",
+    "Z over random directions, standard deviation",
+    "How much the partition function varies over random directions, relative to its mean: the "
+    "self-normalisation that Arora et al. state. 0 in the ideal.",
+    "std of Z(a)/Z̄ over 1,000 uniform random unit vectors a",
+    "Arora et al. 2016, Lemma 2.1",
+)
+Z_MIN = Quantity(
+    "isotropy.z_random_min",
+    "Z over random directions, smallest",
+    "Smallest value of the mean-normalised partition function over random directions.",
+    "min of Z(a)/Z̄ over 1,000 uniform random unit vectors a",
+    "Arora et al. 2016, Lemma 2.1",
+)
+Z_MAX = Quantity(
+    "isotropy.z_random_max",
+    "Z over random directions, largest",
+    "Largest value of the mean-normalised partition function over random directions.",
+    "max of Z(a)/Z̄ over 1,000 uniform random unit vectors a",
+    "Arora et al. 2016, Lemma 2.1",
+)
+ISOSCORE = Quantity(
+    "isotropy.isoscore",
+    "IsoScore",
+    "How evenly the variance is spread over the principal directions, from 0 (one direction) to 1 "
+    "(all alike). It looks at the centred rows and does not see a common offset.",
+    "(d·φ − 1)/(d − 1), φ = (d − δ²(d − √d))²/d², δ = ‖√d·λ/‖λ‖ − 1‖ / √(2(d − √d))",
+    "Rudman et al. 2022",
+)
+Z_SERIES = Quantity(
+    "isotropy.z",
+    "Z over the eigenvectors",
+    "The partition function at each eigenvector and its negative, relative to its mean. A flat "
+    "line at 1 is perfect isotropy.",
+    "Z(±v_k) / Z̄",
+    WANG,
+)
+Z_UNIT_SERIES = Quantity(
+    "isotropy.z_unit",
+    "Z over the eigenvectors, unit scale",
+    "The same after W is divided by its mean row norm.",
+    "Z(±v_k) / Z̄ of W / mean‖w‖",
+    WANG,
+)
+RUNS = Quantity(
+    "isotropy.runs",
+    "I1 and I2 by sample",
+    "Isotropy of uniform samples of the rows without replacement; E is recomputed for each.",
+    "I1, I2 of the sampled rows",
+    "Wang et al. 2020, §5.1 (40,000 words, 10 runs)",
+)
+
+
+def absent(context: Context) -> str:
+    return ""
+
+
+def first(context: Context) -> list[Statistic]:
+    return [Moments(context.d), Norms()]
+
+
+def second(context: Context, seen: Seen) -> list[Statistic]:
+    unit = unit_scale(seen)
+    wanted: list[Statistic] = [
+        LogPartition("eigenvectors", seen.eigen.vectors, scales=(1.0, unit)),
+        LogPartition("random", random_directions(context)),
+    ]
+    if not seen.all_rows_equal:
+        centred = LogPartition("centred", seen.eigen_centered.vectors, shift=seen.moments.mean)
+        wanted.append(centred)
+    return wanted
+
+
+def unit_scale(seen: Seen) -> float:
+    return 1.0 / float(seen.find(Norms, "Norms").values().mean())
+
+
+def random_directions(context: Context) -> FloatArray:
+    drawn = context.rng("random directions").standard_normal((context.d, RANDOM_DIRECTIONS))
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=0))
+
+
+def compute(context: Context, seen: Seen) -> list[Value]:
+    eigenvectors = seen.find(LogPartition, ("log partition", "eigenvectors"))
+    raw = eigenvectors.log_z(1.0)
+    unit = eigenvectors.log_z(unit_scale(seen))
+    gap, marked = eigengap(seen.eigen, context.m)
+    values: list[Value] = [
+        *isotropy_pair(RAW, raw, BOTH + marked),
+        *isotropy_pair(UNIT, unit, f"{BOTH}; W / mean row norm" + marked),
+        *centered_pair(context, seen),
+        *isotropy_pair(RAW_SIGNED, raw[:1], ONE + marked),
+        *isotropy_pair(UNIT_SIGNED, unit[:1], f"{ONE}; W / mean row norm" + marked),
+        LOG_I1.measured(float(raw.min() - raw.max()), convention=BOTH + marked),
+        gap,
+        *random_values(seen),
+        isoscore(seen),
+        z_series(Z_SERIES, raw),
+        z_series(Z_UNIT_SERIES, unit),
+    ]
+    values += sphere_values(context, seen.eigen, raw, SPHERE_LIMIT)
+    if context.options.isotropy_rows is not None:
+        values += sampled_runs(context, context.options.isotropy_rows)
+    return values
+
+
+def i1_i2(log_z: FloatArray) -> tuple[float, float]:
+    """I1 and I2 over the given log Z, of any shape."""
+    largest = float(log_z.max())
+    relative = np.exp(log_z - largest)
+    return float(np.exp(log_z.min() - largest)), float(np.std(relative) / np.mean(relative))
+
+
+def isotropy_pair(
+    quantities: tuple[Quantity, Quantity], log_z: FloatArray, convention: str
+) -> list[Scalar]:
+    i1, i2 = i1_i2(log_z)
+    if i1 == 0.0:
+        reason = "smaller than the smallest floating-point number, see isotropy.log_i1"
+        return [
+            quantities[0].undefined(reason, convention=convention),
+            quantities[1].measured(i2, convention=convention),
+        ]
+    return [q.measured(v, convention=convention) for q, v in zip(quantities, (i1, i2), strict=True)]
+
+
+def centered_pair(context: Context, seen: Seen) -> list[Scalar]:
+    if seen.all_rows_equal:
+        return [q.undefined(seen.all_rows_equal) for q in CENTERED]
+    log_z = seen.find(LogPartition, ("log partition", "centred")).log_z()
+    _, marked = eigengap(seen.eigen_centered, context.m)
+    convention = "E = eigenvectors of the centred WᵀW, v and −v; W − 1μᵀ" + marked
+    return isotropy_pair(CENTERED, log_z, convention)
+
+
+def eigengap(eigen: Eigen, rows: int) -> tuple[Scalar, str]:
+    """The smallest relative gap, and what the conventions add where it is unsafe.
+
+    Directions beyond the numerical rank do not count: Z is N at each of them, whatever the basis.
+    """
+    inside = eigen.values[: eigen.rank(rows)]
+    if len(inside) < 2:
+        return EIGENGAP.undefined("fewer than two eigenvalues differ from zero"), ""
+    gap = float(np.min((inside[:-1] - inside[1:]) / inside[:-1]))
+    unsafe = gap < SAFE_GAP
+    convention = f"basis-dependent below {SAFE_GAP:g}"
+    return (
+        EIGENGAP.measured(gap, convention=convention),
+        "; basis-dependent: neighbouring eigenvalues nearly coincide" if unsafe else "",
+    )
+
+
+def random_values(seen: Seen) -> list[Scalar]:
+    log_z = seen.find(LogPartition, ("log partition", "random")).log_z()[0]
+    relative = np.exp(log_z - log_z.max())
+    relative /= relative.mean()
+    spread = float(relative.std(ddof=1))
+    sample = f"{len(relative):,} random directions"
+    # Standard error of a standard deviation, from the sample's own fourth moment.
+    fourth = float(np.mean((relative - 1.0) ** 4))
+    variance_error = np.sqrt(max(fourth - spread**4, 0.0) / len(relative))
+    error = float(variance_error / (2 * spread)) if spread > 0 else 0.0
+    return [
+        Z_STD.measured(spread, standard_error=error, sample=sample),
+        Z_MIN.measured(float(relative.min()), sample=sample, convention="an upper bound"),
+        Z_MAX.measured(float(relative.max()), sample=sample, convention="a lower bound"),
+    ]
+
+
+def isoscore(seen: Seen) -> Scalar:
+    """Rudman et al. 2022 from the eigenvalues of the covariance."""
+    eigenvalues = seen.eigen_centered.values
+    d = len(eigenvalues)
+    if d < 2:
+        return ISOSCORE.undefined("d = 1: one direction cannot be compared with others")
+    if seen.all_rows_equal:
+        return ISOSCORE.undefined(seen.all_rows_equal)
+    scaled = np.sqrt(d) * eigenvalues / np.linalg.norm(eigenvalues)
+    defect = np.linalg.norm(scaled - 1.0) / np.sqrt(2.0 * (d - np.sqrt(d)))
+    phi = (d - defect**2 * (d - np.sqrt(d))) ** 2 / d**2
+    return ISOSCORE.measured(float((d * phi - 1.0) / (d - 1.0)))
+
+
+def z_series(quantity: Quantity, log_z: FloatArray) -> Series:
+    relative = np.exp(log_z - log_z.max())
+    relative = relative / relative.mean()
+    k = np.arange(1, log_z.shape[1] + 1, dtype=np.float64)
+    return Series(
+        quantity,
+        k,
+        {"Z(v_k)": relative[0], "Z(−v_k)": relative[1]},
+        "eigenvector k, strongest first",
+        "Z / mean Z",
+        note="v_k points to the side of the mean row",
+    )
+
+
+def sampled_runs(context: Context, rows: int) -> list[Value]:
+    """Wang's protocol: isotropy of uniform samples of rows, E recomputed for each."""
+    rng = context.rng("isotropy runs")
+    table: list[tuple[float, float, float, float]] = []
+    for _ in range(context.options.isotropy_runs):
+        chosen = sampled(context.kept, rows, rng)
+        moments = Moments(context.d)
+        fold(context.blocks(chosen), [moments])
+        vectors = signed_eigen(moments.gram(), moments.mean).vectors
+        partition = LogPartition("run", vectors)
+        fold(context.blocks(chosen), [partition])
+        log_z = partition.log_z()
+        table.append((*i1_i2(log_z), *i1_i2(log_z[:1])))
+    runs = np.asarray(table)
+    sample = f"{len(runs)} samples of {rows:,} rows"
+    values: list[Value] = []
+    for at, quantity in enumerate((*SAMPLED, *SAMPLED_SIGNED)):
+        column = runs[:, at]
+        deviation = float(column.std(ddof=1)) if len(runs) > 1 else None
+        spread = "" if deviation is None else f"; standard deviation over runs {deviation:.4g}"
+        values.append(
+            quantity.measured(
+                float(column.mean()),
+                standard_error=None if deviation is None else deviation / float(np.sqrt(len(runs))),
+                sample=sample + spread,
+                convention=BOTH if at < 2 else ONE,
+            )
+        )
+    columns = ("run", "I1", "I2", "I1, one sign", "I2, one sign")
+    rows_ = tuple((run + 1, *map(float, row)) for run, row in enumerate(runs))
+    return [*values, Table(RUNS, columns, rows_, note=sample)]

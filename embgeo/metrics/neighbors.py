@@ -1,0 +1,194 @@
+"""Nearest neighbours by cosine: do rare tokens huddle together? (definitions, section 5)"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.metrics.base import Context, Seen, sampled
+from embgeo.metrics.popularity import Popularity, popularity, why_absent
+from embgeo.stats import CloserRows, TopNeighbors
+from embgeo.stats.base import IntArray, Statistic
+from embgeo.values import Cell, Quantity, Scalar, Table, Value
+
+BoolArray = npt.NDArray[np.bool_]
+
+FAMILY = "frequency"
+#: Queries of each class in the rarity estimate, and tokens of each class in the shown table.
+QUERIES = 500
+SHOWN = 4
+
+RARITY_RARE = Quantity(
+    "frequency.neighbor_rarity_rare",
+    "Rare neighbours of rare tokens",
+    "Of the nearest neighbours of a rare token, the share that is rare. At the base rate "
+    "neighbourhoods ignore frequency; near 1 rare tokens huddle together.",
+    "share of rare rows among the k nearest by cosine, mean over rare queries",
+    "Gong et al. 2018 (FRAGE), §1 and §3",
+)
+RARITY_POPULAR = Quantity(
+    "frequency.neighbor_rarity_popular",
+    "Rare neighbours of popular tokens",
+    "Of the nearest neighbours of a popular token, the share that is rare. At the base rate "
+    "neighbourhoods ignore frequency; near 0 popular tokens keep to themselves.",
+    "share of rare rows among the k nearest by cosine, mean over popular queries",
+    "Gong et al. 2018 (FRAGE), §1 and §3",
+)
+NEIGHBORS = Quantity(
+    "frequency.neighbors",
+    "Nearest neighbours",
+    "The nearest tokens by cosine of the asked tokens, or of a few drawn ones; * marks rare "
+    "tokens.",
+    "rows of largest cosine, the token itself left out",
+    "Gong et al. 2018 (FRAGE), Table 5",
+)
+NEIGHBOR_RANKS = Quantity(
+    "frequency.neighbor_ranks",
+    "Ranks of given neighbours",
+    "At which place among the neighbours of a token a given other token stands; 1 is nearest.",
+    "1 + #{rows closer by cosine}",
+    "Gong et al. 2018 (FRAGE), Table 5",
+)
+
+
+def absent(context: Context) -> str:
+    return why_absent(context)
+
+
+def first(context: Context) -> list[Statistic]:
+    return []
+
+
+def second(context: Context, seen: Seen) -> list[Statistic]:
+    if why_absent(context) or context.m <= context.options.neighbors:
+        return []
+    known = popularity(context)
+    rows = np.unique(np.concatenate([*drawn_queries(context, known), shown_rows(context, known)]))
+    wanted: list[Statistic] = [
+        TopNeighbors("queries", rows, context.unit_rows(rows), context.options.neighbors)
+    ]
+    index, others = asked_pairs(context)
+    if len(index):
+        queries, targets = context.unit_rows(index), context.unit_rows(others)
+        cosines = np.einsum("ij,ij->i", queries, targets)
+        wanted.append(CloserRows(index, queries, others, cosines))
+    return wanted
+
+
+def drawn_queries(context: Context, known: Popularity) -> tuple[IntArray, IntArray]:
+    """Rows of popular and of rare queries, drawn uniformly within each class."""
+    rng = context.rng("neighbor queries")
+    popular, rare = context.kept[known.popular], context.kept[~known.popular]
+    return sampled(popular, QUERIES, rng), sampled(rare, QUERIES, rng)
+
+
+def shown_rows(context: Context, known: Popularity) -> IntArray:
+    """Rows whose neighbours are listed: the asked tokens, else a few drawn from each class."""
+    if context.options.asked:
+        row = row_by_token(context)
+        return np.asarray([row[token] for token, _ in context.options.asked], dtype=np.int64)
+    rng = context.rng("shown neighbors")
+    popular, rare = context.kept[known.popular], context.kept[~known.popular]
+    return np.concatenate([sampled(popular, SHOWN, rng), sampled(rare, SHOWN, rng)])
+
+
+def asked_pairs(context: Context) -> tuple[IntArray, IntArray]:
+    row = row_by_token(context) if context.options.asked else {}
+    pairs = [
+        (row[token], row[other]) for token, others in context.options.asked for other in others
+    ]
+    flat = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+    return flat[:, 0], flat[:, 1]
+
+
+def row_by_token(context: Context) -> dict[str, int]:
+    """First kept row of each token."""
+    rows: dict[str, int] = {}
+    for row in context.kept:
+        rows.setdefault(context.token(int(row)), int(row))
+    return rows
+
+
+def compute(context: Context, seen: Seen) -> list[Value]:
+    k = context.options.neighbors
+    if context.m <= k:
+        reason = f"{context.m} rows have no {k} neighbours each"
+        return [RARITY_RARE.undefined(reason), RARITY_POPULAR.undefined(reason)]
+    known = popularity(context)
+    found = seen.find(TopNeighbors, ("top neighbors", "queries"))
+    is_rare = known.labels(context) == 0
+    popular, rare = drawn_queries(context, known)
+    values: list[Value] = [
+        rarity(context, RARITY_RARE, found, rare, is_rare, known),
+        rarity(context, RARITY_POPULAR, found, popular, is_rare, known),
+        neighbor_table(context, found, shown_rows(context, known), is_rare),
+    ]
+    if any(others for _, others in context.options.asked):
+        values.append(rank_table(context, seen.find(CloserRows, "closer rows"), is_rare))
+    return values
+
+
+def rarity(
+    context: Context,
+    quantity: Quantity,
+    found: TopNeighbors,
+    queries: IntArray,
+    is_rare: BoolArray,
+    known: Popularity,
+) -> Scalar:
+    """Mean share of rare neighbours; its error treats the queries as the sample."""
+    neighbors = found.neighbors[np.searchsorted(found.index, queries)]
+    share = is_rare[neighbors].mean(axis=1)
+    rare = int((~known.popular).sum())
+    itself = 1 if quantity is RARITY_RARE else 0
+    whole = int(known.popular.sum()) if quantity is RARITY_POPULAR else rare
+    # All queries of the class asked: nothing was sampled.
+    exact = len(queries) == whole
+    error = float(share.std(ddof=1) / np.sqrt(len(share))) if len(share) > 1 else None
+    return quantity.measured(
+        float(share.mean()),
+        standard_error=None if exact else error,
+        sample="" if exact else f"{len(queries):,} of {whole:,} queries",
+        convention=f"k = {found.k}, cosine, the token itself left out; {known.convention}",
+        reference=(rare - itself) / (context.m - 1),
+        reference_note="chance: the share of rare tokens among the others",
+    )
+
+
+def starred(context: Context, row: int, is_rare: BoolArray) -> str:
+    return context.token(row) + (" *" if is_rare[row] else "")
+
+
+def neighbor_table(
+    context: Context,
+    found: TopNeighbors,
+    rows: IntArray,
+    is_rare: BoolArray,
+) -> Table:
+    body: list[tuple[Cell, ...]] = []
+    for row in map(int, rows):
+        neighbors = found.neighbors[int(np.searchsorted(found.index, row))]
+        count = None if context.counts is None else int(context.counts[row])
+        if context.frequency_kind == "rank" and count is not None:
+            count = context.n + 1 - count
+        kind = "rare" if is_rare[row] else "popular"
+        near = (starred(context, int(other), is_rare) for other in neighbors)
+        body.append((context.token(row), kind, count, *near))
+    what = "rank" if context.frequency_kind == "rank" else "count"
+    columns = ("token", "class", what, *(f"neighbour {i + 1}" for i in range(found.k)))
+    return Table(NEIGHBORS, columns, tuple(body), note="nearest first; * rare")
+
+
+def rank_table(context: Context, closer: CloserRows, is_rare: BoolArray) -> Table:
+    body = tuple(
+        (
+            starred(context, int(row), is_rare),
+            starred(context, int(other), is_rare),
+            float(cosine),
+            int(rank) + 1,
+        )
+        for row, other, cosine, rank in zip(
+            closer.index, closer.others, closer.cosines, closer.closer, strict=True
+        )
+    )
+    return Table(NEIGHBOR_RANKS, ("token", "neighbour", "cosine", "rank"), body, note="* rare")

@@ -1,0 +1,190 @@
+"""Distribution of the cosine over pairs of rows, sampled or complete (definitions, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+import numpy as np
+
+from embgeo.metrics.base import Context
+from embgeo.stats import PairHistogram, PairSample
+from embgeo.stats.base import FloatArray, IntArray
+from embgeo.stats.pair_cosines import FINE_BINS
+from embgeo.values import Histogram, Quantity, Scalar, Table, Value
+
+#: Up to this many pairs every cosine is kept, and all quantiles are exact.
+KEPT_PAIRS = 5_000_000
+P = TypeVar("P", PairSample, PairHistogram)
+LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+
+POSITIVE_SHARE = Quantity(
+    "cosine.positive_share",
+    "Share of positive cosines",
+    "Share of pairs of tokens that point to the same side. One half without a preferred "
+    "direction; 1 inside a cone of less than a right angle.",
+    "#{i < j : cos_ij > 0} / #{i < j}",
+    "Gao et al. 2019, §3.1",
+)
+APERTURE = Quantity(
+    "cosine.cone_aperture",
+    "Cone aperture",
+    "The largest angle between any two rows that were looked at.",
+    "max angle(w_i, w_j)",
+    "Gao et al. 2019, §5 (maximum angle between any two boundaries)",
+    unit="°",
+)
+UNIFORMITY = Quantity(
+    "cosine.uniformity",
+    "Uniformity",
+    "How evenly the directions cover the sphere: about −4 for directions spread without "
+    "preference in many dimensions, 0 if all rows point the same way.",
+    "log mean exp(−2‖ŵ_i − ŵ_j‖²) over pairs",
+    "Wang & Isola 2020 (t = 2)",
+)
+QUANTILES = Quantity(
+    "cosine.quantiles",
+    "Quantiles of the cosine",
+    "Cosines below which the given share of pairs lies.",
+    "quantiles of cos_ij over pairs i ≠ j",
+    "Gao et al. 2019, §3.1",
+)
+HISTOGRAM = Quantity(
+    "cosine.histogram",
+    "Cosine of pairs of tokens",
+    "How many pairs of tokens have which cosine. All of it right of zero: a cone.",
+    "histogram of cos_ij over pairs i ≠ j",
+    "Gao et al. 2019, Fig. 2; Mimno & Thompson 2017",
+)
+
+
+def pair_values(context: Context) -> list[Value]:
+    if context.m < 2:
+        reason = "a single row has no pairs"
+        return [q.undefined(reason) for q in (POSITIVE_SHARE, APERTURE, UNIFORMITY)]
+    pairs = context.m * (context.m - 1) // 2
+    wanted = context.options.pairs
+    if pairs <= (wanted or 0) or (wanted is None and pairs <= KEPT_PAIRS):
+        return from_sample(all_pairs(context, PairSample()), f"all {pairs:,} pairs", True)
+    if wanted is None:
+        return from_histogram(all_pairs(context, PairHistogram()), f"all {pairs:,} pairs")
+    sample = PairSample()
+    for i, j in drawn_pairs(context, wanted):
+        cosines = np.einsum("ij,ij->i", context.unit_rows(i), context.unit_rows(j))
+        sample.add(cosines)
+    return from_sample(sample, f"{wanted:,} of {pairs:,} pairs, drawn uniformly", False)
+
+
+def drawn_pairs(context: Context, count: int) -> Iterator[tuple[IntArray, IntArray]]:
+    """Uniform pairs i ≠ j of kept rows, with replacement, in chunks of bounded memory."""
+    rng = context.rng("pairs")
+    first = rng.integers(0, context.m, size=count)
+    second = rng.integers(0, context.m - 1, size=count)
+    second += second >= first
+    step = max(1, 2**21 // context.d)
+    for start in range(0, count, step):
+        chunk = slice(start, start + step)
+        yield context.kept[first[chunk]], context.kept[second[chunk]]
+
+
+def all_pairs(context: Context, statistic: P) -> P:
+    """Every pair i < j, a block of rows against the later ones at a time."""
+    for left in context.blocks(None):
+        for right in context.blocks(context.kept[context.kept >= left.index[0]]):
+            cosines = left.unit @ right.unit.T
+            if right.index[0] <= left.index[-1]:
+                cosines = cosines[left.index[:, None] < right.index[None, :]]
+            statistic.add(cosines)
+    return statistic
+
+
+def from_sample(sample: PairSample, looked_at: str, exact: bool) -> list[Value]:
+    """Values from the cosines themselves, with standard errors unless every pair is there."""
+    cosines = sample.values()
+    n = len(cosines)
+    positive = float(np.count_nonzero(cosines > 0)) / n
+    mean_exp, exp_error = _mean_exp(cosines)
+    note = "" if exact else looked_at
+    low, high = _range(float(cosines[0]), float(cosines[-1]))
+    counts, edges = np.histogram(cosines, bins=80, range=(low, high))
+    return [
+        POSITIVE_SHARE.measured(
+            positive,
+            standard_error=None if exact else float(np.sqrt(positive * (1 - positive) / n)),
+            sample=note,
+        ),
+        aperture(float(cosines[0]), looked_at, exact),
+        UNIFORMITY.measured(
+            np.log(mean_exp),
+            standard_error=None if exact else exp_error / mean_exp,
+            sample=note,
+            convention="t = 2",
+        ),
+        Table(
+            QUANTILES,
+            ("quantile", "cosine", "standard error"),
+            tuple(
+                (q, float(np.quantile(cosines, q)), None if exact else _quantile_error(cosines, q))
+                for q in LEVELS
+            ),
+            note=looked_at,
+        ),
+        Histogram(HISTOGRAM, edges, counts.astype(np.float64), "cosine", "pairs", note=looked_at),
+    ]
+
+
+def from_histogram(pairs: PairHistogram, looked_at: str) -> list[Value]:
+    """Values over every pair, quantiles to the width of a fine bin."""
+    low, high = _range(pairs.lowest, pairs.highest)
+    centres = (np.arange(FINE_BINS) + 0.5) * (2.0 / FINE_BINS) - 1.0
+    used = pairs.counts > 0
+    counts, edges = np.histogram(
+        np.clip(centres[used], low, high),
+        bins=80,
+        range=(low, high),
+        weights=pairs.counts[used].astype(np.float64),
+    )
+    return [
+        POSITIVE_SHARE.measured(pairs.positive / pairs.n),
+        aperture(pairs.lowest, looked_at, True),
+        UNIFORMITY.measured(float(np.log(pairs.exp_sum / pairs.n)), convention="t = 2"),
+        Table(
+            QUANTILES,
+            ("quantile", "cosine", "standard error"),
+            tuple((q, pairs.quantile(q), None) for q in LEVELS),
+            note=f"{looked_at}; from bins of width {2 / FINE_BINS:.1e}",
+        ),
+        Histogram(HISTOGRAM, edges, counts, "cosine", "pairs", note=looked_at),
+    ]
+
+
+def aperture(lowest: float, looked_at: str, exact: bool) -> Scalar:
+    return APERTURE.measured(
+        float(np.degrees(np.arccos(lowest))),
+        sample="" if exact else looked_at,
+        convention="exact" if exact else "a lower bound: the widest of the sampled pairs",
+    )
+
+
+def _range(low: float, high: float) -> tuple[float, float]:
+    """Limits of the drawn histogram: outward to twentieths, or a hair around a point."""
+    wide = (max(-1.0, np.floor(low * 20) / 20), min(1.0, np.ceil(high * 20) / 20))
+    if high - low > 0.05:
+        return wide
+    margin = max((high - low) * 0.05, 1e-9)
+    return low - margin, high + margin
+
+
+def _mean_exp(cosines: FloatArray) -> tuple[float, float]:
+    """Mean of exp(−2‖ŵ_i−ŵ_j‖²) = exp(4·cos − 4) and its standard error."""
+    terms = np.exp(4.0 * cosines - 4.0)
+    spread = float(terms.std(ddof=1)) if len(terms) > 1 else 0.0
+    return float(terms.mean()), spread / float(np.sqrt(len(terms)))
+
+
+def _quantile_error(values: FloatArray, q: float) -> float:
+    """Half the distance between the order statistics one binomial deviation either side."""
+    n = len(values)
+    deviation = np.sqrt(q * (1 - q) / n)
+    low, high = np.quantile(values, [max(0.0, q - deviation), min(1.0, q + deviation)])
+    return float(high - low) / 2.0

@@ -1,0 +1,92 @@
+"""Which tokens are popular and which are rare, and why that may be undecidable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.metrics.base import Context
+from embgeo.stats.base import FloatArray, IntArray
+
+#: Bins of equal token counts, by falling frequency (definitions, section 5).
+BINS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Popularity:
+    """The kept rows by falling frequency; equal counts are ordered by row number.
+
+    Attributes
+    ----------
+    order : int array, shape (M,)
+        Positions among the kept rows, most frequent first.
+    popular : bool array, shape (M,)
+    counts : float64 array, shape (M,)
+    log_count : float64 array, shape (M,)
+        ln(1 + count), or −ln(rank) where only the order is known.
+    convention : str
+        Printed with every value that depends on it.
+    """
+
+    order: IntArray
+    popular: npt.NDArray[np.bool_]
+    counts: FloatArray
+    log_count: FloatArray
+    convention: str
+
+    def labels(self, context: Context) -> IntArray:
+        """1 popular, 0 rare, −1 left out; shape (N,)."""
+        labels = np.full(context.n, -1, dtype=np.int64)
+        labels[context.kept] = self.popular
+        return labels
+
+    def bins(self, context: Context) -> IntArray:
+        """Frequency bin of each of the N rows, 0 the most frequent, −1 left out."""
+        labels = np.full(context.n, -1, dtype=np.int64)
+        m = len(self.order)
+        labels[context.kept[self.order]] = np.arange(m) * min(BINS, m) // m
+        return labels
+
+
+def why_absent(context: Context) -> str:
+    """Why nothing can be said about rare and popular tokens; empty if something can."""
+    if context.counts is None:
+        return (
+            "no token frequencies: give --counts FILE, --corpus FILE, or --rank-order if the rows "
+            "are sorted by frequency"
+        )
+    if context.m and context.m < 5:
+        return f"{context.m} rows are too few to call some popular and some rare"
+    if context.m and np.ptp(context.counts[context.kept]) == 0:
+        return "all kept tokens have the same count, none is more popular than another"
+    return ""
+
+
+def popularity(context: Context) -> Popularity:
+    """Call after `why_absent` found no reason."""
+    if context.counts is None:
+        raise ValueError("no counts")
+    counts = context.counts[context.kept]
+    order = np.lexsort((context.kept, -counts))
+    m = len(order)
+    share = context.options.popular_share
+    size = min(max(1, round(share * m)), m - 1)
+    popular = np.zeros(m, dtype=bool)
+    popular[order[:size]] = True
+    edge = counts[order[size - 1]]
+    tied = int(np.count_nonzero(counts == edge)) if counts[order[size]] == edge else 0
+    if context.frequency_kind == "rank":
+        rank = np.empty(m)
+        rank[order] = np.arange(1, m + 1)
+        log_count = -np.log(rank)
+    else:
+        log_count = np.log1p(counts)
+    convention = (
+        f"popular: the {100 * share:g} % most frequent ({size:,} of {m:,} tokens), by "
+        f"{context.frequency_source}"
+    )
+    if tied:
+        convention += f"; {tied:,} tokens share the count at the edge, lower row numbers first"
+    return Popularity(order, popular, counts, log_count, convention)

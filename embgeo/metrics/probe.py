@@ -1,0 +1,211 @@
+"""Can a linear probe tell rare from popular tokens? (definitions, section 5)
+
+FRAGE's discriminator used as a meter: always a fresh probe, always judged out of fold.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.metrics.base import Context, Seen
+from embgeo.metrics.popularity import Popularity, popularity, why_absent
+from embgeo.stats.base import FloatArray, IntArray, Statistic
+from embgeo.values import Quantity, Scalar, Value
+
+FAMILY = "frequency"
+FOLDS = 5
+MAX_ROWS = 20_000
+MAX_ENTRIES = 16_000_000
+MIN_ROWS = 2_000
+
+BoolArray = npt.NDArray[np.bool_]
+
+PROBE_AUC = Quantity(
+    "frequency.probe_auc",
+    "Probe AUC",
+    "How well a linear probe tells popular from rare tokens by their rows alone, on rows it was "
+    "not fitted to. 0.5: frequency cannot be read off; 1: always.",
+    "ROC AUC of out-of-fold scores, logistic regression, stratified 5-fold",
+    "Gong et al. 2018 (FRAGE), §4 (its discriminator)",
+)
+PROBE_ACCURACY = Quantity(
+    "frequency.probe_accuracy",
+    "Probe accuracy, balanced",
+    "Share of tokens that the probe sorts right, mean of both classes; 0.5 is chance.",
+    "½ (recall of popular + recall of rare), out of fold",
+    "Gong et al. 2018 (FRAGE), §4",
+)
+PROBE_LOSS = Quantity(
+    "frequency.probe_loss",
+    "Probe loss",
+    "Cross-entropy of the probe, mean over popular plus mean over rare tokens; 2 ln 2 ≈ 1.386 is "
+    "a probe that knows nothing.",
+    "−mean_pop log(1 − f) − mean_rare log f, f = P(rare), out of fold",
+    "Gong et al. 2018 (FRAGE), Eq. 2 in its bounded form",
+    unit="nats",
+)
+FREQUENCY_R2 = Quantity(
+    "frequency.frequency_r2",
+    "Frequency explained by the rows",
+    "Share of the variance of log count that a linear map of the row predicts on tokens it was "
+    "not fitted to. 0 or below: none.",
+    "out-of-fold R² of ridge regression of ln(1 + count) on w",
+    "Gong et al. 2018 (FRAGE), §3",
+)
+
+
+def absent(context: Context) -> str:
+    return why_absent(context)
+
+
+def first(context: Context) -> list[Statistic]:
+    return []
+
+
+def second(context: Context, seen: Seen) -> list[Statistic]:
+    return []
+
+
+def compute(context: Context, seen: Seen) -> list[Value]:
+    known = popularity(context)
+    at, sample = probe_rows(context, known)
+    popular, log_count = known.popular[at], known.log_count[at]
+    rows = context.take(context.kept[at])
+    return [
+        *probe_values(context, rows, popular, known.convention, sample),
+        ridge_value(context, rows, log_count, known.convention, sample),
+    ]
+
+
+def probe_rows(context: Context, known: Popularity) -> tuple[IntArray, str]:
+    """Positions among the kept rows: all, or a sample that keeps the classes' shares."""
+    m = len(known.order)
+    most = max(MIN_ROWS, min(MAX_ROWS, MAX_ENTRIES // context.d))
+    if m <= most:
+        return np.arange(m), f"all {m:,} tokens, {FOLDS} folds"
+    rng = context.rng("probe rows")
+    parts = []
+    for group in (known.popular, ~known.popular):
+        positions = np.flatnonzero(group)
+        size = min(len(positions), max(FOLDS, round(most * len(positions) / m)))
+        parts.append(rng.choice(positions, size=size, replace=False))
+    at = np.sort(np.concatenate(parts))
+    return at, f"{len(at):,} of {m:,} tokens, {FOLDS} folds"
+
+
+def probe_values(
+    context: Context, rows: FloatArray, popular: BoolArray, convention: str, sample: str
+) -> list[Scalar]:
+    quantities = (PROBE_AUC, PROBE_ACCURACY, PROBE_LOSS)
+    if min(popular.sum(), (~popular).sum()) < FOLDS:
+        reason = f"{FOLDS} folds need at least {FOLDS} tokens of each class"
+        return [quantity.undefined(reason, convention=convention) for quantity in quantities]
+    score, settled = out_of_fold_scores(rows, ~popular, int(context.rng("folds").integers(2**31)))
+    how = "standardised columns, L2 with C = 1, balanced classes"
+    convention = f"{convention}; {how}" + ("" if settled else "; did not settle in 1,000 steps")
+    auc, auc_error = auc_with_error(score, ~popular)
+    accuracy, accuracy_error = balanced_accuracy(score, ~popular)
+    loss, loss_error = balanced_loss(score, ~popular)
+    chance = (0.5, 0.5, 2.0 * np.log(2.0))
+    measured = ((auc, auc_error), (accuracy, accuracy_error), (loss, loss_error))
+    return [
+        quantity.measured(
+            value,
+            standard_error=error,
+            sample=sample,
+            convention=convention,
+            reference=level,
+            reference_note="chance",
+        )
+        for quantity, (value, error), level in zip(quantities, measured, chance, strict=True)
+    ]
+
+
+def out_of_fold_scores(rows: FloatArray, rare: BoolArray, seed: int) -> tuple[FloatArray, bool]:
+    """log-odds of being rare for each row, from probes that did not see it."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    score = np.empty(len(rows))
+    settled = True
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    for train, test in folds.split(rows, rare):
+        probe = make_pipeline(
+            StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=1000)
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)
+            try:
+                probe.fit(rows[train], rare[train])
+            except ConvergenceWarning:
+                settled = False
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                probe.fit(rows[train], rare[train])
+        score[test] = probe.decision_function(rows[test])
+    return score, settled
+
+
+def auc_with_error(score: FloatArray, positive: BoolArray) -> tuple[float, float]:
+    """AUC and its standard error after DeLong, DeLong & Clarke-Pearson 1988."""
+    from scipy.stats import rankdata
+
+    ranks = rankdata(score)
+    high, low = positive, ~positive
+    n_high, n_low = int(high.sum()), int(low.sum())
+    above = (ranks[high] - rankdata(score[high])) / n_low
+    below = 1.0 - (ranks[low] - rankdata(score[low])) / n_high
+    variance = np.var(above, ddof=1) / n_high + np.var(below, ddof=1) / n_low
+    return float(above.mean()), float(np.sqrt(variance))
+
+
+def balanced_accuracy(score: FloatArray, positive: BoolArray) -> tuple[float, float]:
+    recalls = [float(np.mean(score[positive] > 0)), float(np.mean(score[~positive] <= 0))]
+    sizes = [int(positive.sum()), int((~positive).sum())]
+    variance = sum(r * (1 - r) / n for r, n in zip(recalls, sizes, strict=True)) / 4.0
+    return sum(recalls) / 2.0, float(np.sqrt(variance))
+
+
+def balanced_loss(score: FloatArray, positive: BoolArray) -> tuple[float, float]:
+    """−mean log P(own class) summed over both classes, from log-odds."""
+    parts = (np.logaddexp(0.0, -score[positive]), np.logaddexp(0.0, score[~positive]))
+    variance = sum(float(np.var(part, ddof=1)) / len(part) for part in parts)
+    return float(sum(part.mean() for part in parts)), float(np.sqrt(variance))
+
+
+def ridge_value(
+    context: Context, rows: FloatArray, target: FloatArray, convention: str, sample: str
+) -> Scalar:
+    if len(rows) < 2 * FOLDS:
+        return FREQUENCY_R2.undefined(f"{len(rows)} tokens are too few for {FOLDS} folds")
+    from sklearn.linear_model import RidgeCV
+    from sklearn.model_selection import KFold
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    predicted = np.empty(len(rows))
+    seed = int(context.rng("ridge folds").integers(2**31))
+    for train, test in KFold(FOLDS, shuffle=True, random_state=seed).split(rows):
+        ridge = make_pipeline(StandardScaler(), RidgeCV(alphas=np.logspace(-2, 5, 15)))
+        ridge.fit(rows[train], target[train])
+        predicted[test] = ridge.predict(rows[test])
+    wrong = np.square(target - predicted)
+    spread = np.square(target - target.mean())
+    if spread.sum() <= 0:
+        return FREQUENCY_R2.undefined("all sampled tokens have the same count")
+    r2 = 1.0 - wrong.sum() / spread.sum()
+    error = np.sqrt(np.square(wrong - (1.0 - r2) * spread).sum()) / spread.sum()
+    what = "−ln(rank)" if context.frequency_kind == "rank" else "ln(1 + count)"
+    return FREQUENCY_R2.measured(
+        float(r2),
+        standard_error=float(error),
+        sample=sample,
+        convention=f"{convention}; of {what}; penalty chosen inside each fold",
+        reference=0.0,
+        reference_note="chance",
+    )

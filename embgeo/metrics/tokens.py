@@ -1,0 +1,166 @@
+"""Which rows were left out, which are duplicates, which stand at the ends (section 8)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.metrics.base import Context, Seen
+from embgeo.metrics.cosine import mean_direction, nice_range
+from embgeo.stats import AngleTo, Moments, Norms, RowHashes
+from embgeo.stats.base import FloatArray, IntArray, Statistic
+from embgeo.values import Cell, Column, Histogram, Quantity, Table, Value
+
+FAMILY = "tokens"
+SHOWN = 10
+
+MASKED = Quantity(
+    "tokens.masked_rows",
+    "Rows masked",
+    "Rows left out because no token belongs to them (padding beyond the vocabulary) or on request.",
+    "count",
+)
+ZERO = Quantity(
+    "tokens.zero_rows",
+    "Zero rows",
+    "Rows that are exactly zero, left out of every statistic.",
+    "#{i : w_i = 0}",
+)
+NONFINITE = Quantity(
+    "tokens.nonfinite_rows",
+    "Non-finite rows",
+    "Rows with an infinite or NaN entry, left out of every statistic.",
+    "#{i : w_i has an entry that is not finite}",
+)
+DUPLICATE = Quantity(
+    "tokens.duplicate_rows",
+    "Duplicate rows",
+    "Rows that equal an earlier row exactly; they are kept.",
+    "#{i : w_i = w_j for some j < i}",
+)
+NORM = Quantity(
+    "tokens.norm", "Norm", "Length of the token's row.", "‖w_i‖₂", "Gong et al. 2018, §3"
+)
+NORMS = Quantity(
+    "tokens.norms", "Norms", "How many rows have which length.", "‖w_i‖₂", "Gong et al. 2018, §3"
+)
+DUPLICATES = Quantity(
+    "tokens.duplicates",
+    "Duplicate rows",
+    "Groups of tokens whose rows are equal in every entry.",
+    "w_i = w_j",
+)
+SMALLEST = Quantity(
+    "tokens.smallest_norms", "Smallest norms", "The tokens with the shortest rows.", "‖w_i‖₂"
+)
+LARGEST = Quantity(
+    "tokens.largest_norms", "Largest norms", "The tokens with the longest rows.", "‖w_i‖₂"
+)
+NEAREST = Quantity(
+    "tokens.nearest_to_mean",
+    "Nearest to the common direction",
+    "The tokens whose rows point most nearly along the mean direction.",
+    "angle(w_i, Σŵ_j)",
+)
+FARTHEST = Quantity(
+    "tokens.farthest_from_mean",
+    "Farthest from the common direction",
+    "The tokens whose rows point farthest from the mean direction.",
+    "angle(w_i, Σŵ_j)",
+)
+
+
+def absent(context: Context) -> str:
+    return ""
+
+
+def first(context: Context) -> list[Statistic]:
+    return [Norms(), RowHashes(context.d), Moments(context.d, of="unit")]
+
+
+def second(context: Context, seen: Seen) -> list[Statistic]:
+    direction = mean_direction(seen)
+    return [] if direction is None else [AngleTo("mean", direction)]
+
+
+def compute(context: Context, seen: Seen) -> list[Value]:
+    norms = seen.find(Norms, "Norms").values()
+    groups = duplicate_groups(context, seen.find(RowHashes, "RowHashes").values())
+    low, high = nice_range(float(norms.min()), float(norms.max()), 0.0, np.inf)
+    counts, edges = np.histogram(norms, bins=60, range=(low, high))
+    values: list[Value] = [
+        MASKED.measured(context.masked),
+        ZERO.measured(context.zero),
+        NONFINITE.measured(context.nonfinite),
+        DUPLICATE.measured(sum(len(group) - 1 for group in groups)),
+        Column(NORM, norms, "‖w‖"),
+        Histogram(NORMS, edges, counts.astype(np.float64), "‖w‖", "tokens"),
+        extremes(context, SMALLEST, norms, "‖w‖"),
+        extremes(context, LARGEST, -norms, "‖w‖"),
+    ]
+    if ("angle to", "mean") in seen.statistics:
+        angles = np.degrees(seen.find(AngleTo, ("angle to", "mean")).values())
+        values.append(extremes(context, NEAREST, angles, "angle (°)"))
+        values.append(extremes(context, FARTHEST, -angles, "angle (°)"))
+    if groups:
+        values.append(duplicate_table(context, groups))
+    return values
+
+
+def extremes(context: Context, quantity: Quantity, keys: FloatArray, label: str) -> Table:
+    """The rows of smallest key; keys of largest-first tables come negated."""
+    rows: list[tuple[Cell, ...]] = []
+    for at in np.argsort(keys, kind="stable")[:SHOWN]:
+        row = int(context.kept[at])
+        count = None if context.frequency_kind != "counts" else int(_count(context, row))
+        rows.append((row, context.token(row), count, float(abs(keys[at]))))
+    return Table(quantity, ("row", "token", "count", label), tuple(rows))
+
+
+def _count(context: Context, row: int) -> float:
+    return 0.0 if context.counts is None else float(context.counts[row])
+
+
+def duplicate_groups(
+    context: Context, hashes: np.ndarray[tuple[int], np.dtype[np.uint64]]
+) -> list[IntArray]:
+    """Groups of equal rows, largest first: candidates by hash, then compared entry by entry."""
+    order = np.argsort(hashes, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(hashes[order]) != 0])
+    sizes = np.diff(np.r_[starts, len(order)])
+    groups: list[IntArray] = []
+    for start, size in zip(starts[sizes > 1], sizes[sizes > 1], strict=True):
+        rows = np.sort(context.kept[order[start : start + size]])
+        groups += equal_rows(context, rows)
+    return sorted(groups, key=lambda group: (-len(group), int(group[0])))
+
+
+def equal_rows(context: Context, rows: IntArray) -> list[IntArray]:
+    """Rows of one hash, split by their values; a group of one is dropped."""
+    step = max(1, 2**22 // context.d)
+    groups: list[IntArray] = []
+    while len(rows) > 1:
+        pattern = context.take(rows[:1])
+        same = np.concatenate(
+            [
+                (context.take(rows[start : start + step]) == pattern).all(axis=1)
+                for start in range(0, len(rows), step)
+            ]
+        )
+        if same.sum() > 1:
+            groups.append(rows[same])
+        rows = rows[~same]
+    return groups
+
+
+def duplicate_table(context: Context, groups: list[IntArray]) -> Table:
+    rows = tuple(
+        (
+            len(group),
+            ", ".join(str(int(row)) for row in group[:SHOWN])
+            + (" …" if len(group) > SHOWN else ""),
+            " · ".join(context.token(int(row)) for row in group[:SHOWN]),
+        )
+        for group in groups[:SHOWN]
+    )
+    note = f"{len(groups):,} groups, the {len(rows)} largest are shown"
+    return Table(DUPLICATES, ("rows", "row numbers", "tokens"), rows, note=note)

@@ -1,0 +1,63 @@
+"""Mean and spread of rows by group: rare and popular tokens, frequency bins."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+import numpy as np
+
+from embgeo.stats.base import Block, FloatArray, IntArray
+
+
+class GroupMoments:
+    """For each group n, mean and Σ‖x−μ‖², merged in centred form (Chan et al. 1979).
+
+    Parameters
+    ----------
+    name : str
+        What the groups are (part of the key).
+    labels : int array, shape (N,)
+        Group of every row of the matrix; negative: in none.
+    groups, d : int
+
+    Attributes
+    ----------
+    n : float64 array, shape (groups,)
+    mean : float64 array, shape (groups, d)
+    spread : float64 array, shape (groups,)
+    """
+
+    def __init__(
+        self, name: str, labels: IntArray, groups: int, d: int, of: Literal["rows", "unit"]
+    ) -> None:
+        self.name = name
+        self.labels = labels
+        self.of = of
+        self.n: FloatArray = np.zeros(groups)
+        self.mean: FloatArray = np.zeros((groups, d))
+        self.spread: FloatArray = np.zeros(groups)
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return ("group moments", self.name, self.of)
+
+    def update(self, block: Block) -> None:
+        x = block.rows if self.of == "rows" else block.unit
+        labels = self.labels[block.index]
+        for group in np.unique(labels[labels >= 0]):
+            part = x[labels == group]
+            mean = part.mean(axis=0)
+            centred = part - mean
+            self._join(int(group), len(part), mean, float(np.vdot(centred, centred)))
+
+    def merge(self, other: Self) -> None:
+        for group in np.flatnonzero(other.n):
+            self._join(int(group), other.n[group], other.mean[group], other.spread[group])
+
+    def _join(self, group: int, n: float, mean: FloatArray, spread: float) -> None:
+        mine = self.n[group]
+        total = mine + n
+        step = mean - self.mean[group]
+        self.spread[group] += spread + float(step @ step) * mine * n / total
+        self.mean[group] += step * (n / total)
+        self.n[group] = total

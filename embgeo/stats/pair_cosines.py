@@ -1,0 +1,75 @@
+"""Cosines of pairs of rows: a sample that is kept, or every pair in a fine histogram."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from embgeo.stats.base import FloatArray, concatenated
+
+#: Bins of the fine histogram over [−1, 1]; quantiles read from it are good to 8e-6.
+FINE_BINS = 2**18
+
+
+class PairSample:
+    """The cosines themselves, for a sample or for all pairs of a small matrix."""
+
+    def __init__(self) -> None:
+        self._values: list[FloatArray] = []
+
+    def add(self, cosines: FloatArray) -> None:
+        if cosines.size:
+            self._values.append(np.clip(cosines.ravel(), -1.0, 1.0))
+
+    def merge(self, other: Self) -> None:
+        self._values += other._values
+
+    def values(self) -> FloatArray:
+        return np.sort(concatenated(self._values))
+
+
+class PairHistogram:
+    """Every pair, counted: share of positive cosines, extremes, quantiles, exp-mean.
+
+    Attributes
+    ----------
+    n, positive : int
+    lowest, highest : float
+    exp_sum : float
+        Σ exp(4·cos − 4), from which the uniformity follows (exponents are never positive).
+    counts : int array, shape (FINE_BINS,)
+    """
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.positive = 0
+        self.lowest = np.inf
+        self.highest = -np.inf
+        self.exp_sum = 0.0
+        self.counts = np.zeros(FINE_BINS, dtype=np.int64)
+
+    def add(self, cosines: FloatArray) -> None:
+        values = np.clip(cosines.ravel(), -1.0, 1.0)
+        if not values.size:
+            return
+        self.n += values.size
+        self.positive += int(np.count_nonzero(values > 0))
+        self.lowest = min(self.lowest, float(values.min()))
+        self.highest = max(self.highest, float(values.max()))
+        self.exp_sum += float(np.exp(4.0 * values - 4.0).sum())
+        at = np.minimum(((values + 1.0) * (FINE_BINS / 2)).astype(np.int64), FINE_BINS - 1)
+        self.counts += np.bincount(at, minlength=FINE_BINS)
+
+    def merge(self, other: Self) -> None:
+        self.n += other.n
+        self.positive += other.positive
+        self.lowest = min(self.lowest, other.lowest)
+        self.highest = max(self.highest, other.highest)
+        self.exp_sum += other.exp_sum
+        self.counts += other.counts
+
+    def quantile(self, q: float) -> float:
+        """The q-quantile, good to half a bin (4e-6)."""
+        at = int(np.searchsorted(np.cumsum(self.counts), q * self.n))
+        return (min(at, FINE_BINS - 1) + 0.5) * 2.0 / FINE_BINS - 1.0

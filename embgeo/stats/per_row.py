@@ -1,0 +1,119 @@
+"""One or a few numbers for each row, gathered in row order."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.stats.base import Block, FloatArray, IntArray, concatenated
+
+
+class PerRow:
+    """Base of the statistics that keep O(1) numbers a row; subclasses say which."""
+
+    def __init__(self) -> None:
+        self._index: list[IntArray] = []
+        self._values: list[npt.NDArray[Any]] = []
+
+    @property
+    def key(self) -> Hashable:
+        return type(self).__name__
+
+    def compute(self, block: Block) -> npt.NDArray[Any]:
+        """One entry (or one row of entries) for each row of the block."""
+        raise NotImplementedError
+
+    def update(self, block: Block) -> None:
+        if len(block.index):
+            self._index.append(block.index)
+            self._values.append(self.compute(block))
+
+    def merge(self, other: Self) -> None:
+        self._index += other._index
+        self._values += other._values
+
+    def index(self) -> IntArray:
+        """Row numbers seen, ascending."""
+        return np.sort(concatenated(self._index).astype(np.int64))
+
+    def values(self) -> npt.NDArray[Any]:
+        """The numbers, in ascending order of row number."""
+        order = np.argsort(concatenated(self._index), kind="stable")
+        values: npt.NDArray[Any] = concatenated(self._values)[order]
+        return values
+
+
+class Norms(PerRow):
+    """Euclidean norm of each row."""
+
+    def compute(self, block: Block) -> FloatArray:
+        return block.norms
+
+
+class RowHashes(PerRow):
+    """A 64-bit hash of each row's bytes; equal rows have equal hashes.
+
+    Multiply-and-add modulo 2⁶⁴ with random odd multipliers, so that accidental collisions are
+    about one in 2⁶³ a pair; whoever needs certainty compares the rows themselves.
+    """
+
+    def __init__(self, d: int) -> None:
+        super().__init__()
+        words = np.random.default_rng(0x5EED).integers(0, 2**63, size=(2, d), dtype=np.uint64)
+        self._multipliers = words * np.uint64(2) + np.uint64(1)
+
+    def compute(self, block: Block) -> npt.NDArray[np.uint64]:
+        # Adding zero turns −0.0 into 0.0: rows that compare equal must hash equal.
+        bits = np.ascontiguousarray(block.rows + 0.0).view(np.uint64)
+        high = bits >> np.uint64(32)
+        low = bits & np.uint64(0xFFFFFFFF)
+        hashed = (low * self._multipliers[0] + high * self._multipliers[1]).sum(
+            axis=1, dtype=np.uint64
+        )
+        return np.asarray(hashed)
+
+
+class Projection2(PerRow):
+    """Coordinates of each row on two axes, after subtracting `shift`; shape (M, 2)."""
+
+    def __init__(self, name: str, axes: FloatArray, shift: FloatArray) -> None:
+        super().__init__()
+        self.name = name
+        self.axes = axes
+        self.shift = shift
+
+    @property
+    def key(self) -> Hashable:
+        return ("projection", self.name)
+
+    def compute(self, block: Block) -> FloatArray:
+        return (block.rows - self.shift) @ self.axes
+
+
+class AngleTo(PerRow):
+    """Angle in radians between each row and a unit direction.
+
+    2·atan2(‖ŵ−a‖, ‖ŵ+a‖) (Kahan): accurate at 0 and at π, where arccos loses half the digits.
+    """
+
+    def __init__(self, name: str, direction: FloatArray) -> None:
+        super().__init__()
+        self.name = name
+        self.direction = direction
+
+    @property
+    def key(self) -> Hashable:
+        return ("angle to", self.name)
+
+    def compute(self, block: Block) -> FloatArray:
+        return angle_between(block.unit, self.direction)
+
+
+def angle_between(u: FloatArray, v: FloatArray) -> FloatArray:
+    """Angles in radians between unit rows of `u` and of `v` (or one unit vector `v`)."""
+    apart = np.linalg.norm(u - v, axis=-1)
+    together = np.linalg.norm(u + v, axis=-1)
+    return np.asarray(2.0 * np.arctan2(apart, together))

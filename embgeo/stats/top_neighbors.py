@@ -1,0 +1,104 @@
+"""The k nearest rows by cosine for some query rows, and the rank of given rows among them."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from embgeo.stats.base import Block, FloatArray, IntArray
+
+
+class TopNeighbors:
+    """The k rows of largest cosine for each query, the query's own row left out.
+
+    A row is left out by its number, never by its similarity: an exact duplicate of the query is
+    a neighbour like any other. Equal cosines are ordered by row number.
+
+    Parameters
+    ----------
+    name : str
+    index : int array, shape (q,)
+        Row numbers of the queries.
+    queries : float64 array, shape (q, d)
+        Unit rows.
+    k : int
+
+    Attributes
+    ----------
+    neighbors : int array, shape (q, k)
+        Row numbers by falling cosine; −1 where fewer than k rows were seen.
+    cosines : float64 array, shape (q, k)
+    """
+
+    def __init__(self, name: str, index: IntArray, queries: FloatArray, k: int) -> None:
+        self.name = name
+        self.index = index
+        self.queries = queries
+        self.k = k
+        self.neighbors: IntArray = np.full((len(index), k), -1, dtype=np.int64)
+        self.cosines: FloatArray = np.full((len(index), k), -np.inf)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return ("top neighbors", self.name)
+
+    def update(self, block: Block) -> None:
+        if not len(block.index) or not len(self.index):
+            return
+        cosines = self.queries @ block.unit.T
+        cosines[self.index[:, None] == block.index[None, :]] = -np.inf
+        keep = min(self.k, cosines.shape[1])
+        best = np.argpartition(-cosines, keep - 1, axis=1)[:, :keep]
+        self._join(block.index[best], np.take_along_axis(cosines, best, axis=1))
+
+    def merge(self, other: Self) -> None:
+        self._join(other.neighbors, other.cosines)
+
+    def _join(self, neighbors: IntArray, cosines: FloatArray) -> None:
+        all_rows = np.hstack([self.neighbors, neighbors])
+        all_cosines = np.hstack([self.cosines, cosines])
+        order = np.lexsort((all_rows, -all_cosines), axis=1)[:, : self.k]
+        self.cosines = np.take_along_axis(all_cosines, order, axis=1)
+        found = np.take_along_axis(all_rows, order, axis=1)
+        self.neighbors = np.where(np.isneginf(self.cosines), -1, found)
+
+
+class CloserRows:
+    """How many rows are nearer to a query than a given row is: its rank is that plus one.
+
+    Parameters
+    ----------
+    index : int array, shape (p,)
+        Row numbers of the queries, one for each (query, other) pair.
+    queries : float64 array, shape (p, d)
+        Unit rows.
+    others : int array, shape (p,)
+    cosines : float64 array, shape (p,)
+        Cosine of each pair.
+    """
+
+    def __init__(
+        self, index: IntArray, queries: FloatArray, others: IntArray, cosines: FloatArray
+    ) -> None:
+        self.index = index
+        self.queries = queries
+        self.others = others
+        self.cosines = cosines
+        self.closer: IntArray = np.zeros(len(index), dtype=np.int64)
+
+    @property
+    def key(self) -> str:
+        return "closer rows"
+
+    def update(self, block: Block) -> None:
+        if not len(block.index) or not len(self.index):
+            return
+        closer = self.queries @ block.unit.T > self.cosines[:, None]
+        closer &= self.index[:, None] != block.index[None, :]
+        # The pair's own cosine may differ in its last bit when it comes out of another product.
+        closer &= self.others[:, None] != block.index[None, :]
+        self.closer += closer.sum(axis=1)
+
+    def merge(self, other: Self) -> None:
+        self.closer += other.closer
