@@ -1,0 +1,203 @@
+"""Checkpoints and vector files: one module for each format, told apart by their bytes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy.typing as npt
+
+from embgeo.errors import EmbgeoError, UnreadableFile
+from embgeo.matrix import Matrix
+from embgeo.sources import (
+    fasttext_binary,
+    model_folder,
+    numpy_npy,
+    numpy_npz,
+    pickle_arrays,
+    safetensors_file,
+    safetensors_index,
+    scratch,
+    text_vectors,
+    torch_legacy,
+    torch_zip,
+    word2vec_binary,
+)
+from embgeo.sources.base import Checkpoint, Tensor
+from embgeo.sources.gzipped import is_gzip
+from embgeo.sources.loading import Options, build
+from embgeo.sources.reading import cannot_read, read_head
+from embgeo.sources.rows import Padding, Rows
+from embgeo.sources.unknown import unknown_format
+
+__all__ = ["FORMATS", "Checkpoint", "Padding", "Tensor", "load", "open_checkpoint"]
+
+#: Every format, in the order in which the first bytes are shown to them: those with a magic
+#: number first, those that are guessed from text last.
+FORMATS: tuple[ModuleType, ...] = (
+    torch_zip,
+    numpy_npz,
+    numpy_npy,
+    torch_legacy,
+    fasttext_binary,
+    safetensors_file,
+    safetensors_index,
+    pickle_arrays,
+    word2vec_binary,
+    text_vectors,
+)
+
+
+def open_checkpoint(path: Path | str) -> Checkpoint:
+    """Open a file or model folder, whatever its name; headers are read, tensors are not.
+
+    Parameters
+    ----------
+    path : Path or str
+        A file in one of `FORMATS`, plain or gzipped, or a Hugging Face model folder.
+
+    Raises
+    ------
+    UnreadableFile
+        Missing, empty, damaged, hostile or of a format that is not known.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return model_folder.open_folder(path, _open_file, _is_known)
+    return _open_file(path)
+
+
+def load(
+    path: Path | str,
+    *,
+    tensor: str | None = None,
+    output: str | None = None,
+    rows: Rows = None,
+    transpose: bool = False,
+    tokens: Path | str | None = None,
+    counts: Path | str | None = None,
+    corpus: Path | str | None = None,
+    rank_order: bool = False,
+    padding: Padding = "auto",
+    hash_file: bool = True,
+) -> Matrix:
+    """Load an embedding matrix, and the output projection of an untied model.
+
+    Parameters
+    ----------
+    path : Path or str
+        Checkpoint, file of vectors, or Hugging Face model folder; its format is told by its bytes.
+    tensor : str, optional
+        Name of the embedding matrix, where the choice by name and shape is not wanted.
+    output : str, optional
+        Name of the output projection; ``"none"`` leaves it out.
+    rows : str or tuple of two ints, optional
+        ``"A:B"`` or (A, B): only these rows, counted from 0, B excluded. The cut comes before labels are
+        laid along the rows.
+    transpose : bool
+        Words are the columns of the embedding matrix.
+    tokens : Path or str, optional
+        A file of labels, one for each row (of the cut, or of the whole matrix).
+    counts : Path or str, optional
+        A file of tokens with their counts, matched by token; where the matrix has no labels and
+        the file has one entry for each row, it labels them in its order.
+    corpus : Path or str, optional
+        A text whose words are counted.
+    rank_order : bool
+        The rows are sorted by frequency, the most frequent token first.
+    padding : {"auto", "mask", "keep"}
+        Rows beyond the vocabulary: "auto" masks them if the labels came with the model and
+        refuses a `tokens` file of another length, "mask" masks them for such a file too, "keep"
+        keeps them.
+    hash_file : bool
+        Whether to compute the SHA-256 of the files for the provenance.
+
+    Returns
+    -------
+    Matrix
+        Usually over a map of the file, not a copy.
+
+    Raises
+    ------
+    UnreadableFile, AmbiguousTensor, LabelMismatch, BadOption
+        Each with the cause and the way out, before anything is computed.
+    """
+    options = Options(
+        tensor=tensor,
+        output=output,
+        rows=rows,
+        transpose=transpose,
+        tokens=None if tokens is None else Path(tokens),
+        counts=None if counts is None else Path(counts),
+        corpus=None if corpus is None else Path(corpus),
+        rank_order=rank_order,
+        padding=padding,
+        hash_file=hash_file,
+    )
+    return build(open_checkpoint(path), str(path), options)
+
+
+def _open_file(path: Path) -> Checkpoint:
+    head = read_head(path)
+    if is_gzip(head):
+        return _open_gzipped(path)
+    return _open_plain(path, head)
+
+
+def _open_plain(path: Path, head: bytes) -> Checkpoint:
+    known = _format_of(head)
+    if known is None:
+        raise unknown_format(path, head)
+    try:
+        checkpoint: Checkpoint = known.open_checkpoint(path)
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    return checkpoint
+
+
+def _format_of(head: bytes) -> ModuleType | None:
+    return next((known for known in FORMATS if known.sniff(head)), None)
+
+
+def _is_known(path: Path) -> bool:
+    head = read_head(path)
+    return is_gzip(head) or _format_of(head) is not None
+
+
+def _open_gzipped(path: Path) -> Checkpoint:
+    """A gzipped file through a scratch file that lives as long as the checkpoint's tensors."""
+    unfolded = scratch.unfolded(path)
+    try:
+        head = read_head(unfolded.path)
+        if is_gzip(head):
+            raise UnreadableFile(
+                "is gzipped twice", where=path, way_out="decompress it once and try again"
+            )
+        checkpoint = _open_plain(unfolded.path, head)
+    except EmbgeoError as error:
+        raise _renamed(error, unfolded.path, path) from error
+    tensors = tuple(
+        replace(t, open=partial(_open_unfolded, t, unfolded, path)) for t in checkpoint.tensors
+    )
+    return replace(
+        checkpoint,
+        path=path,
+        files=(path,),
+        format=f"{checkpoint.format}, gzip",
+        tensors=tensors,
+    )
+
+
+def _open_unfolded(tensor: Tensor, unfolded: scratch.ScratchFile, path: Path) -> npt.NDArray[Any]:
+    try:
+        return tensor.open()
+    except EmbgeoError as error:
+        raise _renamed(error, unfolded.path, path) from error
+
+
+def _renamed(error: EmbgeoError, scratch_path: Path, path: Path) -> UnreadableFile:
+    """The same error about the file that the user named."""
+    return UnreadableFile(str(error).replace(str(scratch_path), str(path)))

@@ -1,0 +1,97 @@
+"""What a checkpoint holds, as ``embgeo inspect`` shows it: headers only, no tensor is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from embgeo.errors import AmbiguousTensor
+from embgeo.sources.base import Checkpoint
+from embgeo.sources.choose import Choice, choose
+
+
+@dataclass(frozen=True, slots=True)
+class InspectedTensor:
+    """One line of the listing.
+
+    Attributes
+    ----------
+    name, shape, dtype
+        As the file has them.
+    nbytes : int
+        Size of its values in bytes; 0 for a name of storage that was listed before.
+    role : str
+        ``"embedding"``, ``"output projection"``, ``"same storage as NAME"`` or empty.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    nbytes: int
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """A listing and the choice made from it.
+
+    Attributes
+    ----------
+    tensors : tuple of InspectedTensor
+    reason : str
+        Why the embedding was chosen; empty if none was.
+    problem : str
+        Why none was chosen, in one line; empty if one was.
+    notes : tuple of str
+    """
+
+    tensors: tuple[InspectedTensor, ...]
+    reason: str
+    problem: str
+    notes: tuple[str, ...]
+
+
+def inspect_checkpoint(
+    checkpoint: Checkpoint,
+    *,
+    tensor: str | None = None,
+    output: str | None = None,
+    transpose: bool = False,
+) -> Inspection:
+    """List the tensors and mark the embedding and the output projection.
+
+    Raises
+    ------
+    BadOption
+        A named tensor that does not exist or does not fit. That no tensor, or several, could be
+        the embedding is no error here: `Inspection.problem` says it.
+    """
+    choice: Choice | None = None
+    problem = ""
+    try:
+        choice = choose(checkpoint, tensor=tensor, output=output, transpose=transpose)
+    except AmbiguousTensor as error:
+        problem = str(error)
+    roles: dict[str, str] = {}
+    if choice is not None:
+        roles[choice.input.name] = "embedding"
+        if choice.output is not None:
+            roles[choice.output.name] = "output projection"
+    listed = tuple(
+        InspectedTensor(
+            name=t.name,
+            shape=t.shape,
+            dtype=t.dtype,
+            nbytes=0 if t.alias_of else t.nbytes,
+            role="; ".join(
+                part
+                for part in (
+                    roles.get(t.name, ""),
+                    f"same storage as {t.alias_of}" if t.alias_of else "",
+                )
+                if part
+            ),
+        )
+        for t in checkpoint.tensors
+    )
+    notes = (*checkpoint.notes, *(choice.notes if choice else ()))
+    return Inspection(listed, choice.reason if choice else "", problem, notes)

@@ -1,0 +1,243 @@
+"""From a path and the user's options to a matrix with labels, frequencies and its origin."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.errors import BadOption, LabelMismatch, UnreadableFile
+from embgeo.matrix import Frequency, Matrix, Origin
+from embgeo.sources import corpus as corpora
+from embgeo.sources import frequencies
+from embgeo.sources.base import Checkpoint, Tensor
+from embgeo.sources.choose import Choice, choose
+from embgeo.sources.labels import read_labels
+from embgeo.sources.reading import cannot_read, safe_text
+from embgeo.sources.rows import (
+    PADDING_REASON,
+    Cut,
+    Labelled,
+    Padding,
+    Rows,
+    lay_found,
+    lay_given,
+    mismatch,
+    parse_rows,
+)
+
+_HASH_BLOCK = 4 * 2**20
+_COMPARED_ROWS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user may say about a matrix; see :func:`embgeo.load` for the meaning of each."""
+
+    tensor: str | None = None
+    output: str | None = None
+    rows: Rows = None
+    transpose: bool = False
+    tokens: Path | None = None
+    counts: Path | None = None
+    corpus: Path | None = None
+    rank_order: bool = False
+    padding: Padding = "auto"
+    hash_file: bool = True
+
+
+def build(checkpoint: Checkpoint, given: str, options: Options) -> Matrix:
+    """The matrix that `options` choose from a checkpoint.
+
+    Labels and counts are lined up with the rows before any tensor is read.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+    given : str
+        The path as the user wrote it; goes into the provenance.
+    options : Options
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    _check(options)
+    choice = choose(
+        checkpoint, tensor=options.tensor, output=options.output, transpose=options.transpose
+    )
+    n, d = choice.input.shape[::-1] if choice.input_transposed else choice.input.shape
+    cut = parse_rows(options.rows, n)
+    labels = _labels(checkpoint, choice, cut, d, options)
+    labels, frequency, frequency_notes = _frequency(labels, cut, d, options)
+    masked = {PADDING_REASON: labels.masked} if labels and len(labels.masked) else {}
+    data = _rows_of(choice.input, choice.input_transposed, cut, checkpoint.path)
+    notes = [*choice.notes, *checkpoint.notes, *(labels.notes if labels else ()), *frequency_notes]
+    if n < d:
+        notes.append(
+            f"fewer rows ({n:,}) than columns ({d:,}): if words are columns, use --transpose"
+        )
+    sha256 = sha256_of(checkpoint.files) if options.hash_file else ""
+    tokens = tuple(map(safe_text, labels.tokens)) if labels else None
+    name = checkpoint.path.name or checkpoint.path.resolve().name
+
+    def origin(tensor: Tensor, transposed: bool, reason: str, notes: Sequence[str]) -> Origin:
+        return Origin(
+            path=given,
+            format=checkpoint.format,
+            tensor=tensor.name,
+            stored_shape=tensor.shape,
+            dtype=tensor.dtype,
+            sha256=sha256,
+            transposed=transposed,
+            rows=None if options.rows is None else (cut.start, cut.stop),
+            reason=reason,
+            notes=tuple(notes),
+        )
+
+    output = None
+    if choice.output is not None:
+        projection = _rows_of(choice.output, choice.output_transposed, cut, checkpoint.path)
+        if options.output is None and _same_values(data, projection):
+            notes.append(f"tied: {choice.output.name} holds the same numbers")
+        else:
+            output = Matrix(
+                projection,
+                name=f"{name} (output)",
+                tokens=tokens,
+                frequency=frequency,
+                masked=masked,
+                origin=origin(
+                    choice.output, choice.output_transposed, "output projection", choice.notes
+                ),
+            )
+    return Matrix(
+        data,
+        name=name,
+        tokens=tokens,
+        frequency=frequency,
+        masked=masked,
+        output=output,
+        origin=origin(choice.input, choice.input_transposed, choice.reason, notes),
+    )
+
+
+def sha256_of(files: Sequence[Path]) -> str:
+    """SHA-256 of the files' bytes, one file after the other, in hexadecimal."""
+    digest = hashlib.sha256()
+    for path in files:
+        try:
+            with path.open("rb") as file:
+                while block := file.read(_HASH_BLOCK):
+                    digest.update(block)
+        except OSError as error:
+            raise cannot_read(path, error) from error
+    return digest.hexdigest()
+
+
+def _check(options: Options) -> None:
+    if options.padding not in get_args(Padding):
+        raise BadOption(
+            f"--padding {options.padding!r} is not known", way_out="use auto, mask or keep"
+        )
+    named = {
+        "--counts": options.counts is not None,
+        "--corpus": options.corpus is not None,
+        "--rank-order": options.rank_order,
+    }
+    given = [name for name, present in named.items() if present]
+    if len(given) > 1:
+        raise BadOption(f"{' and '.join(given)} exclude each other", way_out="give one of them")
+
+
+def _labels(
+    checkpoint: Checkpoint, choice: Choice, cut: Cut, d: int, options: Options
+) -> Labelled | None:
+    if options.tokens is not None:
+        vocabulary = read_labels(options.tokens)
+        laid = lay_given(vocabulary.tokens, cut, options.padding, options.tokens, d)
+        return Labelled(laid.tokens, laid.masked, (*vocabulary.notes, *laid.notes))
+    if checkpoint.tokens is None or _belongs_elsewhere(checkpoint, choice, cut, d):
+        return None
+    return lay_found(checkpoint.tokens, cut, options.padding, checkpoint.tokens_source)
+
+
+def _belongs_elsewhere(checkpoint: Checkpoint, choice: Choice, cut: Cut, d: int) -> bool:
+    """Whether the tokens in the file are those of another matrix, or of this one's columns."""
+    length = len(checkpoint.tokens or ())
+    if length == cut.total or checkpoint.path.is_dir():
+        return False
+    return length == d or any(length in t.shape for t in choice.candidates if t != choice.input)
+
+
+def _frequency(
+    labels: Labelled | None, cut: Cut, d: int, options: Options
+) -> tuple[Labelled | None, Frequency | None, tuple[str, ...]]:
+    """Labels (a counts file may give them), frequencies, and notes."""
+    if options.rank_order:
+        return labels, frequencies.from_rank(cut.size), ()
+    if options.counts is not None:
+        counts = frequencies.read_counts(options.counts)
+        if labels is not None:
+            return labels, *_of_labelled(labels, lambda t: frequencies.from_counts(t, counts))
+        fitting = cut.fit(len(counts.tokens))
+        if fitting is None:
+            raise mismatch("counts", len(counts.tokens), cut, options.counts, d)
+        tokens = counts.tokens[fitting]
+        values = np.array(counts.counts[fitting], dtype=np.float64)
+        note = f"{counts.name} lists as many tokens as there are rows and labels them in its order"
+        found = Labelled(tokens, np.zeros(0, dtype=np.int64), (*counts.notes, note))
+        return found, Frequency("counts", values, f"counts file {counts.name}"), ()
+    if options.corpus is not None:
+        if labels is None:
+            raise LabelMismatch(
+                "a corpus cannot be counted, because the rows have no labels",
+                where=options.corpus,
+                way_out="name the rows with --tokens FILE",
+            )
+        path = options.corpus
+        return labels, *_of_labelled(labels, lambda t: corpora.from_corpus(t, path))
+    return labels, None, ()
+
+
+def _of_labelled(
+    labels: Labelled, count: Callable[[Sequence[str]], tuple[Frequency, tuple[str, ...]]]
+) -> tuple[Frequency, tuple[str, ...]]:
+    """Frequencies of the rows that stand for tokens; padding gets 0 and is in no note."""
+    padding = set(labels.masked.tolist())
+    real = [row for row in range(len(labels.tokens)) if row not in padding]
+    frequency, notes = count([labels.tokens[row] for row in real])
+    values = np.zeros(len(labels.tokens), dtype=np.float64)
+    values[real] = frequency.counts
+    return Frequency(frequency.kind, values, frequency.source), notes
+
+
+def _rows_of(tensor: Tensor, transposed: bool, cut: Cut, path: Path) -> npt.NDArray[Any]:
+    try:
+        array = tensor.open()
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    except MemoryError as error:
+        raise UnreadableFile(
+            f"tensor {tensor.name!r} ({tensor.nbytes / 2**20:,.0f} MiB) does not fit into memory",
+            where=path,
+            way_out="use a machine with more memory, or save the matrix alone as .npy",
+        ) from error
+    if transposed:
+        array = array.T
+    return array if cut.is_whole else array[cut.start : cut.stop]
+
+
+def _same_values(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
+    """Whether two matrices are equal number by number; stops at the first block that is not."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return all(
+        np.array_equal(one[start : start + _COMPARED_ROWS], other[start : start + _COMPARED_ROWS])
+        for start in range(0, len(one), _COMPARED_ROWS)
+    )
