@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from importlib import metadata
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from embgeo.analysis import analyze
+    from embgeo.matrix import Matrix
+    from embgeo.metrics import Options
+    from embgeo.result import Analysis, load_analysis
     from embgeo.sources import load
 
-__all__ = ["__version__", "load"]
+__all__ = ["Analysis", "Matrix", "Options", "__version__", "analyze", "load", "load_analysis"]
 
 try:
     __version__ = metadata.version("embgeo")
 except metadata.PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0+unknown"
 
+_HOME = {
+    "Analysis": "embgeo.result",
+    "Matrix": "embgeo.matrix",
+    "Options": "embgeo.metrics",
+    "analyze": "embgeo.analysis",
+    "load": "embgeo.sources",
+    "load_analysis": "embgeo.result",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Import numpy and the readers only when they are used, so that ``embgeo --help`` is quick."""
-    if name == "load":
-        from embgeo.sources import load
-
-        return load
+    """Import numpy and the rest only when they are used, so that ``embgeo --help`` is quick."""
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,234 @@
+"""``embgeo analyze``: from a checkpoint to a result folder with a report."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from embgeo.cli.shared import (
+    Debug,
+    Json,
+    Quiet,
+    check_output,
+    command_line,
+    guarded,
+    printable,
+    progress_bar,
+    write_folder,
+)
+from embgeo.errors import BadOption
+
+if TYPE_CHECKING:
+    from embgeo.metrics import Options
+    from embgeo.result import Analysis
+
+
+class Padding(StrEnum):
+    """What becomes of rows beyond the vocabulary."""
+
+    auto = "auto"
+    mask = "mask"
+    keep = "keep"
+
+
+@guarded
+def analyze(
+    path: Annotated[Path, typer.Argument(help="Checkpoint, model folder or vector file.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Result folder; NAME.embgeo here by default."),
+    ] = None,
+    tensor: Annotated[
+        str | None, typer.Option(help="Name of the embedding tensor; see: embgeo inspect.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(help="Name of the output projection of an untied model; none: without."),
+    ] = None,
+    rows: Annotated[str | None, typer.Option(metavar="A:B", help="Analyse rows A to B−1.")] = None,
+    transpose: Annotated[
+        bool, typer.Option("--transpose", help="Tokens are columns in the file.")
+    ] = False,
+    tokens: Annotated[
+        Path | None, typer.Option(help="Token labels, one a row (txt, tsv or json).")
+    ] = None,
+    counts: Annotated[
+        Path | None, typer.Option(help="Token counts (tsv, or json {token: count}).")
+    ] = None,
+    corpus: Annotated[Path | None, typer.Option(help="Text whose tokens are counted.")] = None,
+    rank_order: Annotated[
+        bool,
+        typer.Option("--rank-order", help="Rows are sorted by frequency, most frequent first."),
+    ] = False,
+    padding: Annotated[
+        Padding,
+        typer.Option(
+            help="Rows beyond the vocabulary: mask them, keep them, or mask them only when the "
+            "model itself brings the vocabulary.",
+        ),
+    ] = Padding.auto,
+    popular_share: Annotated[
+        float, typer.Option(help="Share of the tokens that is called popular.")
+    ] = 0.2,
+    pairs: Annotated[
+        str, typer.Option(metavar="N|all", help="Pairs sampled for the cosine distribution.")
+    ] = "100000",
+    isotropy_rows: Annotated[
+        int | None, typer.Option(min=2, help="Also I1/I2 of samples of so many rows.")
+    ] = None,
+    isotropy_runs: Annotated[int, typer.Option(min=1, help="Number of those samples.")] = 10,
+    sphere: Annotated[
+        bool | None,
+        typer.Option(
+            "--sphere/--no-sphere",
+            help="Search the whole sphere for the extremes of Z; by default for up to 1e8 entries.",
+        ),
+    ] = None,
+    neighbors: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TOKEN[=A,B]",
+            help="List the neighbours of TOKEN, and the ranks of A and B among them; repeatable.",
+        ),
+    ] = None,
+    sections: Annotated[
+        str | None,
+        typer.Option(
+            help="Only these, with commas: spectrum, projection, cosine, isotropy, frequency, "
+            "subspace, tokens."
+        ),
+    ] = None,
+    reference: Annotated[
+        bool, typer.Option(help="Compare with isotropic Gaussian rows of the same norms.")
+    ] = True,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of whatever is sampled.")] = 0,
+    json_: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Measure an embedding matrix and write a report.
+
+    Example: embgeo analyze fixtures/baseline.pt --counts fixtures/vocab_counts.tsv
+    """
+    if not 0 < popular_share < 1:
+        raise BadOption(f"{popular_share} is not a share between 0 and 1", where="--popular-share")
+    folder = out if out is not None else Path(f"{default_name(path)}.embgeo")
+    if not json_ or out is not None:
+        check_output(folder)
+
+    import embgeo
+
+    with progress_bar(quiet) as progress:
+        matrix = embgeo.load(
+            path,
+            tensor=tensor,
+            output=output,
+            rows=rows,
+            transpose=transpose,
+            tokens=tokens,
+            counts=counts,
+            corpus=corpus,
+            rank_order=rank_order,
+            padding=padding.value,
+        )
+        analysis = embgeo.analyze(
+            matrix,
+            sections=None if sections is None else [s.strip() for s in sections.split(",")],
+            options=parsed_options(
+                matrix.tokens,
+                seed=seed,
+                pairs=pairs,
+                popular_share=popular_share,
+                isotropy_rows=isotropy_rows,
+                isotropy_runs=isotropy_runs,
+                sphere=sphere,
+                neighbors=neighbors or [],
+            ),
+            reference=reference,
+            command=command_line(),
+            progress=progress,
+        )
+    if json_:
+        print(json.dumps(analysis.to_json(), indent=1, allow_nan=False))
+    if not json_ or out is not None:
+        report = write_folder(analysis, folder)
+        if not quiet and not json_:
+            summary(analysis, report)
+
+
+def default_name(path: Path) -> str:
+    """The file's name without its last suffix; of a folder, the folder's name."""
+    resolved = path.resolve()
+    return (resolved.name if resolved.is_dir() else resolved.stem) or "analysis"
+
+
+def parsed_options(
+    tokens: tuple[str, ...] | None,
+    *,
+    seed: int,
+    pairs: str,
+    popular_share: float,
+    isotropy_rows: int | None,
+    isotropy_runs: int,
+    sphere: bool | None,
+    neighbors: list[str],
+) -> Options:
+    from embgeo.metrics import Options
+
+    if pairs != "all" and not (pairs.isascii() and pairs.isdigit() and int(pairs) > 1):
+        raise BadOption(
+            f"{pairs!r} is not a number of pairs", where="--pairs", way_out="give N or all"
+        )
+    return Options(
+        seed=seed,
+        pairs=None if pairs == "all" else int(pairs),
+        popular_share=popular_share,
+        isotropy_rows=isotropy_rows,
+        isotropy_runs=isotropy_runs,
+        sphere=sphere,
+        asked=tuple(parsed_neighbors(text, tokens) for text in neighbors),
+    )
+
+
+def parsed_neighbors(text: str, tokens: tuple[str, ...] | None) -> tuple[str, tuple[str, ...]]:
+    """``token`` or ``token=a,b``; a token that itself holds = or a comma is taken as it stands."""
+    if tokens is not None and text in tokens:
+        return text, ()
+    token, equals, others = text.partition("=")
+    return (token, tuple(others.split(","))) if equals and others else (text, ())
+
+
+def summary(analysis: Analysis, report: Path) -> None:
+    """Verdict and headline numbers on stdout."""
+    from embgeo.report.verdict import judge
+
+    p = analysis.provenance
+    verdict = judge(analysis)
+    print(printable(f"{p['file']}  {p['tensor']}  {p['n']:,} × {p['d']:,}  {p['dtype']}"))
+    print(printable(verdict.headline))
+    shown = [s for name in HEADLINE if (s := analysis.scalar(name)) is not None]
+    width = max((len(s.quantity.title) for s in shown), default=0)
+    for scalar in shown:
+        reference = f"   ({scalar.reference_text} {scalar.reference_note})" * (
+            scalar.reference is not None
+        )
+        print(f"  {scalar.quantity.title:<{width}}  {scalar.text}{reference}")
+    for note in analysis.notes:
+        print(printable(f"  note: {note}"))
+    print(f"report: {report}")
+
+
+HEADLINE = (
+    "spectrum.effective_rank",
+    "spectrum.top_share",
+    "cosine.mean",
+    "isotropy.i1",
+    "isotropy.i1_unit",
+    "frequency.probe_auc",
+    "frequency.neighbor_rarity_rare",
+    "subspace.distance",
+)

@@ -1,0 +1,63 @@
+"""``embgeo inspect``: what a checkpoint holds, and which tensor would be analysed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from embgeo.cli.shared import Debug, Json, guarded, printable
+
+if TYPE_CHECKING:
+    from embgeo.sources import Checkpoint
+    from embgeo.sources.inspection import Inspection
+
+
+@guarded
+def inspect(
+    path: Annotated[Path, typer.Argument(help="Checkpoint, model folder or vector file.")],
+    tensor: Annotated[str | None, typer.Option(help="Choose this tensor.")] = None,
+    output: Annotated[str | None, typer.Option(help="Choose this output projection.")] = None,
+    transpose: Annotated[
+        bool, typer.Option("--transpose", help="Tokens are columns in the file.")
+    ] = False,
+    json_: Json = False,
+    debug: Debug = False,
+) -> None:
+    """List tensors, shapes, types and sizes, and the choice; reads headers only.
+
+    Example: embgeo inspect fixtures/baseline.pt
+    """
+    from embgeo.sources import open_checkpoint
+    from embgeo.sources.inspection import inspect_checkpoint
+
+    checkpoint = open_checkpoint(path)
+    found = inspect_checkpoint(checkpoint, tensor=tensor, output=output, transpose=transpose)
+    if json_:
+        shown = {"file": str(path), "format": checkpoint.format, **asdict(found)}
+        print(json.dumps(shown, indent=1))
+    else:
+        listing(checkpoint, found)
+
+
+def listing(checkpoint: Checkpoint, found: Inspection) -> None:
+    """The tensors as an aligned table, then the choice and the notes."""
+    from embgeo.sources.choose import shape_text
+
+    lines = [("tensor", "shape and type", "size", "")]
+    for shown, stored in zip(found.tensors, checkpoint.tensors, strict=True):
+        size = f"{shown.nbytes / 1e6:,.3f} MB" if shown.nbytes else ""
+        lines.append((printable(shown.name), shape_text(stored), size, shown.role))
+    widths = [max(len(line[column]) for line in lines) for column in range(3)]
+    print(printable(f"{checkpoint.path}: {checkpoint.format}"))
+    for name, shape, size, role in lines:
+        row = f"  {name:<{widths[0]}}  {shape:<{widths[1]}}  {size:>{widths[2]}}  {printable(role)}"
+        print(row.rstrip())
+    print(printable(f"choice: {found.reason or found.problem}"))
+    if checkpoint.tokens is not None:
+        print(printable(f"tokens: {len(checkpoint.tokens):,}, {checkpoint.tokens_source}"))
+    for note in found.notes:
+        print(printable(f"note: {note}"))

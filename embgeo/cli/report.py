@@ -1,0 +1,44 @@
+"""``embgeo report``: render a saved analysis again, without its checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from embgeo.cli.shared import Debug, Quiet, guarded
+
+
+@guarded
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder that embgeo analyze wrote.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="HTML file; report.html in FOLDER by default."),
+    ] = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Render the report of a saved analysis again.
+
+    Example: embgeo report baseline.embgeo
+    """
+    from embgeo.errors import EmbgeoError
+    from embgeo.report.html import render
+    from embgeo.result import REPORT_NAME, load_analysis, write_text
+
+    analysis = load_analysis(folder)
+    home = folder if folder.is_dir() else folder.parent
+    target = out if out is not None else home / REPORT_NAME
+    page = render(analysis)
+    try:
+        write_text(target, page)
+    except OSError as error:
+        raise EmbgeoError(
+            f"cannot be written: {error.strerror or error}",
+            where=target,
+            way_out="choose another file with -o",
+        ) from error
+    if not quiet:
+        print(f"report: {target.absolute()}")

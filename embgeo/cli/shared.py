@@ -1,0 +1,167 @@
+"""What every command shares: options, exit codes, progress, the result folder."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import shutil
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+
+import typer
+
+from embgeo.errors import BadOption, EmbgeoError
+
+if TYPE_CHECKING:
+    from embgeo.analysis import Progress
+    from embgeo.result import Analysis
+
+#: 0: done and passed; 1: a gate failed; 2: anything else that went wrong, a crash included.
+FAILED = 2
+
+P = ParamSpec("P")
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")]
+
+
+def guarded(command: Callable[P, None]) -> Callable[P, None]:
+    """Turn whatever goes wrong in a command into one line on stderr and exit code 2."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+            sys.stdout.flush()
+        except typer.Exit:
+            raise
+        except BrokenPipeError:
+            # Whoever read stdout has gone; what is still buffered must not complain at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(FAILED) from None
+        except (Exception, KeyboardInterrupt) as error:
+            if kwargs.get("debug"):
+                traceback.print_exc()
+            print(f"embgeo: {one_line(error)}", file=sys.stderr)
+            raise typer.Exit(FAILED) from None
+
+    return run
+
+
+def one_line(error: BaseException) -> str:
+    if isinstance(error, EmbgeoError):
+        return printable(str(error))
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted; nothing was written"
+    if isinstance(error, MemoryError):
+        return "out of memory; cut rows with --rows A:B or leave sections out with --sections"
+    text = printable(" ".join(str(error).split()))
+    return f"unexpected {type(error).__name__}: {text}; --debug shows where"
+
+
+def printable(text: str) -> str:
+    """Text without control characters, which a hostile file name could carry."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def command_line() -> str:
+    """The command as it was typed, for the provenance."""
+    import shlex
+
+    return shlex.join(["embgeo", *sys.argv[1:]])
+
+
+@contextlib.contextmanager
+def progress_bar(quiet: bool) -> Iterator[Progress | None]:
+    """A bar on stderr where somebody is watching; None where nobody is."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bars
+
+    from embgeo.analysis import Progress
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rows"),
+        TimeRemainingColumn(),
+    )
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: list[Any] = []
+
+        def start(what: str, rows: int) -> None:
+            tasks.append(bars.add_task(what, total=rows or None))
+
+        def advance(rows: int) -> None:
+            bars.advance(tasks[-1], rows)
+
+        yield Progress(start, advance)
+
+
+def check_output(folder: Path) -> None:
+    """Refuse, before anything is computed, a folder whose content is not ours to replace.
+
+    Raises
+    ------
+    BadOption
+    """
+    from embgeo.result import JSON_NAME
+
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise BadOption(
+            "exists and is not a folder", where=folder, way_out="choose another with -o"
+        )
+    if any(folder.iterdir()) and not (folder / JSON_NAME).exists():
+        raise BadOption(
+            "exists and holds something else than an analysis",
+            where=folder,
+            way_out="choose another folder with -o",
+        )
+
+
+def write_folder(analysis: Analysis, folder: Path) -> Path:
+    """Result and report in `folder`, whole or not at all; the path of the report."""
+    from embgeo.report.html import write
+    from embgeo.result import ARRAYS_NAME, JSON_NAME, REPORT_NAME
+
+    folder = folder.absolute()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        raise EmbgeoError(
+            f"cannot be written: {error.strerror or error}",
+            where=folder,
+            way_out="choose another folder with -o",
+        ) from error
+    try:
+        analysis.save(fresh)
+        write(analysis, fresh)
+        if folder.exists():
+            for name in (ARRAYS_NAME, JSON_NAME, REPORT_NAME):
+                (fresh / name).replace(folder / name)
+        else:
+            mask = os.umask(0)
+            os.umask(mask)
+            fresh.chmod(0o777 & ~mask)
+            fresh.rename(folder)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return folder / REPORT_NAME
