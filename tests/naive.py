@@ -1,0 +1,423 @@
+"""Slow, obvious twins of every number: whole matrices in float64, double loops, no cleverness.
+
+Each function is written from the definition of the quantity, not from the code that it checks.
+``W`` is always the matrix of kept rows, shape (M, d).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import scipy.linalg
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+
+def kept_rows(data, masked=()):
+    """Row numbers that take part: not masked, finite, not exactly zero."""
+    W = np.asarray(data, dtype=np.float64)
+    return np.array(
+        [
+            i
+            for i in range(len(W))
+            if i not in set(masked) and np.isfinite(W[i]).all() and (W[i] != 0).any()
+        ],
+        dtype=np.int64,
+    )
+
+
+def unit(W):
+    """Rows of length one; scaled first so that no square overflows or vanishes."""
+    scaled = W / np.abs(W).max(axis=1, keepdims=True)
+    return scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+
+
+def norms(W):
+    largest = np.abs(W).max(axis=1)
+    return largest * np.linalg.norm(W / largest[:, None], axis=1)
+
+
+# 1. Spectrum ------------------------------------------------------------------------------------
+
+
+def singular_values(W):
+    """All d of them: those beyond min(M, d) are zero."""
+    s = np.linalg.svd(W, compute_uv=False)
+    return np.concatenate([s, np.zeros(W.shape[1] - len(s))])
+
+
+def centered(W):
+    """W − 1μᵀ; twice, so that the rounding of a large mean does not stay in the result."""
+    once = W - W.mean(axis=0)
+    return once - once.mean(axis=0)
+
+
+def effective_rank(s):
+    p = s[s > 0] / s.sum()
+    return math.exp(-sum(x * math.log(x) for x in p))
+
+
+def stable_rank(W):
+    return np.linalg.norm(W, "fro") ** 2 / np.linalg.norm(W, 2) ** 2
+
+
+def participation_ratio(s):
+    return (s**2).sum() ** 2 / (s**4).sum()
+
+
+def energy(s, q):
+    """Least k whose first k squares make at least the share q of all."""
+    total = math.fsum(s**2)
+    return next(k for k in range(1, len(s) + 1) if math.fsum(s[:k] ** 2) >= q * total)
+
+
+def energy_margin(s, q):
+    """How far the decision of :func:`energy` is from a tie, as a share of all energy."""
+    shares = np.cumsum(s**2) / (s**2).sum()
+    return np.abs(shares - q).min()
+
+
+def decay_residual(prior, c1, c2, gamma, curve):
+    """Root of the mean square of what a prior leaves of the curve."""
+    k = np.arange(1.0, len(curve) + 1)
+    fitted = c1 * np.exp(-c2 * k**gamma) if prior == "exponential" else c1 * k**-gamma
+    return math.sqrt(np.mean((fitted - curve) ** 2))
+
+
+def best_residual(prior, curve):
+    """The least residual that a crude search from many starts can find."""
+
+    def loss(p):
+        with np.errstate(all="ignore"):
+            c2, gamma = (math.exp(p[0]), p[1]) if prior == "exponential" else (0.0, p[0])
+            k = np.arange(1.0, len(curve) + 1)
+            shape = np.exp(-c2 * k**gamma) if prior == "exponential" else k**-gamma
+            size = shape @ shape
+            if not np.isfinite(size) or size < 1e-200:
+                return 1e3
+            return math.sqrt(np.mean((shape * (shape @ curve / size) - curve) ** 2))
+
+    if prior == "exponential":
+        starts = itertools.product(np.linspace(-7, 3, 6), (0.1, 0.5, 1.0, 2.0))
+    else:
+        starts = [(g,) for g in (0.01, 0.1, 0.5, 1.0, 2.0)]
+    options = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 4000, "maxfev": 4000}
+    return min(
+        minimize(loss, start, method="Nelder-Mead", options=options).fun for start in starts
+    )
+
+
+# 2. Projections ---------------------------------------------------------------------------------
+
+
+def right_vectors(W):
+    """V of the whole matrix's SVD, columns by falling singular value."""
+    return np.linalg.svd(W, full_matrices=True)[2].T
+
+
+def svd2(W):
+    V = right_vectors(W)[:, :2]
+    signs = [1 if W.mean(axis=0) @ v >= 0 else -1 for v in V.T]
+    return W @ V * signs
+
+
+def pca2(W):
+    C = centered(W)
+    V = right_vectors(C)[:, :2]
+    signs = [1 if v[np.abs(v).argmax()] > 0 else -1 for v in V.T]
+    return C @ V * signs
+
+
+# 3. Pairwise cosine -----------------------------------------------------------------------------
+
+
+def cosine_matrix(W):
+    return unit(W) @ unit(W).T
+
+
+def pair_cosines(W):
+    """One cosine for each unordered pair: every statistic over ordered pairs is the same."""
+    full = cosine_matrix(W)
+    return full[np.triu_indices(len(W), k=1)]
+
+
+def mean_cosine(W):
+    pairs = pair_cosines(W)
+    return math.fsum(pairs) / len(pairs)
+
+
+def std_cosine(W):
+    pairs = pair_cosines(W)
+    mean = math.fsum(pairs) / len(pairs)
+    return math.sqrt(max(0.0, math.fsum((pairs - mean) ** 2) / len(pairs)))
+
+
+def cosreg_value(W):
+    """Sum of the off-diagonal entries of ŴŴᵀ over N²."""
+    return 2.0 * math.fsum(pair_cosines(W)) / len(W) ** 2
+
+
+def positive_share(W):
+    pairs = pair_cosines(W)
+    return sum(c > 0 for c in pairs) / len(pairs)
+
+
+def angle(a, b):
+    """Degrees between two vectors, exact for nearly equal and nearly opposite ones too."""
+    a, b = unit(a[None])[0], unit(b[None])[0]
+    return math.degrees(2.0 * math.atan2(np.linalg.norm(a - b), np.linalg.norm(a + b)))
+
+
+def angles_to_mean(W):
+    direction = unit(W).sum(axis=0)
+    return np.array([angle(row, direction) for row in W])
+
+
+def cone_aperture(W):
+    return max(angle(a, b) for a, b in itertools.combinations(unit(W), 2))
+
+
+def mean_share_by_dimension(W):
+    total = unit(W).sum(axis=0)
+    return total**2 / (total**2).sum()
+
+
+def uniformity(W):
+    W_hat = unit(W)
+    pairs = itertools.combinations(range(len(W)), 2)
+    return math.log(
+        np.mean([math.exp(-2.0 * np.sum((W_hat[i] - W_hat[j]) ** 2)) for i, j in pairs])
+    )
+
+
+# 4. Isotropy ------------------------------------------------------------------------------------
+
+
+def log_z(W, directions):
+    """log Z(a) for each column a of `directions`."""
+    return np.array([logsumexp(W @ a) for a in directions.T])
+
+
+def i1(logs):
+    return math.exp(logs.min() - logs.max())
+
+
+def i2(logs):
+    Z = np.exp(logs - logs.max())
+    return math.sqrt(np.mean((Z - Z.mean()) ** 2) / Z.mean() ** 2)
+
+
+def both_signs(W, matrix=None):
+    """log Z over v and −v for the right singular vectors of W (or of `matrix`)."""
+    V = right_vectors(W if matrix is None else matrix)
+    return log_z(W, np.concatenate([V, -V], axis=1))
+
+
+def mean_sign(W):
+    V = right_vectors(W)
+    return log_z(W, V * np.where(W.mean(axis=0) @ V >= 0, 1, -1))
+
+
+def unit_scale(W):
+    return W / norms(W).mean()
+
+
+def eigengap(W):
+    """Least gap between neighbouring eigenvalues of WᵀW, relative to the larger of the two."""
+    eigenvalues = singular_values(W) ** 2
+    return min((a - b) / a for a, b in itertools.pairwise(eigenvalues))
+
+
+def sphere_ratio(W, tries=24, seed=5):
+    """min Z / max Z over the unit sphere, by a generic optimiser from many starts."""
+    rng = np.random.default_rng(seed)
+    V = right_vectors(W)
+    starts = [*V.T, *-V.T, *rng.standard_normal((tries, W.shape[1]))]
+
+    def signed(a, sign):
+        length = np.linalg.norm(a)
+        inner = W @ (a / length)
+        value = logsumexp(inner)
+        weights = np.exp(inner - value)
+        gradient = W.T @ weights
+        tangent = (gradient - (gradient @ a) / length**2 * a) / length
+        return sign * value, sign * tangent
+
+    lowest = min(minimize(signed, a, args=(1,), jac=True).fun for a in starts)
+    highest = max(-minimize(signed, a, args=(-1,), jac=True).fun for a in starts)
+    return math.exp(lowest - highest)
+
+
+def z_random(W, draws, seed):
+    """Z over uniform random directions, divided by its mean."""
+    a = np.random.default_rng(seed).standard_normal((W.shape[1], draws))
+    logs = log_z(W, a / np.linalg.norm(a, axis=0))
+    Z = np.exp(logs - logs.max())
+    return Z / Z.mean()
+
+
+def isoscore(W):
+    """Rudman et al. 2022, Algorithm 1, step by step from the points."""
+    n = W.shape[1]
+    C = centered(W)
+    points = C @ np.linalg.svd(C, full_matrices=True)[2].T
+    variances = np.diag(np.cov(points, rowvar=False).reshape(n, n))
+    normalised = math.sqrt(n) * variances / np.linalg.norm(variances)
+    defect = np.linalg.norm(normalised - np.ones(n)) / math.sqrt(2.0 * (n - math.sqrt(n)))
+    used = (n - defect**2 * (n - math.sqrt(n))) ** 2 / n**2
+    return (n * used - 1.0) / (n - 1.0)
+
+
+# 5. Frequency -----------------------------------------------------------------------------------
+
+
+def popular_rows(counts, share=0.2):
+    """True for the share of rows with the highest counts; of equal counts the earlier row first."""
+    order = sorted(range(len(counts)), key=lambda i: (-counts[i], i))
+    popular = np.zeros(len(counts), dtype=bool)
+    popular[order[: round(share * len(counts))]] = True
+    return popular
+
+
+def centroid_cosine(W, popular):
+    a, b = W[popular].mean(axis=0), W[~popular].mean(axis=0)
+    return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
+
+
+def centroid_distance(W, popular):
+    """Distance of the class means over the pooled standard deviation, summed over coordinates."""
+    A, B = W[popular], W[~popular]
+    squares = ((A - A.mean(axis=0)) ** 2).sum() + ((B - B.mean(axis=0)) ** 2).sum()
+    spread = math.sqrt(squares / (len(W) - 2))
+    return np.linalg.norm(A.mean(axis=0) - B.mean(axis=0)) / spread
+
+
+def norm_ratio(W, popular):
+    lengths = norms(W)
+    return np.median(lengths[popular]) / np.median(lengths[~popular])
+
+
+def ranks(values):
+    """Ranks from 1, the mean rank for ties, by counting."""
+    return np.array([(values < v).sum() + ((values == v).sum() + 1) / 2 for v in values])
+
+
+def spearman(a, b):
+    x, y = ranks(a), ranks(b)
+    x, y = x - x.mean(), y - y.mean()
+    return (x @ y) / math.sqrt((x @ x) * (y @ y))
+
+
+def auc(scores, positive):
+    """Share of (positive, negative) pairs in which the positive scores higher; ties count half."""
+    wins = [
+        1.0 if p > q else 0.5 if p == q else 0.0
+        for p in scores[positive]
+        for q in scores[~positive]
+    ]
+    return sum(wins) / len(wins)
+
+
+def balanced_accuracy(probability, positive):
+    called = probability > 0.5
+    return (called[positive].mean() + (~called[~positive]).mean()) / 2
+
+
+def probe_loss(rare_probability, rare):
+    """Mean over the popular of −log(1 − f) plus mean over the rare of −log f."""
+    return -np.log1p(-rare_probability[~rare]).mean() - np.log(rare_probability[rare]).mean()
+
+
+def logistic_probabilities(X, y, X_new, C=1.0):
+    """P(y = 1) for new rows: L2-regularised, class-balanced, columns standardised, by Newton."""
+    mean, std = X.mean(axis=0), X.std(axis=0)
+    std[std == 0] = 1.0
+    A = np.column_stack([(X - mean) / std, np.ones(len(X))])
+    weight = np.where(y, len(y) / (2 * y.sum()), len(y) / (2 * (~y).sum())) * C
+    penalty = np.append(np.ones(X.shape[1]), 0.0)
+    beta = np.zeros(A.shape[1])
+
+    def loss(b):
+        margin = np.where(y, 1, -1) * (A @ b)
+        return (weight * np.logaddexp(0, -margin)).sum() + 0.5 * (penalty * b * b).sum()
+
+    for _ in range(200):
+        p = 0.5 * (1 + np.tanh(A @ beta / 2))
+        gradient = A.T @ (weight * (p - y)) + penalty * beta
+        hessian = (A.T * (weight * p * (1 - p))) @ A + np.diag(penalty)
+        step = np.linalg.solve(hessian, gradient)
+        size = 1.0
+        while loss(beta - size * step) > loss(beta) and size > 1e-10:
+            size /= 2
+        beta = beta - size * step
+        if np.abs(step).max() < 1e-12:
+            break
+    B = np.column_stack([(X_new - mean) / std, np.ones(len(X_new))])
+    return 0.5 * (1 + np.tanh(B @ beta / 2))
+
+
+def ridge_prediction(X, y, X_new, penalty):
+    mean, offset = X.mean(axis=0), y.mean()
+    A = X - mean
+    beta = np.linalg.solve(A.T @ A + penalty * np.eye(X.shape[1]), A.T @ (y - offset))
+    return (X_new - mean) @ beta + offset
+
+
+def r_squared(y, predicted):
+    return 1.0 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
+
+
+def nearest(W, query, k):
+    """The k rows of largest cosine with row `query`, itself left out, nearest first."""
+    cosines = cosine_matrix(W)[query]
+    order = sorted((j for j in range(len(W)) if j != query), key=lambda j: (-cosines[j], j))
+    return order[:k]
+
+
+def rank_of(W, query, other):
+    """1 + the number of rows (other than the two) nearer to `query` than `other` is."""
+    cosines = cosine_matrix(W)[query]
+    return 1 + sum(
+        cosines[j] > cosines[other] for j in range(len(W)) if j not in (query, other)
+    )
+
+
+def neighbor_rarity(W, popular, k, queries):
+    return np.mean([[not popular[j] for j in nearest(W, q, k)] for q in queries])
+
+
+def frequency_bins(counts, bins=10):
+    """Rows by falling count in equal bins; bin 1 holds the most frequent."""
+    order = sorted(range(len(counts)), key=lambda i: (-counts[i], i))
+    return [b.tolist() for b in np.array_split(np.array(order), bins)]
+
+
+# 6. Subspace distance ---------------------------------------------------------------------------
+
+
+def column_spaces(X, Y):
+    """Orthonormal bases U, V of the column spaces, V the smaller; rank by numerical rank."""
+    U, V = scipy.linalg.orth(X), scipy.linalg.orth(Y)
+    return (U, V) if U.shape[1] >= V.shape[1] else (V, U)
+
+
+def subspace_distance(X, Y):
+    U, V = column_spaces(X, Y)
+    residual = V - U @ (U.T @ V)
+    return np.linalg.norm(residual, "fro") / math.sqrt(V.shape[1])
+
+
+def principal_angles(X, Y):
+    """Degrees, rising."""
+    U, V = column_spaces(X, Y)
+    return np.degrees(np.sort(scipy.linalg.subspace_angles(U, V)))
+
+
+# 8. Tokens --------------------------------------------------------------------------------------
+
+
+def duplicate_rows(W):
+    """Rows that equal an earlier row exactly."""
+    return sum(any((W[i] == W[j]).all() for j in range(i)) for i in range(len(W)))
