@@ -30,10 +30,10 @@ from embgeo.sources.base import Checkpoint, Tensor
 from embgeo.sources.gzipped import is_gzip
 from embgeo.sources.loading import Options, build
 from embgeo.sources.reading import cannot_read, read_head
-from embgeo.sources.rows import Padding, Rows
+from embgeo.sources.rows import Rows
 from embgeo.sources.unknown import unknown_format
 
-__all__ = ["FORMATS", "Checkpoint", "Padding", "Tensor", "load", "open_checkpoint"]
+__all__ = ["FORMATS", "Checkpoint", "Tensor", "load", "open_checkpoint"]
 
 #: Every format, in the order in which the first bytes are shown to them: those with a magic
 #: number first, those that are guessed from text last.
@@ -81,7 +81,7 @@ def load(
     counts: Path | str | None = None,
     corpus: Path | str | None = None,
     rank_order: bool = False,
-    padding: Padding = "auto",
+    padding: str = "auto",
     hash_file: bool = True,
 ) -> Matrix:
     """Load an embedding matrix, and the output projection of an untied model.
@@ -95,8 +95,8 @@ def load(
     output : str, optional
         Name of the output projection; ``"none"`` leaves it out.
     rows : str or tuple of two ints, optional
-        ``"A:B"`` or (A, B): only these rows, counted from 0, B excluded. The cut comes before labels are
-        laid along the rows.
+        ``"A:B"`` or (A, B): only these rows, counted from 0, B excluded. The cut comes before
+        labels are laid along the rows.
     transpose : bool
         Words are the columns of the embedding matrix.
     tokens : Path or str, optional

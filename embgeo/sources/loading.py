@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,9 @@ from embgeo.sources.labels import read_labels
 from embgeo.sources.reading import cannot_read, safe_text
 from embgeo.sources.rows import (
     PADDING_REASON,
+    PADDINGS,
     Cut,
     Labelled,
-    Padding,
     Rows,
     lay_found,
     lay_given,
@@ -47,7 +47,7 @@ class Options:
     counts: Path | None = None
     corpus: Path | None = None
     rank_order: bool = False
-    padding: Padding = "auto"
+    padding: str = "auto"
     hash_file: bool = True
 
 
@@ -141,7 +141,7 @@ def sha256_of(files: Sequence[Path]) -> str:
 
 
 def _check(options: Options) -> None:
-    if options.padding not in get_args(Padding):
+    if options.padding not in PADDINGS:
         raise BadOption(
             f"--padding {options.padding!r} is not known", way_out="use auto, mask or keep"
         )

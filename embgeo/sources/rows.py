@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.errors import BadOption, LabelMismatch
 
-Padding = Literal["auto", "mask", "keep"]
+#: What may happen to rows beyond the vocabulary.
+PADDINGS = ("auto", "mask", "keep")
 Rows = str | tuple[int | None, int | None] | None
 PADDING_REASON = "padding beyond the vocabulary"
 
@@ -89,9 +89,7 @@ def parse_rows(rows: Rows, total: int) -> Cut:
     return Cut(total, start, stop)
 
 
-def lay_given(
-    tokens: Sequence[str], cut: Cut, padding: Padding, where: Path, columns: int
-) -> Labelled:
+def lay_given(tokens: Sequence[str], cut: Cut, padding: str, where: Path, columns: int) -> Labelled:
     """Labels from a file that the user named; they have to line up, unless padding is allowed.
 
     Parameters
@@ -122,7 +120,7 @@ def lay_given(
     return _padded(tokens, first, cut, padding, where.name)
 
 
-def lay_found(tokens: Sequence[str], cut: Cut, padding: Padding, source: str) -> Labelled:
+def lay_found(tokens: Sequence[str], cut: Cut, padding: str, source: str) -> Labelled:
     """Labels that came with the model: they begin at row 0, and models often pad their rows."""
     length = len(tokens)
     if length < cut.total:
@@ -153,7 +151,7 @@ def mismatch(what: str, length: int, cut: Cut, where: Path, columns: int) -> Lab
     return LabelMismatch(f"{length:,} {what} for {rows}", where=where, way_out=way_out)
 
 
-def _padded(tokens: Sequence[str], first: int, cut: Cut, padding: Padding, source: str) -> Labelled:
+def _padded(tokens: Sequence[str], first: int, cut: Cut, padding: str, source: str) -> Labelled:
     """Labels for rows first, first + 1, … of the whole matrix; the other rows are padding."""
     last = first + len(tokens)
     name = "row" if padding == "keep" else "padding row"

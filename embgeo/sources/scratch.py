@@ -20,9 +20,7 @@ MEMORY_BYTES = 256 * 2**20
 _COPY_BYTES = 4 * 2**20
 
 
-def empty(
-    shape: tuple[int, int], path: Path, *, memory_bytes: int = MEMORY_BYTES
-) -> npt.NDArray[np.float32]:
+def empty(shape: tuple[int, int], path: Path) -> npt.NDArray[np.float32]:
     """A float32 array to be filled: in memory if small, else a map of a nameless file.
 
     Parameters
@@ -30,11 +28,9 @@ def empty(
     shape : tuple of two ints
     path : Path
         The file it is for, named in the error if there is no room.
-    memory_bytes : int
-        The size beyond which the temporary folder is used.
     """
     size = 4 * math.prod(shape)
-    if size <= memory_bytes:
+    if size <= MEMORY_BYTES:
         return np.empty(shape, dtype=np.float32)
     try:
         with tempfile.TemporaryFile() as file:

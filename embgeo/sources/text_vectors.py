@@ -23,8 +23,9 @@ from embgeo.sources.words import decode_words
 
 NAME = "text vectors"
 
-#: Longer lines are no line of vectors (a million numbers fit).
+#: Longer lines, or lines of more numbers, are no line of vectors.
 MAX_LINE_BYTES = 16 * 2**20
+MAX_COLUMNS = 1_000_000
 _BLOCK_BYTES = 4 * 2**20
 _LINES_LOOKED_AT = 10
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -114,25 +115,37 @@ def _layout(path: Path) -> _Layout:
     header = _HEADER.fullmatch(first)
     if header:
         promised, columns = int(header[1]), int(header[2])
+        if columns > MAX_COLUMNS:
+            raise _too_wide(path)
         if columns == 0:
             raise UnreadableFile(
                 "its header says vectors of 0 numbers", where=path, way_out="write it once more"
             )
         return _Layout(columns, promised)
-    rows = [line.split() for line in (first, *following) if line.strip()]
-    if all(_DECIMAL.fullmatch(row[0]) for row in rows):
+    lines = [line for line in (first, *following) if line.strip()]
+    if not all(line.count(b" ") + line.count(b"\t") <= MAX_COLUMNS for line in lines):
+        raise _too_wide(path)
+    if all(_DECIMAL.fullmatch(line.split(maxsplit=1)[0]) for line in lines):
         raise UnreadableFile(
             "every line begins with a number, not with a token",
             where=path,
             way_out="save the table with numpy.save and give the words with --tokens",
         )
-    counts = [_trailing_numbers(row) for row in rows]
+    counts = [_trailing_numbers(line.split()) for line in lines]
     columns = max(set(counts), key=counts.count)
     if columns == 0:
         raise UnreadableFile(
             "its lines do not end in numbers", where=path, way_out="check that it holds vectors"
         )
     return _Layout(columns, None)
+
+
+def _too_wide(path: Path) -> UnreadableFile:
+    return UnreadableFile(
+        f"it has lines of more than {MAX_COLUMNS:,} numbers",
+        where=path,
+        way_out="check that it holds one vector a line",
+    )
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
@@ -171,7 +184,10 @@ def _rows(path: Path, layout: _Layout) -> Iterator[list[tuple[int, bytes, bytes]
 
 def _split(line: bytes, number: int, columns: int, path: Path) -> tuple[bytes, bytes]:
     line = line.rstrip(b" \t\r").replace(b"\t", b" ")
-    if line.count(b" ") == columns:
+    spaces = line.count(b" ")
+    if spaces > 2 * MAX_COLUMNS:
+        raise _too_wide(path)
+    if spaces == columns:
         token, _, numbers = line.partition(b" ")
         return token, numbers
     # More spaces than numbers: doubled ones, or ones inside the token (as in GloVe 840B).
