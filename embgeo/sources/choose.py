@@ -14,6 +14,7 @@ import numpy as np
 from embgeo.errors import AmbiguousTensor, BadOption, UnreadableFile
 from embgeo.sources import parameter_names as names
 from embgeo.sources.base import Checkpoint, Tensor
+from embgeo.sources.guard import short
 
 #: An unnamed matrix is taken for the embedding if it has this many rows a column …
 TALL = 4
@@ -152,7 +153,7 @@ def named(checkpoint: Checkpoint, name: str, option: str) -> Tensor:
         known = [t.name for t in checkpoint.tensors]
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
         cause = "fits several tensors" if found else "is not in the file"
-        listing = ", ".join(t.name for t in found[:_LISTED]) or ", ".join(near)
+        listing = ", ".join(short(t.name) for t in found[:_LISTED]) or ", ".join(map(short, near))
         raise BadOption(
             f"{option} {name!r} {cause}" + (f" (like {listing})" if listing else ""),
             where=checkpoint.path,
@@ -248,18 +249,26 @@ def _find_output(
         return found, found.shape[0] != n, ()
     shared = [t.name for t in own.members if t is not chosen]
     if any(names.output_rank(name) is not None for name in shared):
-        return None, False, (f"tied: {', '.join(shared)} shares the storage of {chosen.name}",)
+        return (
+            None,
+            False,
+            (f"tied: {', '.join(map(short, shared))} shares the storage of {short(chosen.name)}",),
+        )
     candidates = _output_candidates(groups, own, chosen, n)
     if checkpoint.tied:
         note = "tied: the configuration says that the output projection is the input embedding"
         if candidates:
-            note += f"; the stored {candidates[0].name} is left out"
+            note += f"; the stored {short(candidates[0].name)} is left out"
         return None, False, (note,)
     if len(candidates) == 1:
         return candidates[0], candidates[0].shape[0] != n, ()
     if not candidates:
         return None, False, ()
-    return None, False, (f"several possible output projections: {_listing(candidates)}",)
+    return (
+        None,
+        False,
+        (f"several possible output projections: {_listing(candidates)}; choose one with --output",),
+    )
 
 
 def _output_candidates(groups: list[_Group], own: _Group, chosen: Tensor, n: int) -> list[Tensor]:
@@ -301,7 +310,7 @@ def _ambiguous(checkpoint: Checkpoint, candidates: list[Tensor]) -> AmbiguousTen
 
 
 def _listing(tensors: list[Tensor]) -> str:
-    shown = [f"{t.name} ({shape_text(t)})" for t in tensors[:_LISTED]]
+    shown = [f"{short(t.name)} ({shape_text(t)})" for t in tensors[:_LISTED]]
     if len(tensors) > _LISTED:
         shown.append(f"and {len(tensors) - _LISTED:,} more")
     return ", ".join(shown)

@@ -17,6 +17,7 @@ from embgeo.sources import corpus as corpora
 from embgeo.sources import frequencies
 from embgeo.sources.base import Checkpoint, Tensor
 from embgeo.sources.choose import Choice, choose
+from embgeo.sources.guard import short
 from embgeo.sources.labels import read_labels
 from embgeo.sources.reading import cannot_read, safe_text
 from embgeo.sources.rows import (
@@ -104,7 +105,7 @@ def build(checkpoint: Checkpoint, given: str, options: Options) -> Matrix:
     if choice.output is not None:
         projection = _rows_of(choice.output, choice.output_transposed, cut, checkpoint.path)
         if options.output is None and _same_values(data, projection):
-            notes.append(f"tied: {choice.output.name} holds the same numbers")
+            notes.append(f"tied: {short(choice.output.name)} holds the same numbers")
         else:
             output = Matrix(
                 projection,
