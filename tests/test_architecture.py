@@ -1,0 +1,306 @@
+"""The shape of the code: who may import whom, what is listed where, what stays small."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "embgeo"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+#: Part of the package → the other parts that it may import. Data flows one way: sources → matrix
+#: → stats → metrics → result → report and figures, which see nothing but a saved result.
+MAY_IMPORT = {
+    "errors": "",
+    "values": "",
+    "matrix": "errors",
+    "result": "errors values",
+    "sources": "errors matrix",
+    "stats": "",
+    "metrics": "stats values",
+    "reference": "matrix",
+    "provenance": "matrix metrics",
+    "analysis": "errors matrix metrics provenance reference result stats values",
+    "figures": "result values",
+    "report": "errors figures result values",
+    "__init__": "analysis errors matrix metrics result sources values",
+    "cli": "__init__ analysis errors figures matrix metrics report result sources values",
+}
+
+#: What `embgeo --help` and a look into a header must not wait for.
+HEAVY = ("matplotlib", "pandas", "scipy", "sklearn", "torch")
+LIGHT_PARTS = ("__init__", "cli", "errors", "values", "matrix", "result", "sources", "stats")
+
+MOST_LINES = 400
+MOST_FUNCTION_LINES = 60
+
+#: Folder → the tuple in which each of its modules has to appear, and the helpers that do not.
+LISTS = {
+    "stats": ("STATISTICS", {"base": "the law that all statistics keep"}),
+    "metrics": (
+        "FAMILIES",
+        {
+            "base": "what a family is given and offers",
+            "decay": "the fits of spectrum",
+            "pairs": "the sampled part of cosine",
+            "popularity": "who is popular; shared by frequency, probe and neighbors",
+            "sphere": "the search of isotropy",
+        },
+    ),
+    "figures": (
+        "FIGURES",
+        {
+            "base": "what a figure is",
+            "bars": "drawing of histograms",
+            "curves": "drawing of series",
+            "density": "drawing of point densities",
+            "hexagons": "binning of points",
+            "maps": "drawing of point clouds",
+            "style": "fonts, colours and SVG",
+        },
+    ),
+    "sources": (
+        "FORMATS",
+        {
+            "base": "what a checkpoint is",
+            "choose": "which tensor is the embedding",
+            "corpus": "counts of a text",
+            "frequencies": "counts files",
+            "guard": "limits against hostile sizes",
+            "gzipped": "a wrapping around formats, not a format",
+            "inspection": "what `embgeo inspect` shows",
+            "labels": "token files",
+            "loading": "from options to a matrix",
+            "memory": "maps of files",
+            "model_folder": "a folder, opened before any bytes are looked at",
+            "parameter_names": "names that frameworks give to embeddings",
+            "pickle_leaf": "part of the safe pickle reader",
+            "pickle_machine": "part of the safe pickle reader",
+            "pickle_numpy": "part of the safe pickle reader",
+            "pickle_opcodes": "part of the safe pickle reader",
+            "pickle_tensors": "part of the safe pickle reader",
+            "pickle_tree": "part of the safe pickle reader",
+            "readable": "tokens as people read them",
+            "reading": "small files read whole",
+            "rows": "cuts, labels and padding",
+            "safe_pickle": "part of the safe pickle reader",
+            "scratch": "temporary files of gzipped sources",
+            "side_tables": "tables of tokens and counts",
+            "tokenizer_files": "vocabularies of model folders",
+            "torch_tensors": "tensors of torch's formats",
+            "unknown": "what is said about a file of no known format",
+            "vocabulary": "tokens in the order of their rows",
+            "words": "splitting text into words",
+            "zip_members": "members of zip archives",
+        },
+    ),
+    "cli": (
+        "COMMANDS",
+        {"app": "puts the commands together", "shared": "options and exit codes of all commands"},
+    ),
+}
+
+
+def part_of(path: Path) -> str:
+    """The first level below the package: a folder's name, or a module's."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """Full names of what is imported anywhere in the tree, inside functions too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "relative imports hide which part is meant"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imported_parts(path: Path) -> set[str]:
+    """The parts of embgeo that a module imports; a name of the package itself is `__init__`."""
+    parts = set()
+    for name in imports(parsed(path)):
+        package, _, rest = name.partition(".")
+        if package == "embgeo":
+            part = rest.partition(".")[0]
+            parts.add(part if part in MAY_IMPORT else "__init__")
+    return parts
+
+
+def at_module_level(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Statements that run on import: not those in functions, nor under TYPE_CHECKING."""
+    pending = list(tree.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            pending += node.orelse
+            continue
+        yield node
+        pending += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"), str(path))
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT)).replace("\\", "/")
+
+
+each_module = pytest.mark.parametrize("path", MODULES, ids=name_of)
+
+
+def test_the_table_names_every_part() -> None:
+    assert {part_of(path) for path in MODULES} == set(MAY_IMPORT)
+
+
+def test_the_table_has_no_cycles() -> None:
+    placed: set[str] = set()
+    waiting = {part: set(allowed.split()) for part, allowed in MAY_IMPORT.items()}
+    while ready := {part for part, needs in waiting.items() if needs <= placed}:
+        placed |= ready
+        waiting = {part: needs for part, needs in waiting.items() if part not in ready}
+    assert not waiting
+
+
+@each_module
+def test_imports_follow_the_table(path: Path) -> None:
+    part = part_of(path)
+    allowed = {part, *MAY_IMPORT[part].split()}
+    assert imported_parts(path) <= allowed
+
+
+@each_module
+def test_click_is_never_imported(path: Path) -> None:
+    """Typer brings a copy of its own: a click from elsewhere would be another one."""
+    assert "click" not in {name.partition(".")[0] for name in imports(parsed(path))}
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) in LIGHT_PARTS], ids=name_of)
+def test_heavy_packages_are_imported_where_they_are_used(path: Path) -> None:
+    found = {
+        name.partition(".")[0]
+        for node in at_module_level(parsed(path))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in imports(node)
+    }
+    assert not found & set(HEAVY)
+
+
+def test_the_search_for_module_level_imports_sees_what_runs() -> None:
+    tree = ast.parse(
+        "import a\n"
+        "try:\n    import b\nexcept ImportError:\n    import c\n"
+        "class C:\n    import d\n"
+        "if TYPE_CHECKING:\n    import x\nelse:\n    import e\n"
+        "def f():\n    import y\n"
+    )
+    found = {n.names[0].name for n in at_module_level(tree) if isinstance(n, ast.Import)}
+    assert found >= {"a", "b", "d", "e"}
+    assert not found & {"x", "y"}
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """Also not numpy, which alone takes longer than the rest of ``--help``."""
+    code = (
+        "import contextlib, io, sys\n"
+        "from embgeo.cli.app import app\n"
+        "with contextlib.redirect_stdout(io.StringIO()) as shown:\n"
+        "    app(['--help'], standalone_mode=False)\n"
+        "assert 'analyze' in shown.getvalue(), shown.getvalue()\n"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}))\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    loaded = set(run.stdout.split())
+    assert "typer" in loaded
+    assert not loaded & {*HEAVY, "numpy", "jinja2", "ml_dtypes", "safetensors"}
+
+
+@pytest.mark.parametrize("folder", LISTS)
+def test_every_module_is_listed_or_exempt(folder: str) -> None:
+    tuple_name, helpers = LISTS[folder]
+    home = import_module(f"embgeo.{folder}.app" if folder == "cli" else f"embgeo.{folder}")
+    listed = {module_name(entry, folder) for entry in getattr(home, tuple_name)}
+    present = {path.stem for path in (PACKAGE / folder).glob("*.py")} - {"__init__"}
+    assert listed | set(helpers) == present
+    assert not listed & set(helpers)
+
+
+def module_name(entry: object, folder: str) -> str:
+    """The module that an entry of one of the tuples comes from.
+
+    Entries are modules, classes and functions, or, of figures, values that hold a function.
+    """
+    if folder == "figures":
+        entry = entry.draw  # type: ignore[attr-defined]
+    name: str = getattr(entry, "__module__", None) or entry.__name__  # type: ignore[attr-defined]
+    return name.rpartition(".")[2]
+
+
+@each_module
+def test_files_stay_small(path: Path) -> None:
+    assert len(path.read_text("utf-8").splitlines()) <= MOST_LINES
+
+
+@each_module
+def test_functions_stay_small(path: Path) -> None:
+    """Without docstring and signature, which are long where there is much to explain."""
+    long = {
+        node.name: length
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (length := body_lines(node)) > MOST_FUNCTION_LINES
+    }
+    allowed = LONG_FUNCTIONS.get(name_of(path), {})
+    assert set(long) == set(allowed)
+
+
+#: Functions that are longer for a reason.
+LONG_FUNCTIONS = {
+    "embgeo/result.py": {"_from_json": "one flat list of fields, the mirror of `to_json`"},
+}
+
+
+def body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    body = node.body
+    if ast.get_docstring(node, clean=False) is not None:
+        body = body[1:]
+    return body[-1].end_lineno - body[0].lineno + 1 if body else 0
+
+
+#: Left out: what others wrote and is kept whole.
+NOT_OURS = ("embgeo/report/static/vendor/", "LICENSE")
+#: Where people and build machines keep their files.
+SOMEBODYS_PLACE = re.compile(r"(?<![\w.~])/(?:home|root|Users|work|workspace|mnt|tmp)/\w")
+
+
+def tracked_texts() -> dict[str, str]:
+    listing = subprocess.run(["git", "ls-files", "-z"], capture_output=True, cwd=ROOT, check=True)
+    texts = {}
+    for name in filter(None, listing.stdout.decode().split("\0")):
+        path = ROOT / name
+        if not name.startswith(NOT_OURS) and path.is_file():
+            content = path.read_bytes()
+            if b"\0" not in content:
+                texts[name] = content.decode("utf-8", "replace")
+    return texts
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git checkout, no list of files")
+def test_no_file_names_a_place_on_somebodys_machine() -> None:
+    texts = tracked_texts()
+    assert "pyproject.toml" in texts
+    found = {name: hit[0] for name, text in texts.items() if (hit := SOMEBODYS_PLACE.search(text))}
+    assert not found
