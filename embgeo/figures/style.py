@@ -80,6 +80,8 @@ def log_axis(axis: Any, values: npt.NDArray[np.float64]) -> None:
 
     positive = values[np.isfinite(values) & (values > 0)]
     span = math.log10(positive.max() / positive.min()) if len(positive) else 0.0
+    if span < 0.5:
+        return  # within a factor of three a linear axis shows the same and has more labels
     axis._set_axes_scale("log")
     subs = (1.0, 2.0, 5.0) if span < 1.5 else (1.0,)
     axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=9))

@@ -69,3 +69,8 @@ def visible(token: str) -> str:
     if length > LIMIT:
         shown += f"… ({length:,} characters)"
     return shown
+
+
+def visible_text(text: str) -> str:
+    """A path, a note or a reason with hidden characters spelled out, blanks left as they are."""
+    return _HIDDEN.sub(lambda m: NAMED.get(m[0], f"‹U+{ord(m[0]):04X}›"), text)

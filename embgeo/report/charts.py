@@ -1,0 +1,53 @@
+"""Curves and histograms as the page's line charts want them: plain lists, few digits."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from embgeo.figures.style import subscripts
+from embgeo.result import Analysis
+from embgeo.values import FloatArray
+
+
+def chart_data(analysis: Analysis) -> dict[str, Any]:
+    """Every series and histogram of an analysis by name."""
+    charts: dict[str, Any] = {}
+    for s in analysis.series:
+        charts[s.name] = {
+            "kind": "line",
+            "x": _list(s.x),
+            "lines": [
+                {"label": subscripts(label), "y": _list(y, positive=s.log_y)}
+                for label, y in s.y.items()
+            ],
+            "labels": [subscripts(s.x_label), subscripts(s.y_label)],
+            "log": [s.log_x, s.log_y],
+        }
+    for h in analysis.histograms:
+        # A step at each left edge, and one more point that closes the last bin.
+        counts = np.append(h.counts, h.counts[-1:])
+        charts[h.name] = {
+            "kind": "steps",
+            "x": _list(h.edges),
+            "lines": [{"label": h.y_label, "y": _list(counts)}],
+            "labels": [h.x_label, h.y_label],
+            "log": [False, False],
+        }
+    return charts
+
+
+def script_json(value: Any) -> str:
+    """JSON that may stand inside a script element: nothing in it can end the element."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _list(values: FloatArray, positive: bool = False) -> list[float | None]:
+    return [
+        float(f"{v:.6g}") if math.isfinite(v) and not (positive and v <= 0) else None
+        for v in values.tolist()
+    ]

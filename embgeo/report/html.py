@@ -1,0 +1,197 @@
+"""An analysis as one HTML file that needs nothing else: no network, no checkpoint, no script.
+
+Tables and vector figures are complete by themselves; the script adds a map of all tokens with
+search, lasso and linked histograms. Every string from the analysis is hostile text: templates
+escape all of it, and what would be invisible is spelled out.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from embgeo.figures import FIGURES, render_svg
+from embgeo.report import assets, thresholds
+from embgeo.report.charts import chart_data, script_json
+from embgeo.report.headline import headline_rows
+from embgeo.report.payload import build
+from embgeo.report.published import SOURCE, WANG_TABLE_3
+from embgeo.report.tables import (
+    TableView,
+    by_family,
+    facts,
+    provenance_rows,
+    quantities,
+    table_view,
+)
+from embgeo.report.verdict import judge
+from embgeo.report.visible import visible, visible_text
+from embgeo.result import REPORT_NAME, Analysis, write_text
+from embgeo.values import Scalar, format_number
+
+_SECTIONS = (
+    ("spectrum", "Spectrum"),
+    ("cosine", "Cosines and the cone"),
+    ("isotropy", "Isotropy"),
+    ("frequency", "Rare and popular"),
+    ("subspace", "Input and output"),
+    ("tokens", "Tokens"),
+    ("numbers", "All numbers"),
+    ("methods", "Methods"),
+    ("provenance", "Provenance"),
+)
+
+#: Tables that a section places itself; any other one is shown with the tokens.
+_PLACED = frozenset(
+    {
+        "spectrum.decay",
+        "cosine.quantiles",
+        "cosine.top_dimensions",
+        "frequency.by_frequency_bin",
+        "frequency.neighbors",
+        "frequency.neighbor_ranks",
+        "tokens.smallest_norms",
+        "tokens.largest_norms",
+        "tokens.nearest_to_mean",
+        "tokens.farthest_from_mean",
+    }
+)
+
+
+def render(analysis: Analysis) -> str:
+    """The whole page as text; equal analyses give equal text.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        As :func:`embgeo.result.load_analysis` reads it, or fresh from an analysis.
+    """
+    return _environment().get_template("report.html.j2").render(_context(analysis))
+
+
+def write(analysis: Analysis, folder: Path) -> Path:
+    """Render into ``folder/report.html`` (whole or not at all) and return that path."""
+    target = folder / REPORT_NAME
+    write_text(target, render(analysis))
+    return target
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("embgeo.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "definition": lambda name: "def-" + str(name).replace(".", "-"),
+        "number": format_number,
+        "visible": visible,
+        "visible_text": visible_text,
+    }
+    return environment
+
+
+def _context(analysis: Analysis) -> dict[str, Any]:
+    verdict = judge(analysis)
+    findings = {f.key: f for f in verdict.findings}
+    provenance = analysis.provenance
+    name = str(provenance.get("file") or "matrix").replace("\\", "/").rstrip("/")
+    tables: dict[str, TableView] = {t.name: table_view(t) for t in analysis.tables if t.rows}
+    own = _own_published(analysis)
+    return {
+        "analysis": analysis,
+        "title": visible_text(name.rpartition("/")[2]),
+        "file_name": visible_text(name.rpartition("/")[2]),
+        "facts": facts(analysis),
+        "version": (provenance.get("versions") or {}).get("embgeo", ""),
+        "verdict": verdict,
+        "findings": findings,
+        # A collapse that is not there needs no line on the first screen.
+        "evidence": [
+            f for f in verdict.findings if f.key != "two-sided" or f.state not in _UNREMARKABLE
+        ],
+        "headline_rows": headline_rows(analysis),
+        "reference_note": (provenance.get("reference") or {}).get("note", ""),
+        "published": WANG_TABLE_3 if own else (),
+        "own_published": own,
+        "published_table": WANG_TABLE_3,
+        "published_source": SOURCE,
+        "warnings": analysis.notes,
+        "figures": _figures(analysis),
+        "tables": tables,
+        "other_tables": [key for key in tables if key not in _PLACED],
+        "notes_by_value": {v.name: v.note for v in (*analysis.histograms, *analysis.series)},
+        "frequency": _frequency(analysis),
+        "frequency_scalars": _family(analysis, "frequency"),
+        "subspace_scalars": _family(analysis, "subspace"),
+        "output": (provenance.get("output") or {}).get("tensor", ""),
+        "scalars_by_family": by_family(analysis.scalars, lambda s: s.quantity.family),
+        "methods": by_family(quantities(analysis), lambda q: q.family),
+        "thresholds": thresholds.THRESHOLDS,
+        "standard_errors": thresholds.STANDARD_ERRORS,
+        "eigengap": thresholds.EIGENGAP,
+        "provenance": provenance_rows(provenance),
+        "sections": [{"id": key, "title": title} for key, title in _SECTIONS],
+        **_code(analysis),
+    }
+
+
+_UNREMARKABLE = ("healthy", "undecided")
+
+
+def _code(analysis: Analysis) -> dict[str, Any]:
+    """Script, style and data: the only text that goes into the page unescaped."""
+    payload = build(analysis)
+    return {
+        "policy": Markup(assets.policy()),
+        "style": Markup(assets.style()),
+        "scripts": [Markup(text) for text in assets.scripts()],
+        "charts": Markup(script_json(chart_data(analysis))),
+        "payload": payload
+        and {"meta": Markup(script_json(payload.meta)), "block": Markup(payload.block)},
+    }
+
+
+def _figures(analysis: Analysis) -> dict[str, dict[str, Any]]:
+    drawn = {}
+    for figure in FIGURES:
+        svg = render_svg(analysis, figure)
+        if svg is not None:
+            drawn[figure.name] = {
+                "svg": Markup(svg),
+                "caption": figure.caption,
+                "alternative": figure.alternative,
+            }
+    return drawn
+
+
+def _family(analysis: Analysis, family: str) -> list[Scalar]:
+    return [s for s in analysis.scalars if s.quantity.family == family]
+
+
+def _frequency(analysis: Analysis) -> dict[str, Any] | None:
+    stored = analysis.provenance.get("frequency")
+    if not stored:
+        return None
+    return {
+        "kind": stored.get("kind", ""),
+        "source": str(stored.get("source", "")),
+        "popular_share": f"{format_number(100 * float(stored.get('popular_share', 0)))} %",
+        "n_popular": f"{stored.get('n_popular', 0):,}",
+        "n_rare": f"{stored.get('n_rare', 0):,}",
+    }
+
+
+def _own_published(analysis: Analysis) -> dict[str, str] | None:
+    i1 = analysis.scalar("isotropy.i1_mean_sign")
+    i2 = analysis.scalar("isotropy.i2_mean_sign")
+    if i1 is None or i2 is None or i1.value is None or i2.value is None:
+        return None
+    return {"i1": format_number(i1.value, 2), "i2": format_number(i2.value, 2)}

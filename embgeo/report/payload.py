@@ -1,0 +1,191 @@
+"""What the page's script needs of every token, as one compressed block of binary columns.
+
+Coordinates, norms and angles are quantised to 16 bits (a 65,535th of their span: finer than a
+pixel until the map is magnified a hundred times); tokens travel as UTF-16 code units with their
+lengths, so that any string survives, NULs and lone surrogates included.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.figures.maps import view_box
+from embgeo.report.visible import HIDDEN, LIMIT, NAMED
+from embgeo.result import Analysis
+
+#: Rows that a page holds; beyond it the rows are thinned by frequency.
+MOST_ROWS = 300_000
+
+#: UTF-16 code units of a token that a page holds.
+MOST_UNITS = 1000
+
+#: A column whose extremes lie further out than this many times its bulk keeps 32 bits.
+HEAVY_TAIL = 64.0
+
+STRATA = 10
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """The block, and what the script must know to read it.
+
+    Attributes
+    ----------
+    meta : dict
+        JSON-ready.
+    block : str
+        base64 of gzip of the columns.
+    rows : int array
+        Which kept rows are in it.
+    """
+
+    meta: dict[str, Any]
+    block: str
+    rows: npt.NDArray[np.int64]
+
+
+class _Block:
+    """Columns one behind the other, each aligned to 8 bytes."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.size = 0
+
+    def add(self, array: npt.NDArray[Any]) -> dict[str, Any]:
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        raw = little.tobytes()
+        at = self.size
+        padding = -len(raw) % 8
+        self.parts += [raw, b"\0" * padding]
+        self.size += len(raw) + padding
+        return {"at": at, "length": len(array), "type": array.dtype.name}
+
+    def add_floats(self, values: FloatArray, low: float, high: float) -> dict[str, Any]:
+        """Sixteen bits between `low` and `high`, or 32 where the tail would cost the bulk."""
+        bulk = float(np.subtract(*np.quantile(values, [0.995, 0.005]))) if len(values) else 0.0
+        if not high > low or high - low > HEAVY_TAIL * bulk:
+            return self.add(values.astype(np.float32))
+        steps = np.rint((values - low) / (high - low) * 65535.0)
+        return {**self.add(steps.astype(np.uint16)), "low": low, "high": high}
+
+    def text(self) -> str:
+        packed = gzip.compress(b"".join(self.parts), 9, mtime=0)
+        return base64.b64encode(packed).decode("ascii")
+
+
+def build(analysis: Analysis, most: int = MOST_ROWS) -> Payload | None:
+    """The block of an analysis, or None where it has no place in the plane for its rows."""
+    if not analysis.points or not len(analysis.rows):
+        return None
+    rows = thin(analysis.counts, len(analysis.rows), most)
+    block = _Block()
+    meta: dict[str, Any] = {
+        "rows": len(rows),
+        "total": len(analysis.rows),
+        "views": _views(analysis, rows, block),
+        "columns": _columns(analysis, rows, block),
+        "number": block.add(analysis.rows[rows].astype(np.uint32)),
+        "tokens": _tokens(analysis, rows, block),
+        "count": _counts(analysis, rows, block),
+        "popular": None,
+        "hidden": [list(pair) for pair in HIDDEN],
+        "named": dict(NAMED),
+        "limit": LIMIT,
+    }
+    if analysis.popular is not None:
+        meta["popular"] = block.add(analysis.popular[rows].astype(np.uint8))
+    return Payload(meta, block.text(), rows)
+
+
+def thin(counts: FloatArray | None, n: int, most: int) -> npt.NDArray[np.int64]:
+    """At most `most` of `n` rows, the same number from each of ten strata of frequency.
+
+    Rows are taken at even distances within a stratum, so the choice needs no random numbers; a
+    plain cut at the first rows would lose the rare tokens of a vocabulary sorted by frequency.
+    """
+    everything = np.arange(n, dtype=np.int64)
+    if n <= most:
+        return everything
+    order = everything if counts is None else np.argsort(-counts, kind="stable")
+    chosen = []
+    for i, stratum in enumerate(np.array_split(order, STRATA)):
+        quota = most // STRATA + (i < most % STRATA)
+        pick = (np.arange(quota) * len(stratum)) // quota
+        chosen.append(np.sort(stratum)[pick])
+    return np.sort(np.concatenate(chosen))
+
+
+def _views(analysis: Analysis, rows: npt.NDArray[np.int64], block: _Block) -> list[dict[str, Any]]:
+    out = []
+    for p in analysis.points:
+        xy = p.xy[rows]
+        # One span for both axes: the map has equal scales, so equal steps.
+        low = xy.min(axis=0)
+        span = float(np.max(xy.max(axis=0) - low))
+        box = view_box(p.xy)
+        out.append(
+            {
+                "key": p.name,
+                "title": p.quantity.title,
+                "x": block.add_floats(xy[:, 0], float(low[0]), float(low[0]) + span),
+                "y": block.add_floats(xy[:, 1], float(low[1]), float(low[1]) + span),
+                "labels": [p.x_label, p.y_label],
+                "share": list(p.share),
+                "box": list(box),
+            }
+        )
+    return out
+
+
+def _columns(
+    analysis: Analysis, rows: npt.NDArray[np.int64], block: _Block
+) -> list[dict[str, Any]]:
+    out = []
+    for c in analysis.columns:
+        values = c.values[rows]
+        finite = values[np.isfinite(values)]
+        if not len(finite):
+            continue
+        low, high = float(finite.min()), float(finite.max())
+        out.append(
+            {
+                "key": c.name,
+                "label": c.label,
+                "title": c.quantity.title,
+                "unit": c.quantity.unit,
+                "values": block.add_floats(values, low, high),
+            }
+        )
+    return out
+
+
+def _counts(
+    analysis: Analysis, rows: npt.NDArray[np.int64], block: _Block
+) -> dict[str, Any] | None:
+    frequency = analysis.provenance.get("frequency") or {}
+    if analysis.counts is None or frequency.get("kind") != "counts":
+        return None
+    counts = analysis.counts[rows]
+    whole = bool(np.all((counts >= 0) & (counts < 2**32) & (counts == np.floor(counts))))
+    return block.add(counts.astype(np.uint32) if whole else counts)
+
+
+def _tokens(
+    analysis: Analysis, rows: npt.NDArray[np.int64], block: _Block
+) -> dict[str, Any] | None:
+    if analysis.tokens is None:
+        return None
+    encoded = [
+        analysis.tokens[i].encode("utf-16-le", "surrogatepass")[: 2 * MOST_UNITS] for i in rows
+    ]
+    lengths = np.array([len(units) // 2 for units in encoded], dtype=np.uint16)
+    units = np.frombuffer(b"".join(encoded), dtype="<u2").astype(np.uint16)
+    return {"lengths": block.add(lengths), "units": block.add(units)}

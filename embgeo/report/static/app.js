@@ -1,0 +1,101 @@
+// Start: read the data, show the interactive parts, tie the panels together.
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+function fillSelect(select, choices, onChoice) {
+  for (const [value, title] of choices) {
+    const option = document.createElement("option");
+    option.value = value;
+    option.textContent = title;
+    select.append(option);
+  }
+  select.addEventListener("change", () => onChoice(select.value));
+}
+
+function showInteractive() {
+  document.documentElement.classList.add("scripted");
+  for (const element of document.querySelectorAll(".interactive")) element.hidden = false;
+}
+
+function wireControls(data, store, map, lasso) {
+  const colourings = makeColourings(data);
+  const colour = (key) => {
+    const chosen = colourings.find((c) => c.key === key);
+    map.setColouring(chosen);
+    drawLegend(byId("legend"), chosen);
+  };
+  fillSelect(byId("view"), data.views.map((v) => [v.key, v.title]), (key) => {
+    // A lasso was drawn in the other plane: the tokens stay selected.
+    map.setView(data.views.find((v) => v.key === key));
+  });
+  fillSelect(byId("colour"), colourings.map((c) => [c.key, c.title]), colour);
+  map.setView(data.views[0]);
+  colour(colourings[0].key);
+  const arm = (on) => {
+    lasso.armed = on;
+    byId("lasso").setAttribute("aria-pressed", String(on));
+    map.canvas.classList.toggle("armed", on);
+  };
+  byId("lasso").addEventListener("click", () => arm(!lasso.armed));
+  byId("zoom-in").addEventListener("click", () => map.zoom(1.5));
+  byId("zoom-out").addEventListener("click", () => map.zoom(1 / 1.5));
+  byId("reset").addEventListener("click", () => map.fit());
+  byId("clear").addEventListener("click", () => store.clear());
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    arm(false);
+    lasso.drop();
+    store.point(-1, "keys");
+    store.clear();
+  });
+  return () => arm(!lasso.armed);
+}
+
+function wireWords(data, store) {
+  const say = () => {
+    byId("selection-count").textContent = selectionText(data, store);
+    byId("clear").hidden = store.mask === null;
+  };
+  store.on("selection", say);
+  say();
+  // Pointing with a mouse is not read aloud; stepping with keys is.
+  store.on("hover", (row, from) => {
+    if (row >= 0 && from === "keys") {
+      byId("announcer").textContent = `${data.label(row)}, ${describe(data, row)}`;
+    }
+  });
+}
+
+async function start() {
+  if (typeof DecompressionStream === "undefined") {
+    throw new Error("this browser cannot unpack the data (no DecompressionStream)");
+  }
+  const data = await readData();
+  showInteractive();
+  const store = new Store(data.rows);
+  const map = new Scatter(byId("scatter"), byId("overlay"), byId("tooltip"), data, store);
+  const lasso = new Lasso(map);
+  const toggleLasso = wireControls(data, store, map, lasso);
+  new Gestures(map, lasso, toggleLasso);
+  for (const column of data.columns) new BrushHistogram(byId("brushes"), column, store);
+  if (!data.hasTokens) byId("search").closest("label").hidden = true;
+  new Search(data, store, map);
+  new TokenTable(data, store, map);
+  wireWords(data, store);
+  const charts = new Charts(readJson("embgeo-charts"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    map.retint();
+    charts.retint();
+  });
+  document.documentElement.dataset.ready = "true";
+  // For tests and for the curious: read the state, call the map.
+  window.embgeo = { data, store, map };
+}
+
+start().catch((error) => {
+  const failure = byId("failure");
+  failure.hidden = false;
+  failure.textContent = `The interactive map is not available: ${error.message}. Figures and tables are complete without it.`;
+});

@@ -1,0 +1,85 @@
+// Line charts and step charts with a reading under the pointer (uPlot), in place of the figures.
+
+const CHART_HEIGHT = 260;
+const LINE_COLOURS = ["--line-0", "--line-1", "--line-2"];
+const LINE_DASHES = [undefined, [8, 4], [2, 3]];
+
+function cssText(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+class Charts {
+  constructor(described) {
+    this.charts = [];
+    for (const element of document.querySelectorAll("[data-chart]")) {
+      const chart = described[element.dataset.chart];
+      if (chart) this.charts.push(makeChart(element, chart));
+    }
+    const resize = new ResizeObserver((entries) => {
+      for (const { target, contentRect } of entries) {
+        const chart = this.charts.find((c) => c.element === target);
+        const width = Math.floor(contentRect.width);
+        if (width > 0 && width !== chart.plot.width) {
+          chart.plot.setSize({ width, height: CHART_HEIGHT });
+        }
+      }
+    });
+    for (const chart of this.charts) resize.observe(chart.element);
+  }
+
+  // Colours are read when a chart is drawn.
+  retint() {
+    for (const { plot } of this.charts) plot.redraw(false);
+  }
+}
+
+function makeChart(element, chart) {
+  const steps = chart.kind === "steps" ? uPlot.paths.stepped({ align: 1 }) : undefined;
+  const axis = (label, log) => ({
+    label,
+    labelSize: 20,
+    size: label === chart.labels[1] ? 64 : 36,
+    stroke: () => cssText("--text"),
+    grid: { stroke: () => cssText("--grid"), width: 1 },
+    ticks: { stroke: () => cssText("--grid"), width: 1 },
+    labelFont: "12px system-ui, sans-serif",
+    font: "11px system-ui, sans-serif",
+    values: (_plot, splits) => splits.map((v) => tickText(v, log)),
+  });
+  const options = {
+    width: Math.max(200, Math.floor(element.clientWidth)),
+    height: CHART_HEIGHT,
+    scales: {
+      x: { time: false, distr: chart.log[0] ? 3 : 1 },
+      y: { distr: chart.log[1] ? 3 : 1, range: chart.kind === "steps" ? fromZero : undefined },
+    },
+    axes: [axis(chart.labels[0], chart.log[0]), axis(chart.labels[1], chart.log[1])],
+    cursor: { drag: { x: false, y: false } },
+    series: [
+      { label: chart.labels[0], value: (_plot, v) => (v == null ? "–" : formatNumber(v)) },
+      ...chart.lines.map((line, i) => ({
+        label: line.label,
+        stroke: () => cssText(LINE_COLOURS[i % LINE_COLOURS.length]),
+        fill: steps && (() => cssText("--fill-0")),
+        dash: LINE_DASHES[i % LINE_DASHES.length],
+        width: 2,
+        paths: steps,
+        points: { show: chart.kind === "line" && chart.x.length <= 40, size: 5 },
+        value: (_plot, v) => (v == null ? "–" : formatNumber(v)),
+      })),
+    ],
+  };
+  const plot = new uPlot(options, [chart.x, ...chart.lines.map((line) => line.y)], element);
+  return { element, plot };
+}
+
+function fromZero(_plot, _low, high) {
+  return [0, high > 0 ? high * 1.05 : 1];
+}
+
+// uPlot asks for the labels of a logarithmic axis at every minor tick; powers of ten are enough.
+function tickText(value, log) {
+  if (value == null) return "";
+  if (log && Math.abs(Math.log10(value) - Math.round(Math.log10(value))) > 1e-6) return "";
+  return formatNumber(value, 3);
+}

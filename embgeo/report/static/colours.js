@@ -1,0 +1,83 @@
+// Colours of the map. The page's style sheet owns them, so that light and dark are decided once.
+
+const RAMP_STEPS = 256;
+
+function styleColour(name) {
+  const text = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const value = parseInt(text.slice(1), 16);
+  return [(value >> 16) & 255, (value >> 8) & 255, value & 255];
+}
+
+function makeRamp() {
+  const stops = [0, 1, 2, 3, 4].map((i) => styleColour(`--ramp-${i}`));
+  return Array.from({ length: RAMP_STEPS }, (_, step) => {
+    const place = (step / (RAMP_STEPS - 1)) * (stops.length - 1);
+    const from = Math.min(Math.floor(place), stops.length - 2);
+    return stops[from].map((c, k) => c + (stops[from + 1][k] - c) * (place - from));
+  });
+}
+
+// A colouring gives every row a level, and every level a colour.
+function makeColourings(data) {
+  const colourings = [];
+  if (data.popular) {
+    colourings.push({
+      key: "class",
+      title: "rare or popular",
+      levels: data.popular,
+      palette: () => [styleColour("--rare"), styleColour("--popular")],
+      legend: [
+        ["rare", "swatch-rare"],
+        ["popular", "swatch-popular"],
+      ],
+    });
+  }
+  for (const column of data.columns) {
+    const [low, high] = bulk(column.values);
+    const scale = high > low ? (RAMP_STEPS - 1) / (high - low) : 0;
+    colourings.push({
+      key: column.key,
+      title: column.label,
+      levels: Uint8Array.from(column.values, (v) =>
+        Math.max(0, Math.min(RAMP_STEPS - 1, (v - low) * scale)),
+      ),
+      palette: makeRamp,
+      range: [low, high].map((v) => formatNumber(v, 3) + (column.unit ? ` ${column.unit}` : "")),
+    });
+  }
+  if (!colourings.length) {
+    colourings.push({
+      key: "none",
+      title: "one colour",
+      levels: new Uint8Array(data.rows),
+      palette: () => [styleColour("--popular")],
+      legend: [],
+    });
+  }
+  return colourings;
+}
+
+// The range that holds 98 % of the values: a single outlier must not take all the colours.
+function bulk(values) {
+  const sorted = Float64Array.from(values).sort();
+  const at = (share) => sorted[Math.round(share * (sorted.length - 1))];
+  return [at(0.01), at(0.99)];
+}
+
+function drawLegend(element, colouring) {
+  element.textContent = "";
+  const add = (text, className) => {
+    const part = document.createElement("span");
+    part.textContent = text;
+    if (className) part.className = className;
+    element.append(part);
+  };
+  if (colouring.range) {
+    add(colouring.title);
+    add(colouring.range[0], "number-end");
+    add("", "ramp");
+    add(colouring.range[1], "number-end");
+  } else {
+    for (const [title, className] of colouring.legend) add(title, `swatch ${className}`);
+  }
+}

@@ -1,0 +1,80 @@
+// The block of columns that the page carries: base64 of gzip of aligned little-endian arrays.
+
+const ARRAYS = {
+  uint8: Uint8Array,
+  uint16: Uint16Array,
+  uint32: Uint32Array,
+  float32: Float32Array,
+  float64: Float64Array,
+};
+
+function readJson(id) {
+  return JSON.parse(document.getElementById(id).textContent);
+}
+
+async function unpack(text) {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).arrayBuffer();
+}
+
+function readColumn(buffer, { at, length, type, low, high }) {
+  const stored = new ARRAYS[type](buffer, at, length);
+  if (low === undefined) return stored;
+  const step = (high - low) / 65535;
+  return Float32Array.from(stored, (v) => low + v * step);
+}
+
+function readTokens(buffer, described, rows) {
+  if (!described) return null;
+  const lengths = readColumn(buffer, described.lengths);
+  const units = readColumn(buffer, described.units);
+  const tokens = new Array(rows);
+  for (let i = 0, at = 0; i < rows; i++) {
+    tokens[i] = String.fromCharCode.apply(null, units.subarray(at, at + lengths[i]));
+    at += lengths[i];
+  }
+  return tokens;
+}
+
+async function readData() {
+  const meta = readJson("embgeo-meta");
+  const buffer = await unpack(document.getElementById("embgeo-block").textContent);
+  const number = readColumn(buffer, meta.number);
+  const tokens = readTokens(buffer, meta.tokens, meta.rows);
+  const visible = makeVisible(meta);
+  return {
+    rows: meta.rows,
+    total: meta.total,
+    number,
+    hasTokens: tokens !== null,
+    token: (i) => (tokens ? tokens[i] : `row ${number[i]}`),
+    label: (i) => (tokens ? visible(tokens[i]) : `row ${number[i].toLocaleString("en")}`),
+    visible,
+    count: meta.count && readColumn(buffer, meta.count),
+    popular: meta.popular && readColumn(buffer, meta.popular),
+    views: meta.views.map((view) => ({
+      ...view,
+      x: readColumn(buffer, view.x),
+      y: readColumn(buffer, view.y),
+    })),
+    columns: meta.columns.map((column) => ({
+      ...column,
+      values: readColumn(buffer, column.values),
+    })),
+  };
+}
+
+// Numbers as the tables print them: four digits, thousands apart.
+function formatNumber(value, digits = 4) {
+  if (!Number.isFinite(value)) return "–";
+  if (Number.isInteger(value)) return value.toLocaleString("en").replace("-", "−");
+  const size = Math.abs(value);
+  const text =
+    size >= 1e6 || size < 1e-4
+      ? value.toExponential(digits - 2)
+      : value.toLocaleString("en", { maximumSignificantDigits: digits });
+  return text.replace("-", "−");
+}

@@ -1,0 +1,156 @@
+// A histogram of one column that can be brushed: grey for all tokens, colour for the selection.
+
+const BINS = 48;
+const BAR_HEIGHT = 64;
+
+class BrushHistogram {
+  constructor(parent, column, store) {
+    Object.assign(this, { column, store });
+    const [low, high] = extent(column.values);
+    this.low = low;
+    this.width = high > low ? (high - low) / BINS : 1;
+    this.high = low + BINS * this.width;
+    this.bin = Uint8Array.from(column.values, (v) =>
+      Math.max(0, Math.min(BINS - 1, Math.floor((v - low) / this.width))),
+    );
+    this.range = null;
+    this.build(parent);
+    this.total = this.tally(null);
+    this.top = Math.max(...this.total, 1);
+    this.bars(this.all, this.total);
+    this.update();
+    store.on("selection", () => this.update());
+    store.on("hover", (row) => this.point(row));
+  }
+
+  build(parent) {
+    const unit = this.column.unit ? ` (${this.column.unit})` : "";
+    const box = document.createElement("fieldset");
+    box.className = "brush";
+    const title = document.createElement("legend");
+    title.textContent = this.column.label + unit;
+    this.svg = document.createElementNS(SVG, "svg");
+    place(this.svg, { viewBox: `0 0 ${BINS} ${BAR_HEIGHT}`, preserveAspectRatio: "none" });
+    place(this.svg, { class: "brush-chart", "aria-hidden": "true" });
+    this.window = shape(this.svg, "rect", "brush-window");
+    this.all = this.row("bar-all");
+    this.chosen = this.row("bar-chosen");
+    this.needle = shape(this.svg, "line", "needle");
+    place(this.window, { y: 0, height: BAR_HEIGHT });
+    const ends = document.createElement("div");
+    ends.className = "brush-ends";
+    this.inputs = ["from", "to"].map((name) => this.input(ends, name));
+    box.append(title, this.svg, ends);
+    parent.append(box);
+    this.listen();
+  }
+
+  row(className) {
+    return Array.from({ length: BINS }, (_, i) => {
+      const bar = shape(this.svg, "rect", className);
+      place(bar, { x: i + 0.06, width: 0.88 });
+      return bar;
+    });
+  }
+
+  input(parent, name) {
+    const input = document.createElement("input");
+    input.type = "number";
+    input.step = "any";
+    input.setAttribute("aria-label", `${this.column.label}, ${name}`);
+    const end = name === "from" ? this.low : this.high;
+    input.placeholder = formatNumber(end, 3);
+    input.addEventListener("change", () => this.typed());
+    parent.append(input);
+    return input;
+  }
+
+  typed() {
+    const [from, to] = this.inputs.map((input) =>
+      input.value === "" ? null : Number(input.value),
+    );
+    this.select(from === null && to === null ? null : [from ?? this.low, to ?? this.high]);
+  }
+
+  listen() {
+    const at = (event) => {
+      const box = this.svg.getBoundingClientRect();
+      const share = Math.max(0, Math.min(1, (event.clientX - box.left) / box.width));
+      return this.low + share * (this.high - this.low);
+    };
+    let anchor = null;
+    this.svg.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      this.svg.setPointerCapture(event.pointerId);
+      anchor = at(event);
+    });
+    this.svg.addEventListener("pointermove", (event) => {
+      if (anchor === null) return;
+      const now = at(event);
+      this.select([Math.min(anchor, now), Math.max(anchor, now)]);
+    });
+    this.svg.addEventListener("pointerup", (event) => {
+      // A click without a drag takes the brush off.
+      if (anchor !== null && Math.abs(at(event) - anchor) < this.width / 4) this.select(null);
+      anchor = null;
+    });
+    this.svg.addEventListener("pointercancel", () => {
+      anchor = null;
+    });
+  }
+
+  select(range) {
+    this.range = range;
+    this.inputs.forEach((input, end) => {
+      input.value = range ? Number(range[end].toPrecision(4)) : "";
+    });
+    const { values } = this.column;
+    this.store.filter(
+      `brush:${this.column.key}`,
+      range && Uint8Array.from(values, (v) => (v >= range[0] && v <= range[1] ? 1 : 0)),
+    );
+  }
+
+  // The store was cleared from outside.
+  forget() {
+    this.range = null;
+    for (const input of this.inputs) input.value = "";
+  }
+
+  tally(mask) {
+    const counts = new Float64Array(BINS);
+    for (let i = 0; i < this.bin.length; i++) if (!mask || mask[i]) counts[this.bin[i]]++;
+    return counts;
+  }
+
+  // Heights by the square root, so that a few selected tokens still show among many.
+  bars(row, counts) {
+    row.forEach((bar, i) => {
+      const height = BAR_HEIGHT * Math.sqrt(counts[i] / this.top);
+      place(bar, { y: BAR_HEIGHT - height, height });
+    });
+  }
+
+  update() {
+    if (!this.store.filters.has(`brush:${this.column.key}`)) this.forget();
+    this.bars(this.chosen, this.tally(this.store.mask));
+    const [from, to] = this.range ?? [this.low, this.low];
+    const x = (v) => Math.max(0, Math.min(BINS, (v - this.low) / this.width));
+    place(this.window, { x: x(from), width: x(to) - x(from) });
+  }
+
+  point(row) {
+    const x = row < 0 ? -1 : (this.column.values[row] - this.low) / this.width;
+    place(this.needle, { x1: x, x2: x, y1: 0, y2: BAR_HEIGHT });
+  }
+}
+
+function extent(values) {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const v of values) {
+    if (v < low) low = v;
+    if (v > high) high = v;
+  }
+  return [low, high];
+}

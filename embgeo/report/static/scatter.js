@@ -1,0 +1,343 @@
+// The map of tokens: every point is written into one pixel buffer, without a graphics card.
+
+const SVG = "http://www.w3.org/2000/svg";
+const GOLDEN = 0.6180339887498949;
+
+class Scatter {
+  constructor(canvas, overlay, tooltip, data, store) {
+    Object.assign(this, { canvas, overlay, tooltip, data, store });
+    this.context = canvas.getContext("2d", { alpha: false });
+    this.order = scrambled(data.rows);
+    this.pending = 0;
+    this.frames = 0;
+    this.marks = new Marks(overlay);
+    store.on("selection", () => {
+      this.spreadMask();
+      this.redraw();
+    });
+    store.on("hover", () => this.showHover());
+    new ResizeObserver(() => this.resize()).observe(canvas);
+  }
+
+  // --- what is shown ---
+
+  setView(view) {
+    this.view = view;
+    this.x = this.inOrder(view.x, Float32Array);
+    this.y = this.inOrder(view.y, Float32Array);
+    this.index = null;
+    // The index is needed at the first hover, not at the first picture.
+    clearTimeout(this.indexing);
+    this.indexing = setTimeout(() => this.buildIndex(), 0);
+    this.resize();
+    this.fit();
+  }
+
+  setColouring(colouring) {
+    this.colouring = colouring;
+    this.levels = this.inOrder(colouring.levels, Uint8Array);
+    this.retint();
+  }
+
+  retint() {
+    this.palette = this.colouring.palette();
+    this.redraw();
+  }
+
+  inOrder(values, Type) {
+    const out = new Type(values.length);
+    for (let i = 0; i < out.length; i++) out[i] = values[this.order[i]];
+    return out;
+  }
+
+  spreadMask() {
+    this.mask = this.store.mask && this.inOrder(this.store.mask, Uint8Array);
+  }
+
+  buildIndex() {
+    clearTimeout(this.indexing);
+    const { x, y } = this.view;
+    const index = new KDBush(x.length, 64, Float32Array);
+    for (let i = 0; i < x.length; i++) index.add(x[i], y[i]);
+    this.index = index.finish();
+    return this.index;
+  }
+
+  // --- where it is shown: pixel = (value − centre)·scale + half the size, the same for x and y ---
+
+  resize() {
+    const box = this.canvas.getBoundingClientRect();
+    if (!box.width || !box.height) return;
+    this.dots = Math.min(2, window.devicePixelRatio || 1);
+    const width = Math.round(box.width * this.dots);
+    const height = Math.round(box.height * this.dots);
+    const changed = width !== this.width || height !== this.height;
+    if (!changed) return;
+    const first = this.width === undefined;
+    Object.assign(this, { width, height, cssWidth: box.width, cssHeight: box.height });
+    this.canvas.width = width;
+    this.canvas.height = height;
+    this.image = this.context.createImageData(width, height);
+    this.pixels = new Uint32Array(this.image.data.buffer);
+    this.overlay.setAttribute("viewBox", `0 0 ${box.width} ${box.height}`);
+    if (first || this.fitted) this.fit();
+    else this.redraw();
+  }
+
+  fit() {
+    if (!this.view || !this.cssWidth) return;
+    const [left, right, bottom, top] = this.view.box;
+    this.scale = Math.min(this.cssWidth / (right - left), this.cssHeight / (top - bottom));
+    this.home = this.scale;
+    this.centre = [(left + right) / 2, (bottom + top) / 2];
+    this.fitted = true;
+    this.redraw();
+  }
+
+  toPixel(x, y) {
+    return [
+      (x - this.centre[0]) * this.scale + this.cssWidth / 2,
+      (this.centre[1] - y) * this.scale + this.cssHeight / 2,
+    ];
+  }
+
+  toValue(px, py) {
+    return [
+      (px - this.cssWidth / 2) / this.scale + this.centre[0],
+      this.centre[1] - (py - this.cssHeight / 2) / this.scale,
+    ];
+  }
+
+  pan(dx, dy) {
+    this.centre = [this.centre[0] - dx / this.scale, this.centre[1] + dy / this.scale];
+    this.fitted = false;
+    this.redraw();
+  }
+
+  zoom(factor, px = this.cssWidth / 2, py = this.cssHeight / 2) {
+    const [x, y] = this.toValue(px, py);
+    this.scale = Math.max(this.home / 20, Math.min(this.home * 1e5, this.scale * factor));
+    const [nx, ny] = this.toValue(px, py);
+    this.centre = [this.centre[0] + x - nx, this.centre[1] + y - ny];
+    this.fitted = false;
+    this.redraw();
+  }
+
+  centreOn(row) {
+    this.centre = [this.view.x[row], this.view.y[row]];
+    this.scale = Math.max(this.scale, this.home * 4);
+    this.fitted = false;
+    this.redraw();
+  }
+
+  // --- drawing ---
+
+  redraw() {
+    if (!this.pending) this.pending = requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    this.pending = 0;
+    if (!this.pixels || !this.view || !this.palette) return;
+    const [r, g, b] = styleColour("--map");
+    this.pixels.fill(pack(r, g, b));
+    const size = this.dotSize();
+    const crowd = Math.max(0.3, Math.min(0.9, 60 / Math.sqrt(this.data.rows)));
+    const alpha = Math.min(0.95, crowd * Math.sqrt(Math.max(1, this.scale / this.home)));
+    if (this.mask) {
+      this.splat(size, 0, alpha * 0.6, [styleColour("--dim")], true);
+      this.splat(size, 1, Math.max(alpha, 0.85), this.palette, false);
+    } else {
+      this.splat(size, -1, alpha, this.palette, false);
+    }
+    this.context.putImageData(this.image, 0, 0);
+    this.marks.axes(this);
+    this.showHover();
+    this.frames++;
+  }
+
+  dotSize() {
+    const zoomed = Math.log2(Math.max(1, this.scale / this.home));
+    const base = this.data.rows > 40000 ? 1.2 : this.data.rows > 4000 ? 1.8 : 3;
+    return Math.max(1, Math.round(Math.min(6, base + zoomed * 0.5) * this.dots));
+  }
+
+  // Blend a square for each point; `wanted` is the mask value to draw, −1 for all.
+  splat(size, wanted, alpha, palette, single) {
+    const { x, y, levels, mask, pixels, width, height } = this;
+    const a = Math.round(alpha * 256);
+    const keep = 256 - a;
+    const redBlue = Float64Array.from(palette, ([r, , b]) => ((Math.round(b) << 16) | Math.round(r)) * a);
+    const green = Float64Array.from(palette, ([, g]) => (Math.round(g) << 8) * a);
+    const scale = this.scale * this.dots;
+    const offsetX = width / 2 - this.centre[0] * scale - size / 2;
+    const offsetY = height / 2 + this.centre[1] * scale - size / 2;
+    for (let i = 0; i < x.length; i++) {
+      if (wanted >= 0 && mask[i] !== wanted) continue;
+      const px = Math.round(x[i] * scale + offsetX);
+      const py = Math.round(offsetY - y[i] * scale);
+      if (px < 0 || py < 0 || px > width - size || py > height - size) continue;
+      const level = single ? 0 : levels[i];
+      const sourceRedBlue = redBlue[level];
+      const sourceGreen = green[level];
+      for (let row = py * width + px, end = row + size * width; row < end; row += width) {
+        for (let at = row; at < row + size; at++) {
+          const old = pixels[at];
+          pixels[at] =
+            0xff000000 |
+            (((sourceRedBlue + (old & 0xff00ff) * keep) / 256) & 0xff00ff) |
+            (((sourceGreen + (old & 0x00ff00) * keep) / 256) & 0x00ff00);
+        }
+      }
+    }
+  }
+
+  // --- pointing ---
+
+  nearest(px, py, reach = 12) {
+    const index = this.index ?? this.buildIndex();
+    const [x, y] = this.toValue(px, py);
+    let best = -1;
+    let bestDistance = Infinity;
+    for (const row of index.within(x, y, reach / this.scale)) {
+      // A selected token is meant rather than a dimmed one beside it.
+      const dimmed = this.store.mask && !this.store.mask[row] ? 4 : 1;
+      const distance = dimmed * ((this.view.x[row] - x) ** 2 + (this.view.y[row] - y) ** 2);
+      if (distance < bestDistance) [best, bestDistance] = [row, distance];
+    }
+    return best;
+  }
+
+  // The closest token to the given side of the one pointed at (or of the centre).
+  neighbour(dx, dy) {
+    const index = this.index ?? this.buildIndex();
+    const { x: xs, y: ys } = this.view;
+    const at = this.store.hover;
+    const [x, y] = at >= 0 ? [xs[at], ys[at]] : this.centre;
+    for (let reach = 16; reach < 4096; reach *= 2) {
+      let best = -1;
+      let bestDistance = Infinity;
+      for (const row of index.within(x, y, reach / this.scale)) {
+        const ox = xs[row] - x;
+        const oy = ys[row] - y;
+        const along = ox * dx + oy * dy;
+        const across = Math.abs(ox * dy - oy * dx);
+        const distance = ox * ox + oy * oy;
+        const usable = row !== at && (along > 0 || at < 0) && (across <= along || at < 0);
+        if (usable && distance < bestDistance) [best, bestDistance] = [row, distance];
+      }
+      if (best >= 0) return best;
+    }
+    return at;
+  }
+
+  showHover() {
+    const row = this.store.hover;
+    const place = row >= 0 && this.view && this.cssWidth ? this.toPixel(this.view.x[row], this.view.y[row]) : null;
+    this.marks.ring(place);
+    const inside =
+      place && place[0] >= 0 && place[1] >= 0 && place[0] <= this.cssWidth && place[1] <= this.cssHeight;
+    this.tooltip.hidden = !inside;
+    if (!inside) return;
+    this.tooltip.firstElementChild.textContent = this.data.label(row);
+    this.tooltip.lastElementChild.textContent = describe(this.data, row);
+    const { offsetWidth: w, offsetHeight: h } = this.tooltip;
+    const left = place[0] + 14 + w > this.cssWidth ? place[0] - w - 14 : place[0] + 14;
+    const top = place[1] + 14 + h > this.cssHeight ? place[1] - h - 14 : place[1] + 14;
+    this.tooltip.style.left = `${Math.max(2, Math.min(left, this.cssWidth - w - 2))}px`;
+    this.tooltip.style.top = `${Math.max(2, top)}px`;
+  }
+}
+
+// Lines through the origin, ticks, the ring around a token: shapes above the pixels.
+class Marks {
+  constructor(overlay) {
+    this.horizontal = shape(overlay, "line", "axis");
+    this.vertical = shape(overlay, "line", "axis");
+    this.origin = shape(overlay, "path", "origin");
+    this.ticks = shape(overlay, "g", "ticks");
+    this.names = [shape(overlay, "text", "axis-name"), shape(overlay, "text", "axis-name")];
+    this.outline = shape(overlay, "polygon", "lasso");
+    this.circle = shape(overlay, "circle", "ring");
+    this.circle.setAttribute("r", "7");
+    this.circle.setAttribute("visibility", "hidden");
+  }
+
+  axes(map) {
+    const { cssWidth: w, cssHeight: h } = map;
+    const [x, y] = map.toPixel(0, 0);
+    place(this.horizontal, { x1: 0, x2: w, y1: y, y2: y });
+    place(this.vertical, { x1: x, x2: x, y1: 0, y2: h });
+    this.origin.setAttribute("d", `M${x - 6} ${y}h12M${x} ${y - 6}v12`);
+    const percent = map.view.share.map((share) => formatNumber(100 * share, 2));
+    this.names[0].textContent = `${map.view.labels[0]} (${percent[0]} %) →`;
+    place(this.names[0], { x: w - 6, y: h - 20, "text-anchor": "end" });
+    this.names[1].textContent = `↑ ${map.view.labels[1]} (${percent[1]} %)`;
+    place(this.names[1], { x: 6, y: 16 });
+    this.ticks.textContent = "";
+    const step = niceStep(90 / map.scale);
+    const [left, top] = map.toValue(0, 0);
+    const [right, bottom] = map.toValue(w, h);
+    for (let v = Math.ceil(left / step) * step; v < right; v += step) {
+      this.tick(v, step, { x: map.toPixel(v, 0)[0], y: h - 5, "text-anchor": "middle" });
+    }
+    for (let v = Math.ceil(bottom / step) * step; v < top; v += step) {
+      const py = map.toPixel(0, v)[1];
+      if (py > 30 && py < h - 34) this.tick(v, step, { x: 5, y: py + 4 });
+    }
+  }
+
+  tick(value, step, attributes) {
+    const label = shape(this.ticks, "text", "tick");
+    const rounded = Math.abs(value) < step / 2 ? 0 : value;
+    label.textContent = formatNumber(Number(rounded.toPrecision(6)), 6);
+    place(label, attributes);
+  }
+
+  ring(at) {
+    this.circle.setAttribute("visibility", at ? "visible" : "hidden");
+    if (at) place(this.circle, { cx: at[0], cy: at[1] });
+  }
+
+  lasso(points) {
+    this.outline.setAttribute("points", points.map((p) => p.join(",")).join(" "));
+  }
+}
+
+function shape(parent, tag, className) {
+  const element = document.createElementNS(SVG, tag);
+  element.setAttribute("class", className);
+  parent.append(element);
+  return element;
+}
+
+function place(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+}
+
+function pack(r, g, b) {
+  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+}
+
+// 1, 2 or 5 times a power of ten, at least `least`.
+function niceStep(least) {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return power * [1, 2, 5, 10].find((m) => m * power >= least);
+}
+
+// An order in which no class is always drawn on top: steps of the golden ratio through all rows.
+function scrambled(n) {
+  const keys = Float64Array.from({ length: n }, (_, i) => (i * GOLDEN) % 1);
+  return Uint32Array.from({ length: n }, (_, i) => i).sort((a, b) => keys[a] - keys[b]);
+}
+
+function describe(data, row) {
+  const parts = [`row ${data.number[row].toLocaleString("en")}`];
+  if (data.count) parts.push(`count ${formatNumber(data.count[row])}`);
+  if (data.popular) parts.push(data.popular[row] ? "popular" : "rare");
+  for (const column of data.columns) {
+    const value = formatNumber(column.values[row]);
+    parts.push(`${column.label} ${value}${column.unit ? ` ${column.unit}` : ""}`);
+  }
+  return parts.join(" · ");
+}

@@ -1,0 +1,47 @@
+// What is selected and what is pointed at; every panel listens, every panel may change it.
+
+class Store {
+  constructor(rows) {
+    this.rows = rows;
+    this.filters = new Map();
+    this.mask = null; // Uint8Array, or null while everything is selected
+    this.count = rows;
+    this.hover = -1;
+    this.listeners = { selection: [], hover: [] };
+  }
+
+  on(event, listener) {
+    this.listeners[event].push(listener);
+  }
+
+  // A filter is named by the panel that owns it; null takes it off.
+  filter(name, mask) {
+    if (mask) this.filters.set(name, mask);
+    else if (!this.filters.delete(name)) return;
+    this.combine();
+  }
+
+  clear() {
+    this.filters.clear();
+    this.combine();
+  }
+
+  combine() {
+    const masks = [...this.filters.values()];
+    this.mask = masks.length ? Uint8Array.from(masks[0]) : null;
+    this.count = this.rows;
+    if (this.mask) {
+      const mask = this.mask;
+      for (const other of masks.slice(1)) for (let i = 0; i < mask.length; i++) mask[i] &= other[i];
+      this.count = 0;
+      for (let i = 0; i < mask.length; i++) this.count += mask[i];
+    }
+    for (const listener of this.listeners.selection) listener();
+  }
+
+  point(row, from) {
+    if (row === this.hover) return;
+    this.hover = row;
+    for (const listener of this.listeners.hover) listener(row, from);
+  }
+}

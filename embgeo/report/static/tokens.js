@@ -1,0 +1,174 @@
+// The table of the selected tokens: sorted by a column, one page at a time, walked with keys.
+
+const PAGE = 20;
+
+class TokenTable {
+  constructor(data, store, map) {
+    Object.assign(this, { data, store, map, page: 0, sorting: null, focused: 0 });
+    this.columns = tokenColumns(data);
+    this.head = document.querySelector("#token-table thead tr");
+    this.body = document.querySelector("#token-table tbody");
+    this.columns.forEach((column) => this.head.append(this.heading(column)));
+    this.back = document.getElementById("page-back");
+    this.forward = document.getElementById("page-forward");
+    this.back.addEventListener("click", () => this.turn(-1));
+    this.forward.addEventListener("click", () => this.turn(1));
+    this.body.addEventListener("keydown", (e) => this.key(e));
+    store.on("selection", () => this.refresh());
+    store.on("hover", (row) => this.highlight(row));
+    this.refresh();
+  }
+
+  heading(column) {
+    const cell = document.createElement("th");
+    cell.scope = "col";
+    if (column.number) cell.className = "num";
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = column.title;
+    button.addEventListener("click", () => this.sort(column));
+    cell.append(button);
+    column.cell = cell;
+    return cell;
+  }
+
+  sort(column) {
+    const up = this.sorting?.column === column ? !this.sorting.up : column.firstUp;
+    this.sorting = { column, up };
+    for (const other of this.columns) other.cell.removeAttribute("aria-sort");
+    column.cell.setAttribute("aria-sort", up ? "ascending" : "descending");
+    this.refresh();
+  }
+
+  refresh() {
+    const { mask } = this.store;
+    this.rows = new Uint32Array(this.store.count);
+    for (let i = 0, k = 0; i < this.data.rows; i++) if (!mask || mask[i]) this.rows[k++] = i;
+    if (this.sorting) {
+      const { column, up } = this.sorting;
+      const sign = up ? 1 : -1;
+      const { key } = column;
+      // Equal keys stay in the order of rows: typed arrays sort stably.
+      this.rows.sort((a, b) => {
+        const [p, q] = [key(a), key(b)];
+        return p < q ? -sign : p > q ? sign : 0;
+      });
+    }
+    this.page = 0;
+    this.focused = 0;
+    this.show();
+  }
+
+  turn(by) {
+    const last = Math.max(0, Math.ceil(this.rows.length / PAGE) - 1);
+    this.page = Math.max(0, Math.min(last, this.page + by));
+    this.focused = 0;
+    this.show();
+  }
+
+  show() {
+    const from = this.page * PAGE;
+    const shown = this.rows.subarray(from, from + PAGE);
+    this.body.textContent = "";
+    shown.forEach((row, i) => this.body.append(this.line(row, i)));
+    const pages = Math.max(1, Math.ceil(this.rows.length / PAGE));
+    document.getElementById("page-number").textContent =
+      `page ${(this.page + 1).toLocaleString("en")} of ${pages.toLocaleString("en")}`;
+    document.getElementById("browser-count").textContent = selectionText(this.data, this.store);
+    this.back.disabled = this.page === 0;
+    this.forward.disabled = this.page === pages - 1;
+  }
+
+  line(row, i) {
+    const line = document.createElement("tr");
+    line.tabIndex = i === this.focused ? 0 : -1;
+    line.dataset.row = row;
+    for (const column of this.columns) {
+      const cell = document.createElement("td");
+      cell.className = column.number ? "num" : "token";
+      const text = document.createElement("bdi");
+      text.textContent = column.text(row);
+      cell.append(text);
+      line.append(cell);
+    }
+    line.addEventListener("mouseenter", () => this.store.point(row, "table"));
+    line.addEventListener("focus", () => this.store.point(row, "table"));
+    line.addEventListener("click", () => this.map.centreOn(row));
+    return line;
+  }
+
+  key(event) {
+    const lines = [...this.body.children];
+    const at = lines.indexOf(event.target.closest("tr"));
+    const moves = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: lines.length - 1 };
+    if (event.key in moves) this.focus(lines, moves[event.key]);
+    else if (event.key === "PageDown" || event.key === "PageUp") {
+      this.turn(event.key === "PageDown" ? 1 : -1);
+      this.focus([...this.body.children], 0);
+    } else if (event.key === "Enter" && at >= 0) this.map.centreOn(Number(lines[at].dataset.row));
+    else return;
+    event.preventDefault();
+  }
+
+  focus(lines, to) {
+    const line = lines[Math.max(0, Math.min(lines.length - 1, to))];
+    for (const other of lines) other.tabIndex = other === line ? 0 : -1;
+    line?.focus();
+  }
+
+  highlight(row) {
+    for (const line of this.body.children) {
+      line.classList.toggle("pointed", Number(line.dataset.row) === row);
+    }
+  }
+}
+
+function tokenColumns(data) {
+  const columns = [
+    {
+      title: "row",
+      number: true,
+      firstUp: true,
+      key: (i) => data.number[i],
+      text: (i) => data.number[i].toLocaleString("en"),
+    },
+  ];
+  if (data.hasTokens) {
+    columns.push({ title: "token", firstUp: true, key: data.token, text: data.label });
+  }
+  if (data.count) {
+    columns.push({
+      title: "count",
+      number: true,
+      key: (i) => data.count[i],
+      text: (i) => formatNumber(data.count[i]),
+    });
+  }
+  if (data.popular) {
+    columns.push({
+      title: "class",
+      key: (i) => data.popular[i],
+      text: (i) => (data.popular[i] ? "popular" : "rare"),
+    });
+  }
+  for (const column of data.columns) {
+    columns.push({
+      title: column.label + (column.unit ? ` (${column.unit})` : ""),
+      number: true,
+      key: (i) => column.values[i],
+      text: (i) => formatNumber(column.values[i]),
+    });
+  }
+  return columns;
+}
+
+function selectionText(data, store) {
+  const all = data.rows.toLocaleString("en");
+  const thinned =
+    data.rows < data.total
+      ? ` (drawn evenly over frequencies from ${data.total.toLocaleString("en")}; the numbers use all of them)`
+      : "";
+  if (!store.mask) return `All ${all} tokens${thinned}.`;
+  const share = formatNumber((100 * store.count) / data.rows, 2);
+  return `${store.count.toLocaleString("en")} of ${all} tokens selected (${share} %)${thinned}.`;
+}

@@ -1,0 +1,134 @@
+"""Tables, provenance and lists of quantities in the shape that the templates print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from embgeo.report.visible import visible, visible_text
+from embgeo.result import Analysis
+from embgeo.values import Cell, Quantity, Table, format_number
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class CellView:
+    """What a cell shows: "token" is set apart from its surroundings, `mark` stands behind it."""
+
+    text: str
+    kind: Literal["token", "text", "num"]
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnView:
+    title: str
+    number: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """A table ready to print."""
+
+    name: str
+    title: str
+    note: str
+    columns: tuple[ColumnView, ...]
+    rows: tuple[tuple[CellView, ...], ...]
+
+
+def table_view(table: Table) -> TableView:
+    """`table` with numbers formatted and every string made visible."""
+    rows = tuple(
+        tuple(_cell(column, cell) for column, cell in zip(table.columns, row, strict=True))
+        for row in table.rows
+    )
+    columns = tuple(
+        ColumnView(visible(title), bool(rows) and any(row[j].kind == "num" for row in rows))
+        for j, title in enumerate(table.columns)
+    )
+    return TableView(table.name, table.quantity.title, table.note, columns, rows)
+
+
+def _cell(column: str, cell: Cell) -> CellView:
+    if cell is None:
+        return CellView("–", "num")
+    if isinstance(cell, int | float):
+        return CellView(format_number(float(cell)), "num")
+    if column.startswith(("token", "neighbour")):
+        # Tables mark rare neighbours by a star behind the token; the token itself may be anything.
+        rare = column.startswith("neighbour") and cell.endswith(" *")
+        return CellView(visible(cell[:-2] if rare else cell), "token", " *" if rare else "")
+    return CellView(visible(cell) if cell else "", "text")
+
+
+def facts(analysis: Analysis) -> list[str]:
+    """The line under the title: what was analysed."""
+    p = analysis.provenance
+    out = [visible_text(str(p["tensor"]))] if p.get("tensor") else []
+    kept, d = p.get("kept", len(analysis.rows)), p.get("d", 0)
+    out.append(f"{kept:,} tokens × {d:,} dimensions")
+    if p.get("dtype"):
+        out.append(str(p["dtype"]))
+    if p.get("format"):
+        out.append(visible_text(str(p["format"])))
+    masked = p.get("masked") or {}
+    left_out = sum(int(count) for count in masked.values())
+    if left_out:
+        reasons = ", ".join(f"{int(c):,} {visible_text(r)}" for r, c in masked.items() if c)
+        out.append(f"rows left out: {reasons}")
+    else:
+        out.append("no rows left out")
+    return out
+
+
+def provenance_rows(provenance: dict[str, Any]) -> list[tuple[str, str]]:
+    """Every field, nested ones as ``outer: inner``, in the order in which they are stored."""
+    rows: list[tuple[str, str]] = []
+    for key, value in provenance.items():
+        if isinstance(value, dict) and value:
+            rows += [(f"{key}: {visible_text(str(k))}", _shown(v)) for k, v in value.items()]
+        else:
+            rows.append((key, _shown(value)))
+    return rows
+
+
+def _shown(value: Any) -> str:
+    if value is None or value == [] or value == {} or value == "":
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return format_number(value)
+    if isinstance(value, list):
+        return " × ".join(str(v) for v in value) if _is_shape(value) else _listed(value)
+    return visible_text(value if isinstance(value, str) else json.dumps(value))
+
+
+def _is_shape(value: list[Any]) -> bool:
+    return all(isinstance(v, int) for v in value)
+
+
+def _listed(value: list[Any]) -> str:
+    return ", ".join(visible_text(str(v)) for v in value)
+
+
+def quantities(analysis: Analysis) -> list[Quantity]:
+    """Each quantity of the analysis once, in the order of its families."""
+    seen: dict[str, Quantity] = {}
+    for value in analysis.values():
+        seen.setdefault(value.name, value.quantity)
+    return list(seen.values())
+
+
+def by_family(items: Iterable[T], family: Callable[[T], str]) -> list[tuple[str, list[T]]]:
+    """`items` grouped, families in order of first appearance."""
+    groups: dict[str, list[T]] = {}
+    for item in items:
+        groups.setdefault(family(item), []).append(item)
+    return list(groups.items())
