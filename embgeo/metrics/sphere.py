@@ -1,9 +1,9 @@
 """Extremes of the partition function over the whole sphere (definitions, section 4, `i_sphere`).
 
-ℓ(a) = log Σ exp⟨w_i, a⟩ is convex and smooth. On the sphere, a ← ∇ℓ/‖∇ℓ‖ never lowers a convex
-function (Journée et al. 2010), so it climbs to a maximum; the minimum is approached by gradient
-steps whose length doubles when they help and halves when they do not. All directions share each
-pass over the rows.
+ℓ(a) = log Σ exp⟨w_i, a⟩ is smooth. From the best eigenvectors on either side, gradient steps of
+Barzilai & Borwein's length go along the sphere; a step that is worse than the last few values is
+shortened instead (Grippo, Lampariello & Lucidi 1986). All directions share each pass over the
+rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from embgeo.values import Quantity, Table, Value
 #: Directions started on either side, and passes over the rows at most.
 STARTS = 4
 MAX_PASSES = 200
-TOLERANCE = 1e-7
+#: A direction has settled when the slope along the sphere is this small beside the gradient.
+TOLERANCE = 1e-5
+MEMORY = 5
 
 I_SPHERE = Quantity(
     "isotropy.i_sphere",
@@ -88,38 +90,53 @@ def search(
     blocks: Callable[[IntArray | None], Iterator[Block]], low: FloatArray, high: FloatArray
 ) -> Extremes:
     """Descend from the columns of `low` and climb from those of `high`, shapes (d, s)."""
-    down, up = low.shape[1], high.shape[1]
-    at = np.hstack([low, high])
+    down, at = low.shape[1], np.hstack([low, high])
+    sign = np.where(np.arange(at.shape[1]) < down, 1.0, -1.0)
     value, gradient = log_z_and_gradient(blocks, at)
-    step = 1.0 / np.maximum(np.linalg.norm(gradient[:, :down], axis=0), 1e-300)
-    open_ = np.ones(down + up, dtype=bool)
+    slope = sign * _tangent(at, gradient)
+    # The first step turns a direction by about a tenth of a radian.
+    step = 0.1 / np.maximum(_lengths(slope), 1e-300)
+    recent = np.tile(sign * value, (MEMORY, 1))
+    best_value, best = value.copy(), at.copy()
     for _ in range(MAX_PASSES):
-        trial = at.copy()
-        trial[:, :down] = _unit(at[:, :down] - step * _tangent(at, gradient)[:, :down])
-        trial[:, down:] = _unit(gradient[:, down:])
-        trial[:, ~open_] = at[:, ~open_]
-        trial_value, trial_gradient = log_z_and_gradient(blocks, trial[:, open_])
-        new_value, new_gradient = value.copy(), gradient.copy()
-        new_value[open_], new_gradient[:, open_] = trial_value, trial_gradient
-        sign = np.where(np.arange(down + up) < down, -1.0, 1.0)
-        better = sign * (new_value - value) > 0
-        step = np.where(better[:down], step * 2.0, step * 0.5)
-        at[:, better] = trial[:, better]
-        value[better], gradient[:, better] = new_value[better], new_gradient[:, better]
-        slope = np.linalg.norm(_tangent(at, gradient), axis=0)
-        size = np.maximum(np.linalg.norm(gradient, axis=0), 1e-300)
-        small_step = np.r_[step * slope[:down] < 1e-14, ~better[down:]]
-        open_ &= (slope > TOLERANCE * size) & ~small_step
-        if not open_.any():
+        moving = np.flatnonzero(_lengths(slope) > TOLERANCE * _lengths(gradient))
+        moving = moving[step[moving] * _lengths(slope[:, moving]) > 1e-15]
+        if not len(moving):
             break
-    lowest, highest = int(np.argmin(value[:down])), down + int(np.argmax(value[down:]))
+        trial = _unit(at[:, moving] - step[moving] * slope[:, moving])
+        trial_value, trial_gradient = log_z_and_gradient(blocks, trial)
+        gain = 1e-4 * step[moving] * np.square(_lengths(slope[:, moving]))
+        taken = sign[moving] * trial_value <= recent[:, moving].max(axis=0) - gain
+        step[moving[~taken]] *= 0.25
+        moved = moving[taken]
+        new_slope = sign[moved] * _tangent(trial[:, taken], trial_gradient[:, taken])
+        step[moved] = _next_step(trial[:, taken] - at[:, moved], new_slope - slope[:, moved])
+        at[:, moved], value[moved] = trial[:, taken], trial_value[taken]
+        gradient[:, moved], slope[:, moved] = trial_gradient[:, taken], new_slope
+        recent[:, moved] = np.vstack([recent[1:, moved], (sign * value)[moved]])
+        better = sign * value < sign * best_value
+        best_value[better], best[:, better] = value[better], at[:, better]
+    lowest = int(np.argmin(best_value[:down]))
+    highest = down + int(np.argmax(best_value[down:]))
+    settled = _lengths(slope) <= TOLERANCE * _lengths(gradient)
     return Extremes(
-        float(value[lowest]),
-        float(value[highest]),
-        at[:, lowest],
-        at[:, highest],
-        settled=not open_[[lowest, highest]].any(),
+        float(best_value[lowest]),
+        float(best_value[highest]),
+        best[:, lowest],
+        best[:, highest],
+        settled=bool(settled[[lowest, highest]].all()),
     )
+
+
+def _next_step(turn: FloatArray, change: FloatArray) -> FloatArray:
+    """Barzilai & Borwein 1988: the inverse curvature along the last step of each column."""
+    along = np.abs(np.einsum("ij,ij->j", turn, change))
+    length = np.square(_lengths(turn))
+    return np.asarray(np.clip(length / np.maximum(along, 1e-300), 1e-12, 1e12))
+
+
+def _lengths(columns: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.norm(columns, axis=0))
 
 
 def log_z_and_gradient(
@@ -146,5 +163,4 @@ def _tangent(at: FloatArray, gradient: FloatArray) -> FloatArray:
 
 
 def _unit(columns: FloatArray) -> FloatArray:
-    length = np.linalg.norm(columns, axis=0)
-    return columns / np.where(length > 0, length, 1.0)
+    return columns / np.maximum(_lengths(columns), 1e-300)
