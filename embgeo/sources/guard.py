@@ -90,7 +90,7 @@ def reading(path: Path, what: str) -> Iterator[None]:
         ) from error
     except _CAUSED_BY_BYTES as error:
         raise UnreadableFile(
-            f"damaged {what} ({type(error).__name__})", where=path, way_out=GET_AGAIN
+            f"a damaged or cut off {what} ({type(error).__name__})", where=path, way_out=GET_AGAIN
         ) from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
 
 import ml_dtypes
@@ -141,10 +142,15 @@ class PickledArray(Leaf, Buildable):
 
 def text_entries(array: Array) -> list[str] | None:
     """The strings of an array of type S (UTF-8) or U, or None where they cannot be decoded."""
+    if array.dtype.kind == "U":
+        native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+        # numpy does not check before it asks Python for the string: a SystemError.
+        if native.size and native.view(np.uint32).max() > sys.maxunicode:
+            return None
+        return [str(entry) for entry in native.tolist()]
     try:
-        entries: list[Any] = array.tolist()
-        return [e.decode() if isinstance(e, bytes) else str(e) for e in entries]
-    except (UnicodeDecodeError, ValueError):
+        return [entry.decode() for entry in array.tolist()]
+    except UnicodeDecodeError:
         return None
 
 

@@ -9,7 +9,7 @@ from itertools import chain
 
 from embgeo.sources.guard import Damaged, plain
 from embgeo.sources.pickle_leaf import Leaf
-from embgeo.sources.pickle_machine import Stub
+from embgeo.sources.pickle_machine import Stub, as_key
 from embgeo.sources.vocabulary import is_vocabulary_name
 
 MOST_ENTRIES = 5_000_000
@@ -63,13 +63,16 @@ class _Walk:
         self.entries_left = MOST_ENTRIES
         # What a module holds besides its tensors and submodules comes last: by then whatever
         # belongs to the module tree has the name that a state_dict would give it.
+        # Nor do such attributes lead into a module again: it may hold its parent.
         self.later: deque[tuple[str, Children]] = deque()
+        self.enter_again = True
 
     def run(self, root: object) -> Found:
         if isinstance(root, Leaf):
             self.add("", root)
         else:
             self.descend("", self.children("", root))
+        self.enter_again = False
         while self.later:
             self.descend(*self.later.popleft())
         return self.found
@@ -133,15 +136,15 @@ class _Walk:
 
     def of_stub(self, name: str, stub: Stub) -> Children:
         parts = _module_parts(stub)
-        if parts is not None:
-            tensors, rest = parts
-            if id(stub) not in self.seen:
-                self.seen.add(id(stub))
-                self.later.append((name, self.of_dict(name, rest)))
-            return chain.from_iterable(self.of_dict(name, entries) for entries in tensors)
-        if id(stub) in self.seen:
+        known = id(stub) in self.seen
+        if known and (parts is None or not self.enter_again):
             return iter(())
         self.seen.add(id(stub))
+        if parts is not None:
+            tensors, rest = parts
+            if not known:
+                self.later.append((name, self.of_dict(name, rest)))
+            return chain.from_iterable(self.of_dict(name, entries) for entries in tensors)
         return chain(
             *(self.of_state(name, state) for state in stub.states),
             self.of_dict(name, _named(stub)),
@@ -162,8 +165,8 @@ class _Walk:
 
 
 def _named(stub: Stub) -> dict[object, object]:
-    """Entries set on a stub that acted as a mapping; odd keys cannot be part of a name."""
-    return {key: value for key, value in stub.entries if isinstance(key, (str, bytes))}
+    """Entries set on a stub whose class was some kind of dict."""
+    return {as_key(key): value for key, value in stub.entries}
 
 
 def _of_sequence(values: object) -> Children:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from embgeo.errors import UnreadableFile
-from embgeo.sources import safetensors_file, torch_zip
+from embgeo.sources import safetensors_file, torch_legacy, torch_zip
 from embgeo.sources.base import Checkpoint, Tensor
 from embgeo.sources.guard import Damaged, plain, reading, short
 from embgeo.sources.memory import map_file
@@ -22,7 +23,13 @@ NAME = "sharded checkpoint"
 _LONGEST_INDEX = 100_000_000
 _HEAD = 4096
 _START = re.compile(rb'\s*\{\s*"(?:weight_map|metadata)"\s*:\s*\{')
-_SHARD_FORMATS = (safetensors_file, torch_zip)
+
+#: What a shard may be: how it is recognised, and what opens it.
+_SHARDS: tuple[tuple[Callable[[bytes], bool], Callable[[Path], Checkpoint]], ...] = (
+    (safetensors_file.sniff, safetensors_file.open_checkpoint),
+    (torch_zip.sniff, torch_zip.open_checkpoint),
+    (torch_legacy.sniff, torch_legacy.open_checkpoint),
+)
 
 
 def sniff(head: bytes) -> bool:
@@ -48,13 +55,13 @@ def open_checkpoint(path: Path) -> Checkpoint:
         names = list(dict.fromkeys(weight_map.values()))
         shards = {name: _open_shard(path.parent, name) for name in names}
         places = {name: {t.name: t for t in shards[name].tensors} for name in names}
-        skipped = {note.partition(" is not read")[0] for s in shards.values() for note in s.notes}
         tensors: list[Tensor] = []
         for tensor, shard in weight_map.items():
             found = places[shard].get(plain(tensor))
             if found is not None:
                 tensors.append(_without_foreign_alias(found, weight_map))
-            elif plain(tensor) not in skipped:
+            elif not shards[shard].notes:
+                # A shard with notes has tensors that it names but does not give.
                 raise Damaged(f"the index puts {short(tensor)} into {shard}, which has no such")
         if not tensors:
             raise Damaged("the index names no tensor that can be read")
@@ -88,9 +95,9 @@ def _open_shard(folder: Path, name: str) -> Checkpoint:
     _refuse_foreign_link(folder, shard)
     with shard.open("rb") as file:
         head = file.read(_HEAD)
-    for module in _SHARD_FORMATS:
-        if module.sniff(head):
-            return module.open_checkpoint(shard)
+    for sniffs, opens in _SHARDS:
+        if sniffs(head):
+            return opens(shard)
     raise Damaged(f"the shard {name} is neither a safetensors file nor a torch checkpoint")
 
 

@@ -25,7 +25,7 @@ _PICKLE = "data.pkl"
 
 def sniff(head: bytes) -> bool:
     """Any zip archive but those of numpy."""
-    return head.startswith(MAGICS[0]) and not first_name(head).endswith(".npy")
+    return head.startswith(MAGICS) and not first_name(head).endswith(".npy")
 
 
 def open_checkpoint(path: Path) -> Checkpoint:

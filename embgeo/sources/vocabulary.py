@@ -26,7 +26,7 @@ def tokens_for(
 ) -> tuple[tuple[str, ...] | None, str]:
     """The first vocabulary with one entry for each row of a matrix, and its name.
 
-    A matrix of words in columns counts too. Larger matrices are tried first, as a file may hold
+    A wide matrix may have its words in columns. Larger matrices are tried first, as a file may hold
     a small matrix whose rows number like some short word list by chance.
 
     Returns
@@ -37,11 +37,12 @@ def tokens_for(
     """
     decoded = [(name, words) for name, value in vocabularies if (words := word_list(value))]
     matrices = sorted((t for t in tensors if len(t.shape) == 2), key=lambda t: -t.nbytes)
-    for axis in (0, 1):
-        for tensor in matrices:
-            for name, words in decoded:
-                if len(words) == tensor.shape[axis]:
-                    return words, f"{name} in the file"
+    lengths = [t.shape[0] for t in matrices]
+    lengths += [t.shape[1] for t in matrices if t.shape[1] > t.shape[0]]
+    for length in lengths:
+        for name, words in decoded:
+            if len(words) == length:
+                return words, f"{name} in the file"
     return None, ""
 
 
@@ -63,10 +64,10 @@ def word_list(value: object) -> tuple[str, ...] | None:
 def _by_number(pairs: Iterable[tuple[object, object]]) -> tuple[str, ...] | None:
     words: dict[int, object] = {}
     for number, word in pairs:
-        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 2**40:
+        if not isinstance(number, int) or isinstance(number, bool) or number in words:
             return None
         words[number] = word
-    if not words or max(words) != len(words) - 1:
+    if not words or min(words) != 0 or max(words) != len(words) - 1:
         return None
     return _all_words([words[number] for number in range(len(words))])
 
@@ -76,14 +77,10 @@ def _all_words(values: Iterable[object]) -> tuple[str, ...] | None:
     for value in values:
         if isinstance(value, bytes):
             # Strings of Python 2 come as bytes, nearly always UTF-8.
-            words.append(value.decode("utf-8", "replace"))
+            words.append(value.decode("utf-8", "backslashreplace"))
         elif isinstance(value, str):
-            words.append(value.encode("utf-8", "replace").decode() if not _sound(value) else value)
+            # Halves of surrogate pairs cannot be written to any file.
+            words.append(value.encode("utf-8", "backslashreplace").decode())
         else:
             return None
     return tuple(words) or None
-
-
-def _sound(text: str) -> bool:
-    """Whether no half of a surrogate pair is in it, which no encoder would take."""
-    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)

@@ -14,7 +14,9 @@ from embgeo.sources.guard import Damaged, short
 from embgeo.sources.memory import Bytes, map_file
 
 MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
-MOST_MEMBERS = 500_000
+
+#: About half a million members; Python's zipfile takes ten times as much memory.
+LARGEST_DIRECTORY = 32 * 2**20
 
 #: Above this size a member may not be this many times smaller when compressed. Trained weights
 #: compress by a factor below 2; only constant ones and bombs go beyond.
@@ -23,6 +25,9 @@ MOST_RATIO = 100
 
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _CHUNK = 2**20
+
+#: The record at the end, with the longest comment, and those of zip64 before it.
+_LONGEST_TAIL = 22 + 65535 + 20 + 56
 _ENCRYPTED = 1
 _METHODS = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstandard"}
 
@@ -89,10 +94,10 @@ def open_archive(path: Path) -> Archive:
     OSError, zipfile.BadZipFile
     """
     data = map_file(path)
+    if _directory_size(data) > LARGEST_DIRECTORY:
+        raise Damaged("the archive has absurdly many members")
     with zipfile.ZipFile(path) as archive:
         infos = archive.infolist()
-    if len(infos) > MOST_MEMBERS:
-        raise Damaged(f"the archive has more than {MOST_MEMBERS:,} members")
     members: dict[str, Member] = {}
     for info in infos:
         if info.filename in members:
@@ -108,6 +113,20 @@ def first_name(head: bytes) -> str:
         return ""
     length = _LOCAL_HEADER.unpack_from(head)[9]
     return head[_LOCAL_HEADER.size : _LOCAL_HEADER.size + length].decode("utf-8", "replace")
+
+
+def _directory_size(data: Bytes) -> int:
+    """Bytes of the central directory, from the record at the end of the file; 0 without one."""
+    tail = data[-_LONGEST_TAIL:].tobytes()
+    at = tail.rfind(b"PK\x05\x06")
+    if at < 0 or at + 16 > len(tail):
+        return 0
+    size = int.from_bytes(tail[at + 12 : at + 16], "little")
+    if size != 0xFFFFFFFF:
+        return size
+    # Beyond 4 GiB the record of the zip64 extension says it, 20 bytes of locator before this one.
+    wide = tail.rfind(b"PK\x06\x06", 0, at)
+    return int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else size
 
 
 def _member(data: Bytes, info: zipfile.ZipInfo) -> Member:
