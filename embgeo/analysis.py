@@ -15,7 +15,7 @@ from embgeo.matrix import Matrix
 from embgeo.metrics import FAMILIES, SECTIONS, Context, Family, Options, Seen
 from embgeo.metrics.popularity import popularity, why_absent
 from embgeo.provenance import notes, provenance
-from embgeo.reference import NOTE, isotropic_twin
+from embgeo.reference import HELD_ENTRIES, NOTE, expected, isotropic_twin
 from embgeo.result import Analysis
 from embgeo.stats import Census
 from embgeo.stats.base import Block, IntArray, Statistic, fold
@@ -100,6 +100,7 @@ def analyze(
     clock.lap("second pass")
     values: list[Value] = []
     for family in families:
+        progress.start(f"values: {family.FAMILY}", 0)
         values += family.compute(run.context, seen)
         clock.lap(family.FAMILY)
     note: dict[str, Any] | None = None
@@ -256,14 +257,20 @@ def with_reference(
     wanted = [s for s in REFERENCE_SECTIONS if sections is None or s in sections]
     if not wanted:
         return values, None
-    norms = kept_norms(run)
+    norms = np.concatenate([block.norms for block in run.blocks()])
+    found = expected(run.context.d)
     twin = isotropic_twin(norms, run.context.d, options.seed)
+    note = {"rows": run.context.m if twin else 0, "note": NOTE}
+    other: Analysis | None = None
     if twin is None:
-        return values, {"rows": 0, "note": "not made: the matrix is too large"}
-    run.progress.start("isotropic reference", 0)
-    plain = replace(options, isotropy_rows=None, asked=())
-    other = analyze(twin, sections=wanted, options=plain, reference=False)
-    found = {s.name: s.value for s in other.scalars if s.value is not None}
+        note["note"] = f"{NOTE}: closed forms only, the matrix is too large to simulate"
+    else:
+        run.progress.start("isotropic reference", 0)
+        sphere = options.sphere if twin.n * twin.d <= HELD_ENTRIES else False
+        plain = replace(options, isotropy_rows=None, asked=(), pairs=0, sphere=sphere)
+        other = analyze(twin, sections=wanted, options=plain, reference=False)
+        simulated = {s.name: s.value for s in other.scalars if s.value is not None}
+        found = simulated | found
     changed = [
         replace(value, reference=found[value.name], reference_note=NOTE)
         if isinstance(value, Scalar)
@@ -273,10 +280,9 @@ def with_reference(
         else value
         for value in values
     ]
-    return [with_reference_curve(value, other) for value in changed], {
-        "rows": twin.n,
-        "note": NOTE,
-    }
+    if other is not None:
+        changed = [with_reference_curve(value, other) for value in changed]
+    return changed, note
 
 
 def with_reference_curve(value: Value, other: Analysis) -> Value:
@@ -286,10 +292,6 @@ def with_reference_curve(value: Value, other: Analysis) -> Value:
     if not isinstance(curve, Series):
         raise TypeError(value.name)
     return replace(value, y={**value.y, "isotropic reference": curve.y["uncentred"]})
-
-
-def kept_norms(run: Run) -> npt.NDArray[np.float64]:
-    return np.concatenate([block.norms for block in run.blocks()])
 
 
 def result(

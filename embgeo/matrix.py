@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from embgeo.errors import BadOption
 
-#: Bytes that a block of rows takes once converted to float64.
-BLOCK_BYTES = 32 * 2**20
+#: Bytes that a block of rows takes at most once converted to float64, and rows in a block:
+#: statistics hold products of a block with up to a thousand directions.
+BLOCK_BYTES = 16 * 2**20
+BLOCK_ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +114,8 @@ class Matrix:
         return str(self.data.dtype)
 
     def block_rows(self) -> int:
-        """Rows in a block, so that it takes about `BLOCK_BYTES` in float64."""
-        return max(1, min(self.n, BLOCK_BYTES // (8 * self.d)))
+        """Rows in a block, within `BLOCK_BYTES` and `BLOCK_ROWS`."""
+        return max(1, min(self.n, BLOCK_ROWS, BLOCK_BYTES // (8 * self.d)))
 
     def blocks(
         self, rows: npt.NDArray[np.int64] | None = None

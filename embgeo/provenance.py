@@ -31,10 +31,10 @@ def notes(matrix: Matrix, context: Context) -> tuple[str, ...]:
     """What a reader has to know about the rows before looking at any number."""
     said = list(matrix.origin.notes)
     for reason, rows in matrix.masked.items():
-        said.append(f"{len(rows):,} rows are left out: {reason}")
+        said.append(f"{counted(len(rows))} left out: {reason}")
     for count, what in ((context.zero, "exactly zero"), (context.nonfinite, "non-finite")):
         if count:
-            said.append(f"{count:,} rows are left out: {what}")
+            said.append(f"{counted(count)} left out: {what}")
     return tuple(dict.fromkeys(said))
 
 
@@ -97,6 +97,10 @@ def jsonable_options(options: Options) -> dict[str, Any]:
     plain = asdict(options)
     plain["asked"] = [[token, list(others)] for token, others in options.asked]
     return plain
+
+
+def counted(rows: int) -> str:
+    return f"{rows:,} row is" if rows == 1 else f"{rows:,} rows are"
 
 
 def versions() -> dict[str, str]:

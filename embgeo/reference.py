@@ -1,24 +1,58 @@
 """What to compare a matrix with: isotropic Gaussian rows of the same N, d and norms.
 
 Each kept row is replaced by one of uniformly random direction and unchanged length. What the
-metrics give on such a matrix is the reference column of the report.
+metrics give on such a matrix is the reference column of the report; where the expectation has a
+closed form, that is taken instead.
 """
 
 from __future__ import annotations
+
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.matrix import Matrix, Origin
 
-#: Above this many entries no reference matrix is made: it costs as much as the matrix itself.
+#: Above this many entries no reference matrix is made: measuring it costs as much as the matrix.
 MAX_ENTRIES = 40_000_000
-#: Up to this many it is held in memory; beyond, no reference is made for what reads it repeatedly.
+#: Up to this many entries the rows are held; beyond, they are drawn again whenever they are read.
+HELD_ENTRIES = 10_000_000
 NOTE = "isotropic Gaussian rows, same N, d and norms"
+
+_CHUNK = 1024
+
+
+class GaussianRows:
+    """Rows of given norms and uniformly random directions, drawn when they are read.
+
+    Indexed like an array by slices of rows; the same rows come out every time.
+    """
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, norms: npt.NDArray[np.float64], d: int, seed: int) -> None:
+        self.norms = norms
+        self.seed = seed
+        self.shape = (len(norms), d)
+
+    def __getitem__(self, rows: slice) -> npt.NDArray[np.float64]:
+        start, stop, _ = rows.indices(self.shape[0])
+        first = start // _CHUNK
+        chunks = [self._chunk(number) for number in range(first, (stop - 1) // _CHUNK + 1)]
+        offset = first * _CHUNK
+        return np.concatenate(chunks)[start - offset : stop - offset]
+
+    def _chunk(self, number: int) -> npt.NDArray[np.float64]:
+        norms = self.norms[number * _CHUNK : (number + 1) * _CHUNK]
+        drawn = np.random.default_rng([self.seed, 0x150, number]).standard_normal(
+            (len(norms), self.shape[1])
+        )
+        return np.asarray(drawn * (norms / np.linalg.norm(drawn, axis=1))[:, None])
 
 
 def isotropic_twin(norms: npt.NDArray[np.float64], d: int, seed: int) -> Matrix | None:
-    """Rows of the given norms and uniformly random directions; None where it would be too large.
+    """The reference matrix; None where it would be too large.
 
     Parameters
     ----------
@@ -26,14 +60,25 @@ def isotropic_twin(norms: npt.NDArray[np.float64], d: int, seed: int) -> Matrix 
     d : int
     seed : int
     """
-    if len(norms) * d > MAX_ENTRIES:
+    entries = len(norms) * d
+    if entries > MAX_ENTRIES:
         return None
-    rng = np.random.default_rng([seed, 0x150])
-    rows = np.empty((len(norms), d), dtype=np.float32)
-    step = max(1, 2**22 // d)
-    for start in range(0, len(norms), step):
-        stop = min(start + step, len(norms))
-        drawn = rng.standard_normal((stop - start, d))
-        length = norms[start:stop, None] / np.linalg.norm(drawn, axis=1)[:, None]
-        rows[start:stop] = drawn * length
-    return Matrix(rows, name="isotropic reference", origin=Origin(format="array"))
+    rows = GaussianRows(norms, d, seed)
+    data = rows[:] if entries <= HELD_ENTRIES else cast(npt.NDArray[Any], rows)
+    return Matrix(data, name="isotropic reference", origin=Origin(format="array"))
+
+
+def expected(d: int) -> dict[str, float]:
+    """Expectations over independent uniformly random directions in d dimensions.
+
+    The cosine of two of them has mean 0 and variance 1/d, and E exp(t·cos) = ₀F₁(; d/2; t²/4).
+    """
+    from scipy.special import hyp0f1
+
+    return {
+        "cosine.mean": 0.0,
+        "cosine.std": float(1.0 / np.sqrt(d)),
+        "cosine.cosreg_value": 0.0,
+        "cosine.positive_share": 0.5,
+        "cosine.uniformity": float(np.log(hyp0f1(d / 2.0, 4.0)) - 4.0),
+    }

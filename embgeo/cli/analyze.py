@@ -75,7 +75,8 @@ def analyze(
         float, typer.Option(help="Share of the tokens that is called popular.")
     ] = 0.2,
     pairs: Annotated[
-        str, typer.Option(metavar="N|all", help="Pairs sampled for the cosine distribution.")
+        str,
+        typer.Option(metavar="N|all", help="Pairs sampled for the cosine distribution; 0: none."),
     ] = "100000",
     isotropy_rows: Annotated[
         int | None, typer.Option(min=2, help="Also I1/I2 of samples of so many rows.")
@@ -179,9 +180,11 @@ def parsed_options(
 ) -> Options:
     from embgeo.metrics import Options
 
-    if pairs != "all" and not (pairs.isascii() and pairs.isdigit() and int(pairs) > 1):
+    if pairs != "all" and not (pairs.isascii() and pairs.isdigit()):
         raise BadOption(
-            f"{pairs!r} is not a number of pairs", where="--pairs", way_out="give N or all"
+            f"{pairs!r} is not a number of pairs",
+            where="--pairs",
+            way_out="give N, 0 for none, or all",
         )
     return Options(
         seed=seed,

@@ -105,6 +105,8 @@ def progress_bar(quiet: bool) -> Iterator[Progress | None]:
         tasks: list[Any] = []
 
         def start(what: str, rows: int) -> None:
+            if tasks:
+                bars.remove_task(tasks.pop())
             tasks.append(bars.add_task(what, total=rows or None))
 
         def advance(rows: int) -> None:

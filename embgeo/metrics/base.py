@@ -27,7 +27,7 @@ class Options:
     ----------
     seed : int
     pairs : int or None
-        Pairs sampled for the cosine distribution; None: every pair.
+        Pairs sampled for the cosine distribution; None: every pair, 0: none.
     popular_share : float
         Share of the tokens, by falling frequency, that is called popular ([FRAGE] §3: 20 %).
     isotropy_rows, isotropy_runs

@@ -99,23 +99,41 @@ def compute(context: Context, seen: Seen) -> list[Value]:
 
 
 def centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
+    """Cosine and distance of the class means, beside what two random classes of these sizes give.
+
+    Random classes differ by sampling alone: E‖μ_p − μ_r‖² = s²(1/n_p + 1/n_r).
+    """
     rare, popular = classes.mean
-    lengths = np.linalg.norm(rare), np.linalg.norm(popular)
+    chance = "chance: two random classes of these sizes"
+    pooled = float(classes.spread.sum()) / (float(classes.n.sum()) - 2.0)
+    noise = pooled / classes.n
+    lengths = np.linalg.norm(classes.mean, axis=1)
     values: list[Scalar] = []
     if min(lengths) <= 1e-13 * float(np.sqrt(classes.spread.sum())):
         values.append(CENTROID_COSINE.undefined("the mean of a class is the origin"))
     else:
-        cosine = float(np.clip(rare @ popular / (lengths[0] * lengths[1]), -1, 1))
-        values.append(CENTROID_COSINE.measured(cosine, convention=known.convention))
-    pooled = float(classes.spread.sum()) / (float(classes.n.sum()) - 2.0)
+        overall = float(np.square(classes.n @ classes.mean / classes.n.sum()).sum())
+        common = max(overall - pooled / float(classes.n.sum()), 0.0)
+        values.append(
+            CENTROID_COSINE.measured(
+                float(np.clip(rare @ popular / lengths.prod(), -1, 1)),
+                convention=known.convention,
+                reference=common / float(np.sqrt(np.prod(common + noise))) if common else 0.0,
+                reference_note=chance,
+            )
+        )
     if pooled <= 0:
         reason = "within each class all rows are equal, there is no spread to measure in"
-        values.append(CENTROID_DISTANCE.undefined(reason))
-    else:
-        distance = float(np.linalg.norm(popular - rare)) / float(np.sqrt(pooled))
-        convention = f"{known.convention}; spread summed over the coordinates"
-        values.append(CENTROID_DISTANCE.measured(distance, convention=convention))
-    return values
+        return [*values, CENTROID_DISTANCE.undefined(reason)]
+    return [
+        *values,
+        CENTROID_DISTANCE.measured(
+            float(np.linalg.norm(popular - rare)) / float(np.sqrt(pooled)),
+            convention=f"{known.convention}; spread summed over the coordinates",
+            reference=float(np.sqrt(np.sum(1.0 / classes.n))),
+            reference_note=chance,
+        ),
+    ]
 
 
 def norm_values(norms: FloatArray, known: Popularity) -> list[Scalar]:

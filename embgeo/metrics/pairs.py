@@ -59,8 +59,8 @@ HISTOGRAM = Quantity(
 
 
 def pair_values(context: Context) -> list[Value]:
-    if context.m < 2:
-        reason = "a single row has no pairs"
+    if context.m < 2 or context.options.pairs == 0:
+        reason = "a single row has no pairs" if context.m < 2 else "no pairs were asked for"
         return [q.undefined(reason) for q in (POSITIVE_SHARE, APERTURE, UNIFORMITY)]
     pairs = context.m * (context.m - 1) // 2
     wanted = context.options.pairs
