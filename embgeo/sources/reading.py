@@ -79,7 +79,8 @@ def decode_text(data: bytes, path: Path) -> str:
         # utf-8-sig counts from behind the mark.
         mark = 3 if encoding == "utf-8-sig" and data.startswith(b"\xef\xbb\xbf") else 0
         raise UnreadableFile(
-            f"is not valid {encoding[:6].upper()} at byte {error.start + mark:,}",
+            f"is not valid {'UTF-16' if encoding == 'utf-16' else 'UTF-8'} "
+            f"at byte {error.start + mark:,}",
             where=path,
             way_out="save it as UTF-8",
         ) from error
