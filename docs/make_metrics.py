@@ -1,0 +1,96 @@
+"""Write ``docs/metrics.md`` from the quantities in the code: ``python docs/make_metrics.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+from embgeo import metrics
+from embgeo.provenance import CONVENTIONS
+from embgeo.values import Quantity
+
+TARGET = Path(__file__).with_name("metrics.md")
+
+OPENING = """\
+# Metrics
+
+<!-- Made by docs/make_metrics.py from the code; change the quantities there, then run it. -->
+
+Every value that an analysis can hold. A key is what `analysis.json` calls it and what
+`analysis["…"]` takes; which of them one analysis holds depends on the matrix and on the options.
+
+`W` is the N × d matrix with a row `w_i` for each token, M the number of rows that are kept,
+`ŵ_i = w_i/‖w_i‖`, `μ` the mean row, `σ_k` a singular value, `λ_k` an eigenvalue of WᵀW, and
+`Z(a) = Σ_i exp⟨w_i, a⟩` for a unit vector `a`.
+"""
+
+TITLES = {
+    "spectrum": "Spectrum",
+    "projection": "Projections",
+    "cosine": "Pairwise cosine",
+    "isotropy": "Isotropy",
+    "frequency": "Rare against popular",
+    "subspace": "Input against output embedding",
+    "tokens": "Tokens",
+}
+
+
+def quantities() -> list[Quantity]:
+    """Every quantity that a module of `embgeo.metrics` defines, in the order of the sections."""
+    helpers = [import_module(i.name) for i in iter_modules(metrics.__path__, "embgeo.metrics.")]
+    found: dict[str, Quantity] = {}
+    for module in (*metrics.FAMILIES, *helpers):
+        for value in vars(module).values():
+            for quantity in inside(value):
+                found.setdefault(quantity.name, quantity)
+    return sorted(found.values(), key=lambda q: metrics.SECTIONS.index(q.family))
+
+
+def inside(value: object) -> Iterator[Quantity]:
+    """Quantities in a module's global value: itself, or what a tuple holds."""
+    if isinstance(value, Quantity):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from inside(item)
+
+
+def prose(text: str) -> str:
+    """Text that cannot end its table cell, nor be taken for markup."""
+    for sign in "\\|*_<":
+        text = text.replace(sign, f"\\{sign}")
+    return text
+
+
+def formula(text: str) -> str:
+    """A span of code; a bar ends a table's cell even there."""
+    bars = text.replace("|", "\\|")
+    return f"`{bars}`" if text else ""
+
+
+def section(family: str, members: list[Quantity]) -> str:
+    rows = "".join(
+        f"| `{q.name}` | {prose(q.title)}{f' ({q.unit})' if q.unit else ''} | {prose(q.meaning)} "
+        f"| {formula(q.formula)} | {prose(q.source)} |\n"
+        for q in members
+    )
+    head = "| key | name | meaning | formula | source |\n|---|---|---|---|---|\n"
+    return f"\n## {TITLES[family]}\n\n{head}{rows}"
+
+
+def document() -> str:
+    everything = quantities()
+    conventions = "".join(f"- {name}: {prose(text)}\n" for name, text in CONVENTIONS.items())
+    sections = (
+        section(family, [q for q in everything if q.family == family])
+        for family in metrics.SECTIONS
+    )
+    return (
+        f"{OPENING}\nConventions, the same in every analysis:\n\n{conventions}{''.join(sections)}"
+    )
+
+
+if __name__ == "__main__":
+    TARGET.write_text(document(), encoding="utf-8", newline="\n")
