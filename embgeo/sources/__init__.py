@@ -178,6 +178,7 @@ def _open_gzipped(path: Path) -> Checkpoint:
             )
         checkpoint = _open_plain(unfolded.path, head)
     except EmbgeoError as error:
+        unfolded.remove()
         raise _renamed(error, unfolded.path, path) from error
     tensors = tuple(
         replace(t, open=partial(_open_unfolded, t, unfolded, path)) for t in checkpoint.tensors

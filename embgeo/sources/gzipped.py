@@ -32,18 +32,10 @@ class BoundedGzip:
         From `read`: a damaged or truncated file, or one that unfolds beyond the budget.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        max_bytes: int = MAX_BYTES,
-        max_ratio: int = MAX_RATIO,
-        ratio_free_bytes: int = RATIO_FREE_BYTES,
-    ) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
         packed = path.stat().st_size
-        self._budget = min(max_bytes, max(ratio_free_bytes, packed * max_ratio))
-        self._ratio = max_ratio
+        self._budget = min(MAX_BYTES, max(RATIO_FREE_BYTES, packed * MAX_RATIO))
         self._given = 0
         self._file = gzip.GzipFile(path, "rb")
 
@@ -72,7 +64,7 @@ class BoundedGzip:
         if self._given > self._budget:
             raise UnreadableFile(
                 f"its gzip data unfold to more than {self._budget // 2**20:,} MiB "
-                f"(the limit is {self._ratio} times its size), as a decompression bomb does",
+                f"from {self._path.stat().st_size / 2**20:,.1f} MiB, as a decompression bomb does",
                 where=self._path,
                 way_out="if you trust it, decompress it yourself and give the plain file",
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,56 +76,44 @@ def build(checkpoint: Checkpoint, given: str, options: Options) -> Matrix:
     cut = parse_rows(options.rows, n)
     labels = _labels(checkpoint, choice, cut, d, options)
     labels, frequency, frequency_notes = _frequency(labels, cut, d, options)
-    masked = {PADDING_REASON: labels.masked} if labels and len(labels.masked) else {}
-    data = _rows_of(choice.input, choice.input_transposed, cut, checkpoint.path)
     notes = [*choice.notes, *checkpoint.notes, *(labels.notes if labels else ()), *frequency_notes]
     if n < d:
         notes.append(
             f"fewer rows ({n:,}) than columns ({d:,}): if words are columns, use --transpose"
         )
-    sha256 = sha256_of(checkpoint.files) if options.hash_file else ""
-    tokens = tuple(map(safe_text, labels.tokens)) if labels else None
-    name = checkpoint.path.name or checkpoint.path.resolve().name
-
-    def origin(tensor: Tensor, transposed: bool, reason: str, notes: Sequence[str]) -> Origin:
-        return Origin(
+    data = _rows_of(choice.input, choice.input_transposed, cut, checkpoint.path)
+    projection, tied_note = _projection(choice, data, cut, checkpoint.path, options)
+    matrix = Matrix(
+        data,
+        name=checkpoint.path.name or checkpoint.path.resolve().name,
+        tokens=tuple(map(safe_text, labels.tokens)) if labels else None,
+        frequency=frequency,
+        masked={PADDING_REASON: labels.masked} if labels and len(labels.masked) else {},
+        origin=Origin(
             path=given,
             format=checkpoint.format,
-            tensor=tensor.name,
-            stored_shape=tensor.shape,
-            dtype=tensor.dtype,
-            sha256=sha256,
-            transposed=transposed,
+            tensor=choice.input.name,
+            stored_shape=choice.input.shape,
+            dtype=choice.input.dtype,
+            sha256=sha256_of(checkpoint.files) if options.hash_file else "",
+            transposed=choice.input_transposed,
             rows=None if options.rows is None else (cut.start, cut.stop),
-            reason=reason,
-            notes=tuple(notes),
-        )
-
-    output = None
-    if choice.output is not None:
-        projection = _rows_of(choice.output, choice.output_transposed, cut, checkpoint.path)
-        if options.output is None and _same_values(data, projection):
-            notes.append(f"tied: {short(choice.output.name)} holds the same numbers")
-        else:
-            output = Matrix(
-                projection,
-                name=f"{name} (output)",
-                tokens=tokens,
-                frequency=frequency,
-                masked=masked,
-                origin=origin(
-                    choice.output, choice.output_transposed, "output projection", choice.notes
-                ),
-            )
-    return Matrix(
-        data,
-        name=name,
-        tokens=tokens,
-        frequency=frequency,
-        masked=masked,
-        output=output,
-        origin=origin(choice.input, choice.input_transposed, choice.reason, notes),
+            reason=choice.reason,
+            notes=(*notes, *tied_note),
+        ),
     )
+    if projection is None or choice.output is None:
+        return matrix
+    origin = replace(
+        matrix.origin,
+        tensor=choice.output.name,
+        stored_shape=choice.output.shape,
+        dtype=choice.output.dtype,
+        transposed=choice.output_transposed,
+        reason="named with --output" if options.output else "output projection by name and shape",
+    )
+    output = replace(matrix, data=projection, name=f"{matrix.name} (output)", origin=origin)
+    return replace(matrix, output=output)
 
 
 def sha256_of(files: Sequence[Path]) -> str:
@@ -232,6 +220,18 @@ def _rows_of(tensor: Tensor, transposed: bool, cut: Cut, path: Path) -> npt.NDAr
     if transposed:
         array = array.T
     return array if cut.is_whole else array[cut.start : cut.stop]
+
+
+def _projection(
+    choice: Choice, data: npt.NDArray[Any], cut: Cut, path: Path, options: Options
+) -> tuple[npt.NDArray[Any] | None, tuple[str, ...]]:
+    """The rows of the output projection; none, and a note, if it is a copy of the embedding."""
+    if choice.output is None:
+        return None, ()
+    projection = _rows_of(choice.output, choice.output_transposed, cut, path)
+    if options.output is None and _same_values(data, projection):
+        return None, (f"tied: {short(choice.output.name)} holds the same numbers",)
+    return projection, ()
 
 
 def _same_values(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:

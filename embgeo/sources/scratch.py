@@ -49,7 +49,11 @@ class ScratchFile:
         handle, name = tempfile.mkstemp(prefix="embgeo-", suffix=suffix)
         os.close(handle)
         self.path = Path(name)
-        weakref.finalize(self, _remove, self.path)
+        self._finalizer = weakref.finalize(self, _remove, self.path)
+
+    def remove(self) -> None:
+        """Remove the file now; a second call does nothing."""
+        self._finalizer()
 
 
 def unfolded(path: Path) -> ScratchFile:
@@ -60,7 +64,11 @@ def unfolded(path: Path) -> ScratchFile:
             while block := source.read(_COPY_BYTES):
                 target.write(block)
     except OSError as error:
+        scratch.remove()
         raise _no_room(path, "its decompressed content", error) from error
+    except UnreadableFile:
+        scratch.remove()
+        raise
     return scratch
 
 

@@ -132,7 +132,7 @@ def _layout(path: Path) -> _Layout:
             way_out="save the table with numpy.save and give the words with --tokens",
         )
     counts = [_trailing_numbers(line.split()) for line in lines]
-    columns = max(set(counts), key=counts.count)
+    columns = max(dict.fromkeys(counts), key=counts.count)  # of equally many, the first
     if columns == 0:
         raise UnreadableFile(
             "its lines do not end in numbers", where=path, way_out="check that it holds vectors"
