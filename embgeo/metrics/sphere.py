@@ -20,8 +20,8 @@ from embgeo.values import Quantity, Table, Value
 #: Directions started on either side, and passes over the rows at most.
 STARTS = 4
 MAX_PASSES = 200
-#: A direction has settled when the slope along the sphere is this small beside the gradient.
-TOLERANCE = 1e-5
+#: A direction has settled when its next step promises less than this in log Z.
+TOLERANCE = 1e-8
 MEMORY = 5
 
 I_SPHERE = Quantity(
@@ -99,26 +99,25 @@ def search(
     recent = np.tile(sign * value, (MEMORY, 1))
     best_value, best = value.copy(), at.copy()
     for _ in range(MAX_PASSES):
-        moving = np.flatnonzero(_lengths(slope) > TOLERANCE * _lengths(gradient))
-        moving = moving[step[moving] * _lengths(slope[:, moving]) > 1e-15]
+        moving = np.flatnonzero(_promise(step, slope) > TOLERANCE)
         if not len(moving):
             break
         trial = _unit(at[:, moving] - step[moving] * slope[:, moving])
         trial_value, trial_gradient = log_z_and_gradient(blocks, trial)
-        gain = 1e-4 * step[moving] * np.square(_lengths(slope[:, moving]))
+        gain = 1e-4 * _promise(step, slope)[moving]
         taken = sign[moving] * trial_value <= recent[:, moving].max(axis=0) - gain
         step[moving[~taken]] *= 0.25
         moved = moving[taken]
         new_slope = sign[moved] * _tangent(trial[:, taken], trial_gradient[:, taken])
         step[moved] = _next_step(trial[:, taken] - at[:, moved], new_slope - slope[:, moved])
         at[:, moved], value[moved] = trial[:, taken], trial_value[taken]
-        gradient[:, moved], slope[:, moved] = trial_gradient[:, taken], new_slope
+        slope[:, moved] = new_slope
         recent[:, moved] = np.vstack([recent[1:, moved], (sign * value)[moved]])
         better = sign * value < sign * best_value
         best_value[better], best[:, better] = value[better], at[:, better]
     lowest = int(np.argmin(best_value[:down]))
     highest = down + int(np.argmax(best_value[down:]))
-    settled = _lengths(slope) <= TOLERANCE * _lengths(gradient)
+    settled = _promise(step, slope) <= TOLERANCE
     return Extremes(
         float(best_value[lowest]),
         float(best_value[highest]),
@@ -126,6 +125,11 @@ def search(
         best[:, highest],
         settled=bool(settled[[lowest, highest]].all()),
     )
+
+
+def _promise(step: FloatArray, slope: FloatArray) -> FloatArray:
+    """What a step along the slope promises to change in log Z."""
+    return np.asarray(step * np.square(_lengths(slope)))
 
 
 def _next_step(turn: FloatArray, change: FloatArray) -> FloatArray:
