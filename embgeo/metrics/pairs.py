@@ -54,7 +54,7 @@ HISTOGRAM = Quantity(
     "Cosine of pairs of tokens",
     "How many pairs of tokens have which cosine. All of it right of zero: a cone.",
     "histogram of cos_ij over pairs i ≠ j",
-    "Gao et al. 2019, Fig. 2; Mimno & Thompson 2017",
+    "Gao et al. 2019, §3.1; Mimno & Thompson 2017",
 )
 
 
