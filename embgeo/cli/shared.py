@@ -67,7 +67,7 @@ def one_line(error: BaseException) -> str:
 
 def printable(text: str) -> str:
     """Text without control characters, which a hostile file name could carry."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return "".join(c if c.isprintable() or c == "\xa0" else repr(c)[1:-1] for c in text)
 
 
 def command_line() -> str:
