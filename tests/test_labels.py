@@ -194,6 +194,23 @@ def test_counts_of_another_model_are_refused(tmp_path: Path) -> None:
         from_counts(("the", "of"), counts)
 
 
+@pytest.mark.parametrize(
+    ("content", "expected", "words"),
+    [
+        (" the\t5\nthe\t2\nx\t1\n", [5, 2], False),
+        ("\u0120the\t5\nthe\t2\nx\t1\n", [5, 2], False),
+        ("\u2581the\t5\nthe\t2\nx\t1\n", [5, 2], False),
+        ("the\t5\nx\t1\n", [5, 0], True),
+    ],
+)
+def test_counts_for_subword_tokens_in_every_spelling(
+    tmp_path: Path, content: str, expected: list[int], words: bool
+) -> None:
+    frequency, _ = from_counts((" the", "the"), read_counts(written(tmp_path, content)))
+    np.testing.assert_array_equal(frequency.counts, expected)
+    assert ("it counts words" in frequency.source) == words
+
+
 CORPUS = "the cat\tthe\n dog the\u00a0cat the"
 
 

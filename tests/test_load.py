@@ -163,6 +163,11 @@ def test_missing_files_and_strange_paths(tmp_path: Path) -> None:
     assert "no such file" in refused(UnreadableFile, tmp_path / "missing.npy")
     assert "no such file" in refused(UnreadableFile, saved(tmp_path), tokens=tmp_path / "no.txt")
     assert "no such file" in refused(UnreadableFile, saved(tmp_path), counts="nowhere.tsv")
+    with pytest.raises(UnreadableFile):
+        embgeo.load("x" * 5000)
+    with pytest.raises(UnreadableFile):
+        embgeo.load("x\0y")
+    assert "not a regular file" in refused(UnreadableFile, saved(tmp_path), tokens=tmp_path)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such device file")

@@ -65,7 +65,11 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
         Missing, empty, damaged, hostile or of a format that is not known.
     """
     path = Path(path)
-    if path.is_dir():
+    try:
+        is_folder = path.is_dir()
+    except OSError as error:  # a name that is too long, for instance
+        raise cannot_read(path, error) from error
+    if is_folder:
         return model_folder.open_folder(path, _open_file, _is_known)
     return _open_file(path)
 

@@ -13,13 +13,11 @@ from embgeo.errors import LabelMismatch, UnreadableFile
 from embgeo.matrix import Frequency
 from embgeo.sources.frequencies import examples
 from embgeo.sources.gzipped import BoundedGzip, is_gzip
+from embgeo.sources.readable import SIGN_SHARE, marks_words_by_spaces, word_of
 from embgeo.sources.reading import cannot_read, read_head
 
 _CORPUS_BLOCK = 4 * 2**20
 _LONGEST_WORD = 2**20
-#: Share of tokens that begin with a space, or with ``##``, from which a vocabulary is one of
-#: pieces of words.
-_PIECES_SHARE = 0.05
 
 
 def from_corpus(tokens: Sequence[str], path: Path) -> tuple[Frequency, tuple[str, ...]]:
@@ -33,8 +31,8 @@ def from_corpus(tokens: Sequence[str], path: Path) -> tuple[Frequency, tuple[str
     LabelMismatch
         No token of the matrix occurs.
     """
-    spaced, pieces = _is_spaced(tokens), _are_pieces(tokens)
-    keys = [_corpus_key(token, spaced) for token in tokens]
+    spaced = marks_words_by_spaces(tokens)
+    keys = [word_of(token, spaced).encode("utf-8") for token in tokens]
     wanted = {key for key in keys if key}
     found: Counter[bytes] = Counter()
     total = 0
@@ -51,7 +49,7 @@ def from_corpus(tokens: Sequence[str], path: Path) -> tuple[Frequency, tuple[str
         )
     values = np.array([found.get(key, 0) for key in keys], dtype=np.float64)
     source = f"corpus {path.name}, {total:,} words separated by white space"
-    if pieces:
+    if spaced or _are_pieces(tokens):
         source += "; the tokens are pieces of words, so only whole words among them are counted"
     notes = []
     if missing := int(np.sum(values == 0)):
@@ -100,18 +98,6 @@ def _plain_stream(path: Path) -> Iterator[Callable[[int], bytes]]:
         yield file.read
 
 
-def _corpus_key(token: str, spaced: bool) -> bytes:
-    """The word that a token is in a corpus; empty if it can be none."""
-    if spaced:
-        # Only " the" is a whole word; "the" continues one.
-        token = token[1:] if token.startswith(" ") else ""
-    return token.encode("utf-8")
-
-
-def _is_spaced(tokens: Sequence[str]) -> bool:
-    return sum(token.startswith(" ") for token in tokens) >= max(1.0, _PIECES_SHARE * len(tokens))
-
-
 def _are_pieces(tokens: Sequence[str]) -> bool:
-    continued = sum(token.startswith(("##", " ")) for token in tokens)
-    return continued >= max(1.0, _PIECES_SHARE * len(tokens))
+    """Whether tokens are WordPiece pieces, whose continuations begin with ``##``."""
+    return sum(token.startswith("##") for token in tokens) >= max(1.0, SIGN_SHARE * len(tokens))

@@ -13,6 +13,7 @@ import numpy as np
 from embgeo.errors import LabelMismatch, UnreadableFile
 from embgeo.matrix import Frequency
 from embgeo.sources import side_tables
+from embgeo.sources.readable import READERS, guess_scheme, marks_words_by_spaces, word_of
 from embgeo.sources.reading import parse_json, read_text, safe_text, split_lines
 
 #: float64 holds every whole number up to here.
@@ -69,13 +70,14 @@ def from_counts(tokens: Sequence[str], counts: Counts) -> tuple[Frequency, tuple
     LabelMismatch
         No token of the matrix is in the file.
     """
+    listed, keys, how = _comparable(counts.tokens, tokens)
     table: dict[str, int] = {}
-    for token, count in zip(counts.tokens, counts.counts, strict=True):
+    for token, count in zip(listed, counts.counts, strict=True):
         table[token] = table.get(token, 0) + count
     notes = [*counts.notes]
     if repeated := len(counts.tokens) - len(table):
         notes.append(f"{repeated:,} tokens are repeated in {counts.name}; their counts are summed")
-    known = sum(token in table for token in tokens)
+    known = sum(key in table for key in keys)
     if known == 0:
         raise LabelMismatch(
             f"none of its {len(table):,} tokens (such as {examples(counts.tokens)}) is a token "
@@ -88,11 +90,28 @@ def from_counts(tokens: Sequence[str], counts: Counts) -> tuple[Frequency, tuple
             f"{len(tokens) - known:,} of {len(tokens):,} tokens are not in {counts.name}; "
             "their count is taken as 0"
         )
-    unknown = len(table.keys() - set(tokens))
+    unknown = len(table.keys() - set(keys))
     if unknown:
         notes.append(f"{unknown:,} of {len(table):,} tokens in {counts.name} are not in the matrix")
-    values = np.array([table.get(token, 0) for token in tokens], dtype=np.float64)
-    return Frequency("counts", values, f"counts file {counts.name}"), tuple(notes)
+    values = np.array([table.get(key, 0) for key in keys], dtype=np.float64)
+    return Frequency("counts", values, f"counts file {counts.name}{how}"), tuple(notes)
+
+
+def _comparable(
+    listed: Sequence[str], tokens: Sequence[str]
+) -> tuple[Sequence[str], Sequence[str], str]:
+    """Tokens of the file and of the matrix in one spelling, and a remark for the source.
+
+    A subword vocabulary is shown decoded (``" the"``). Its counts may be spelt as the tokenizer
+    stores them, or the file may count whole words.
+    """
+    if not marks_words_by_spaces(tokens) or marks_words_by_spaces(listed):
+        return listed, tokens, ""
+    scheme = guess_scheme(listed)
+    if scheme != "plain":
+        return [READERS[scheme](token) for token in listed], tokens, ""
+    words = [word_of(token, spaced=True) for token in tokens]
+    return listed, words, "; it counts words, so only tokens that are whole words have a count"
 
 
 def from_rank(n: int) -> Frequency:

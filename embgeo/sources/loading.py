@@ -92,28 +92,33 @@ def build(checkpoint: Checkpoint, given: str, options: Options) -> Matrix:
         origin=Origin(
             path=given,
             format=checkpoint.format,
-            tensor=choice.input.name,
-            stored_shape=choice.input.shape,
-            dtype=choice.input.dtype,
             sha256=sha256_of(checkpoint.files) if options.hash_file else "",
-            transposed=choice.input_transposed,
             rows=None if options.rows is None else (cut.start, cut.stop),
-            reason=choice.reason,
             notes=(*notes, *tied_note),
         ),
     )
-    if projection is None or choice.output is None:
-        return matrix
-    origin = replace(
-        matrix.origin,
-        tensor=choice.output.name,
-        stored_shape=choice.output.shape,
-        dtype=choice.output.dtype,
-        transposed=choice.output_transposed,
-        reason="named with --output" if options.output else "output projection by name and shape",
+    why = "named with --output" if options.output else "output projection by name and shape"
+    output = None
+    if projection is not None and choice.output is not None:
+        output = replace(
+            matrix,
+            data=projection,
+            name=f"{matrix.name} (output)",
+            origin=_of(matrix.origin, choice.output, choice.output_transposed, why),
+        )
+    origin = _of(matrix.origin, choice.input, choice.input_transposed, choice.reason)
+    return replace(matrix, output=output, origin=origin)
+
+
+def _of(origin: Origin, tensor: Tensor, transposed: bool, reason: str) -> Origin:
+    return replace(
+        origin,
+        tensor=tensor.name,
+        stored_shape=tensor.shape,
+        dtype=tensor.dtype,
+        transposed=transposed,
+        reason=reason,
     )
-    output = replace(matrix, data=projection, name=f"{matrix.name} (output)", origin=origin)
-    return replace(matrix, output=output)
 
 
 def sha256_of(files: Sequence[Path]) -> str:

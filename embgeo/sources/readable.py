@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
 Scheme = Literal["byte-level", "sentencepiece", "plain"]
@@ -72,3 +72,23 @@ def guess_scheme(tokens: Collection[str]) -> Scheme:
     if sum(token.startswith(SPACE_SIGN) for token in tokens) >= enough:
         return "sentencepiece"
     return "plain"
+
+
+def marks_words_by_spaces(tokens: Sequence[str]) -> bool:
+    """Whether (readable) tokens that begin a word begin with a space, as in ``" the"``."""
+    return sum(token.startswith(" ") for token in tokens) >= max(1.0, SIGN_SHARE * len(tokens))
+
+
+def word_of(token: str, spaced: bool) -> str:
+    """The whole word that a token is; empty if it is only a piece of one.
+
+    Parameters
+    ----------
+    token : str
+    spaced : bool
+        What :func:`marks_words_by_spaces` says of the vocabulary: then ``"the"`` without a space
+        continues a word, and only ``" the"`` is one.
+    """
+    if not spaced:
+        return token
+    return token[1:] if token.startswith(" ") else ""
