@@ -16,7 +16,7 @@ from tests.sample_analysis import Shape, sample, with_scalar, without
 @pytest.mark.parametrize(
     ("shape", "overall", "states"),
     [
-        ("cone", "degenerate", {"cone": "degenerate", "two-sided": "healthy"}),
+        ("cone", "degenerate", {"cone": "degenerate", "isotropy": "degenerate"}),
         (
             "isotropic",
             "healthy",
@@ -48,6 +48,11 @@ def test_two_sided_collapse_is_not_called_a_cone() -> None:
 
 
 @pytest.mark.parametrize("shape", ["cone", "isotropic", "two-sided"])
+def test_a_cone_leaves_no_question_about_a_two_sided_collapse() -> None:
+    assert judge(sample("cone")).finding("two-sided") is None
+    assert state_of(judge(sample("isotropic")), "two-sided") == "healthy"
+
+
 def test_every_sentence_quotes_numbers_of_the_analysis(shape: Shape) -> None:
     analysis = sample(shape)
     for finding in judge(analysis).findings:
@@ -73,7 +78,7 @@ def test_healthy_geometry_split_by_frequency() -> None:
 def test_everything_healthy() -> None:
     analysis = sample("isotropic")
     for name, value in (("probe_auc", 0.52), ("neighbor_rarity_rare", 0.8),
-                        ("neighbor_rarity_popular", 0.79)):  # fmt: skip
+                        ("neighbor_rarity_popular", 0.79), ("norm_spearman", 0.01)):  # fmt: skip
         analysis = with_scalar(analysis, f"frequency.{name}", value=value)
     verdict = judge(analysis)
     assert verdict.headline.startswith("No sign of degeneration: no cone")
@@ -119,13 +124,23 @@ def test_a_probe_within_its_error_decides_nothing() -> None:
         sample("isotropic"), "frequency.probe_auc", value=0.95, standard_error=0.2
     )
     analysis = with_scalar(analysis, "frequency.neighbor_rarity_rare", value=0.36)
+    analysis = with_scalar(analysis, "frequency.norm_spearman", value=0.1)
     assert state_of(judge(analysis), "frequency") == "healthy"
 
 
 def test_neighbours_alone_can_show_the_split() -> None:
     analysis = with_scalar(sample("isotropic"), "frequency.probe_auc", value=0.5)
     assert state_of(judge(analysis), "frequency") == "degenerate"
-    assert "base rate 80 %" in sentence(judge(analysis), "frequency")
+    assert "base rate 80\u00a0%" in sentence(judge(analysis), "frequency")
+
+
+def test_norms_alone_can_show_the_split() -> None:
+    analysis = sample("isotropic")
+    for name, value in (("probe_auc", 0.5), ("neighbor_rarity_rare", 0.4), ("norm_spearman", -0.8)):
+        analysis = with_scalar(analysis, f"frequency.{name}", value=value)
+    verdict = judge(analysis)
+    assert state_of(verdict, "frequency") == "degenerate"
+    assert "norms follow frequency (rank correlation −0.8)" in verdict.headline
 
 
 def test_rogue_coordinate_explains_a_cone_and_is_silent_otherwise() -> None:
@@ -135,7 +150,7 @@ def test_rogue_coordinate_explains_a_cone_and_is_silent_otherwise() -> None:
 
 
 def test_near_equal_eigenvalues_are_said() -> None:
-    analysis = with_scalar(sample("isotropic"), "isotropy.eigengap", value=1e-6)
+    analysis = with_scalar(sample("isotropic"), "isotropy.eigengap", value=1e-7)
     assert "depend on the choice of eigenvectors" in sentence(judge(analysis), "isotropy")
 
 
@@ -176,10 +191,10 @@ def test_partition_limits_follow_from_the_cone_limits() -> None:
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [(0.0, "0 %"), (1.0, "100 %"), (0.91234, "91 %"), (0.99999, "99.999 %"), (1e-5, "0.001 %")],
+    [(0.0, "0"), (1.0, "100"), (0.91234, "91"), (0.99999, "99.999"), (1e-5, "0.001")],
 )
 def test_percent_is_exact_at_the_ends_only(share: float, text: str) -> None:
-    assert percent(share) == text
+    assert percent(share) == f"{text}\u00a0%"
 
 
 def state_of(verdict: Verdict, key: str) -> str:

@@ -17,7 +17,7 @@ from embgeo.figures import (
     svd_map,
 )
 from embgeo.figures.base import Figure
-from embgeo.figures.style import svg
+from embgeo.figures.style import settings, svg
 from embgeo.result import Analysis
 
 FIGURES: tuple[Figure, ...] = (
@@ -38,5 +38,6 @@ FIGURES: tuple[Figure, ...] = (
 
 def render_svg(analysis: Analysis, figure: Figure) -> str | None:
     """`figure` as an inline ``<svg>`` element, or None where the analysis lacks its values."""
-    drawing = figure.draw(analysis)
-    return None if drawing is None else svg(drawing, figure.name, figure.alternative)
+    with settings():
+        drawing = figure.draw(analysis)
+        return None if drawing is None else svg(drawing, figure.name, figure.alternative)

@@ -51,9 +51,18 @@ def frame(ax: Axes, points: Points) -> None:
     ax.axhline(0.0, color=style.GREY, lw=0.8, zorder=0.5)
     ax.axvline(0.0, color=style.GREY, lw=0.8, zorder=0.5)
     ax.plot([0.0], [0.0], marker="+", ms=9, mew=1.6, color=style.INK)
-    first, second = (format_number(100 * share, 2) for share in points.share)
-    ax.set_xlabel(f"{points.x_label} ({first} %)")
-    ax.set_ylabel(f"{points.y_label} ({second} %)")
+    first, second = axis_names(points)
+    ax.set_xlabel(first)
+    ax.set_ylabel(second)
+
+
+def axis_names(points: Points) -> tuple[str, str]:
+    """The labels of both axes, each with the share of the energy that it holds."""
+    first, second = (
+        label if "%" in label else f"{label} ({format_number(100 * share, 3)} %)"
+        for label, share in zip((points.x_label, points.y_label), points.share, strict=True)
+    )
+    return first, second
 
 
 def swatches(ax: Axes, colours: tuple[str, ...], labels: list[str], title: str) -> None:

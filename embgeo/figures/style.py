@@ -10,6 +10,8 @@ from __future__ import annotations
 import io
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -55,6 +57,20 @@ _NUMBER = re.compile(r"-?\d+\.\d{2,}")
 _UPRIGHT = re.compile(r"rotate\(-?0 [^)]*\)")
 _SUBSCRIPTS = {"_k": "ₖ", "_1": "₁"}
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@contextmanager
+def settings() -> Iterator[None]:
+    """Matplotlib's own defaults and ours, whatever the user's matplotlibrc says."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams["svg.hashsalt"] = "embgeo"
+        matplotlib.rcParams["svg.fonttype"] = "none"
+        # A dollar sign in a label is a dollar sign.
+        matplotlib.rcParams["text.parse_math"] = False
+        yield
 
 
 def axes(width: float = 5.6, height: float = 3.3, columns: int = 1) -> tuple[Drawing, list[Axes]]:
@@ -111,24 +127,16 @@ def legend(ax: Axes, **options: Any) -> None:
 
 
 def svg(drawing: Drawing, name: str, alternative: str) -> str:
-    """The figure as an ``<svg>`` element to stand inside a page.
+    """The figure as an ``<svg>`` element to stand inside a page; call it within `settings`.
 
     Equal figures give equal bytes; ids begin with `name`; there is no ``style`` attribute, no
     ``<style>`` element, no date and no reference to anything outside.
     """
-    import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
-    options = {
-        "svg.hashsalt": f"embgeo/{name}",
-        "svg.fonttype": "none",
-        "font.family": ["DejaVu Sans"],
-        "mathtext.default": "regular",
-        "axes.unicode_minus": True,
-    }
     stream = io.StringIO()
-    with matplotlib.rc_context(options):
-        FigureCanvasSVG(drawing).print_svg(stream, metadata={"Date": None})
+    canvas: Any = FigureCanvasSVG(drawing)
+    canvas.print_svg(stream, metadata={"Date": None})
     root = ElementTree.fromstring(stream.getvalue())
     _strip(root)
     _attributes(root)

@@ -13,6 +13,13 @@ from embgeo.result import Analysis
 from embgeo.values import FloatArray
 
 
+#: Where isotropic rows lie on the axis of a histogram.
+ISOTROPIC = {
+    "cosine.histogram": [0, "isotropic rows: 0"],
+    "cosine.cone_angles": [90, "isotropic rows: 90°"],
+}
+
+
 def chart_data(analysis: Analysis) -> dict[str, Any]:
     """Every series and histogram of an analysis by name."""
     charts: dict[str, Any] = {}
@@ -36,6 +43,7 @@ def chart_data(analysis: Analysis) -> dict[str, Any]:
             "lines": [{"label": h.y_label, "y": _list(counts)}],
             "labels": [h.x_label, h.y_label],
             "log": [False, False],
+            "mark": ISOTROPIC.get(h.name),
         }
     return charts
 

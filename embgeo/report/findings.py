@@ -74,8 +74,8 @@ def percent(share: float) -> str:
     for digits in range(2, 12):
         text = format_number(value, digits)
         if float(text) not in (0.0, 100.0) or value in (0.0, 100.0):
-            return f"{text} %"
-    return f"{format_number(value, 12)} %"
+            return f"{text}\u00a0%"
+    return f"{format_number(value, 12)}\u00a0%"
 
 
 # --- the single questions -------------------------------------------------------------------
@@ -98,12 +98,12 @@ def _cone(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
     ]
     positive, angle = a.scalar("cosine.positive_share"), a.scalar("cosine.cone_half_angle_median")
     if positive is not None and positive.value is not None:
-        parts += [", ", Quote(positive.name, percent(positive.value)), " of the pairs are positive"]
+        parts += [", ", Quote(positive.name, percent(positive.value)), " of all pairs are positive"]
     if angle is not None and angle.value is not None:
         parts += [
             ", and half of the rows lie within ",
             Quote(angle.name, f"{format_number(angle.value, 3)}°"),
-            " of the mean direction (90° would be no preference)",
+            " of the mean direction (isotropic rows: 90°)",
         ]
     parts.append(".")
     clause = {
@@ -159,7 +159,7 @@ def _two_sided(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
         f" (isotropic rows: {format_number(1.0 / d, 3)})",
     )
     if limits.CONE.state(_value(mean)) != "healthy":
-        return "healthy", ("The rows lie on one side of the origin: ", *numbers, "."), ""
+        raise Undecided("the rows lie on one side of the origin, which the mean cosine shows")
     state = _both(limits.LINE.state(squared), limits.LINE_RATIO.state(squared * d))
     if state == "healthy":
         return state, ("No hidden two-sided collapse: ", *numbers, "."), ""
@@ -177,22 +177,22 @@ def _isotropy(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
     state = limits.PARTITION.state(value)
     parts: list[Part] = [
         {
-            "degenerate": "The partition function depends strongly on the direction: with norms "
-            "scaled to 1 on average, its smallest value is ",
-            "mild": "The partition function depends on the direction: with norms scaled to 1 on "
-            "average, its smallest value is ",
-            "healthy": "The partition function is nearly the same in all directions: with norms "
-            "scaled to 1 on average, its smallest value is ",
+            "degenerate": "Directions are far from alike: at a mean norm of 1, the partition "
+            "function falls to ",
+            "mild": "Directions are not alike: at a mean norm of 1, the partition function falls "
+            "to ",
+            "healthy": "Directions are nearly alike: at a mean norm of 1, the partition function "
+            "falls no lower than ",
         }[state],
         Quote(unit.name, unit.text),
-        " of its largest",
+        " of its peak",
     ]
     if unit.reference is not None:
         parts.append(f" (isotropic rows: {unit.reference_text})")
     raw = a.scalar("isotropy.i1")
     if raw is not None and raw.value is not None:
         parts += [
-            "; at the matrix's own scale, which large norms alone can lower, ",
+            "; as stored, where large norms alone can lower it, to ",
             Quote(raw.name, raw.text),
         ]
         if raw.reference is not None:
@@ -211,38 +211,69 @@ def _isotropy(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
 def _frequency(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
     auc = _need(a, "frequency.probe_auc")
     value, error = _value(auc), auc.standard_error or 0.0
-    by_probe: State = (
-        limits.PROBE.state(value) if value - 0.5 > limits.STANDARD_ERRORS * error else "healthy"
-    )
+    above_chance = value - 0.5 > limits.STANDARD_ERRORS * error
+    by_probe: State = limits.PROBE.state(value) if above_chance else "healthy"
+    by_neighbors, neighbors_parts, neighbors_clause = _neighbors(a)
+    by_norm, norm_parts, norm_clause = _norms(a)
+    state: State = max(by_probe, by_neighbors, by_norm, key=RANK.__getitem__)
+    lead = {
+        "degenerate": "Rare and popular tokens live apart: a linear probe has an AUC of ",
+        "mild": "Rare and popular tokens partly live apart: a linear probe has an AUC of ",
+        "healthy": "Rare and popular tokens are mixed: a linear probe has an AUC of only ",
+    }[state]
+    if state == "healthy":
+        clause = f"rare and popular tokens are mixed (AUC {_short(value)})"
+    elif by_probe == state:
+        partly = "" if state == "degenerate" else "partly "
+        clause = f"rare tokens are {partly}separable from popular ones (AUC {_short(value)})"
+    else:
+        clause = neighbors_clause if by_neighbors == state else norm_clause
+    parts = (lead, Quote(auc.name, auc.text), " (chance: 0.5)", *neighbors_parts, *norm_parts, ".")
+    return state, parts, clause
+
+
+def _neighbors(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
     rare = a.scalar("frequency.neighbor_rarity_rare")
     popular = a.scalar("frequency.neighbor_rarity_popular")
-    by_neighbors: State = "healthy"
-    tail: tuple[Part, ...] = ()
-    if rare is not None and popular is not None and None not in (rare.value, popular.value):
-        by_neighbors = _neighbor_state(rare, popular)
-        base = f" (base rate {percent(rare.reference)})" if rare.reference is not None else ""
-        tail = (
-            "; of the nearest neighbours of rare tokens ",
-            Quote(rare.name, percent(_value(rare))),
-            " are rare, of those of popular tokens ",
-            Quote(popular.name, percent(_value(popular))),
-            base,
-        )
-    state: State = max(by_probe, by_neighbors, key=RANK.__getitem__)
-    lead = {
-        "degenerate": "Rare and popular tokens live apart: a linear probe tells them apart with "
-        "an AUC of ",
-        "mild": "Rare and popular tokens partly live apart: a linear probe tells them apart with "
-        "an AUC of ",
-        "healthy": "Rare and popular tokens are mixed: a linear probe tells them apart with an "
-        "AUC of only ",
-    }[state]
-    clause = {
-        "degenerate": f"rare tokens are separable from popular ones (AUC {_short(value)})",
-        "mild": f"rare tokens are partly separable from popular ones (AUC {_short(value)})",
-        "healthy": f"rare and popular tokens are mixed (AUC {_short(value)})",
-    }[state]
-    return state, (lead, Quote(auc.name, auc.text), " (chance: 0.5)", *tail, "."), clause
+    if rare is None or popular is None or rare.value is None or popular.value is None:
+        return "healthy", (), ""
+    gap = rare.value - popular.value
+    error = math.hypot(rare.standard_error or 0.0, popular.standard_error or 0.0)
+    within_error = gap <= limits.STANDARD_ERRORS * error
+    state: State = "healthy" if within_error else limits.NEIGHBOR_GAP.state(gap)
+    base = f" (base rate {percent(rare.reference)})" if rare.reference is not None else ""
+    shares = percent(rare.value), percent(popular.value)
+    parts: tuple[Part, ...] = (
+        "; of the nearest neighbours of rare tokens ",
+        Quote(rare.name, shares[0]),
+        " are rare, of those of popular tokens ",
+        Quote(popular.name, shares[1]),
+        base,
+    )
+    clause = f"neighbours of rare tokens are rare ({shares[0]}, of popular tokens {shares[1]})"
+    return state, parts, clause
+
+
+def _norms(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
+    rho = a.scalar("frequency.norm_spearman")
+    if rho is None or rho.value is None:
+        return "healthy", (), ""
+    # A rank correlation of M unrelated pairs has standard error 1/√(M−1).
+    kept = max(2, int(a.provenance.get("kept") or 2))
+    size = abs(rho.value)
+    state: State = (
+        limits.NORM_RANK.state(size)
+        if size * math.sqrt(kept - 1) > limits.STANDARD_ERRORS
+        else "healthy"
+    )
+    if state == "healthy":
+        return state, (), ""
+    parts: tuple[Part, ...] = (
+        "; norms follow frequency (rank correlation ",
+        Quote(rho.name, rho.text),
+        ")",
+    )
+    return state, parts, f"norms follow frequency (rank correlation {_short(rho.value)})"
 
 
 def _coordinate(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
@@ -331,14 +362,6 @@ def _mean_squared_cosine(analysis: Analysis) -> float | None:
     if mean is None or std is None or mean.value is None or std.value is None:
         return None
     return mean.value**2 + std.value**2
-
-
-def _neighbor_state(rare: Scalar, popular: Scalar) -> State:
-    gap = _value(rare) - _value(popular)
-    error = math.hypot(rare.standard_error or 0.0, popular.standard_error or 0.0)
-    if gap <= limits.STANDARD_ERRORS * error:
-        return "healthy"
-    return limits.NEIGHBOR_GAP.state(gap)
 
 
 def _short(value: float) -> str:

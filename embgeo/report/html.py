@@ -19,11 +19,12 @@ from embgeo.report import assets, thresholds
 from embgeo.report.charts import chart_data, script_json
 from embgeo.report.headline import headline_rows
 from embgeo.report.payload import build
-from embgeo.report.published import SOURCE, WANG_TABLE_3
+from embgeo.report.published import SOURCE, WANG_TABLE_3, before_and_after
 from embgeo.report.tables import (
     TableView,
     by_family,
     facts,
+    number_table,
     provenance_rows,
     quantities,
     table_view,
@@ -31,7 +32,7 @@ from embgeo.report.tables import (
 from embgeo.report.verdict import judge
 from embgeo.report.visible import visible, visible_text
 from embgeo.result import REPORT_NAME, Analysis, write_text
-from embgeo.values import Scalar, format_number
+from embgeo.values import format_number
 
 _SECTIONS = (
     ("spectrum", "Spectrum"),
@@ -89,12 +90,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "definition": lambda name: "def-" + str(name).replace(".", "-"),
-        "number": format_number,
-        "visible": visible,
-        "visible_text": visible_text,
-    }
+    environment.filters["definition"] = lambda name: "def-" + str(name).replace(".", "-")
+    environment.filters["number"] = format_number
+    environment.filters["visible"] = visible
+    environment.filters["visible_text"] = visible_text
     return environment
 
 
@@ -104,7 +103,10 @@ def _context(analysis: Analysis) -> dict[str, Any]:
     provenance = analysis.provenance
     name = str(provenance.get("file") or "matrix").replace("\\", "/").rstrip("/")
     tables: dict[str, TableView] = {t.name: table_view(t) for t in analysis.tables if t.rows}
-    own = _own_published(analysis)
+    numbers = {
+        family: number_table(f"{family.capitalize()} in numbers", scalars)
+        for family, scalars in by_family(analysis.scalars, lambda s: s.quantity.family)
+    }
     return {
         "analysis": analysis,
         "title": visible_text(name.rpartition("/")[2]),
@@ -114,25 +116,24 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "verdict": verdict,
         "findings": findings,
         # A collapse that is not there needs no line on the first screen.
-        "evidence": [
-            f for f in verdict.findings if f.key != "two-sided" or f.state not in _UNREMARKABLE
-        ],
+        "evidence": [f for f in verdict.findings if (f.key, f.state) != ("two-sided", "healthy")],
         "headline_rows": headline_rows(analysis),
         "reference_note": (provenance.get("reference") or {}).get("note", ""),
-        "published": WANG_TABLE_3 if own else (),
-        "own_published": own,
+        "published_pairs": before_and_after(WANG_TABLE_3),
+        "own_published": _own_published(analysis),
         "published_table": WANG_TABLE_3,
         "published_source": SOURCE,
         "warnings": analysis.notes,
         "figures": _figures(analysis),
         "tables": tables,
         "other_tables": [key for key in tables if key not in _PLACED],
-        "notes_by_value": {v.name: v.note for v in (*analysis.histograms, *analysis.series)},
+        "notes_by_value": {h.name: h.note for h in analysis.histograms},
         "frequency": _frequency(analysis),
-        "frequency_scalars": _family(analysis, "frequency"),
-        "subspace_scalars": _family(analysis, "subspace"),
+        "own_sections": ("spectrum", "cosine", "isotropy", "frequency", "subspace"),
+        "frequency_scalars": numbers.get("frequency"),
+        "subspace_scalars": numbers.get("subspace"),
         "output": (provenance.get("output") or {}).get("tensor", ""),
-        "scalars_by_family": by_family(analysis.scalars, lambda s: s.quantity.family),
+        "number_tables": list(numbers.items()),
         "methods": by_family(quantities(analysis), lambda q: q.family),
         "thresholds": thresholds.THRESHOLDS,
         "standard_errors": thresholds.STANDARD_ERRORS,
@@ -141,9 +142,6 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "sections": [{"id": key, "title": title} for key, title in _SECTIONS],
         **_code(analysis),
     }
-
-
-_UNREMARKABLE = ("healthy", "undecided")
 
 
 def _code(analysis: Analysis) -> dict[str, Any]:
@@ -170,10 +168,6 @@ def _figures(analysis: Analysis) -> dict[str, dict[str, Any]]:
                 "alternative": figure.alternative,
             }
     return drawn
-
-
-def _family(analysis: Analysis, family: str) -> list[Scalar]:
-    return [s for s in analysis.scalars if s.quantity.family == family]
 
 
 def _frequency(analysis: Analysis) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.figures.maps import view_box
+from embgeo.figures.maps import axis_names, view_box
 from embgeo.report.visible import HIDDEN, LIMIT, NAMED
 from embgeo.result import Analysis
 
@@ -137,8 +137,7 @@ def _views(analysis: Analysis, rows: npt.NDArray[np.int64], block: _Block) -> li
                 "title": p.quantity.title,
                 "x": block.add_floats(xy[:, 0], float(low[0]), float(low[0]) + span),
                 "y": block.add_floats(xy[:, 1], float(low[1]), float(low[1]) + span),
-                "labels": [p.x_label, p.y_label],
-                "share": list(p.share),
+                "labels": list(axis_names(p)),
                 "box": list(box),
             }
         )
@@ -160,7 +159,7 @@ def _columns(
                 "key": c.name,
                 "label": c.label,
                 "title": c.quantity.title,
-                "unit": c.quantity.unit,
+                "unit": "" if c.quantity.unit in c.label else c.quantity.unit,
                 "values": block.add_floats(values, low, high),
             }
         )

@@ -27,6 +27,11 @@ class Published:
     sample: str
 
 
+def before_and_after(table: tuple[Published, ...]) -> list[tuple[Published, Published]]:
+    """Lines of one model side by side: plain training, then the paper's method."""
+    return list(zip(table[::2], table[1::2], strict=True))
+
+
 SOURCE = (
     "Wang et al. 2020, “Improving Neural Language Generation with Spectrum Control” (ICLR), Table 3"
 )

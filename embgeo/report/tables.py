@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from embgeo.report.visible import visible, visible_text
 from embgeo.result import Analysis
-from embgeo.values import Cell, Quantity, Table, format_number
+from embgeo.values import Cell, Quantity, Scalar, Table, format_number
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ def _cell(column: str, cell: Cell) -> CellView:
 def facts(analysis: Analysis) -> list[str]:
     """The line under the title: what was analysed."""
     p = analysis.provenance
-    out = [visible_text(str(p["tensor"]))] if p.get("tensor") else []
+    out = [f"tensor {visible_text(str(p['tensor']))}"] if p.get("tensor") else []
     kept, d = p.get("kept", len(analysis.rows)), p.get("d", 0)
     out.append(f"{kept:,} tokens × {d:,} dimensions")
     if p.get("dtype"):
@@ -124,6 +124,37 @@ def quantities(analysis: Analysis) -> list[Quantity]:
     for value in analysis.values():
         seen.setdefault(value.name, value.quantity)
     return list(seen.values())
+
+
+@dataclass(frozen=True, slots=True)
+class NumberTable:
+    """Scalars with what all of them share said once, in `common`, and the rest for each."""
+
+    caption: str
+    common: str
+    rows: tuple[tuple[Scalar, str, str], ...]
+
+
+def number_table(caption: str, scalars: list[Scalar]) -> NumberTable:
+    """Rows of (scalar, reference note, how it was taken), without what `common` already says."""
+    said = [_pieces(s) for s in scalars if s.value is not None]
+    shared = [p for p in (said[0] if len(said) > 2 else []) if all(p in other for other in said)]
+    notes = [s.reference_note for s in scalars if s.reference_note]
+    usual = max(set(notes), key=lambda n: (notes.count(n), n)) if len(notes) > 2 else ""
+    common = [*([f"reference, unless another is named: {usual}"] if usual else []), *shared]
+    rows = tuple(
+        (
+            s,
+            "" if s.reference_note == usual else s.reference_note,
+            "; ".join(p for p in _pieces(s) if p not in shared),
+        )
+        for s in scalars
+    )
+    return NumberTable(caption, "; ".join(common), rows)
+
+
+def _pieces(scalar: Scalar) -> list[str]:
+    return [p for text in (scalar.sample, scalar.convention) for p in text.split("; ") if p]
 
 
 def by_family(items: Iterable[T], family: Callable[[T], str]) -> list[tuple[str, list[T]]]:

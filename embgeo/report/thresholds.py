@@ -114,6 +114,14 @@ NEIGHBOR_GAP = Threshold(
     "above",
     "0 if neighbourhoods ignore frequency, 1 if rare and popular tokens never mix",
 )
+NORM_RANK = Threshold(
+    "norm rank",
+    "size of the rank correlation of norm and count",
+    0.3,
+    0.7,
+    "above",
+    "its square is the share of the ranks' variance that frequency explains: 9 % and 49 %",
+)
 ROGUE = Threshold(
     "rogue coordinate",
     "share of the mean cosine that one coordinate makes",
@@ -141,6 +149,7 @@ THRESHOLDS: tuple[Threshold, ...] = (
     PARTITION,
     PROBE,
     NEIGHBOR_GAP,
+    NORM_RANK,
     ROGUE,
     ROGUE_RATIO,
 )
@@ -149,4 +158,4 @@ THRESHOLDS: tuple[Threshold, ...] = (
 STANDARD_ERRORS = 3.0
 
 #: Relative gap between neighbouring eigenvalues below which I1 and I2 depend on the basis chosen.
-EIGENGAP = 1e-3
+EIGENGAP = 1e-6

@@ -23,13 +23,20 @@ class Verdict:
 def judge(analysis: Analysis) -> Verdict:
     """All findings about one matrix, and the line that sums them up."""
     findings = tuple(decide(key, title, test, analysis) for key, title, test in TESTS)
-    shown = tuple(f for f in findings if f.key != "coordinate" or f.state in ("mild", "degenerate"))
-    geometry = [f for f in shown if f.key in ("cone", "spectrum", "two-sided", "isotropy")]
+    shown = tuple(f for f in findings if _worth_saying(f))
+    geometry = [f for f in findings if f.key in ("cone", "spectrum", "two-sided", "isotropy")]
     state: State = max((f.state for f in geometry), key=RANK.__getitem__)
     # A healthy isotropy number alone must not hide that cone and spectrum were never looked at.
     if state == "healthy" and all(f.state == "undecided" for f in geometry[:2]):
         state = "undecided"
     return Verdict(_headline(state, shown), state, shown)
+
+
+def _worth_saying(finding: Finding) -> bool:
+    """The first four questions are always answered; the other two only if there is an answer."""
+    if finding.key == "coordinate":
+        return finding.state in ("mild", "degenerate")
+    return finding.key != "two-sided" or finding.state != "undecided"
 
 
 def _headline(state: State, findings: tuple[Finding, ...]) -> str:

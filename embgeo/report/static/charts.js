@@ -49,11 +49,13 @@ function makeChart(element, chart) {
   const options = {
     width: Math.max(200, Math.floor(element.clientWidth)),
     height: CHART_HEIGHT,
+    padding: [chart.mark ? 20 : 8, null, null, null],
     scales: {
       x: { time: false, distr: chart.log[0] ? 3 : 1 },
       y: { distr: chart.log[1] ? 3 : 1, range: chart.kind === "steps" ? fromZero : undefined },
     },
     axes: [axis(chart.labels[0], chart.log[0]), axis(chart.labels[1], chart.log[1])],
+    hooks: { draw: [(plot) => drawMark(plot, chart.mark)] },
     cursor: { drag: { x: false, y: false } },
     series: [
       { label: chart.labels[0], value: (_plot, v) => (v == null ? "–" : formatNumber(v)) },
@@ -71,6 +73,29 @@ function makeChart(element, chart) {
   };
   const plot = new uPlot(options, [chart.x, ...chart.lines.map((line) => line.y)], element);
   return { element, plot };
+}
+
+// A dashed upright line at a value to compare with, and its name.
+function drawMark(plot, mark) {
+  if (!mark) return;
+  const [value, name] = mark;
+  const { ctx, bbox } = plot;
+  const x = Math.round(plot.valToPos(value, "x", true));
+  if (x < bbox.left || x > bbox.left + bbox.width) return;
+  const dots = window.devicePixelRatio || 1;
+  ctx.save();
+  ctx.strokeStyle = cssText("--text");
+  ctx.fillStyle = cssText("--text");
+  ctx.setLineDash([5 * dots, 4 * dots]);
+  ctx.beginPath();
+  ctx.moveTo(x, bbox.top);
+  ctx.lineTo(x, bbox.top + bbox.height);
+  ctx.stroke();
+  ctx.font = `${11 * dots}px system-ui, sans-serif`;
+  ctx.textAlign = "center";
+  ctx.textBaseline = "bottom";
+  ctx.fillText(name, x, bbox.top - 3 * dots);
+  ctx.restore();
 }
 
 function fromZero(_plot, _low, high) {

@@ -37,7 +37,7 @@ function makeColourings(data) {
     const scale = high > low ? (RAMP_STEPS - 1) / (high - low) : 0;
     colourings.push({
       key: column.key,
-      title: column.label,
+      title: columnTitle(column),
       levels: Uint8Array.from(column.values, (v) =>
         Math.max(0, Math.min(RAMP_STEPS - 1, (v - low) * scale)),
       ),

@@ -67,6 +67,12 @@ async function readData() {
   };
 }
 
+// A short label that a reader understands: "angle to mean (°)", but "Norm (‖w‖)" for a bare sign.
+function columnTitle({ title, label, unit }) {
+  const measured = unit ? `${label} (${unit})` : label;
+  return /\p{L}{3}/u.test(label) ? measured : `${title} (${measured})`;
+}
+
 // Numbers as the tables print them: four digits, thousands apart.
 function formatNumber(value, digits = 4) {
   if (!Number.isFinite(value)) return "–";

@@ -24,11 +24,10 @@ class BrushHistogram {
   }
 
   build(parent) {
-    const unit = this.column.unit ? ` (${this.column.unit})` : "";
     const box = document.createElement("fieldset");
     box.className = "brush";
     const title = document.createElement("legend");
-    title.textContent = this.column.label + unit;
+    title.textContent = columnTitle(this.column);
     this.svg = document.createElementNS(SVG, "svg");
     place(this.svg, { viewBox: `0 0 ${BINS} ${BAR_HEIGHT}`, preserveAspectRatio: "none" });
     place(this.svg, { class: "brush-chart", "aria-hidden": "true" });
@@ -57,7 +56,7 @@ class BrushHistogram {
     const input = document.createElement("input");
     input.type = "number";
     input.step = "any";
-    input.setAttribute("aria-label", `${this.column.label}, ${name}`);
+    input.setAttribute("aria-label", `${this.column.title}, ${name}`);
     const end = name === "from" ? this.low : this.high;
     input.placeholder = formatNumber(end, 3);
     input.addEventListener("change", () => this.typed());

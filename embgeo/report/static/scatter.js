@@ -269,10 +269,9 @@ class Marks {
     place(this.horizontal, { x1: 0, x2: w, y1: y, y2: y });
     place(this.vertical, { x1: x, x2: x, y1: 0, y2: h });
     this.origin.setAttribute("d", `M${x - 6} ${y}h12M${x} ${y - 6}v12`);
-    const percent = map.view.share.map((share) => formatNumber(100 * share, 2));
-    this.names[0].textContent = `${map.view.labels[0]} (${percent[0]} %) →`;
+    this.names[0].textContent = `${map.view.labels[0]} →`;
     place(this.names[0], { x: w - 6, y: h - 20, "text-anchor": "end" });
-    this.names[1].textContent = `↑ ${map.view.labels[1]} (${percent[1]} %)`;
+    this.names[1].textContent = `↑ ${map.view.labels[1]}`;
     place(this.names[1], { x: 6, y: 16 });
     this.ticks.textContent = "";
     const step = niceStep(90 / map.scale);

@@ -153,7 +153,7 @@ function tokenColumns(data) {
   }
   for (const column of data.columns) {
     columns.push({
-      title: column.label + (column.unit ? ` (${column.unit})` : ""),
+      title: columnTitle(column),
       number: true,
       key: (i) => column.values[i],
       text: (i) => formatNumber(column.values[i]),
