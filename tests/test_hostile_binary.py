@@ -296,6 +296,12 @@ def test_safetensors(case: str, tmp_path: Path) -> None:
     refused(safetensors_file, tmp_path / "a", match)
 
 
+def test_safetensors_with_an_absurd_length_is_still_called_so() -> None:
+    assert safetensors_file.sniff(SAFETENSORS["header beyond the limit"][0])
+    assert not safetensors_file.sniff(b'some tex{"a": 1}')
+    assert not safetensors_file.sniff(bytes(8) + b"{\x00\x00\x00")
+
+
 @pytest.mark.parametrize(
     "text",
     ['{"weight_map": {}}', '{"weight_map": 3}', '{"weight_map": {"a": 3}}', "[]", "{", "[" * 10**6],

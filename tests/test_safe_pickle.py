@@ -352,9 +352,9 @@ def test_submodules_that_multiply_are_refused() -> None:
     for _ in range(60):
         module = _module(modules={"a": module, "b": module})
     started = time.perf_counter()
-    with pytest.raises(Damaged, match="more than"):
+    with pytest.raises(Damaged, match="too many times over"):
         walk(read(pickle.dumps(module)))
-    assert time.perf_counter() - started < 10
+    assert time.perf_counter() - started < 5
 
 
 def _module(

@@ -24,7 +24,8 @@ HEADER_BYTES = 12 + _LONGEST_HEADER
 
 # The header is a Python dict literal. It is matched field by field rather than evaluated: a plain
 # array needs no more, and writers in other languages differ in order and spacing only.
-_DESCR = re.compile(r"""['"]descr['"]\s*:\s*['"]([<>|=]?)([a-zA-Z?])(\d*)['"]\s*""")
+_DESCR = re.compile(r"""['"]descr['"]\s*:\s*['"]([<>|=]?)([a-zA-Z])(\d*)['"]\s*""")
+_CODE = re.compile(r"[biufc]\d{1,2}|[SU][1-9]\d{0,7}")
 _ORDER = re.compile(r"""['"]fortran_order['"]\s*:\s*(True|False)\s*""")
 _SHAPE = re.compile(r"""['"]shape['"]\s*:\s*\(([-\d,\sL]*)\)\s*""")
 _REST = re.compile(r"\s*\{[\s,]*\}\s*")
@@ -145,13 +146,12 @@ def _header_text(data: Bytes) -> tuple[int, str]:
 def _dtype(code: str) -> np.dtype[Any]:
     if code == "O":
         raise NotNumbers("an array of Python objects, which is never unpickled")
+    if not _CODE.fullmatch(code):
+        raise NotNumbers(f"an array of type {short(code)}, not of numbers")
     try:
-        dtype = np.dtype(code)
+        return np.dtype(code)
     except TypeError:
         raise NotNumbers(f"an array of the unknown type {short(code)}") from None
-    if dtype.kind not in "biufcSU" or dtype.itemsize == 0:
-        raise NotNumbers(f"an array of type {short(code)}, not of numbers")
-    return dtype
 
 
 def _shape(text: str) -> tuple[int, ...]:

@@ -12,7 +12,8 @@ from embgeo.sources.pickle_leaf import Leaf
 from embgeo.sources.pickle_machine import Stub, as_key
 from embgeo.sources.vocabulary import is_vocabulary_name
 
-MOST_ENTRIES = 5_000_000
+#: Entries met again because their module serves under several names; everything else is met once.
+MOST_REPEATS = 100_000
 MOST_LEAVES = 200_000
 DEEPEST = 200
 _LONGEST_NAME = 1000
@@ -60,7 +61,7 @@ class _Walk:
         self.found = Found()
         self.names: dict[str, int] = {}
         self.seen: set[int] = set()
-        self.entries_left = MOST_ENTRIES
+        self.repeats_left = MOST_REPEATS
         # What a module holds besides its tensors and submodules comes last: by then whatever
         # belongs to the module tree has the name that a state_dict would give it.
         # Nor do such attributes lead into a module again: it may hold its parent.
@@ -88,13 +89,10 @@ class _Walk:
                 path.pop()
                 above.discard(owner)
                 continue
-            self.entries_left -= 1
-            if self.entries_left < 0:
-                raise Damaged(f"its contents expand to more than {MOST_ENTRIES:,} entries")
             key, value = entry
             if isinstance(value, Leaf):
                 self.add(_join(prefix, key), value)
-            elif isinstance(value, (dict, list, tuple, Stub)) and id(value) not in above:
+            elif id(value) not in above:
                 if len(path) >= DEEPEST:
                     raise Damaged(f"its contents nest more than {DEEPEST} levels deep")
                 name = _join(prefix, key)
@@ -129,6 +127,8 @@ class _Walk:
 
     def of_dict(self, name: str, entries: dict[object, object]) -> Children:
         for key, value in entries.items():
+            if not _may_hold_arrays(value):
+                continue
             text = _key_text(key)
             if text is not None and is_vocabulary_name(text):
                 self.note_vocabulary(_join(name, text), value)
@@ -142,7 +142,11 @@ class _Walk:
         self.seen.add(id(stub))
         if parts is not None:
             tensors, rest = parts
-            if not known:
+            if known:
+                self.repeats_left -= 1 + sum(len(entries) for entries in tensors)
+                if self.repeats_left < 0:
+                    raise Damaged("its modules hold each other too many times over")
+            else:
                 self.later.append((name, self.of_dict(name, rest)))
             return chain.from_iterable(self.of_dict(name, entries) for entries in tensors)
         return chain(
@@ -161,7 +165,7 @@ class _Walk:
                 dicts = [part for part in state if isinstance(part, dict)]
                 return chain.from_iterable(self.of_dict(name, part) for part in dicts)
             return _of_sequence(state)
-        return iter((("state", state),))
+        return _of_sequence([state])
 
 
 def _named(stub: Stub) -> dict[object, object]:
@@ -172,7 +176,16 @@ def _named(stub: Stub) -> dict[object, object]:
 def _of_sequence(values: object) -> Children:
     if isinstance(values, (list, tuple)):
         for index, value in enumerate(values):
-            yield str(index), value
+            if _may_hold_arrays(value):
+                yield str(index), value
+
+
+def _may_hold_arrays(value: object) -> bool:
+    if isinstance(value, (dict, list, tuple)):
+        return bool(value)
+    if isinstance(value, Stub):
+        return bool(value.states or value.items or value.entries or value.args)
+    return isinstance(value, Leaf)
 
 
 def _module_parts(

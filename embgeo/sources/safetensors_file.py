@@ -7,6 +7,7 @@ bfloat16 and the 8-bit floats.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ NAME = "safetensors"
 #: The format's own limit.
 _LONGEST_HEADER = 100_000_000
 _LENGTH_BYTES = 8
+_OBJECT = re.compile(rb'\{\s*["}\s]')
 _METADATA = "__metadata__"
 _SWAPPED = sys.byteorder != "little"
 
@@ -60,9 +62,11 @@ class _Entry:
 
 
 def sniff(head: bytes) -> bool:
-    """A plausible header length, then the brace that opens the header."""
-    length = int.from_bytes(head[:_LENGTH_BYTES], "little")
-    return head[_LENGTH_BYTES : _LENGTH_BYTES + 1] == b"{" and 2 <= length <= _LONGEST_HEADER
+    """A length of the header that no text begins with, then a JSON object.
+
+    The length may be absurd: such a file is better refused as a safetensors file than as unknown.
+    """
+    return b"\0" in head[:_LENGTH_BYTES] and _OBJECT.match(head, _LENGTH_BYTES) is not None
 
 
 def open_checkpoint(path: Path) -> Checkpoint:

@@ -20,7 +20,7 @@ LARGEST_DIRECTORY = 32 * 2**20
 
 #: Above this size a member may not be this many times smaller when compressed. Trained weights
 #: compress by a factor below 2; only constant ones and bombs go beyond.
-LARGE = 64 * 2**20
+LARGE = 16 * 2**20
 MOST_RATIO = 100
 
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
