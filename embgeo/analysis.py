@@ -26,6 +26,9 @@ REFERENCE_SECTIONS = ("spectrum", "projection", "cosine", "isotropy")
 #: Values that say nothing when compared with a reference matrix.
 NO_REFERENCE = ("isotropy.eigengap",)
 
+#: The largest entry must lie between these: sums of squares hold up to about 1e±308.
+SQUARABLE = (1e-140, 1e140)
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -225,6 +228,13 @@ def check_usable(matrix: Matrix, run: Run, options: Options) -> None:
             f"{context.zero:,} zero, {context.nonfinite:,} non-finite)",
             where=where,
             way_out="choose another tensor with --tensor, see: embgeo inspect",
+        )
+    if not SQUARABLE[0] < run.census.largest < SQUARABLE[1]:
+        raise EmbgeoError(
+            f"the largest entry is {run.census.largest:.3g}, its square is beyond what a "
+            "floating-point number holds",
+            where=where,
+            way_out="rescale the matrix, or look whether its bytes were read as the right dtype",
         )
     if options.isotropy_rows is not None and options.isotropy_rows > context.m:
         raise BadOption(

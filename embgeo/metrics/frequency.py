@@ -118,11 +118,12 @@ def centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
             CENTROID_COSINE.measured(
                 float(np.clip(rare @ popular / lengths.prod(), -1, 1)),
                 convention=known.convention,
-                reference=common / float(np.sqrt(np.prod(common + noise))) if common else 0.0,
+                reference=common / float(np.prod(np.sqrt(common + noise))) if common else 0.0,
                 reference_note=chance,
             )
         )
-    if pooled <= 0:
+    # Rounding of the means alone leaves about 1e-32 of their squares.
+    if pooled <= 1e-28 * float(np.square(lengths).max()):
         reason = "within each class all rows are equal, there is no spread to measure in"
         return [*values, CENTROID_DISTANCE.undefined(reason)]
     return [
@@ -139,7 +140,8 @@ def centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
 def norm_values(norms: FloatArray, known: Popularity) -> list[Scalar]:
     from scipy.stats import spearmanr
 
-    ratio = float(np.median(norms[known.popular]) / np.median(norms[~known.popular]))
+    with np.errstate(over="ignore"):  # an infinite ratio is reported as undefined
+        ratio = float(np.median(norms[known.popular]) / np.median(norms[~known.popular]))
     values = [
         NORM_RATIO.measured(
             ratio, convention=known.convention, reference=1.0, reference_note="no difference"

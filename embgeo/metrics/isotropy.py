@@ -244,7 +244,9 @@ def random_values(seen: Seen) -> list[Scalar]:
     error = float(variance_error / (2 * spread)) if spread > 0 else 0.0
     return [
         Z_STD.measured(spread, standard_error=error, sample=sample),
-        Z_MIN.measured(float(relative.min()), sample=sample, convention="an upper bound"),
+        Z_MIN.measured(float(relative.min()), sample=sample, convention="an upper bound")
+        if relative.all()
+        else Z_MIN.undefined("smaller than the smallest floating-point number"),
         Z_MAX.measured(float(relative.max()), sample=sample, convention="a lower bound"),
     ]
 
@@ -257,10 +259,12 @@ def isoscore(seen: Seen) -> Scalar:
         return ISOSCORE.undefined("d = 1: one direction cannot be compared with others")
     if seen.all_rows_equal:
         return ISOSCORE.undefined(seen.all_rows_equal)
-    scaled = np.sqrt(d) * eigenvalues / np.linalg.norm(eigenvalues)
+    # By the largest first: squares of eigenvalues overflow where the entries do not yet.
+    relative = eigenvalues / eigenvalues[0]
+    scaled = np.sqrt(d) * relative / np.linalg.norm(relative)
     defect = np.linalg.norm(scaled - 1.0) / np.sqrt(2.0 * (d - np.sqrt(d)))
     phi = (d - defect**2 * (d - np.sqrt(d))) ** 2 / d**2
-    return ISOSCORE.measured(float((d * phi - 1.0) / (d - 1.0)))
+    return ISOSCORE.measured(float(np.clip((d * phi - 1.0) / (d - 1.0), 0.0, 1.0)))
 
 
 def z_series(quantity: Quantity, log_z: FloatArray) -> Series:
@@ -295,6 +299,9 @@ def sampled_runs(context: Context, rows: int) -> list[Value]:
     values: list[Value] = []
     for at, quantity in enumerate((*SAMPLED, *SAMPLED_SIGNED)):
         column = runs[:, at]
+        if at % 2 == 0 and not column.all():
+            values.append(quantity.undefined("in a sample it is too small for a float"))
+            continue
         deviation = float(column.std(ddof=1)) if len(runs) > 1 else None
         spread = "" if deviation is None else f"; standard deviation over runs {deviation:.4g}"
         values.append(

@@ -110,7 +110,7 @@ def from_sample(sample: PairSample, looked_at: str, exact: bool) -> list[Value]:
     return [
         POSITIVE_SHARE.measured(
             positive,
-            standard_error=None if exact else float(np.sqrt(positive * (1 - positive) / n)),
+            standard_error=None if exact else _share_error(positive, n),
             sample=note,
         ),
         aperture(float(cosines[0]), looked_at, exact),
@@ -180,6 +180,12 @@ def _mean_exp(cosines: FloatArray) -> tuple[float, float]:
     terms = np.exp(4.0 * cosines - 4.0)
     spread = float(terms.std(ddof=1)) if len(terms) > 1 else 0.0
     return float(terms.mean()), spread / float(np.sqrt(len(terms)))
+
+
+def _share_error(share: float, n: int) -> float:
+    """Standard error of a sampled share after Agresti & Coull 1998: not 0 where all pairs agree."""
+    near = (share * n + 2.0) / (n + 4.0)
+    return float(np.sqrt(near * (1.0 - near) / (n + 4.0)))
 
 
 def _quantile_error(values: FloatArray, q: float) -> float:

@@ -39,18 +39,35 @@ class Block:
 
     @cached_property
     def norms(self) -> FloatArray:
-        """Euclidean norms, scaled by the largest entry so that no square overflows."""
-        largest = np.max(np.abs(self.rows), axis=1)
-        with np.errstate(under="ignore"):
-            if np.all((largest > 1e-140) & (largest < 1e140)):
-                return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows)))
-            scaled = self.rows / largest[:, None]
-            return np.asarray(largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled)))
+        """Euclidean norms."""
+        if self._exponents is None:
+            return _lengths(self.rows)
+        return np.asarray(np.ldexp(_lengths(self._scaled()), self._exponents))
 
     @cached_property
     def unit(self) -> FloatArray:
         """The rows divided by their norms."""
-        return self.rows / self.norms[:, None]
+        if self._exponents is None:
+            return self.rows / self.norms[:, None]
+        scaled = self._scaled()
+        return np.asarray(scaled / _lengths(scaled)[:, None])
+
+    @cached_property
+    def _exponents(self) -> npt.NDArray[np.int32] | None:
+        """Binary exponent of each row's largest entry; None where every square is safe as it is."""
+        largest = np.max(np.abs(self.rows), axis=1, initial=0.0)
+        if np.all((largest > 1e-140) & (largest < 1e140)):
+            return None
+        return np.asarray(np.frexp(largest)[1])
+
+    def _scaled(self) -> FloatArray:
+        """The rows times a power of two each, so that no square overflows or vanishes."""
+        exponents = np.zeros(1, np.int32) if self._exponents is None else self._exponents
+        return np.asarray(np.ldexp(self.rows, -exponents[:, None]))
+
+
+def _lengths(rows: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
 
 
 class Statistic(Protocol):

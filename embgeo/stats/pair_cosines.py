@@ -72,4 +72,5 @@ class PairHistogram:
     def quantile(self, q: float) -> float:
         """The q-quantile, good to half a bin (4e-6)."""
         at = int(np.searchsorted(np.cumsum(self.counts), q * self.n))
-        return (min(at, FINE_BINS - 1) + 0.5) * 2.0 / FINE_BINS - 1.0
+        centre = (min(at, FINE_BINS - 1) + 0.5) * 2.0 / FINE_BINS - 1.0
+        return min(max(centre, self.lowest), self.highest)

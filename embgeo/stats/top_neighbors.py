@@ -8,12 +8,20 @@ import numpy as np
 
 from embgeo.stats.base import Block, FloatArray, IntArray
 
+#: Cosines are compared on this grid (1e-12): those of exact duplicates differ in their last bits
+#: with the place that a row has in its block, and no order may hang on that.
+GRID = 2.0**40
+
+
+def gridded(cosines: FloatArray) -> FloatArray:
+    return np.rint(cosines * GRID) / GRID
+
 
 class TopNeighbors:
     """The k rows of largest cosine for each query, the query's own row left out.
 
     A row is left out by its number, never by its similarity: an exact duplicate of the query is
-    a neighbour like any other. Equal cosines are ordered by row number.
+    a neighbour like any other. Cosines that agree to 1e-12 are ordered by row number.
 
     Parameters
     ----------
@@ -46,10 +54,15 @@ class TopNeighbors:
     def update(self, block: Block) -> None:
         if not len(block.index) or not len(self.index):
             return
-        cosines = self.queries @ block.unit.T
+        cosines = gridded(self.queries @ block.unit.T)
         cosines[self.index[:, None] == block.index[None, :]] = -np.inf
         keep = min(self.k, cosines.shape[1])
         best = np.argpartition(-cosines, keep - 1, axis=1)[:, :keep]
+        # Of rows that tie at the edge, argpartition keeps any; the first ones are wanted.
+        edge = np.take_along_axis(cosines, best, axis=1).min(axis=1, keepdims=True)
+        tied = np.count_nonzero(cosines >= edge, axis=1) > keep
+        if tied.any():
+            best[tied] = np.argsort(-cosines[tied], axis=1, kind="stable")[:, :keep]
         self._join(block.index[best], np.take_along_axis(cosines, best, axis=1))
 
     def merge(self, other: Self) -> None:
@@ -66,6 +79,8 @@ class TopNeighbors:
 
 class CloserRows:
     """How many rows are nearer to a query than a given row is: its rank is that plus one.
+
+    Cosines that agree to 1e-12 count as equal, so that a duplicate of the other row is no nearer.
 
     Parameters
     ----------
@@ -94,9 +109,9 @@ class CloserRows:
     def update(self, block: Block) -> None:
         if not len(block.index) or not len(self.index):
             return
-        closer = self.queries @ block.unit.T > self.cosines[:, None]
+        cosines = gridded(self.queries @ block.unit.T)
+        closer = cosines > gridded(self.cosines)[:, None]
         closer &= self.index[:, None] != block.index[None, :]
-        # The pair's own cosine may differ in its last bit when it comes out of another product.
         closer &= self.others[:, None] != block.index[None, :]
         self.closer += closer.sum(axis=1)
 
