@@ -104,9 +104,7 @@ def best_residual(prior, curve):
     else:
         starts = [(g,) for g in (0.01, 0.1, 0.5, 1.0, 2.0)]
     options = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 4000, "maxfev": 4000}
-    return min(
-        minimize(loss, start, method="Nelder-Mead", options=options).fun for start in starts
-    )
+    return min(minimize(loss, start, method="Nelder-Mead", options=options).fun for start in starts)
 
 
 # 2. Projections ---------------------------------------------------------------------------------
@@ -197,7 +195,7 @@ def uniformity(W):
 
 def log_z(W, directions):
     """log Z(a) for each column a of `directions`."""
-    return np.array([logsumexp(W @ a) for a in directions.T])
+    return logsumexp(W @ directions, axis=0)
 
 
 def i1(logs):
@@ -225,12 +223,16 @@ def unit_scale(W):
 
 
 def eigengap(W):
-    """Least gap between neighbouring eigenvalues of WᵀW, relative to the larger of the two."""
-    eigenvalues = singular_values(W) ** 2
+    """Least gap between neighbouring eigenvalues of WᵀW, relative to the larger of the two.
+
+    Only over directions in which the matrix reaches at all: beyond its rank Z is N everywhere.
+    """
+    s = singular_values(W)
+    eigenvalues = s[s > 1e-7 * s[0]] ** 2
     return min((a - b) / a for a, b in itertools.pairwise(eigenvalues))
 
 
-def sphere_ratio(W, tries=24, seed=5):
+def sphere_ratio(W, tries=10, seed=5):
     """min Z / max Z over the unit sphere, by a generic optimiser from many starts."""
     rng = np.random.default_rng(seed)
     V = right_vectors(W)
@@ -250,10 +252,9 @@ def sphere_ratio(W, tries=24, seed=5):
     return math.exp(lowest - highest)
 
 
-def z_random(W, draws, seed):
-    """Z over uniform random directions, divided by its mean."""
-    a = np.random.default_rng(seed).standard_normal((W.shape[1], draws))
-    logs = log_z(W, a / np.linalg.norm(a, axis=0))
+def z_random(W, drawn):
+    """Z over the directions of the drawn columns, divided by its mean."""
+    logs = log_z(W, drawn / np.linalg.norm(drawn, axis=0))
     Z = np.exp(logs - logs.max())
     return Z / Z.mean()
 
@@ -268,130 +269,6 @@ def isoscore(W):
     defect = np.linalg.norm(normalised - np.ones(n)) / math.sqrt(2.0 * (n - math.sqrt(n)))
     used = (n - defect**2 * (n - math.sqrt(n))) ** 2 / n**2
     return (n * used - 1.0) / (n - 1.0)
-
-
-# 5. Frequency -----------------------------------------------------------------------------------
-
-
-def popular_rows(counts, share=0.2):
-    """True for the share of rows with the highest counts; of equal counts the earlier row first."""
-    order = sorted(range(len(counts)), key=lambda i: (-counts[i], i))
-    popular = np.zeros(len(counts), dtype=bool)
-    popular[order[: round(share * len(counts))]] = True
-    return popular
-
-
-def centroid_cosine(W, popular):
-    a, b = W[popular].mean(axis=0), W[~popular].mean(axis=0)
-    return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
-
-
-def centroid_distance(W, popular):
-    """Distance of the class means over the pooled standard deviation, summed over coordinates."""
-    A, B = W[popular], W[~popular]
-    squares = ((A - A.mean(axis=0)) ** 2).sum() + ((B - B.mean(axis=0)) ** 2).sum()
-    spread = math.sqrt(squares / (len(W) - 2))
-    return np.linalg.norm(A.mean(axis=0) - B.mean(axis=0)) / spread
-
-
-def norm_ratio(W, popular):
-    lengths = norms(W)
-    return np.median(lengths[popular]) / np.median(lengths[~popular])
-
-
-def ranks(values):
-    """Ranks from 1, the mean rank for ties, by counting."""
-    return np.array([(values < v).sum() + ((values == v).sum() + 1) / 2 for v in values])
-
-
-def spearman(a, b):
-    x, y = ranks(a), ranks(b)
-    x, y = x - x.mean(), y - y.mean()
-    return (x @ y) / math.sqrt((x @ x) * (y @ y))
-
-
-def auc(scores, positive):
-    """Share of (positive, negative) pairs in which the positive scores higher; ties count half."""
-    wins = [
-        1.0 if p > q else 0.5 if p == q else 0.0
-        for p in scores[positive]
-        for q in scores[~positive]
-    ]
-    return sum(wins) / len(wins)
-
-
-def balanced_accuracy(probability, positive):
-    called = probability > 0.5
-    return (called[positive].mean() + (~called[~positive]).mean()) / 2
-
-
-def probe_loss(rare_probability, rare):
-    """Mean over the popular of −log(1 − f) plus mean over the rare of −log f."""
-    return -np.log1p(-rare_probability[~rare]).mean() - np.log(rare_probability[rare]).mean()
-
-
-def logistic_probabilities(X, y, X_new, C=1.0):
-    """P(y = 1) for new rows: L2-regularised, class-balanced, columns standardised, by Newton."""
-    mean, std = X.mean(axis=0), X.std(axis=0)
-    std[std == 0] = 1.0
-    A = np.column_stack([(X - mean) / std, np.ones(len(X))])
-    weight = np.where(y, len(y) / (2 * y.sum()), len(y) / (2 * (~y).sum())) * C
-    penalty = np.append(np.ones(X.shape[1]), 0.0)
-    beta = np.zeros(A.shape[1])
-
-    def loss(b):
-        margin = np.where(y, 1, -1) * (A @ b)
-        return (weight * np.logaddexp(0, -margin)).sum() + 0.5 * (penalty * b * b).sum()
-
-    for _ in range(200):
-        p = 0.5 * (1 + np.tanh(A @ beta / 2))
-        gradient = A.T @ (weight * (p - y)) + penalty * beta
-        hessian = (A.T * (weight * p * (1 - p))) @ A + np.diag(penalty)
-        step = np.linalg.solve(hessian, gradient)
-        size = 1.0
-        while loss(beta - size * step) > loss(beta) and size > 1e-10:
-            size /= 2
-        beta = beta - size * step
-        if np.abs(step).max() < 1e-12:
-            break
-    B = np.column_stack([(X_new - mean) / std, np.ones(len(X_new))])
-    return 0.5 * (1 + np.tanh(B @ beta / 2))
-
-
-def ridge_prediction(X, y, X_new, penalty):
-    mean, offset = X.mean(axis=0), y.mean()
-    A = X - mean
-    beta = np.linalg.solve(A.T @ A + penalty * np.eye(X.shape[1]), A.T @ (y - offset))
-    return (X_new - mean) @ beta + offset
-
-
-def r_squared(y, predicted):
-    return 1.0 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
-
-
-def nearest(W, query, k):
-    """The k rows of largest cosine with row `query`, itself left out, nearest first."""
-    cosines = cosine_matrix(W)[query]
-    order = sorted((j for j in range(len(W)) if j != query), key=lambda j: (-cosines[j], j))
-    return order[:k]
-
-
-def rank_of(W, query, other):
-    """1 + the number of rows (other than the two) nearer to `query` than `other` is."""
-    cosines = cosine_matrix(W)[query]
-    return 1 + sum(
-        cosines[j] > cosines[other] for j in range(len(W)) if j not in (query, other)
-    )
-
-
-def neighbor_rarity(W, popular, k, queries):
-    return np.mean([[not popular[j] for j in nearest(W, q, k)] for q in queries])
-
-
-def frequency_bins(counts, bins=10):
-    """Rows by falling count in equal bins; bin 1 holds the most frequent."""
-    order = sorted(range(len(counts)), key=lambda i: (-counts[i], i))
-    return [b.tolist() for b in np.array_split(np.array(order), bins)]
 
 
 # 6. Subspace distance ---------------------------------------------------------------------------
@@ -413,11 +290,3 @@ def principal_angles(X, Y):
     """Degrees, rising."""
     U, V = column_spaces(X, Y)
     return np.degrees(np.sort(scipy.linalg.subspace_angles(U, V)))
-
-
-# 8. Tokens --------------------------------------------------------------------------------------
-
-
-def duplicate_rows(W):
-    """Rows that equal an earlier row exactly."""
-    return sum(any((W[i] == W[j]).all() for j in range(i)) for i in range(len(W)))
