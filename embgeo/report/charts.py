@@ -12,7 +12,6 @@ from embgeo.figures.style import subscripts
 from embgeo.result import Analysis
 from embgeo.values import FloatArray
 
-
 #: Where isotropic rows lie on the axis of a histogram.
 ISOTROPIC = {
     "cosine.histogram": [0, "isotropic rows: 0"],

@@ -30,7 +30,7 @@ from embgeo.report.tables import (
     table_view,
 )
 from embgeo.report.verdict import judge
-from embgeo.report.visible import visible, visible_text
+from embgeo.report.visible import visible_text
 from embgeo.result import REPORT_NAME, Analysis, write_text
 from embgeo.values import format_number
 
@@ -89,11 +89,11 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        # Whatever a template prints: what is text has its hidden characters spelled out.
+        finalize=lambda value: visible_text(value) if type(value) is str else value,
     )
     environment.filters["definition"] = lambda name: "def-" + str(name).replace(".", "-")
     environment.filters["number"] = format_number
-    environment.filters["visible"] = visible
-    environment.filters["visible_text"] = visible_text
     return environment
 
 
@@ -109,8 +109,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
     }
     return {
         "analysis": analysis,
-        "title": visible_text(name.rpartition("/")[2]),
-        "file_name": visible_text(name.rpartition("/")[2]),
+        "file_name": name.rpartition("/")[2],
         "facts": facts(analysis),
         "version": (provenance.get("versions") or {}).get("embgeo", ""),
         "verdict": verdict,

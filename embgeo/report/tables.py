@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from embgeo.report.visible import visible, visible_text
+from embgeo.report.visible import visible
 from embgeo.result import Analysis
 from embgeo.values import Cell, Quantity, Scalar, Table, format_number
 
@@ -68,17 +68,17 @@ def _cell(column: str, cell: Cell) -> CellView:
 def facts(analysis: Analysis) -> list[str]:
     """The line under the title: what was analysed."""
     p = analysis.provenance
-    out = [f"tensor {visible_text(str(p['tensor']))}"] if p.get("tensor") else []
+    out = [f"tensor {p['tensor']}"] if p.get("tensor") else []
     kept, d = p.get("kept", len(analysis.rows)), p.get("d", 0)
     out.append(f"{kept:,} tokens × {d:,} dimensions")
     if p.get("dtype"):
         out.append(str(p["dtype"]))
     if p.get("format"):
-        out.append(visible_text(str(p["format"])))
+        out.append(str(p["format"]))
     masked = p.get("masked") or {}
     left_out = sum(int(count) for count in masked.values())
     if left_out:
-        reasons = ", ".join(f"{int(c):,} {visible_text(r)}" for r, c in masked.items() if c)
+        reasons = ", ".join(f"{int(c):,} {r}" for r, c in masked.items() if c)
         out.append(f"rows left out: {reasons}")
     else:
         out.append("no rows left out")
@@ -90,7 +90,7 @@ def provenance_rows(provenance: dict[str, Any]) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     for key, value in provenance.items():
         if isinstance(value, dict) and value:
-            rows += [(f"{key}: {visible_text(str(k))}", _shown(v)) for k, v in value.items()]
+            rows += [(f"{key}: {k}", _shown(v)) for k, v in value.items()]
         else:
             rows.append((key, _shown(value)))
     return rows
@@ -107,7 +107,7 @@ def _shown(value: Any) -> str:
         return format_number(value)
     if isinstance(value, list):
         return " × ".join(str(v) for v in value) if _is_shape(value) else _listed(value)
-    return visible_text(value if isinstance(value, str) else json.dumps(value))
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _is_shape(value: list[Any]) -> bool:
@@ -115,7 +115,7 @@ def _is_shape(value: list[Any]) -> bool:
 
 
 def _listed(value: list[Any]) -> str:
-    return ", ".join(visible_text(str(v)) for v in value)
+    return ", ".join(str(v) for v in value)
 
 
 def quantities(analysis: Analysis) -> list[Quantity]:

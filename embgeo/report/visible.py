@@ -47,6 +47,9 @@ HIDDEN: tuple[tuple[int, int], ...] = (
     (0xF0000, 0x10FFFF),
 )
 
+#: Blanks that prose may hold: no-break and thin ones.
+_BLANKS = "\u00a0\u2009\u202f"
+
 _HIDDEN = re.compile("[" + "".join(f"{chr(a)}-{chr(b)}" for a, b in HIDDEN) + "]")
 
 
@@ -60,7 +63,7 @@ def visible(token: str) -> str:
         return "‹empty›"
     length = len(token)
     head = token[:LIMIT]
-    shown = _HIDDEN.sub(lambda m: NAMED.get(m[0], f"‹U+{ord(m[0]):04X}›"), head)
+    shown = _HIDDEN.sub(lambda m: _spelled(m[0]), head)
     left = len(shown) - len(shown.lstrip(" "))
     right = len(shown) - len(shown.rstrip(" ")) if length <= LIMIT and left < len(shown) else 0
     shown = "␣" * left + shown[left : len(shown) - right] + "␣" * right
@@ -73,4 +76,8 @@ def visible(token: str) -> str:
 
 def visible_text(text: str) -> str:
     """A path, a note or a reason with hidden characters spelled out, blanks left as they are."""
-    return _HIDDEN.sub(lambda m: NAMED.get(m[0], f"‹U+{ord(m[0]):04X}›"), text)
+    return _HIDDEN.sub(lambda m: m[0] if m[0] in _BLANKS else _spelled(m[0]), text)
+
+
+def _spelled(character: str) -> str:
+    return NAMED.get(character, f"‹U+{ord(character):04X}›")

@@ -1,0 +1,420 @@
+"""The page as text: complete without scripts, closed to the outside, and safe with any token."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embgeo.report import assets
+from embgeo.report.charts import script_json
+from embgeo.report.headline import READINGS
+from embgeo.report.html import render, write
+from embgeo.report.payload import MOST_UNITS, build, thin
+from embgeo.report.tables import number_table, table_view
+from embgeo.report.visible import LIMIT, visible
+from embgeo.result import Analysis, load_analysis
+from embgeo.values import Quantity, Table
+from tests.sample_analysis import HOSTILE, sample, with_scalar, without
+
+VOID = {"meta", "input", "br", "link", "img", "hr"}
+
+
+class Page(HTMLParser):
+    """What the tests want to know about a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: Counter[str] = Counter()
+        self.ids: Counter[str] = Counter()
+        self.links: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.styles: list[str] = []
+        self.text = ""
+        self.headings: list[str] = []
+        self.open: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        for name, value in attrs:
+            self.attributes.append((tag, name, value or ""))
+            if name == "id":
+                self.ids[value or ""] += 1
+            if name == "href":
+                self.links.append(value or "")
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+        if tag == "style":
+            self.styles.append("")
+        if tag in ("h1", "h2"):
+            self.headings.append("")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        inside = self.open[-1] if self.open else ""
+        if inside == "script":
+            attrs, text = self.scripts.pop()
+            self.scripts.append((attrs, text + data))
+        elif inside == "style":
+            self.styles[-1] += data
+        else:
+            self.text += data
+            if {"h1", "h2"} & set(self.open):
+                self.headings[-1] += data
+
+
+@cache
+def html(**options: Any) -> str:
+    return render(sample(**options))
+
+
+@cache
+def page(**options: Any) -> Page:
+    return Page(html(**options))
+
+
+ALL = [
+    {},
+    {"hostile": True},
+    {"shape": "isotropic", "counts": False, "untied": False},
+    {"shape": "two-sided", "n": 40, "d": 2},
+]
+
+
+@pytest.mark.parametrize("options", ALL)
+def test_every_element_is_closed_and_every_id_unique(options: dict[str, Any]) -> None:
+    parsed = page(**options)
+    assert parsed.open == []
+    assert [name for name, times in parsed.ids.items() if times > 1] == []
+
+
+@pytest.mark.parametrize("options", ALL)
+def test_every_link_leads_somewhere_inside_the_page(options: dict[str, Any]) -> None:
+    parsed = page(**options)
+    assert len(parsed.links) > 50
+    for link in parsed.links:
+        assert link.startswith("#"), link
+        assert link[1:] in parsed.ids, link
+
+
+@pytest.mark.parametrize("options", ALL)
+def test_nothing_is_loaded_from_anywhere(options: dict[str, Any]) -> None:
+    parsed = page(**options)
+    loading = {"src", "srcset", "data", "action", "formaction", "poster", "background", "ping"}
+    assert not [a for a in parsed.attributes if a[1] in loading]
+    assert not {"img", "link", "iframe", "object", "embed", "image", "base"} & set(parsed.tags)
+    assert "url(http" not in html(**options)
+    assert "@import" not in "".join(parsed.styles)
+    own = parsed.scripts[-1][1]
+    assert not re.search(r"\b(fetch|XMLHttpRequest|WebSocket|importScripts|eval)\s*\(", own)
+
+
+@pytest.mark.parametrize("options", ALL)
+def test_no_inline_styles_and_no_inline_handlers(options: dict[str, Any]) -> None:
+    parsed = page(**options)
+    assert not [a for a in parsed.attributes if a[1] == "style" or a[1].startswith("on")]
+    assert parsed.tags["style"] == 1  # none inside the figures
+
+
+def test_the_policy_allows_these_scripts_and_this_style_only() -> None:
+    parsed = page()
+    policy = next(value for tag, name, value in parsed.attributes if "default-src" in value)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    run = [text for attrs, text in parsed.scripts if "type" not in attrs]
+    assert len(run) == 3
+    for text in (*run, *parsed.styles):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert policy.count("sha256-") == 4
+
+
+def test_own_script_never_turns_text_into_markup() -> None:
+    own = assets.scripts()[-1]
+    for forbidden in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
+        assert forbidden not in own
+
+
+def test_every_own_file_is_in_the_page() -> None:
+    folder = Path(assets.__file__).parent / "static"
+    listed = {*assets.OWN_SCRIPTS, *assets.STYLES, *assets.VENDOR_SCRIPTS}
+    found = {
+        p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.suffix in (".js", ".css")
+    }
+    assert found == listed
+
+
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of the time, and these tests read the text only."""
+    monkeypatch.setattr("embgeo.report.html.FIGURES", ())
+
+
+# --- hostile text ---------------------------------------------------------------------------
+
+
+def test_hostile_tokens_make_no_element_and_no_attribute() -> None:
+    """A vocabulary of attacks and the same page with harmless tokens have the same structure."""
+    calm, hostile = page(), page(hostile=True)
+    assert calm.tags == hostile.tags
+    assert Counter(a[:2] for a in calm.attributes) == Counter(a[:2] for a in hostile.attributes)
+    assert "window.pwned" in hostile.text
+    assert "window.pwned" not in "".join(text for _, text in hostile.scripts)
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_hostile_names_and_reasons() -> None:
+    attack = "</style><script>window.pwned=1</script>\u202e"
+    analysis = sample(counts=False)
+    analysis = replace(
+        analysis,
+        provenance={**analysis.provenance, "file": attack, "tensor": attack, "command": attack},
+        notes=(attack,),
+        absent={"frequency": attack, attack: attack},
+    )
+    parsed = Page(render(analysis))
+    assert parsed.open == []
+    assert len([1 for attrs, _ in parsed.scripts if "type" not in attrs]) == 3
+    assert "\u202e" not in render(analysis)
+    assert "‹U+202E›" in parsed.text
+
+
+def test_json_in_the_page_cannot_end_its_element() -> None:
+    text = script_json({"x": "</script><!-- & \u2028\u2029 é"})
+    assert not re.search("[<>&\u2028\u2029]", text)
+    assert json.loads(text) == {"x": "</script><!-- & \u2028\u2029 é"}
+
+
+@pytest.mark.parametrize(
+    ("token", "shown"),
+    [
+        ("plain", "plain"),
+        ("", "‹empty›"),
+        (" the", "␣the"),
+        ("the  ", "the␣␣"),
+        ("   ", "␣␣␣"),
+        ("a b", "a b"),
+        ("a\nb\tc\rd", "a⏎b⇥c␍d"),
+        ("\x00", "‹U+0000›"),
+        ("\u202eabc", "‹U+202E›abc"),
+        ("a\u200bb", "a‹U+200B›b"),
+        ("\ud800", "‹U+D800›"),
+        ("\U000e0041", "‹U+E0041›"),
+        ("\u0301x", "◌\u0301x"),
+        ("\ufe0f", "‹U+FE0F›"),
+        ("<b>", "<b>"),
+        ("x" * LIMIT, "x" * LIMIT),
+        ("x" * 5000, "x" * LIMIT + "… (5,000 characters)"),
+    ],
+)
+def test_visible(token: str, shown: str) -> None:
+    assert visible(token) == shown
+
+
+def test_rare_neighbours_keep_their_star_behind_any_token() -> None:
+    rows = ((" the * *", " <b> *", "x" * 200 + " *"),)
+    names = ("token", "neighbour 1", "neighbour 2")
+    token, near, long = table_view(Table(Quantity("a.b", "t", "m"), names, rows)).rows[0]
+    assert (token.text, token.mark) == ("␣the * *", "")
+    assert (near.text, near.mark) == ("␣<b>", " *")
+    assert (long.text[-17:], long.mark) == ("… (200 characters)"[-17:], " *")
+
+
+# --- content --------------------------------------------------------------------------------
+
+
+def test_structure_of_the_page() -> None:
+    assert page().headings == [
+        "baseline.pt embedding geometry",
+        page().headings[1],
+        "Tokens in the selection",
+        "Spectrum",
+        "Cosines and the cone",
+        "Isotropy",
+        "Rare and popular tokens",
+        "Input and output matrix",
+        "Tokens at the extremes",
+        "All numbers",
+        "Methods",
+        "Provenance",
+    ]
+    assert page().headings[1].startswith("Degenerate: a narrow cone (mean cosine 0.")
+    assert page().tags["svg"] == 13  # twelve figures, and the overlay of the map
+
+
+def test_every_number_is_shown_with_its_definition() -> None:
+    analysis, parsed = sample(), page()
+    for value in analysis.values():
+        identity = "def-" + value.name.replace(".", "-")
+        assert parsed.ids[identity] == 1
+        assert value.quantity.meaning in parsed.text
+        assert value.quantity.formula in parsed.text
+    for scalar in analysis.scalars:
+        assert scalar.text in parsed.text
+        assert f"#def-{scalar.name.replace('.', '-')}" in parsed.links
+
+
+def test_provenance_is_complete() -> None:
+    for text in ("runs/baseline.pt", "encoder.weight", "0" * 64, "601 × 16", "counts.tsv", "3.11"):
+        assert text in page().text
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_published_values_stand_beside_those_of_the_same_convention() -> None:
+    assert "Transformer-XL standard on WikiText-103 0.24 / 0.037" in page().text
+    cut = without(sample(), "isotropy")
+    assert "this matrix, so counted" not in Page(render(cut)).text
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_undefined_numbers_and_absent_families_are_words() -> None:
+    analysis = with_scalar(sample(), "cosine.mean", value=None, undefined="only one row is left")
+    text = Page(render(analysis)).text
+    assert "not defined: only one row is left" in text
+    assert "Not decided: mean cosine is not defined (only one row is left)." in text
+    text = page(shape="isotropic", counts=False, untied=False).text
+    assert "no counts were given" in text
+    assert "the model is tied" in text
+
+
+@pytest.mark.parametrize(
+    "family", ["spectrum", "projection", "cosine", "isotropy", "frequency", "subspace", "tokens"]
+)
+@pytest.mark.usefixtures("no_figures")
+def test_any_family_may_be_left_out(family: str) -> None:
+    parsed = Page(render(without(sample(), family)))
+    assert parsed.open == []
+    assert all(link[1:] in parsed.ids for link in parsed.links)
+    assert "left out with --sections" in parsed.text
+    assert ("embgeo-block" in parsed.ids) == (family != "projection")
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_almost_nothing_is_still_a_page() -> None:
+    parsed = Page(render(Analysis(provenance={})))
+    assert "Undecided" in parsed.headings[1]
+    assert parsed.open == []
+
+
+def test_readings_name_each_number_once() -> None:
+    assert len({r.name for r in READINGS}) == len(READINGS)
+    held = {s.name for s in sample().scalars}
+    assert {r.name for r in READINGS} <= held
+
+
+def test_what_all_numbers_share_is_said_once() -> None:
+    scalars = [s for s in sample().scalars if s.quantity.family == "isotropy"]
+    scalars = [replace(s, convention=f"{s.name}; natural logarithms") for s in scalars]
+    table = number_table("Isotropy", scalars)
+    assert table.common.endswith("natural logarithms")
+    assert [taken for _, _, taken in table.rows] == [s.name for s in scalars]
+
+
+def test_equal_analyses_give_equal_bytes(tmp_path: Path) -> None:
+    analysis = sample(hostile=True)
+    first = render(analysis)
+    assert first == render(sample(hostile=True))
+    analysis.save(tmp_path)
+    assert render(load_analysis(tmp_path)) == first
+
+
+def test_write_puts_the_page_into_the_folder(tmp_path: Path) -> None:
+    target = write(sample(hostile=True), tmp_path)
+    assert target == tmp_path / "report.html"
+    assert target.read_text(encoding="utf-8") == html(hostile=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_page_of_fifty_thousand_tokens_stays_below_two_megabytes() -> None:
+    assert len(html(n=50_000, d=16).encode()) < 2_000_000
+
+
+# --- the block ------------------------------------------------------------------------------
+
+
+def unpack(analysis: Analysis) -> tuple[dict[str, Any], bytes]:
+    payload = build(analysis)
+    assert payload is not None
+    return payload.meta, gzip.decompress(base64.b64decode(payload.block))
+
+
+def column(raw: bytes, described: dict[str, Any]) -> Any:
+    stored = np.frombuffer(
+        raw, np.dtype(described["type"]).newbyteorder("<"), described["length"], described["at"]
+    )
+    if "low" not in described:
+        return stored
+    return described["low"] + stored * (described["high"] - described["low"]) / 65535
+
+
+def test_block_holds_every_token_exactly() -> None:
+    meta, raw = unpack(sample(hostile=True))
+    lengths = column(raw, meta["tokens"]["lengths"])
+    units = column(raw, meta["tokens"]["units"])
+    ends = np.cumsum(lengths)
+    for token, start, stop in zip(HOSTILE, ends - lengths, ends, strict=False):
+        stored = units[start:stop].astype("<u2").tobytes().decode("utf-16-le", "surrogatepass")
+        assert stored == token[:MOST_UNITS]
+
+
+def test_block_keeps_coordinates_within_a_step_and_the_same_scale() -> None:
+    analysis = sample()
+    meta, raw = unpack(analysis)
+    for view, points in zip(meta["views"], analysis.points, strict=True):
+        x, y = column(raw, view["x"]), column(raw, view["y"])
+        step = (view["x"]["high"] - view["x"]["low"]) / 65535
+        assert view["y"]["high"] - view["y"]["low"] == pytest.approx(step * 65535)
+        assert np.abs(np.stack([x, y], 1) - points.xy).max() <= step * 0.51
+        left, right, bottom, top = view["box"]
+        assert left < 0 < right
+        assert bottom < 0 < top
+
+
+def test_heavy_tails_keep_their_bulk() -> None:
+    analysis = sample()
+    norms = next(c for c in analysis.columns if c.name == "tokens.norm")
+    norms.values[0] = 1e6
+    meta, raw = unpack(analysis)
+    described = next(c for c in meta["columns"] if c["key"] == "tokens.norm")["values"]
+    assert described["type"] == "float32"
+    assert column(raw, described) == pytest.approx(norms.values, rel=1e-6)
+
+
+def test_thinning_keeps_every_stratum_of_frequency() -> None:
+    counts = np.floor(1e6 / np.arange(1.0, 100_001.0))
+    rows = thin(counts, len(counts), 10_000)
+    assert len(rows) == len(set(rows.tolist())) == 10_000
+    assert np.all(np.histogram(rows, bins=10, range=(0, 100_000))[0] == 1000)
+    assert np.array_equal(thin(counts, len(counts), 100_000), np.arange(100_000))
+    assert len(thin(None, 1003, 17)) == 17
+
+
+def test_thinned_page_says_how_many_there_are() -> None:
+    payload = build(sample(), most=100)
+    assert payload is not None
+    assert (payload.meta["rows"], payload.meta["total"]) == (100, 600)
+    assert payload.meta["views"][0]["x"]["length"] == 100
