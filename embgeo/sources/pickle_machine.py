@@ -4,8 +4,8 @@ A pickle is a program for a stack machine, and Python's own machine imports and 
 program names. This one knows the opcodes only. A name in the file becomes a :class:`Global`, which
 is a string in a box; calling a name looks it up in the table of constructors that the reader was
 given, and builds an inert :class:`Stub` where the table has no entry. Nothing is imported, no
-attribute is looked up, and no object of the file is ever hashed, compared or called, so that deep
-or self-similar structures cost no more than their bytes.
+attribute is looked up, and nothing but plain scalars is ever hashed or compared, so that deep or
+self-similar structures cost no more than their bytes.
 """
 
 from __future__ import annotations
