@@ -225,6 +225,7 @@ def test_json_in_the_page_cannot_end_its_element() -> None:
         ("\ud800", "‹U+D800›"),
         ("\U000e0041", "‹U+E0041›"),
         ("\u0301x", "◌\u0301x"),
+        ("\u034f", "◌\u034f"),
         ("\ufe0f", "‹U+FE0F›"),
         ("<b>", "<b>"),
         ("x" * LIMIT, "x" * LIMIT),

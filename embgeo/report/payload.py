@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.figures.maps import axis_names, view_box
-from embgeo.report.visible import HIDDEN, LIMIT, NAMED
+from embgeo.report.visible import ACCENTS, HIDDEN, LIMIT, NAMED
 from embgeo.result import Analysis
 
 #: Rows that a page holds; beyond it the rows are thinned by frequency.
@@ -97,6 +97,7 @@ def build(analysis: Analysis, most: int = MOST_ROWS) -> Payload | None:
         "count": _counts(analysis, rows, block),
         "popular": None,
         "hidden": [list(pair) for pair in HIDDEN],
+        "accents": [list(pair) for pair in ACCENTS],
         "named": dict(NAMED),
         "limit": LIMIT,
     }
@@ -182,9 +183,9 @@ def _tokens(
 ) -> dict[str, Any] | None:
     if analysis.tokens is None:
         return None
-    encoded = [
-        analysis.tokens[i].encode("utf-16-le", "surrogatepass")[: 2 * MOST_UNITS] for i in rows
-    ]
+    tokens = [analysis.tokens[i] for i in rows]
+    encoded = [t.encode("utf-16-le", "surrogatepass")[: 2 * MOST_UNITS] for t in tokens]
     lengths = np.array([len(units) // 2 for units in encoded], dtype=np.uint16)
     units = np.frombuffer(b"".join(encoded), dtype="<u2").astype(np.uint16)
-    return {"lengths": block.add(lengths), "units": block.add(units)}
+    cut = {i: len(t) for i, t in enumerate(tokens) if lengths[i] == MOST_UNITS}
+    return {"lengths": block.add(lengths), "units": block.add(units), "true_length": cut}

@@ -1,13 +1,12 @@
 """Show a token so that nothing in it hides: blanks, controls, direction marks, invisible signs.
 
-The page's script holds the same rules (``static/visible.js``) and is given `HIDDEN` and `NAMED`
+The page's script holds the same rules (``static/visible.js``) and is given the ranges and names
 from here, so that a tooltip and a printed table never disagree.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 
 #: Longest token that is shown whole, in characters.
 LIMIT = 80
@@ -23,7 +22,6 @@ HIDDEN: tuple[tuple[int, int], ...] = (
     (0x0000, 0x001F),
     (0x007F, 0x00A0),
     (0x00AD, 0x00AD),
-    (0x034F, 0x034F),
     (0x061C, 0x061C),
     (0x115F, 0x1160),
     (0x1680, 0x1680),
@@ -47,6 +45,15 @@ HIDDEN: tuple[tuple[int, int], ...] = (
     (0xF0000, 0x10FFFF),
 )
 
+#: Accents that would sit on whatever stands before the token.
+ACCENTS: tuple[tuple[int, int], ...] = (
+    (0x0300, 0x036F),
+    (0x1AB0, 0x1AFF),
+    (0x1DC0, 0x1DFF),
+    (0x20D0, 0x20FF),
+    (0xFE20, 0xFE2F),
+)
+
 #: Blanks that prose may hold: no-break and thin ones.
 _BLANKS = "\u00a0\u2009\u202f"
 
@@ -67,7 +74,7 @@ def visible(token: str) -> str:
     left = len(shown) - len(shown.lstrip(" "))
     right = len(shown) - len(shown.rstrip(" ")) if length <= LIMIT and left < len(shown) else 0
     shown = "␣" * left + shown[left : len(shown) - right] + "␣" * right
-    if unicodedata.category(head[0]).startswith("M") and not _HIDDEN.match(head):
+    if any(a <= ord(head[0]) <= b for a, b in ACCENTS):
         shown = "◌" + shown
     if length > LIMIT:
         shown += f"… ({length:,} characters)"

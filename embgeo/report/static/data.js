@@ -51,7 +51,10 @@ async function readData() {
     number,
     hasTokens: tokens !== null,
     token: (i) => (tokens ? tokens[i] : `row ${number[i]}`),
-    label: (i) => (tokens ? visible(tokens[i]) : `row ${number[i].toLocaleString("en")}`),
+    label: (i) =>
+      tokens
+        ? visible(tokens[i], meta.tokens.true_length[i])
+        : `row ${number[i].toLocaleString("en")}`,
     visible,
     count: meta.count && readColumn(buffer, meta.count),
     popular: meta.popular && readColumn(buffer, meta.popular),

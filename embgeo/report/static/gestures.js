@@ -45,10 +45,18 @@ class Gestures {
       return;
     }
     this.moved ||= Math.hypot(at[0] - this.start[0], at[1] - this.start[1]) > 4;
-    if (this.lasso.drawing) this.lasso.extend(at);
+    if (this.lasso.drawing) for (const place of this.allPlaces(event)) this.lasso.extend(place);
     else if (this.fingers.size === 2) this.pinch(event.pointerId, before, at);
     else if (this.moved) this.map.pan(at[0] - before[0], at[1] - before[1]);
     this.fingers.set(event.pointerId, at);
+  }
+
+  // A browser merges moves between two frames into one event; a lasso needs every corner.
+  allPlaces(event) {
+    const box = this.map.canvas.getBoundingClientRect();
+    const merged = event.getCoalescedEvents?.() ?? [];
+    const events = merged.length ? merged : [event];
+    return events.map((e) => [e.clientX - box.left, e.clientY - box.top]);
   }
 
   pinch(id, before, at) {

@@ -91,7 +91,8 @@ class TokenTable {
       cell.append(text);
       line.append(cell);
     }
-    line.addEventListener("mouseenter", () => this.store.point(row, "table"));
+    // Not "mouseenter": rows that scroll past a resting mouse are not pointed at.
+    line.addEventListener("mousemove", () => this.store.point(row, "table"));
     line.addEventListener("focus", () => this.store.point(row, "table"));
     line.addEventListener("click", () => this.map.centreOn(row));
     return line;
