@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cache
 
 import numpy as np
 import scipy.linalg
@@ -86,21 +87,25 @@ def decay_residual(prior, c1, c2, gamma, curve):
     return math.sqrt(np.mean((fitted - curve) ** 2))
 
 
-def best_residual(prior, curve):
+@cache
+def best_residual(prior, curve, largest_c2=20.0):
     """The least residual that a crude search from many starts can find."""
+    curve = np.array(curve)
 
     def loss(p):
         with np.errstate(all="ignore"):
-            c2, gamma = (math.exp(p[0]), p[1]) if prior == "exponential" else (0.0, p[0])
+            c2, gamma = (
+                (min(math.exp(p[0]), largest_c2), p[1]) if prior == "exponential" else (0.0, p[0])
+            )
             k = np.arange(1.0, len(curve) + 1)
             shape = np.exp(-c2 * k**gamma) if prior == "exponential" else k**-gamma
             size = shape @ shape
             if not np.isfinite(size) or size < 1e-200:
-                return 1e3
+                return 1e3 + p @ p
             return math.sqrt(np.mean((shape * (shape @ curve / size) - curve) ** 2))
 
     if prior == "exponential":
-        starts = itertools.product(np.linspace(-7, 3, 6), (0.1, 0.5, 1.0, 2.0))
+        starts = itertools.product((-6, -3, -1, 1, 2.9), (0.1, 0.5, 2.0))
     else:
         starts = [(g,) for g in (0.01, 0.1, 0.5, 1.0, 2.0)]
     options = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 4000, "maxfev": 4000}
@@ -287,6 +292,10 @@ def subspace_distance(X, Y):
 
 
 def principal_angles(X, Y):
-    """Degrees, rising."""
+    """Degrees, rising; small ones by their sine, large ones by their cosine."""
     U, V = column_spaces(X, Y)
-    return np.degrees(np.sort(scipy.linalg.subspace_angles(U, V)))
+    cosines = np.linalg.svd(U.T @ V, compute_uv=False)
+    sines = np.linalg.svd(V - U @ (U.T @ V), compute_uv=False)[::-1]
+    small = sines < 0.7
+    angles = np.where(small, np.arcsin(np.minimum(sines, 0.7)), np.arccos(np.minimum(cosines, 1)))
+    return np.degrees(angles)

@@ -87,6 +87,10 @@ def isotropy(c: Case):
 
 def frequency(c: Case):
     W, popular = c.W, c.popular
+
+    def rarity(queries):
+        return naive_frequency.neighbor_rarity(W, popular, 10, np.flatnonzero(queries))
+
     out = {
         "centroid_cosine": naive_frequency.centroid_cosine(W, popular),
         "centroid_distance": naive_frequency.centroid_distance(W, popular),
