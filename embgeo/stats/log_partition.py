@@ -77,4 +77,5 @@ class LogPartition:
     def log_z(self, scale: float = 1.0) -> FloatArray:
         """log Z, shape (2, k): row 0 at the directions, row 1 at their negatives."""
         at = self.scales.index(scale)
-        return np.asarray(self._top[at] + np.log(self._sum[at]))
+        with np.errstate(divide="ignore"):  # of no rows, Z is 0
+            return np.asarray(self._top[at] + np.log(self._sum[at]))
