@@ -63,6 +63,10 @@ class Checkpoint:
     tied : bool or None
         What the model's configuration says about tying; None where nothing is said.
     notes : tuple of str
+    counts : array of float64 or None
+        How often the token of row 0, 1, … occurred in training, where the file says it.
+    counts_source : str
+        Where the counts come from, in words.
     """
 
     path: Path
@@ -73,3 +77,6 @@ class Checkpoint:
     tokens_source: str = ""
     tied: bool | None = None
     notes: tuple[str, ...] = ()
+    vocabularies: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    counts: npt.NDArray[np.float64] | None = None
+    counts_source: str = ""

@@ -76,6 +76,8 @@ def build(checkpoint: Checkpoint, given: str, options: Options) -> Matrix:
     cut = parse_rows(options.rows, n)
     labels = _labels(checkpoint, choice, cut, d, options)
     labels, frequency, frequency_notes = _frequency(labels, cut, d, options)
+    if frequency is None:
+        frequency = _own_frequency(checkpoint, choice, cut, d)
     notes = [*choice.notes, *checkpoint.notes, *(labels.notes if labels else ()), *frequency_notes]
     if n < d:
         notes.append(
@@ -156,17 +158,30 @@ def _labels(
         vocabulary = read_labels(options.tokens)
         laid = lay_given(vocabulary.tokens, cut, options.padding, options.tokens, d)
         return Labelled(laid.tokens, laid.masked, (*vocabulary.notes, *laid.notes))
-    if checkpoint.tokens is None or _belongs_elsewhere(checkpoint, choice, cut, d):
+    tokens = checkpoint.tokens
+    if tokens is None or _belongs_elsewhere(len(tokens), checkpoint, choice, cut, d):
         return None
-    return lay_found(checkpoint.tokens, cut, options.padding, checkpoint.tokens_source)
+    return lay_found(tokens, cut, options.padding, checkpoint.tokens_source)
 
 
-def _belongs_elsewhere(checkpoint: Checkpoint, choice: Choice, cut: Cut, d: int) -> bool:
-    """Whether the tokens in the file are those of another matrix, or of this one's columns."""
-    length = len(checkpoint.tokens or ())
+def _belongs_elsewhere(
+    length: int, checkpoint: Checkpoint, choice: Choice, cut: Cut, d: int
+) -> bool:
+    """Whether tokens or counts in the file are those of another matrix, or of the columns."""
     if length == cut.total or checkpoint.path.is_dir():
         return False
     return length == d or any(length in t.shape for t in choice.candidates if t != choice.input)
+
+
+def _own_frequency(checkpoint: Checkpoint, choice: Choice, cut: Cut, d: int) -> Frequency | None:
+    """The counts that the file itself gives, laid along the rows; 0 beyond the last one."""
+    counts = checkpoint.counts
+    if counts is None or _belongs_elsewhere(len(counts), checkpoint, choice, cut, d):
+        return None
+    values = np.zeros(cut.total, dtype=np.float64)
+    known = min(len(counts), cut.total)
+    values[:known] = counts[:known]
+    return Frequency("counts", values[cut.start : cut.stop], checkpoint.counts_source)
 
 
 def _frequency(
