@@ -72,6 +72,7 @@ def test_healthy_geometry_split_by_frequency() -> None:
     analysis = with_scalar(sample("isotropic"), "frequency.probe_auc", value=0.98)
     verdict = judge(analysis)
     assert verdict.state == "healthy"
+    assert verdict.tone == "mild"
     assert verdict.headline.startswith("Not degenerate, but split by frequency: no cone")
 
 
@@ -83,6 +84,7 @@ def test_everything_healthy() -> None:
     verdict = judge(analysis)
     assert verdict.headline.startswith("No sign of degeneration: no cone")
     assert "mixed" in verdict.headline
+    assert verdict.tone == "healthy"
 
 
 @pytest.mark.parametrize(

@@ -365,4 +365,4 @@ def _mean_squared_cosine(analysis: Analysis) -> float | None:
 
 
 def _short(value: float) -> str:
-    return format_number(value, 2)
+    return format_number(value, 3)

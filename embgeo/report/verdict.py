@@ -16,6 +16,13 @@ class Verdict:
     state: State
     findings: tuple[Finding, ...]
 
+    @property
+    def tone(self) -> State:
+        """How alarming the headline looks: a split by frequency alone is no calm matter."""
+        frequency = self.finding("frequency")
+        split = frequency is not None and frequency.state in ("mild", "degenerate")
+        return "mild" if self.state == "healthy" and split else self.state
+
     def finding(self, key: str) -> Finding | None:
         return next((f for f in self.findings if f.key == key), None)
 
