@@ -22,7 +22,6 @@ from embgeo.sources import (
     pickle_arrays,
     safetensors_file,
     safetensors_index,
-    torch_legacy,
     torch_zip,
 )
 from tests.binary_files import (
@@ -318,7 +317,7 @@ def test_index(text: str, tmp_path: Path) -> None:
 def test_missing_folder_and_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for module in FORMATS:
-        if module in (torch_legacy, fasttext_binary):
+        if module is fasttext_binary:
             continue
         refused(module, tmp_path / "missing", "cannot be read")
         refused(module, tmp_path, "not a regular file")

@@ -375,6 +375,6 @@ def test_fairy_tales_is_tied_and_cbow_carries_its_words() -> None:
 
 
 @needs_shared
-@pytest.mark.parametrize("name", ["lee_fasttext.bin", "opennmt_legacy_b.pt"])
+@pytest.mark.parametrize("name", ["lee_fasttext.bin"])
 def test_formats_that_are_refused_by_name(name: str) -> None:
     assert "not read yet" in refused(UnreadableFile, SHARED / name)

@@ -323,7 +323,7 @@ def test_real_whole_module() -> None:
 
 @pytest.mark.parametrize(
     ("name", "match"),
-    [("opennmt_legacy_b.pt", r"before torch 1\.6"), ("lee_fasttext.bin", "binary fastText")],
+    [("lee_fasttext.bin", "binary fastText")],
 )
 def test_real_files_refused_by_name(name: str, match: str) -> None:
     with pytest.raises(UnreadableFile, match=match):

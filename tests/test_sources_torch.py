@@ -208,17 +208,6 @@ def test_torch_big_endian_checkpoints(torch: Any, tmp_path: Path, dtype: str) ->
     np.testing.assert_array_equal(made.astype("complex128"), expected.astype("complex128"))
 
 
-def test_torchscript_and_legacy_are_refused_by_name(torch: Any, tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "s.pt", "w") as archive:
-        for name in ("data.pkl", "constants.pkl", "code/__torch__.py", "version"):
-            archive.writestr(f"s/{name}", b"\x80\x02N.")
-    with pytest.raises(UnreadableFile, match=r"s\.pt: a TorchScript archive.*torch\.jit\.load"):
-        opened(tmp_path / "s.pt")
-    torch.save({"w": torch.ones(2)}, tmp_path / "l.pt", _use_new_zipfile_serialization=False)
-    with pytest.raises(UnreadableFile, match=r"before torch 1\.6.*torch\.save"):
-        opened(tmp_path / "l.pt")
-
-
 def test_other_zip_archives_are_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.docx", "w") as archive:
         archive.writestr("word/document.xml", "<x/>")

@@ -63,6 +63,9 @@ class Checkpoint:
     tied : bool or None
         What the model's configuration says about tying; None where nothing is said.
     notes : tuple of str
+    vocabularies : tuple of (str, tuple of str)
+        Every word list inside the file, with its name; a model of two languages has more than
+        the one in `tokens`.
     counts : array of float64 or None
         How often the token of row 0, 1, … occurred in training, where the file says it.
     counts_source : str

@@ -36,9 +36,10 @@ class Choice:
     reason : str
         Why `input` was taken.
     candidates : tuple of Tensor
-        Every matrix of real numbers in the checkpoint; tensors in shared storage count once.
+        Every matrix of real numbers that belongs to the model; tensors in shared storage count
+        once. The optimiser's matrices and averaged copies are left out beside a model's.
     notes : tuple of str
-        On tying and on the output projection.
+        On tying, on the output projection and on averaged copies.
     """
 
     input: Tensor
@@ -60,12 +61,19 @@ class _Group:
     def shape(self) -> tuple[int, ...]:
         return self.members[0].shape
 
+    @property
+    def kind(self) -> int:
+        """0 for the model's own, 1 for an averaged copy of it, 2 for the optimiser's."""
+        return min(_kind(t.name) for t in self.members)
+
     def best(self, rank_of: Callable[[str], int | None]) -> tuple[int, Tensor] | None:
         """Rank and member of the surest name, None where no name fits."""
         ranked = [
             (rank, place)
             for place, t in enumerate(self.members)
-            if (rank := rank_of(t.name)) is not None and not names.is_other_embedding(t.name)
+            if (rank := rank_of(t.name)) is not None
+            and not names.is_other_embedding(t.name)
+            and _kind(t.name) == self.kind
         ]
         return (min(ranked)[0], self.members[min(ranked)[1]]) if ranked else None
 
@@ -74,6 +82,12 @@ class _Group:
 
     def best_output(self) -> tuple[int, Tensor] | None:
         return self.best(names.output_rank)
+
+
+def _kind(name: str) -> int:
+    if names.is_optimiser_state(name):
+        return 2
+    return 1 if names.is_averaged_copy(name) else 0
 
 
 def choose(
@@ -105,11 +119,13 @@ def choose(
     UnreadableFile
         The embedding matrix has no rows or no columns.
     """
-    groups = _groups(checkpoint)
+    every = _groups(checkpoint)
     if tensor is not None:
         chosen = named(checkpoint, tensor, "--tensor")
         reason = "named with --tensor"
+        groups = _alike(every, next(g.kind for g in every if chosen in g.members))
     else:
+        groups = _alike(every, min((g.kind for g in every), default=0))
         chosen, reason = _find_input(checkpoint, groups)
     if 0 in chosen.shape:
         raise UnreadableFile(
@@ -126,7 +142,7 @@ def choose(
         output_transposed=found_transposed,
         reason=reason,
         candidates=tuple(group.members[0] for group in groups),
-        notes=notes,
+        notes=(*notes, *_averaged_copies(every, groups, chosen)),
     )
 
 
@@ -175,7 +191,33 @@ def _groups(checkpoint: Checkpoint) -> list[_Group]:
     for t in checkpoint.tensors:
         if len(t.shape) == 2 and is_real(t.dtype):
             by_root.setdefault(t.alias_of or t.name, _Group()).members.append(t)
+    for group in by_root.values():
+        # The optimiser's list of parameters may come before the model: its names come last.
+        group.members.sort(key=lambda t: _kind(t.name))
     return list(by_root.values())
+
+
+def _alike(groups: list[_Group], kind: int) -> list[_Group]:
+    return [group for group in groups if group.kind == kind]
+
+
+def _averaged_copies(every: list[_Group], groups: list[_Group], chosen: Tensor) -> tuple[str, ...]:
+    """A note on averaged copies of the chosen matrix, where the model's own was taken."""
+    copies = [
+        group.members[0].name
+        for group in every
+        if group.kind == 1 and group not in groups and group.shape == chosen.shape
+    ]
+    named_alike = [name for name in copies if name.endswith(_layer(chosen.name))]
+    if not (named_alike or copies):
+        return ()
+    first = short((named_alike or copies)[0])
+    return (f"{first} is a running average of the weights; --tensor {first} analyses it instead",)
+
+
+def _layer(name: str) -> str:
+    """The last two parts of a name, ``embed_tokens.weight``."""
+    return ".".join(name.split(".")[-2:])
 
 
 def _find_input(checkpoint: Checkpoint, groups: list[_Group]) -> tuple[Tensor, str]:

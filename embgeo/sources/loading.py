@@ -31,6 +31,7 @@ from embgeo.sources.rows import (
     mismatch,
     parse_rows,
 )
+from embgeo.sources.vocabulary import fitting
 
 _HASH_BLOCK = 4 * 2**20
 _COMPARED_ROWS = 4096
@@ -158,6 +159,9 @@ def _labels(
         vocabulary = read_labels(options.tokens)
         laid = lay_given(vocabulary.tokens, cut, options.padding, options.tokens, d)
         return Labelled(laid.tokens, laid.masked, (*vocabulary.notes, *laid.notes))
+    inside, source = fitting(checkpoint.vocabularies, choice.input.name, cut.total)
+    if inside is not None:
+        return lay_found(inside, cut, options.padding, source)
     tokens = checkpoint.tokens
     if tokens is None or _belongs_elsewhere(len(tokens), checkpoint, choice, cut, d):
         return None

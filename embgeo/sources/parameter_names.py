@@ -37,16 +37,27 @@ OUTPUT_RANKS: tuple[tuple[str, ...], ...] = (
     (r"output|out|out_proj|proj_out|head|fc|fc_out|linear|proj|affine|h2o|classifier|hidden2tag",),
 )
 
-#: Embeddings of something else than tokens, and copies kept by training programs.
-_NEVER = re.compile(
-    r"(^|[./:_])("
-    r"wpe|pos|position|positions|positional|embed_positions|position_ids|pos_?embed\w*|pos_?emb|"
+_START = r"(^|[./:_])("
+_END = r")($|[./:_])"
+
+#: Embeddings of something else than tokens, and copies made for a forward pass.
+_OTHER = re.compile(
+    _START
+    + r"wpe|pos|position|positions|positional|embed_positions|position_ids|pos_?embed\w*|pos_?emb|"
     r"token_type\w*|type_embeddings?|segment\w*|seg_emb|relative\w*|rel_\w+|rotary\w*|inv_freq|"
     r"langs?|lang_embeddings|task_type\w*|entity_embeddings|time_?step\w*|patch_embed\w*|"
-    r"visual_?\w*embed\w*|ngram_embeddings|per_layer|"
-    r"optimizers?|optimizer_states?|optim|last_optimizer_state|exp_avg\w*|momentum\w*|"
-    r"ema|ema_\w+|model_ema|averaged|encoder_dp"
-    r")($|[./:_])"
+    r"visual_?\w*embed\w*|ngram_embeddings|per_layer|encoder_dp" + _END
+)
+
+#: What an optimiser remembers of each parameter, in the parameter's own shape.
+_OPTIMISER = re.compile(
+    _START + r"optimizers?|optimizer_states?|optim|last_optimizer_state|opt_states?|"
+    r"exp_avg\w*|max_exp_avg\w*|momentum\w*|square_avg|acc_delta|grad_scaler" + _END
+)
+
+#: Averages of the weights over training steps, kept beside the weights.
+_AVERAGED = re.compile(
+    _START + r"ema|ema_\w+|model_ema|averaged|average_model|swa|swa_\w+|shadow_params" + _END
 )
 
 _ENCODER = re.compile(r"(^|[./:_])(encoder|enc|src_embed|source|src)([./:_]|$)")
@@ -54,8 +65,18 @@ _DECODER = re.compile(r"(^|[./:_])(decoder|dec|tgt_embed|target|tgt|trg)([./:_]|
 
 
 def is_other_embedding(name: str) -> bool:
-    """Whether `name` is that of position, type or language embeddings or of optimiser state."""
-    return bool(_NEVER.search(name.lower()))
+    """Whether `name` is that of position, type or language embeddings."""
+    return bool(_OTHER.search(name.lower()))
+
+
+def is_optimiser_state(name: str) -> bool:
+    """Whether `name` is that of something an optimiser keeps for a parameter."""
+    return bool(_OPTIMISER.search(name.lower()))
+
+
+def is_averaged_copy(name: str) -> bool:
+    """Whether `name` is that of a running average of a weight (EMA, SWA)."""
+    return bool(_AVERAGED.search(name.lower()))
 
 
 def input_rank(name: str) -> int | None:

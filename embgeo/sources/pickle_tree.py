@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any
 
 from embgeo.sources.guard import Damaged, plain
 from embgeo.sources.pickle_leaf import Leaf
@@ -24,6 +25,9 @@ Children = Iterator[tuple[str | None, object]]
 
 #: How torch's modules keep what belongs to them; not part of the names of a state_dict.
 _MODULE_PARTS = ("_parameters", "_buffers", "_modules")
+
+#: The classes of compiled modules; what belongs to one lies in its state, side by side.
+_SCRIPTED = "__torch__."
 
 
 @dataclass(slots=True)
@@ -60,6 +64,7 @@ class _Walk:
     def __init__(self) -> None:
         self.found = Found()
         self.names: dict[str, int] = {}
+        self.named: set[tuple[str, int]] = set()
         self.seen: set[int] = set()
         self.repeats_left = MOST_REPEATS
         # What a module holds besides its tensors and submodules comes last: by then whatever
@@ -102,6 +107,9 @@ class _Walk:
     def add(self, name: str, leaf: Leaf) -> None:
         if len(self.found.leaves) >= MOST_LEAVES:
             raise Damaged(f"it holds more than {MOST_LEAVES:,} arrays")
+        if (name, id(leaf)) in self.named:
+            return  # a dict whose entries are its attributes too holds everything twice
+        self.named.add((name, id(leaf)))
         unique = name
         while unique in self.names:
             self.names[name] += 1
@@ -174,10 +182,24 @@ def _named(stub: Stub) -> dict[object, object]:
 
 
 def _of_sequence(values: object) -> Children:
-    if isinstance(values, (list, tuple)):
-        for index, value in enumerate(values):
+    if not isinstance(values, (list, tuple)):
+        return
+    if _is_list_of_named(values):
+        for name, value in values:
             if _may_hold_arrays(value):
-                yield str(index), value
+                yield name, value
+        return
+    for index, value in enumerate(values):
+        if _may_hold_arrays(value):
+            yield str(index), value
+
+
+def _is_list_of_named(values: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether each entry is a pair of a name and its value, as in ``list(d.items())``."""
+    return len(values) > 0 and all(
+        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and pair[0]
+        for pair in values
+    )
 
 
 def _may_hold_arrays(value: object) -> bool:
@@ -195,6 +217,8 @@ def _module_parts(
     for state in stub.states:
         if not isinstance(state, dict):
             continue
+        if stub.name.startswith(_SCRIPTED):
+            return [state], {}
         parts = [state.get(part) for part in _MODULE_PARTS]
         if isinstance(parts[0], dict) and isinstance(parts[2], dict):
             rest: dict[object, object] = {

@@ -39,8 +39,19 @@ def load(
     Damaged
         Also where a bound is passed: instructions, copies, length of integers and names.
     """
+    return load_with_end(data, constructors, persistent)[0]
+
+
+def load_with_end(
+    data: memoryview,
+    constructors: Mapping[str, Constructor] | None = None,
+    persistent: Callable[[object], object] | None = None,
+) -> tuple[object, int]:
+    """As :func:`load`, with the number of bytes that the pickle takes; more may follow it."""
     allowed = {**_CONTAINERS, **NUMPY, **(constructors or {})}
-    return run(Machine(data, allowed, persistent))
+    machine = Machine(data, allowed, persistent)
+    value = run(machine)
+    return value, machine.at
 
 
 def _pairs(machine: Machine, source: object) -> list[tuple[object, object]]:

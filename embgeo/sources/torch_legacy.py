@@ -1,32 +1,225 @@
-"""torch checkpoints from before torch 1.6: recognised, and refused by name."""
+"""torch checkpoints from before torch 1.6, without torch.
+
+One pickle after the other: a magic number, the version of the protocol, a description of the
+machine, the object, and the keys of its storages; then each storage in the order of the keys, as
+the number of its elements (int64) and its bytes. Tensors are views of the mapped file.
+
+The numbers are little-endian whatever the description of the machine says: torch swaps them when
+it writes on a big-endian machine (``THPStorage_writeFileRaw``), and never looks at the
+description when it reads.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from embgeo.errors import UnreadableFile
 from embgeo.sources.base import Checkpoint
+from embgeo.sources.guard import Damaged, reading, short
+from embgeo.sources.memory import Bytes, map_file
+from embgeo.sources.pickle_machine import Constructor, Global, Stub
+from embgeo.sources.pickle_tensors import tensors_of
+from embgeo.sources.pickle_tree import walk
+from embgeo.sources.safe_pickle import load_with_end
+from embgeo.sources.torch_tensors import TORCH, Storage, is_swapped, storage_bytes
+from embgeo.sources.vocabulary import tokens_for, word_lists
 
 NAME = "legacy torch checkpoint"
+RECOGNISED = "a pickle of torch's magic number at the start, whatever the name"
+READ = "tensors are mapped; the pickles around them are read"
+EXTRA = ""
 
 #: The first of several pickles in the file is this number, as an integer of ten bytes.
 _MAGIC = b"\x8a\x0a" + 0x1950A86A20F9469CFC6C.to_bytes(10, "little") + b"."
+_PROTOCOL = 1001
+
+#: torch wrote a tar archive before it wrote one pickle after the other; its first member is one of
+#: these, and the rest of its name is zeros.
+_TAR_MEMBERS = tuple(name.ljust(100, b"\0") for name in (b"sys_info", b"pickle", b"storages"))
+
+_COUNT_BYTES = 8
 
 
 def sniff(head: bytes) -> bool:
-    """The magic number, behind the byte that says which pickle protocol follows."""
-    return head[:1] == b"\x80" and head[2 : 2 + len(_MAGIC)] == _MAGIC
+    """The magic number behind the byte that names the pickle protocol, or the old tar archive."""
+    return _is_pickled(head) or _is_tar(head)
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Always refuse.
+    """The tensors of a checkpoint, a state_dict or a whole pickled module.
+
+    Parameters
+    ----------
+    path : Path
 
     Raises
     ------
     UnreadableFile
+        Damaged, hostile, or in the tar format of torch's first releases.
     """
-    raise UnreadableFile(
-        "a torch checkpoint in the format from before torch 1.6, which is not read yet",
-        where=path,
-        way_out="load it once with torch and save it again with torch.save",
+    with reading(path, NAME):
+        data = map_file(path)
+        head = data[:512].tobytes()
+        if not _is_pickled(head):
+            raise Damaged(
+                "a torch checkpoint in the tar format of torch's first releases, which is not read"
+                if _is_tar(head)
+                else "the magic number of torch is missing at its start",
+                "load it once with torch and save it again with torch.save",
+            )
+        storages, root = _object(data)
+        found = walk(root)
+        tensors, notes = tensors_of(found.leaves, path, NAME)
+        if not tensors:
+            reason = f": {notes[0]}" if notes else ""
+            raise Damaged(f"the checkpoint holds no tensor that can be read{reason}")
+        tokens, source = tokens_for(tensors, found.vocabularies)
+    if storages.rest:
+        notes += (f"{storages.rest:,} bytes behind the last storage were not read",)
+    return Checkpoint(
+        path,
+        NAME,
+        tensors,
+        (path,),
+        tokens,
+        source,
+        notes=notes,
+        vocabularies=word_lists(found.vocabularies),
     )
+
+
+def _is_pickled(head: bytes) -> bool:
+    return head[:1] == b"\x80" and head[2 : 2 + len(_MAGIC)] == _MAGIC
+
+
+def _is_tar(head: bytes) -> bool:
+    return head.startswith(_TAR_MEMBERS)
+
+
+def _object(data: Bytes) -> tuple[_Storages, object]:
+    """The pickled object, whose storages know by then where their bytes are."""
+    pickles = _Pickles(data)
+    pickles.next()
+    version = pickles.next()
+    if version != _PROTOCOL:
+        raise Damaged(f"its protocol version is {short(repr(version))}, not {_PROTOCOL}")
+    pickles.next()  # the description of the machine
+    storages = _Storages(data)
+    root = pickles.next(TORCH, storages.find)
+    storages.locate(pickles.next(), pickles.at)
+    return storages, root
+
+
+class _Pickles:
+    """The pickles of the file, one behind the other."""
+
+    def __init__(self, data: Bytes) -> None:
+        self.data = data.data
+        self.at = 0
+
+    def next(
+        self,
+        constructors: Mapping[str, Constructor] | None = None,
+        persistent: Callable[[object], object] | None = None,
+    ) -> object:
+        value, length = load_with_end(self.data[self.at :], constructors, persistent)
+        self.at += length
+        return value
+
+
+@dataclass(slots=True)
+class _Place:
+    """What the pickled object says about a storage, and where its bytes turned out to be."""
+
+    item: int
+    promised: int
+    start: int = -1
+
+
+class _Storages:
+    """Storages by key: first the object names them, then the keys tell where they are."""
+
+    def __init__(self, data: Bytes) -> None:
+        self.data = data
+        self.places: dict[str, _Place] = {}
+        self.rest = 0
+
+    def find(self, pid: object) -> object:
+        if isinstance(pid, tuple) and len(pid) == 4 and pid[0] == "module":
+            return pid[1]  # a class, with the source of its module
+        # ("storage", class, key, device, number of elements[, None or a view into the storage])
+        if not isinstance(pid, tuple) or len(pid) not in (5, 6) or pid[0] != "storage":
+            return Stub("(persistent id)", (pid,))
+        cls, key, elements = pid[1], _key(pid[2]), _size(pid[4])
+        if not isinstance(cls, Global):
+            raise Damaged("a storage has a damaged description")
+        kind = cls.name.rpartition(".")[2]
+        item = storage_bytes(kind, 1)
+        if item is None:
+            raise Damaged(f"a storage is a {short(kind)}, which is not known")
+        place = self.places.setdefault(key, _Place(item, 0))
+        place.promised = max(place.promised, elements * item)
+        first, size, name = 0, elements, key
+        if len(pid) == 6 and pid[5] is not None:
+            first, size = _view(pid[5], elements)
+            name = f"{key}[{first * item}:]"
+        start, stop = first * item, (first + size) * item
+        swapped = is_swapped("little")
+        return Storage(name, kind, stop - start, swapped, lambda: self.bytes_of(key)[start:stop])
+
+    def locate(self, keys: object, at: int) -> None:
+        """Walk over the storages, of which `keys` gives the order, from the byte `at` on."""
+        if not isinstance(keys, list):
+            raise Damaged("the list of storages is none")
+        for entry in keys:
+            key = _key(entry)
+            place = self.places.get(key)
+            if place is None or place.start >= 0:
+                raise Damaged(f"the storage {short(key)} is listed, but no tensor uses it once")
+            start = at + _COUNT_BYTES
+            if start > len(self.data):
+                raise Damaged(f"the file ends before the storage {short(key)}")
+            elements = int.from_bytes(self.data[at:start].tobytes(), "little", signed=True)
+            at = start + elements * place.item
+            if elements < 0 or at > len(self.data):
+                raise Damaged(
+                    f"the storage {short(key)} promises {elements:,} elements, more than the "
+                    f"{len(self.data) - start:,} bytes that are left hold"
+                )
+            if elements * place.item < place.promised:
+                raise Damaged(f"the storage {short(key)} is shorter than its tensors say")
+            place.start = start
+        missing = next((key for key, place in self.places.items() if place.start < 0), None)
+        if missing is not None:
+            raise Damaged(f"the storage {short(missing)} is missing in the file")
+        self.rest = len(self.data) - at
+
+    def bytes_of(self, key: str) -> Bytes:
+        place = self.places[key]
+        return self.data[place.start : place.start + place.promised]
+
+
+def _key(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str) and value:
+        return value
+    raise Damaged("a storage has a damaged key")
+
+
+def _size(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise Damaged("a storage has a damaged size")
+    return value
+
+
+def _view(metadata: object, elements: int) -> tuple[int, int]:
+    """First element and length of the part of a storage that another storage is."""
+    # (key of the part, first element, number of elements)
+    if not isinstance(metadata, tuple) or len(metadata) != 3:
+        raise Damaged("a view of a storage has a damaged description")
+    first, size = _size(metadata[1]), _size(metadata[2])
+    if first + size > elements:
+        raise Damaged("a view of a storage reaches beyond it")
+    return first, size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from embgeo.sources import parameter_names
 from embgeo.sources.base import Tensor
 from embgeo.sources.pickle_numpy import PickledArray
 
@@ -35,15 +36,53 @@ def tokens_for(
     source : str
         In words; empty without tokens.
     """
-    decoded = [(name, words) for name, value in vocabularies if (words := word_list(value))]
+    decoded = word_lists(vocabularies)
     matrices = sorted((t for t in tensors if len(t.shape) == 2), key=lambda t: -t.nbytes)
     lengths = [t.shape[0] for t in matrices]
     lengths += [t.shape[1] for t in matrices if t.shape[1] > t.shape[0]]
     for length in lengths:
         for name, words in decoded:
             if len(words) == length:
-                return words, f"{name} in the file"
+                return words, in_the_file(name)
     return None, ""
+
+
+def fitting(
+    vocabularies: Iterable[tuple[str, tuple[str, ...]]], tensor: str, rows: int
+) -> tuple[tuple[str, ...] | None, str]:
+    """The word list with `rows` entries; of several that of the same side of a translation model.
+
+    Parameters
+    ----------
+    vocabularies : iterable of (str, tuple of str)
+        Names and words, as :func:`word_lists` gives them.
+    tensor : str
+        Name of the matrix, for the side (encoder or decoder) to which it belongs.
+    rows : int
+
+    Returns
+    -------
+    tokens : tuple of str or None
+    source : str
+        In words; empty without tokens.
+    """
+    long_enough = [(name, words) for name, words in vocabularies if len(words) == rows]
+    side = parameter_names.side(tensor)
+    same_side = [entry for entry in long_enough if parameter_names.side(entry[0]) == side]
+    chosen = same_side or long_enough
+    return (chosen[0][1], in_the_file(chosen[0][0])) if chosen else (None, "")
+
+
+def in_the_file(name: str) -> str:
+    """Where tokens come from, in words."""
+    return f"{name} in the file"
+
+
+def word_lists(
+    vocabularies: Iterable[tuple[str, object]],
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Those of the named values that are word lists, as words."""
+    return tuple((name, words) for name, value in vocabularies if (words := word_list(value)))
 
 
 def word_list(value: object) -> tuple[str, ...] | None:
