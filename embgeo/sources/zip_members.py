@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,6 +82,27 @@ class Archive:
         wanted = min(size, member.size)
         raw = self.data[member.start : member.start + member.stored]
         return _inflate(member, raw, wanted) if member.compressed else raw[:wanted]
+
+    def pieces_of(self, name: str) -> Iterator[bytes]:
+        """The member's bytes one piece after the other; the last step verifies their checksum.
+
+        Raises
+        ------
+        Damaged
+        """
+        member = self.members[name]
+        raw = self.data[member.start : member.start + member.stored]
+        size, checksum = 0, 0
+        for piece in _inflated(member, raw) if member.compressed else _stored(raw):
+            size += len(piece)
+            if size > member.size:
+                raise Damaged(f"{short(name)} is longer than the directory says")
+            checksum = zlib.crc32(piece, checksum)
+            yield piece
+        if size < member.size:
+            raise Damaged(f"{short(name)} is shorter than the directory says")
+        if checksum != member.crc:
+            raise Damaged(f"{short(name)} does not match its checksum")
 
 
 def open_archive(path: Path) -> Archive:
@@ -170,23 +192,35 @@ def _inflate(member: Member, raw: Bytes, wanted: int) -> Bytes:
     """The first `wanted` bytes; where that is all, there may not be more."""
     # np.empty commits memory only as it is filled: a size that lies costs nothing.
     out = np.empty(wanted, dtype=np.uint8)
+    filled = 0
+    for inflated in _inflated(member, raw):
+        piece = inflated[: wanted - filled] if wanted < member.size else inflated
+        if filled + len(piece) > wanted:
+            raise Damaged(f"{short(member.name)} is longer than the directory says")
+        out[filled : filled + len(piece)] = np.frombuffer(piece, dtype=np.uint8)
+        filled += len(piece)
+        if filled == wanted < member.size:
+            break
+    if filled != wanted:
+        raise Damaged(f"{short(member.name)} is shorter than the directory says")
+    out.flags.writeable = False
+    return out
+
+
+def _inflated(member: Member, raw: Bytes) -> Iterator[bytes]:
+    """Everything that the member's compressed bytes stand for, a piece at a time."""
     machine = zlib.decompressobj(-zlib.MAX_WBITS)
-    filled, fed, pending = 0, 0, b""
-    while not machine.eof and (filled < wanted or wanted == member.size):
+    fed, pending = 0, b""
+    while not machine.eof:
         if not pending:
             pending = raw[fed : fed + _CHUNK].tobytes()
             fed += len(pending)
         if not pending:
             raise Damaged(f"{short(member.name)} ends early")
-        piece = machine.decompress(pending, _CHUNK)
+        yield machine.decompress(pending, _CHUNK)
         pending = machine.unconsumed_tail
-        if wanted < member.size:
-            piece = piece[: wanted - filled]
-        if filled + len(piece) > wanted:
-            raise Damaged(f"{short(member.name)} is longer than the directory says")
-        out[filled : filled + len(piece)] = np.frombuffer(piece, dtype=np.uint8)
-        filled += len(piece)
-    if filled != wanted:
-        raise Damaged(f"{short(member.name)} is shorter than the directory says")
-    out.flags.writeable = False
-    return out
+
+
+def _stored(raw: Bytes) -> Iterator[bytes]:
+    for start in range(0, len(raw), _CHUNK):
+        yield raw[start : start + _CHUNK].tobytes()
