@@ -218,7 +218,7 @@ def test_json_in_the_page_cannot_end_its_element() -> None:
         ("the  ", "the␣␣"),
         ("   ", "␣␣␣"),
         ("a b", "a b"),
-        ("a\nb\tc\rd", "a⏎b⇥c␍d"),
+        ("a\nb\tc\rd", "a⏎b⇥c‹CR›d"),
         ("\x00", "‹U+0000›"),
         ("\u202eabc", "‹U+202E›abc"),
         ("a\u200bb", "a‹U+200B›b"),

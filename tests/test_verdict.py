@@ -47,12 +47,12 @@ def test_two_sided_collapse_is_not_called_a_cone() -> None:
     assert sentence(verdict, "cone").startswith("There is no cone")
 
 
-@pytest.mark.parametrize("shape", ["cone", "isotropic", "two-sided"])
 def test_a_cone_leaves_no_question_about_a_two_sided_collapse() -> None:
     assert judge(sample("cone")).finding("two-sided") is None
     assert state_of(judge(sample("isotropic")), "two-sided") == "healthy"
 
 
+@pytest.mark.parametrize("shape", ["cone", "isotropic", "two-sided"])
 def test_every_sentence_quotes_numbers_of_the_analysis(shape: Shape) -> None:
     analysis = sample(shape)
     for finding in judge(analysis).findings:

@@ -12,7 +12,7 @@ import re
 LIMIT = 80
 
 #: Characters with a picture of their own.
-NAMED = {"\n": "⏎", "\r": "␍", "\t": "⇥"}
+NAMED = {"\n": "⏎", "\r": "‹CR›", "\t": "⇥"}
 
 #: Code points that draw nothing, or move what stands beside them: controls, no-break and other
 #: odd blanks, joiners, direction marks, fillers, variation selectors, lone surrogates, private use.
