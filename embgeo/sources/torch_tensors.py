@@ -229,3 +229,7 @@ TORCH: dict[str, Constructor] = {
     "torch._utils._rebuild_wrapper_subclass": _not_read("wrapper"),
     "torch.Size": _size,
 }
+# TorchScript says the type of each list and dict beside it.
+for _tag in ("restore_type_tag", "build_intlist", "build_doublelist", "build_boollist"):
+    TORCH[f"torch.jit._pickle.{_tag}"] = _first
+TORCH["torch.jit._pickle.build_tensorlist"] = _first

@@ -1,7 +1,9 @@
-"""torch checkpoints in the zip format (torch 1.6 and later), without torch.
+"""torch checkpoints in the zip format (torch 1.6 and later), and TorchScript, without torch.
 
 The archive has one folder; in it ``data.pkl`` describes the object and ``data/KEY`` holds one
-storage each, uncompressed and aligned, so that tensors are views of the mapped file.
+storage each, uncompressed and aligned, so that tensors are views of the mapped file. A TorchScript
+archive is built alike around a compiled module; ``constants.pkl`` and ``constants/KEY`` hold the
+tensors of its code, and those are all of them where the module was frozen.
 """
 
 from __future__ import annotations
@@ -10,17 +12,56 @@ from pathlib import Path
 
 from embgeo.sources.base import Checkpoint
 from embgeo.sources.guard import Damaged, reading, short
+from embgeo.sources.memory import Bytes
+from embgeo.sources.pickle_leaf import Leaf
 from embgeo.sources.pickle_machine import Global, Stub
 from embgeo.sources.pickle_tensors import tensors_of
 from embgeo.sources.pickle_tree import walk
 from embgeo.sources.safe_pickle import load
 from embgeo.sources.torch_tensors import TORCH, Storage, is_swapped, storage_bytes
-from embgeo.sources.vocabulary import tokens_for
-from embgeo.sources.zip_members import MAGICS, Archive, first_name, open_archive
+from embgeo.sources.vocabulary import tokens_for, word_lists
+from embgeo.sources.zip_members import (
+    MAGICS,
+    Archive,
+    archive_in,
+    first_name,
+    first_start,
+    open_archive,
+)
 
 NAME = "torch checkpoint"
+SCRIPT_NAME = "TorchScript archive"
+RECOGNISED = "a zip archive with data.pkl in its one folder; TorchScript by constants.pkl or code/"
+READ = "tensors are mapped where the archive stores them uncompressed; data.pkl is read"
+EXTRA = ""
 
 _PICKLE = "data.pkl"
+_CONSTANTS = "constants.pkl"
+
+#: Archives of torch that are no checkpoints: an ending of a member's name, what it says, and the
+#: way out.
+_OTHERS = (
+    (
+        "/.data/extern_modules",
+        "a torch.package archive, whose tensors belong to code inside it",
+        "load it with torch.package and save the model's state_dict() with torch.save",
+    ),
+    (
+        "/serialized_exported_program.json",
+        "an exported program (torch.export), a format that is not read",
+        "load it with torch.export.load and save its state_dict with torch.save",
+    ),
+    (
+        "/archive_format",
+        "an exported program (torch.export), a format that is not read",
+        "load it with torch.export.load and save its state_dict with torch.save",
+    ),
+    (
+        "/model.json",
+        "a TorchScript archive from before torch 1.4, a format that is not read",
+        "load it with torch.jit.load and save its state_dict() with torch.save",
+    ),
+)
 
 
 def sniff(head: bytes) -> bool:
@@ -29,7 +70,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The tensors of a checkpoint, a state_dict or a whole pickled module.
+    """The tensors of a checkpoint, a state_dict, a pickled or a compiled module.
 
     Parameters
     ----------
@@ -41,16 +82,52 @@ def open_checkpoint(path: Path) -> Checkpoint:
     """
     with reading(path, NAME):
         archive = open_archive(path)
+        _refuse_several(archive)
         root = _root(archive)
-        program = archive.bytes_of(f"{root}{_PICKLE}", whole=True)
-        storages = _Storages(archive, root)
-        found = walk(load(program.data, TORCH, storages.find))
+        found = walk(_object(archive, root, _PICKLE))
+        scripted = _is_scripted(archive, root)
+        if f"{root}{_CONSTANTS}" in archive.members:
+            constants = _object(archive, root, _CONSTANTS)
+            found.leaves += walk({"constants": constants}).leaves
         tensors, notes = tensors_of(found.leaves, path, NAME)
         if not tensors:
             reason = f": {notes[0]}" if notes else ""
             raise Damaged(f"the checkpoint holds no tensor that can be read{reason}")
         tokens, source = tokens_for(tensors, found.vocabularies)
-    return Checkpoint(path, NAME, tensors, (path,), tokens, source, notes=notes)
+    return Checkpoint(
+        path,
+        SCRIPT_NAME if scripted else NAME,
+        tensors,
+        (path,),
+        tokens,
+        source,
+        notes=notes,
+        vocabularies=word_lists(found.vocabularies),
+    )
+
+
+def saved_tensor(data: Bytes) -> Leaf:
+    """The one tensor that ``torch.save`` wrote into `data`, which is part of a file.
+
+    Raises
+    ------
+    Damaged
+        Something else than a tensor.
+    OSError, zipfile.BadZipFile
+    """
+    archive = archive_in(data)
+    leaf = _object(archive, _root(archive), _PICKLE)
+    if not isinstance(leaf, Leaf) or leaf.unread:
+        raise Damaged("what should be a saved tensor is none that can be read")
+    leaf.check()
+    return leaf
+
+
+def _object(archive: Archive, root: str, pickle: str) -> object:
+    """What a pickle of the archive describes; its storages are in the folder of the same name."""
+    program = archive.bytes_of(f"{root}{pickle}", whole=True)
+    storages = _Storages(archive, root, pickle.removesuffix(".pkl"))
+    return load(program.data, TORCH, storages.find)
 
 
 def _root(archive: Archive) -> str:
@@ -60,29 +137,40 @@ def _root(archive: Archive) -> str:
         for name in archive.members
         if name == _PICKLE or (name.endswith(f"/{_PICKLE}") and name.count("/") == 1)
     ]
-    if len(roots) != 1:
+    if len(roots) == 1:
+        return roots[0]
+    for ending, what, way_out in _OTHERS:
+        if any(f"/{name}".endswith(ending) for name in archive.members):
+            raise Damaged(what, way_out)
+    raise Damaged(
+        "a zip archive that is neither a torch checkpoint nor an .npz",
+        "unpack it and name the file inside",
+    )
+
+
+def _is_scripted(archive: Archive, root: str) -> bool:
+    return f"{root}{_CONSTANTS}" in archive.members or any(
+        name.startswith(f"{root}code/") for name in archive.members
+    )
+
+
+def _refuse_several(archive: Archive) -> None:
+    """One archive behind another: the directory at the end describes the last one only."""
+    starts = {member.start for member in archive.members.values()}
+    if archive.data[:4].tobytes() == MAGICS[0] and first_start(archive.data) not in starts:
         raise Damaged(
-            "a zip archive that is neither a torch checkpoint nor an .npz",
-            "unpack it and name the file inside",
+            "several archives one behind the other, as in the .distcp files of "
+            "torch.distributed.checkpoint",
+            "name the folder that holds .metadata and all of its .distcp files",
         )
-    root = roots[0]
-    code = f"{root}code/"
-    if f"{root}constants.pkl" in archive.members or any(
-        name.startswith(code) for name in archive.members
-    ):
-        raise Damaged(
-            "a TorchScript archive, a format that is not read yet",
-            "load it with torch.jit.load and save its state_dict() with torch.save",
-        )
-    return root
 
 
 class _Storages:
     """Finds the bytes that a persistent id stands for."""
 
-    def __init__(self, archive: Archive, root: str) -> None:
+    def __init__(self, archive: Archive, root: str, folder: str) -> None:
         self.archive = archive
-        self.root = root
+        self.folder = f"{root}{folder}/"
         self.swapped = False
         if f"{root}byteorder" in archive.members:
             order = archive.bytes_of(f"{root}byteorder", whole=True).tobytes()
@@ -99,11 +187,11 @@ class _Storages:
         _, cls, key, _, elements = pid
         if not isinstance(cls, Global) or not isinstance(key, str) or not isinstance(elements, int):
             raise Damaged("a storage has a damaged description")
-        member = f"{self.root}data/{key}"
+        member = f"{self.folder}{key}"
         if member not in self.archive.members:
             raise Damaged(f"the storage {short(key)} is missing in the archive")
         kind = cls.name.rpartition(".")[2]
         size = storage_bytes(kind, elements)
         if size is not None and not 0 <= size <= self.archive.members[member].size:
             raise Damaged(f"the storage {short(key)} is shorter than the checkpoint says")
-        return Storage(key, kind, size or 0, self.swapped, lambda: self.archive.bytes_of(member))
+        return Storage(member, kind, size or 0, self.swapped, lambda: self.archive.bytes_of(member))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import struct
 import zipfile
 import zlib
@@ -115,10 +118,21 @@ def open_archive(path: Path) -> Archive:
         grow absurdly.
     OSError, zipfile.BadZipFile
     """
-    data = map_file(path)
+    return archive_in(map_file(path))
+
+
+def archive_in(data: Bytes) -> Archive:
+    """The directory of an archive in memory, which may be part of a larger file.
+
+    Raises
+    ------
+    Damaged
+        As :func:`open_archive`.
+    zipfile.BadZipFile
+    """
     if _directory_size(data) > LARGEST_DIRECTORY:
         raise Damaged("the archive has absurdly many members")
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(_MemoryFile(data)) as archive:
         infos = archive.infolist()
     members: dict[str, Member] = {}
     for info in infos:
@@ -135,6 +149,45 @@ def first_name(head: bytes) -> str:
         return ""
     length = _LOCAL_HEADER.unpack_from(head)[9]
     return head[_LOCAL_HEADER.size : _LOCAL_HEADER.size + length].decode("utf-8", "replace")
+
+
+def first_start(data: Bytes) -> int:
+    """Where the bytes of the member begin whose header the first bytes are; −1 if there is none."""
+    head = data[: _LOCAL_HEADER.size].tobytes()
+    if len(head) < _LOCAL_HEADER.size or head[:4] != MAGICS[0]:
+        return -1
+    header = _LOCAL_HEADER.unpack(head)
+    return _LOCAL_HEADER.size + int(header[9]) + int(header[10])
+
+
+class _MemoryFile(io.RawIOBase):
+    """Bytes in memory as a file to be read; `io.BytesIO` would copy them."""
+
+    def __init__(self, data: Bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: len(self._data)}[whence]
+        if start + offset < 0:
+            raise OSError(errno.EINVAL, "Invalid argument")  # what zipfile expects of a file
+        self._at = start + offset
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        stop = len(self._data) if size is None or size < 0 else self._at + size
+        piece = self._data[self._at : stop].tobytes()
+        self._at += len(piece)
+        return piece
 
 
 def _directory_size(data: Bytes) -> int:
