@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
-import numpy.typing as npt
-
-from embgeo.errors import EmbgeoError, UnreadableFile
 from embgeo.matrix import Matrix
 from embgeo.sources import (
+    containers,
     fasttext_binary,
     model_folder,
     numpy_npy,
@@ -20,14 +15,13 @@ from embgeo.sources import (
     pickle_arrays,
     safetensors_file,
     safetensors_index,
-    scratch,
+    standard_input,
     text_vectors,
     torch_legacy,
     torch_zip,
     word2vec_binary,
 )
 from embgeo.sources.base import Checkpoint, Tensor
-from embgeo.sources.gzipped import is_gzip
 from embgeo.sources.loading import Options, build
 from embgeo.sources.reading import cannot_read, read_head
 from embgeo.sources.rows import Rows
@@ -57,21 +51,26 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
     Parameters
     ----------
     path : Path or str
-        A file in one of `FORMATS`, plain or gzipped, or a Hugging Face model folder.
+        A file in one of `FORMATS`; one that is compressed, or an archive with one in it; a file
+        of an archive (``vectors.zip::glove.50d.txt``); ``"-"`` for stdin; or a Hugging Face model
+        folder.
 
     Raises
     ------
     UnreadableFile
         Missing, empty, damaged, hostile or of a format that is not known.
     """
+    if str(path) == standard_input.SIGN:
+        return standard_input.open_checkpoint(_open_file)
     path = Path(path)
     try:
         is_folder = path.is_dir()
+        archive, member = ("", "") if path.exists() else containers.split_member(str(path))
     except OSError as error:  # a name that is too long, for instance
         raise cannot_read(path, error) from error
     if is_folder:
         return model_folder.open_folder(path, _open_file, _is_known)
-    return _open_file(path)
+    return _open_file(Path(archive), member) if member else _open_file(path)
 
 
 def load(
@@ -94,6 +93,7 @@ def load(
     ----------
     path : Path or str
         Checkpoint, file of vectors, or Hugging Face model folder; its format is told by its bytes.
+        Also what :func:`open_checkpoint` takes beside these.
     tensor : str, optional
         Name of the embedding matrix, where the choice by name and shape is not wanted.
     output : str, optional
@@ -144,10 +144,11 @@ def load(
     return build(open_checkpoint(path), str(path), options)
 
 
-def _open_file(path: Path) -> Checkpoint:
+def _open_file(path: Path, member: str = "") -> Checkpoint:
     head = read_head(path)
-    if is_gzip(head):
-        return _open_gzipped(path)
+    if member or containers.is_wrapped(path, head):
+        known = containers.Formats(_open_plain, lambda start: _format_of(start) is not None)
+        return containers.open_wrapped(path, member, known)
     return _open_plain(path, head)
 
 
@@ -168,41 +169,4 @@ def _format_of(head: bytes) -> ModuleType | None:
 
 def _is_known(path: Path) -> bool:
     head = read_head(path)
-    return is_gzip(head) or _format_of(head) is not None
-
-
-def _open_gzipped(path: Path) -> Checkpoint:
-    """A gzipped file through a scratch file that lives as long as the checkpoint's tensors."""
-    unfolded = scratch.unfolded(path)
-    try:
-        head = read_head(unfolded.path)
-        if is_gzip(head):
-            raise UnreadableFile(
-                "is gzipped twice", where=path, way_out="decompress it once and try again"
-            )
-        checkpoint = _open_plain(unfolded.path, head)
-    except EmbgeoError as error:
-        unfolded.remove()
-        raise _renamed(error, unfolded.path, path) from error
-    tensors = tuple(
-        replace(t, open=partial(_open_unfolded, t, unfolded, path)) for t in checkpoint.tensors
-    )
-    return replace(
-        checkpoint,
-        path=path,
-        files=(path,),
-        format=f"{checkpoint.format}, gzip",
-        tensors=tensors,
-    )
-
-
-def _open_unfolded(tensor: Tensor, unfolded: scratch.ScratchFile, path: Path) -> npt.NDArray[Any]:
-    try:
-        return tensor.open()
-    except EmbgeoError as error:
-        raise _renamed(error, unfolded.path, path) from error
-
-
-def _renamed(error: EmbgeoError, scratch_path: Path, path: Path) -> UnreadableFile:
-    """The same error about the file that the user named."""
-    return UnreadableFile(str(error).replace(str(scratch_path), str(path)))
+    return _format_of(head) is not None or containers.is_wrapped(path, head)

@@ -11,8 +11,8 @@ import numpy as np
 
 from embgeo.errors import LabelMismatch, UnreadableFile
 from embgeo.matrix import Frequency
+from embgeo.sources.compressed import BoundedStream, Codec, codec_of
 from embgeo.sources.frequencies import examples
-from embgeo.sources.gzipped import BoundedGzip, is_gzip
 from embgeo.sources.readable import SIGN_SHARE, marks_words_by_spaces, word_of
 from embgeo.sources.reading import cannot_read, read_head
 
@@ -83,12 +83,13 @@ def _corpus_words(path: Path) -> Iterator[list[bytes]]:
 
 
 def _stream(path: Path) -> AbstractContextManager[Callable[[int], bytes]]:
-    return _gzip_stream(path) if is_gzip(read_head(path)) else _plain_stream(path)
+    codec = codec_of(read_head(path))
+    return _plain_stream(path) if codec is None else _unfolded_stream(path, codec)
 
 
 @contextmanager
-def _gzip_stream(path: Path) -> Iterator[Callable[[int], bytes]]:
-    with BoundedGzip(path) as stream:
+def _unfolded_stream(path: Path, codec: Codec) -> Iterator[Callable[[int], bytes]]:
+    with BoundedStream(path, codec) as stream:
         yield stream.read
 
 

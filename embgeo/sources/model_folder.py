@@ -24,7 +24,7 @@ WEIGHTS = (
 )
 
 #: Files of training programs that hold arrays but no model.
-_NOT_WEIGHTS = (
+NOT_WEIGHTS = (
     "optimizer",
     "scheduler",
     "scaler",
@@ -114,7 +114,7 @@ def _weights_file(folder: Path, is_known: Callable[[Path], bool]) -> Path:
 
 
 def _may_be_weights(file: Path) -> bool:
-    return file.stat().st_size > 0 and not file.name.startswith((".", *_NOT_WEIGHTS))
+    return file.stat().st_size > 0 and not file.name.startswith((".", *NOT_WEIGHTS))
 
 
 def _listing(names: list[str]) -> str:

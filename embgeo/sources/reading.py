@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.errors import UnreadableFile
-from embgeo.sources.gzipped import BoundedGzip, is_gzip
+from embgeo.sources.compressed import BoundedStream, codec_of
 
 #: What every format's ``sniff`` gets to see.
 HEAD_BYTES = 4096
@@ -50,11 +50,11 @@ def read_head(path: Path) -> bytes:
 
 
 def read_bytes(path: Path, limit: int = SIDE_FILE_BYTES) -> bytes:
-    """The whole content of a plain or gzipped file, refused beyond `limit` bytes."""
-    head = read_head(path)
+    """The whole content of a plain or compressed file, refused beyond `limit` bytes."""
+    codec = codec_of(read_head(path))
     try:
-        if is_gzip(head):
-            with BoundedGzip(path) as stream:
+        if codec is not None:
+            with BoundedStream(path, codec) as stream:
                 data = stream.read(limit + 1)
         else:
             with path.open("rb") as file:

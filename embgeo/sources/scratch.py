@@ -7,37 +7,40 @@ import math
 import os
 import tempfile
 import weakref
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.errors import UnreadableFile
-from embgeo.sources.gzipped import BoundedGzip
 
 #: Arrays up to this size are held in memory, larger ones in an unnamed temporary file.
 MEMORY_BYTES = 256 * 2**20
-_COPY_BYTES = 4 * 2**20
 
 
-def empty(shape: tuple[int, int], path: Path) -> npt.NDArray[np.float32]:
-    """A float32 array to be filled: in memory if small, else a map of a nameless file.
+def empty(
+    shape: tuple[int, ...], path: Path, dtype: npt.DTypeLike = np.float32
+) -> npt.NDArray[Any]:
+    """An array to be filled: in memory if small, else a map of a nameless file.
 
     Parameters
     ----------
-    shape : tuple of two ints
+    shape : tuple of int
     path : Path
         The file it is for, named in the error if there is no room.
+    dtype : dtype
     """
-    size = 4 * math.prod(shape)
+    size = np.dtype(dtype).itemsize * math.prod(shape)
     if size <= MEMORY_BYTES:
-        return np.empty(shape, dtype=np.float32)
+        return np.empty(shape, dtype=dtype)
     try:
         with tempfile.TemporaryFile() as file:
             # Reserve the blocks now: a full disk behind a map ends the process with SIGBUS.
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, size)
-            return np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
+            return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
     except OSError as error:
         raise _no_room(path, f"{size / 2**20:,.0f} MiB of vectors", error) from error
 
@@ -56,20 +59,34 @@ class ScratchFile:
         self._finalizer()
 
 
-def unfolded(path: Path) -> ScratchFile:
-    """The content of the gzipped file `path` in a scratch file, within gzip's budget."""
+def filled(pieces: Iterable[bytes], path: Path, what: str) -> ScratchFile:
+    """A scratch file that holds `pieces` one after the other.
+
+    Parameters
+    ----------
+    pieces : iterable of bytes
+        What goes wrong in it removes the file and is passed on.
+    path : Path
+        The file they come from, named in the error if there is no room.
+    what : str
+        What they are, in words.
+    """
     scratch = ScratchFile()
     try:
-        with BoundedGzip(path) as source, scratch.path.open("wb") as target:
-            while block := source.read(_COPY_BYTES):
-                target.write(block)
-    except OSError as error:
-        scratch.remove()
-        raise _no_room(path, "its decompressed content", error) from error
-    except UnreadableFile:
+        with scratch.path.open("wb") as target:
+            for piece in pieces:
+                _write(target, piece, path, what)
+    except BaseException:
         scratch.remove()
         raise
     return scratch
+
+
+def _write(target: BinaryIO, piece: bytes, path: Path, what: str) -> None:
+    try:
+        target.write(piece)
+    except OSError as error:
+        raise _no_room(path, what, error) from error
 
 
 def _no_room(path: Path, what: str, error: OSError) -> UnreadableFile:
