@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from embgeo.sources import (
-    fasttext_binary,
     numpy_npy,
     numpy_npz,
     pickle_arrays,
@@ -317,8 +316,6 @@ def test_index(text: str, tmp_path: Path) -> None:
 def test_missing_folder_and_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for module in FORMATS:
-        if module is fasttext_binary:
-            continue
         refused(module, tmp_path / "missing", "cannot be read")
         refused(module, tmp_path, "not a regular file")
         refused(module, tmp_path / "pipe", "not a regular file")

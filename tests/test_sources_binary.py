@@ -319,12 +319,3 @@ def test_real_whole_module() -> None:
     assert [t.name for t in checkpoint.tensors][:2] == ["encoder.weight", "rnn.weight_ih_l0"]
     assert {t.name: t.alias_of for t in checkpoint.tensors}["decoder.weight"] == "encoder.weight"
     assert arrays(checkpoint)["encoder.weight"].shape == (4934, 100)
-
-
-@pytest.mark.parametrize(
-    ("name", "match"),
-    [("lee_fasttext.bin", "binary fastText")],
-)
-def test_real_files_refused_by_name(name: str, match: str) -> None:
-    with pytest.raises(UnreadableFile, match=match):
-        opened(real(name))
