@@ -97,6 +97,7 @@ LISTS = {
             "rows": "cuts, labels and padding",
             "safe_pickle": "part of the safe pickle reader",
             "scratch": "temporary files of wrapped sources",
+            "shards": "files of a checkpoint in several files",
             "side_tables": "tables of tokens and counts",
             "stand_in": "temporary files under the name of what they stand for",
             "standard_input": "a checkpoint from a pipe, in any format",

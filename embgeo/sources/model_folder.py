@@ -12,6 +12,7 @@ from embgeo.sources import tokenizer_files
 from embgeo.sources.base import Checkpoint
 from embgeo.sources.reading import cannot_read, read_json, read_text, safe_text, split_lines
 from embgeo.sources.tokenizer_files import Vocabulary
+from embgeo.sources.torch_distributed import METADATA
 
 NAME = "model folder"
 
@@ -80,6 +81,7 @@ def open_folder(
             tied=configuration.tied,
             tokens=vocabulary.tokens,
             tokens_source=vocabulary.source,
+            vocabularies=(),
         )
     return replace(checkpoint, format=f"{NAME} ({weights.format})", notes=tuple(notes))
 
@@ -93,6 +95,9 @@ def _weights_file(folder: Path, is_known: Callable[[Path], bool]) -> Path:
     for name in WEIGHTS:
         if name in by_name:
             return by_name[name]
+    metadata = by_name.get(METADATA)
+    if metadata is not None and metadata.stat().st_size and is_known(metadata):
+        return metadata
     known = [file for file in files if _may_be_weights(file) and is_known(file)]
     if len(known) == 1:
         return known[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from embgeo.sources import torch_legacy
+from embgeo.sources import torch_distributed, torch_legacy
 from embgeo.sources.base import Checkpoint
 from embgeo.sources.guard import Damaged, reading
 from embgeo.sources.memory import map_file
@@ -28,7 +28,7 @@ _OLD = re.compile(
 
 def sniff(head: bytes) -> bool:
     """Protocol 2 to 5 by its first two bytes, 0 and 1 by how containers and names begin."""
-    if torch_legacy.sniff(head):
+    if torch_legacy.sniff(head) or torch_distributed.sniff(head):
         return False
     if head[:1] == b"\x80" and len(head) > 1:
         return 2 <= head[1] <= _NEWEST_PROTOCOL

@@ -10,15 +10,18 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 
-from embgeo.errors import UnreadableFile
 from embgeo.sources import safetensors_file, torch_legacy, torch_zip
 from embgeo.sources.base import Checkpoint, Tensor
 from embgeo.sources.guard import Damaged, plain, reading, short
 from embgeo.sources.memory import map_file
+from embgeo.sources.shards import find_shard
 
 NAME = "sharded checkpoint"
+RECOGNISED = "JSON with a weight_map; its shards, safetensors or torch, lie beside it"
+READ = "tensors are mapped; the index and the headers of the shards are read"
+EXTRA = ""
 
 _LONGEST_INDEX = 100_000_000
 _HEAD = 4096
@@ -85,40 +88,13 @@ def _weight_map(path: Path) -> dict[str, str]:
 
 
 def _open_shard(folder: Path, name: str) -> Checkpoint:
-    shard = folder / _plain_file_name(name)
-    if not shard.is_file():
-        raise UnreadableFile(
-            f"the shard {short(name)} is missing",
-            where=folder,
-            way_out="put every shard that the index names beside it",
-        )
-    _refuse_foreign_link(folder, shard)
+    shard = find_shard(folder, name)
     with shard.open("rb") as file:
         head = file.read(_HEAD)
     for sniffs, opens in _SHARDS:
         if sniffs(head):
             return opens(shard)
     raise Damaged(f"the shard {name} is neither a safetensors file nor a torch checkpoint")
-
-
-def _plain_file_name(name: str) -> str:
-    whole = PurePosixPath(name).name == name == PureWindowsPath(name).name
-    if not whole or name in ("", ".", "..") or not name.isprintable():
-        raise Damaged(f"the index names the shard {short(name)}, which is no plain file name")
-    return name
-
-
-def _refuse_foreign_link(folder: Path, shard: Path) -> None:
-    """A link may not lead out of the folder, except into the blobs of Hugging Face's cache."""
-    target = shard.resolve()
-    allowed = [folder.resolve()]
-    if folder.resolve().parent.name == "snapshots":
-        allowed.append(folder.resolve().parent.parent / "blobs")
-    if target.parent not in allowed:
-        raise Damaged(
-            f"the shard {shard.name} is a link that leads out of the folder",
-            "put the file itself into the folder",
-        )
 
 
 def _without_foreign_alias(tensor: Tensor, weight_map: dict[str, str]) -> Tensor:
