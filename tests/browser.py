@@ -94,3 +94,72 @@ def frame(driver: Any) -> None:
 def complaints(driver: Any) -> list[str]:
     """What the page wrote to the console, of whatever level, since the last call."""
     return [f"{entry['level']}: {entry['message']}" for entry in driver.get_log("browser")]
+
+
+def text(page: Any, selector: str) -> str:
+    out: str = page.execute_script(
+        "return document.querySelector(arguments[0]).textContent", selector
+    )
+    return out
+
+
+def search(page: Any, words: str) -> None:
+    from selenium.webdriver.common.by import By
+
+    box = page.find_element(By.ID, "search")
+    box.clear()
+    box.send_keys(words)
+    frame(page)
+
+
+def place(page: Any, row: int) -> tuple[float, float]:
+    """Where a row is drawn, in pixels from the map's corner."""
+    x, y = page.execute_script(
+        "const {map} = embgeo;"
+        "return map.toPixel(map.view.x[arguments[0]], map.view.y[arguments[0]])",
+        row,
+    )
+    return float(x), float(y)
+
+
+def actions(page: Any) -> Any:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    return ActionChains(page, duration=0)
+
+
+def canvas(page: Any) -> Any:
+    from selenium.webdriver.common.by import By
+
+    return page.find_element(By.ID, "scatter")
+
+
+def move_to(page: Any, chain: Any, x: float, y: float) -> Any:
+    """Selenium counts from the middle of the element."""
+    box = canvas(page).size
+    return chain.move_to_element_with_offset(
+        canvas(page), round(x - box["width"] / 2), round(y - box["height"] / 2)
+    )
+
+
+def lonely_row(page: Any) -> int:
+    """A row that is drawn away from the buttons and from all other rows."""
+    row: int = page.execute_script(
+        """
+        const {map, data} = embgeo;
+        const at = (i) => map.toPixel(map.view.x[i], map.view.y[i]);
+        const places = Array.from({length: data.rows}, (_, i) => at(i));
+        let best = -1, far = 0;
+        places.forEach(([x, y], i) => {
+          if (x < 60 || y < 60 || x > map.cssWidth - 60 || y > map.cssHeight - 60) return;
+          let near = Infinity;
+          places.forEach(([u, v], j) => {
+            if (j !== i) near = Math.min(near, Math.hypot(u - x, v - y));
+          });
+          if (near > far) [best, far] = [i, near];
+        });
+        return best;
+        """
+    )
+    assert row >= 0
+    return row

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,20 @@ import pytest
 
 from embgeo.report.html import render
 from embgeo.report.visible import visible
-from tests.browser import NEEDS_BROWSER, chromium, complaints, frame, open_page
+from tests.browser import (
+    NEEDS_BROWSER,
+    actions,
+    canvas,
+    chromium,
+    complaints,
+    frame,
+    lonely_row,
+    move_to,
+    open_page,
+    place,
+    search,
+    text,
+)
 from tests.sample_analysis import HOSTILE, sample
 
 pytestmark = [pytest.mark.browser, NEEDS_BROWSER]
@@ -41,46 +53,9 @@ def page(driver: Any, folder: Path) -> Iterator[Any]:
     assert complaints(driver) == []
 
 
-def text(page: Any, selector: str) -> str:
-    out: str = page.execute_script(
-        "return document.querySelector(arguments[0]).textContent", selector
-    )
-    return out
-
-
 def selected(page: Any) -> list[int]:
     mask = page.execute_script("return embgeo.store.mask && Array.from(embgeo.store.mask)")
     return list(range(N)) if mask is None else np.flatnonzero(mask).tolist()
-
-
-def place(page: Any, row: int) -> tuple[float, float]:
-    """Where a row is drawn, in pixels from the map's corner."""
-    x, y = page.execute_script(
-        "const {map} = embgeo;"
-        "return map.toPixel(map.view.x[arguments[0]], map.view.y[arguments[0]])",
-        row,
-    )
-    return float(x), float(y)
-
-
-def actions(page: Any) -> Any:
-    from selenium.webdriver.common.action_chains import ActionChains
-
-    return ActionChains(page, duration=0)
-
-
-def canvas(page: Any) -> Any:
-    from selenium.webdriver.common.by import By
-
-    return page.find_element(By.ID, "scatter")
-
-
-def move_to(page: Any, chain: Any, x: float, y: float) -> Any:
-    """Selenium counts from the middle of the element."""
-    box = canvas(page).size
-    return chain.move_to_element_with_offset(
-        canvas(page), round(x - box["width"] / 2), round(y - box["height"] / 2)
-    )
 
 
 def press(page: Any, *keys: str) -> None:
@@ -88,29 +63,6 @@ def press(page: Any, *keys: str) -> None:
 
     page.find_element(By.ID, "scatter").send_keys(*keys)
     frame(page)
-
-
-def lonely_row(page: Any) -> int:
-    """A row that is drawn away from the buttons and from all other rows."""
-    row: int = page.execute_script(
-        """
-        const {map, data} = embgeo;
-        const at = (i) => map.toPixel(map.view.x[i], map.view.y[i]);
-        const places = Array.from({length: data.rows}, (_, i) => at(i));
-        let best = -1, far = 0;
-        places.forEach(([x, y], i) => {
-          if (x < 60 || y < 60 || x > map.cssWidth - 60 || y > map.cssHeight - 60) return;
-          let near = Infinity;
-          places.forEach(([u, v], j) => {
-            if (j !== i) near = Math.min(near, Math.hypot(u - x, v - y));
-          });
-          if (near > far) [best, far] = [i, near];
-        });
-        return best;
-        """
-    )
-    assert row >= 0
-    return row
 
 
 # --- pointing -------------------------------------------------------------------------------
@@ -153,15 +105,6 @@ def test_hostile_tokens_are_text_in_tooltip_table_and_list(page: Any) -> None:
 
 
 # --- selection ------------------------------------------------------------------------------
-
-
-def search(page: Any, words: str) -> None:
-    from selenium.webdriver.common.by import By
-
-    box = page.find_element(By.ID, "search")
-    box.clear()
-    box.send_keys(words)
-    frame(page)
 
 
 def test_search_counts_lists_and_selects(page: Any) -> None:
@@ -450,140 +393,3 @@ def test_charts_read_out_values_under_the_pointer(page: Any) -> None:
     frame(page)
     reading = text(page, "[data-chart='spectrum.singular_values'] .u-legend")
     assert any(character.isdigit() for character in reading)
-
-
-# --- safety ---------------------------------------------------------------------------------
-
-
-def test_a_script_that_is_not_ours_does_not_run(driver: Any, folder: Path, tmp_path: Path) -> None:
-    page = (folder / "page.html").read_text(encoding="utf-8")
-    (tmp_path / "changed.html").write_text(
-        page.replace("<body>", "<body onload='window.ran = 1'><script>window.ran = 2</script>"),
-        encoding="utf-8",
-    )
-    open_page(driver, tmp_path / "changed.html")
-    assert driver.execute_script("return window.ran") is None
-    said = complaints(driver)
-    assert len(said) == 2
-    assert all("violates the following Content Security Policy directive" in line for line in said)
-
-
-def test_text_cannot_become_markup_style_or_a_request(driver: Any, folder: Path) -> None:
-    open_page(driver, folder / "page.html")
-    assert complaints(driver) == []
-    markup = driver.execute_script(
-        "try { document.body.insertAdjacentHTML('beforeend', '<p>') } catch (e) { return e.name }"
-    )
-    colour = driver.execute_script(
-        "const p = document.createElement('p'); p.setAttribute('style', 'color: red');"
-        "document.body.append(p); return getComputedStyle(p).color"
-    )
-    loaded = driver.execute_async_script(
-        "fetch('data:text/plain,x').then(() => arguments[0](true), () => arguments[0](false))"
-    )
-    assert markup == "TypeError"
-    assert colour != "rgb(255, 0, 0)"
-    assert loaded is False
-    assert len(complaints(driver)) >= 3
-
-
-def test_visible_agrees_with_its_twin(page: Any) -> None:
-    odd = [*HOSTILE, *(chr(c) for c in range(0x20, 0x3000, 7)), "a\ufe0f", "\U000e0001x",
-           " \u00a0 ", "x" * 81, "x" * 80, "😀" * 90, "\u0301", "a\u0301 "]  # fmt: skip
-    strings = [s for s in odd if s.isprintable() or len(s) < 3 or s in HOSTILE]
-    # Lone surrogates do not pass the wire: they go as numbers.
-    units = [list(np.frombuffer(s.encode("utf-16-le", "surrogatepass"), "<u2")) for s in strings]
-    shown = page.execute_script(
-        "return JSON.stringify(JSON.parse(arguments[0]).map("
-        "u => embgeo.data.visible(String.fromCharCode(...u))))",
-        json.dumps([[int(v) for v in u] for u in units]),
-    )
-    assert json.loads(shown) == [visible(s) for s in strings]
-
-
-# --- size, scripts off, phone, paper ----------------------------------------------------------
-
-
-@pytest.mark.parametrize("n", [50_000, 260_000])
-def test_many_tokens(
-    driver: Any, tmp_path: Path, n: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    target = tmp_path / "many.html"
-    analysis = sample(n=n, d=8, untied=False)
-    target.write_text(render(analysis), encoding="utf-8")
-    open_page(driver, target)
-    assert driver.execute_script("return embgeo.data.rows") == n
-    assert driver.execute_script("return embgeo.data.token(arguments[0])", n - 1) == f"tok{n - 1}"
-    times = driver.execute_async_script(
-        """
-        const done = arguments[0];
-        const {map} = embgeo;
-        map.buildIndex();
-        const drawing = [];
-        let left = 30;
-        const step = () => {
-          const start = performance.now();
-          map.pan(left % 2 ? 7 : -7, 3);
-          cancelAnimationFrame(map.pending);
-          map.draw();
-          drawing.push(performance.now() - start);
-          if (--left) requestAnimationFrame(step); else done(drawing);
-        };
-        requestAnimationFrame(step);
-        """
-    )
-    assert driver.execute_script("return embgeo.map.frames") >= 30
-    driver.execute_script("embgeo.map.fit()")
-    frame(driver)
-    drawn = driver.execute_script(
-        "const back = embgeo.map.pixels[0]; return embgeo.map.pixels.some(p => p !== back)"
-    )
-    assert drawn
-    found = driver.execute_script(
-        "const {map, data} = embgeo, i = data.rows - 1;"
-        "map.centreOn(i); map.zoom(1e4);"
-        "return map.nearest(map.cssWidth / 2, map.cssHeight / 2)"
-    )
-    assert found == n - 1
-    search(driver, str(n - 1))
-    assert driver.execute_script("return embgeo.store.count") == 1
-    assert complaints(driver) == []
-    with capsys.disabled():
-        megabytes = target.stat().st_size / 1e6
-        print(f"\n{n:,} tokens: {megabytes:.2f} MB, {np.median(times):.1f} ms a frame (median)")
-
-
-def test_without_scripts_the_page_is_complete(folder: Path, tmp_path: Path) -> None:
-    from selenium.webdriver.common.by import By
-
-    with chromium(tmp_path / "profile", scripts=False) as driver:
-        driver.get((folder / "page.html").as_uri())
-        shown = [s for s in driver.find_elements(By.CSS_SELECTOR, "svg.figure") if s.is_displayed()]
-        assert len(shown) == 12
-        for selector in ("#scatter", "#search", "#token-table", ".chart"):
-            assert not driver.find_element(By.CSS_SELECTOR, selector).is_displayed()
-        assert driver.find_element(By.CSS_SELECTOR, ".headline").text.startswith("Degenerate")
-        assert complaints(driver) == []
-
-
-def test_phone_has_no_sideways_scroll(folder: Path, tmp_path: Path) -> None:
-    with chromium(tmp_path / "profile", width=390, height=844) as driver:
-        open_page(driver, folder / "page.html")
-        wide, inner = driver.execute_script(
-            "return [document.scrollingElement.scrollWidth, innerWidth]"
-        )
-        assert wide <= inner == 390
-        assert driver.execute_script("return embgeo.map.cssWidth") > 300
-
-
-def test_paper_shows_the_figures_and_no_controls(page: Any) -> None:
-    try:
-        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-        shown = page.execute_script(
-            "const seen = (s) => [...document.querySelectorAll(s)]"
-            ".filter(e => e.getClientRects().length > 0).length;"
-            "return [seen('svg.figure'), seen('button, select, input, canvas'), seen('.contents')]"
-        )
-        assert shown == [12, 0, 0]
-    finally:
-        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

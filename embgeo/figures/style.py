@@ -55,7 +55,7 @@ _KEEP = {
 }  # fmt: skip
 _NUMBER = re.compile(r"-?\d+\.\d{2,}")
 _UPRIGHT = re.compile(r"rotate\(-?0 [^)]*\)")
-_SUBSCRIPTS = {"_k": "ₖ", "_1": "₁"}
+_SUBSCRIPTS = {"_k": "ₖ", "_i": "ᵢ", "_1": "₁"}
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

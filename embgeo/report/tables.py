@@ -61,7 +61,7 @@ def _cell(column: str, cell: Cell) -> CellView:
     if column.startswith(("token", "neighbour")):
         # Tables mark rare neighbours by a star behind the token; the token itself may be anything.
         rare = column.startswith("neighbour") and cell.endswith(" *")
-        return CellView(visible(cell[:-2] if rare else cell), "token", " *" if rare else "")
+        return CellView(visible(cell[:-2] if rare else cell), "token", "\u00a0*" if rare else "")
     return CellView(visible(cell) if cell else "", "text")
 
 
