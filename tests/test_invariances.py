@@ -303,7 +303,7 @@ def test_mean_cosine_of_a_half_precision_file():
     assert 0.3 < exact < 0.5
     assert found["cosine.mean"].value == pytest.approx(exact, rel=1e-10)
     pairs = naive.pair_cosines(W[:400].astype(np.float64)).astype(np.float16)
-    assert np.cumsum(pairs, dtype=np.float16)[-1] / len(pairs) < 0.1  # the trap is a real one
+    assert float(np.cumsum(pairs, dtype=np.float16)[-1]) / len(pairs) < 0.1  # a real trap
 
 
 def test_a_hundred_times_the_norm():

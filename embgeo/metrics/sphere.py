@@ -71,7 +71,9 @@ def sphere_values(context: Context, eigen: Eigen, log_z: FloatArray, limit: int)
         f"{'settled' if found.settled else f'not settled after {MAX_PASSES} passes'}: "
         "an upper bound of the true ratio"
     )
-    i_sphere = float(np.exp(found.lowest - found.highest))
+    # Both ends start on E; their values there differ in the last bit, being of another product.
+    lowest, highest = min(found.lowest, log_z.min()), max(found.highest, log_z.max())
+    i_sphere = float(np.exp(lowest - highest))
     if i_sphere == 0.0:
         return [I_SPHERE.undefined("smaller than the smallest floating-point number")]
     return [I_SPHERE.measured(i_sphere, convention=convention), direction_table(found)]
