@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from zipfile import BadZipFile
 
 from embgeo.errors import EmbgeoError, UnreadableFile
-from embgeo.sources import scratch, tar_members, zip_members
+from embgeo.sources import scratch, tar_members, torch_tar, torch_zip, zip_members
 from embgeo.sources.base import Checkpoint
 from embgeo.sources.compressed import MAX_BYTES, BoundedStream, Codec, codec_of
 from embgeo.sources.guard import Damaged, reading, short
@@ -75,6 +75,8 @@ def split_member(name: str) -> tuple[str, str]:
 
 def is_wrapped(path: Path, head: bytes) -> bool:
     """Whether the file is compressed or an archive, rather than in a format of its own."""
+    if torch_tar.sniff(head):
+        return False
     return codec_of(head) is not None or tar_members.is_tar(head) or _is_plain_zip(path, head)
 
 
@@ -169,7 +171,7 @@ def _is_plain_zip(path: Path, head: bytes) -> bool:
         names = zip_members.open_archive(path).members
     except (Damaged, OSError, ValueError, NotImplementedError, BadZipFile):
         return False
-    return bool(names) and not any(PurePosixPath(name).name == "data.pkl" for name in names)
+    return bool(names) and not torch_zip.is_of_torch(names)
 
 
 def _zip_entries(path: Path) -> list[_Entry]:

@@ -34,16 +34,12 @@ EXTRA = ""
 _MAGIC = b"\x8a\x0a" + 0x1950A86A20F9469CFC6C.to_bytes(10, "little") + b"."
 _PROTOCOL = 1001
 
-#: torch wrote a tar archive before it wrote one pickle after the other; its first member is one of
-#: these, and the rest of its name is zeros.
-_TAR_MEMBERS = tuple(name.ljust(100, b"\0") for name in (b"sys_info", b"pickle", b"storages"))
-
 _COUNT_BYTES = 8
 
 
 def sniff(head: bytes) -> bool:
-    """The magic number behind the byte that names the pickle protocol, or the old tar archive."""
-    return _is_pickled(head) or _is_tar(head)
+    """The magic number, behind the byte that says which pickle protocol follows."""
+    return head[:1] == b"\x80" and head[2 : 2 + len(_MAGIC)] == _MAGIC
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
@@ -56,18 +52,10 @@ def open_checkpoint(path: Path) -> Checkpoint:
     Raises
     ------
     UnreadableFile
-        Damaged, hostile, or in the tar format of torch's first releases.
+        Damaged or hostile.
     """
     with reading(path, NAME):
         data = map_file(path)
-        head = data[:512].tobytes()
-        if not _is_pickled(head):
-            raise Damaged(
-                "a torch checkpoint in the tar format of torch's first releases, which is not read"
-                if _is_tar(head)
-                else "the magic number of torch is missing at its start",
-                "load it once with torch and save it again with torch.save",
-            )
         storages, root = _object(data)
         found = walk(root)
         tensors, notes = tensors_of(found.leaves, path, NAME)
@@ -87,14 +75,6 @@ def open_checkpoint(path: Path) -> Checkpoint:
         notes=notes,
         vocabularies=word_lists(found.vocabularies),
     )
-
-
-def _is_pickled(head: bytes) -> bool:
-    return head[:1] == b"\x80" and head[2 : 2 + len(_MAGIC)] == _MAGIC
-
-
-def _is_tar(head: bytes) -> bool:
-    return head.startswith(_TAR_MEMBERS)
 
 
 def _object(data: Bytes) -> tuple[_Storages, object]:

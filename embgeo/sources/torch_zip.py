@@ -8,6 +8,7 @@ tensors of its code, and those are all of them where the module was frozen.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from embgeo.sources.base import Checkpoint
@@ -38,26 +39,26 @@ EXTRA = ""
 _PICKLE = "data.pkl"
 _CONSTANTS = "constants.pkl"
 
-#: Archives of torch that are no checkpoints: an ending of a member's name, what it says, and the
+#: Archives of torch that are no checkpoints: endings of members that tell one, what it is, and the
 #: way out.
 _OTHERS = (
     (
-        "/.data/extern_modules",
+        ("/.data/extern_modules",),
         "a torch.package archive, whose tensors belong to code inside it",
         "load it with torch.package and save the model's state_dict() with torch.save",
     ),
     (
-        "/serialized_exported_program.json",
+        ("/serialized_exported_program.json",),
         "an exported program (torch.export), a format that is not read",
         "load it with torch.export.load and save its state_dict with torch.save",
     ),
     (
-        "/archive_format",
+        ("/archive_format", "/version"),
         "an exported program (torch.export), a format that is not read",
         "load it with torch.export.load and save its state_dict with torch.save",
     ),
     (
-        "/model.json",
+        ("/model.json", "/version"),
         "a TorchScript archive from before torch 1.4, a format that is not read",
         "load it with torch.jit.load and save its state_dict() with torch.save",
     ),
@@ -67,6 +68,24 @@ _OTHERS = (
 def sniff(head: bytes) -> bool:
     """Any zip archive but those of numpy."""
     return head.startswith(MAGICS) and not first_name(head).endswith(".npy")
+
+
+def is_of_torch(names: Iterable[str]) -> bool:
+    """Whether an archive with members of these names was written by torch, in any format."""
+    rooted = [f"/{name}" for name in names]
+    return _has(rooted, "/data.pkl") or _other(rooted) is not None
+
+
+def _has(rooted: list[str], ending: str) -> bool:
+    return any(name.endswith(ending) for name in rooted)
+
+
+def _other(rooted: list[str]) -> tuple[str, str] | None:
+    """What an archive of torch's is that is no checkpoint, and the way out."""
+    for endings, what, way_out in _OTHERS:
+        if all(_has(rooted, ending) for ending in endings):
+            return what, way_out
+    return None
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
@@ -139,9 +158,9 @@ def _root(archive: Archive) -> str:
     ]
     if len(roots) == 1:
         return roots[0]
-    for ending, what, way_out in _OTHERS:
-        if any(f"/{name}".endswith(ending) for name in archive.members):
-            raise Damaged(what, way_out)
+    other = _other([f"/{name}" for name in archive.members])
+    if other is not None:
+        raise Damaged(*other)
     raise Damaged(
         "a zip archive that is neither a torch checkpoint nor an .npz",
         "unpack it and name the file inside",
