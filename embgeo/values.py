@@ -247,8 +247,9 @@ def format_number(value: float, digits: int = 4) -> str:
     if float(text) == -1.0:
         gap = value + 1.0
         return f"−1 {'+' if gap > 0 else '−'} {abs(gap):.2g}"
-    if abs(value) >= 1000 and abs(value) < 1e15:
-        text = f"{value:,.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
+    whole = math.floor(math.log10(abs(float(text))))
+    if digits <= whole + 1 < 16:
+        text = f"{value:,.0f}"
     return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
