@@ -45,8 +45,9 @@ def agrees(shown: str, seen: str) -> bool:
     """Whether what was seen is what a document shows.
 
     Text and whole numbers have to be equal, but for runs of spaces. A number with a decimal point
-    may be off by two units of its last digit, which is what other linear-algebra libraries make
-    of it. ``…`` stands for any text inside its line, and alone on a line for any lines.
+    may be off by two units in the last digit of the longer one, which is what other
+    linear-algebra libraries make of it. ``…`` stands for any text inside its line, and alone on a
+    line for any lines.
     """
     expected = plain(shown)
     found = re.fullmatch(pattern(expected), plain(seen))
@@ -80,11 +81,16 @@ def piece_pattern(piece: str) -> str:
 def close(shown: str, seen: str) -> bool:
     if shown == seen:
         return True
-    digits = re.search(r"\.(\d+)(?:e([+−-]?\d+))?$", shown)
-    if digits is None:
+    if "." not in shown or "." not in seen:
         return False
-    unit = 10.0 ** (int((digits[2] or "0").replace("−", "-")) - len(digits[1]))
+    unit = min(last_digit(shown), last_digit(seen))
     return abs(number(shown) - number(seen)) <= 2.001 * unit
+
+
+def last_digit(text: str) -> float:
+    """What a step of one in the last digit of a decimal number is worth."""
+    mantissa, _, exponent = text.replace("−", "-").partition("e")
+    return float(10.0 ** (int(exponent or "0") - len(mantissa.partition(".")[2])))
 
 
 def number(text: str) -> float:

@@ -111,6 +111,8 @@ def test_every_example_of_help_works(shell: Shell) -> None:
     [
         ("mean 0.4673 of 5,000", "mean   0.4675 of 5,000", True),
         ("mean 0.4673", "mean 0.4676", False),
+        ("mean 0.47", "mean 0.467", False),
+        ("mean 0.467", "mean 0.4671", True),
         ("rows 5,000", "rows 5,001", False),
         ("rows 5", "rows 5.0", False),
         ("mean −0.12", "mean 0.12", False),
