@@ -79,6 +79,7 @@ LISTS = {
             "fasttext_quantised": "part of the reader of fastText's binary models",
             "fasttext_subwords": "n-grams of fastText's models, for its own files and gensim's",
             "frequencies": "counts files",
+            "gensim_objects": "part of the reader of gensim's saves",
             "guard": "limits against hostile sizes",
             "inspection": "what `embgeo inspect` shows",
             "labels": "token files",

@@ -9,6 +9,7 @@ from embgeo.matrix import Matrix
 from embgeo.sources import (
     containers,
     fasttext_binary,
+    gensim_saves,
     model_folder,
     numpy_npy,
     numpy_npz,
@@ -19,6 +20,7 @@ from embgeo.sources import (
     text_vectors,
     torch_distributed,
     torch_legacy,
+    torch_tar,
     torch_zip,
     word2vec_binary,
 )
@@ -37,10 +39,12 @@ FORMATS: tuple[ModuleType, ...] = (
     numpy_npz,
     numpy_npy,
     torch_legacy,
+    torch_tar,
     torch_distributed,
     fasttext_binary,
     safetensors_file,
     safetensors_index,
+    gensim_saves,
     pickle_arrays,
     word2vec_binary,
     text_vectors,
