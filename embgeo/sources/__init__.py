@@ -10,10 +10,13 @@ from embgeo.sources import (
     containers,
     fasttext_binary,
     gensim_saves,
+    glove_binary,
     model_folder,
     numpy_npy,
     numpy_npz,
     pickle_arrays,
+    projector_bytes,
+    projector_tsv,
     safetensors_file,
     safetensors_index,
     standard_input,
@@ -30,7 +33,7 @@ from embgeo.sources.reading import cannot_read, read_head
 from embgeo.sources.rows import Rows
 from embgeo.sources.unknown import unknown_format
 
-__all__ = ["FORMATS", "Checkpoint", "Tensor", "load", "open_checkpoint"]
+__all__ = ["BESIDE", "FORMATS", "Checkpoint", "Tensor", "load", "open_checkpoint"]
 
 #: Every format, in the order in which the first bytes are shown to them: those with a magic
 #: number first, those that are guessed from text last.
@@ -47,8 +50,13 @@ FORMATS: tuple[ModuleType, ...] = (
     gensim_saves,
     pickle_arrays,
     word2vec_binary,
+    projector_tsv,
     text_vectors,
 )
+
+#: Formats of bare numbers: nothing in the file tells them, only what lies beside it. They are
+#: asked, by ``belongs(path)``, about files that none of `FORMATS` knows.
+BESIDE: tuple[ModuleType, ...] = (projector_bytes, glove_binary)
 
 
 def open_checkpoint(path: Path | str) -> Checkpoint:
@@ -159,7 +167,7 @@ def _open_file(path: Path, member: str = "") -> Checkpoint:
 
 
 def _open_plain(path: Path, head: bytes) -> Checkpoint:
-    known = _format_of(head)
+    known = _format_of(head) or _format_beside(path)
     if known is None:
         raise unknown_format(path, head)
     try:
@@ -173,6 +181,11 @@ def _format_of(head: bytes) -> ModuleType | None:
     return next((known for known in FORMATS if known.sniff(head)), None)
 
 
+def _format_beside(path: Path) -> ModuleType | None:
+    return next((known for known in BESIDE if known.belongs(path)), None)
+
+
 def _is_known(path: Path) -> bool:
     head = read_head(path)
-    return _format_of(head) is not None or containers.is_wrapped(path, head)
+    known = _format_of(head) is not None or containers.is_wrapped(path, head)
+    return known or _format_beside(path) is not None

@@ -148,7 +148,7 @@ def _too_wide(path: Path) -> UnreadableFile:
     )
 
 
-def _blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
+def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
     """Lines in blocks: number of the first line, lines without their ends."""
     number, rest = 1, b""
     with path.open("rb") as file:
@@ -172,7 +172,7 @@ def _blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
 
 def _rows(path: Path, layout: _Layout) -> Iterator[list[tuple[int, bytes, bytes]]]:
     """Blocks of (line number, token, numbers separated by single spaces)."""
-    for start, lines in _blocks(path):
+    for start, lines in line_blocks(path):
         rows = []
         for number, line in enumerate(lines, start):
             if number >= layout.first_line and line.strip(b" \t\r"):

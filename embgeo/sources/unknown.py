@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from embgeo.errors import UnreadableFile
 
 #: First bytes, what they mean, and the way out.
@@ -28,6 +30,11 @@ _READ = (
     "word2vec, GloVe and fastText vectors are read"
 )
 
+# Of bytes that are no numbers, fewer than half read as numbers of these sizes.
+_SMALLEST, _LARGEST = 1e-8, 1e3
+_FEWEST = 16
+_MOST = 0.99
+
 
 def unknown_format(path: Path, head: bytes) -> UnreadableFile:
     """The error for a file that begins with `head`, with advice where its kind is known."""
@@ -38,4 +45,23 @@ def unknown_format(path: Path, head: bytes) -> UnreadableFile:
         return UnreadableFile(
             "is a tar archive", where=path, way_out="unpack it and name the file inside"
         )
+    if _are_bare_numbers(head):
+        return UnreadableFile(
+            "looks like bare numbers, without anything that says what they are",
+            where=path,
+            way_out="put beside it what its program wrote: GloVe's vocab.txt, or the projector's "
+            "projector_config.pbtxt",
+        )
     return UnreadableFile("its format is not known", where=path, way_out=_READ)
+
+
+def _are_bare_numbers(head: bytes) -> bool:
+    """Whether the bytes read as float64, or as float32, of the size that vectors have."""
+    for code in ("<f8", "<f4"):
+        sample = np.frombuffer(head[: len(head) // 8 * 8], dtype=code)
+        with np.errstate(invalid="ignore"):
+            sizes = np.abs(sample[sample != 0])
+        usual = (sizes > _SMALLEST) & (sizes < _LARGEST)
+        if len(sizes) >= _FEWEST and usual.mean() > _MOST:
+            return True
+    return False
