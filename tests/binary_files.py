@@ -25,7 +25,9 @@ from embgeo.sources import (
     pickle_arrays,
     safetensors_file,
     safetensors_index,
+    torch_distributed,
     torch_legacy,
+    torch_tar,
     torch_zip,
 )
 from embgeo.sources.base import Checkpoint
@@ -33,6 +35,8 @@ from embgeo.sources.base import Checkpoint
 FORMATS = (
     torch_zip,
     torch_legacy,
+    torch_tar,
+    torch_distributed,
     fasttext_binary,
     numpy_npy,
     numpy_npz,

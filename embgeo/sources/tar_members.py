@@ -17,7 +17,7 @@ _CHECKSUM = slice(148, 156)
 #: Names that do not fit the header stand in a member of their own before it.
 _LONGEST_EXTENSION = 2**20
 _MOST_MEMBERS = 100_000
-_REGULAR = b"\007"
+_REGULAR = (b"\0", b"0", b"7")
 
 
 @dataclass(frozen=True, slots=True)

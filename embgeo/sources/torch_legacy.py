@@ -11,6 +11,7 @@ description when it reads.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,8 +31,10 @@ RECOGNISED = "a pickle of torch's magic number at the start, whatever the name"
 READ = "tensors are mapped; the pickles around them are read"
 EXTRA = ""
 
-#: The first of several pickles in the file is this number, as an integer of ten bytes.
-_MAGIC = b"\x8a\x0a" + 0x1950A86A20F9469CFC6C.to_bytes(10, "little") + b"."
+#: The first of several pickles in the file is this number, as an integer of ten bytes; from
+#: protocol 4 on pickles begin with the length of a frame.
+_NUMBER = b"\x8a\x0a" + 0x1950A86A20F9469CFC6C.to_bytes(10, "little") + b"."
+_MAGIC = re.compile(rb"\x80.(\x95.{8})?" + re.escape(_NUMBER), re.DOTALL)
 _PROTOCOL = 1001
 
 _COUNT_BYTES = 8
@@ -39,7 +42,7 @@ _COUNT_BYTES = 8
 
 def sniff(head: bytes) -> bool:
     """The magic number, behind the byte that says which pickle protocol follows."""
-    return head[:1] == b"\x80" and head[2 : 2 + len(_MAGIC)] == _MAGIC
+    return _MAGIC.match(head) is not None
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
@@ -128,8 +131,8 @@ class _Storages:
     def find(self, pid: object) -> object:
         if isinstance(pid, tuple) and len(pid) == 4 and pid[0] == "module":
             return pid[1]  # a class, with the source of its module
-        # ("storage", class, key, device, number of elements[, None or a view into the storage])
-        if not isinstance(pid, tuple) or len(pid) not in (5, 6) or pid[0] != "storage":
+        # ("storage", class, key, device, number of elements, None or a part of the storage)
+        if not isinstance(pid, tuple) or len(pid) != 6 or pid[0] != "storage":
             return Stub("(persistent id)", (pid,))
         cls, key, elements = pid[1], _key(pid[2]), _size(pid[4])
         if not isinstance(cls, Global):
@@ -141,7 +144,7 @@ class _Storages:
         place = self.places.setdefault(key, _Place(item, 0))
         place.promised = max(place.promised, elements * item)
         first, size, name = 0, elements, key
-        if len(pid) == 6 and pid[5] is not None:
+        if pid[5] is not None:
             first, size = _view(pid[5], elements)
             name = f"{key}[{first * item}:]"
         start, stop = first * item, (first + size) * item
