@@ -15,6 +15,7 @@ import json
 import os
 import tempfile
 import zipfile
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,20 @@ FORMAT_VERSION = 1
 JSON_NAME = "analysis.json"
 ARRAYS_NAME = "arrays.npz"
 REPORT_NAME = "report.html"
+#: What reading damaged JSON or a damaged archive raises.
+DAMAGE = (
+    OSError,
+    EOFError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    MemoryError,
+    NotImplementedError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,15 +273,31 @@ def load_analysis(folder: Path) -> Analysis:
         )
     arrays_path = path.parent / ARRAYS_NAME
     try:
-        with np.load(arrays_path, allow_pickle=False) as stored:
+        # Opened here: np.load leaves its own file open where the archive turns out to be damaged.
+        with arrays_path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             arrays = {key: stored[key] for key in stored.files}
-        return _from_json(d, arrays)
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        analysis = _from_json(d, arrays)
+        _check_belongs_together(analysis)
+        return analysis
+    except DAMAGE as error:
         raise UnreadableFile(
             f"damaged, or does not belong to its {JSON_NAME} ({error})",
             where=arrays_path,
             way_out="analyse the checkpoint again",
         ) from error
+
+
+def _check_belongs_together(analysis: Analysis) -> None:
+    """ValueError unless whatever has an entry a row has one for each."""
+    for part in (analysis.provenance, analysis.absent, analysis.timing):
+        if not isinstance(part, dict):
+            raise ValueError("a list of names and values is none")
+    rows = len(analysis.rows)
+    per_row: list[Any] = [analysis.tokens, analysis.counts, analysis.popular]
+    per_row += [p.xy for p in analysis.points] + [c.values for c in analysis.columns]
+    lengths = {len(part) for part in per_row if part is not None}
+    if not lengths <= {rows} or analysis.provenance.get("kept", rows) != rows:
+        raise ValueError(f"not everything has {rows:,} rows")
 
 
 def _from_json(d: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Analysis:
