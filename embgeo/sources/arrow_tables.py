@@ -1,0 +1,184 @@
+"""Parquet and Arrow files: columns of vectors, of words and of counts.
+
+pyarrow decodes in a process of its own (:mod:`embgeo.sources.arrow_worker`), within a limit of
+memory and time: it is a large library in C++ whose own limits do not hold against hostile files.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.errors import UnreadableFile
+from embgeo.sources.base import Checkpoint, Tensor
+from embgeo.sources.frequencies import LARGEST_COUNT
+from embgeo.sources.guard import GET_AGAIN, Damaged, guarded, plain, reading
+from embgeo.sources.memory import Array, map_file, view
+from embgeo.sources.reading import SIDE_FILE_BYTES, safe_text
+from embgeo.sources.scratch import MEMORY_BYTES, ScratchFile
+from embgeo.sources.side_tables import COUNT_HEADINGS, TOKEN_HEADINGS
+
+_WORKER = Path(__file__).with_name("arrow_worker.py")
+_MOST_MEMORY = 900 * 2**20
+#: Seconds for the description of a file, and bytes of it a second on top.
+_PATIENCE = 8
+_SLOWEST = 20 * 2**20
+
+# The same budget as for compressed files.
+_MOST_RATIO = 100
+_RATIO_FREE_BYTES = 256 * 2**20
+_MOST_ANSWER = 2**20
+
+
+def open_table(path: Path, name: str) -> Checkpoint:
+    """The matrices of a table, one for each column of vectors.
+
+    Without such a column all floating-point columns together are the matrix ``columns``.
+
+    Parameters
+    ----------
+    path : Path
+    name : str
+        NAME of the format.
+
+    Raises
+    ------
+    UnreadableFile
+        Also where pyarrow is not installed.
+    """
+    with reading(path, name):
+        size = len(map_file(path))
+        if importlib.util.find_spec("pyarrow") is None:
+            raise UnreadableFile(
+                f"{name} files need the package pyarrow",
+                where=path,
+                way_out="pip install 'embgeo[arrow]'",
+            )
+        labels = ScratchFile()
+        try:
+            answer = _ask(
+                {
+                    "action": "describe",
+                    "path": str(path.resolve()),
+                    "output": str(labels.path),
+                    "token_names": sorted(TOKEN_HEADINGS),
+                    "count_names": sorted(COUNT_HEADINGS),
+                },
+                _PATIENCE + size / _SLOWEST,
+            )
+            tokens, counts = _labels(labels.path, answer)
+        finally:
+            labels.remove()
+        tensors = tuple(_tensor(path, name, size, answer["rows"], m) for m in answer["matrices"])
+    return Checkpoint(
+        path=path,
+        format=name,
+        tensors=tensors,
+        files=(path,),
+        tokens=tokens,
+        tokens_source=f"column {plain(answer['labels'])} of the file" if tokens else "",
+        notes=tuple(plain(note) for note in answer["notes"]),
+        counts=counts,
+        counts_source="" if counts is None else f"column {plain(answer['counts'])} of the file",
+    )
+
+
+def _ask(request: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """What the worker answers.
+
+    Raises
+    ------
+    Damaged
+        With its reason, or because it took too long or ended without an answer.
+    """
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-W", "ignore", str(_WORKER)],
+            input=json.dumps({**request, "memory": _MOST_MEMORY}).encode() + b"\n",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=seconds,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Damaged(f"pyarrow needs more than {seconds:,.0f} seconds for it") from None
+    try:
+        answer: dict[str, Any] = json.loads(done.stdout[:_MOST_ANSWER])
+    except ValueError:
+        raise Damaged("pyarrow cannot read it and ends without saying why") from None
+    if "error" in answer:
+        raise Damaged(plain(answer["error"]), answer["way_out"] or GET_AGAIN)
+    return answer
+
+
+def _labels(
+    path: Path, answer: dict[str, Any]
+) -> tuple[tuple[str, ...] | None, npt.NDArray[np.float64] | None]:
+    if path.stat().st_size > SIDE_FILE_BYTES:
+        raise Damaged(f"its labels take more than {SIDE_FILE_BYTES // 2**20:,} MiB")
+    tokens: list[str] = []
+    counts: list[int | None] = []
+    with path.open(encoding="ascii") as lines:
+        for line in lines:
+            if line == "\n":
+                break
+            tokens += json.loads(line)
+        for line in lines:
+            counts += json.loads(line)
+    rows = answer["rows"]
+    if answer["labels"] is not None and len(tokens) != rows:
+        raise Damaged(f"it holds {len(tokens):,} labels and says {rows:,} rows")
+    labels = None if answer["labels"] is None else tuple(safe_text(token) for token in tokens)
+    if answer["counts"] is None or len(counts) != rows:
+        return labels, None
+    if any(count is None or not 0 <= count <= LARGEST_COUNT for count in counts):
+        return labels, None
+    return labels, np.array(counts, dtype=np.float64)
+
+
+def _tensor(path: Path, name: str, size: int, rows: int, matrix: dict[str, Any]) -> Tensor:
+    width, dtype = matrix["width"], np.dtype(matrix["dtype"])
+    wanted = rows * width * dtype.itemsize
+    if rows < 0 or width < 0 or wanted > max(_RATIO_FREE_BYTES, _MOST_RATIO * size):
+        raise Damaged(f"it promises {rows:,}×{width:,} numbers in {size:,} bytes")
+    opened = partial(_values, path, rows, matrix, wanted)
+    shape = (rows, width)
+    return Tensor(plain(matrix["name"]), shape, dtype.name, guarded(path, name, opened))
+
+
+def _values(path: Path, rows: int, matrix: dict[str, Any], wanted: int) -> Array:
+    shape, dtype = (rows, matrix["width"]), np.dtype(matrix["dtype"])
+    if not wanted:
+        return np.empty(shape, dtype=dtype)
+    output = ScratchFile()
+    try:
+        answer = _ask(
+            {
+                "action": "values",
+                "path": str(path.resolve()),
+                "output": str(output.path),
+                "matrix": matrix,
+            },
+            _PATIENCE + wanted / _SLOWEST,
+        )
+        if answer["offset"] is not None:
+            return view(map_file(path)[answer["offset"] :], dtype, shape)
+        if output.path.stat().st_size != wanted:
+            raise Damaged("it holds other than the rows that it promises")
+        if wanted > MEMORY_BYTES:
+            return np.memmap(output.path, dtype=dtype, mode="r", shape=shape)
+        array = np.fromfile(output.path, dtype=dtype).reshape(shape)
+        array.flags.writeable = False
+        return array
+    finally:
+        output.remove()
