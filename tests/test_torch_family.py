@@ -300,7 +300,7 @@ def test_opennmt(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         setattr(module, cls, type(cls, (), {}))
         monkeypatch.setitem(sys.modules, name, module)
     # The optimiser of today cannot take the state of the one of 2017; nobody asks it to.
-    monkeypatch.setattr(torch.optim.Adam, "__setstate__", lambda self, state: None)
+    monkeypatch.setattr(torch.optim.Adam, "__setstate__", lambda *_: None)
     loaded = torch.load(OPENNMT, weights_only=False, map_location="cpu")
     checkpoint = open_checkpoint(OPENNMT)
     made = arrays(checkpoint)

@@ -70,6 +70,15 @@ _STORAGES = {
 }
 _UNTYPED = "UntypedStorage"
 
+#: Bytes of an element in storages that are not read; what lies behind them in the file may be.
+_QUANTISED = {
+    "QInt8Storage": 1,
+    "QUInt8Storage": 1,
+    "QInt32Storage": 4,
+    "QUInt4x2Storage": 1,
+    "QUInt2x4Storage": 1,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Storage:
@@ -105,6 +114,8 @@ def storage_bytes(kind: str, elements: int) -> int | None:
     """Bytes that so many elements of a storage class take; None for classes not known here."""
     if kind == _UNTYPED:
         return elements
+    if kind in _QUANTISED:
+        return elements * _QUANTISED[kind]
     name = _STORAGES.get(kind)
     return None if name is None else elements * number_type(name).itemsize
 
