@@ -1,0 +1,55 @@
+"""Large libraries in C read files in a process of their own, within memory and time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from embgeo.sources.guard import GET_AGAIN, Damaged, plain
+
+_MOST_MEMORY = 900 * 2**20
+_MOST_ANSWER = 64 * 2**20
+
+
+def ask(script: Path, library: str, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """What the script answers to a request; both are JSON.
+
+    Parameters
+    ----------
+    script : Path
+        A module that can be run by itself: nothing of embgeo is on its path.
+    library : str
+        What it uses, for errors.
+    request : dict
+        ``memory``, the bytes that it may take, is added.
+    seconds : float
+
+    Raises
+    ------
+    Damaged
+        With its reason, or because it took too long or ended without an answer.
+    """
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-W", "ignore", str(script)],
+            input=json.dumps({**request, "memory": _MOST_MEMORY}).encode() + b"\n",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=seconds,
+            # HDF5 would load filters from a folder of plug-ins; the mark says: none.
+            env={**os.environ, "OMP_NUM_THREADS": "1", "HDF5_PLUGIN_PRELOAD": "::"},
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Damaged(f"{library} needs more than {seconds:,.0f} seconds for it") from None
+    try:
+        answer: dict[str, Any] = json.loads(done.stdout[:_MOST_ANSWER])
+    except ValueError:
+        raise Damaged(f"{library} cannot read it and ends without saying why") from None
+    if "error" in answer:
+        raise Damaged(plain(answer["error"]), answer.get("way_out") or GET_AGAIN)
+    return answer
