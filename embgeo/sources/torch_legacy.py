@@ -158,8 +158,10 @@ class _Storages:
         for entry in keys:
             key = _key(entry)
             place = self.places.get(key)
-            if place is None or place.start >= 0:
-                raise Damaged(f"the storage {short(key)} is listed, but no tensor uses it once")
+            if place is None:
+                raise Damaged(f"the storage {short(key)} is listed, but no tensor uses it")
+            if place.start >= 0:
+                raise Damaged(f"the storage {short(key)} is listed twice")
             start = at + _COUNT_BYTES
             if start > len(self.data):
                 raise Damaged(f"the file ends before the storage {short(key)}")
