@@ -145,7 +145,7 @@ def test_gzip_bombs_are_refused_early(tmp_path: Path, monkeypatch: pytest.Monkey
         (b"just some prose\n", "its format is not known"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS pointer"),
         (b"\x89HDF\r\n\x1a\n", "HDF5"),
-        (b"GGUF\x03\0\0\0", "GGUF"),
+        (b"GGUF\x03\0\0\0", "ends inside its header"),
         (b"<!DOCTYPE html><html>", "web page"),
         (b"x" * 257 + b"ustar", "tar archive"),
     ],

@@ -37,7 +37,9 @@ class Padding(StrEnum):
 
 @guarded
 def analyze(
-    path: Annotated[Path, typer.Argument(help="Checkpoint, model folder or vector file.")],
+    path: Annotated[
+        Path, typer.Argument(help="Checkpoint, model folder or vector file; - for stdin.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Result folder; NAME.embgeo here by default."),
@@ -162,8 +164,11 @@ def analyze(
 
 
 def default_name(path: Path) -> str:
-    """The file's name without its last suffix; of a folder, the folder's name."""
-    resolved = path.resolve()
+    """The file's name without its last suffix; of a folder or a member of an archive, its own."""
+    if str(path) == "-":
+        return "stdin"
+    _, _, member = str(path).partition("::")
+    resolved = Path(member if member and not path.exists() else path).resolve()
     return (resolved.name if resolved.is_dir() else resolved.stem) or "analysis"
 
 

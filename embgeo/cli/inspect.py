@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 @guarded
 def inspect(
-    path: Annotated[Path, typer.Argument(help="Checkpoint, model folder or vector file.")],
+    path: Annotated[
+        Path, typer.Argument(help="Checkpoint, model folder or vector file; - for stdin.")
+    ],
     tensor: Annotated[str | None, typer.Option(help="Choose this tensor.")] = None,
     output: Annotated[str | None, typer.Option(help="Choose this output projection.")] = None,
     transpose: Annotated[

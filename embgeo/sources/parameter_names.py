@@ -1,7 +1,8 @@
 """What the parameters of language models are called, across architectures.
 
 A name is a path whose parts are separated by dots, slashes or colons; patterns see it in lower
-case, without endings such as ``.weight`` that only say how a layer stores its matrix.
+case, without endings such as ``.weight``, ``:0`` or ``/vars/0`` that only say how a layer stores
+its matrix.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import re
 
 _SEPARATORS = re.compile(r"[./:]+")
+#: What TensorFlow and Keras 3 put behind the name of a variable.
+_VARIABLE_ENDING = re.compile(r":\d+$|[./]vars[./]\d+$")
 _STORAGE_ENDINGS = frozenset({"weight", "w", "kernel", "data", "table"})
 _INNER_LAYERS = frozenset({"proj", "linear"})
 
@@ -111,7 +114,7 @@ def side(name: str) -> str:
 
 
 def _parts(name: str) -> list[str]:
-    return [part for part in _SEPARATORS.split(name.lower()) if part]
+    return [part for part in _SEPARATORS.split(_VARIABLE_ENDING.sub("", name.lower())) if part]
 
 
 def _rank(name: str, ranks: tuple[tuple[str, ...], ...], sure: int) -> int | None:
