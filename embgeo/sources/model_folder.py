@@ -66,7 +66,8 @@ def open_folder(
     """
     weights = open_file(_weights_file(folder, is_known))
     configuration = _configuration(folder)
-    vocabulary = _vocabulary(folder)
+    # Vectors with counts know their own words: GloVe's vocab.txt, for instance, is no list of tokens.
+    vocabulary = _vocabulary(folder) if weights.counts is None else None
     notes = [*weights.notes]
     size = configuration.vocabulary_size
     if size is not None and not any(size in t.shape for t in weights.tensors):
