@@ -8,8 +8,15 @@ from embgeo.errors import UnreadableFile
 from embgeo.sources.guard import Damaged, short
 
 
-def find_shard(folder: Path, name: str) -> Path:
+def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
     """The file `name` of `folder`, as an index or other metadata beside it names it.
+
+    Parameters
+    ----------
+    folder : Path
+    name : str
+    what : str
+        What it is called in errors.
 
     Raises
     ------
@@ -18,25 +25,25 @@ def find_shard(folder: Path, name: str) -> Path:
     UnreadableFile
         There is no such file.
     """
-    shard = folder / _plain_file_name(name)
+    shard = folder / _plain_file_name(name, what)
     if not shard.is_file():
         raise UnreadableFile(
-            f"the shard {short(name)} is missing",
+            f"the {what} {short(name)} is missing",
             where=folder,
-            way_out="put every shard that the index names beside it",
+            way_out=f"put every {what} that the index names beside it",
         )
-    _refuse_foreign_link(folder, shard)
+    _refuse_foreign_link(folder, shard, what)
     return shard
 
 
-def _plain_file_name(name: str) -> str:
+def _plain_file_name(name: str, what: str) -> str:
     whole = PurePosixPath(name).name == name == PureWindowsPath(name).name
     if not whole or name in ("", ".", "..") or not name.isprintable():
-        raise Damaged(f"the index names the shard {short(name)}, which is no plain file name")
+        raise Damaged(f"the index names the {what} {short(name)}, which is no plain file name")
     return name
 
 
-def _refuse_foreign_link(folder: Path, shard: Path) -> None:
+def _refuse_foreign_link(folder: Path, shard: Path, what: str) -> None:
     """A link may not lead out of the folder, except into the blobs of Hugging Face's cache."""
     target = shard.resolve()
     allowed = [folder.resolve()]
@@ -44,6 +51,6 @@ def _refuse_foreign_link(folder: Path, shard: Path) -> None:
         allowed.append(folder.resolve().parent.parent / "blobs")
     if target.parent not in allowed:
         raise Damaged(
-            f"the shard {shard.name} is a link that leads out of the folder",
+            f"the {what} {shard.name} is a link that leads out of the folder",
             "put the file itself into the folder",
         )
