@@ -97,6 +97,7 @@ MATRICES: dict[str, Callable[[], np.ndarray]] = {
     "narrow cone, long": lambda: narrow_cone(length=500.0),
     "two-sided": two_sided,
     "ill-conditioned": lambda: from_spectrum(9 * np.array([1, 0.3, 1e-2, 1e-4, 1e-6, 1e-8]), 6),
+    "beyond Gram": lambda: from_spectrum(9 * np.array([1, 0.5, 0.2, 1e-2, 1e-3, 1e-5]), 16),
     "gram edge": lambda: from_spectrum(9 * np.array([1, 0.7, 0.3, 0.1, 0.01, 1 / 900]), 7),
     "rank-deficient": lambda: gaussian(8, d=3) @ gaussian(9, n=3) / 2 + 0.0,
     "x100": lambda: gaussian(10) * 100,
