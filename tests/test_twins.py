@@ -17,6 +17,8 @@ LOOSER = {
     # Both sides stop a search when it no longer gains.
     "isotropy.i_sphere": 1e-6,
     "frequency.probe_loss": 1e-6,
+    # Of eigenvalues of the Gram matrix, where those of a narrow cone differ by 1e6.
+    "isotropy.eigengap": 1e-7,
 }
 #: Rounding of a sum of numbers of size one that cancel.
 ABSOLUTE = 1e-13
