@@ -173,11 +173,8 @@ def load(
 
 
 def _open_file(path: Path, member: str = "") -> Checkpoint:
-    head = read_head(path)
-    if member or containers.is_wrapped(path, head):
-        known = containers.Formats(_open_plain, lambda start: _format_of(start) is not None)
-        return containers.open_wrapped(path, member, known)
-    return _open_plain(path, head)
+    known = containers.Formats(_open_plain, lambda start: _format_of(start) is not None)
+    return containers.open_through(path, member, known)
 
 
 def _open_plain(path: Path, head: bytes) -> Checkpoint:

@@ -80,8 +80,8 @@ def is_wrapped(path: Path, head: bytes) -> bool:
     return codec_of(head) is not None or tar_members.is_tar(head) or _is_plain_zip(path, head)
 
 
-def open_wrapped(path: Path, member: str, formats: Formats) -> Checkpoint:
-    """Open what a wrapped file holds.
+def open_through(path: Path, member: str, formats: Formats) -> Checkpoint:
+    """Open a file, or what it holds where it is wrapped.
 
     The scratch file that it is unfolded into lives as long as the checkpoint's tensors.
 
@@ -98,11 +98,11 @@ def open_wrapped(path: Path, member: str, formats: Formats) -> Checkpoint:
         Damaged or hostile; wrapped too deeply; an archive with several files with tensors, or
         none.
     """
-    packed = path.stat().st_size
     held: scratch.ScratchFile | None = None
     layers: list[str] = []
     notes: tuple[str, ...] = ()
     inner, head = path, read_head(path)
+    packed = path.stat().st_size
     try:
         while is_wrapped(inner, head):
             if len(layers) == DEEPEST:

@@ -19,8 +19,8 @@ from embgeo.sources.memory import Bytes, map_file
 
 MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 
-#: About half a million members; Python's zipfile takes ten times as much memory.
-LARGEST_DIRECTORY = 32 * 2**20
+#: About a hundred thousand members; Python's zipfile takes ten times as much memory, and a second.
+LARGEST_DIRECTORY = 8 * 2**20
 
 #: Above this size a member may not be this many times smaller when compressed. Trained weights
 #: compress by a factor below 2; only constant ones and bombs go beyond.
