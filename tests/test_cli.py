@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 import embgeo
 from embgeo.cli import shared
 from embgeo.cli.app import COMMANDS, app
+from embgeo.errors import BadOption
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "fixtures"
@@ -477,3 +478,27 @@ def test_every_command_has_help(command: Callable[..., None]) -> None:
 
 def test_hostile_text_is_printed_without_control_characters() -> None:
     assert shared.printable("a\x1b[31m\r\nb\u202e·é") == "a\\x1b[31m\\r\\nb\\u202e·é"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["analyze"], ["analyze", "--nope"], ["nope"], ["analyze", "x", "--seed", "a"]],
+)
+def test_a_wrong_option_is_told_in_one_line(arguments: list[str]) -> None:
+    done = spawn(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("embgeo: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_no_command_shows_the_help() -> None:
+    done = spawn()
+    assert done.returncode == 2
+    assert "analyze" in done.stdout + done.stderr
+
+
+def test_a_folder_below_a_file_is_refused_before_anything_is_computed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(BadOption, match="is not a folder"):
+        shared.check_output(tmp_path / "file" / "deeper" / "out")

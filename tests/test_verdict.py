@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
+import embgeo
 from embgeo.report.findings import percent
 from embgeo.report.thresholds import CONE, PARTITION, THRESHOLDS
 from embgeo.report.verdict import Verdict, judge
@@ -209,3 +211,16 @@ def sentence(verdict: Verdict, key: str) -> str:
     finding = verdict.finding(key)
     assert finding is not None
     return finding.sentence
+
+
+@pytest.mark.parametrize("shape", [(10, 10), (10, 3), (30, 50), (50, 64), (2000, 4)])
+@pytest.mark.parametrize("seed", range(4))
+def test_random_rows_are_never_called_degenerate(shape: tuple[int, int], seed: int) -> None:
+    rows = np.random.default_rng(seed).standard_normal(shape)
+    assert judge(embgeo.analyze(embgeo.Matrix(rows))).state == "healthy"
+
+
+def test_one_row_decides_nothing() -> None:
+    verdict = judge(embgeo.analyze(embgeo.Matrix(np.ones((1, 5)))))
+    assert verdict.state == "undecided"
+    assert "a single row has no pairs" in verdict.headline

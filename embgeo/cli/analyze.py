@@ -221,10 +221,10 @@ def summary(analysis: Analysis, report: Path) -> None:
     shown = [s for name in HEADLINE if (s := analysis.scalar(name)) is not None]
     width = max((len(s.quantity.title) for s in shown), default=0)
     for scalar in shown:
-        reference = f"   ({scalar.reference_text} {scalar.reference_note})" * (
-            scalar.reference is not None
-        )
-        print(f"  {scalar.quantity.title:<{width}}  {scalar.text}{reference}")
+        chance = scalar.reference_note.startswith("chance")
+        beside = f"  ({'chance' if chance else 'isotropic rows'}: {scalar.reference_text})"
+        shown_beside = "" if scalar.reference is None else beside
+        print(f"  {scalar.quantity.title:<{width}}  {scalar.text}{shown_beside}")
     for note in analysis.notes:
         print(printable(f"  note: {note}"))
     print(f"report: {report}")

@@ -10,6 +10,7 @@ import typer
 from embgeo.cli.analyze import analyze
 from embgeo.cli.inspect import inspect
 from embgeo.cli.report import report
+from embgeo.cli.shared import FAILED, printable
 
 app = typer.Typer(
     name="embgeo",
@@ -53,4 +54,24 @@ def main() -> None:
         # Tokens are arbitrary text: what the terminal cannot show is shown escaped.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    app()
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command line and return its exit code; a wrong option is told in one line."""
+    try:
+        code = app(arguments, standalone_mode=False)
+    except Exception as error:
+        # typer carries its own copy of click: its usage errors are known by what they can do.
+        if not arguments and hasattr(error, "show"):
+            error.show()
+            return FAILED
+        if not hasattr(error, "format_message"):
+            raise
+        print(f"embgeo: {one_line_usage(error.format_message())}", file=sys.stderr)
+        return FAILED
+    return code if isinstance(code, int) else 0
+
+
+def one_line_usage(message: str) -> str:
+    return f"{printable(' '.join(message.split())).rstrip('.')}; embgeo COMMAND --help says more"

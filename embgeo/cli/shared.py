@@ -124,6 +124,9 @@ def check_output(folder: Path) -> None:
     """
     from embgeo.result import JSON_NAME
 
+    parent = next(p for p in folder.absolute().parents if p.exists())
+    if not parent.is_dir():
+        raise BadOption(f"{parent} is not a folder", where=folder, way_out="choose another with -o")
     if not folder.exists():
         return
     if not folder.is_dir():

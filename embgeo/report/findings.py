@@ -86,6 +86,8 @@ def _cone(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
     value = _value(mean)
     state = limits.CONE.state(value)
     spread = _isotropic_cosine_spread(a)
+    if spread is not None and value <= limits.STANDARD_ERRORS * spread:
+        state = "healthy"
     isotropic = f"isotropic rows: 0{f' ± {format_number(spread, 2)}' if spread else ''}"
     parts: list[Part] = [
         {
@@ -175,6 +177,8 @@ def _isotropy(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
     unit = _need(a, "isotropy.i1_unit")
     value = _value(unit)
     state = limits.PARTITION.state(value)
+    if unit.reference:
+        state = _both(state, limits.PARTITION_RATIO.state(value / unit.reference))
     parts: list[Part] = [
         {
             "degenerate": "Directions are far from alike: at a mean norm of 1, the partition "

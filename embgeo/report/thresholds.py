@@ -98,6 +98,14 @@ PARTITION = Threshold(
     "below",
     "a cone of mean cosine ρ gives I1 ≈ exp(−2√ρ): 0.53 at ρ = 0.1, 0.33 at ρ = 0.3",
 )
+PARTITION_RATIO = Threshold(
+    "partition ratio",
+    "that I1 as a share of what isotropic rows give",
+    0.75,
+    0.5,
+    "below",
+    "a few rows are uneven by chance alone: both tests must agree",
+)
 PROBE = Threshold(
     "probe",
     "AUC of a linear probe that tells rare from popular tokens",
@@ -147,6 +155,7 @@ THRESHOLDS: tuple[Threshold, ...] = (
     LINE,
     LINE_RATIO,
     PARTITION,
+    PARTITION_RATIO,
     PROBE,
     NEIGHBOR_GAP,
     NORM_RANK,

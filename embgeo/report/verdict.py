@@ -33,8 +33,8 @@ def judge(analysis: Analysis) -> Verdict:
     shown = tuple(f for f in findings if _worth_saying(f))
     geometry = [f for f in findings if f.key in ("cone", "spectrum", "two-sided", "isotropy")]
     state: State = max((f.state for f in geometry), key=RANK.__getitem__)
-    # A healthy isotropy number alone must not hide that cone and spectrum were never looked at.
-    if state == "healthy" and all(f.state == "undecided" for f in geometry[:2]):
+    # Other healthy numbers must not hide that the cone or the spectrum was never looked at.
+    if state == "healthy" and any(f.state == "undecided" for f in geometry[:2]):
         state = "undecided"
     return Verdict(_headline(state, shown), state, shown)
 
@@ -64,7 +64,8 @@ def _headline(state: State, findings: tuple[Finding, ...]) -> str:
         lead = "Degenerate" if state == "degenerate" else "Mildly degenerate"
         return f"{lead}: {_listed([*clauses, frequency.clause] if apart else clauses)}."
     if state == "undecided":
-        reason = by_key["cone"].sentence.removeprefix("Not decided: ").rstrip(".")
+        open_question = next(f for f in findings if f.state == "undecided")
+        reason = open_question.sentence.removeprefix("Not decided: ").rstrip(".")
         tail = f"; {frequency.clause}" if apart else ""
         return f"Undecided: {reason}{tail}."
     calm = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.state == "healthy"]
