@@ -11,7 +11,7 @@ from embgeo.sources.reading import read_head
 
 NAME = "Arrow"
 RECOGNISED = "the magic string ARROW1 or FEA1, or the start of a stream"
-READ = "mapped where the vectors lie in one uncompressed piece, else decoded by pyarrow"
+READ = "mapped where a file holds one uncompressed piece, else decoded by pyarrow"
 EXTRA = "arrow"
 
 _FILE = b"ARROW1"

@@ -171,39 +171,49 @@ def open_parquet(path: str) -> Table:
 def open_ipc_file(path: str) -> Table:
     import pyarrow
 
-    source = pyarrow.memory_map(path)
-    reader = pyarrow.ipc.open_file(source)
+    whole = pyarrow.memory_map(path).read_buffer()
+    reader = pyarrow.ipc.open_file(whole)
 
     def batches(places: list[int], _rows: int) -> Iterator[Any]:
         names = [reader.schema.field(place).name for place in places]
         options = pyarrow.ipc.IpcReadOptions(included_fields=places, use_threads=False)
-        part = pyarrow.ipc.open_file(pyarrow.memory_map(path), options=options)
+        part = pyarrow.ipc.open_file(whole, options=options)
         for number in range(part.num_record_batches):
-            batch = part.get_batch(number)
+            batch = only_batch(reader) if part.num_record_batches == 1 else None
+            batch = part.get_batch(number) if batch is None else batch
             batch.validate(full=True)
             yield batch.select(names)
 
-    # A batch without columns still has its number of rows, so that nothing is decoded to count.
-    rows = sum(reader.get_batch(k).num_rows for k in range(reader.num_record_batches))
-    source.seek(0)
-    return Table(reader.schema, rows, batches, source.read_buffer())
+    rows = sum(batch.num_rows for batch in batches([0], 0)) if len(reader.schema) else 0
+    return Table(reader.schema, rows, batches, whole)
+
+
+def only_batch(reader: Any) -> Any:
+    """The batch with all its columns, which pyarrow copies nothing of if nothing is compressed.
+
+    None if that takes too much memory: a part of the columns may not, but is always copied.
+    """
+    try:
+        return reader.get_batch(0)
+    except MemoryError:
+        return None
 
 
 def open_ipc_stream(path: str) -> Table:
     import pyarrow
 
-    schema = pyarrow.ipc.open_stream(pyarrow.memory_map(path)).schema
+    whole = pyarrow.memory_map(path).read_buffer()
+    schema = pyarrow.ipc.open_stream(whole).schema
 
     def batches(places: list[int], _rows: int) -> Iterator[Any]:
         options = pyarrow.ipc.IpcReadOptions(included_fields=places, use_threads=False)
         names = [schema.field(place).name for place in places]
-        for batch in pyarrow.ipc.open_stream(pyarrow.memory_map(path), options=options):
+        for batch in pyarrow.ipc.open_stream(whole, options=options):
             batch.validate(full=True)
             yield batch.select(names)
 
     rows = sum(batch.num_rows for batch in batches([0], 0)) if len(schema) else 0
-    mapped = pyarrow.memory_map(path)
-    return Table(schema, rows, batches, mapped.read_buffer())
+    return Table(schema, rows, batches)
 
 
 # Columns
