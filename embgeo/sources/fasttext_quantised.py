@@ -50,7 +50,8 @@ class QuantisedMatrix:
         out = np.concatenate([piece[codes[:, q]] for q, piece in enumerate(self.pieces)], axis=1)
         if self.lengths is not None:
             row_codes, lengths = self.lengths
-            out *= lengths[row_codes[numbers]][:, None]
+            with np.errstate(over="ignore", invalid="ignore"):
+                out *= lengths[row_codes[numbers]][:, None]
         return out
 
     def dense(self, start: int, stop: int, path: Path) -> Floats:

@@ -147,10 +147,11 @@ def mean_vectors(
         first = np.cumsum(counts) - counts
         order = np.argsort(-counts, kind="stable")
         total = word_rows(start + order)
-        for place in range(int(counts.max(initial=0))):
-            having = order[: np.searchsorted(-counts[order], -place)]
-            total[: len(having)] += ngram_vectors(rows[first[having] + place])
-        total *= (1.0 / (counts[order] + 1)).astype(np.float32)[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):  # such rows are counted as such later
+            for place in range(int(counts.max(initial=0))):
+                having = order[: np.searchsorted(-counts[order], -place)]
+                total[: len(having)] += ngram_vectors(rows[first[having] + place])
+            total *= (1.0 / (counts[order] + 1)).astype(np.float32)[:, None]
         out[start + order] = total
     return out
 

@@ -66,7 +66,7 @@ def open_folder(
     """
     weights = open_file(_weights_file(folder, is_known))
     configuration = _configuration(folder)
-    # Vectors with counts know their own words: GloVe's vocab.txt, for instance, is no list of tokens.
+    # Vectors with counts know their own words: GloVe's vocab.txt, say, is no list of tokens.
     vocabulary = _vocabulary(folder) if weights.counts is None else None
     notes = [*weights.notes]
     size = configuration.vocabulary_size
