@@ -101,6 +101,21 @@ class Matrix:
     output: Matrix | None = None
     origin: Origin = Origin()
 
+    def __post_init__(self) -> None:
+        """Refuse what is no matrix of real numbers.
+
+        Raises
+        ------
+        BadOption
+        """
+        shape = tuple(self.data.shape)
+        if len(shape) != 2 or 0 in shape:
+            raise BadOption(
+                f"an array of shape {shape} is no matrix with a row for each token", where=self.name
+            )
+        if not (self.data.dtype.kind == "f" or "float" in str(self.data.dtype)):
+            raise BadOption(f"entries of type {self.data.dtype} are not real", where=self.name)
+
     @property
     def n(self) -> int:
         return int(self.data.shape[0])

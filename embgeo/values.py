@@ -239,7 +239,7 @@ def format_number(value: float, digits: int = 4) -> str:
     ('1 − 1e-08', '1', '12,345,678')
     """
     if value == int(value) and abs(value) < 1e15:
-        return f"{int(value):,}"
+        return f"{int(value):,}".replace("-", "−")
     text = f"{value:.{digits}g}"
     if float(text) == 1.0:
         gap = 1.0 - value

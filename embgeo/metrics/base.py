@@ -49,6 +49,16 @@ class Options:
     neighbors: int = 10
     asked: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse what no analysis could mean, with a ValueError that names the option."""
+        least = {"seed": 0, "pairs": 0, "isotropy_rows": 1, "isotropy_runs": 1, "neighbors": 1}
+        for name, bound in least.items():
+            value = getattr(self, name)
+            if value is not None and value < bound:
+                raise ValueError(f"{name} is {value}, it must be at least {bound}")
+        if not 0.0 < self.popular_share < 1.0:
+            raise ValueError(f"popular_share is {self.popular_share}, it must lie between 0 and 1")
+
 
 @dataclass(frozen=True)
 class Context:

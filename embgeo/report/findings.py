@@ -84,7 +84,7 @@ def percent(share: float) -> str:
 def _cone(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
     mean = _need(a, "cosine.mean")
     value = _value(mean)
-    state = limits.CONE.state(value)
+    state: State = limits.CONE.state(value)
     spread = _isotropic_cosine_spread(a)
     if spread is not None and value <= limits.STANDARD_ERRORS * spread:
         state = "healthy"
@@ -176,7 +176,7 @@ def _two_sided(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
 def _isotropy(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
     unit = _need(a, "isotropy.i1_unit")
     value = _value(unit)
-    state = limits.PARTITION.state(value)
+    state: State = limits.PARTITION.state(value)
     if unit.reference:
         state = _both(state, limits.PARTITION_RATIO.state(value / unit.reference))
     parts: list[Part] = [
