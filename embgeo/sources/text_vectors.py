@@ -22,6 +22,9 @@ from embgeo.sources.base import Checkpoint, Tensor
 from embgeo.sources.words import decode_words
 
 NAME = "text vectors"
+RECOGNISED = "lines of a word and numbers, with or without a first line of two numbers"
+READ = "numbers in memory or a temporary file"
+EXTRA = ""
 
 #: Longer lines, or lines of more numbers, are no line of vectors.
 MAX_LINE_BYTES = 16 * 2**20

@@ -21,6 +21,9 @@ from embgeo.sources.base import Checkpoint, Tensor
 from embgeo.sources.words import decode_words
 
 NAME = "word2vec binary"
+RECOGNISED = "a first line of two numbers, then a word, a space and no text"
+READ = "vectors in memory or a temporary file"
+EXTRA = ""
 
 #: The original program cuts words at 50 bytes; gensim writes whatever it is given.
 MAX_WORD_BYTES = 65_536
