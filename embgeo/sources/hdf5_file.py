@@ -126,7 +126,7 @@ def _array(
 ) -> Array:
     size = count(shape) * dtype.itemsize
     if size == 0:
-        return np.empty(shape, dtype=dtype)
+        return view(np.zeros(0, dtype=np.uint8), dtype, shape)
     place = facts["offset"]
     if place is not None:
         return view(map_file(path)[place : place + size], dtype, shape, swapped=facts["swapped"])
