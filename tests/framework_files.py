@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -201,3 +202,15 @@ def variable(
 def bundle_header(shards: int = 1, *, big_endian: bool = False) -> bytes:
     order = field(2, 1) if big_endian else b""
     return field(1, shards) + order + field(3, field(1, 1))
+
+
+# HDF5
+
+
+def hdf5(tmp_path: Path, fill: Callable[[Any], None]) -> Path:
+    """A file that `fill` has filled."""
+    h5py = needs("h5py")
+    path = tmp_path / "a"
+    with h5py.File(path, "w") as file:
+        fill(file)
+    return path

@@ -12,6 +12,7 @@ _FOOTER_BYTES = 48
 #: Behind every block: how it is compressed, and a checksum.
 _TRAILER_BYTES = 5
 _MOST_ENTRIES = 1_000_000
+_MOST_BLOCKS = 100_000
 _MOST_KEY_BYTES = 256 * 2**20
 _LONGEST_KEY = 4096
 
@@ -31,8 +32,9 @@ def entries(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
     _, position = varint(footer, 0)
     _, position = varint(footer, position)
     seen = key_bytes = 0
-    for _, place in _block(data, footer, position):
-        seen += 1  # an endless list of empty blocks is no better than one of entries
+    for blocks, (_, place) in enumerate(_block(data, footer, position)):
+        if blocks > _MOST_BLOCKS:
+            raise Damaged("the table has absurdly many blocks")
         for key, value in _block(data, place, 0):
             seen += 1
             key_bytes += len(key)

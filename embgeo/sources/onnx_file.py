@@ -35,7 +35,7 @@ RECOGNISED = "a protocol buffer with the first fields of an ONNX model"
 READ = "initialisers are mapped, those in files of external data too"
 EXTRA = ""
 
-_MOST_FIELDS = 4_000_000
+_MOST_FIELDS = 2_000_000
 _MOST_TENSORS = 200_000
 _SWAPPED = not np.little_endian
 

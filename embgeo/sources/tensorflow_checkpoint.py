@@ -24,7 +24,7 @@ READ = "tensors are mapped from the `….data-…` files beside it; compressed t
 EXTRA = ""
 
 _LARGEST_INDEX = 256 * 2**20
-_MOST_FIELDS = 4_000_000
+_MOST_FIELDS = 2_000_000
 _MOST_SHARDS = 100_000
 _SUFFIX = ".index"
 #: What TensorFlow 2 puts behind the path to a variable.
