@@ -282,7 +282,7 @@ def test_counts_that_are_linear_in_the_rows():
 
 def test_distance_of_class_means():
     """Classes of unit spread, three apart: corners of two equal squares."""
-    corners, right = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1], [0, 0]]), np.array([1, 0])
+    corners, right = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1], [0, 0]]), np.array([1.0, 0])
     rows = np.vstack([np.tile(corners + 5 * right, (2, 1)), np.tile(corners + 2 * right, (8, 1))])
     found = with_counts(rows)
     spread = math.sqrt(M * 8 / 5 / (M - 2))
