@@ -41,11 +41,12 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """A way to compress a file: its name, how it is recognised, and what opens it."""
+    """A way to compress a file: its name, how it is recognised, what opens it, the extra needed."""
 
     name: str
     start: re.Pattern[bytes]
     open: Callable[[Path], Source]
+    extra: str = ""
 
 
 def codec_of(head: bytes) -> Codec | None:
@@ -244,5 +245,5 @@ CODECS = (
     Codec("gzip", re.compile(rb"\x1f\x8b"), _open_gzip),
     Codec("bzip2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), _open_bzip2),
     Codec("xz", re.compile(rb"\xfd7zXZ\0"), _open_xz),
-    Codec("zstd", re.compile(rb"\x28\xb5\x2f\xfd"), _open_zstd),
+    Codec("zstd", re.compile(rb"\x28\xb5\x2f\xfd"), _open_zstd, "zstd"),
 )

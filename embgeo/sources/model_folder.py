@@ -15,6 +15,9 @@ from embgeo.sources.tokenizer_files import Vocabulary
 from embgeo.sources.torch_distributed import METADATA
 
 NAME = "model folder"
+RECOGNISED = "a folder with model.safetensors, pytorch_model.bin or one other file that is read"
+READ = "the weights as their own format; config.json and the tokenizer's files are read"
+EXTRA = ""
 
 #: Weights files by name, the preferred one first.
 WEIGHTS = (

@@ -14,6 +14,9 @@ from embgeo.sources.guard import Damaged, guarded, reading, short
 from embgeo.sources.memory import Array, Bytes, count, is_numeric, map_file, view, whole_numbers
 
 NAME = "npy"
+RECOGNISED = "begins with `\\x93NUMPY`"
+READ = "mapped; arrays of Python objects are refused"
+EXTRA = ""
 MAGIC = b"\x93NUMPY"
 
 #: numpy itself refuses longer ones unless the file is trusted; plain arrays need about a hundred.

@@ -13,6 +13,9 @@ from embgeo.sources.vocabulary import is_vocabulary_name, tokens_for
 from embgeo.sources.zip_members import Archive, Member, first_name, open_archive
 
 NAME = "npz"
+RECOGNISED = "a zip archive whose first member ends in `.npy`"
+READ = "stored arrays are mapped, compressed ones inflated when they are chosen"
+EXTRA = ""
 
 _SUFFIX = ".npy"
 

@@ -16,6 +16,12 @@ from embgeo.sources.torch_tensors import TORCH
 from embgeo.sources.vocabulary import tokens_for
 
 NAME = "pickle"
+RECOGNISED = "a pickle of protocol 0 to 5"
+READ = (
+    "arrays are views of the file's bytes where they lie in it in one piece; the pickle is "
+    "read by an allow-list and runs nothing"
+)
+EXTRA = ""
 
 _NEWEST_PROTOCOL = 5
 

@@ -17,6 +17,9 @@ from embgeo.sources.guard import Damaged, guarded, plain, reading, short
 from embgeo.sources.memory import Bytes, count, map_file, number_type, view, whole_numbers
 
 NAME = "safetensors"
+RECOGNISED = "the length of a header, then JSON"
+READ = "mapped; the header is read"
+EXTRA = ""
 
 #: The format's own limit.
 _LONGEST_HEADER = 100_000_000

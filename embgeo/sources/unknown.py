@@ -17,7 +17,7 @@ _EXPORT = "save the matrix as .npy or as text"
 _RIGHT_FILE = "check that it is the right file"
 
 #: First bytes, what they mean, and the way out.
-_WELL_KNOWN: tuple[tuple[bytes, str, str], ...] = (
+WELL_KNOWN: tuple[tuple[bytes, str, str], ...] = (
     (
         b"version https://git-lfs.github.com/spec",
         "is a Git LFS pointer, not the file itself",
@@ -62,6 +62,7 @@ _TENSORFLOW_DATA = (
     "holds the numbers of a TensorFlow checkpoint",
     "name the file that ends in .index beside it",
 )
+OTHER_SIGNS = (_SAVED_MODEL, _TFLITE, _CORE_ML, _TENSORFLOW_DATA)
 _DATA_NAME = re.compile(r".*\.data-\d{5}-of-\d{5}")
 
 _READ = (
@@ -77,7 +78,7 @@ _MOST = 0.99
 
 def unknown_format(path: Path, head: bytes) -> UnreadableFile:
     """The error for a file that begins with `head`, with advice where its kind is known."""
-    for magic, cause, way_out in _WELL_KNOWN:
+    for magic, cause, way_out in WELL_KNOWN:
         if head.startswith(magic):
             return UnreadableFile(cause, where=path, way_out=way_out)
     if head[257:262] == b"ustar":

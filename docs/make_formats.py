@@ -1,0 +1,106 @@
+"""Write ``docs/formats.md`` from the formats in the code: ``python docs/make_formats.py``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+from embgeo.sources import BESIDE, FORMATS, model_folder, torch_distributed
+from embgeo.sources.compressed import CODECS, MAX_BYTES, MAX_RATIO, RATIO_FREE_BYTES
+from embgeo.sources.containers import DEEPEST
+from embgeo.sources.unknown import OTHER_SIGNS, WELL_KNOWN
+
+TARGET = Path(__file__).with_name("formats.md")
+
+OPENING = """\
+# Formats
+
+<!-- Made by docs/make_formats.py from the code; change it there, then run it. -->
+
+What `embgeo analyze` and `embgeo inspect` open. A format is told by its bytes, never by the file's
+name; they are asked in the order of this table. Nothing that a file holds is ever executed, no file
+but those named here is opened, and every size in a file is held against the file before it is
+used. *Mapped* means that the numbers stay in the file and are read block by block.
+
+| format | recognised by | what is mapped, what is read | extra |
+|---|---|---|---|
+"""
+
+FOLDERS = """
+## Folders
+
+| folder | recognised by | what is mapped, what is read | extra |
+|---|---|---|---|
+"""
+
+AROUND = """
+## Around any of them
+
+- Compressed by {codecs}.
+  The content goes into a scratch file that vanishes with the process. A file that unfolds to more
+  than {free} MiB and {ratio} times its size, or to more than {most} GiB, is refused.
+- In a **zip** or **tar** archive: the only member that can be read, or the one that is named behind
+  two colons, as in `vectors.zip::glove.50d.txt`. No name from an archive is ever used as a path.
+- One in the other, at most {deepest} deep: `.tar.gz`, or a zip with a `.txt.gz` inside.
+- Through a pipe: `embgeo analyze -` reads stdin.
+"""
+
+REFUSED = """
+## Known, and not read
+
+The error names what the file is, and the way out.
+
+| the file | way out |
+|---|---|
+"""
+
+
+def prose(text: str) -> str:
+    """Text that cannot end its table cell."""
+    return text.replace("|", "\\|")
+
+
+def extra(name: str) -> str:
+    return f"`pip install 'embgeo[{name}]'`" if name else ""
+
+
+def row(module: ModuleType) -> str:
+    cells = (module.NAME, prose(module.RECOGNISED), prose(module.READ), extra(module.EXTRA))
+    return f"| {' | '.join(cells)} |\n"
+
+
+def codecs() -> str:
+    named = [
+        f"**{codec.name}**" + (f" ({extra(codec.extra)})" * bool(codec.extra)) for codec in CODECS
+    ]
+    return f"{', '.join(named[:-1])} or {named[-1]}"
+
+
+def refused() -> str:
+    pairs = dict.fromkeys([(cause, way) for _, cause, way in WELL_KNOWN] + [*OTHER_SIGNS])
+    return "".join(f"| {prose(cause)} | {prose(way)} |\n" for cause, way in pairs)
+
+
+def document() -> str:
+    folders = (torch_distributed, model_folder)
+    files = [module for module in (*FORMATS, *BESIDE) if module not in folders]
+    around = AROUND.format(
+        codecs=codecs(),
+        free=RATIO_FREE_BYTES // 2**20,
+        ratio=MAX_RATIO,
+        most=MAX_BYTES // 2**30,
+        deepest=DEEPEST,
+    )
+    return (
+        OPENING
+        + "".join(map(row, files))
+        + FOLDERS
+        + "".join(map(row, folders))
+        + around
+        + REFUSED
+        + refused()
+    )
+
+
+if __name__ == "__main__":
+    TARGET.write_text(document(), encoding="utf-8", newline="\n")
