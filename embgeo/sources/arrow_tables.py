@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,14 +18,15 @@ import numpy.typing as npt
 from embgeo.errors import UnreadableFile
 from embgeo.sources.base import Checkpoint, Tensor
 from embgeo.sources.frequencies import LARGEST_COUNT
-from embgeo.sources.guard import GET_AGAIN, Damaged, guarded, plain, reading
+from embgeo.sources.guard import Damaged, guarded, plain, reading
 from embgeo.sources.memory import Array, map_file, view
 from embgeo.sources.reading import SIDE_FILE_BYTES, safe_text
 from embgeo.sources.scratch import MEMORY_BYTES, ScratchFile
 from embgeo.sources.side_tables import COUNT_HEADINGS, TOKEN_HEADINGS
+from embgeo.sources.worker_process import MOST_MEMORY, ask
 
 _WORKER = Path(__file__).with_name("arrow_worker.py")
-_MOST_MEMORY = 900 * 2**20
+_MOST_MEMORY = MOST_MEMORY
 #: Seconds for the description of a file, and bytes of it a second on top.
 _PATIENCE = 8
 _SLOWEST = 20 * 2**20
@@ -36,7 +34,6 @@ _SLOWEST = 20 * 2**20
 # The same budget as for compressed files.
 _MOST_RATIO = 100
 _RATIO_FREE_BYTES = 256 * 2**20
-_MOST_ANSWER = 2**20
 
 
 def open_table(path: Path, name: str) -> Checkpoint:
@@ -93,32 +90,7 @@ def open_table(path: Path, name: str) -> Checkpoint:
 
 
 def _ask(request: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """What the worker answers.
-
-    Raises
-    ------
-    Damaged
-        With its reason, or because it took too long or ended without an answer.
-    """
-    try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-W", "ignore", str(_WORKER)],
-            input=json.dumps({**request, "memory": _MOST_MEMORY}).encode() + b"\n",
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=seconds,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise Damaged(f"pyarrow needs more than {seconds:,.0f} seconds for it") from None
-    try:
-        answer: dict[str, Any] = json.loads(done.stdout[:_MOST_ANSWER])
-    except ValueError:
-        raise Damaged("pyarrow cannot read it and ends without saying why") from None
-    if "error" in answer:
-        raise Damaged(plain(answer["error"]), answer["way_out"] or GET_AGAIN)
-    return answer
+    return ask(_WORKER, "pyarrow", request, seconds, _MOST_MEMORY)
 
 
 def _labels(

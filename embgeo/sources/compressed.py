@@ -116,7 +116,7 @@ class BoundedStream:
         if self._given > self._budget:
             raise UnreadableFile(
                 f"its {self._codec.name} data unfold to more than {self._budget // 2**20:,} MiB "
-                f"from {self._packed / 2**20:,.1f} MiB, as a decompression bomb does",
+                f"from {self._packed:,} bytes, as a decompression bomb does",
                 where=self._path,
                 way_out="if you trust it, decompress it yourself and give the plain file",
             )

@@ -11,11 +11,24 @@ from typing import Any
 
 from embgeo.sources.guard import GET_AGAIN, Damaged, plain
 
-_MOST_MEMORY = 900 * 2**20
+#: What one may take: a file is refused with no more than 1 GB.
+MOST_MEMORY = 900 * 2**20
+# HDF5 would load filters from a folder of plug-ins; the mark says: none.
+_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "HDF5_PLUGIN_PRELOAD": "::",
+}
 _MOST_ANSWER = 64 * 2**20
 
 
-def ask(script: Path, library: str, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+def ask(
+    script: Path,
+    library: str,
+    request: dict[str, Any],
+    seconds: float,
+    memory: int = MOST_MEMORY,
+) -> dict[str, Any]:
     """What the script answers to a request; both are JSON.
 
     Parameters
@@ -25,8 +38,9 @@ def ask(script: Path, library: str, request: dict[str, Any], seconds: float) -> 
     library : str
         What it uses, for errors.
     request : dict
-        ``memory``, the bytes that it may take, is added.
     seconds : float
+    memory : int
+        Bytes that it may take; the script is told under this name and has to limit itself.
 
     Raises
     ------
@@ -36,12 +50,11 @@ def ask(script: Path, library: str, request: dict[str, Any], seconds: float) -> 
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-W", "ignore", str(script)],
-            input=json.dumps({**request, "memory": _MOST_MEMORY}).encode() + b"\n",
+            input=json.dumps({**request, "memory": memory}).encode() + b"\n",
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=seconds,
-            # HDF5 would load filters from a folder of plug-ins; the mark says: none.
-            env={**os.environ, "OMP_NUM_THREADS": "1", "HDF5_PLUGIN_PRELOAD": "::"},
+            env={**os.environ, **_ENVIRONMENT},
             check=False,
         )
     except subprocess.TimeoutExpired:
