@@ -159,7 +159,7 @@ def _dequantiser(info: TensorInfo, path: Path) -> Callable[[Bytes], Array]:
 
     def dequantise(blocks: Bytes) -> Array:
         try:
-            return dequantize(blocks, GGMLQuantizationType[kind])
+            return np.asarray(dequantize(blocks, GGMLQuantizationType[kind]))
         except NotImplementedError:
             raise no_way from None
 
