@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.sources.text_encoder import TextEncoder
+
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
@@ -70,6 +72,8 @@ class Checkpoint:
         How often the token of row 0, 1, … occurred in training, where the file says it.
     counts_source : str
         Where the counts come from, in words.
+    encoder : TextEncoder or None
+        The tokenizer whose ids are the rows, where it lies beside the weights.
     """
 
     path: Path
@@ -83,3 +87,4 @@ class Checkpoint:
     vocabularies: tuple[tuple[str, tuple[str, ...]], ...] = ()
     counts: npt.NDArray[np.float64] | None = None
     counts_source: str = ""
+    encoder: TextEncoder | None = None

@@ -12,7 +12,7 @@ import numpy as np
 
 from embgeo.errors import LabelMismatch, UnreadableFile
 from embgeo.matrix import Frequency
-from embgeo.sources import side_tables
+from embgeo.sources import fairseq_dictionary, side_tables
 from embgeo.sources.readable import READERS, guess_scheme, marks_words_by_spaces, word_of
 from embgeo.sources.reading import parse_json, read_text, safe_text, split_lines
 
@@ -33,18 +33,22 @@ class Counts:
     name : str
         Base name of the file.
     notes : tuple of str
+    implied : int
+        Tokens at the beginning that the file does not list; its program puts them there.
     """
 
     tokens: tuple[str, ...]
     counts: tuple[int, ...]
     name: str
     notes: tuple[str, ...] = ()
+    implied: int = 0
 
 
 def read_counts(path: Path) -> Counts:
     """Tokens and counts of a file: ``token<TAB>count``, ``token count``, or JSON.
 
-    A header row that says ``count`` is skipped. JSON is a dict token → count or a list of
+    A header row that says ``count`` is skipped. fairseq's ``dict.txt`` is known by its name: its
+    program puts four symbols in front of its lines. JSON is a dict token → count or a list of
     [token, count] pairs.
 
     Raises
@@ -57,6 +61,13 @@ def read_counts(path: Path) -> Counts:
         return _from_json(parse_json(text, path), path)
     if re.match(r'\s*(\{\s*"|\[\s*\[)', text):
         return _from_json(parse_json(text, path), path)
+    if fairseq_dictionary.is_dictionary(path, text):
+        found = fairseq_dictionary.from_text(text, path)
+        counts = tuple(
+            _within_range(count, f"token {ascii(token)[:40]}", path)
+            for token, count in zip(found.tokens, found.counts or (), strict=True)
+        )
+        return Counts(found.tokens, counts, path.name, implied=found.implied)
     return _from_lines(split_lines(text), path)
 
 
@@ -127,7 +138,7 @@ def _from_lines(lines: list[str], path: Path) -> Counts:
     if numbered and (found := side_tables.header(_cells(numbered[0][1]))):
         columns, numbered = found, numbered[1:]
         notes = (f"the first line of {path.name} is taken for a header",)
-    token_column = columns.token or 0
+    token_column = columns.token_column
     count_column = columns.count if columns.count is not None else 1
     raw, counts = [], []
     for number, line in numbered:
@@ -150,6 +161,14 @@ def _from_lines(lines: list[str], path: Path) -> Counts:
 
 def _cells(line: str) -> list[str]:
     return line.split("\t") if "\t" in line else line.rsplit(" ", 1)
+
+
+def whole_count(text: str) -> int | None:
+    """A count, None where `text` is anything else than a whole number up to 2^53."""
+    text = text.strip(" ")
+    if not _WHOLE.fullmatch(text) or not text.isascii() or int(text) > LARGEST_COUNT:
+        return None
+    return int(text)
 
 
 def _count(text: str, place: str, path: Path) -> int:

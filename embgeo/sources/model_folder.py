@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.errors import UnreadableFile
-from embgeo.sources import tokenizer_files
 from embgeo.sources.base import Checkpoint
-from embgeo.sources.reading import cannot_read, read_json, read_text, safe_text, split_lines
-from embgeo.sources.tokenizer_files import Vocabulary
+from embgeo.sources.folder_vocabulary import vocabulary_of
+from embgeo.sources.reading import cannot_read, read_json
 from embgeo.sources.torch_distributed import METADATA
 
 NAME = "model folder"
@@ -45,6 +44,7 @@ _LISTED = 6
 class _Configuration:
     tied: bool | None = None
     vocabulary_size: int | None = None
+    model_type: str = ""
 
 
 def open_folder(
@@ -70,8 +70,10 @@ def open_folder(
     weights = open_file(_weights_file(folder, is_known))
     configuration = _configuration(folder)
     # Vectors with counts know their own words: GloVe's vocab.txt, say, is no list of tokens.
-    vocabulary = _vocabulary(folder) if weights.counts is None else None
-    notes = [*weights.notes]
+    vocabulary, left_out = None, tuple[str, ...]()
+    if weights.counts is None:
+        vocabulary, left_out = vocabulary_of(folder, configuration.model_type)
+    notes = [*weights.notes, *left_out]
     size = configuration.vocabulary_size
     if size is not None and not any(size in t.shape for t in weights.tensors):
         notes.append(f"config.json says vocab_size {size:,}, but no tensor has that many rows")
@@ -86,6 +88,7 @@ def open_folder(
             tokens=vocabulary.tokens,
             tokens_source=vocabulary.source,
             vocabularies=(),
+            encoder=vocabulary.encoder,
         )
     return replace(checkpoint, format=f"{NAME} ({weights.format})", notes=tuple(notes))
 
@@ -146,41 +149,9 @@ def _configuration(folder: Path) -> _Configuration:
     return _Configuration(
         tied=_first(parts, "tie_word_embeddings", bool),
         vocabulary_size=_first(parts, "vocab_size", int),
+        model_type=_first(parts, "model_type", str) or "",
     )
 
 
 def _first(parts: list[dict[str, Any]], key: str, kind: type) -> Any:
     return next((part[key] for part in parts if type(part.get(key)) is kind), None)
-
-
-def _vocabulary(folder: Path) -> Vocabulary | None:
-    path = folder / "tokenizer.json"
-    if path.is_file():
-        return tokenizer_files.from_tokenizer_json(read_json(path), path)
-    path = folder / "vocab.json"
-    if path.is_file():
-        return _with_added_tokens(read_json(path), path)
-    path = folder / "vocab.txt"
-    if path.is_file():
-        lines = split_lines(read_text(path))
-        return Vocabulary(tuple(safe_text(line) for line in lines), path.name)
-    return None
-
-
-def _with_added_tokens(data: Any, path: Path) -> Vocabulary:
-    """vocab.json together with added_tokens.json, which older tokenizers put beside it."""
-    if not isinstance(data, dict) or not data:
-        raise UnreadableFile(
-            "is not a JSON object of tokens and ids",
-            where=path,
-            way_out="download the tokenizer once more",
-        )
-    beside = path.with_name("added_tokens.json")
-    added = read_json(beside) if beside.is_file() else {}
-    if not isinstance(added, dict):
-        raise UnreadableFile(
-            "is not a JSON object of tokens and ids",
-            where=beside,
-            way_out="download the tokenizer once more",
-        )
-    return tokenizer_files.from_ids({**data, **added}, path)

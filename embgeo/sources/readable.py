@@ -39,6 +39,11 @@ def from_byte_level(token: str) -> str:
         raw = bytes([_BYTES[character] for character in token])
     except KeyError:
         return token
+    return from_bytes(raw)
+
+
+def from_bytes(raw: bytes) -> str:
+    """The text that bytes are in UTF-8; bytes that are none by themselves as ``<0xE2>``."""
     text = raw.decode("utf-8", "surrogateescape")
     if not any("\udc80" <= character <= "\udcff" for character in text):
         return text

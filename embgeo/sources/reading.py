@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,13 @@ from embgeo.sources.compressed import BoundedStream, codec_of
 #: What every format's ``sniff`` gets to see.
 HEAD_BYTES = 4096
 #: Vocabularies, counts and configurations are read whole; nothing sensible is larger.
-SIDE_FILE_BYTES = 512 * 2**20
+SIDE_FILE_BYTES = 256 * 2**20
+#: The largest tokenizer.json has less than half of this.
+JSON_BYTES = 128 * 2**20
+#: Memory that the values of a JSON text may take together with the text.
+_JSON_MEMORY = 900 * 2**20
+#: What CPython takes, in bytes, for each sign: an empty list or dict, an entry of a list, a key.
+_COST = {"[": 88, "{": 88, ",": 72, ":": 110}
 
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -103,8 +110,23 @@ def split_lines(text: str) -> list[str]:
     return [line[:-1] if line.endswith("\r") else line for line in lines]
 
 
+def check_json(text: str, path: Path) -> None:
+    """Refuse a JSON text whose values might take absurdly more memory than the text.
+
+    ``[],[],…`` takes thirty times its length; the signs are counted before anything is built.
+    """
+    cost = sys.getsizeof(text) + sum(text.count(sign) * cost for sign, cost in _COST.items())
+    if cost > _JSON_MEMORY:
+        raise UnreadableFile(
+            "its JSON holds absurdly many values",
+            where=path,
+            way_out="check that it is the right file",
+        )
+
+
 def parse_json(text: str, path: Path) -> Any:
     """The value of a JSON text; malformed and absurdly nested ones are refused in one line."""
+    check_json(text, path)
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -129,7 +151,7 @@ def parse_json(text: str, path: Path) -> Any:
 
 def read_json(path: Path) -> Any:
     """The value of a JSON file."""
-    return parse_json(read_text(path), path)
+    return parse_json(decode_text(read_bytes(path, JSON_BYTES), path), path)
 
 
 def safe_text(token: str) -> str:

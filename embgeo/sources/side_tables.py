@@ -27,6 +27,13 @@ class Header:
     token: int | None
     count: int | None
 
+    @property
+    def token_column(self) -> int:
+        """The named column of tokens, else the first one that does not hold counts."""
+        if self.token is not None:
+            return self.token
+        return 1 if self.count == 0 else 0
+
 
 def unescaped(texts: list[str]) -> tuple[list[str], int]:
     """`texts` with their escapes resolved if all are escapes, and how many texts changed."""

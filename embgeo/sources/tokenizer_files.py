@@ -10,6 +10,7 @@ from typing import Any
 from embgeo.errors import UnreadableFile
 from embgeo.sources.readable import READERS, Scheme, guess_scheme
 from embgeo.sources.reading import safe_text
+from embgeo.sources.text_encoder import TextEncoder
 
 #: Ids may leave holes, but not many times more holes than tokens.
 _HOLES_PER_TOKEN = 4
@@ -34,11 +35,20 @@ class Vocabulary:
     source : str
         In words: which file, and what was done to make its tokens readable.
     notes : tuple of str
+    counts : tuple of int or None
+        How often each occurs, where the file says it.
+    implied : int
+        Labels at the beginning that the file does not list; its program puts them there.
+    encoder : TextEncoder or None
+        The tokenizer whose ids these are.
     """
 
     tokens: tuple[str, ...]
     source: str
     notes: tuple[str, ...] = ()
+    counts: tuple[int, ...] | None = None
+    implied: int = 0
+    encoder: TextEncoder | None = None
 
 
 def is_tokenizer_json(data: Any) -> bool:
@@ -61,7 +71,8 @@ def from_tokenizer_json(data: Any, path: Path) -> Vocabulary:
     # Added tokens are never encoded: they come last and keep their text.
     pairs = [(read(token), number) for token, number in pieces] + added
     tokens, notes = in_order(pairs, path)
-    return Vocabulary(tokens, _source(path, scheme), notes)
+    encoder = TextEncoder("tokenizer.json", (path,))
+    return Vocabulary(tokens, _source(path, scheme), notes, encoder=encoder)
 
 
 def from_ids(data: dict[Any, Any], path: Path) -> Vocabulary:
