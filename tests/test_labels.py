@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from embgeo.errors import BadOption, EmbgeoError, LabelMismatch, UnreadableFile
-from embgeo.sources import corpus
+from embgeo.sources import corpus_text
 from embgeo.sources.corpus import from_corpus
 from embgeo.sources.frequencies import from_counts, from_rank, read_counts
 from embgeo.sources.labels import read_labels
@@ -219,7 +219,7 @@ CORPUS = "the cat\tthe\n dog the\u00a0cat the"
 def test_a_corpus_is_counted_across_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, packed: bool
 ) -> None:
-    monkeypatch.setattr(corpus, "_CORPUS_BLOCK", block)
+    monkeypatch.setattr(corpus_text, "_BLOCK", block)
     content = CORPUS.encode()
     path = written(tmp_path, gzip.compress(content) if packed else content, "c.txt")
     frequency, notes = from_corpus(("the", "cat", "the\u00a0cat", "fish"), path)
@@ -241,8 +241,8 @@ def test_a_corpus_in_another_language_or_without_spaces_is_refused(
 ) -> None:
     with pytest.raises(LabelMismatch, match="none of its 2 words"):
         from_corpus(("the",), written(tmp_path, "der die"))
-    monkeypatch.setattr(corpus, "_LONGEST_WORD", 10)
-    monkeypatch.setattr(corpus, "_CORPUS_BLOCK", 16)
+    monkeypatch.setattr(corpus_text, "_LONGEST_WORD", 10)
+    monkeypatch.setattr(corpus_text, "_BLOCK", 16)
     with pytest.raises(UnreadableFile, match="without white space"):
         from_corpus(("the",), written(tmp_path, "the " + "x" * 50 + " the"))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from embgeo.errors import UnreadableFile
 from embgeo.sources.guard import short
 from embgeo.sources.reading import read_text, safe_text, split_lines
+from embgeo.sources.rows import Cut
 from embgeo.sources.tokenizer_files import Vocabulary
 
 #: Rows 0 to 3 of every model of fairseq's.
@@ -53,14 +55,14 @@ def from_text(text: str, path: Path) -> Vocabulary:
     return Vocabulary(tuple(tokens), source, counts=tuple(counts), implied=len(SYMBOLS))
 
 
-def beside(path: Path, rows: int) -> tuple[Vocabulary | None, tuple[str, ...]]:
+def beside(path: Path, cut: Cut) -> tuple[Vocabulary | None, tuple[str, ...]]:
     """The dictionary in a checkpoint's folder that has exactly one symbol for each row.
 
     Parameters
     ----------
     path : Path
         The checkpoint, or its folder.
-    rows : int
+    cut : Cut
         Of the embedding matrix.
 
     Returns
@@ -81,19 +83,34 @@ def beside(path: Path, rows: int) -> tuple[Vocabulary | None, tuple[str, ...]]:
         except UnreadableFile as error:
             notes.append(f"{short(file.name)} beside it is not used: {error.cause}")
             continue
-        fitted = _fitted(found, rows) if found is not None else None
-        if fitted is not None and all(fitted.tokens != other.tokens for other in fitting):
-            fitting.append(fitted)
+        whole = fitted(found, Cut(cut.total, 0, cut.total)) if found is not None else None
+        if (
+            whole is not None
+            and whole.implied
+            and len(whole.tokens) == cut.total
+            and all(whole.tokens != other.tokens for other in fitting)
+        ):
+            fitting.append(whole)
     if len(fitting) > 1:
         names = ", ".join(vocabulary.source.partition(" ")[0] for vocabulary in fitting)
         notes.append(f"{short(names)} beside it all fit: name the right one with --tokens")
     return (fitting[0] if len(fitting) == 1 else None), tuple(notes)
 
 
-def _fitted(vocabulary: Vocabulary, rows: int) -> Vocabulary | None:
-    if len(vocabulary.tokens) == rows:
+def fitted(vocabulary: Vocabulary, cut: Cut) -> Vocabulary:
+    """The vocabulary of a dictionary with as many tokens as there are rows, where it can be.
+
+    Masked language models have a row more, and a list that only looks like a dictionary of
+    fairseq's has four rows less. Vocabularies that imply nothing stay as they are.
+    """
+    counts = vocabulary.counts
+    if not vocabulary.implied or counts is None or cut.fit(len(counts)) is not None:
         return vocabulary
-    if len(vocabulary.tokens) + 1 == rows and vocabulary.counts is not None:
-        tokens, counts = (*vocabulary.tokens, MASK), (*vocabulary.counts, 0)
-        return Vocabulary(tokens, vocabulary.source, counts=counts, implied=vocabulary.implied)
-    return None
+    if cut.fit(len(counts) + 1) is not None:
+        return replace(vocabulary, tokens=(*vocabulary.tokens, MASK), counts=(*counts, 0))
+    start = vocabulary.implied
+    if cut.fit(len(counts) - start) is not None:
+        source = vocabulary.source.partition(" ")[0]
+        tokens = vocabulary.tokens[start:]
+        return replace(vocabulary, tokens=tokens, source=source, counts=counts[start:], implied=0)
+    return vocabulary

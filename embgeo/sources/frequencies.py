@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,11 @@ class Counts:
     name: str
     notes: tuple[str, ...] = ()
     implied: int = 0
+
+    def as_listed(self) -> Counts:
+        """Without the tokens that the file does not list."""
+        start = self.implied
+        return replace(self, tokens=self.tokens[start:], counts=self.counts[start:], implied=0)
 
 
 def read_counts(path: Path) -> Counts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.errors import BadOption, LabelMismatch, UnreadableFile
+from embgeo.errors import BadOption, UnreadableFile
 from embgeo.matrix import Frequency, Matrix, Origin
-from embgeo.sources import corpus as corpora
-from embgeo.sources import frequencies
+from embgeo.sources import fairseq_dictionary, frequencies
 from embgeo.sources.base import Checkpoint, Tensor
 from embgeo.sources.choose import Choice, choose
+from embgeo.sources.corpus_text import Heard
 from embgeo.sources.guard import short
 from embgeo.sources.labels import read_labels
 from embgeo.sources.reading import cannot_read, safe_text
+from embgeo.sources.row_frequencies import along_rows, from_corpus_file, from_counts_file
 from embgeo.sources.rows import (
     PADDING_REASON,
     PADDINGS,
@@ -28,9 +29,9 @@ from embgeo.sources.rows import (
     Rows,
     lay_found,
     lay_given,
-    mismatch,
     parse_rows,
 )
+from embgeo.sources.tokenizer_files import Vocabulary
 from embgeo.sources.vocabulary import fitting
 
 _HASH_BLOCK = 4 * 2**20
@@ -51,6 +52,7 @@ class Options:
     rank_order: bool = False
     padding: str = "auto"
     hash_file: bool = True
+    heard: Heard | None = None
 
 
 def build(checkpoint: Checkpoint, given: str, options: Options) -> Matrix:
@@ -75,11 +77,12 @@ def build(checkpoint: Checkpoint, given: str, options: Options) -> Matrix:
     )
     n, d = choice.input.shape[::-1] if choice.input_transposed else choice.input.shape
     cut = parse_rows(options.rows, n)
-    labels = _labels(checkpoint, choice, cut, d, options)
-    labels, frequency, frequency_notes = _frequency(labels, cut, d, options)
+    labels, vocabulary, label_notes = _labels(checkpoint, choice, cut, d, options)
+    labels, frequency, frequency_notes = _frequency(labels, vocabulary, cut, d, options)
     if frequency is None:
-        frequency = _own_frequency(checkpoint, choice, cut, d)
-    notes = [*choice.notes, *checkpoint.notes, *(labels.notes if labels else ()), *frequency_notes]
+        frequency = _own_frequency(checkpoint, labels, vocabulary, choice, cut, d)
+    laid_notes = labels.notes if labels else ()
+    notes = [*choice.notes, *checkpoint.notes, *label_notes, *laid_notes, *frequency_notes]
     if n < d:
         notes.append(
             f"fewer rows ({n:,}) than columns ({d:,}): if words are columns, use --transpose"
@@ -154,18 +157,24 @@ def _check(options: Options) -> None:
 
 def _labels(
     checkpoint: Checkpoint, choice: Choice, cut: Cut, d: int, options: Options
-) -> Labelled | None:
+) -> tuple[Labelled | None, Vocabulary | None, tuple[str, ...]]:
+    """Labels laid along the rows, the vocabulary that they come from, and notes on files of it."""
     if options.tokens is not None:
-        vocabulary = read_labels(options.tokens)
+        vocabulary = fairseq_dictionary.fitted(read_labels(options.tokens), cut)
         laid = lay_given(vocabulary.tokens, cut, options.padding, options.tokens, d)
-        return Labelled(laid.tokens, laid.masked, (*vocabulary.notes, *laid.notes))
+        return laid, vocabulary, vocabulary.notes
     inside, source = fitting(checkpoint.vocabularies, choice.input.name, cut.total)
     if inside is not None:
-        return lay_found(inside, cut, options.padding, source)
+        return lay_found(inside, cut, options.padding, source), None, ()
     tokens = checkpoint.tokens
-    if tokens is None or _belongs_elsewhere(len(tokens), checkpoint, choice, cut, d):
-        return None
-    return lay_found(tokens, cut, options.padding, checkpoint.tokens_source)
+    if tokens is not None and not _belongs_elsewhere(len(tokens), checkpoint, choice, cut, d):
+        vocabulary = Vocabulary(tokens, checkpoint.tokens_source, encoder=checkpoint.encoder)
+        return lay_found(tokens, cut, options.padding, vocabulary.source), vocabulary, ()
+    beside, notes = fairseq_dictionary.beside(checkpoint.path, cut)
+    if beside is None:
+        return None, None, notes
+    laid = lay_found(beside.tokens, cut, options.padding, beside.source)
+    return laid, beside, (*notes, f"tokens from {beside.source}")
 
 
 def _belongs_elsewhere(
@@ -177,57 +186,35 @@ def _belongs_elsewhere(
     return length == d or any(length in t.shape for t in choice.candidates if t != choice.input)
 
 
-def _own_frequency(checkpoint: Checkpoint, choice: Choice, cut: Cut, d: int) -> Frequency | None:
-    """The counts that the file itself gives, laid along the rows; 0 beyond the last one."""
+def _own_frequency(
+    checkpoint: Checkpoint,
+    labels: Labelled | None,
+    vocabulary: Vocabulary | None,
+    choice: Choice,
+    cut: Cut,
+    d: int,
+) -> Frequency | None:
+    """The counts that the tokens' file or the checkpoint itself gives; 0 beyond the last one."""
+    if vocabulary is not None and vocabulary.counts is not None and labels is not None:
+        laid = along_rows(vocabulary.counts, labels.first, cut)
+        return Frequency("counts", laid, f"counts in {vocabulary.source}")
     counts = checkpoint.counts
     if counts is None or _belongs_elsewhere(len(counts), checkpoint, choice, cut, d):
         return None
-    values = np.zeros(cut.total, dtype=np.float64)
-    known = min(len(counts), cut.total)
-    values[:known] = counts[:known]
-    return Frequency("counts", values[cut.start : cut.stop], checkpoint.counts_source)
+    return Frequency("counts", along_rows(counts, 0, cut), checkpoint.counts_source)
 
 
 def _frequency(
-    labels: Labelled | None, cut: Cut, d: int, options: Options
+    labels: Labelled | None, vocabulary: Vocabulary | None, cut: Cut, d: int, options: Options
 ) -> tuple[Labelled | None, Frequency | None, tuple[str, ...]]:
-    """Labels (a counts file may give them), frequencies, and notes."""
+    """Labels (a counts file may give them), the frequencies that the user named, and notes."""
     if options.rank_order:
         return labels, frequencies.from_rank(cut.size), ()
     if options.counts is not None:
-        counts = frequencies.read_counts(options.counts)
-        if labels is not None:
-            return labels, *_of_labelled(labels, lambda t: frequencies.from_counts(t, counts))
-        fitting = cut.fit(len(counts.tokens))
-        if fitting is None:
-            raise mismatch("counts", len(counts.tokens), cut, options.counts, d)
-        tokens = counts.tokens[fitting]
-        values = np.array(counts.counts[fitting], dtype=np.float64)
-        note = f"{counts.name} lists as many tokens as there are rows and labels them in its order"
-        found = Labelled(tokens, np.zeros(0, dtype=np.int64), (*counts.notes, note))
-        return found, Frequency("counts", values, f"counts file {counts.name}"), ()
+        return from_counts_file(options.counts, labels, cut, d)
     if options.corpus is not None:
-        if labels is None:
-            raise LabelMismatch(
-                "a corpus cannot be counted, because the rows have no labels",
-                where=options.corpus,
-                way_out="name the rows with --tokens FILE",
-            )
-        path = options.corpus
-        return labels, *_of_labelled(labels, lambda t: corpora.from_corpus(t, path))
+        return labels, *from_corpus_file(options.corpus, labels, vocabulary, cut, options.heard)
     return labels, None, ()
-
-
-def _of_labelled(
-    labels: Labelled, count: Callable[[Sequence[str]], tuple[Frequency, tuple[str, ...]]]
-) -> tuple[Frequency, tuple[str, ...]]:
-    """Frequencies of the rows that stand for tokens; padding gets 0 and is in no note."""
-    padding = set(labels.masked.tolist())
-    real = [row for row in range(len(labels.tokens)) if row not in padding]
-    frequency, notes = count([labels.tokens[row] for row in real])
-    values = np.zeros(len(labels.tokens), dtype=np.float64)
-    values[real] = frequency.counts
-    return Frequency(frequency.kind, values, frequency.source), notes
 
 
 def _rows_of(tensor: Tensor, transposed: bool, cut: Cut, path: Path) -> npt.NDArray[Any]:

@@ -54,11 +54,14 @@ class Labelled:
     masked : int array
         Rows of the cut to leave out, because no token belongs to them.
     notes : tuple of str
+    first : int
+        Row of the whole matrix to which the first token of the vocabulary belongs.
     """
 
     tokens: tuple[str, ...]
     masked: npt.NDArray[np.int64]
     notes: tuple[str, ...] = ()
+    first: int = 0
 
 
 def parse_rows(rows: Rows, total: int) -> Cut:
@@ -112,7 +115,8 @@ def lay_given(tokens: Sequence[str], cut: Cut, padding: str, where: Path, column
     fitting = cut.fit(length)
     if fitting is not None:
         notes = () if cut.is_whole else (_which_rows(where.name, length, cut),)
-        return Labelled(tuple(tokens[fitting]), np.zeros(0, dtype=np.int64), notes)
+        first = cut.start if length == cut.size else 0
+        return Labelled(tuple(tokens[fitting]), np.zeros(0, dtype=np.int64), notes, first)
     if length > cut.total or padding == "auto":
         raise mismatch("tokens", length, cut, where, columns)
     # Fewer than the cut has: they begin with its first row. More: they are those of the matrix.
@@ -162,11 +166,12 @@ def _padded(tokens: Sequence[str], first: int, cut: Cut, padding: str, source: s
     rows = np.arange(cut.start, cut.stop, dtype=np.int64)
     beyond = np.flatnonzero((rows < first) | (rows >= last)).astype(np.int64)
     if not len(beyond):
-        return Labelled(laid, beyond)
+        return Labelled(laid, beyond, first=first)
     note = f"{source} labels {len(tokens):,} of {cut.total:,} rows; {len(beyond):,} rows without "
     if padding == "keep":
-        return Labelled(laid, np.zeros(0, dtype=np.int64), (f"{note}a token are kept",))
-    return Labelled(laid, beyond, (f"{note}a token are masked as padding",))
+        kept = np.zeros(0, dtype=np.int64)
+        return Labelled(laid, kept, (f"{note}a token are kept",), first)
+    return Labelled(laid, beyond, (f"{note}a token are masked as padding",), first)
 
 
 def _which_rows(name: str, length: int, cut: Cut) -> str:
