@@ -52,6 +52,7 @@ LISTS = {
             "decay": "the fits of spectrum",
             "pairs": "the sampled part of cosine",
             "popularity": "who is popular; shared by frequency, probe and neighbors",
+            "ridge": "the regression of probe",
             "sphere": "the search of isotropy",
         },
     ),

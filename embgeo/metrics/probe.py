@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from embgeo.metrics.base import Context, Seen
 from embgeo.metrics.popularity import Popularity, popularity, why_absent
+from embgeo.metrics.ridge import ridge_prediction
 from embgeo.stats.base import FloatArray, IntArray, Statistic
 from embgeo.values import Quantity, Scalar, Value
 
@@ -22,6 +23,9 @@ MAX_ENTRIES = 16_000_000
 MIN_ROWS = 2_000
 #: Up to n·d² = this a Newton step, which forms the Hessian, takes well under a second.
 NEWTON_WORK = 4e9
+
+#: Ridge penalties to choose from, on standardised columns.
+PENALTIES = np.logspace(-2, 5, 15)
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -192,17 +196,12 @@ def ridge_value(
 ) -> Scalar:
     if len(rows) < 2 * FOLDS:
         return FREQUENCY_R2.undefined(f"{len(rows)} tokens are too few for {FOLDS} folds")
-    from sklearn.linear_model import RidgeCV
     from sklearn.model_selection import KFold
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
     predicted = np.empty(len(rows))
     seed = int(context.rng("ridge folds").integers(2**31))
     for train, test in KFold(FOLDS, shuffle=True, random_state=seed).split(rows):
-        ridge = make_pipeline(StandardScaler(), RidgeCV(alphas=np.logspace(-2, 5, 15)))
-        ridge.fit(rows[train], target[train])
-        predicted[test] = ridge.predict(rows[test])
+        predicted[test] = ridge_prediction(rows[train], target[train], rows[test], PENALTIES)
     wrong = np.square(target - predicted)
     spread = np.square(target - target.mean())
     if np.ptp(target) == 0:

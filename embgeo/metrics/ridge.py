@@ -1,0 +1,46 @@
+"""Ridge regression whose penalty is chosen by leaving one row out, from one decomposition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.stats.base import FloatArray
+
+
+def ridge_prediction(
+    rows: FloatArray, target: FloatArray, new: FloatArray, penalties: FloatArray
+) -> FloatArray:
+    """Predictions for `new` rows from a ridge regression on standardised columns.
+
+    The squared error with each row left out in turn follows from the residuals and leverages,
+    (y_i − ŷ_i)/(1 − h_i), so that all penalties share one eigendecomposition (Golub, Heath &
+    Wahba 1979).
+
+    Parameters
+    ----------
+    rows : float64 array, shape (n, d)
+    target : float64 array, shape (n,)
+    new : float64 array, shape (m, d)
+    penalties : float64 array
+        Positive; the one of least leave-one-out error is taken, the first where several tie.
+
+    Returns
+    -------
+    float64 array, shape (m,)
+    """
+    centre, spread = rows.mean(axis=0), rows.std(axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
+    x, y = (rows - centre) / scale, target - target.mean()
+    values, vectors = np.linalg.eigh(x.T @ x)
+    values = np.maximum(values, 0.0)
+    x = x @ vectors
+    along, squares = x.T @ y, np.square(x)
+    errors = []
+    for penalty in penalties:
+        shrunk = 1.0 / (values + penalty)
+        leverage = 1.0 / len(x) + squares @ shrunk
+        left_out = (y - x @ (shrunk * along)) / np.maximum(1.0 - leverage, 1e-12)
+        errors.append(float(left_out @ left_out))
+    penalty = penalties[int(np.argmin(errors))]
+    weights = vectors @ (along / (values + penalty)) / scale
+    return np.asarray(target.mean() + (new - centre) @ weights)
