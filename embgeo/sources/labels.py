@@ -32,17 +32,17 @@ from embgeo.sources.tokenizer_files import Vocabulary
 def read_labels(path: Path) -> Vocabulary:
     r"""The tokens of `path` in row order.
 
-        Text holds one token a line; a line may be empty. If all lines have the same number of tabs it
-    is a table: its first column, or the one that a header row calls token, word or label, and with
-    counts where one is called count or frequency. JSON is a list of tokens, a dict token → id, a
-    dict id → token, or a tokenizer.json. SentencePiece models, tiktoken's files and, by their
-    name, fairseq's ``dict.txt`` are known too. Newlines and tabs inside tokens are written ``\n``
-    and ``\t`` in text (see :mod:`embgeo.sources.side_tables`).
+    Text holds one token a line; a line may be empty. If all lines have the same number of tabs it
+    is a table: its first column, or the one that a header row calls token, word or label; its
+    column of counts gives those. JSON is a list of tokens, a dict token → id, a dict id → token,
+    or a tokenizer.json. SentencePiece models, tiktoken's files and, by their name, fairseq's
+    ``dict.txt`` are known too. Newlines and tabs inside tokens are written ``\n`` and ``\t`` in
+    text (see :mod:`embgeo.sources.side_tables`).
 
     Raises
-        ------
-        UnreadableFile
-            Not UTF-8 (the byte is named), malformed JSON, something that is no token.
+    ------
+    UnreadableFile
+        Not UTF-8 (the byte is named), malformed JSON, something that is no token.
     """
     data = read_bytes(path)
     if sentencepiece_model.is_model(data):
