@@ -145,7 +145,7 @@ def second(context: Context, seen: Seen) -> list[Statistic]:
     unit = unit_scale(seen)
     wanted: list[Statistic] = [
         LogPartition("eigenvectors", seen.eigen.vectors, scales=(1.0, unit)),
-        LogPartition("random", random_directions(context)),
+        LogPartition("random", random_directions(context), both=False),
     ]
     if not seen.all_rows_equal:
         centred = LogPartition("centred", seen.eigen_centered.vectors, shift=seen.moments.mean)

@@ -10,7 +10,7 @@ from embgeo.stats.base import Block, FloatArray
 
 
 class LogPartition:
-    """log Z at ±a for each column a of `directions`, in the log domain.
+    """log Z at each column a of `directions`, and at −a, in the log domain.
 
     Parameters
     ----------
@@ -20,6 +20,8 @@ class LogPartition:
     scales : tuple of float
         Z is taken of ``scale·(W − 1·shiftᵀ)`` for each scale, from one product.
     shift : float64 array, shape (d,), optional
+    both : bool
+        Whether −a is looked at too.
 
     Notes
     -----
@@ -33,12 +35,14 @@ class LogPartition:
         directions: FloatArray,
         scales: tuple[float, ...] = (1.0,),
         shift: FloatArray | None = None,
+        both: bool = True,
     ) -> None:
         self.name = name
         self.directions = directions
         self.scales = scales
         self.offset = None if shift is None else shift @ directions
-        shape = (len(scales), 2, directions.shape[1])
+        self.signs = (1.0, -1.0) if both else (1.0,)
+        shape = (len(scales), len(self.signs), directions.shape[1])
         self._top: FloatArray = np.full(shape, -np.inf)
         self._sum: FloatArray = np.zeros(shape)
 
@@ -54,16 +58,17 @@ class LogPartition:
             products -= self.offset
         high, low = products.max(axis=0), products.min(axis=0)
         for s, scale in enumerate(self.scales):
-            for sign, top in ((0, scale * high), (1, -scale * low)):
-                signed = products * (scale if sign == 0 else -scale)
-                signed -= top
-                np.exp(signed, out=signed)
-                self._join((s, sign), top, signed.sum(axis=0))
+            for at, sign in enumerate(self.signs):
+                top = scale * high if sign > 0 else -scale * low
+                exponents = products * (sign * scale)
+                exponents -= top
+                np.exp(exponents, out=exponents)
+                self._join((s, at), top, exponents.sum(axis=0))
 
     def merge(self, other: Self) -> None:
         for s in range(len(self.scales)):
-            for sign in (0, 1):
-                self._join((s, sign), other._top[s, sign], other._sum[s, sign])
+            for at in range(len(self.signs)):
+                self._join((s, at), other._top[s, at], other._sum[s, at])
 
     def _join(self, at: tuple[int, int], top: FloatArray, total: FloatArray) -> None:
         mine = self._top[at]
@@ -75,7 +80,7 @@ class LogPartition:
         self._top[at] = both
 
     def log_z(self, scale: float = 1.0) -> FloatArray:
-        """log Z, shape (2, k): row 0 at the directions, row 1 at their negatives."""
+        """log Z: row 0 at the directions, row 1 (if looked at) at their negatives; k columns."""
         at = self.scales.index(scale)
         with np.errstate(divide="ignore"):  # of no rows, Z is 0
             return np.asarray(self._top[at] + np.log(self._sum[at]))
