@@ -18,7 +18,7 @@ SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
 MASK = "<mask>"
 
 _NAME = re.compile(r"dict(\.[\w-]{1,20})?\.txt(\.gz)?", re.IGNORECASE)
-_LINE = re.compile(r"(.*) (\d{1,15})(?: #fairseq:overwrite)?", re.DOTALL)
+_LINE = re.compile(r"(.*) ([0-9]{1,15})(?: #fairseq:overwrite)?", re.DOTALL)
 _MOST_FILES = 10
 
 
