@@ -24,6 +24,7 @@ Encode = Callable[[list[str]], Ids]
 _LOADING = 8.0
 _ENCODING = 8.0
 _TEXT = 2**14
+_OF_BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def main() -> None:
@@ -114,9 +115,13 @@ def from_byte_level(request: dict[str, Any]) -> Encode:
 
 
 def from_word_pieces(request: dict[str, Any]) -> Encode:
-    from tokenizers import BertWordPieceTokenizer
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-    return encoding(BertWordPieceTokenizer(request["files"][0], lowercase=request["lowercase"]))
+    tokenizer = Tokenizer(models.WordPiece.from_file(request["files"][0], unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=request["lowercase"])
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.add_special_tokens([t for t in _OF_BERT if tokenizer.token_to_id(t) is not None])
+    return encoding(tokenizer)
 
 
 def encoding(tokenizer: Any) -> Encode:
