@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from embgeo.cli.corpus_bar import corpus_bar
 from embgeo.cli.shared import (
     Debug,
     Json,
@@ -56,12 +57,15 @@ def analyze(
         bool, typer.Option("--transpose", help="Tokens are columns in the file.")
     ] = False,
     tokens: Annotated[
-        Path | None, typer.Option(help="Token labels, one a row (txt, tsv or json).")
+        Path | None,
+        typer.Option(help="Token labels, one a row (txt, tsv, json), or a tokenizer's file."),
     ] = None,
     counts: Annotated[
         Path | None, typer.Option(help="Token counts (tsv, or json {token: count}).")
     ] = None,
-    corpus: Annotated[Path | None, typer.Option(help="Text whose tokens are counted.")] = None,
+    corpus: Annotated[
+        Path | None, typer.Option(help="Text, or a folder of texts, whose tokens are counted.")
+    ] = None,
     rank_order: Annotated[
         bool,
         typer.Option("--rank-order", help="Rows are sorted by frequency, most frequent first."),
@@ -125,7 +129,7 @@ def analyze(
 
     import embgeo
 
-    with progress_bar(quiet) as progress:
+    with corpus_bar(quiet) as heard:
         matrix = embgeo.load(
             path,
             tensor=tensor,
@@ -137,7 +141,9 @@ def analyze(
             corpus=corpus,
             rank_order=rank_order,
             padding=padding.value,
+            progress=heard,
         )
+    with progress_bar(quiet) as progress:
         analysis = embgeo.analyze(
             matrix,
             sections=None if sections is None else [s.strip() for s in sections.split(",")],

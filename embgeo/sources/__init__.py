@@ -35,6 +35,7 @@ from embgeo.sources import (
     word2vec_binary,
 )
 from embgeo.sources.base import Checkpoint, Tensor
+from embgeo.sources.corpus_text import Heard
 from embgeo.sources.loading import Options, build
 from embgeo.sources.reading import cannot_read, read_head
 from embgeo.sources.rows import Rows
@@ -114,6 +115,7 @@ def load(
     rank_order: bool = False,
     padding: str = "auto",
     hash_file: bool = True,
+    progress: Heard | None = None,
 ) -> Matrix:
     """Load an embedding matrix, and the output projection of an untied model.
 
@@ -132,12 +134,15 @@ def load(
     transpose : bool
         Words are the columns of the embedding matrix.
     tokens : Path or str, optional
-        A file of labels, one for each row (of the cut, or of the whole matrix).
+        A file of labels, one for each row (of the cut, or of the whole matrix), or a tokenizer's
+        own file; counts that it carries are used where no others are named.
     counts : Path or str, optional
         A file of tokens with their counts, matched by token; where the matrix has no labels and
         the file has one entry for each row, it labels them in its order.
     corpus : Path or str, optional
-        A text whose words are counted.
+        A text, or a folder of them, whose tokens are counted: by the model's own tokenizer where
+        there is one and the package that runs it is installed (``embgeo[hf]``), else by words
+        between white space. :attr:`Frequency.source` says which.
     rank_order : bool
         The rows are sorted by frequency, the most frequent token first.
     padding : {"auto", "mask", "keep"}
@@ -146,6 +151,9 @@ def load(
         keeps them.
     hash_file : bool
         Whether to compute the SHA-256 of the files for the provenance.
+    progress : callable, optional
+        ``progress(done, total)`` hears how many bytes of the corpus are read, and of how many; 0
+        of them where the corpus is compressed.
 
     Returns
     -------
@@ -168,6 +176,7 @@ def load(
         rank_order=rank_order,
         padding=padding,
         hash_file=hash_file,
+        heard=progress,
     )
     return build(open_checkpoint(path), str(path), options)
 
