@@ -5,6 +5,9 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
+import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -322,3 +325,12 @@ def test_no_character_is_cut_and_none_is_lost(
     assert b"".join(pieces).decode() == text
     assert all(piece.decode() for piece in pieces)
     assert corpus.notes() == ()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="the system has no such clock")
+def test_the_worker_ends_itself_when_it_computes_too_long() -> None:
+    code = f"import runpy; runpy.run_path({str(corpus_tokens._WORKER)!r})['limit_time'](0.2)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}while True: pass"], timeout=30, check=False
+    )
+    assert done.returncode == -signal.SIGPROF
