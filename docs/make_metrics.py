@@ -33,6 +33,7 @@ TITLES = {
     "isotropy": "Isotropy",
     "frequency": "Rare against popular",
     "subspace": "Input against output embedding",
+    "hidden": "Hidden states and the final LayerNorm",
     "tokens": "Tokens",
 }
 

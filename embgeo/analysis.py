@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from embgeo.errors import BadOption, EmbgeoError
 from embgeo.matrix import Matrix
 from embgeo.metrics import FAMILIES, SECTIONS, Context, Family, Options, Seen
 from embgeo.metrics.popularity import popularity, why_absent
+from embgeo.passes import Progress, Run
 from embgeo.provenance import notes, provenance
 from embgeo.reference import HELD_ENTRIES, NOTE, expected, isotropic_twin
 from embgeo.result import Analysis
-from embgeo.stats import Census
-from embgeo.stats.base import Block, IntArray, Statistic, fold
 from embgeo.values import Column, Histogram, Points, Scalar, Series, Table, Value
 
 #: Sections whose values mean something on isotropic Gaussian rows.
@@ -28,22 +26,6 @@ NO_REFERENCE = ("isotropy.eigengap",)
 
 #: The largest entry must lie between these: sums of squares hold up to about 1e±308.
 SQUARABLE = (1e-140, 1e140)
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Hears about long work; the command line draws bars with it.
-
-    Attributes
-    ----------
-    start : callable
-        ``start(what, rows)`` at the beginning of a pass.
-    advance : callable
-        ``advance(rows)`` while it goes on.
-    """
-
-    start: Callable[[str, int], None] = lambda _what, _rows: None
-    advance: Callable[[int], None] = lambda _rows: None
 
 
 def analyze(
@@ -138,86 +120,6 @@ class Clock:
         self._last = now
 
 
-class Run:
-    """The matrix with its rows sifted, and the context that metrics see."""
-
-    def __init__(self, matrix: Matrix, options: Options, progress: Progress) -> None:
-        self.matrix = matrix
-        self.progress = progress
-        self.census = Census()
-        self.takes_part: npt.NDArray[np.bool_] = np.ones(matrix.n, dtype=bool)
-        for rows in matrix.masked.values():
-            self.takes_part[rows] = False
-        frequency = matrix.frequency
-        self.context = Context(
-            n=matrix.n,
-            d=matrix.d,
-            options=options,
-            blocks=self.blocks,
-            take=matrix.take,
-            tokens=matrix.tokens,
-            counts=None if frequency is None else frequency.counts,
-            frequency_kind=None if frequency is None else frequency.kind,
-            frequency_source="" if frequency is None else frequency.source,
-            output_width=None if matrix.output is None else matrix.output.d,
-            output_absent="no output projection was found beside the input embedding (or the two "
-            "are tied); --output NAME names one",
-            masked=int((~self.takes_part).sum()),
-        )
-
-    def first_pass(self, families: Sequence[Family], seen: Seen) -> None:
-        statistics = distinct(s for family in families for s in family.first(self.context))
-        self.progress.start("first pass", self.matrix.n)
-        # Squares that overflow are caught by `check_usable`, with a message that says so.
-        with np.errstate(over="ignore", invalid="ignore"):
-            fold(self.sifted_blocks(), statistics, self.progress.advance)
-        seen.statistics |= {s.key: s for s in statistics}
-        kept = np.flatnonzero(self.takes_part)
-        self.context = replace(
-            self.context,
-            kept=kept,
-            zero=len(self.census.zero),
-            nonfinite=len(self.census.nonfinite),
-        )
-
-    def second_pass(self, families: Sequence[Family], seen: Seen) -> None:
-        statistics = distinct(s for f in families for s in f.second(self.context, seen))
-        if statistics:
-            self.progress.start("second pass", self.context.m)
-            fold(self.blocks(), statistics, self.progress.advance)
-        seen.statistics |= {s.key: s for s in statistics}
-
-    def sifted_blocks(self) -> Iterator[Block]:
-        """Usable rows block by block, noting on the way which are not."""
-        for index, rows in self.matrix.blocks():
-            wanted = self.takes_part[index]
-            good = np.zeros(len(index), dtype=bool)
-            good[wanted] = self.census.sift(index[wanted], rows[wanted])
-            self.takes_part[index] = good
-            yield Block(index, rows) if good.all() else Block(index[good], rows[good])
-
-    def blocks(self, rows: IntArray | None = None) -> Iterator[Block]:
-        """Kept rows (or the named ones) block by block, with their output rows if there are any."""
-        for index, block in self.matrix.blocks(rows):
-            good = self.takes_part[index]
-            if not good.any():
-                continue
-            if not good.all():
-                index, block = index[good], block[good]
-            paired = None
-            if self.matrix.output is not None and rows is None:
-                paired = self.matrix.output.take(index)
-            yield Block(index, block, paired)
-
-
-def distinct(statistics: Iterator[Statistic]) -> list[Statistic]:
-    """The first of each key: what several families want is taken once."""
-    by_key: dict[Any, Statistic] = {}
-    for statistic in statistics:
-        by_key.setdefault(statistic.key, statistic)
-    return list(by_key.values())
-
-
 def check_usable(matrix: Matrix, run: Run, options: Options) -> None:
     """Whether there is something to measure, and the options fit it."""
     where = matrix.origin.path or matrix.name
@@ -244,6 +146,8 @@ def check_usable(matrix: Matrix, run: Run, options: Options) -> None:
         )
     if options.asked:
         check_asked(context, options)
+    if matrix.hidden is not None:
+        check_hidden(matrix.hidden, context)
 
 
 def check_asked(context: Context, options: Options) -> None:
@@ -258,6 +162,28 @@ def check_asked(context: Context, options: Options) -> None:
                     where="--neighbors",
                     way_out="spell it as the vocabulary does",
                 )
+
+
+def check_hidden(hidden: Matrix, context: Context) -> None:
+    where = hidden.origin.path or "--hidden"
+    if hidden.d != context.d:
+        raise BadOption(
+            f"hidden states of {hidden.d:,} columns, the embedding has {context.d:,}",
+            where=where,
+            way_out="give the states that the output projection sees",
+        )
+    if context.hidden_blocks is None:
+        return
+    largest = max((float(np.abs(b.rows).max()) for b in context.hidden_blocks()), default=None)
+    if largest is None:
+        raise EmbgeoError("no hidden state is finite", where=where, way_out="give another file")
+    if largest and not SQUARABLE[0] < largest < SQUARABLE[1]:
+        raise EmbgeoError(
+            f"the largest entry is {largest:.3g}, its square is beyond what a floating-point "
+            "number holds",
+            where=where,
+            way_out="rescale the hidden states",
+        )
 
 
 def with_reference(
@@ -335,7 +261,7 @@ def result(
         columns=tuple(v for v in values if isinstance(v, Column)),
         tables=tuple(v for v in values if isinstance(v, Table)),
         absent=absent,
-        notes=notes(matrix, context),
+        notes=notes(matrix, context, run.hidden_left_out()),
         rows=kept,
         tokens=None if matrix.tokens is None else tuple(matrix.tokens[row] for row in kept),
         counts=None if context.counts is None else context.counts[kept],

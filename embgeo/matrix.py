@@ -75,6 +75,26 @@ class Frequency:
 
 
 @dataclass(frozen=True, slots=True)
+class FinalNorm:
+    """Scale and bias of a model's final LayerNorm, or why there is no such pair.
+
+    Attributes
+    ----------
+    name : str
+        Of the layer, without ``.weight``; empty where none was found.
+    scale, bias : float64 arrays, shape (d,), or None
+        Both or neither.
+    absent : str
+        Why there is no pair.
+    """
+
+    name: str = ""
+    scale: npt.NDArray[np.float64] | None = None
+    bias: npt.NDArray[np.float64] | None = None
+    absent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Matrix:
     """An embedding matrix W, one row a token.
 
@@ -90,6 +110,9 @@ class Matrix:
         Rows to leave out, by reason (``"padding beyond the vocabulary"``).
     output : Matrix or None
         The output projection of an untied model, over the same N tokens.
+    hidden : Matrix or None
+        Hidden states of the model, one a row, d columns.
+    final_norm : FinalNorm or None
     origin : Origin
     """
 
@@ -99,6 +122,8 @@ class Matrix:
     frequency: Frequency | None = None
     masked: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
     output: Matrix | None = None
+    hidden: Matrix | None = None
+    final_norm: FinalNorm | None = None
     origin: Origin = Origin()
 
     def __post_init__(self) -> None:

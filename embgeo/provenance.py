@@ -27,7 +27,7 @@ CONVENTIONS = {
 }
 
 
-def notes(matrix: Matrix, context: Context) -> tuple[str, ...]:
+def notes(matrix: Matrix, context: Context, hidden_left_out: int = 0) -> tuple[str, ...]:
     """What a reader has to know about the rows before looking at any number."""
     said = list(matrix.origin.notes)
     for reason, rows in matrix.masked.items():
@@ -35,6 +35,13 @@ def notes(matrix: Matrix, context: Context) -> tuple[str, ...]:
     for count, what in ((context.zero, "exactly zero"), (context.nonfinite, "non-finite")):
         if count:
             said.append(f"{counted(count)} left out: {what}")
+    if hidden_left_out:
+        states = (
+            "1 hidden state is"
+            if hidden_left_out == 1
+            else f"{hidden_left_out:,} hidden states are"
+        )
+        said.append(f"{states} left out: non-finite")
     return tuple(dict.fromkeys(said))
 
 
@@ -65,6 +72,16 @@ def provenance(
             "dtype": matrix.output.dtype,
             "transposed": matrix.output.origin.transposed,
         }
+    hidden = None
+    if matrix.hidden is not None:
+        states = matrix.hidden
+        hidden = {
+            "file": states.origin.path,
+            "tensor": states.origin.tensor or states.name,
+            "states": states.n,
+            "dtype": states.dtype,
+            "sha256": states.origin.sha256,
+        }
     masked = {reason: len(rows) for reason, rows in matrix.masked.items()}
     masked |= {"exactly zero": context.zero, "non-finite": context.nonfinite}
     return {
@@ -83,6 +100,7 @@ def provenance(
         "masked": {reason: count for reason, count in masked.items() if count},
         "frequency": frequency,
         "output": output,
+        "hidden": hidden,
         "reference": reference,
         "sections": list(sections),
         "options": jsonable_options(context.options),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from embgeo.analysis import analyze
-from embgeo.matrix import Frequency, Matrix
+from embgeo.matrix import FinalNorm, Frequency, Matrix
 from embgeo.metrics import Options
 from embgeo.result import Analysis
 from tests import naive, naive_frequency
@@ -19,6 +19,8 @@ from tests import naive, naive_frequency
 N, D, WIDTH = 60, 6, 4
 #: Rows in a block: the whole matrix, an uneven cut, one row at a time.
 BLOCKS = (1000, 23, 1)
+#: Tokens that are no words, by row.
+SPECIALS = {1: "<s>", 2: "[unused1]", 4: "[unused2]", 6: "<0x0A>", 7: "</s>"}
 ASKED = (("t3", ("t5", "t9")), ("t8", ("t11",)))
 
 
@@ -119,15 +121,19 @@ def case(name: str) -> Case:
     counts = np.floor(1000.0 / (1.0 + np.arange(n))) + g.integers(0, 3, size=n)
     output = g.standard_normal((n, WIDTH))
     output[:, 0] = np.nan_to_num(np.asarray(data[:, 0], dtype=np.float64), posinf=0.0)
+    h = rng(88)
+    hidden = h.standard_normal((40, data.shape[1])) + (n - 60) / 6
     masked = {"padding beyond the vocabulary": np.array([n - 2, n - 1])} if name == "dirty" else {}
     return Case(
         Matrix(
             data,
             name=name,
-            tokens=tuple(f"t{i}" for i in range(n)),
+            tokens=tuple(SPECIALS.get(i, f"t{i}") for i in range(n)),
             frequency=Frequency("counts", g.permutation(counts), "made counts"),
             masked=masked,
             output=Matrix(output, name="output"),
+            hidden=Matrix(hidden, name="hidden"),
+            final_norm=FinalNorm("ln_f", h.uniform(0.5, 2, data.shape[1]), hidden[0]),
         )
     )
 

@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 import scipy.linalg
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 from scipy.special import logsumexp
 
 
@@ -299,3 +299,67 @@ def principal_angles(X, Y):
     small = sines < 0.7
     angles = np.where(small, np.arcsin(np.minimum(sines, 0.7)), np.arccos(np.minimum(cosines, 1)))
     return np.degrees(angles)
+
+
+# 7. Hidden states -------------------------------------------------------------------------------
+
+
+def origin_inside(H):
+    """A linear programme: are there convex weights that combine the points to the origin?"""
+    equations = np.vstack([H.T, np.ones(len(H))])
+    target = np.append(np.zeros(H.shape[1]), 1.0)
+    return linprog(np.zeros(len(H)), A_eq=equations, b_eq=target, method="highs").status == 0
+
+
+def hull_distance(H):
+    """By a generic optimiser over convex weights; 0 inside."""
+    if origin_inside(H):
+        return 0.0
+    found = minimize(
+        lambda u: (u @ H) @ (u @ H),
+        np.full(len(H), 1 / len(H)),
+        jac=lambda u: 2 * H @ (u @ H),
+        bounds=[(0, 1)] * len(H),
+        constraints={"type": "eq", "fun": lambda u: u.sum() - 1, "jac": np.ones_like},
+        method="SLSQP",
+        options={"ftol": 1e-15, "maxiter": 1000},
+    )
+    return np.linalg.norm(found.x @ H)
+
+
+def layernorm_condition(scale, bias):
+    ratios = [b / g for b, g in zip(bias, scale, strict=True)]
+    return abs(math.fsum(ratios)) / math.fsum(map(abs, ratios))
+
+
+# 8. Tokens --------------------------------------------------------------------------------------
+
+
+def occurrences(W, k):
+    """How often each row is among the k nearest of another; equally near rows share places."""
+    cosines, counts = cosine_matrix(W), np.zeros(len(W))
+    for i in range(len(W)):
+        others = sorted((j for j in range(len(W)) if j != i), key=lambda j: -cosines[i, j])
+        last = cosines[i, others[k - 1]]
+        nearer = [j for j in others if cosines[i, j] > last + 1e-12]
+        level = [j for j in others if abs(cosines[i, j] - last) <= 1e-12]
+        counts[nearer] += 1
+        counts[level] += (k - len(nearer)) / len(level)
+    return counts
+
+
+def skewness(x):
+    """None where all are equal but for rounding."""
+    deviations = x - x.mean()
+    spread = math.sqrt(np.mean(deviations**2))
+    return np.mean(deviations**3) / spread**3 if spread > 1e-9 * x.mean() else None
+
+
+def two_nn(W):
+    """Facco et al. 2017, maximum likelihood, every point once."""
+    points = np.unique(W + 0.0, axis=0)
+    logs = []
+    for i, x in enumerate(points):
+        r1, r2 = np.sort(np.linalg.norm(np.delete(points, i, axis=0) - x, axis=1))[:2]
+        logs.append(math.log(r2 / r1))
+    return (len(logs) - 1) / math.fsum(logs)

@@ -28,11 +28,12 @@ MAY_IMPORT = {
     "metrics": "stats values",
     "reference": "matrix",
     "provenance": "matrix metrics",
-    "analysis": "errors matrix metrics provenance reference result stats values",
+    "passes": "matrix metrics stats",
+    "analysis": "errors matrix metrics passes provenance reference result values",
     "figures": "result values",
     "report": "errors figures result values",
     "__init__": "analysis errors matrix metrics result sources values",
-    "cli": "__init__ analysis errors figures matrix metrics report result sources values",
+    "cli": "__init__ errors figures matrix metrics passes report result sources values",
 }
 
 #: What `embgeo --help` and a look into a header must not wait for.
@@ -49,7 +50,9 @@ LISTS = {
         "FAMILIES",
         {
             "base": "what a family is given and offers",
+            "convex_hull": "the search of hidden",
             "decay": "the fits of spectrum",
+            "nearest_point": "the small problem of convex_hull",
             "pairs": "the sampled part of cosine",
             "popularity": "who is popular; shared by frequency, probe and neighbors",
             "ridge": "the regression of probe",
@@ -84,6 +87,7 @@ LISTS = {
             "fasttext_dictionary": "part of the reader of fastText's binary models",
             "fasttext_quantised": "part of the reader of fastText's binary models",
             "fasttext_subwords": "n-grams of fastText's models, for its own files and gensim's",
+            "final_norm": "the LayerNorm before the output",
             "folder_vocabulary": "tokens of model folders",
             "frequencies": "counts files",
             "gensim_objects": "part of the reader of gensim's saves",

@@ -182,7 +182,14 @@ def full_analysis() -> embgeo.Analysis:
     counts = Frequency("counts", np.arange(60, 0, -1.0), "made up")
     output = Matrix(rng.standard_normal((60, 5)), origin=Origin(tensor="out"))
     masked = {"padding beyond the vocabulary": np.array([59])}
-    matrix = Matrix(rows, tokens=tokens, frequency=counts, masked=masked, output=output)
+    matrix = Matrix(
+        rows,
+        tokens=tokens,
+        frequency=counts,
+        masked=masked,
+        output=output,
+        hidden=Matrix(rng.standard_normal((40, 6)) + 2.0, origin=Origin(path="states.npy")),
+    )
     options = Options(isotropy_rows=20, isotropy_runs=2, asked=(("token 1", ("token 2",)),))
     return embgeo.analyze(matrix, options=options)
 

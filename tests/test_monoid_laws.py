@@ -12,6 +12,7 @@ import pytest
 import embgeo.stats
 from embgeo.stats import (
     STATISTICS,
+    AngleAfterRemoval,
     AngleTo,
     Census,
     CloserRows,
@@ -25,6 +26,7 @@ from embgeo.stats import (
     RowHashes,
     StackedQR,
     TopNeighbors,
+    TwoNearest,
 )
 from embgeo.stats.base import Block
 from tests import naive
@@ -55,6 +57,10 @@ def near(query, other):
 
 #: Every statistic as its metrics make it, in each of its modes; fresh ones on every call.
 MAKERS = {
+    "angles after removal": (
+        AngleAfterRemoval,
+        lambda: AngleAfterRemoval("mean", DIRECTIONS[0], DIRECTIONS[1]),
+    ),
     "angles": (AngleTo, lambda: AngleTo("mean", DIRECTIONS[0])),
     "census": (Census, Census),
     "closer rows": (CloserRows, lambda: near(3, 7)),
@@ -75,6 +81,10 @@ MAKERS = {
     "QR": (StackedQR, lambda: StackedQR("uncentred", D)),
     "QR, centred": (StackedQR, lambda: StackedQR("centred", D, shift=np.full(D, 0.2))),
     "QR, paired": (StackedQR, lambda: StackedQR("input|output", D + 3, of="paired")),
+    "two nearest": (
+        TwoNearest,
+        lambda: TwoNearest(np.arange(5), 2.0 * QUERIES, np.arange(N) != 11),
+    ),
     "neighbours": (TopNeighbors, lambda: TopNeighbors("queries", np.arange(5), QUERIES, 3)),
 }
 
@@ -119,6 +129,8 @@ def answers(statistic):
             return [statistic.closer]
         case TopNeighbors():
             return [statistic.neighbors, statistic.cosines]
+        case TwoNearest():
+            return [statistic.distances]
         case PairSample():
             return [statistic.values()]
         case _:

@@ -302,4 +302,4 @@ def test_notes_are_for_people():
     assert (found.provenance["n"], found.provenance["kept"]) == (69, 63)
     assert found.provenance["options"]["asked"] == [[a, list(b)] for a, b in ASKED]
     assert {2, 7, 30, 40, 67, 68}.isdisjoint(found.rows.tolist())
-    assert found.tokens == tuple(f"t{row}" for row in found.rows)
+    assert found.tokens == tuple(case("dirty").matrix.tokens[row] for row in found.rows)

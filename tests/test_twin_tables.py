@@ -303,6 +303,84 @@ def check_farthest(table, c, _found):
     check_extremes(table, c, -naive.angles_to_mean(c.W))
 
 
+@twin_of("tokens.groups")
+def check_groups(table, c, _found):
+    lengths, row_of = naive.norms(c.W), dict(zip(c.kept.tolist(), range(len(c.W)), strict=True))
+    members = {"special tokens": [1, 7], "unused tokens": [2, 4], "byte tokens": [6]}
+    expected = {}
+    for group, rows in members.items():
+        kept = [row for row in rows if row in row_of]
+        if kept:
+            median = np.median([lengths[row_of[row]] for row in kept])
+            expected[group] = (len(kept), median, [c.matrix.tokens[row] for row in kept])
+    never = [row for row in c.kept if c.matrix.frequency.counts[row] == 0]
+    if never:
+        median = np.median([lengths[row_of[row]] for row in never])
+        expected["never seen"] = (len(never), median, [c.matrix.tokens[row] for row in never])
+    for reason, rows in c.matrix.masked.items():
+        masked = np.median(naive.norms(c.matrix.data[rows]))
+        expected[f"{reason}, left out"] = (len(rows), masked, [None])
+    assert {row[0] for row in table.rows} == set(expected)
+    for group, tokens, median, examples in table.rows:
+        assert tokens == expected[group][0]
+        close(median, expected[group][1])
+        shown = examples.removesuffix(" …").split(" · ") if examples else [None]
+        assert shown == expected[group][2][:5]
+
+
+@twin_of("tokens.undertrained")
+def check_undertrained(table, c, _found):
+    keys = naive.norms(c.W)
+    order = sorted(range(len(keys)), key=lambda i: (round(keys[i], 12), i))
+    listed = [i for i in order if c.kept[i] not in (2, 4)][:30]
+    assert [row[0] for row in table.rows] == c.kept[listed].tolist()
+    for (row, token, count, value), at in zip(table.rows, listed, strict=True):
+        assert (token, count) == (c.matrix.tokens[row], c.counts[at])
+        close(value, keys[at])
+
+
+@twin_of("tokens.undertrained_indicator")
+def check_indicator(column, c, _found):
+    close(column.values, naive.norms(c.W))
+
+
+@twin_of("tokens.hubs")
+def check_hubs(table, c, _found):
+    counts = naive.occurrences(c.W, 10)
+    assert [row[2] for row in table.rows] == np.sort(counts.round(3))[::-1][:10].tolist()
+    for row, token, count in table.rows:
+        assert token == c.matrix.tokens[row]
+        close(count, counts[c.kept.tolist().index(row)], 1e-3)
+
+
+@twin_of("hidden.certificate")
+def check_certificate(table, _c, found):
+    weights = found["hidden.weights"]
+    heaviest = np.argsort(-weights.y["weight"], kind="stable")[:10]
+    close([row[1] for row in table.rows], weights.y["weight"][heaviest])
+    by_state = dict(zip(weights.x, weights.y["weight"], strict=True))
+    assert all(by_state[state] == weight for state, weight in table.rows)
+
+
+@twin_of("hidden.weights")
+def check_weights(series, c, found):
+    """The certificate as a reader of the saved analysis checks it."""
+    weights, states = series.y["weight"], c.matrix.hidden.data[series.x.astype(int)]
+    assert weights.min() > 0
+    close(weights.sum(), 1.0)
+    distance = found["hidden.hull_distance"].value
+    close(np.linalg.norm(weights @ states), distance, 1e-12 * np.abs(states).max())
+
+
+@twin_of("hidden.direction")
+def check_direction(series, c, found):
+    v = series.y["v"]
+    close(np.linalg.norm(v), 1.0)
+    margin = -(c.matrix.hidden.data @ v).max()
+    assert margin > 0
+    close(margin, found["hidden.margin"].value)
+
+
 @twin_of("tokens.duplicates")
 def check_duplicates(table, _c, _found):
     rows = [[int(row) for row in cell.split(", ")] for _, cell, _ in table.rows]

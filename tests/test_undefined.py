@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,10 +13,12 @@ from hypothesis import strategies as st
 
 from embgeo.analysis import analyze
 from embgeo.errors import BadOption, EmbgeoError
-from embgeo.matrix import Frequency, Matrix
+from embgeo.matrix import FinalNorm, Frequency, Matrix
 from embgeo.metrics import SECTIONS, Options
 from tests.matrices import gaussian, rng
 
+#: Shapes of hidden states that small matrices are given.
+HIDDEN = ("none", "one", "few", "equal", "zero", "broken")
 EVERYTHING = Options(sphere=True, isotropy_rows=1, isotropy_runs=2, asked=(("t0", ()),))
 
 
@@ -30,6 +33,20 @@ def matrix(W, counts=True, **parts):
         output=Matrix(rng(5).standard_normal((n, 3)), name="output"),
         **parts,
     )
+
+
+def hidden_states(kind, d, seed=7):
+    H = rng(seed).standard_normal((25, d))
+    if kind == "broken":
+        H[::2, 0] = np.nan
+    return {
+        "none": None,
+        "one": H[:1],
+        "few": H[: max(1, d // 2)],
+        "equal": np.tile(H[0], (9, 1)),
+        "zero": np.zeros((3, d)),
+        "broken": H,
+    }[kind]
 
 
 def checked(m, options=EVERYTHING, reference=True):
@@ -127,6 +144,8 @@ def test_all_rows_equal(dtype, row):
     assert "no spread" in gaps["frequency.centroid_distance"]
     assert "rank 1 of 4" in gaps["spectrum.condition_number"]
     assert found["tokens.duplicate_rows"].value == 29
+    assert gaps["tokens.hubness"] == "every token is a neighbour equally often"
+    assert gaps["tokens.intrinsic_dimension"] == "1 distinct rows have no two neighbours each"
     # All cosines tie: the first rows are the neighbours.
     assert found["frequency.neighbors"].rows[0][3] == "t1"
 
@@ -140,6 +159,7 @@ def test_rows_equal_within_each_class():
 
 def test_fewer_rows_than_neighbours():
     found = checked(matrix(gaussian(n=9)))
+    assert found["tokens.hubness"].undefined == "9 rows have no 10 neighbours each"
     for of in ("rare", "popular"):
         assert "9 rows have no 10" in found[f"frequency.neighbor_rarity_{of}"].undefined
     assert "frequency.neighbors" not in found
@@ -162,6 +182,15 @@ def test_too_few_tokens_for_folds():
     assert (
         "too few for 5 folds" in reasons(checked(matrix(gaussian(n=9))))["frequency.frequency_r2"]
     )
+
+
+@pytest.mark.parametrize("kind", HIDDEN[1:])
+def test_hidden_states_of_every_kind(kind):
+    found = checked(matrix(gaussian(n=30), hidden=Matrix(hidden_states(kind, 6))))
+    distance = found["hidden.hull_distance"]
+    assert (distance.value == 0) == (kind == "zero")
+    assert ("hidden.margin" in reasons(found)) == (kind == "zero")
+    assert reasons(found)["hidden.layernorm_condition"] == "an array has no LayerNorm beside it"
 
 
 def test_rows_that_cancel():
@@ -284,15 +313,18 @@ def test_columns_of_very_different_sizes():
     assert found["spectrum.numerical_rank"].value == 1
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 14),
     d=st.integers(1, 5),
     kind=st.sampled_from(["normal", "whole", "sparse", "equal", "cone", "spread"]),
     counts=st.booleans(),
+    untied=st.booleans(),
+    unused=st.booleans(),
+    hidden=st.sampled_from(HIDDEN),
 )
-def test_small_matrices_of_every_kind(seed, n, d, kind, counts):
+def test_small_matrices_of_every_kind(seed, n, d, kind, counts, untied, unused, hidden):
     g = rng(seed)
     W = g.standard_normal((n, d))
     if kind == "whole":
@@ -306,6 +338,15 @@ def test_small_matrices_of_every_kind(seed, n, d, kind, counts):
     elif kind == "spread":
         W *= 10.0 ** g.integers(-60, 60, size=(n, 1))
     m = matrix(W, counts=counts)
+    names = tuple(f"[unused{i}]" if unused and i % 3 == 0 else f"t{i}" for i in range(n))
+    states = hidden_states(hidden, d, seed)
+    m = replace(
+        m,
+        tokens=names,
+        output=m.output if untied else None,
+        hidden=None if states is None else Matrix(states),
+        final_norm=FinalNorm("ln", g.integers(0, 3, size=d).astype(float), W[0]),
+    )
     if not W.any():
         with pytest.raises(EmbgeoError):
             analyze(m)

@@ -155,10 +155,23 @@ def tokens(c: Case):
         "zero_rows": sum(not row.any() for row in data[~masked]),
         "nonfinite_rows": sum(not np.isfinite(row).all() for row in data[~masked]),
         "duplicate_rows": naive_frequency.duplicate_rows(c.W),
+        "hubness": naive.skewness(naive.occurrences(c.W, 10)),
+        "intrinsic_dimension": naive.two_nn(c.W),
     }
 
 
-SECTIONS = (spectrum, projection, cosine, isotropy, frequency, subspace, tokens)
+def hidden(c: Case):
+    H, norm = c.matrix.hidden.data, c.matrix.final_norm
+    distance = naive.hull_distance(H)
+    return {
+        "hull_distance": distance,
+        "margin": distance or None,
+        "combination_residual": distance / np.linalg.norm(H, axis=1).max(),
+        "layernorm_condition": naive.layernorm_condition(norm.scale, norm.bias),
+    }
+
+
+SECTIONS = (spectrum, projection, cosine, isotropy, frequency, subspace, hidden, tokens)
 
 
 @cache

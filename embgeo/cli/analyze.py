@@ -77,6 +77,12 @@ def analyze(
             "model itself brings the vocabulary.",
         ),
     ] = Padding.auto,
+    hidden: Annotated[
+        Path | None, typer.Option(help="Hidden states of the model, one a row, in any format.")
+    ] = None,
+    hidden_tensor: Annotated[
+        str | None, typer.Option(help="Name of the tensor that holds them.")
+    ] = None,
     popular_share: Annotated[
         float, typer.Option(help="Share of the tokens that is called popular.")
     ] = 0.2,
@@ -106,7 +112,7 @@ def analyze(
         str | None,
         typer.Option(
             help="Only these, with commas: spectrum, projection, cosine, isotropy, frequency, "
-            "subspace, tokens."
+            "subspace, hidden, tokens."
         ),
     ] = None,
     reference: Annotated[
@@ -141,6 +147,8 @@ def analyze(
             corpus=corpus,
             rank_order=rank_order,
             padding=padding.value,
+            hidden=hidden,
+            hidden_tensor=hidden_tensor,
             progress=heard,
         )
     with progress_bar(quiet) as progress:

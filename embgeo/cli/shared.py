@@ -18,7 +18,7 @@ import typer
 from embgeo.errors import BadOption, EmbgeoError
 
 if TYPE_CHECKING:
-    from embgeo.analysis import Progress
+    from embgeo.passes import Progress
     from embgeo.result import Analysis
 
 #: 0: done and passed; 1: a gate failed; 2: anything else that went wrong, a crash included.
@@ -92,7 +92,7 @@ def progress_bar(quiet: bool) -> Iterator[Progress | None]:
     )
     from rich.progress import Progress as Bars
 
-    from embgeo.analysis import Progress
+    from embgeo.passes import Progress
 
     columns = (
         TextColumn("{task.description}"),

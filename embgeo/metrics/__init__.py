@@ -3,13 +3,17 @@
 from embgeo.metrics import (
     cosine,
     frequency,
+    hidden,
     isotropy,
+    neighborhoods,
     neighbors,
     probe,
     projection,
     spectrum,
     subspace,
+    token_groups,
     tokens,
+    undertrained,
 )
 from embgeo.metrics.base import Context, Family, Options, Seen
 
@@ -23,7 +27,11 @@ FAMILIES: tuple[Family, ...] = (
     probe,
     neighbors,
     subspace,
+    hidden,
     tokens,
+    token_groups,
+    undertrained,
+    neighborhoods,
 )
 
 #: What ``--sections`` takes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol, TypeVar
@@ -82,10 +82,22 @@ class Context:
         Columns of the output projection, where the model is untied.
     output_absent : str
         Why there is no output projection.
+    hidden_blocks : callable or None
+        Gives the hidden states block by block, where there are any.
+    hidden_width : int
+        Their number of columns.
+    hidden_rounding : float
+        Relative rounding of their stored entries.
+    layernorm : tuple or None
+        Name, scale and bias of the model's final LayerNorm.
+    layernorm_absent : str
+        Why there is none.
     kept : int array, shape (M,)
         Rows that take part, ascending. Known after the first pass; empty before.
     masked, zero, nonfinite : int
         Rows left out: by request, exactly zero, with a non-finite entry.
+    masked_rows : mapping of str to int array
+        Those left out by request, by reason.
     """
 
     n: int
@@ -99,10 +111,16 @@ class Context:
     frequency_source: str = ""
     output_width: int | None = None
     output_absent: str = ""
+    hidden_blocks: Callable[[], Iterator[Block]] | None = None
+    hidden_width: int = 0
+    hidden_rounding: float = 0.0
+    layernorm: tuple[str, FloatArray, FloatArray] | None = None
+    layernorm_absent: str = ""
     kept: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     masked: int = 0
     zero: int = 0
     nonfinite: int = 0
+    masked_rows: Mapping[str, IntArray] = field(default_factory=dict)
 
     @property
     def m(self) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
+from embgeo.errors import BadOption
 from embgeo.matrix import Matrix
 from embgeo.sources import (
     arrow_file,
@@ -36,6 +38,7 @@ from embgeo.sources import (
 )
 from embgeo.sources.base import Checkpoint, Tensor
 from embgeo.sources.corpus_text import Heard
+from embgeo.sources.final_norm import find_final_norm
 from embgeo.sources.loading import Options, build
 from embgeo.sources.reading import cannot_read, read_head
 from embgeo.sources.rows import Rows
@@ -114,6 +117,8 @@ def load(
     corpus: Path | str | None = None,
     rank_order: bool = False,
     padding: str = "auto",
+    hidden: Path | str | None = None,
+    hidden_tensor: str | None = None,
     hash_file: bool = True,
     progress: Heard | None = None,
 ) -> Matrix:
@@ -149,6 +154,9 @@ def load(
         Rows beyond the vocabulary: "auto" masks them if the labels came with the model and
         refuses a `tokens` file of another length, "mask" masks them for such a file too, "keep"
         keeps them.
+    hidden : Path or str, optional
+        A file with hidden states of the model, one a row, in any format; `hidden_tensor` names
+        the tensor where the file holds several.
     hash_file : bool
         Whether to compute the SHA-256 of the files for the provenance.
     progress : callable, optional
@@ -178,7 +186,18 @@ def load(
         hash_file=hash_file,
         heard=progress,
     )
-    return build(open_checkpoint(path), str(path), options)
+    if hidden_tensor is not None and hidden is None:
+        raise BadOption(
+            "names a tensor of no file", where="--hidden-tensor", way_out="give --hidden FILE too"
+        )
+    checkpoint = open_checkpoint(path)
+    matrix = build(checkpoint, str(path), options)
+    matrix = replace(matrix, final_norm=find_final_norm(checkpoint, matrix.d))
+    if hidden is None:
+        return matrix
+    chosen = Options(tensor=hidden_tensor, output="none", hash_file=hash_file)
+    states = build(open_checkpoint(hidden), str(hidden), chosen)
+    return replace(matrix, hidden=states)
 
 
 def _open_file(path: Path, member: str = "") -> Checkpoint:

@@ -5,12 +5,14 @@ from embgeo.stats.group_moments import GroupMoments
 from embgeo.stats.log_partition import LogPartition
 from embgeo.stats.moments import Moments
 from embgeo.stats.pair_cosines import PairHistogram, PairSample
-from embgeo.stats.per_row import AngleTo, Norms, Projection2, RowHashes
+from embgeo.stats.per_row import AngleAfterRemoval, AngleTo, Norms, Projection2, RowHashes
 from embgeo.stats.stacked_qr import StackedQR
 from embgeo.stats.top_neighbors import CloserRows, TopNeighbors
+from embgeo.stats.two_nearest import TwoNearest
 
 #: Every statistic; the tests of the monoid law run over this tuple.
 STATISTICS = (
+    AngleAfterRemoval,
     AngleTo,
     Census,
     CloserRows,
@@ -24,10 +26,12 @@ STATISTICS = (
     RowHashes,
     StackedQR,
     TopNeighbors,
+    TwoNearest,
 )
 
 __all__ = [
     "STATISTICS",
+    "AngleAfterRemoval",
     "AngleTo",
     "Census",
     "CloserRows",
@@ -41,4 +45,5 @@ __all__ = [
     "RowHashes",
     "StackedQR",
     "TopNeighbors",
+    "TwoNearest",
 ]

@@ -117,3 +117,26 @@ def angle_between(u: FloatArray, v: FloatArray) -> FloatArray:
     apart = np.linalg.norm(u - v, axis=-1)
     together = np.linalg.norm(u + v, axis=-1)
     return np.asarray(2.0 * np.arctan2(apart, together))
+
+
+class AngleAfterRemoval(PerRow):
+    """Angle in radians to a unit direction, after one direction is removed from every row.
+
+    A row that lies along the removed direction has no angle left and counts as orthogonal.
+    """
+
+    def __init__(self, name: str, direction: FloatArray, removed: FloatArray) -> None:
+        super().__init__()
+        self.name = name
+        self.direction = direction
+        self.removed = removed
+
+    @property
+    def key(self) -> Hashable:
+        return ("angle after removal", self.name)
+
+    def compute(self, block: Block) -> FloatArray:
+        rest = block.unit - np.outer(block.unit @ self.removed, self.removed)
+        lengths = np.linalg.norm(rest, axis=1, keepdims=True)
+        angles = angle_between(rest / np.maximum(lengths, 1e-300), self.direction)
+        return np.where(lengths[:, 0] > 1e-12, angles, np.pi / 2)

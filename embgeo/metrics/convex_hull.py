@@ -1,0 +1,208 @@
+"""Distance from the origin to the convex hull of many points, with a certificate either way.
+
+The point of the hull nearest to the origin is found by column generation: it is found for a few
+points (`nearest_point`), then one pass over all points adds those that lie farthest on the origin's
+side of its supporting plane, until there are none. The distance falls from pass to pass, and the
+passes end where it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.metrics.nearest_point import EPS, NearestPoint
+from embgeo.stats import RowHashes
+from embgeo.stats.base import Block, FloatArray, IntArray, concatenated
+
+#: Relative gap between the bounds at which the distance counts as known.
+GAP = 1e-6
+#: The same where the rounding of the stored points makes the finer one meaningless.
+COARSE_GAP = 1e-3
+#: A combination this short, beside the longest point, is the origin but for rounding.
+ZERO = 1e-12
+MAX_PASSES = 200
+#: Points kept from pass to pass, in multiples of d + 1: those without weight may be wanted again.
+POOL = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Hull:
+    """What was found, with its certificate.
+
+    Attributes
+    ----------
+    side : {"outside", "inside", "undecided"}
+        Where the origin lies. "outside": every point has ⟨direction, h⟩ ≤ −margin < 0.
+        "inside": the convex weights combine the points to (numerically) the origin.
+    lower, upper : float
+        Bounds of the distance from the origin to the hull.
+    direction : float64 array, shape (d,)
+        A unit vector; the uniformly negative direction where the origin is outside.
+    margin : float
+        −max⟨direction, h_i⟩: positive exactly if the direction is uniformly negative.
+    rows : int array, shape (s,)
+        Points of positive weight.
+    weights : float64 array, shape (s,)
+        Convex weights: positive, sum 1.
+    residual : float
+        Length of the combination of those points.
+    longest : float
+        Length of the longest point.
+    passes : int
+    origin : int or None
+        A point that is the origin itself.
+    """
+
+    side: Literal["outside", "inside", "undecided"]
+    lower: float
+    upper: float
+    direction: FloatArray
+    margin: float
+    rows: IntArray
+    weights: FloatArray
+    residual: float
+    longest: float
+    passes: int
+    origin: int | None = None
+
+
+def distance_to_hull(blocks: Callable[[], Iterator[Block]], d: int, rounding: float = EPS) -> Hull:
+    """The hull's point nearest to the origin, from row blocks of finite points.
+
+    Parameters
+    ----------
+    blocks : callable
+        Gives all points, block by block, each time it is called. At least one; their squares
+        have to be floating-point numbers.
+    d : int
+    rounding : float
+        Relative rounding of the stored entries. Points that fill a plane but for their rounding
+        have countless faces as near as one another; they are not searched to the last.
+    """
+    seen = _overview(blocks, d)
+    if seen.origin is not None:
+        row, point = np.array([seen.origin]), np.zeros((1, d))
+        return _certified(blocks, row, point, np.ones(1), np.eye(d)[0], seen, 1)
+    search = NearestPoint(d)
+    rows, points = _lowest(blocks, seen.mean, 2 * d + 2, seen.repeated)
+    search.add(points / seen.longest)
+    upper, lower, direction = np.inf, -np.inf, np.eye(d)[0]
+    passes = 0
+    while passes < MAX_PASSES:
+        passes += 1
+        search.solve()
+        if len(rows) > POOL * (d + 1):
+            rows = rows[search.keep_active()]
+        shorter = float(np.linalg.norm(search.weights @ search.points[search.active]))
+        # Exact arithmetic never lengthens it; where rounding does, nothing is left to gain.
+        if shorter >= upper:
+            break
+        upper = shorter
+        if upper <= ZERO or not search.direction.any():
+            break
+        normal = search.direction / np.linalg.norm(search.direction)
+        far, far_points = _lowest(blocks, normal, 2 * d, seen.repeated)
+        margin = float(far_points[0] @ normal) / seen.longest
+        if margin > lower:
+            lower, direction = margin, -normal
+        fresh = ~np.isin(far, rows)
+        enough = max(GAP * upper, min(4.0 * rounding, COARSE_GAP * upper))
+        known = lower > 0 and upper - lower <= enough
+        if known or not fresh.any():
+            break
+        rows = np.concatenate([rows, far[fresh]])
+        search.add(far_points[fresh] / seen.longest)
+    points, rows = search.points[search.active] * seen.longest, rows[search.active]
+    return _certified(blocks, rows, points, search.weights, direction, seen, passes)
+
+
+def _certified(
+    blocks: Callable[[], Iterator[Block]],
+    rows: IntArray,
+    points: FloatArray,
+    weights: FloatArray,
+    direction: FloatArray,
+    seen: _Overview,
+    passes: int,
+) -> Hull:
+    """The finding, decided by its certificate and nothing else."""
+    residual = float(np.linalg.norm(weights @ points))
+    highest = max(float((block.rows @ direction).max()) for block in blocks())
+    # The products' own rounding: no margin below it certifies anything.
+    doubt = 4.0 * points.shape[1] * EPS * seen.longest
+    side: Literal["outside", "inside", "undecided"] = "undecided"
+    if -highest > doubt:
+        side = "outside"
+    elif residual <= ZERO * seen.longest:
+        side = "inside"
+    return Hull(
+        side=side,
+        lower=max(-highest, 0.0),
+        upper=residual,
+        direction=direction,
+        margin=-highest,
+        rows=rows,
+        weights=weights,
+        residual=residual,
+        longest=seen.longest,
+        passes=passes,
+        origin=seen.origin,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Overview:
+    """Mean point, length of the longest, which points repeat earlier ones, which is the origin."""
+
+    mean: FloatArray
+    longest: float
+    repeated: npt.NDArray[np.bool_]
+    origin: int | None
+
+
+def _overview(blocks: Callable[[], Iterator[Block]], d: int) -> _Overview:
+    total, longest, n, origin = np.zeros(d), 0.0, 0, None
+    hashes = RowHashes(d)
+    for block in blocks():
+        zero = ~block.rows.any(axis=1)
+        if origin is None and zero.any():
+            origin = int(block.index[np.argmax(zero)])
+        total += block.rows.sum(axis=0)
+        longest = max(longest, float(np.square(block.rows).sum(axis=1).max()) ** 0.5)
+        n += len(block.index)
+        hashes.update(block)
+    index = hashes.index()
+    repeated = np.ones(int(index[-1]) + 1, dtype=bool)
+    repeated[index[np.unique(hashes.values(), return_index=True)[1]]] = False
+    return _Overview(total / n, longest, repeated, origin)
+
+
+def _lowest(
+    blocks: Callable[[], Iterator[Block]],
+    direction: FloatArray,
+    count: int,
+    repeated: npt.NDArray[np.bool_],
+) -> tuple[IntArray, FloatArray]:
+    """The `count` points of smallest ⟨h, direction⟩, each place in space once."""
+    values: list[FloatArray] = []
+    index: list[IntArray] = []
+    points: list[FloatArray] = []
+    for block in blocks():
+        products = block.rows @ direction
+        first = np.flatnonzero(~repeated[block.index])
+        take = first[np.argsort(products[first], kind="stable")[:count]]
+        values.append(products[take])
+        index.append(block.index[take])
+        points.append(block.rows[take])
+        if len(values) == 8:
+            best = np.argsort(np.concatenate(values), kind="stable")[:count]
+            values = [np.concatenate(values)[best]]
+            index = [np.concatenate(index)[best]]
+            points = [np.concatenate(points)[best]]
+    best = np.argsort(concatenated(values), kind="stable")[:count]
+    return concatenated(index)[best], concatenated(points)[best]

@@ -1,0 +1,177 @@
+"""Hubs and intrinsic dimension: the shape of neighbourhoods (definitions, section 8)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.metrics.base import Context, Seen, sampled
+from embgeo.stats import RowHashes, TwoNearest
+from embgeo.stats.base import FloatArray, IntArray, Statistic
+from embgeo.values import Quantity, Scalar, Table, Value
+
+FAMILY = "tokens"
+#: A sample of rows has these many at least and at most, and not more entries if it can be helped.
+SAMPLE_ROWS = (1_000, 5_000)
+SAMPLE_ENTRIES = 5_000_000
+SAMPLES = 4
+#: Queries of the intrinsic dimension, against every row.
+QUERIES = 1_000
+SHOWN = 10
+#: Cosines nearer than this are equal: rounding may not choose who is a neighbour.
+TIE = 1e-12
+
+HUBNESS = Quantity(
+    "tokens.hubness",
+    "Hubness",
+    "Skewness of how often a token is among the nearest neighbours of others. 0: all equally "
+    "often; large: a few hubs are neighbours of nearly everything.",
+    "skewness of N_k(i) = #{j : i among the k nearest of j by cosine}, equally near rows sharing",
+    "Radovanović et al. 2010",
+)
+HUBS = Quantity(
+    "tokens.hubs",
+    "Hubs",
+    "The tokens that are most often among the nearest neighbours of others; the mean is k.",
+    "N_k(i)",
+    "Radovanović et al. 2010",
+)
+DIMENSION = Quantity(
+    "tokens.intrinsic_dimension",
+    "Intrinsic dimension",
+    "In how many dimensions the rows spread locally, from the ratio of the distances to the two "
+    "nearest rows.",
+    "TwoNN: (n − 1) / Σ ln(r₂/r₁)",
+    "Facco et al. 2017 (maximum-likelihood form)",
+)
+
+
+def absent(context: Context) -> str:
+    return ""
+
+
+def first(context: Context) -> list[Statistic]:
+    return [RowHashes(context.d)]
+
+
+def second(context: Context, seen: Seen) -> list[Statistic]:
+    rows = distinct_rows(context, seen)
+    if len(rows) < 3:
+        return []
+    takes_part = np.zeros(context.n, dtype=bool)
+    takes_part[rows] = True
+    queries = sampled(rows, QUERIES, context.rng("intrinsic dimension"))
+    return [TwoNearest(queries, context.take(queries), takes_part)]
+
+
+def distinct_rows(context: Context, seen: Seen) -> IntArray:
+    """The first row of each value: equal rows are one point of space."""
+    hashes = seen.find(RowHashes, "RowHashes").values()
+    return np.asarray(context.kept[np.sort(np.unique(hashes, return_index=True)[1])])
+
+
+def compute(context: Context, seen: Seen) -> list[Value]:
+    return [*hub_values(context), intrinsic_dimension(context, seen)]
+
+
+def intrinsic_dimension(context: Context, seen: Seen) -> Scalar:
+    rows = distinct_rows(context, seen)
+    if len(rows) < 3:
+        return DIMENSION.undefined(f"{len(rows)} distinct rows have no two neighbours each")
+    near = seen.find(TwoNearest, "two nearest")
+    # Distances of very short rows may vanish or be lost beside long ones.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.log(near.distances[:, 1] / near.distances[:, 0])
+    ratios = ratios[np.isfinite(ratios)]
+    if len(ratios) < 3 or not ratios.sum() > TIE * len(ratios):
+        return DIMENSION.undefined("the two nearest rows of every query are equally far")
+    n = len(ratios)
+    value = (n - 1) / float(ratios.sum())
+    duplicates = context.m - len(rows)
+    exact = n == len(rows)
+    return DIMENSION.measured(
+        value,
+        standard_error=value / float(np.sqrt(n)),
+        sample=f"{'all' if exact else ''} {n:,} queries against {len(rows):,} rows".strip(),
+        convention="Euclidean; every point once"
+        + (f", {duplicates:,} duplicate rows left out" if duplicates else ""),
+    )
+
+
+def hub_values(context: Context) -> list[Value]:
+    k = context.options.neighbors
+    if context.m <= k:
+        return [HUBNESS.undefined(f"{context.m} rows have no {k} neighbours each")]
+    low, high = SAMPLE_ROWS
+    size = max(low, 2 * k, min(high, SAMPLE_ENTRIES // context.d))
+    if context.m > 2 * size:
+        return sampled_hubs(context, k, size)
+    occurrences = k_occurrences(context.unit_rows(context.kept), k)
+    skew = skewness(occurrences)
+    if skew is None:
+        return [HUBNESS.undefined("every token is a neighbour equally often")]
+    scalar = HUBNESS.measured(skew, convention=f"k = {k}, cosine")
+    return [scalar, hub_table(context, context.kept, occurrences, "all rows")]
+
+
+def sampled_hubs(context: Context, k: int, size: int) -> list[Value]:
+    """Mean over a few samples, neighbours searched within each; the spread gives the error."""
+    rng = context.rng("hubness")
+    found: list[float] = []
+    rows, occurrences = context.kept, np.zeros(0)
+    for _ in range(SAMPLES):
+        rows = sampled(context.kept, size, rng)
+        occurrences = k_occurrences(context.unit_rows(rows), k)
+        skew = skewness(occurrences)
+        if skew is not None:
+            found.append(skew)
+    if len(found) < 2:
+        return [HUBNESS.undefined("every sampled token is a neighbour equally often")]
+    note = f"{SAMPLES} samples of {size:,} of {context.m:,} rows"
+    return [
+        HUBNESS.measured(
+            float(np.mean(found)),
+            standard_error=float(np.std(found, ddof=1) / np.sqrt(len(found))),
+            sample=note,
+            convention=f"k = {k}, cosine, neighbours within the sample (hubness grows with it)",
+        ),
+        hub_table(context, rows, occurrences, f"the last of {note}"),
+    ]
+
+
+def k_occurrences(unit: FloatArray, k: int) -> FloatArray:
+    """How often each row is among the k nearest of another, shape (m,).
+
+    Where several rows are equally near and not all of them fit, they share the places left.
+    """
+    m = len(unit)
+    counts = np.zeros(m)
+    step = max(1, 2**22 // m)
+    for start in range(0, m, step):
+        cosines = unit[start : start + step] @ unit.T
+        own = np.arange(len(cosines))
+        cosines[own, start + own] = -np.inf
+        least = np.partition(cosines, m - k, axis=1)[:, m - k, None]
+        nearer = cosines > least + TIE
+        level = cosines >= least - TIE
+        level &= ~nearer
+        places = k - nearer.sum(axis=1)
+        counts += nearer.sum(axis=0) + (places / level.sum(axis=1)) @ level
+    return counts
+
+
+def skewness(values: FloatArray) -> float | None:
+    """Third standardised moment; None where all values are equal but for rounding."""
+    centred = values - values.mean()
+    spread = float(np.sqrt(np.mean(centred**2)))
+    if spread <= 1e-9 * abs(float(values.mean())):
+        return None
+    return float(np.mean(centred**3)) / spread**3
+
+
+def hub_table(context: Context, rows: IntArray, occurrences: FloatArray, note: str) -> Table:
+    top = np.argsort(-occurrences, kind="stable")[:SHOWN]
+    body = tuple(
+        (int(rows[at]), context.token(int(rows[at])), round(float(occurrences[at]), 3))
+        for at in top
+    )
+    return Table(HUBS, ("row", "token", "neighbour of"), body, note=note)

@@ -1,0 +1,106 @@
+"""Indicators of under-trained tokens after Land & Bartolo 2024 (definitions, section 8).
+
+The direction that is removed is meant to catch a constant part of all rows, so it is taken from the
+matrix as it is, not centred: centring would remove that part before it can be found.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.metrics.base import Context, Seen
+from embgeo.metrics.token_groups import unused_rows
+from embgeo.stats import Moments, Norms
+from embgeo.stats.base import FloatArray, IntArray, Statistic
+from embgeo.stats.per_row import AngleAfterRemoval
+from embgeo.values import Cell, Column, Quantity, Table, Value
+
+FAMILY = "tokens"
+SHOWN = 30
+COLUMNS = ("row", "token", "count", "indicator")
+
+UNDERTRAINED = Quantity(
+    "tokens.undertrained",
+    "Under-trained tokens",
+    "Tokens that look as if training hardly touched them, most suspicious first. An indicator, "
+    "not a proof: ask the model to repeat them.",
+    "tied: 1 − cos(w_i, mean of unused rows), first right singular vector of W removed from "
+    "both; untied: ‖w_i‖ of the input row",
+    "Land & Bartolo 2024, §3",
+)
+INDICATOR = Quantity(
+    "tokens.undertrained_indicator",
+    "Under-training indicator",
+    "Small values look under-trained.",
+    "as in the table of under-trained tokens",
+    "Land & Bartolo 2024, §3",
+)
+
+
+def absent(context: Context) -> str:
+    return ""
+
+
+def first(context: Context) -> list[Statistic]:
+    return [Norms(), Moments(context.d)]
+
+
+def second(context: Context, seen: Seen) -> list[Statistic]:
+    rows, _ = unused_rows(context)
+    if context.output_width or context.d < 2 or not len(rows):
+        return []
+    removed = seen.eigen.vectors[:, 0]
+    direction = unused_direction(context, rows, removed)
+    if direction is None:
+        return []
+    return [AngleAfterRemoval("undertrained", direction, removed)]
+
+
+def unused_direction(context: Context, rows: IntArray, removed: FloatArray) -> FloatArray | None:
+    """Mean of the unused rows without the removed direction, as a unit vector."""
+    total = np.zeros(context.d)
+    for block in context.blocks(rows):
+        total += block.rows.sum(axis=0)
+    rest = total - removed * (removed @ total)
+    length = float(np.linalg.norm(rest))
+    return rest / length if length > 1e-12 * float(np.linalg.norm(total)) else None
+
+
+def compute(context: Context, seen: Seen) -> list[Value]:
+    known, said = unused_rows(context)
+    if context.output_width:
+        norms = seen.find(Norms, "Norms").values()
+        note = "untied: norm of the input row, smallest first"
+        if len(known):
+            note += f"; {len(known):,} tokens known to be unused ({said}) are not listed"
+        return shown(context, norms, note, known)
+    key = ("angle after removal", "undertrained")
+    if key not in seen.statistics:
+        reason = (
+            "the unused rows have no common direction"
+            if len(known)
+            else "no token is known to be unused (by spelling such as [unused1], or by a count of "
+            "0)"
+        )
+        return [Table(UNDERTRAINED, COLUMNS, (), note=f"not defined: {reason}")]
+    angles = seen.find(AngleAfterRemoval, key).values()
+    note = (
+        f"tied: cosine distance to the mean of {len(known):,} unused tokens ({said}), which are "
+        "not listed; smallest first"
+    )
+    # 1 − cos, without cancelling where the angle is small.
+    return shown(context, 2.0 * np.sin(angles / 2.0) ** 2, note, known)
+
+
+def shown(context: Context, indicator: FloatArray, note: str, known: IntArray) -> list[Value]:
+    """The column of all rows, and the table without those whose state is no news."""
+    order = np.argsort(indicator, kind="stable")
+    order = order[~np.isin(context.kept[order], known)]
+    with_counts = context.counts is not None and context.frequency_kind == "counts"
+    rows: list[tuple[Cell, ...]] = []
+    for at in order[:SHOWN]:
+        row = int(context.kept[at])
+        count = int(context.counts[row]) if with_counts and context.counts is not None else None
+        rows.append((row, context.token(row), count, float(indicator[at])))
+    table = Table(UNDERTRAINED, COLUMNS, tuple(rows), note=note)
+    return [table, Column(INDICATOR, indicator, "indicator")]

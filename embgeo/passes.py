@@ -1,0 +1,147 @@
+"""The passes over a matrix: its rows sifted, its statistics fed, and the context of the metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.matrix import FinalNorm, Matrix
+from embgeo.metrics import Context, Family, Options, Seen
+from embgeo.stats import Census
+from embgeo.stats.base import Block, IntArray, Statistic, fold
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Hears about long work; the command line draws bars with it.
+
+    Attributes
+    ----------
+    start : callable
+        ``start(what, rows)`` at the beginning of a pass.
+    advance : callable
+        ``advance(rows)`` while it goes on.
+    """
+
+    start: Callable[[str, int], None] = lambda _what, _rows: None
+    advance: Callable[[int], None] = lambda _rows: None
+
+
+class Run:
+    """The matrix with its rows sifted, and the context that metrics see."""
+
+    def __init__(self, matrix: Matrix, options: Options, progress: Progress) -> None:
+        self.matrix = matrix
+        self.progress = progress
+        self.census = Census()
+        self.takes_part: npt.NDArray[np.bool_] = np.ones(matrix.n, dtype=bool)
+        for rows in matrix.masked.values():
+            self.takes_part[rows] = False
+        frequency = matrix.frequency
+        self.context = Context(
+            n=matrix.n,
+            d=matrix.d,
+            options=options,
+            blocks=self.blocks,
+            take=matrix.take,
+            tokens=matrix.tokens,
+            counts=None if frequency is None else frequency.counts,
+            frequency_kind=None if frequency is None else frequency.kind,
+            frequency_source="" if frequency is None else frequency.source,
+            output_width=None if matrix.output is None else matrix.output.d,
+            output_absent="no output projection was found beside the input embedding (or the two "
+            "are tied); --output NAME names one",
+            hidden_blocks=None if matrix.hidden is None else self.hidden_blocks,
+            hidden_width=0 if matrix.hidden is None else matrix.hidden.d,
+            hidden_rounding=rounding(matrix.hidden),
+            masked=int((~self.takes_part).sum()),
+            masked_rows=matrix.masked,
+            **final_norm(matrix.final_norm),
+        )
+
+    def hidden_blocks(self) -> Iterator[Block]:
+        """Finite hidden states block by block; zero ones stay, they are points of the hull."""
+        if self.matrix.hidden is None:
+            return
+        for index, rows in self.matrix.hidden.blocks():
+            finite = np.isfinite(rows).all(axis=1)
+            if finite.any():
+                yield Block(index[finite], rows[finite])
+
+    def hidden_left_out(self) -> int:
+        """Hidden states with a non-finite entry."""
+        if self.matrix.hidden is None:
+            return 0
+        return self.matrix.hidden.n - sum(len(block.index) for block in self.hidden_blocks())
+
+    def first_pass(self, families: Sequence[Family], seen: Seen) -> None:
+        statistics = distinct(s for family in families for s in family.first(self.context))
+        self.progress.start("first pass", self.matrix.n)
+        # Squares that overflow are caught by `check_usable`, with a message that says so.
+        with np.errstate(over="ignore", invalid="ignore"):
+            fold(self.sifted_blocks(), statistics, self.progress.advance)
+        seen.statistics |= {s.key: s for s in statistics}
+        kept = np.flatnonzero(self.takes_part)
+        self.context = replace(
+            self.context,
+            kept=kept,
+            zero=len(self.census.zero),
+            nonfinite=len(self.census.nonfinite),
+        )
+
+    def second_pass(self, families: Sequence[Family], seen: Seen) -> None:
+        statistics = distinct(s for f in families for s in f.second(self.context, seen))
+        if statistics:
+            self.progress.start("second pass", self.context.m)
+            fold(self.blocks(), statistics, self.progress.advance)
+        seen.statistics |= {s.key: s for s in statistics}
+
+    def sifted_blocks(self) -> Iterator[Block]:
+        """Usable rows block by block, noting on the way which are not."""
+        for index, rows in self.matrix.blocks():
+            wanted = self.takes_part[index]
+            good = np.zeros(len(index), dtype=bool)
+            good[wanted] = self.census.sift(index[wanted], rows[wanted])
+            self.takes_part[index] = good
+            yield Block(index, rows) if good.all() else Block(index[good], rows[good])
+
+    def blocks(self, rows: IntArray | None = None) -> Iterator[Block]:
+        """Kept rows (or the named ones) block by block, with their output rows if there are any."""
+        for index, block in self.matrix.blocks(rows):
+            good = self.takes_part[index]
+            if not good.any():
+                continue
+            if not good.all():
+                index, block = index[good], block[good]
+            paired = None
+            if self.matrix.output is not None and rows is None:
+                paired = self.matrix.output.take(index)
+            yield Block(index, block, paired)
+
+
+def final_norm(found: FinalNorm | None) -> dict[str, Any]:
+    """What the context says about the final LayerNorm."""
+    if found is None:
+        return {"layernorm_absent": "an array has no LayerNorm beside it"}
+    if found.scale is None or found.bias is None:
+        return {"layernorm_absent": found.absent}
+    return {"layernorm": (found.name, found.scale, found.bias)}
+
+
+def rounding(hidden: Matrix | None) -> float:
+    """Relative rounding of the stored entries."""
+    finfo: Callable[[Any], Any] = ml_dtypes.finfo
+    return 0.0 if hidden is None else float(finfo(hidden.data.dtype).eps)
+
+
+def distinct(statistics: Iterator[Statistic]) -> list[Statistic]:
+    """The first of each key: what several families want is taken once."""
+    by_key: dict[Any, Statistic] = {}
+    for statistic in statistics:
+        by_key.setdefault(statistic.key, statistic)
+    return list(by_key.values())
