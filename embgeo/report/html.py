@@ -40,6 +40,7 @@ _SECTIONS = (
     ("isotropy", "Isotropy"),
     ("frequency", "Rare and popular"),
     ("subspace", "Input and output"),
+    ("hidden", "Hidden states"),
     ("tokens", "Tokens"),
     ("numbers", "All numbers"),
     ("methods", "Methods"),
@@ -55,6 +56,9 @@ _PLACED = frozenset(
         "frequency.by_frequency_bin",
         "frequency.neighbors",
         "frequency.neighbor_ranks",
+        "tokens.groups",
+        "tokens.undertrained",
+        "tokens.hubs",
         "tokens.smallest_norms",
         "tokens.largest_norms",
         "tokens.nearest_to_mean",
@@ -128,9 +132,11 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "other_tables": [key for key in tables if key not in _PLACED],
         "notes_by_value": {h.name: h.note for h in analysis.histograms},
         "frequency": _frequency(analysis),
-        "own_sections": ("spectrum", "cosine", "isotropy", "frequency", "subspace"),
+        "own_sections": ("spectrum", "cosine", "isotropy", "frequency", "subspace", "hidden"),
         "frequency_scalars": numbers.get("frequency"),
         "subspace_scalars": numbers.get("subspace"),
+        "hidden_scalars": numbers.get("hidden"),
+        "states": format_number((provenance.get("hidden") or {}).get("states", 0)),
         "output": (provenance.get("output") or {}).get("tensor", ""),
         "number_tables": list(numbers.items()),
         "methods": by_family(quantities(analysis), lambda q: q.family),
@@ -138,7 +144,11 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "standard_errors": thresholds.STANDARD_ERRORS,
         "eigengap": thresholds.EIGENGAP,
         "provenance": provenance_rows(provenance),
-        "sections": [{"id": key, "title": title} for key, title in _SECTIONS],
+        "sections": [
+            {"id": key, "title": title}
+            for key, title in _SECTIONS
+            if key != "hidden" or "hidden" in numbers
+        ],
         **_code(analysis),
     }
 
