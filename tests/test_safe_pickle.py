@@ -377,3 +377,21 @@ def test_every_cut_of_a_pickle_is_refused() -> None:
     for end in range(len(program)):
         with pytest.raises((Damaged, ValueError, LookupError)):
             read(program[:end])
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_arrays_too_long_to_be_text_stay_in_the_file(protocol: int) -> None:
+    array = np.random.default_rng(0).integers(0, 256, 3_000_000).astype(np.uint8)
+    machine_made = read(pickle.dumps({"w": array}, protocol=protocol))
+    np.testing.assert_array_equal(arrays(machine_made)["w"], array)
+
+
+def test_a_long_text_that_is_no_bytes() -> None:
+    text = "€" * 400_000
+    program = pickle.dumps(np.zeros(400_000, "u1"), protocol=2)
+    at = program.index(b"X" + struct.pack("<I", 400_000))
+    encoded = b"X" + struct.pack("<I", len(text.encode())) + text.encode()
+    leaf = walk(read(program[:at] + encoded + program[at + 5 + 400_000 :])).leaves[0][1]
+    leaf.check()
+    with pytest.raises(Damaged, match="beyond 255"):
+        leaf.open()

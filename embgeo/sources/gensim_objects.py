@@ -95,7 +95,8 @@ def objects(root: object) -> list[Saved]:
 def _attributes(stub: Stub) -> dict[object, object]:
     attributes: dict[object, object] = {}
     for state in stub.states:
-        for part in state if isinstance(state, tuple) else (state,):
+        # With slots a state is a pair: what the instance's dict holds, and what the slots do.
+        for part in state if isinstance(state, tuple) and len(state) == 2 else (state,):
             if isinstance(part, dict):
                 attributes.update(part)
     return attributes

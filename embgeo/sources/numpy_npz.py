@@ -9,7 +9,12 @@ from embgeo.sources.guard import Damaged, guarded, plain, reading
 from embgeo.sources.memory import Array, is_numeric
 from embgeo.sources.numpy_npy import HEADER_BYTES, Header, NotNumbers, read_array, read_header
 from embgeo.sources.pickle_numpy import text_entries
-from embgeo.sources.vocabulary import is_vocabulary_name, tokens_for
+from embgeo.sources.vocabulary import (
+    MOST_WORD_BYTES,
+    MOST_WORDS,
+    is_vocabulary_name,
+    tokens_for,
+)
 from embgeo.sources.zip_members import Archive, Member, first_name, open_archive
 
 NAME = "npz"
@@ -44,6 +49,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         tensors: list[Tensor] = []
         vocabularies: list[tuple[str, object]] = []
         notes: list[str] = []
+        words_left, bytes_left = MOST_WORDS, MOST_WORD_BYTES
         for member in archive.members.values():
             name = plain(member.name.removesuffix(_SUFFIX))
             header, reason = _header(archive, member)
@@ -52,6 +58,10 @@ def open_checkpoint(path: Path) -> Checkpoint:
             elif is_numeric(header.dtype):
                 tensors.append(_tensor(archive, member, header, name, path))
             elif is_vocabulary_name(name) and len(header.shape) == 1:
+                words_left -= header.shape[0]
+                bytes_left -= member.size
+                if words_left < 0 or bytes_left < 0:
+                    raise Damaged("the archive holds absurdly many words")
                 vocabularies.append((name, text_entries(_array(archive, member))))
         if not tensors:
             reason = f": {notes[0]}" if notes else ""

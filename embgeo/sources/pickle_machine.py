@@ -5,16 +5,32 @@ program names. This one knows the opcodes only. A name in the file becomes a :cl
 is a string in a box; calling a name looks it up in the table of constructors that the reader was
 given, and builds an inert :class:`Stub` where the table has no entry. Nothing is imported, no
 attribute is looked up, and nothing but plain scalars is ever hashed or compared, so that deep or
-self-similar structures cost no more than their bytes.
+self-similar structures cost no more than their bytes. What the objects take in memory is counted
+as they are made, and a program that makes too many ends before they are there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from embgeo.sources.guard import Damaged
+from embgeo.sources.pickle_costs import CALL_COST, PAIR_COST
+
+T = TypeVar("T")
 
 Constructor = Callable[["Machine", tuple[object, ...]], object]
+
+#: A vocabulary of a million words, and its counts, take half as many.
+MOST_OPCODES = 8_000_000
+#: What the objects of one pickle may take, with what a walk over them notes; a vocabulary of
+#: three million words takes less.
+MOST_MEMORY = 700 * 2**20
+#: Objects that a Stub gathers from BUILD: the state, and the keyword arguments of NEWOBJ_EX.
+_MOST_STATES = 8
+#: Lines of this length are counted before they become text: four bytes a character at most.
+_LONG_LINE = 2**16
 
 _WINDOW = 256
 
@@ -40,7 +56,7 @@ class Stub:
         Qualified name of what the file wanted to call.
     args : tuple
         What it would have been called with.
-    states, items, entries : list
+    states, items, entries : sequence
         What BUILD, APPEND and SETITEM put into it.
     """
 
@@ -49,9 +65,27 @@ class Stub:
     def __init__(self, name: str, args: tuple[object, ...] = ()) -> None:
         self.name = name
         self.args = args
-        self.states: list[object] = []
-        self.items: list[object] = []
-        self.entries: list[tuple[object, object]] = []
+        # Most stubs never get any: the lists are made when they do.
+        self.states: Sequence[object] = ()
+        self.items: Sequence[object] = ()
+        self.entries: Sequence[tuple[object, object]] = ()
+
+    def add_state(self, state: object) -> None:
+        if len(self.states) == _MOST_STATES:
+            raise Damaged("the pickle sets the state of one object over and over")
+        self.states = (*self.states, state)
+
+    def add_items(self, values: Sequence[object]) -> None:
+        self.items = _extended(self.items, values)
+
+    def add_entries(self, pairs: Sequence[tuple[object, object]]) -> None:
+        self.entries = _extended(self.entries, pairs)
+
+
+def _extended(known: Sequence[T], more: Sequence[T]) -> list[T]:
+    extended = known if isinstance(known, list) else []
+    extended.extend(more)
+    return extended
 
 
 class Buildable:
@@ -92,6 +126,8 @@ class Machine:
         What each allowed qualified name builds from its arguments.
     persistent : callable, optional
         Builds an object from a persistent id; a stub by default.
+    most_opcodes : int
+        Longer programs are refused.
     """
 
     def __init__(
@@ -99,16 +135,19 @@ class Machine:
         data: memoryview,
         constructors: Mapping[str, Constructor],
         persistent: Callable[[object], object] | None = None,
+        most_opcodes: int = MOST_OPCODES,
     ) -> None:
         self.data = data
+        self.most_opcodes = most_opcodes
         self.at = 0
         self.stack: list[object] = []
         self.marks: list[int] = []
-        self.memo: dict[int, object] = {}
+        # Nearly all pickles number their memo 0, 1, 2, …: a list takes a tenth of a dict.
+        self.memo: list[object] = []
+        self.far_memo: dict[int, object] = {}
         self.constructors = constructors
         self.persistent = persistent
-        # A constructor copies what it is given; each byte of a sound file is copied once or twice.
-        self.copies_left = 4 * len(data) + 65536
+        self.memory_left = MOST_MEMORY
 
     # Bytes of the program.
 
@@ -121,12 +160,17 @@ class Machine:
         return piece
 
     def number(self, size: int) -> int:
+        if size == 1 and self.at < len(self.data):
+            self.at += 1
+            return self.data[self.at - 1]
         return int.from_bytes(self.take(size), "little")
 
     def line(self, longest: int | None = None) -> bytes:
         """Up to the next newline, which is taken too."""
         window = _WINDOW
         while True:
+            if window > _LONG_LINE:
+                self.charge(min(window, len(self.data) - self.at))
             piece = bytes(self.data[self.at : self.at + window])
             end = piece.find(b"\n")
             if longest is not None and (end if end >= 0 else len(piece)) > longest:
@@ -138,7 +182,17 @@ class Machine:
                 raise Damaged("the pickle ends early")
             window *= 8
 
-    # The stack.
+    def text(self, piece: memoryview | bytes, encoding: str = "utf-8") -> str:
+        """Decoded, and counted."""
+        size = len(piece)
+        if size > _LONG_LINE:
+            self.charge(4 * size)
+        text = str(piece, encoding, "surrogatepass" if encoding == "utf-8" else "strict")
+        # Besides the string its bytes, which are in memory too once they are read from the map.
+        self.memory_left -= size + sys.getsizeof(text)
+        return text
+
+    # The stack and the memo.
 
     def push(self, value: object) -> None:
         self.stack.append(value)
@@ -161,16 +215,40 @@ class Machine:
         del self.stack[start:]
         return values
 
+    def remember(self, index: int) -> None:
+        value = self.peek()
+        if index < len(self.memo):
+            self.memo[index] = value
+        elif index == len(self.memo):
+            self.far_memo.pop(index, None)
+            self.memo.append(value)
+        else:
+            self.charge(PAIR_COST)
+            self.far_memo[index] = value
+
+    def remember_next(self) -> None:
+        self.remember(len(self.memo) + len(self.far_memo))
+
+    def recall(self, index: int) -> None:
+        try:
+            self.push(self.memo[index] if index < len(self.memo) else self.far_memo[index])
+        except KeyError:
+            raise Damaged("the pickle recalls something that it never stored") from None
+
     # Objects.
 
     def charge(self, amount: int) -> None:
-        """Count what a constructor copies, and end a program that multiplies its own data."""
-        self.copies_left -= amount
-        if self.copies_left < 0:
-            raise Damaged("the pickle copies its own data over and over")
+        """Count `amount` bytes, and end a program that makes absurdly many objects."""
+        self.memory_left -= amount
+        if self.memory_left < 0:
+            raise Damaged(
+                "the pickle makes or copies absurdly many objects",
+                "save the matrix as .npy or .safetensors",
+            )
 
     def make(self, function: object, args: object) -> object:
         """The object that calling `function` with `args` stands for; nothing is called."""
+        self.charge(CALL_COST)
         arguments = args if isinstance(args, tuple) else (args,)
         if not isinstance(function, Global):
             return Stub("(call of an object)", arguments)

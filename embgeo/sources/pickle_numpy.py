@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from embgeo.sources.guard import Damaged, short
+from embgeo.sources.long_text import EncodedText
 from embgeo.sources.memory import Array, count, is_numeric, number_type, view, whole_numbers
 from embgeo.sources.pickle_leaf import Leaf
 from embgeo.sources.pickle_machine import Buildable, Constructor, Global, Machine, Stub
@@ -111,6 +112,11 @@ class PickledArray(Leaf, Buildable):
             return f"its type {short(self._dtype.name)} is no plain number"
         return "" if is_numeric(dtype) else "it holds text"
 
+    @property
+    def nbytes(self) -> int:
+        dtype = self._resolved()
+        return 0 if dtype is None else dtype.itemsize * count(self._shape)
+
     def open(self) -> Array:
         dtype = self._resolved()
         if dtype is None or not is_numeric(dtype):
@@ -155,12 +161,14 @@ def text_entries(array: Array) -> list[str] | None:
 
 
 def _length(data: object) -> int:
-    return len(data) if isinstance(data, str) else len(_raw(data))
+    return len(data) if isinstance(data, (str, EncodedText)) else len(_raw(data))
 
 
 def _raw(data: object) -> bytes | memoryview:
     if isinstance(data, (bytes, memoryview)):
         return data
+    if isinstance(data, EncodedText):
+        return data.decoded()
     if isinstance(data, str):
         # An old string of Python 2 that happened to be ASCII.
         return data.encode("latin-1")

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import re
 import struct
+import sys
 from collections.abc import Callable
 
 from embgeo.sources.guard import Damaged
-from embgeo.sources.pickle_machine import Buildable, Global, Machine, Stub, as_key
+from embgeo.sources.long_text import LongText
+from embgeo.sources.pickle_costs import COSTS, PAIR_COST, TEXT_COST
+from embgeo.sources.pickle_machine import (
+    Buildable,
+    Global,
+    Machine,
+    Stub,
+    as_key,
+)
+from embgeo.sources.python2_text import old_string, unescaped
 
-MOST_OPCODES = 10_000_000
 _LONGEST_NAME = 1000
 _LONGEST_INTEGER = 1024
 _LARGEST_MEMO = 2**60
 
-#: Bytes objects from this length on are not copied out of the file.
+#: Bytes objects, and text, from this length on are not copied out of the file.
 _LARGE = 4096
+_LONGEST_TEXT = 2**20
 
 Step = Callable[[Machine], None]
 
@@ -27,22 +36,33 @@ def run(machine: Machine) -> object:
     ------
     Damaged
     """
-    for _ in range(MOST_OPCODES):
-        opcode = machine.take(1)[0]
+    data, end = machine.data, len(machine.data)
+    for _ in range(machine.most_opcodes):
+        at = machine.at
+        if at >= end:
+            raise Damaged("the pickle ends early")
+        opcode = data[at]
+        machine.at = at + 1
         if opcode == _STOP:
             return machine.pop()
-        step = _STEPS.get(opcode)
-        if step is None:
-            raise Damaged(f"not a pickle: byte {opcode:#04x} at {machine.at - 1:,} is no opcode")
-        step(machine)
+        machine.memory_left -= COSTS[opcode]
+        _TABLE[opcode](machine)
+        if machine.memory_left < 0:
+            machine.charge(0)
     raise Damaged(
-        f"the pickle has more than {MOST_OPCODES:,} instructions",
+        f"the pickle has more than {machine.most_opcodes:,} instructions",
         "save the matrix as .npy or .safetensors",
     )
 
 
+def _unknown(machine: Machine) -> None:
+    at = machine.at - 1
+    raise Damaged(f"not a pickle: byte {machine.data[at]:#04x} at {at:,} is no opcode")
+
+
 def _name(machine: Machine) -> None:
     module, name = machine.line(_LONGEST_NAME), machine.line(_LONGEST_NAME)
+    machine.charge(len(module) + len(name))
     machine.push(Global(f"{module.decode()}.{name.decode()}"))
 
 
@@ -52,6 +72,7 @@ def _stack_name(machine: Machine) -> None:
         raise Damaged("the pickle names something by other than a string")
     if len(name) + len(module) > _LONGEST_NAME:
         raise Damaged("the pickle has an overlong name or number")
+    machine.charge(sys.getsizeof(module) + sys.getsizeof(name))
     machine.push(Global(f"{module}.{name}"))
 
 
@@ -71,7 +92,7 @@ def _newobj_ex(machine: Machine) -> None:
     keywords, args, function = machine.pop(), machine.pop(), machine.pop()
     made = machine.make(function, args)
     if isinstance(made, Stub):
-        made.states.append(keywords)
+        made.add_state(keywords)
     machine.push(made)
 
 
@@ -91,7 +112,7 @@ def _obj(machine: Machine) -> None:
 def _build(machine: Machine) -> None:
     state, target = machine.pop(), machine.peek()
     if isinstance(target, Stub):
-        target.states.append(state)
+        target.add_state(state)
     elif isinstance(target, Buildable):
         target.build(state)
 
@@ -107,19 +128,21 @@ def _append_to(target: object, values: list[object]) -> None:
     if isinstance(target, list):
         target.extend(values)
     elif isinstance(target, Stub):
-        target.items.extend(values)
+        target.add_items(values)
     else:
         raise Damaged("the pickle appends to something that is no list")
 
 
-def _set_in(target: object, values: list[object]) -> None:
+def _set_in(machine: Machine, target: object, values: list[object]) -> None:
     if len(values) % 2:
         raise Damaged("the pickle sets a key without a value")
+    machine.charge(len(values) // 2 * PAIR_COST)
     pairs = zip(values[::2], values[1::2], strict=True)
     if isinstance(target, dict):
         target.update((as_key(key), value) for key, value in pairs)
     elif isinstance(target, Stub):
-        target.entries.extend(pairs)
+        machine.charge(len(values) // 2 * PAIR_COST)  # they become a dict later
+        target.add_entries(list(pairs))
     else:
         raise Damaged("the pickle sets keys of something that is no dict")
 
@@ -136,18 +159,18 @@ def _appends(machine: Machine) -> None:
 
 def _setitem(machine: Machine) -> None:
     value, key = machine.pop(), machine.pop()
-    _set_in(machine.peek(), [key, value])
+    _set_in(machine, machine.peek(), [key, value])
 
 
 def _setitems(machine: Machine) -> None:
     values = machine.since_mark()
-    _set_in(machine.peek(), values)
+    _set_in(machine, machine.peek(), values)
 
 
 def _stub_of_items(name: str) -> Step:
     def step(machine: Machine) -> None:
         stub = Stub(name)
-        stub.items = machine.since_mark()
+        stub.add_items(machine.since_mark())
         machine.push(stub)
 
     return step
@@ -155,7 +178,7 @@ def _stub_of_items(name: str) -> Step:
 
 def _dict(machine: Machine) -> None:
     made: dict[object, object] = {}
-    _set_in(made, machine.since_mark())
+    _set_in(machine, made, machine.since_mark())
     machine.push(made)
 
 
@@ -174,17 +197,6 @@ def _pop(machine: Machine) -> None:
         machine.pop()
 
 
-def _remember(machine: Machine, index: int) -> None:
-    machine.memo[index] = machine.peek()
-
-
-def _recall(machine: Machine, index: int) -> None:
-    try:
-        machine.push(machine.memo[index])
-    except KeyError:
-        raise Damaged("the pickle recalls something that it never stored") from None
-
-
 def _text_index(machine: Machine) -> int:
     index = int(machine.line(20))
     if not 0 <= index < _LARGEST_MEMO:
@@ -195,56 +207,50 @@ def _text_index(machine: Machine) -> int:
 def _bytes(size: int) -> Step:
     def step(machine: Machine) -> None:
         piece = machine.take(machine.number(size))
-        machine.push(piece if len(piece) >= _LARGE else bytes(piece))
+        machine.push(_copied(machine, piece) if len(piece) < _LARGE else piece)
 
     return step
+
+
+def _copied(machine: Machine, piece: memoryview) -> bytes:
+    machine.charge(len(piece))
+    return bytes(piece)
 
 
 def _unicode(size: int) -> Step:
+    # Vocabularies are millions of these: no call that can be spared.
     def step(machine: Machine) -> None:
-        machine.push(str(machine.take(machine.number(size)), "utf-8", "surrogatepass"))
+        start = machine.at + size
+        length = int.from_bytes(machine.data[machine.at : start], "little")
+        machine.at = start + length
+        piece = machine.data[start : machine.at]
+        if machine.at > len(machine.data):
+            raise Damaged("the pickle ends early")
+        if length < _LARGE:
+            machine.memory_left -= 4 * length + TEXT_COST
+            machine.stack.append(str(piece, "utf-8", "surrogatepass"))
+        else:
+            machine.push(machine.text(piece) if length < _LONGEST_TEXT else LongText(piece))
 
     return step
-
-
-def _old_string(value: bytes) -> object:
-    """A string of Python 2: text where it is ASCII, bytes otherwise (its encoding is unknown)."""
-    return value.decode() if value.isascii() else value
 
 
 def _old_strings(size: int) -> Step:
     def step(machine: Machine) -> None:
-        machine.push(_old_string(bytes(machine.take(machine.number(size)))))
+        piece = machine.take(machine.number(size))
+        # An array of Python 2; no text is as long.
+        long = len(piece) >= _LONGEST_TEXT
+        machine.push(piece if long else old_string(_copied(machine, piece)))
 
     return step
 
 
-_ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|.)", re.DOTALL)
-_ESCAPED = {
-    b"n": b"\n",
-    b"t": b"\t",
-    b"r": b"\r",
-    b"a": b"\a",
-    b"b": b"\b",
-    b"f": b"\f",
-    b"v": b"\v",
-}
-
-
-def _unescape(match: re.Match[bytes]) -> bytes:
-    what = match[1]
-    if len(what) == 3 and what[:1] == b"x":
-        return bytes([int(what[1:], 16)])
-    if what[:1].isdigit() and what[:1] < b"8":
-        return bytes([int(what, 8) & 0xFF])
-    return _ESCAPED.get(what, what if what in b"\\'\"" else b"\\" + what)
-
-
 def _quoted(machine: Machine) -> None:
     text = machine.line().strip()
+    machine.charge(3 * len(text))
     if len(text) < 2 or text[:1] != text[-1:] or text[:1] not in (b"'", b'"'):
         raise Damaged("the pickle has a string without quotes")
-    machine.push(_old_string(_ESCAPE.sub(_unescape, text[1:-1])))
+    machine.push(old_string(unescaped(text[1:-1])))
 
 
 def _long(size: int) -> Step:
@@ -252,6 +258,7 @@ def _long(size: int) -> Step:
         length = machine.number(size)
         if length > _LONGEST_INTEGER:
             raise Damaged(f"the pickle has an integer of {length:,} bytes")
+        machine.charge(2 * length)
         machine.push(int.from_bytes(machine.take(length), "little", signed=True))
 
     return step
@@ -259,6 +266,7 @@ def _long(size: int) -> Step:
 
 def _text_int(machine: Machine) -> None:
     line = machine.line(_LONGEST_INTEGER)
+    machine.charge(len(line))
     machine.push(line == b"01" if line in (b"00", b"01") else int(line))
 
 
@@ -306,13 +314,13 @@ _STEPS: dict[int, Step] = {
     ord("0"): _pop,
     ord("1"): lambda m: m.since_mark().clear(),
     ord("2"): lambda m: m.push(m.peek()),
-    ord("p"): lambda m: _remember(m, _text_index(m)),
-    ord("q"): lambda m: _remember(m, m.number(1)),
-    ord("r"): lambda m: _remember(m, m.number(4)),
-    0x94: lambda m: _remember(m, len(m.memo)),
-    ord("g"): lambda m: _recall(m, _text_index(m)),
-    ord("h"): lambda m: _recall(m, m.number(1)),
-    ord("j"): lambda m: _recall(m, m.number(4)),
+    ord("p"): lambda m: m.remember(_text_index(m)),
+    ord("q"): lambda m: m.remember(m.number(1)),
+    ord("r"): lambda m: m.remember(m.number(4)),
+    0x94: Machine.remember_next,
+    ord("g"): lambda m: m.recall(_text_index(m)),
+    ord("h"): lambda m: m.recall(m.number(1)),
+    ord("j"): lambda m: m.recall(m.number(4)),
     0x80: _protocol,
     0x95: _frame,
     0x97: _out_of_band,
@@ -334,7 +342,7 @@ _STEPS: dict[int, Step] = {
     ord("S"): _quoted,
     ord("T"): _old_strings(4),
     ord("U"): _old_strings(1),
-    ord("V"): lambda m: m.push(str(m.line(), "raw-unicode-escape")),
+    ord("V"): lambda m: m.push(m.text(m.line(), "raw-unicode-escape")),
     ord("X"): _unicode(4),
     0x8C: _unicode(1),
     0x8D: _unicode(8),
@@ -371,6 +379,8 @@ _STEPS: dict[int, Step] = {
     ord("i"): _inst,
     ord("o"): _obj,
     ord("b"): _build,
-    ord("P"): lambda m: _persistent(m, str(m.line(_LONGEST_NAME), "utf-8")),
+    ord("P"): lambda m: _persistent(m, m.text(m.line(_LONGEST_NAME))),
     ord("Q"): lambda m: _persistent(m, m.pop()),
 }
+
+_TABLE: list[Step] = [_STEPS.get(opcode, _unknown) for opcode in range(256)]

@@ -13,12 +13,16 @@ from embgeo.sources.pickle_leaf import Leaf
 from embgeo.sources.pickle_machine import Stub, as_key
 from embgeo.sources.vocabulary import is_vocabulary_name
 
-#: Entries met again because their module serves under several names; everything else is met once.
+#: Entries met again because what holds them serves under several names, or in several objects.
 MOST_REPEATS = 100_000
+#: Bytes of all names together, which a walk keeps.
+_MOST_NAME_BYTES = 2**25
 MOST_LEAVES = 200_000
 DEEPEST = 200
 _LONGEST_NAME = 1000
 _LONGEST_KEY = 200
+#: Containers up to this length are looked into before they are entered.
+_SHORT = 8
 _MOST_VOCABULARIES = 50
 
 Children = Iterator[tuple[str | None, object]]
@@ -67,6 +71,7 @@ class _Walk:
         self.named: set[tuple[str, int]] = set()
         self.seen: set[int] = set()
         self.repeats_left = MOST_REPEATS
+        self.name_bytes_left = _MOST_NAME_BYTES
         # What a module holds besides its tensors and submodules comes last: by then whatever
         # belongs to the module tree has the name that a state_dict would give it.
         # Nor do such attributes lead into a module again: it may hold its parent.
@@ -110,6 +115,9 @@ class _Walk:
         if (name, id(leaf)) in self.named:
             return  # a dict whose entries are its attributes too holds everything twice
         self.named.add((name, id(leaf)))
+        self.name_bytes_left -= len(name)
+        if self.name_bytes_left < 0:
+            raise Damaged("its arrays have absurdly long names")
         unique = name
         while unique in self.names:
             self.names[name] += 1
@@ -135,12 +143,13 @@ class _Walk:
 
     def of_dict(self, name: str, entries: dict[object, object]) -> Children:
         for key, value in entries.items():
-            if not _may_hold_arrays(value):
+            if not _holds_something(value):
                 continue
             text = _key_text(key)
             if text is not None and is_vocabulary_name(text):
                 self.note_vocabulary(_join(name, text), value)
-            yield text, value
+            if _may_hold_arrays(value):
+                yield text, value
 
     def of_stub(self, name: str, stub: Stub) -> Children:
         parts = _module_parts(stub)
@@ -150,19 +159,33 @@ class _Walk:
         self.seen.add(id(stub))
         if parts is not None:
             tensors, rest = parts
-            if known:
-                self.repeats_left -= 1 + sum(len(entries) for entries in tensors)
-                if self.repeats_left < 0:
-                    raise Damaged("its modules hold each other too many times over")
-            else:
+            if not known:
                 self.later.append((name, self.of_dict(name, rest)))
+            for entries in tensors:
+                self.count_repeats(entries, known=known)
             return chain.from_iterable(self.of_dict(name, entries) for entries in tensors)
+        for part in (*stub.states, stub.args):
+            self.count_repeats(part)
         return chain(
             *(self.of_state(name, state) for state in stub.states),
             self.of_dict(name, _named(stub)),
             _of_sequence(stub.items),
             _of_sequence(stub.args),
         )
+
+    def count_repeats(self, part: object, known: bool = False) -> None:
+        """End a walk that goes through the same entries again and again.
+
+        What belongs to several objects is entered from each of them, and from a module that
+        serves under several names under each of those.
+        """
+        if not isinstance(part, (dict, list, tuple)) or not part:
+            return
+        if known or id(part) in self.seen:
+            self.repeats_left -= 1 + len(part)
+            if self.repeats_left < 0:
+                raise Damaged("its objects hold each other too many times over")
+        self.seen.add(id(part))
 
     def of_state(self, name: str, state: object) -> Children:
         """A state's entries are the object's attributes; slots come as a second dict."""
@@ -202,12 +225,18 @@ def _is_list_of_named(values: list[Any] | tuple[Any, ...]) -> bool:
     )
 
 
-def _may_hold_arrays(value: object) -> bool:
+def _holds_something(value: object) -> bool:
     if isinstance(value, (dict, list, tuple)):
         return bool(value)
     if isinstance(value, Stub):
         return bool(value.states or value.items or value.entries or value.args)
     return isinstance(value, Leaf)
+
+
+def _may_hold_arrays(value: object) -> bool:
+    if isinstance(value, (list, tuple)) and len(value) <= _SHORT:
+        return any(map(_holds_something, value))
+    return _holds_something(value)
 
 
 def _module_parts(

@@ -8,15 +8,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from embgeo.sources.guard import Damaged
-from embgeo.sources.pickle_machine import Constructor, Global, Machine, Stub, as_key
+from embgeo.sources.long_text import EncodedText, LongText
+from embgeo.sources.pickle_costs import PAIR_COST
+from embgeo.sources.pickle_machine import (
+    MOST_OPCODES,
+    Constructor,
+    Global,
+    Machine,
+    Stub,
+    as_key,
+)
 from embgeo.sources.pickle_numpy import NUMPY
 from embgeo.sources.pickle_opcodes import run
+
+#: What an entry of a copied list is counted for: more than its place, as whoever looks for arrays
+#: and vocabularies goes through it once more.
+_COPY_COST = 64
 
 
 def load(
     data: memoryview,
     constructors: Mapping[str, Constructor] | None = None,
     persistent: Callable[[object], object] | None = None,
+    most: int = MOST_OPCODES,
 ) -> object:
     """The object pickled at the start of `data`; nothing in it is imported, called or compared.
 
@@ -28,6 +42,8 @@ def load(
         Names to allow besides Python's containers and numpy's arrays.
     persistent : callable, optional
         Builds the objects that the file refers to by a persistent id.
+    most : int
+        Instructions of the longest program that is read.
 
     Returns
     -------
@@ -37,30 +53,31 @@ def load(
     Raises
     ------
     Damaged
-        Also where a bound is passed: instructions, copies, length of integers and names.
+        Also where a bound is passed: instructions, memory, length of integers and names.
     """
-    return load_with_end(data, constructors, persistent)[0]
+    return load_with_end(data, constructors, persistent, most)[0]
 
 
 def load_with_end(
     data: memoryview,
     constructors: Mapping[str, Constructor] | None = None,
     persistent: Callable[[object], object] | None = None,
+    most: int = MOST_OPCODES,
 ) -> tuple[object, int]:
     """As :func:`load`, with the number of bytes that the pickle takes; more may follow it."""
     allowed = {**_CONTAINERS, **NUMPY, **(constructors or {})}
-    machine = Machine(data, allowed, persistent)
+    machine = Machine(data, allowed, persistent, most)
     value = run(machine)
     return value, machine.at
 
 
 def _pairs(machine: Machine, source: object) -> list[tuple[object, object]]:
     if isinstance(source, dict):
-        machine.charge(len(source))
+        machine.charge(2 * PAIR_COST * len(source))
         return list(source.items())
     if not isinstance(source, (list, tuple)):
         raise Damaged("the pickle builds a dict from something that is none")
-    machine.charge(len(source))
+    machine.charge(2 * PAIR_COST * len(source))
     pairs = []
     for pair in source:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
@@ -82,21 +99,25 @@ def _empty_dict(_machine: Machine, _args: tuple[object, ...]) -> object:
 
 def _list(machine: Machine, args: tuple[object, ...]) -> object:
     if args and isinstance(args[0], (list, tuple)):
-        machine.charge(len(args[0]))
+        machine.charge(_COPY_COST * len(args[0]))
         return list(args[0])
     return []
 
 
 def _tuple(machine: Machine, args: tuple[object, ...]) -> object:
     if args and isinstance(args[0], list):
-        machine.charge(len(args[0]))
+        machine.charge(_COPY_COST * len(args[0]))
         return tuple(args[0])
     return args[0] if args and isinstance(args[0], tuple) else ()
 
 
 def _encode(machine: Machine, args: tuple[object, ...]) -> object:
     """Protocol 2 has no bytes: Python 3 writes them as text that is to be encoded as Latin-1."""
-    if len(args) != 2 or args[1] not in ("latin1", "latin-1") or not isinstance(args[0], str):
+    if len(args) != 2 or args[1] not in ("latin1", "latin-1"):
+        return Stub("_codecs.encode", args)
+    if isinstance(args[0], LongText):
+        return EncodedText(args[0])
+    if not isinstance(args[0], str):
         return Stub("_codecs.encode", args)
     machine.charge(len(args[0]))
     try:
@@ -110,7 +131,7 @@ def _bytes(machine: Machine, args: tuple[object, ...]) -> object:
         return b""
     if isinstance(args[0], (bytes, memoryview)):
         return args[0]
-    if isinstance(args[0], str) and len(args) == 2:
+    if isinstance(args[0], (str, LongText)) and len(args) == 2:
         return _encode(machine, args)
     return Stub("builtins.bytes", args)
 

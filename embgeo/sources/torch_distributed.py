@@ -35,6 +35,8 @@ _MODULES = (
     b"torch.distributed._shard.checkpoint.metadata",
 )
 _MOST_NOTES = 20
+#: Of all tensors together; the same list of pieces may serve for any number of them.
+_MOST_PIECES = 1_000_000
 
 
 def sniff(head: bytes) -> bool:
@@ -60,11 +62,15 @@ def open_checkpoint(path: Path) -> Checkpoint:
         folder = _Folder.of(path.parent, _dict_of(fields, "storage_data"))
         tensors: list[Tensor] = []
         notes: list[str] = []
+        pieces_left = _MOST_PIECES
         for name, entry in _dict_of(fields, "state_dict_metadata").items():
             if not isinstance(name, str):
                 raise Damaged("the metadata name a tensor by other than a string")
             if not isinstance(entry, Stub) or not entry.name.endswith(".TensorStorageMetadata"):
                 continue  # BytesStorageMetadata: an object of the training program
+            pieces_left -= _promised_pieces(entry)
+            if pieces_left < 0:
+                raise Damaged("the metadata list absurdly many pieces")
             made = _sharded(name, entry, folder)
             if isinstance(made, str):
                 notes.append(f"{plain(name)} is not read: {made}")
@@ -176,6 +182,11 @@ def _sharded(name: str, entry: Stub, folder: _Folder) -> _Sharded | str:
     if not _fill(pieces, shape):
         return "its pieces do not fill it like the fields of a grid"
     return _Sharded(shape, dtype, tuple(pieces), folder.path)
+
+
+def _promised_pieces(entry: Stub) -> int:
+    listed = _fields(entry, "TensorStorageMetadata").get("chunks")
+    return 1 + len(listed) if isinstance(listed, (list, tuple)) else 1
 
 
 def _chunks(value: object, shape: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:

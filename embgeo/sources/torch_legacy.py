@@ -19,7 +19,7 @@ from pathlib import Path
 from embgeo.sources.base import Checkpoint
 from embgeo.sources.guard import Damaged, reading, short
 from embgeo.sources.memory import Bytes, map_file
-from embgeo.sources.pickle_machine import Constructor, Global, Stub
+from embgeo.sources.pickle_machine import MOST_OPCODES, Constructor, Global, Stub
 from embgeo.sources.pickle_tensors import tensors_of
 from embgeo.sources.pickle_tree import walk
 from embgeo.sources.safe_pickle import load_with_end
@@ -38,6 +38,11 @@ _MAGIC = re.compile(rb"\x80.(\x95.{8})?" + re.escape(_NUMBER), re.DOTALL)
 _PROTOCOL = 1001
 
 _COUNT_BYTES = 8
+_LONGEST_KEY = 200
+
+#: Instructions of the pickles around the object: of single values, and of the list of keys.
+_MOST_SMALL = 1000
+_MOST_IN_KEYS = 1_000_000
 
 
 def sniff(head: bytes) -> bool:
@@ -83,14 +88,15 @@ def open_checkpoint(path: Path) -> Checkpoint:
 def _object(data: Bytes) -> tuple[_Storages, object]:
     """The pickled object, whose storages know by then where their bytes are."""
     pickles = _Pickles(data)
-    pickles.next()
-    version = pickles.next()
+    pickles.next(most=_MOST_SMALL)
+    version = pickles.next(most=_MOST_SMALL)
     if version != _PROTOCOL:
-        raise Damaged(f"its protocol version is {short(repr(version))}, not {_PROTOCOL}")
-    pickles.next()  # the description of the machine
+        said = short(str(version)) if isinstance(version, int) else "no number"
+        raise Damaged(f"its protocol version is {said}, not {_PROTOCOL}")
+    pickles.next(most=_MOST_SMALL)  # the description of the machine
     storages = _Storages(data)
     root = pickles.next(TORCH, storages.find)
-    storages.locate(pickles.next(), pickles.at)
+    storages.locate(pickles.next(most=_MOST_IN_KEYS), pickles.at)
     return storages, root
 
 
@@ -105,8 +111,9 @@ class _Pickles:
         self,
         constructors: Mapping[str, Constructor] | None = None,
         persistent: Callable[[object], object] | None = None,
+        most: int = MOST_OPCODES,
     ) -> object:
-        value, length = load_with_end(self.data[self.at :], constructors, persistent)
+        value, length = load_with_end(self.data[self.at :], constructors, persistent, most)
         self.at += length
         return value
 
@@ -188,7 +195,7 @@ class _Storages:
 def _key(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if isinstance(value, str) and value:
+    if isinstance(value, str) and 0 < len(value) <= _LONGEST_KEY:
         return value
     raise Damaged("a storage has a damaged key")
 

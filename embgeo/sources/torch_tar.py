@@ -8,16 +8,15 @@ are views of the mapped file.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
 from pathlib import Path
 
 from embgeo.sources import tar_members
 from embgeo.sources.base import Checkpoint
 from embgeo.sources.guard import Damaged, reading, short
 from embgeo.sources.memory import MOST_DIMENSIONS, Bytes, map_file
-from embgeo.sources.pickle_machine import Constructor, Global
+from embgeo.sources.pickle_machine import Global
 from embgeo.sources.pickle_tensors import tensors_of
-from embgeo.sources.pickle_tree import walk
+from embgeo.sources.pickle_tree import MOST_LEAVES, walk
 from embgeo.sources.safe_pickle import load, load_with_end
 from embgeo.sources.torch_tensors import (
     TORCH,
@@ -32,6 +31,10 @@ NAME = "torch tar checkpoint"
 RECOGNISED = "a tar archive that begins with sys_info, pickle, tensors or storages"
 READ = "tensors are mapped; the pickles around them are read"
 EXTRA = ""
+
+#: Instructions of the pickles that describe one storage or tensor, and all parts of storages.
+_MOST_IN_ENTRY = 1000
+_MOST_IN_VIEWS = 1_000_000
 
 _PARTS = ("storages", "tensors", "pickle")
 #: The name of a member fills 100 bytes of its header.
@@ -87,15 +90,14 @@ class _Part:
         self.data = data
         self.at = 0
 
-    def pickle(self, constructors: Mapping[str, Constructor] | None = None) -> object:
-        value, length = load_with_end(self.data[self.at :].data, constructors)
+    def pickle(self, most: int = _MOST_IN_ENTRY) -> object:
+        value, length = load_with_end(self.data[self.at :].data, most=most)
         self.at += length
         return value
 
     def count(self) -> int:
         value = self.pickle()
-        # Each entry takes more than a byte.
-        if not isinstance(value, int) or not 0 <= value <= len(self.data):
+        if not isinstance(value, int) or not 0 <= value <= MOST_LEAVES:
             raise Damaged("the number of its storages or tensors is damaged")
         return value
 
@@ -127,7 +129,7 @@ def _storages(part: _Part) -> dict[int, object]:
             raise Damaged(f"a storage is a {short(kind or '?')}, which such files cannot hold")
         raw = part.take(part.numbers(1)[0] * item)
         made[_key(key)] = _storage(str(key), kind, raw)
-    views = part.pickle()
+    views = part.pickle(_MOST_IN_VIEWS)
     if not isinstance(views, list):
         raise Damaged("the list of parts of storages is none")
     for view in views:

@@ -15,7 +15,7 @@ from embgeo.sources.base import Checkpoint
 from embgeo.sources.guard import Damaged, reading, short
 from embgeo.sources.memory import Bytes
 from embgeo.sources.pickle_leaf import Leaf
-from embgeo.sources.pickle_machine import Global, Stub
+from embgeo.sources.pickle_machine import MOST_OPCODES, Global, Stub
 from embgeo.sources.pickle_tensors import tensors_of
 from embgeo.sources.pickle_tree import walk
 from embgeo.sources.safe_pickle import load
@@ -38,6 +38,8 @@ EXTRA = ""
 
 _PICKLE = "data.pkl"
 _CONSTANTS = "constants.pkl"
+_LONGEST_ORDER = 8
+_MOST_IN_CONSTANTS = 1_000_000
 
 #: Archives of torch that are no checkpoints: endings of members that tell one, what it is, and the
 #: way out.
@@ -106,7 +108,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         found = walk(_object(archive, root, _PICKLE))
         scripted = _is_scripted(archive, root)
         if f"{root}{_CONSTANTS}" in archive.members:
-            constants = _object(archive, root, _CONSTANTS)
+            constants = _object(archive, root, _CONSTANTS, _MOST_IN_CONSTANTS)
             found.leaves += walk({"constants": constants}).leaves
         tensors, notes = tensors_of(found.leaves, path, NAME)
         if not tensors:
@@ -142,11 +144,11 @@ def saved_tensor(data: Bytes) -> Leaf:
     return leaf
 
 
-def _object(archive: Archive, root: str, pickle: str) -> object:
+def _object(archive: Archive, root: str, pickle: str, most: int = MOST_OPCODES) -> object:
     """What a pickle of the archive describes; its storages are in the folder of the same name."""
     program = archive.bytes_of(f"{root}{pickle}", whole=True)
     storages = _Storages(archive, root, pickle.removesuffix(".pkl"))
-    return load(program.data, TORCH, storages.find)
+    return load(program.data, TORCH, storages.find, most)
 
 
 def _root(archive: Archive) -> str:
@@ -192,7 +194,7 @@ class _Storages:
         self.folder = f"{root}{folder}/"
         self.swapped = False
         if f"{root}byteorder" in archive.members:
-            order = archive.bytes_of(f"{root}byteorder", whole=True).tobytes()
+            order = archive.start_of(f"{root}byteorder", _LONGEST_ORDER).tobytes()
             if order not in (b"little", b"big"):
                 raise Damaged("the checkpoint's byte order is neither little nor big")
             self.swapped = is_swapped(order.decode())

@@ -9,6 +9,10 @@ from embgeo.sources import parameter_names
 from embgeo.sources.base import Tensor
 from embgeo.sources.pickle_numpy import PickledArray
 
+#: More than any vocabulary has, counted over all lists of a file.
+MOST_WORDS = 10_000_000
+MOST_WORD_BYTES = 256 * 2**20
+
 _INDEX = "(?:id|idx|ix|index)"
 _WORD = "(?:word|token|key)"
 _NAME = re.compile(
@@ -81,8 +85,25 @@ def in_the_file(name: str) -> str:
 def word_lists(
     vocabularies: Iterable[tuple[str, object]],
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Those of the named values that are word lists, as words."""
-    return tuple((name, words) for name, value in vocabularies if (words := word_list(value)))
+    """Those of the named values that are word lists, as words.
+
+    No more than `MOST_WORDS` entries are looked at, and `MOST_WORD_BYTES` of arrays: a hostile file
+    may hold many lists of the same few words.
+    """
+    found = []
+    words_left, bytes_left = MOST_WORDS, MOST_WORD_BYTES
+    for name, value in vocabularies:
+        if isinstance(value, PickledArray):
+            words_left -= value.shape[0] if value.shape else 0
+            bytes_left -= value.nbytes
+        elif isinstance(value, (list, tuple, dict)):
+            words_left -= len(value)
+        if words_left < 0 or bytes_left < 0:
+            break
+        words = word_list(value)
+        if words:
+            found.append((name, words))
+    return tuple(found)
 
 
 def word_list(value: object) -> tuple[str, ...] | None:
@@ -113,13 +134,27 @@ def _by_number(pairs: Iterable[tuple[object, object]]) -> tuple[str, ...] | None
 
 def _all_words(values: Iterable[object]) -> tuple[str, ...] | None:
     words = []
+    characters = 0
     for value in values:
         if isinstance(value, bytes):
             # Strings of Python 2 come as bytes, nearly always UTF-8.
-            words.append(value.decode("utf-8", "backslashreplace"))
+            word = value.decode("utf-8", "backslashreplace")
         elif isinstance(value, str):
-            # Halves of surrogate pairs cannot be written to any file.
-            words.append(value.encode("utf-8", "backslashreplace").decode())
+            word = value
         else:
             return None
+        # The same long string may be in the list a million times.
+        characters += len(word)
+        if characters > MOST_WORD_BYTES // 4:
+            return None
+        words.append(word if word.isascii() else _encodable(word))
     return tuple(words) or None
+
+
+def _encodable(word: str) -> str:
+    """`word`, or what to write for halves of surrogate pairs, which no file can hold."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return word.encode("utf-8", "backslashreplace").decode()
+    return word

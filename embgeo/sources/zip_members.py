@@ -16,6 +16,7 @@ import numpy as np
 
 from embgeo.sources.guard import Damaged, short
 from embgeo.sources.memory import Bytes, map_file
+from embgeo.sources.scratch import MEMORY_BYTES, filled
 
 MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 
@@ -73,11 +74,22 @@ class Archive:
         if member is None:
             raise Damaged(f"{short(name)} is missing in the archive")
         raw = self.data[member.start : member.start + member.stored]
+        if member.compressed and member.size > MEMORY_BYTES:
+            return self._unfolded(name)
         if member.compressed:
             raw = _inflate(member, raw, member.size)
+        # A checksum reads every byte of the map into memory.
+        whole = whole and member.size <= MEMORY_BYTES
         if (whole or member.compressed) and zlib.crc32(raw.data) != member.crc:
             raise Damaged(f"{short(name)} does not match its checksum")
         return raw
+
+    def _unfolded(self, name: str) -> Bytes:
+        """A compressed member that is too large for memory, mapped from a file without a name."""
+        content = filled(self.pieces_of(name), Path(short(name)), "the content of the archive")
+        data = map_file(content.path)
+        content.remove()
+        return data
 
     def start_of(self, name: str, size: int) -> Bytes:
         """The member's first `size` bytes, or all there are; nothing more is inflated."""
