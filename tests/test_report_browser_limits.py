@@ -163,6 +163,18 @@ def test_phone_has_no_sideways_scroll(folder: Path, tmp_path: Path) -> None:
         assert driver.execute_script("return embgeo.map.cssWidth") > 300
 
 
+#: Figures, tables and cells that stick out of the page or of the block that holds them.
+OUTSIDE = """
+return [...document.querySelectorAll("svg.figure, table, .many td")].flatMap((e) => {
+  const holder = e.closest("figure, .scroll, section").getBoundingClientRect();
+  const box = e.getBoundingClientRect();
+  if (!box.width) return [];
+  const right = Math.min(holder.right, document.documentElement.clientWidth);
+  return box.right > right + 1 ? [`${e.outerHTML.slice(0, 90)} ${box.right} > ${right}`] : [];
+});
+"""
+
+
 def test_paper_shows_the_figures_and_no_controls(page: Any) -> None:
     try:
         page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
@@ -172,5 +184,11 @@ def test_paper_shows_the_figures_and_no_controls(page: Any) -> None:
             "return [seen('svg.figure'), seen('button, select, input, canvas'), seen('.contents')]"
         )
         assert shown == [12, 0, 0]
+        # A4 less its margins at 96 pixels an inch: nothing is cut at the edge, no chart overlaps.
+        metrics = {"width": 688, "height": 1017, "deviceScaleFactor": 1, "mobile": False}
+        page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        assert page.execute_script(OUTSIDE) == []
     finally:
+        metrics = {"width": 1300, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
