@@ -54,8 +54,7 @@ class Run:
             frequency_kind=None if frequency is None else frequency.kind,
             frequency_source="" if frequency is None else frequency.source,
             output_width=None if matrix.output is None else matrix.output.d,
-            output_absent="no output projection was found beside the input embedding (or the two "
-            "are tied); --output NAME names one",
+            output_absent=output_absent(matrix),
             hidden_blocks=None if matrix.hidden is None else self.hidden_blocks,
             hidden_width=0 if matrix.hidden is None else matrix.hidden.d,
             hidden_rounding=rounding(matrix.hidden),
@@ -122,6 +121,13 @@ class Run:
             if self.matrix.output is not None and rows is None:
                 paired = self.matrix.output.take(index)
             yield Block(index, block, paired)
+
+
+def output_absent(matrix: Matrix) -> str:
+    """Why there is no output projection to compare with."""
+    if any(note.startswith("tied") for note in matrix.origin.notes):
+        return "the model is tied: input and output share one matrix"
+    return "no output projection was found beside the embedding; --output NAME names one"
 
 
 def final_norm(found: FinalNorm | None) -> dict[str, Any]:

@@ -203,8 +203,8 @@ def test_unreadable_encoding(here: Path, option: str) -> None:
         (("--popular-share", "1"), "--popular-share"),
         (("--pairs", "few"), "--pairs"),
         (("--isotropy-rows", "51"), "50 to sample"),
-        (("--neighbors", "t1"), "no tokens"),
-        (("--tokens", "tokens.txt", "--neighbors", "t50"), "t50"),
+        (("--rank-order", "--neighbors", "t1"), "no tokens"),
+        (("--tokens", "tokens.txt", "--rank-order", "--neighbors", "t50"), "t50"),
         (("--counts", "counts.tsv", "--rank-order"), "exclude each other"),
         (("--corpus", "tokens.txt"), "no labels"),
     ],
@@ -502,3 +502,57 @@ def test_a_folder_below_a_file_is_refused_before_anything_is_computed(tmp_path: 
     (tmp_path / "file").write_text("x")
     with pytest.raises(BadOption, match="is not a folder"):
         shared.check_output(tmp_path / "file" / "deeper" / "out")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--isotropy-runs", "3"], "--isotropy-rows"),
+        (["--neighbors", "a"], "--counts"),
+        (["--popular-share", "0.3"], "--counts"),
+        (["--popular-share", "nan"], "share"),
+        (["--pairs", "10", "--sections", "spectrum"], "add cosine"),
+        (["--sphere", "--sections", "cosine"], "add isotropy"),
+        (["--pairs", "-3"], "number of pairs"),
+        (["-o", os.sep], "something else"),
+        (["-o", "x" * 500], "cannot be used"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(options: list[str], said: str) -> None:
+    done = call("analyze", ROOT / "fixtures" / "tiny" / "tiny.npy", *options)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_report_does_not_write_over_another_file(tmp_path: Path) -> None:
+    tiny = ROOT / "fixtures" / "tiny" / "tiny.npy"
+    assert call("analyze", tiny, "-o", tmp_path / "r", "--no-reference").exit_code == 0
+    before = (tmp_path / "r" / "analysis.json").read_bytes()
+    done = call("report", tmp_path / "r", "-o", tmp_path / "r" / "analysis.json")
+    assert done.exit_code == 2
+    assert (tmp_path / "r" / "analysis.json").read_bytes() == before
+    assert call("report", tmp_path / "r").exit_code == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["analyze", "--help"]])
+def test_a_full_disk_under_stdout_is_told_in_one_line(arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", MAIN, *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("embgeo: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_python_m_embgeo_is_the_command_line() -> None:
+    command = [sys.executable, "-m", "embgeo", "--version"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stdout.startswith("embgeo ")

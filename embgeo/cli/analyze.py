@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from embgeo.cli.corpus_bar import corpus_bar
+from embgeo.cli.measuring import Wanted
 from embgeo.cli.shared import (
     Debug,
     Json,
@@ -21,10 +22,8 @@ from embgeo.cli.shared import (
     progress_bar,
     write_folder,
 )
-from embgeo.errors import BadOption
 
 if TYPE_CHECKING:
-    from embgeo.metrics import Options
     from embgeo.result import Analysis
 
 
@@ -84,16 +83,20 @@ def analyze(
         str | None, typer.Option(help="Name of the tensor that holds them.")
     ] = None,
     popular_share: Annotated[
-        float, typer.Option(help="Share of the tokens that is called popular.")
-    ] = 0.2,
+        float | None, typer.Option(help="Share of the tokens that is called popular; 0.2.")
+    ] = None,
     pairs: Annotated[
-        str,
-        typer.Option(metavar="N|all", help="Pairs sampled for the cosine distribution; 0: none."),
-    ] = "100000",
+        str | None,
+        typer.Option(
+            metavar="N|all", help="Pairs sampled for the cosine distribution; 100000; 0: none."
+        ),
+    ] = None,
     isotropy_rows: Annotated[
         int | None, typer.Option(min=2, help="Also I1/I2 of samples of so many rows.")
     ] = None,
-    isotropy_runs: Annotated[int, typer.Option(min=1, help="Number of those samples.")] = 10,
+    isotropy_runs: Annotated[
+        int | None, typer.Option(min=1, help="Number of those samples; 10.")
+    ] = None,
     sphere: Annotated[
         bool | None,
         typer.Option(
@@ -127,8 +130,17 @@ def analyze(
 
     Example: embgeo analyze fixtures/baseline.pt --counts fixtures/vocab_counts.tsv
     """
-    if not 0 < popular_share < 1:
-        raise BadOption(f"{popular_share} is not a share between 0 and 1", where="--popular-share")
+    wanted = Wanted(
+        sections=None if sections is None else tuple(s.strip() for s in sections.split(",")),
+        seed=seed,
+        pairs=pairs,
+        popular_share=popular_share,
+        isotropy_rows=isotropy_rows,
+        isotropy_runs=isotropy_runs,
+        sphere=sphere,
+        neighbors=tuple(neighbors or ()),
+    )
+    wanted.check()
     folder = out if out is not None else Path(f"{default_name(path)}.embgeo")
     if not json_ or out is not None:
         check_output(folder)
@@ -154,27 +166,18 @@ def analyze(
     with progress_bar(quiet) as progress:
         analysis = embgeo.analyze(
             matrix,
-            sections=None if sections is None else [s.strip() for s in sections.split(",")],
-            options=parsed_options(
-                matrix.tokens,
-                seed=seed,
-                pairs=pairs,
-                popular_share=popular_share,
-                isotropy_rows=isotropy_rows,
-                isotropy_runs=isotropy_runs,
-                sphere=sphere,
-                neighbors=neighbors or [],
-            ),
+            sections=wanted.sections,
+            options=wanted.options(matrix),
             reference=reference,
             command=command_line(),
             progress=progress,
         )
-    if json_:
-        print(json.dumps(analysis.to_json(), indent=1, allow_nan=False))
     if not json_ or out is not None:
         report = write_folder(analysis, folder)
         if not quiet and not json_:
             summary(analysis, report)
+    if json_:
+        print(json.dumps(analysis.to_json(), indent=1, allow_nan=False))
 
 
 def default_name(path: Path) -> str:
@@ -184,44 +187,6 @@ def default_name(path: Path) -> str:
     _, _, member = str(path).partition("::")
     resolved = Path(member if member and not path.exists() else path).resolve()
     return (resolved.name if resolved.is_dir() else resolved.stem) or "analysis"
-
-
-def parsed_options(
-    tokens: tuple[str, ...] | None,
-    *,
-    seed: int,
-    pairs: str,
-    popular_share: float,
-    isotropy_rows: int | None,
-    isotropy_runs: int,
-    sphere: bool | None,
-    neighbors: list[str],
-) -> Options:
-    from embgeo.metrics import Options
-
-    if pairs != "all" and not (pairs.isascii() and pairs.isdigit()):
-        raise BadOption(
-            f"{pairs!r} is not a number of pairs",
-            where="--pairs",
-            way_out="give N, 0 for none, or all",
-        )
-    return Options(
-        seed=seed,
-        pairs=None if pairs == "all" else int(pairs),
-        popular_share=popular_share,
-        isotropy_rows=isotropy_rows,
-        isotropy_runs=isotropy_runs,
-        sphere=sphere,
-        asked=tuple(parsed_neighbors(text, tokens) for text in neighbors),
-    )
-
-
-def parsed_neighbors(text: str, tokens: tuple[str, ...] | None) -> tuple[str, tuple[str, ...]]:
-    """``token`` or ``token=a,b``; a token that itself holds = or a comma is taken as it stands."""
-    if tokens is not None and text in tokens:
-        return text, ()
-    token, equals, others = text.partition("=")
-    return (token, tuple(others.split(","))) if equals and others else (text, ())
 
 
 def summary(analysis: Analysis, report: Path) -> None:
@@ -239,9 +204,12 @@ def summary(analysis: Analysis, report: Path) -> None:
         beside = f"  ({'chance' if chance else 'isotropic rows'}: {scalar.reference_text})"
         shown_beside = "" if scalar.reference is None else beside
         print(f"  {scalar.quantity.title:<{width}}  {scalar.text}{shown_beside}")
+    for family in ("frequency", "subspace"):
+        if family in analysis.absent:
+            print(printable(f"  left out: {family}, {analysis.absent[family]}"))
     for note in analysis.notes:
         print(printable(f"  note: {note}"))
-    print(f"report: {report}")
+    print(printable(f"report: {report}"))
 
 
 HEADLINE = (

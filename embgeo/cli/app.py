@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from typing import Annotated
 
@@ -10,7 +12,7 @@ import typer
 from embgeo.cli.analyze import analyze
 from embgeo.cli.inspect import inspect
 from embgeo.cli.report import report
-from embgeo.cli.shared import FAILED, printable
+from embgeo.cli.shared import FAILED, one_line, printable, silence_stdout
 
 app = typer.Typer(
     name="embgeo",
@@ -50,28 +52,41 @@ def options(
 
 def main() -> None:
     """Entry point of the ``embgeo`` command."""
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started this process
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+        stream = getattr(sys, name)
         # Tokens are arbitrary text: what the terminal cannot show is shown escaped.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    # A polite request to end clears away scratch files like any other end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(FAILED))
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command line and return its exit code; a wrong option is told in one line."""
+    """Run a command line and return its exit code; whatever goes wrong is told in one line."""
     try:
         code = app(arguments, standalone_mode=False)
-    except Exception as error:
-        # typer carries its own copy of click: its usage errors are known by what they can do.
-        if not arguments and hasattr(error, "show"):
-            error.show()
-            return FAILED
-        if not hasattr(error, "format_message"):
-            raise
-        print(f"embgeo: {one_line_usage(error.format_message())}", file=sys.stderr)
-        return FAILED
+        sys.stdout.flush()
+    except SystemExit as error:  # typer's own answer to an interrupt is 130
+        return 0 if error.code in (0, None) else FAILED
+    except (Exception, KeyboardInterrupt) as error:
+        return failed(arguments, error)
     return code if isinstance(code, int) else 0
 
 
-def one_line_usage(message: str) -> str:
-    return f"{printable(' '.join(message.split())).rstrip('.')}; embgeo COMMAND --help says more"
+def failed(arguments: list[str], error: BaseException) -> int:
+    """One line about what reached the outermost level."""
+    # typer carries its own copy of click: its usage errors are known by what they can do.
+    if not arguments and hasattr(error, "show"):
+        error.show()
+        return FAILED
+    if isinstance(error, OSError):  # what is still buffered must not complain again at exit
+        silence_stdout()
+    message = one_line(error)
+    if hasattr(error, "format_message"):
+        usage = printable(" ".join(error.format_message().split())).rstrip(".")
+        message = f"{usage}; embgeo COMMAND --help says more"
+    print(f"embgeo: {message}", file=sys.stderr)
+    return FAILED

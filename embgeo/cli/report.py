@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from embgeo.cli.shared import Debug, Quiet, guarded
+from embgeo.cli.shared import Debug, Quiet, guarded, printable
 
 
 @guarded
@@ -31,6 +31,7 @@ def report(
     analysis = load_analysis(folder)
     home = folder if folder.is_dir() else folder.parent
     target = out if out is not None else home / REPORT_NAME
+    check_target(target)
     page = render(analysis)
     try:
         write_text(target, page)
@@ -41,4 +42,21 @@ def report(
             way_out="choose another file with -o",
         ) from error
     if not quiet:
-        print(f"report: {target.absolute()}")
+        print(printable(f"report: {target.absolute()}"))
+
+
+def check_target(target: Path) -> None:
+    """Refuse to write over a file that is no HTML page."""
+    from embgeo.errors import BadOption
+
+    try:
+        if not target.exists():
+            return
+        with target.open("rb") as stream:
+            page = stream.read(64).lstrip().lower().startswith((b"<!doctype html", b"<html"))
+    except OSError as error:
+        raise BadOption(f"cannot be used: {error.strerror or error}", where=target) from error
+    if not page:
+        raise BadOption(
+            "exists and is no HTML page", where=target, way_out="choose another file with -o"
+        )

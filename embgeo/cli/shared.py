@@ -42,8 +42,7 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
         except typer.Exit:
             raise
         except BrokenPipeError:
-            # Whoever read stdout has gone; what is still buffered must not complain at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            silence_stdout()
             raise typer.Exit(FAILED) from None
         except (Exception, KeyboardInterrupt) as error:
             if kwargs.get("debug"):
@@ -54,6 +53,12 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
+def silence_stdout() -> None:
+    """Send what is still buffered nowhere: whoever read stdout has gone, or its disk is full."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def one_line(error: BaseException) -> str:
     if isinstance(error, EmbgeoError):
         return printable(str(error))
@@ -61,6 +66,8 @@ def one_line(error: BaseException) -> str:
         return "interrupted; nothing was written"
     if isinstance(error, MemoryError):
         return "out of memory; cut rows with --rows A:B or leave sections out with --sections"
+    if isinstance(error, OSError) and error.strerror:
+        return printable(f"{error.filename or 'output'}: {error.strerror}; mend that and try again")
     text = printable(" ".join(str(error).split()))
     return f"unexpected {type(error).__name__}: {text}; --debug shows where"
 
@@ -124,21 +131,17 @@ def check_output(folder: Path) -> None:
     """
     from embgeo.result import JSON_NAME
 
-    parent = next(p for p in folder.absolute().parents if p.exists())
-    if not parent.is_dir():
-        raise BadOption(f"{parent} is not a folder", where=folder, way_out="choose another with -o")
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        raise BadOption(
-            "exists and is not a folder", where=folder, way_out="choose another with -o"
-        )
-    if any(folder.iterdir()) and not (folder / JSON_NAME).exists():
-        raise BadOption(
-            "exists and holds something else than an analysis",
-            where=folder,
-            way_out="choose another folder with -o",
-        )
+    try:
+        near = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
+        if not near.is_dir():
+            cause = f"{near} is not a folder"
+        elif near == folder.absolute() and any(near.iterdir()) and not (near / JSON_NAME).exists():
+            cause = "exists and holds something else than an analysis"
+        else:
+            return
+    except OSError as error:  # too long a name, a loop of links, a folder that may not be read
+        cause = f"cannot be used: {error.strerror or error}"
+    raise BadOption(cause, where=folder, way_out="choose another folder with -o")
 
 
 def write_folder(analysis: Analysis, folder: Path) -> Path:
@@ -147,16 +150,10 @@ def write_folder(analysis: Analysis, folder: Path) -> Path:
     from embgeo.result import ARRAYS_NAME, JSON_NAME, REPORT_NAME
 
     folder = folder.absolute()
+    fresh: Path | None = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    except OSError as error:
-        raise EmbgeoError(
-            f"cannot be written: {error.strerror or error}",
-            where=folder,
-            way_out="choose another folder with -o",
-        ) from error
-    try:
         analysis.save(fresh)
         write(analysis, fresh)
         if folder.exists():
@@ -167,6 +164,14 @@ def write_folder(analysis: Analysis, folder: Path) -> Path:
             os.umask(mask)
             fresh.chmod(0o777 & ~mask)
             fresh.rename(folder)
+    except (OSError, EmbgeoError) as error:
+        cause = error.cause if isinstance(error, EmbgeoError) else error.strerror or str(error)
+        raise EmbgeoError(
+            f"cannot be written: {cause.removeprefix('cannot be written: ')}",
+            where=folder,
+            way_out="choose another folder with -o",
+        ) from error
     finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+        if fresh is not None:
+            shutil.rmtree(fresh, ignore_errors=True)
     return folder / REPORT_NAME

@@ -84,9 +84,9 @@ def build(checkpoint: Checkpoint, given: str, options: Options) -> Matrix:
     laid_notes = labels.notes if labels else ()
     notes = [*choice.notes, *checkpoint.notes, *label_notes, *laid_notes, *frequency_notes]
     if n < d:
-        notes.append(
-            f"fewer rows ({n:,}) than columns ({d:,}): if words are columns, use --transpose"
-        )
+        way_out = "drop --transpose" if options.transpose else "use --transpose"
+        whose = "rows" if options.transpose else "columns"
+        notes.append(f"fewer rows ({n:,}) than columns ({d:,}): if words are {whose}, {way_out}")
     data = _rows_of(choice.input, choice.input_transposed, cut, checkpoint.path)
     projection, tied_note = _projection(choice, data, cut, checkpoint.path, options)
     matrix = Matrix(

@@ -1,0 +1,5 @@
+"""``python -m embgeo``: the command line."""
+
+from embgeo.cli.app import main
+
+main()

@@ -1,0 +1,104 @@
+"""What to measure, as the command line says it, checked before anything is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from embgeo.errors import BadOption
+
+if TYPE_CHECKING:
+    from embgeo.matrix import Matrix
+    from embgeo.metrics import Options
+
+#: The section that each option is about: without it the option would do nothing.
+SECTION = {
+    "pairs": "cosine",
+    "isotropy_rows": "isotropy",
+    "isotropy_runs": "isotropy",
+    "sphere": "isotropy",
+    "popular_share": "frequency",
+    "neighbors": "frequency",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The options as they were given; None (or empty) where they were not."""
+
+    sections: tuple[str, ...] | None
+    seed: int
+    pairs: str | None
+    popular_share: float | None
+    isotropy_rows: int | None
+    isotropy_runs: int | None
+    sphere: bool | None
+    neighbors: tuple[str, ...]
+
+    def check(self) -> None:
+        """Refuse values without meaning, and options that would do nothing.
+
+        Raises
+        ------
+        BadOption
+        """
+        share = self.popular_share
+        if share is not None and not 0 < share < 1:
+            raise BadOption(f"{share} is not a share between 0 and 1", where="--popular-share")
+        if self.pairs not in (None, "all") and not (self.pairs.isascii() and self.pairs.isdigit()):
+            raise BadOption(
+                f"{self.pairs!r} is not a number of pairs",
+                where="--pairs",
+                way_out="give N, 0 for none, or all",
+            )
+        if self.isotropy_runs is not None and self.isotropy_rows is None:
+            raise BadOption(
+                "says how often, but not how many rows are sampled",
+                where="--isotropy-runs",
+                way_out="give --isotropy-rows too",
+            )
+        for name, section in SECTION.items():
+            given = getattr(self, name) not in (None, ())
+            if given and self.sections is not None and section not in self.sections:
+                raise BadOption(
+                    f"is about the section {section}, which --sections leaves out",
+                    where=f"--{name.replace('_', '-')}",
+                    way_out=f"add {section} to --sections",
+                )
+
+    def options(self, matrix: Matrix) -> Options:
+        """The options of the analysis, once it is known what the matrix brings.
+
+        Raises
+        ------
+        BadOption
+            If an option needs token frequencies and there are none.
+        """
+        from embgeo.metrics import Options
+
+        for name in ("popular_share", "neighbors"):
+            if getattr(self, name) not in (None, ()) and matrix.frequency is None:
+                raise BadOption(
+                    "needs to know which tokens are popular",
+                    where=f"--{name.replace('_', '-')}",
+                    way_out="give --counts FILE, --corpus FILE or --rank-order",
+                )
+        plain = Options()
+        pairs = str(plain.pairs) if self.pairs is None else self.pairs
+        return Options(
+            seed=self.seed,
+            pairs=None if pairs == "all" else int(pairs),
+            popular_share=plain.popular_share if self.popular_share is None else self.popular_share,
+            isotropy_rows=self.isotropy_rows,
+            isotropy_runs=plain.isotropy_runs if self.isotropy_runs is None else self.isotropy_runs,
+            sphere=self.sphere,
+            asked=tuple(asked(text, matrix.tokens) for text in self.neighbors),
+        )
+
+
+def asked(text: str, tokens: tuple[str, ...] | None) -> tuple[str, tuple[str, ...]]:
+    """``token`` or ``token=a,b``; a token that itself holds = or a comma is taken as it stands."""
+    if tokens is not None and text in tokens:
+        return text, ()
+    token, equals, others = text.partition("=")
+    return (token, tuple(others.split(","))) if equals and others else (text, ())
