@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "figures": "result values",
     "report": "errors figures result values",
     "__init__": "analysis errors matrix metrics result sources values",
+    "__main__": "cli",
     "cli": "__init__ errors figures matrix metrics passes report result sources values",
 }
 
