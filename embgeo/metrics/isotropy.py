@@ -11,7 +11,7 @@ from embgeo.metrics.base import SPHERE_LIMIT, Context, Eigen, Seen, sampled, sig
 from embgeo.metrics.sphere import sphere_values
 from embgeo.stats import LogPartition, Moments, Norms
 from embgeo.stats.base import FloatArray, Statistic, fold
-from embgeo.values import Quantity, Scalar, Series, Table, Value
+from embgeo.values import Cell, Quantity, Scalar, Series, Table, Value
 
 FAMILY = "isotropy"
 
@@ -313,5 +313,8 @@ def sampled_runs(context: Context, rows: int) -> list[Value]:
             )
         )
     columns = ("run", "I1", "I2", "I1, one sign", "I2, one sign")
-    rows_ = tuple((run + 1, *map(float, row)) for run, row in enumerate(runs))
-    return [*values, Table(RUNS, columns, rows_, note=sample)]
+    body: list[tuple[Cell, ...]] = [(run + 1, *map(float, row)) for run, row in enumerate(runs)]
+    body.append(("mean", *map(float, runs.mean(axis=0))))
+    if len(runs) > 1:
+        body.append(("standard deviation", *map(float, runs.std(axis=0, ddof=1))))
+    return [*values, Table(RUNS, columns, tuple(body), note=sample)]
