@@ -64,36 +64,36 @@ def nested_lists(depth: int) -> bytes:
     return b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + gguf_text("k") + struct.pack("<I", 9) + inner
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (gguf_bytes({}, [tensor()], RAW, version=9), "version 9"),
-        (gguf_bytes({}, [tensor()], RAW, promised=2**63), "absurdly many"),
-        (gguf_bytes({}, [tensor()], RAW, promised=900_000), "dimensions|header"),
-        (gguf_bytes({}, [tensor()], RAW[:-1]), "beyond the end"),
-        (gguf_bytes({}, [tensor(offset=2**64 - 32)], RAW), "beyond the end"),
-        (gguf_bytes({}, [tensor((2**62, 4))], RAW), "beyond any file"),
-        (gguf_bytes({}, [tensor((-1, 4))], RAW), "beyond any file"),
-        (gguf_bytes({}, [tensor((2**40, 2**40))], RAW), "beyond the end"),
-        (gguf_bytes({}, [tensor((1,) * 5)], RAW), "5 dimensions"),
-        (gguf_bytes({}, [tensor((33, 4), 8)], bytes(200)), "do not fill its blocks"),
-        (gguf_bytes({}, [tensor(kind=77)], RAW), "its type is not known: w"),
-        (gguf_bytes({}, [tensor(), tensor()], RAW * 2), "two tensors of one name"),
-        (gguf_bytes({}, [tensor(), tensor(name="v", offset=32)], RAW * 2), "v overlaps"),
-        (gguf_bytes({"general.alignment": 0}, [tensor()], RAW), "alignment"),
-        (gguf_bytes({"general.alignment": 2**31}, [tensor()], RAW), "alignment"),
-        (gguf_bytes({"general.alignment": "x"}, [tensor()], RAW), "alignment"),
-        (gguf_bytes({"tokenizer.ggml.tokens": [1, 2]}, [], b""), "no tensor"),
-        (gguf_bytes({}, [], b""), "no tensor"),
-        (list_of(4, 2**62), "ends inside its header"),
-        (list_of(8, 2**62), "absurdly many entries"),
-        (list_of(8, 1000, b"\xff" * 8), "ends inside its header"),
-        (list_of(99, 1), "unknown type 99"),
-        (nested_lists(3000), "nested too deeply"),
-        (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 2**40), "much text"),
-        (b"GGUF", "ends inside its header"),
-    ],
-)
+GGUF: list[tuple[bytes, str]] = [
+    (gguf_bytes({}, [tensor()], RAW, version=9), "version 9"),
+    (gguf_bytes({}, [tensor()], RAW, promised=2**63), "absurdly many"),
+    (gguf_bytes({}, [tensor()], RAW, promised=900_000), "dimensions|header"),
+    (gguf_bytes({}, [tensor()], RAW[:-1]), "beyond the end"),
+    (gguf_bytes({}, [tensor(offset=2**64 - 32)], RAW), "beyond the end"),
+    (gguf_bytes({}, [tensor((2**62, 4))], RAW), "beyond any file"),
+    (gguf_bytes({}, [tensor((-1, 4))], RAW), "beyond any file"),
+    (gguf_bytes({}, [tensor((2**40, 2**40))], RAW), "beyond the end"),
+    (gguf_bytes({}, [tensor((1,) * 5)], RAW), "5 dimensions"),
+    (gguf_bytes({}, [tensor((33, 4), 8)], bytes(200)), "do not fill its blocks"),
+    (gguf_bytes({}, [tensor(kind=77)], RAW), "its type is not known: w"),
+    (gguf_bytes({}, [tensor(), tensor()], RAW * 2), "two tensors of one name"),
+    (gguf_bytes({}, [tensor(), tensor(name="v", offset=32)], RAW * 2), "v overlaps"),
+    (gguf_bytes({"general.alignment": 0}, [tensor()], RAW), "alignment"),
+    (gguf_bytes({"general.alignment": 2**31}, [tensor()], RAW), "alignment"),
+    (gguf_bytes({"general.alignment": "x"}, [tensor()], RAW), "alignment"),
+    (gguf_bytes({"tokenizer.ggml.tokens": [1, 2]}, [], b""), "no tensor"),
+    (gguf_bytes({}, [], b""), "no tensor"),
+    (list_of(4, 2**62), "ends inside its header"),
+    (list_of(8, 2**62), "absurdly many entries"),
+    (list_of(8, 1000, b"\xff" * 8), "ends inside its header"),
+    (list_of(99, 1), "unknown type 99"),
+    (nested_lists(3000), "nested too deeply"),
+    (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 2**40), "much text"),
+    (b"GGUF", "ends inside its header"),
+]
+
+
+@pytest.mark.parametrize(("content", "expected"), GGUF)
 def test_gguf(tmp_path: Path, content: bytes, expected: str) -> None:
     check(gguf_file, tmp_path, content, expected)
 
@@ -129,31 +129,31 @@ def nested_messages(depth: int) -> bytes:
     return inner
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (onnx_bytes([]), "no initialiser"),
-        (onnx_bytes([onnx_tensor("w", [4, 3], RAW[:-4])]), "other than the bytes"),
-        (onnx_bytes([onnx_tensor("w", [-4, 3], RAW)]), "negative number"),
-        (onnx_bytes([onnx_tensor("w", [2**62, 4], RAW)]), "beyond any file"),
-        (onnx_bytes([onnx_tensor("w", [2**40, 2**40], RAW)]), "other than the bytes"),
-        (onnx_bytes([onnx_tensor("w", [1] * 40, RAW[:4])]), "at most 32 sizes"),
-        (onnx_bytes([onnx_tensor("w", [4, 3], RAW, kind=99)]), "numbers of type 99: w"),
-        (onnx_bytes([onnx_tensor("w", [4, 3], None)]), "one by one as integers"),
-        (onnx_bytes([onnx_tensor("w", [4, 3], RAW)] * 2), "two initialisers named w"),
-        (onnx_bytes([onnx_tensor("w", [4, 3], RAW) + field(4, RAW)]), "several pieces"),
-        (onnx_bytes([onnx_tensor("w", [12], None, kind=11) + field(4, RAW)]), "another type"),
-        (onnx_bytes([onnx_tensor("w" * 5000, [4, 3], RAW)]), "absurdly long"),
-        (onnx_bytes([field(9, 5)]), "another kind"),
-        (onnx_bytes([field(8, 5)]), "another kind"),
-        (onnx_bytes([varint(1 << 3 | 2) + varint(2**63)]), "beyond its message"),
-        (onnx_bytes([b"\x0b"]), "unknown kind 3"),
-        (onnx_bytes([b"\xff" * 11]), "longer than any"),
-        (onnx_bytes([b"\xff"]), "cut off"),
-        (onnx_bytes([nested_messages(3000)]), "more than 32 numbers"),
-        (onnx_bytes([field(1, b"\x80" * 3)]), "cut off"),
-    ],
-)
+ONNX: list[tuple[bytes, str]] = [
+    (onnx_bytes([]), "no initialiser"),
+    (onnx_bytes([onnx_tensor("w", [4, 3], RAW[:-4])]), "other than the bytes"),
+    (onnx_bytes([onnx_tensor("w", [-4, 3], RAW)]), "negative number"),
+    (onnx_bytes([onnx_tensor("w", [2**62, 4], RAW)]), "beyond any file"),
+    (onnx_bytes([onnx_tensor("w", [2**40, 2**40], RAW)]), "other than the bytes"),
+    (onnx_bytes([onnx_tensor("w", [1] * 40, RAW[:4])]), "at most 32 sizes"),
+    (onnx_bytes([onnx_tensor("w", [4, 3], RAW, kind=99)]), "numbers of type 99: w"),
+    (onnx_bytes([onnx_tensor("w", [4, 3], None)]), "one by one as integers"),
+    (onnx_bytes([onnx_tensor("w", [4, 3], RAW)] * 2), "two initialisers named w"),
+    (onnx_bytes([onnx_tensor("w", [4, 3], RAW) + field(4, RAW)]), "several pieces"),
+    (onnx_bytes([onnx_tensor("w", [12], None, kind=11) + field(4, RAW)]), "another type"),
+    (onnx_bytes([onnx_tensor("w" * 5000, [4, 3], RAW)]), "absurdly long"),
+    (onnx_bytes([field(9, 5)]), "another kind"),
+    (onnx_bytes([field(8, 5)]), "another kind"),
+    (onnx_bytes([varint(1 << 3 | 2) + varint(2**63)]), "beyond its message"),
+    (onnx_bytes([b"\x0b"]), "unknown kind 3"),
+    (onnx_bytes([b"\xff" * 11]), "longer than any"),
+    (onnx_bytes([b"\xff"]), "cut off"),
+    (onnx_bytes([nested_messages(3000)]), "more than 32 numbers"),
+    (onnx_bytes([field(1, b"\x80" * 3)]), "cut off"),
+]
+
+
+@pytest.mark.parametrize(("content", "expected"), ONNX)
 def test_onnx(tmp_path: Path, content: bytes, expected: str) -> None:
     check(onnx_file, tmp_path, content, expected)
 
@@ -293,32 +293,32 @@ def with_footer(*numbers: int) -> bytes:
     return SOUND[:-48] + places + bytes(40 - len(places)) + SOUND[-8:]
 
 
-@pytest.mark.parametrize(
-    ("index", "expected"),
-    [
-        (one(variable([4, 3], 4, 48)), "beyond the end"),
-        (one(variable([4, 3], 2**63, 48)), "beyond the end"),
-        (one(variable([4, 4], 0, 48)), "other than the bytes"),
-        (one(variable([-4, -3], 0, 48)), "negative"),
-        (one(variable([2**62], 0, 48)), "beyond any file"),
-        (one(variable([1] * 40, 0, 4)), "at most 32"),
-        (one(variable([4, 3], 0, 48, shard=1)), "beyond the last"),
-        (one(variable([4, 3], 0, 48), bundle_header(2)), "missing"),
-        (one(variable([4, 3], 0, 48), bundle_header(2**40)), "promises"),
-        (one(variable([4, 3], 0, 48, kind=7)), "it holds no numbers"),
-        (one(variable([4, 3], 0, 48, more=field(7, b""))), "cut into slices"),
-        (one(b"\xff"), "cut off"),
-        (table_of([(b"", bundle_header())]), "no tensor"),
-        (table_of([(b"", bundle_header()), (b"w", b"")], compression=1), "snappy"),
-        (table_of([(b"", bundle_header()), (b"w", b"")], compression=9), "method 9"),
-        (SOUND[:-1], "end is missing"),
-        (SOUND[:20], "end is missing"),
-        (with_footer(0, 8, 2**63, 8), "beyond the end of the file"),
-        (with_footer(0, 8, 0, 2**63), "beyond the end of the file"),
-        (with_footer(0, 8, 0, 3), "method 8"),
-        (table_of([(b"", bundle_header()), (b"w" * 5000, b"")]), "damaged"),
-    ],
-)
+TENSORFLOW: list[tuple[bytes, str]] = [
+    (one(variable([4, 3], 4, 48)), "beyond the end"),
+    (one(variable([4, 3], 2**63, 48)), "beyond the end"),
+    (one(variable([4, 4], 0, 48)), "other than the bytes"),
+    (one(variable([-4, -3], 0, 48)), "negative"),
+    (one(variable([2**62], 0, 48)), "beyond any file"),
+    (one(variable([1] * 40, 0, 4)), "at most 32"),
+    (one(variable([4, 3], 0, 48, shard=1)), "beyond the last"),
+    (one(variable([4, 3], 0, 48), bundle_header(2)), "missing"),
+    (one(variable([4, 3], 0, 48), bundle_header(2**40)), "promises"),
+    (one(variable([4, 3], 0, 48, kind=7)), "it holds no numbers"),
+    (one(variable([4, 3], 0, 48, more=field(7, b""))), "cut into slices"),
+    (one(b"\xff"), "cut off"),
+    (table_of([(b"", bundle_header())]), "no tensor"),
+    (table_of([(b"", bundle_header()), (b"w", b"")], compression=1), "snappy"),
+    (table_of([(b"", bundle_header()), (b"w", b"")], compression=9), "method 9"),
+    (SOUND[:-1], "end is missing"),
+    (SOUND[:20], "end is missing"),
+    (with_footer(0, 8, 2**63, 8), "beyond the end of the file"),
+    (with_footer(0, 8, 0, 2**63), "beyond the end of the file"),
+    (with_footer(0, 8, 0, 3), "method 8"),
+    (table_of([(b"", bundle_header()), (b"w" * 5000, b"")]), "damaged"),
+]
+
+
+@pytest.mark.parametrize(("index", "expected"), TENSORFLOW)
 def test_tensorflow(tmp_path: Path, index: bytes, expected: str) -> None:
     path = bundle(tmp_path, index)
     refused(tensorflow_checkpoint, path, expected)

@@ -22,6 +22,8 @@ MOST_DIMENSIONS = 32
 
 #: A view may repeat its bytes (stride 0), but not into a size no pass could ever walk through.
 _MOST_REPEATED_ELEMENTS = 2**32
+#: Nor is one opened that turns a small file into hours of work.
+_MOST_OPENED_ELEMENTS = 2**26
 
 _LARGEST = 2**62
 
@@ -137,6 +139,8 @@ def view(
             raise Damaged("an array is longer than its bytes")
     else:
         check_view(shape, strides, offset, elements)
+        if count(shape) > max(elements, _MOST_OPENED_ELEMENTS):
+            raise Damaged("a tensor repeats its storage into an absurd size")
     # ml_dtypes' types lose their meaning under newbyteorder (they become void): they are swapped
     # as integers of the same width.
     as_integers = swapped and _is_ml_type(dtype)

@@ -13,11 +13,13 @@ from embgeo.sources.compressed import BoundedStream, codec_of
 #: What every format's ``sniff`` gets to see.
 HEAD_BYTES = 4096
 #: Vocabularies, counts and configurations are read whole; nothing sensible is larger.
-SIDE_FILE_BYTES = 256 * 2**20
+SIDE_FILE_BYTES = 128 * 2**20
 #: The largest tokenizer.json has less than half of this.
 JSON_BYTES = 128 * 2**20
-#: Memory that the values of a JSON text may take together with the text.
-_JSON_MEMORY = 900 * 2**20
+#: Memory that the lines, or the values of a JSON text, may take together with the text.
+_MOST_MEMORY = 850 * 2**20
+#: What CPython takes, in bytes, for a line and its parts.
+_LINE_COST = 150
 #: What CPython takes, in bytes, for each sign: an empty list or dict, an entry of a list, a key.
 _COST = {"[": 88, "{": 88, ",": 72, ":": 110}
 
@@ -81,7 +83,7 @@ def decode_text(data: bytes, path: Path) -> str:
     """Text from UTF-8 (with or without byte order mark) or marked UTF-16."""
     encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig"
     try:
-        return data.decode(encoding)
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
         # utf-8-sig counts from behind the mark.
         mark = 3 if encoding == "utf-8-sig" and data.startswith(b"\xef\xbb\xbf") else 0
@@ -91,6 +93,15 @@ def decode_text(data: bytes, path: Path) -> str:
             where=path,
             way_out="save it as UTF-8",
         ) from error
+    lines = text.count("\n")
+    # One sign beyond the basic plane makes each sign of the text take four bytes.
+    if len(data) + sys.getsizeof(text) + lines * _LINE_COST > _MOST_MEMORY:
+        raise UnreadableFile(
+            f"{lines:,} lines are too many for a file of this kind",
+            where=path,
+            way_out="check that it is the right file",
+        )
+    return text
 
 
 def read_text(path: Path) -> str:
@@ -116,7 +127,7 @@ def check_json(text: str, path: Path) -> None:
     ``[],[],…`` takes thirty times its length; the signs are counted before anything is built.
     """
     cost = sys.getsizeof(text) + sum(text.count(sign) * cost for sign, cost in _COST.items())
-    if cost > _JSON_MEMORY:
+    if cost > _MOST_MEMORY:
         raise UnreadableFile(
             "its JSON holds absurdly many values",
             where=path,

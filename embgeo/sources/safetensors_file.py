@@ -15,6 +15,7 @@ from pathlib import Path
 from embgeo.sources.base import Checkpoint, Tensor
 from embgeo.sources.guard import Damaged, guarded, plain, reading, short
 from embgeo.sources.memory import Bytes, count, map_file, number_type, view, whole_numbers
+from embgeo.sources.reading import check_json
 
 NAME = "safetensors"
 RECOGNISED = "the length of a header, then JSON"
@@ -85,7 +86,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     """
     with reading(path, NAME):
         data = map_file(path)
-        start, header = _header(data)
+        start, header = _header(data, path)
         entries = [_entry(name, facts) for name, facts in header.items() if name != _METADATA]
         entries.sort(key=lambda entry: (entry.start, entry.end))
         body = data[start:]
@@ -102,7 +103,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(path, NAME, tensors, (path,), notes=notes)
 
 
-def _header(data: Bytes) -> tuple[int, dict[str, object]]:
+def _header(data: Bytes, path: Path) -> tuple[int, dict[str, object]]:
     if len(data) < _LENGTH_BYTES:
         raise Damaged("the file ends inside its header")
     length = int.from_bytes(data[:_LENGTH_BYTES].tobytes(), "little")
@@ -112,6 +113,7 @@ def _header(data: Bytes) -> tuple[int, dict[str, object]]:
     if start > len(data):
         raise Damaged("the file ends inside its header")
     text = data[_LENGTH_BYTES:start].tobytes().decode("utf-8")
+    check_json(text, path)
     header = json.loads(text, object_pairs_hook=_without_repeats)
     if not isinstance(header, dict):
         raise Damaged("the header is no JSON object")

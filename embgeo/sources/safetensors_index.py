@@ -16,6 +16,7 @@ from embgeo.sources import safetensors_file, torch_legacy, torch_zip
 from embgeo.sources.base import Checkpoint, Tensor
 from embgeo.sources.guard import Damaged, plain, reading, short
 from embgeo.sources.memory import map_file
+from embgeo.sources.reading import check_json
 from embgeo.sources.shards import find_shard
 
 NAME = "sharded checkpoint"
@@ -77,7 +78,9 @@ def _weight_map(path: Path) -> dict[str, str]:
     data = map_file(path)
     if len(data) > _LONGEST_INDEX:
         raise Damaged(f"an index of {len(data):,} bytes is no index")
-    index = json.loads(data.tobytes().decode("utf-8"))
+    text = data.tobytes().decode("utf-8")
+    check_json(text, path)
+    index = json.loads(text)
     weight_map = index.get("weight_map") if isinstance(index, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:
         raise Damaged("the index has no weight map")
