@@ -265,13 +265,13 @@ def frequency(
         )
         for i, part in enumerate(np.array_split(np.arange(m), 10))
     ]  # fmt: skip
-    error = {
+    error: dict[str, Any] = {
         "standard_error": 0.01,
         "sample": "5-fold",
         "reference": 0.5,
         "reference_note": "chance",
     }
-    base = {"standard_error": 0.02, "reference": 1 - p / m, "reference_note": "base rate"}
+    base: dict[str, Any] = {"standard_error": 0.02, "reference": 1 - p / m, "reference_note": "base rate"}
     return [
         scalar("frequency.centroid_cosine", "cosine of the class means", 0.98),
         scalar("frequency.centroid_distance", "distance of the class means", 0.8),

@@ -11,12 +11,13 @@ import matplotlib
 import numpy as np
 import pytest
 
+import embgeo
 import embgeo.figures
 from embgeo.figures import FIGURES, render_svg
-from embgeo.figures.base import Figure
+from embgeo.figures.base import Figure, singular_values
 from embgeo.figures.hexagons import count_hexagons
 from embgeo.figures.maps import view_box
-from embgeo.figures.style import power_of_ten
+from embgeo.figures.style import axes, log_axis, power_of_ten
 from embgeo.result import Analysis
 from tests.sample_analysis import sample
 
@@ -95,3 +96,21 @@ def test_one_point_at_the_origin_has_a_view() -> None:
 )
 def test_power_of_ten(value: float, text: str) -> None:
     assert power_of_ten(value) == text
+
+
+@pytest.mark.parametrize("shape", [(16, 300), (3, 40), (1, 5), (40, 3)])
+def test_fewer_rows_than_dimensions_draw_without_a_warning(shape: tuple[int, int]) -> None:
+    rows = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    analysis = embgeo.analyze(embgeo.Matrix(rows), sections=("spectrum",))
+    curve = singular_values(analysis, "spectrum.singular_values")
+    assert curve is not None
+    assert len(curve.x) == min(shape)
+    for figure in FIGURES:
+        render_svg(analysis, figure)
+
+
+def test_a_logarithmic_axis_spans_the_whole_range_of_floats() -> None:
+    drawing, (ax,) = axes()
+    log_axis(ax.yaxis, np.array([5e-324, 1.0, 1e308]))
+    assert ax.get_yscale() == "log"
+    assert drawing.axes == [ax]

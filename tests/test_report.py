@@ -19,7 +19,7 @@ from embgeo.report import assets
 from embgeo.report.charts import script_json
 from embgeo.report.headline import READINGS
 from embgeo.report.html import render, write
-from embgeo.report.tables import number_table, table_view
+from embgeo.report.tables import absences, capital, facts, number_table, provenance_rows, table_view
 from embgeo.report.visible import LIMIT, visible
 from embgeo.result import Analysis, load_analysis
 from embgeo.values import Quantity, Table
@@ -249,7 +249,7 @@ def test_structure_of_the_page() -> None:
     assert page().headings == [
         "baseline.pt embedding geometry",
         page().headings[1],
-        "Tokens in the selection",
+        "Tokens",
         "Spectrum",
         "Cosines and the cone",
         "Isotropy",
@@ -349,3 +349,48 @@ def test_write_puts_the_page_into_the_folder(tmp_path: Path) -> None:
 
 def test_page_of_fifty_thousand_tokens_stays_below_two_megabytes() -> None:
     assert len(html(n=50_000, d=16).encode()) < 2_000_000
+
+
+@pytest.mark.parametrize(("stored", "transposed"), [([39_078, 10], False), ([10, 39_078], True)])
+def test_a_range_of_rows_says_of_how_many(stored: list[int], transposed: bool) -> None:
+    cut = {"row_range": [0, 19_539], "stored_shape": stored, "transposed": transposed}
+    analysis = Analysis(provenance={"kept": 19_539, "d": 10, **cut})
+    assert facts(analysis) == [
+        "19,539 tokens × 10 dimensions",
+        "rows 0–19,538 of 39,078",
+        "none of these rows left out",
+    ]
+    assert dict(provenance_rows(cut))["row_range"] == "0:19539"
+    assert dict(provenance_rows(cut))["stored_shape"] == " × ".join(map(str, stored))
+
+
+def test_sections_that_were_not_asked_for_are_said_to_be_left_out() -> None:
+    analysis = Analysis(provenance={"sections": ["cosine"]}, absent={"frequency": "no counts"})
+    said = absences(analysis)
+    assert said["spectrum"] == "left out with --sections"
+    assert said["frequency"] == "no counts"
+    assert "cosine" not in said
+    assert absences(Analysis(provenance={})) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("popular: the 20 %", "Popular: the 20 %"),
+        ("reference, unless", "Reference, unless"),
+        ("d, not d²", "d, not d²"),
+        ("c₂ ≤ 20", "c₂ ≤ 20"),
+        ("* rare", "* rare"),
+        ("", ""),
+    ],
+)
+def test_capital_begins_a_sentence_and_spares_symbols(text: str, shown: str) -> None:
+    assert capital(text) == shown
+
+
+def test_the_first_screen_names_the_tokens_to_blame() -> None:
+    blame = re.search(r'<p class="blame">(.*?)</p>', html(hostile=True))
+    assert blame
+    assert blame[1].startswith('<a href="#tokens">Deepest in the cone</a>: <bdi class="word">')
+    assert blame[1].count("<bdi") == 5
+    assert 'class="blame"' not in html(shape="isotropic", counts=False, untied=False)

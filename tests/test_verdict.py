@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import embgeo
-from embgeo.report.findings import percent
+from embgeo.report.finding import percent
 from embgeo.report.thresholds import CONE, PARTITION, THRESHOLDS
 from embgeo.report.verdict import Verdict, judge
 from embgeo.result import Analysis
+from embgeo.values import Table, format_number
 from tests.sample_analysis import Shape, sample, with_scalar, without
 
 
@@ -224,3 +227,84 @@ def test_one_row_decides_nothing() -> None:
     verdict = judge(embgeo.analyze(embgeo.Matrix(np.ones((1, 5)))))
     assert verdict.state == "undecided"
     assert "a single row has no pairs" in verdict.headline
+
+
+def test_the_deepest_tokens_of_a_cone_are_named() -> None:
+    analysis = sample("cone")
+    nearest = analysis["tokens.nearest_to_mean"]
+    assert isinstance(nearest, Table)
+    verdict = judge(analysis)
+    assert verdict.blame == tuple(str(row[1]) for row in nearest.rows[:5])
+    assert verdict.blame_sentence == f"Deepest in the cone: {', '.join(verdict.blame)}"
+
+
+def test_no_token_is_named_without_a_cone_or_few_large_rows() -> None:
+    split = with_scalar(sample("isotropic"), "frequency.probe_auc", value=0.98)
+    assert judge(split).blame_sentence == ""
+    assert judge(without(sample("cone"), "tokens")).blame_sentence == ""
+
+
+def test_largest_norms_are_named_where_they_carry_the_spectrum() -> None:
+    analysis = with_scalar(sample("isotropic"), "spectrum.top_share", value=0.9)
+    assert judge(analysis).blame_sentence.startswith("Largest norms: tok")
+
+
+def test_rows_stand_for_tokens_that_are_not_known() -> None:
+    analysis = replace(sample("cone"), tokens=None)
+    assert all(re.fullmatch(r"row [\d,]+", name) for name in judge(analysis).blame)
+
+
+def test_named_tokens_hide_nothing_and_stay_short() -> None:
+    analysis = sample("cone")
+    rows = tuple((i, token, 1, 0.1) for i, token in enumerate(("\u202eevil", "a,b", "x" * 500)))
+    tables = tuple(
+        replace(t, rows=rows) if t.name == "tokens.nearest_to_mean" else t for t in analysis.tables
+    )
+    blame = judge(replace(analysis, tables=tables)).blame
+    assert blame == ("‹U+202E›evil", "“a,b”", "x" * 23 + "…")
+
+
+def test_the_frequency_sentence_begins_with_the_test_that_decided() -> None:
+    analysis = sample("isotropic")
+    for name, value in (
+        ("probe_auc", 0.6983),
+        ("neighbor_rarity_rare", 0.4),
+        ("norm_spearman", 0.86),
+    ):
+        analysis = with_scalar(analysis, f"frequency.{name}", value=value)
+    assert sentence(judge(analysis), "frequency").startswith(
+        "Rare and popular tokens differ in length: norms follow frequency (rank correlation 0.86); "
+        "a linear probe has an AUC of 0.6983"
+    )
+    neighbours = with_scalar(sample("isotropic"), "frequency.probe_auc", value=0.5)
+    assert sentence(judge(neighbours), "frequency").startswith(
+        "Rare and popular tokens live apart: of the nearest neighbours of rare tokens"
+    )
+
+
+@pytest.mark.parametrize(("auc", "word"), [(0.98, "split"), (0.8, "partly split"), (0.5, "mixed")])
+def test_frequency_is_split_or_mixed_and_never_degenerate(auc: float, word: str) -> None:
+    analysis = with_scalar(sample("isotropic"), "frequency.probe_auc", value=auc)
+    for name, value in (("neighbor_rarity_rare", 0.36), ("norm_spearman", 0.01)):
+        analysis = with_scalar(analysis, f"frequency.{name}", value=value)
+    finding = judge(analysis).finding("frequency")
+    assert finding is not None
+    assert finding.word == word
+
+
+def test_a_section_left_out_is_named_and_the_rest_still_said() -> None:
+    rows = np.random.default_rng(0).standard_normal((200, 8))
+    headline = judge(embgeo.analyze(embgeo.Matrix(rows), sections=("cosine",))).headline
+    assert headline.startswith("Undecided: the section spectrum was left out; no cone (mean cosine")
+
+
+def test_one_dimension_is_undecided() -> None:
+    rows = np.random.default_rng(0).standard_normal((50, 1))
+    for matrix in (rows, np.abs(rows)):
+        verdict = judge(embgeo.analyze(embgeo.Matrix(matrix)))
+        assert verdict.headline == "Undecided: one dimension has only two directions."
+
+
+def test_a_share_and_its_percentage_are_rounded_alike() -> None:
+    assert percent(0.99985) == "99.99\u00a0%"
+    assert format_number(0.99985) == "0.9999"

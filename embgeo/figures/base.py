@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from embgeo.result import Analysis
@@ -38,6 +38,15 @@ class Figure:
 def series(analysis: Analysis, name: str) -> Series | None:
     """The series of that name, or None."""
     return next((s for s in analysis.series if s.name == name and len(s.x) and s.y), None)
+
+
+def singular_values(analysis: Analysis, name: str) -> Series | None:
+    """The series of that name up to the numerical rank: what lies beyond is rounding error."""
+    curve, rank = series(analysis, name), analysis.scalar("spectrum.numerical_rank")
+    if curve is None or rank is None or not rank.value:
+        return curve
+    kept = int(rank.value)
+    return replace(curve, x=curve.x[:kept], y={label: y[:kept] for label, y in curve.y.items()})
 
 
 def histogram(analysis: Analysis, name: str) -> Histogram | None:

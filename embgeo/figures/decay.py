@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from embgeo.figures import style
-from embgeo.figures.base import Figure, series
+from embgeo.figures.base import Figure, singular_values
 from embgeo.figures.curves import draw_curves
 from embgeo.result import Analysis
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def draw(analysis: Analysis) -> Drawing | None:
-    curve = series(analysis, "spectrum.decay_fit")
+    curve = singular_values(analysis, "spectrum.decay_fit")
     if curve is None:
         return None
     drawing, (ax,) = style.axes()

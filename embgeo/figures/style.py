@@ -95,7 +95,7 @@ def log_axis(axis: Any, values: npt.NDArray[np.float64]) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     positive = values[np.isfinite(values) & (values > 0)]
-    span = math.log10(positive.max() / positive.min()) if len(positive) else 0.0
+    span = math.log10(positive.max()) - math.log10(positive.min()) if len(positive) else 0.0
     if span < 0.5:
         return  # within a factor of three a linear axis shows the same and has more labels
     axis._set_axes_scale("log")

@@ -22,7 +22,9 @@ from embgeo.report.payload import build
 from embgeo.report.published import SOURCE, WANG_TABLE_3, before_and_after
 from embgeo.report.tables import (
     TableView,
+    absences,
     by_family,
+    capital,
     facts,
     number_table,
     provenance_rows,
@@ -98,6 +100,7 @@ def _environment() -> Environment:
     )
     environment.filters["definition"] = lambda name: "def-" + str(name).replace(".", "-")
     environment.filters["number"] = format_number
+    environment.filters["capital"] = capital
     return environment
 
 
@@ -127,6 +130,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "published_table": WANG_TABLE_3,
         "published_source": SOURCE,
         "warnings": analysis.notes,
+        "absences": absences(analysis),
         "figures": _figures(analysis),
         "tables": tables,
         "other_tables": [key for key in tables if key not in _PLACED],

@@ -13,6 +13,9 @@ from embgeo.values import Cell, Quantity, Scalar, Table, format_number
 
 T = TypeVar("T")
 
+#: Sections with a place of their own on the page.
+SECTIONS = ("spectrum", "projection", "cosine", "isotropy", "frequency", "subspace", "tokens")
+
 
 @dataclass(frozen=True, slots=True)
 class CellView:
@@ -75,14 +78,41 @@ def facts(analysis: Analysis) -> list[str]:
         out.append(str(p["dtype"]))
     if p.get("format"):
         out.append(str(p["format"]))
+    cut = _range_of_rows(p)
+    if cut:
+        out.append(cut)
     masked = p.get("masked") or {}
     left_out = sum(int(count) for count in masked.values())
     if left_out:
         reasons = ", ".join(f"{int(c):,} {r}" for r, c in masked.items() if c)
         out.append(f"rows left out: {reasons}")
     else:
-        out.append("no rows left out")
+        out.append("none of these rows left out" if cut else "no rows left out")
     return out
+
+
+def _range_of_rows(provenance: dict[str, Any]) -> str:
+    """``rows 0–499 of 5,000`` where part of the matrix was asked for, else empty."""
+    if not provenance.get("row_range"):
+        return ""
+    first, end = provenance["row_range"]
+    shape = provenance.get("stored_shape") or []
+    rows = shape[-1 if provenance.get("transposed") else 0] if shape else None
+    return f"rows {first:,}–{end - 1:,}" + (f" of {rows:,}" if rows else "")
+
+
+def absences(analysis: Analysis) -> dict[str, str]:
+    """Families without numbers and why, sections that were not asked for included."""
+    asked = analysis.provenance.get("sections")
+    found = {value.quantity.family for value in analysis.values()}
+    skipped = () if asked is None else (f for f in SECTIONS if f not in asked and f not in found)
+    return dict.fromkeys(skipped, "left out with --sections") | analysis.absent
+
+
+def capital(text: str) -> str:
+    """`text` as a sentence begins; a symbol at its start (``d``, ``c₂``) stays as it is."""
+    word = text.partition(" ")[0].rstrip(",;:")
+    return text[0].upper() + text[1:] if len(word) > 2 and word.isalpha() else text
 
 
 def provenance_rows(provenance: dict[str, Any]) -> list[tuple[str, str]]:
@@ -90,13 +120,13 @@ def provenance_rows(provenance: dict[str, Any]) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     for key, value in provenance.items():
         if isinstance(value, dict) and value:
-            rows += [(f"{key}: {k}", _shown(v)) for k, v in value.items()]
+            rows += [(f"{key}: {k}", _shown(k, v)) for k, v in value.items()]
         else:
-            rows.append((key, _shown(value)))
+            rows.append((key, _shown(key, value)))
     return rows
 
 
-def _shown(value: Any) -> str:
+def _shown(key: str, value: Any) -> str:
     if value is None or value == [] or value == {} or value == "":
         return "–"
     if isinstance(value, bool):
@@ -106,16 +136,9 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return format_number(value)
     if isinstance(value, list):
-        return " × ".join(str(v) for v in value) if _is_shape(value) else _listed(value)
+        marks = {"row_range": ":", "stored_shape": " × "}
+        return marks.get(key, ", ").join(str(v) for v in value)
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _is_shape(value: list[Any]) -> bool:
-    return all(isinstance(v, int) for v in value)
-
-
-def _listed(value: list[Any]) -> str:
-    return ", ".join(str(v) for v in value)
 
 
 def quantities(analysis: Analysis) -> list[Quantity]:

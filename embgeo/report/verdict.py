@@ -4,17 +4,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from embgeo.report.findings import RANK, TESTS, Finding, State, decide
+from embgeo.report.blame import blamed
+from embgeo.report.finding import RANK, Finding, State
+from embgeo.report.findings import TESTS, decide, few_large_rows
 from embgeo.result import Analysis
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The headline, the state of the geometry, and the findings behind it."""
+    """The headline, the state of the geometry, and the findings behind it.
+
+    Attributes
+    ----------
+    headline : str
+    state : {"healthy", "mild", "degenerate", "undecided"}
+    findings : tuple of Finding
+    blame_lead : str
+        What the tokens in `blame` have in common, e.g. "Deepest in the cone"; empty if none is
+        named.
+    blame : tuple of str
+        Up to five tokens, hidden characters spelled out; rows by number where tokens are unknown.
+    """
 
     headline: str
     state: State
     findings: tuple[Finding, ...]
+    blame_lead: str = ""
+    blame: tuple[str, ...] = ()
+
+    @property
+    def blame_sentence(self) -> str:
+        """The tokens to blame as a line of text; empty if there are none."""
+        return f"{self.blame_lead}: {', '.join(self.blame)}" if self.blame else ""
 
     @property
     def tone(self) -> State:
@@ -36,7 +57,18 @@ def judge(analysis: Analysis) -> Verdict:
     # Other healthy numbers must not hide that the cone or the spectrum was never looked at.
     if state == "healthy" and any(f.state == "undecided" for f in geometry[:2]):
         state = "undecided"
-    return Verdict(_headline(state, shown), state, shown)
+    return Verdict(
+        _headline(state, shown), state, shown, *blamed(analysis, _causes(analysis, shown))
+    )
+
+
+def _causes(analysis: Analysis, findings: tuple[Finding, ...]) -> list[str]:
+    """Of what single tokens can be the cause; a split by frequency is nobody's."""
+    states = {f.key: f.state for f in findings}
+    causes = ["cone"] if states["cone"] in ("mild", "degenerate") else []
+    if states["spectrum"] in ("mild", "degenerate") and few_large_rows(analysis):
+        causes.append("large norms")
+    return causes
 
 
 def _worth_saying(finding: Finding) -> bool:
@@ -66,11 +98,14 @@ def _headline(state: State, findings: tuple[Finding, ...]) -> str:
     if state == "undecided":
         open_question = next(f for f in findings if f.state == "undecided")
         reason = open_question.sentence.removeprefix("Not decided: ").rstrip(".")
-        tail = f"; {frequency.clause}" if apart else ""
-        return f"Undecided: {reason}{tail}."
+        known = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.clause]
+        if apart:
+            known.append(frequency.clause)
+        return f"Undecided: {'; '.join([reason, *([_listed(known)] if known else [])])}."
     calm = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.state == "healthy"]
     if apart:
-        return f"Not degenerate, but split by frequency: {_listed(calm)}, yet {frequency.clause}."
+        lead = f"Not degenerate, but {frequency.word} by frequency"
+        return f"{lead}: {_listed(calm)}, yet {frequency.clause}."
     if frequency.clause:
         calm.append(frequency.clause)
     return f"No sign of degeneration: {_listed(calm)}."

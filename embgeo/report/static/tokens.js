@@ -1,6 +1,6 @@
-// The table of the selected tokens: sorted by a column, one page at a time, walked with keys.
+// The table of all or the selected tokens: sorted by a column, one page at a time, walked with keys.
 
-const PAGE = 20;
+const PAGE = 8;
 
 class TokenTable {
   constructor(data, store, map) {
@@ -75,6 +75,9 @@ class TokenTable {
     document.getElementById("page-number").textContent =
       `page ${(this.page + 1).toLocaleString("en")} of ${pages.toLocaleString("en")}`;
     document.getElementById("browser-count").textContent = selectionText(this.data, this.store);
+    document.getElementById("browser-title").textContent = this.store.mask
+      ? "Tokens in the selection"
+      : "Tokens";
     this.back.disabled = this.page === 0;
     this.forward.disabled = this.page === pages - 1;
   }
