@@ -219,10 +219,7 @@ def compressed(codec: str) -> list[Case]:
         "garbage": lambda: pack(b"")[:6] + random.Random(1).randbytes(5000),
         "three times wrapped": lambda: pack(pack(pack(GLOVE))),
     }
-    return [
-        Case(name, codec, holding(make), needs=needs, dense=name == "empty streams")
-        for name, make in shapes.items()
-    ]
+    return [Case(name, codec, holding(make), needs=needs) for name, make in shapes.items()]
 
 
 def cases() -> list[Case]:

@@ -187,7 +187,13 @@ def tokenizers() -> list[Case]:
         for file in ("config__json", "tokenizer__json", "vocab__json")
     ]
     made += [
-        Case(name, "sentencepiece", model_with(tokenizer__model=content), name in SOUND_MODELS)
+        Case(
+            name,
+            "sentencepiece",
+            model_with(tokenizer__model=content),
+            name in SOUND_MODELS,
+            dense="million" in name,
+        )
         for name, content in MODELS.items()
     ]
     return made

@@ -176,6 +176,9 @@ ARROW: dict[str, Build] = {
 
 def cases() -> list[Case]:
     made = [Case(name, "hdf5", build, needs="h5py") for name, build in HDF5.items()]
-    made += [Case(name, "parquet", build, needs="pyarrow") for name, build in PARQUET.items()]
+    made += [
+        Case(name, "parquet", build, needs="pyarrow", dense="million" in name)
+        for name, build in PARQUET.items()
+    ]
     made += [Case(name, "arrow", build, needs="pyarrow") for name, build in ARROW.items()]
     return made

@@ -205,7 +205,7 @@ def cases() -> list[Case]:
     made += from_table("torch legacy", LEGACY, bytes)
     made += from_table("torch tar", TAR, lambda changed: tar({**PARTS, **changed}))
     made += [Case(name, "pickle", holding(make), dense=True) for name, make in DENSE.items()]
-    made += [Case(name, kind, holding(make), dense=True) for name, (kind, make) in FOUND.items()]
+    made += [Case(name, kind, holding(make)) for name, (kind, make) in FOUND.items()]
     sound = legacy({"w": tensor(), "evil": pickle.PROTO})
     made += [Case("sound, for comparison", "torch legacy", holding(sound), opens=True)]
     return made
