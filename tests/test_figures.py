@@ -18,6 +18,7 @@ from embgeo.figures.base import Figure, singular_values
 from embgeo.figures.hexagons import count_hexagons
 from embgeo.figures.maps import view_box
 from embgeo.figures.style import axes, log_axis, power_of_ten
+from embgeo.report.charts import chart_data
 from embgeo.result import Analysis
 from tests.sample_analysis import sample
 
@@ -105,6 +106,7 @@ def test_fewer_rows_than_dimensions_draw_without_a_warning(shape: tuple[int, int
     curve = singular_values(analysis, "spectrum.singular_values")
     assert curve is not None
     assert len(curve.x) == min(shape)
+    assert len(chart_data(analysis)["spectrum.singular_values"]["x"]) == min(shape)
     for figure in FIGURES:
         render_svg(analysis, figure)
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from embgeo.figures.base import singular_values
 from embgeo.figures.style import subscripts
 from embgeo.result import Analysis
-from embgeo.values import FloatArray
+from embgeo.values import FloatArray, Series
 
 #: Where isotropic rows lie on the axis of a histogram.
 ISOTROPIC = {
@@ -22,7 +23,7 @@ ISOTROPIC = {
 def chart_data(analysis: Analysis) -> dict[str, Any]:
     """Every series and histogram of an analysis by name."""
     charts: dict[str, Any] = {}
-    for s in analysis.series:
+    for s in (_drawn(analysis, stored) for stored in analysis.series):
         charts[s.name] = {
             "kind": "line",
             "x": _list(s.x),
@@ -45,6 +46,11 @@ def chart_data(analysis: Analysis) -> dict[str, Any]:
             "mark": ISOTROPIC.get(h.name),
         }
     return charts
+
+
+def _drawn(analysis: Analysis, stored: Series) -> Series:
+    singular = stored.quantity.family == "spectrum"
+    return (singular and singular_values(analysis, stored.name)) or stored
 
 
 def script_json(value: Any) -> str:
