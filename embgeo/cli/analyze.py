@@ -197,6 +197,8 @@ def summary(analysis: Analysis, report: Path) -> None:
     verdict = judge(analysis)
     print(printable(f"{p['file']}  {p['tensor']}  {p['n']:,} × {p['d']:,}  {p['dtype']}"))
     print(printable(verdict.headline))
+    if verdict.blame_sentence:
+        print(printable(verdict.blame_sentence))
     shown = [s for name in HEADLINE if (s := analysis.scalar(name)) is not None]
     width = max((len(s.quantity.title) for s in shown), default=0)
     for scalar in shown:
