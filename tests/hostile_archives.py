@@ -23,7 +23,9 @@ GLOVE = b"".join(b"t%d %d.5 2 3\n" % (row, row) for row in range(6))
 MEBI = 2**20
 
 #: Names that lead out of the folder, if anybody follows them.
-SLIPS = ("../../evil.txt", "/absolute/evil.txt", "..\\evil.txt", "C:\\evil.txt", "a/../../evil.txt", "~")
+SLIPS = (
+    "../../evil.txt", "/absolute/evil.txt", "..\\evil.txt", "C:\\evil.txt", "a/../../evil.txt", "~",
+)  # fmt: skip
 
 
 def zip_link(target: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Sound binary files, cut short and with bytes changed: they open, or are refused; never else."""
+"""Sound binary files cut short, and random bytes: they are refused; never anything else."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from tests.binary_files import (
     archive_of,
     entry,
     open_all,
-    quick,
     safetensors_of,
     tensor_program,
 )
@@ -82,23 +81,6 @@ def test_every_cut_is_refused(name: str, tmp_path: Path) -> None:
     for end in range(0, len(content), max(1, len(content) // 150)):
         path.write_bytes(content[:end])
         assert not survives(module, path), end
-
-
-@pytest.mark.parametrize("name", list(SMALL))
-def test_changed_bytes_never_cause_anything_else(name: str, tmp_path: Path) -> None:
-    module, content = SMALL[name]
-    generator = random.Random(name)
-    path = tmp_path / "a"
-    with quick(20):
-        for _ in range(250):
-            changed = bytearray(content)
-            for _ in range(generator.choice((1, 1, 2, 5))):
-                at = generator.randrange(len(changed))
-                changed[at] = generator.choice(
-                    (changed[at] ^ (1 << generator.randrange(8)), 0, 255, generator.randrange(256))
-                )
-            path.write_bytes(changed)
-            survives(module, path)
 
 
 @pytest.mark.parametrize("module", FORMATS, ids=lambda module: module.NAME)

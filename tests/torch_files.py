@@ -43,6 +43,13 @@ class Called:
         self.name, self.args = name, args
 
 
+class Built:
+    """An instance of a named class, with its state."""
+
+    def __init__(self, name: str, state: object) -> None:
+        self.name, self.state = name, state
+
+
 class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
     """Python's own pickler in Python, which lets names be written without looking them up."""
 
@@ -57,6 +64,11 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
             self.save(Named(obj.name))
             self.save(obj.args)
             self.write(pickle.REDUCE)
+        elif isinstance(obj, Built):
+            self.save(Named(obj.name))
+            self.write(pickle.EMPTY_TUPLE + pickle.NEWOBJ)
+            self.save(obj.state)
+            self.write(pickle.BUILD)
         else:
             super().save(obj, save_persistent_id)
 
