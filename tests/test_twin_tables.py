@@ -197,8 +197,12 @@ def check_directions(table, c, _found):
 def check_runs(table, c, _found):
     expected = [naive.i1, naive.i2]
     both, one = naive.both_signs(c.W), naive.mean_sign(c.W)
-    for row in table.rows:
+    # The samples are all the rows: every run gives the same, and the last row, their spread, 0.
+    *runs, spread = table.rows
+    for row in runs:
         close(row[1:], [f(logs) for logs in (both, one) for f in expected])
+    assert spread[0] == "standard deviation"
+    close(spread[1:], [0.0] * 4)
 
 
 # Frequency --------------------------------------------------------------------------------------
