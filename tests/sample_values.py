@@ -271,7 +271,11 @@ def frequency(
         "reference": 0.5,
         "reference_note": "chance",
     }
-    base: dict[str, Any] = {"standard_error": 0.02, "reference": 1 - p / m, "reference_note": "base rate"}
+    base: dict[str, Any] = {
+        "standard_error": 0.02,
+        "reference": 1 - p / m,
+        "reference_note": "base rate",
+    }
     return [
         scalar("frequency.centroid_cosine", "cosine of the class means", 0.98),
         scalar("frequency.centroid_distance", "distance of the class means", 0.8),
