@@ -224,6 +224,26 @@ def compressed(codec: str) -> list[Case]:
     return [Case(name, codec, holding(make), needs=needs) for name, make in shapes.items()]
 
 
+def repeated(line: bytes, end: bytes = b"", start: bytes = b"") -> Callable[[], bytes]:
+    """A small file that unfolds to 60 MiB of one line, and ends otherwise."""
+
+    def build() -> bytes:
+        block = gzip.compress(line * (MEBI // len(line)), 1)
+        return gzip.compress(start) + block * 60 + gzip.compress(end)
+
+    return build
+
+
+#: Each stays within what may be unfolded.
+ROWS: dict[str, Callable[[], bytes]] = {
+    "ten million words": repeated(b"a 1 2\n", b"a 1\n"),
+    "ten million different bytes": repeated(b"\xff\xfe 1 2\n", b"a 1\n"),
+    "ten million words in binary": repeated(b"a \0\0\0\0", start=b"99999999 1\n"),
+    "ten million rows, the last of text": repeated(b"0.5\t1\n", b"x\t2\n"),
+    "wide rows, the last of text": repeated(b"a" + b" 0.5" * 300 + b"\n", b"a" + b" x" * 300),
+}
+
+
 def cases() -> list[Case]:
     made = from_table("npz", NPZ, lambda make: make())
     made += [Case(name, "zip", holding(make), name in ODD_NAMES) for name, make in ZIPS.items()]
@@ -244,6 +264,7 @@ def cases() -> list[Case]:
     made.append(
         Case("1.5 GiB that fail their checksum", "npz", holding(large_then_wrong), dense=True)
     )
+    made += [Case(name, "gzip", holding(make), dense=True) for name, make in ROWS.items()]
     zeros = np.zeros((4, 3), "f4").tobytes()
     made.append(Case("numbers only", "zip", holding(archive_of({"a.bin": zeros}))))
     return made

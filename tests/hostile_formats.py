@@ -129,6 +129,10 @@ HEADERS: dict[str, dict[str, Callable[[], bytes]]] = {
         "rows and columns near 2^63": lambda: fasttext_bytes(
             inputs=struct.pack("<qq", 2**63 - 1, 2**63 - 1)
         ),
+        "ten million words of a letter": lambda: fasttext_bytes(
+            ((b"a", 1, 0), (b"b", 1, 0)), sizes=(10_000_000, 10_000_000, 0)
+        )[:92]
+        + (b"a\0" + struct.pack("<qb", 1, 0)) * 10_000_000,
         "twelve megabytes of one word": lambda: fasttext_bytes(
             ((b"a" * 12_000_000, 1, 0), (b"b", 1, 0))
         ),

@@ -20,8 +20,8 @@ from embgeo.errors import UnreadableFile
 MAX_BYTES = 64 * 2**30
 #: nor more than this many times the compressed size …
 MAX_RATIO = 100
-#: … once the content is larger than this (small files of zeros are harmless).
-RATIO_FREE_BYTES = 256 * 2**20
+#: … once the content is larger than this (it is read to its end in a few seconds, whatever it is).
+RATIO_FREE_BYTES = 64 * 2**20
 
 #: What a decompressor may need: xz -9 takes 65 MiB, zstd refuses larger windows by default too.
 _MEMORY = 128 * 2**20

@@ -95,7 +95,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
             if not dictionary.has_flags:
                 raise Damaged(f"{len(data) - end:,} bytes follow where the model should end")
             notes += (f"{len(data) - end:,} bytes behind the model were not read",)
-        tokens, word_notes = decode_words(dictionary.words)
+        tokens, word_notes = decode_words(dictionary.words, path)
     quantised = isinstance(inputs, QuantisedMatrix)
     return Checkpoint(
         path=path,

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from embgeo.sources.fasttext_subwords import END_OF_SENTENCE, LONGEST_NGRAM, Subwords
 from embgeo.sources.frequencies import LARGEST_COUNT
 from embgeo.sources.guard import Damaged
+from embgeo.sources.words import room_for_words
 
 MAGIC = struct.pack("<i", 793712314)
 VERSIONS = (11, 12)
@@ -32,6 +33,8 @@ _LOSSES = range(1, 5)
 _WIDEST = 65_536
 _LONGEST_WORD = 65_536
 
+#: What a word takes besides its letters, as bytes and later as text.
+_WORD_COST = 140
 #: The largest published models have 2.5 million.
 MOST_ENTRIES = 20_000_000
 
@@ -151,7 +154,7 @@ def _entries(
         raise Damaged(f"its dictionary has more than {MOST_ENTRIES:,} entries")
     found: list[bytes] = []
     counts = np.empty(words, dtype=np.float64)
-    empty = 0
+    empty, room = 0, room_for_words(len(data))
     for entry in range(entries):
         end = data.find(b"\0", at, at + _LONGEST_WORD + 1)
         if end < 0:
@@ -162,6 +165,9 @@ def _entries(
         empty += end == at
         if empty > 1:  # words are distinct; only bytes that are no dictionary go on like this
             raise Damaged(f"entry {entry:,} of its dictionary repeats the empty word")
+        room -= 2 * (end - at) + _WORD_COST
+        if room < 0:
+            raise Damaged("the words of its dictionary take absurdly much memory")
         if entry < words:
             found.append(data[at:end])
             counts[entry] = count

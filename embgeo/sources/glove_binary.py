@@ -75,7 +75,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
                 "sums of squared gradients, not vectors",
                 "name the file that GloVe's -save-file gave, not that of -gradsq-file",
             )
-        tokens, notes = decode_words(words)
+        tokens, notes = decode_words(words, path)
     parts = {
         "word": table[0, :, :d],
         "context": table[1, :, :d],

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from embgeo.errors import UnreadableFile
 from embgeo.sources import scratch
 from embgeo.sources.base import Checkpoint, Tensor
-from embgeo.sources.words import decode_words
+from embgeo.sources.words import WordList
 
 NAME = "text vectors"
 RECOGNISED = "lines of a word and numbers, with or without a first line of two numbers"
@@ -95,7 +95,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         Lines of different length, fewer vectors than the header promises, no vectors at all.
     """
     layout = _layout(path)
-    tokens, notes = decode_words(_words(path, layout))
+    tokens, notes = _words(path, layout).finished()
     n, d = len(tokens), layout.columns
     if layout.promised is not None and n > layout.promised:
         notes += (f"the header promises {layout.promised:,} vectors, the file holds {n:,}",)
@@ -214,14 +214,15 @@ def _split(line: bytes, number: int, columns: int, path: Path) -> tuple[bytes, b
     return fields[0], b" ".join(fields[1:])
 
 
-def _words(path: Path, layout: _Layout) -> list[bytes]:
+def _words(path: Path, layout: _Layout) -> WordList:
     """The words of all lines, whose structure and number are checked on the way."""
-    words: list[bytes] = []
+    words = WordList(path)
     promised = layout.promised or 0
     way_out = "it is probably cut off; write or download it once more"
     try:
         for rows in _rows(path, layout):
-            words += [word for _, word, _ in rows]
+            for _, word, _ in rows:
+                words.add(word)
     except UnreadableFile as error:
         if len(words) < promised:
             cause = f"{error.cause}, and its header promises {promised:,} vectors"
@@ -230,7 +231,7 @@ def _words(path: Path, layout: _Layout) -> list[bytes]:
     if len(words) < promised:
         cause = f"the file holds {len(words):,} vectors, its header promises {promised:,}"
         raise UnreadableFile(cause, where=path, way_out=way_out)
-    if not words:
+    if len(words) == 0:
         raise UnreadableFile("it holds no vectors", where=path, way_out="write it once more")
     return words
 

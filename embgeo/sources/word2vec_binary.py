@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import re
+from array import array
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from embgeo.errors import UnreadableFile
 from embgeo.sources import scratch, text_vectors
 from embgeo.sources.base import Checkpoint, Tensor
-from embgeo.sources.words import decode_words
+from embgeo.sources.words import WordList
 
 NAME = "word2vec binary"
 RECOGNISED = "a first line of two numbers, then a word, a space and no text"
@@ -60,7 +61,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
                 way_out="write it once more",
             )
         words, starts, end = _scan(data, header.end(), promised, 4 * d, path)
-    tokens, notes = decode_words(words)
+    tokens, notes = words.finished()
     if size - end > 1:
         notes += (f"{size - end:,} bytes behind the last promised vector were not read",)
     tensor = Tensor("vectors", (promised, d), "float32", partial(_vectors, path, starts, d))
@@ -77,10 +78,10 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 def _scan(
     data: mmap.mmap, start: int, promised: int, width: int, path: Path
-) -> tuple[list[bytes], npt.NDArray[np.int64], int]:
+) -> tuple[WordList, npt.NDArray[np.int64], int]:
     """Words, the byte at which each vector starts, and the byte behind the last one."""
-    words: list[bytes] = []
-    starts: list[int] = []
+    words = WordList(path)
+    starts = array("q")
     size = len(data)
     position = start
     # The header's count only ends the loop; nothing is reserved on its word.
@@ -98,7 +99,7 @@ def _scan(
                 where=path,
                 way_out="it is probably cut off; write or download it once more",
             )
-        words.append(data[position:space].lstrip(b"\n"))
+        words.add(data[position:space].lstrip(b"\n"))
         starts.append(space + 1)
         position = space + 1 + width
     return words, np.array(starts, dtype=np.int64), position
