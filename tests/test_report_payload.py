@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embgeo.report.payload import MOST_UNITS, build, thin
+from embgeo.report.block import MOST_UNITS
+from embgeo.report.payload import build, thin
 from embgeo.result import Analysis
 from tests.sample_analysis import HOSTILE, sample
 

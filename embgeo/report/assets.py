@@ -1,57 +1,78 @@
-"""The page's own code and style: which files, in which order, and the hashes that allow them."""
+"""The code and style of every page: which files, in which order, and the hashes that allow them."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 #: Third-party scripts, each an element of its own.
 VENDOR_SCRIPTS = ("vendor/uplot/uPlot.iife.min.js", "vendor/kdbush/kdbush.min.js")
 
-#: The page's own script, one function scope, in this order.
-OWN_SCRIPTS = (
-    "visible.js",
-    "data.js",
-    "store.js",
-    "colours.js",
-    "scatter.js",
-    "gestures.js",
-    "lasso.js",
-    "histogram.js",
-    "tokens.js",
-    "search.js",
-    "charts.js",
-    "app.js",
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What one kind of page carries.
+
+    Attributes
+    ----------
+    own_scripts : tuple of str
+        Files under ``static`` that become one script element, one function scope, in this order.
+    styles : tuple of str
+        Files under ``static`` that become the page's one style element.
+    """
+
+    own_scripts: tuple[str, ...]
+    styles: tuple[str, ...]
+
+
+ANALYSIS = Bundle(
+    own_scripts=(
+        "visible.js",
+        "data.js",
+        "store.js",
+        "colours.js",
+        "scatter.js",
+        "gestures.js",
+        "lasso.js",
+        "histogram.js",
+        "tokens.js",
+        "search.js",
+        "charts.js",
+        "app.js",
+    ),
+    styles=("vendor/uplot/uPlot.min.css", "report.css", "figures.css"),
 )
 
-STYLES = ("vendor/uplot/uPlot.min.css", "report.css", "figures.css")
+#: Every kind of page.
+BUNDLES = (ANALYSIS,)
 
 
 @cache
-def scripts() -> tuple[str, ...]:
+def scripts(bundle: Bundle = ANALYSIS) -> tuple[str, ...]:
     """The text of every script element of a page."""
-    own = "\n".join(_read(name) for name in OWN_SCRIPTS)
-    bundle = f'(() => {{\n"use strict";\n{own}}})();\n'
-    return (*(_read(name) for name in VENDOR_SCRIPTS), bundle)
+    own = "\n".join(_read(name) for name in bundle.own_scripts)
+    code = f'(() => {{\n"use strict";\n{own}}})();\n'
+    return (*(_read(name) for name in VENDOR_SCRIPTS), code)
 
 
 @cache
-def style() -> str:
+def style(bundle: Bundle = ANALYSIS) -> str:
     """The text of the page's one style element."""
-    return "\n".join(_read(name) for name in STYLES)
+    return "\n".join(_read(name) for name in bundle.styles)
 
 
 @cache
-def policy() -> str:
+def policy(bundle: Bundle = ANALYSIS) -> str:
     """The content security policy: these scripts, this style, nothing else, from nowhere."""
-    allowed = " ".join(_hash(text) for text in scripts())
+    allowed = " ".join(_hash(text) for text in scripts(bundle))
     return "; ".join(
         (
             "default-src 'none'",
             f"script-src {allowed}",
-            f"style-src {_hash(style())}",
+            f"style-src {_hash(style(bundle))}",
             "base-uri 'none'",
             "form-action 'none'",
             # No string may become markup, whatever the code does.

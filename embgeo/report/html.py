@@ -7,24 +7,22 @@ escape all of it, and what would be invisible is spelled out.
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from embgeo.figures import FIGURES, render_svg
 from embgeo.report import assets, thresholds
-from embgeo.report.charts import chart_data, script_json
+from embgeo.report.charts import chart_data
 from embgeo.report.headline import headline_rows
+from embgeo.report.page import code, environment
 from embgeo.report.payload import build
 from embgeo.report.published import SOURCE, WANG_TABLE_3, before_and_after
 from embgeo.report.tables import (
     TableView,
     absences,
     by_family,
-    capital,
     facts,
     number_table,
     provenance_rows,
@@ -32,7 +30,6 @@ from embgeo.report.tables import (
     table_view,
 )
 from embgeo.report.verdict import judge
-from embgeo.report.visible import visible_text
 from embgeo.result import REPORT_NAME, Analysis, write_text
 from embgeo.values import format_number
 
@@ -77,7 +74,7 @@ def render(analysis: Analysis) -> str:
     analysis : Analysis
         As :func:`embgeo.result.load_analysis` reads it, or fresh from an analysis.
     """
-    return _environment().get_template("report.html.j2").render(_context(analysis))
+    return environment().get_template("report.html.j2").render(_context(analysis))
 
 
 def write(analysis: Analysis, folder: Path) -> Path:
@@ -87,28 +84,13 @@ def write(analysis: Analysis, folder: Path) -> Path:
     return target
 
 
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("embgeo.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        # Whatever a template prints: what is text has its hidden characters spelled out.
-        finalize=lambda value: visible_text(value) if type(value) is str else value,
-    )
-    environment.filters["definition"] = lambda name: "def-" + str(name).replace(".", "-")
-    environment.filters["number"] = format_number
-    environment.filters["capital"] = capital
-    return environment
-
-
 def _context(analysis: Analysis) -> dict[str, Any]:
     verdict = judge(analysis)
     findings = {f.key: f for f in verdict.findings}
     provenance = analysis.provenance
+    payload = build(analysis)
     name = str(provenance.get("file") or "matrix").replace("\\", "/").rstrip("/")
+    file_name = name.rpartition("/")[2]
     tables: dict[str, TableView] = {t.name: table_view(t) for t in analysis.tables if t.rows}
     numbers = {
         family: number_table(f"{family.capitalize()} in numbers", scalars)
@@ -116,7 +98,8 @@ def _context(analysis: Analysis) -> dict[str, Any]:
     }
     return {
         "analysis": analysis,
-        "file_name": name.rpartition("/")[2],
+        "file_name": file_name,
+        "title": f"{file_name} – embedding geometry",
         "facts": facts(analysis),
         "version": (provenance.get("versions") or {}).get("embgeo", ""),
         "verdict": verdict,
@@ -153,20 +136,12 @@ def _context(analysis: Analysis) -> dict[str, Any]:
             for key, title in _SECTIONS
             if key != "hidden" or "hidden" in numbers
         ],
-        **_code(analysis),
-    }
-
-
-def _code(analysis: Analysis) -> dict[str, Any]:
-    """Script, style and data: the only text that goes into the page unescaped."""
-    payload = build(analysis)
-    return {
-        "policy": Markup(assets.policy()),
-        "style": Markup(assets.style()),
-        "scripts": [Markup(text) for text in assets.scripts()],
-        "charts": Markup(script_json(chart_data(analysis))),
-        "payload": payload
-        and {"meta": Markup(script_json(payload.meta)), "block": Markup(payload.block)},
+        **code(
+            assets.ANALYSIS,
+            chart_data(analysis),
+            payload.meta if payload else None,
+            payload.block if payload else "",
+        ),
     }
 
 

@@ -1,14 +1,7 @@
-"""What the page's script needs of every token, as one compressed block of binary columns.
-
-Coordinates, norms and angles are quantised to 16 bits (a 65,535th of their span: finer than a
-pixel until the map is magnified a hundred times); tokens travel as UTF-16 code units with their
-lengths, so that any string survives, NULs and lone surrogates included.
-"""
+"""What the page's script needs of every token of an analysis, packed into one block."""
 
 from __future__ import annotations
 
-import base64
-import gzip
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,19 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.figures.maps import axis_names, view_box
+from embgeo.report.block import Block, pack_tokens
 from embgeo.report.visible import ACCENTS, HIDDEN, LIMIT, NAMED
 from embgeo.result import Analysis
 
 #: Rows that a page holds; beyond it the rows are thinned by frequency.
 MOST_ROWS = 300_000
 
-#: UTF-16 code units of a token that a page holds.
-MOST_UNITS = 1000
-
-#: A column whose extremes lie further out than this many times its bulk keeps 32 bits.
-HEAVY_TAIL = 64.0
-
 STRATA = 10
+
+#: The rules by which the script makes tokens visible, the same as those of the tables.
+SPELLING: dict[str, Any] = {
+    "hidden": [list(pair) for pair in HIDDEN],
+    "accents": [list(pair) for pair in ACCENTS],
+    "named": dict(NAMED),
+    "limit": LIMIT,
+}
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -52,54 +48,22 @@ class Payload:
     rows: npt.NDArray[np.int64]
 
 
-class _Block:
-    """Columns one behind the other, each aligned to 8 bytes."""
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self.size = 0
-
-    def add(self, array: npt.NDArray[Any]) -> dict[str, Any]:
-        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        raw = little.tobytes()
-        at = self.size
-        padding = -len(raw) % 8
-        self.parts += [raw, b"\0" * padding]
-        self.size += len(raw) + padding
-        return {"at": at, "length": len(array), "type": array.dtype.name}
-
-    def add_floats(self, values: FloatArray, low: float, high: float) -> dict[str, Any]:
-        """Sixteen bits between `low` and `high`, or 32 where the tail would cost the bulk."""
-        bulk = float(np.subtract(*np.quantile(values, [0.995, 0.005]))) if len(values) else 0.0
-        if not high > low or high - low > HEAVY_TAIL * bulk:
-            return self.add(values.astype(np.float32))
-        steps = np.rint((values - low) / (high - low) * 65535.0)
-        return {**self.add(steps.astype(np.uint16)), "low": low, "high": high}
-
-    def text(self) -> str:
-        packed = gzip.compress(b"".join(self.parts), 9, mtime=0)
-        return base64.b64encode(packed).decode("ascii")
-
-
 def build(analysis: Analysis, most: int = MOST_ROWS) -> Payload | None:
     """The block of an analysis, or None where it has no place in the plane for its rows."""
     if not analysis.points or not len(analysis.rows):
         return None
     rows = thin(analysis.counts, len(analysis.rows), most)
-    block = _Block()
+    block = Block()
     meta: dict[str, Any] = {
         "rows": len(rows),
         "total": len(analysis.rows),
-        "views": _views(analysis, rows, block),
-        "columns": _columns(analysis, rows, block),
+        "views": pack_views(analysis, rows, block),
+        "columns": pack_columns(analysis, rows, block),
         "number": block.add(analysis.rows[rows].astype(np.uint32)),
-        "tokens": _tokens(analysis, rows, block),
-        "count": _counts(analysis, rows, block),
+        "tokens": pack_tokens(analysis.tokens, rows, block),
+        "count": pack_counts(analysis, rows, block),
         "popular": None,
-        "hidden": [list(pair) for pair in HIDDEN],
-        "accents": [list(pair) for pair in ACCENTS],
-        "named": dict(NAMED),
-        "limit": LIMIT,
+        **SPELLING,
     }
     if analysis.popular is not None:
         meta["popular"] = block.add(analysis.popular[rows].astype(np.uint8))
@@ -124,7 +88,10 @@ def thin(counts: FloatArray | None, n: int, most: int) -> npt.NDArray[np.int64]:
     return np.sort(np.concatenate(chosen))
 
 
-def _views(analysis: Analysis, rows: npt.NDArray[np.int64], block: _Block) -> list[dict[str, Any]]:
+def pack_views(
+    analysis: Analysis, rows: npt.NDArray[np.int64], block: Block
+) -> list[dict[str, Any]]:
+    """Where these rows lie in each plane, on equal scales."""
     out = []
     for p in analysis.points:
         xy = p.xy[rows]
@@ -145,9 +112,10 @@ def _views(analysis: Analysis, rows: npt.NDArray[np.int64], block: _Block) -> li
     return out
 
 
-def _columns(
-    analysis: Analysis, rows: npt.NDArray[np.int64], block: _Block
+def pack_columns(
+    analysis: Analysis, rows: npt.NDArray[np.int64], block: Block
 ) -> list[dict[str, Any]]:
+    """Each number that these rows have."""
     out = []
     for c in analysis.columns:
         values = c.values[rows]
@@ -167,25 +135,13 @@ def _columns(
     return out
 
 
-def _counts(
-    analysis: Analysis, rows: npt.NDArray[np.int64], block: _Block
+def pack_counts(
+    analysis: Analysis, rows: npt.NDArray[np.int64], block: Block
 ) -> dict[str, Any] | None:
+    """How often the tokens of these rows occur, where that was counted."""
     frequency = analysis.provenance.get("frequency") or {}
     if analysis.counts is None or frequency.get("kind") != "counts":
         return None
     counts = analysis.counts[rows]
     whole = bool(np.all((counts >= 0) & (counts < 2**32) & (counts == np.floor(counts))))
     return block.add(counts.astype(np.uint32) if whole else counts)
-
-
-def _tokens(
-    analysis: Analysis, rows: npt.NDArray[np.int64], block: _Block
-) -> dict[str, Any] | None:
-    if analysis.tokens is None:
-        return None
-    tokens = [analysis.tokens[i] for i in rows]
-    encoded = [t.encode("utf-16-le", "surrogatepass")[: 2 * MOST_UNITS] for t in tokens]
-    lengths = np.array([len(units) // 2 for units in encoded], dtype=np.uint16)
-    units = np.frombuffer(b"".join(encoded), dtype="<u2").astype(np.uint16)
-    cut = {i: len(t) for i, t in enumerate(tokens) if lengths[i] == MOST_UNITS}
-    return {"lengths": block.add(lengths), "units": block.add(units), "true_length": cut}
