@@ -30,11 +30,12 @@ MAY_IMPORT = {
     "provenance": "matrix metrics",
     "passes": "matrix metrics stats",
     "analysis": "errors matrix metrics passes provenance reference result values",
+    "compare": "analysis errors matrix metrics passes result sources stats values",
     "figures": "result values",
-    "report": "errors figures result values",
+    "report": "compare errors figures result values",
     "__init__": "analysis errors matrix metrics result sources values",
     "__main__": "cli",
-    "cli": "__init__ errors figures matrix metrics passes report result sources values",
+    "cli": "__init__ compare errors figures matrix metrics passes report result sources values",
 }
 
 #: What `embgeo --help` and a look into a header must not wait for.
@@ -222,6 +223,19 @@ def test_imports_follow_the_table(path: Path) -> None:
     part = part_of(path)
     allowed = {part, *MAY_IMPORT[part].split()}
     assert imported_parts(path) <= allowed
+
+
+#: Of `compare`, what may be read by those who show a comparison: its result, not its making.
+COMPARISON = ("comparison", "files", "quantities")
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if part_of(p) in ("figures", "report")], ids=name_of
+)
+def test_pages_and_figures_see_only_the_result_of_a_comparison(path: Path) -> None:
+    names = [name.split(".") for name in imports(parsed(path))]
+    seen = {(*name, "")[2] for name in names if name[:2] == ["embgeo", "compare"]}
+    assert seen <= set(COMPARISON)
 
 
 @each_module
