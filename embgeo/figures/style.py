@@ -28,6 +28,8 @@ BLUE = "#0072b2"
 ORANGE = "#d55e00"
 GREEN = "#007a5a"
 GREY = "#808088"
+PURPLE = "#9b3f8f"
+GOLD = "#8a6a00"
 LINES = (BLUE, ORANGE, GREEN)
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)))
 
@@ -41,6 +43,8 @@ CLASSES = {
     ORANGE: "fig-orange",
     GREEN: "fig-green",
     GREY: "fig-grey",
+    PURPLE: "fig-purple",
+    GOLD: "fig-gold",
     **{colour: f"fig-density-{i}" for i, colour in enumerate(DENSITY)},
     **{colour: f"fig-mixture-{i}" for i, colour in enumerate(MIXTURE) if colour not in LINES},
 }
@@ -73,13 +77,15 @@ def settings() -> Iterator[None]:
         yield
 
 
-def axes(width: float = 5.6, height: float = 3.3, columns: int = 1) -> tuple[Drawing, list[Axes]]:
-    """An empty figure of this size in inches, with its axes in a row."""
+def axes(
+    width: float = 5.6, height: float = 3.3, columns: int = 1, lines: int = 1
+) -> tuple[Drawing, list[Axes]]:
+    """An empty figure of this size in inches, with its axes line by line."""
     from matplotlib.figure import Figure
 
     drawing = Figure(figsize=(width, height), layout="constrained")
-    row = [drawing.add_subplot(1, columns, i + 1) for i in range(columns)]
-    for ax in row:
+    grid = [drawing.add_subplot(lines, columns, i + 1) for i in range(lines * columns)]
+    for ax in grid:
         ax.spines[["top", "right"]].set_visible(False)
         ax.spines[["bottom", "left"]].set_color(GREY)
         ax.tick_params(labelsize=8.5, length=3, colors=INK)
@@ -87,7 +93,7 @@ def axes(width: float = 5.6, height: float = 3.3, columns: int = 1) -> tuple[Dra
         ax.yaxis.label.set(size=9, color=INK)
         ax.set_facecolor("none")
     drawing.patch.set_facecolor("none")
-    return drawing, row
+    return drawing, grid
 
 
 def log_axis(axis: Any, values: npt.NDArray[np.float64]) -> None:
