@@ -15,8 +15,10 @@ from embgeo.metrics import FAMILIES, SECTIONS, Context, Family, Options, Seen
 from embgeo.metrics.popularity import popularity, why_absent
 from embgeo.passes import Progress, Run
 from embgeo.provenance import notes, provenance
-from embgeo.reference import HELD_ENTRIES, NOTE, expected, isotropic_twin
+from embgeo.reference import NOTE, expected, isotropic_twin
+from embgeo.resources import Resources
 from embgeo.result import Analysis
+from embgeo.stats import Norms
 from embgeo.values import Column, Histogram, Points, Scalar, Series, Table, Value
 
 #: Sections whose values mean something on isotropic Gaussian rows.
@@ -36,6 +38,7 @@ def analyze(
     reference: bool = True,
     command: str = "",
     progress: Progress | None = None,
+    resources: Resources | None = None,
 ) -> Analysis:
     """Measure the geometry of an embedding matrix.
 
@@ -51,6 +54,8 @@ def analyze(
     command : str
         Recorded in the provenance.
     progress : Progress, optional
+    resources : Resources, optional
+        Memory and threads.
 
     Returns
     -------
@@ -67,7 +72,7 @@ def analyze(
     progress = progress or Progress()
     families = chosen_families(sections)
     clock = Clock()
-    run = Run(matrix, options, progress)
+    run = Run(matrix, options, progress, resources)
     seen = Seen()
     absent: dict[str, str] = {}
     for family in list(families):
@@ -193,18 +198,21 @@ def with_reference(
     wanted = [s for s in REFERENCE_SECTIONS if sections is None or s in sections]
     if not wanted:
         return values, None
-    norms = np.concatenate([block.norms for block in run.blocks()])
+    norms = Norms()
+    run.fold([norms])
     found = expected(run.context.d)
-    twin = isotropic_twin(norms, run.context.d, options.seed)
+    twin = isotropic_twin(norms.values(), run.context.d, options.seed)
     note = {"rows": run.context.m if twin else 0, "note": NOTE}
     other: Analysis | None = None
     if twin is None:
         note["note"] = f"{NOTE}: closed forms only, the matrix is too large to simulate"
     else:
         run.progress.start("isotropic reference", 0)
-        sphere = options.sphere if twin.n * twin.d <= HELD_ENTRIES else False
-        plain = replace(options, isotropy_rows=None, asked=(), pairs=0, sphere=sphere)
-        other = analyze(twin, sections=wanted, options=plain, reference=False)
+        # Flat all over, its extremes take many steps to find and tell little.
+        plain = replace(options, isotropy_rows=None, asked=(), pairs=0, sphere=False)
+        other = analyze(
+            twin, sections=wanted, options=plain, reference=False, resources=run.resources
+        )
         simulated = {s.name: s.value for s in other.scalars if s.value is not None}
         found = simulated | found
     changed = [

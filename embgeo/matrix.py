@@ -11,10 +11,8 @@ import numpy.typing as npt
 
 from embgeo.errors import BadOption
 
-#: Bytes that a block of rows takes at most once converted to float64, and rows in a block:
-#: statistics hold products of a block with up to a thousand directions.
-BLOCK_BYTES = 16 * 2**20
-BLOCK_ROWS = 4096
+#: Rows in a block where nobody says otherwise.
+BLOCK_ROWS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,39 +151,51 @@ class Matrix:
     def dtype(self) -> str:
         return str(self.data.dtype)
 
-    def block_rows(self) -> int:
-        """Rows in a block, within `BLOCK_BYTES` and `BLOCK_ROWS`."""
-        return max(1, min(self.n, BLOCK_ROWS, BLOCK_BYTES // (8 * self.d)))
+    @property
+    def working(self) -> type[np.float32] | type[np.float64]:
+        """The narrower of float32 and float64 that holds every entry exactly."""
+        return np.float32 if self.data.dtype.itemsize <= 4 else np.float64
 
     def blocks(
-        self, rows: npt.NDArray[np.int64] | None = None
-    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
-        """Row numbers and those rows in float64, block by block.
+        self,
+        rows: npt.NDArray[np.int64] | None = None,
+        *,
+        start: int = 0,
+        stop: int | None = None,
+        step: int = BLOCK_ROWS,
+    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]]:
+        """Row numbers and those rows, as float32 or float64, block by block.
 
         Parameters
         ----------
         rows : int array, optional
             Only these rows, in this order; all of them by default.
+        start, stop : int
+            Only this range of the rows, or of `rows`.
+        step : int
+            Rows in a block.
         """
-        step = self.block_rows()
         total = self.n if rows is None else len(rows)
-        for start in range(0, total, step):
-            stop = min(start + step, total)
+        stop = total if stop is None else min(stop, total)
+        for first in range(start, stop, step):
+            last = min(first + step, stop)
             if rows is None:
-                yield (
-                    np.arange(start, stop, dtype=np.int64),
-                    np.asarray(self.data[start:stop], dtype=np.float64),
-                )
+                index = np.arange(first, last, dtype=np.int64)
+                yield index, working(self.data[first:last], self.working)
             else:
-                index = rows[start:stop]
-                yield index, self.take(index)
+                index = rows[first:last]
+                yield index, self.stored(index)
+
+    def stored(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """The named rows as float32 or float64, shape (len(rows), d)."""
+        # A contiguous run is a slice: fancy indexing would copy in the stored dtype first.
+        if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and bool(np.all(np.diff(rows) == 1)):
+            return working(self.data[rows[0] : rows[-1] + 1], self.working)
+        return working(self.data[rows], self.working)
 
     def take(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """The named rows in float64, shape (len(rows), d)."""
-        # A contiguous run is a slice: fancy indexing would copy in the stored dtype first.
-        if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and bool(np.all(np.diff(rows) == 1)):
-            return np.asarray(self.data[rows[0] : rows[-1] + 1], dtype=np.float64)
-        return np.asarray(self.data[rows], dtype=np.float64)
+        return np.asarray(self.stored(rows), dtype=np.float64)
 
     def with_frequency(self, frequency: Frequency | None) -> Matrix:
         if frequency is not None and len(frequency.counts) != self.n:
@@ -194,3 +204,8 @@ class Matrix:
                 way_out="give one count for each row",
             )
         return replace(self, frequency=frequency)
+
+
+def working(rows: npt.NDArray[Any], dtype: type[np.float32] | type[np.float64]) -> npt.NDArray[Any]:
+    """The rows in native byte order and C order, without a copy where they are so already."""
+    return np.ascontiguousarray(rows, dtype=dtype)

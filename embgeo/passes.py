@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 
 import ml_dtypes
@@ -12,8 +13,9 @@ import numpy.typing as npt
 
 from embgeo.matrix import FinalNorm, Matrix
 from embgeo.metrics import Context, Family, Options, Seen
+from embgeo.resources import Resources, shared_fold
 from embgeo.stats import Census
-from embgeo.stats.base import Block, IntArray, Statistic, fold
+from embgeo.stats.base import Block, IntArray, Statistic
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +37,19 @@ class Progress:
 class Run:
     """The matrix with its rows sifted, and the context that metrics see."""
 
-    def __init__(self, matrix: Matrix, options: Options, progress: Progress) -> None:
+    def __init__(
+        self,
+        matrix: Matrix,
+        options: Options,
+        progress: Progress,
+        resources: Resources | None = None,
+    ) -> None:
         self.matrix = matrix
         self.progress = progress
+        self.resources = resources or Resources()
+        self.plan = self.resources.plan(matrix.n, matrix.d)
         self.census = Census()
+        self._lock = Lock()
         self.takes_part: npt.NDArray[np.bool_] = np.ones(matrix.n, dtype=bool)
         for rows in matrix.masked.values():
             self.takes_part[rows] = False
@@ -48,7 +59,9 @@ class Run:
             d=matrix.d,
             options=options,
             blocks=self.blocks,
+            fold=self.fold,
             take=matrix.take,
+            stored=matrix.stored,
             tokens=matrix.tokens,
             counts=None if frequency is None else frequency.counts,
             frequency_kind=None if frequency is None else frequency.kind,
@@ -67,7 +80,8 @@ class Run:
         """Finite hidden states block by block; zero ones stay, they are points of the hull."""
         if self.matrix.hidden is None:
             return
-        for index, rows in self.matrix.hidden.blocks():
+        for index, stored in self.matrix.hidden.blocks():
+            rows = np.asarray(stored, dtype=np.float64)
             finite = np.isfinite(rows).all(axis=1)
             if finite.any():
                 yield Block(index[finite], rows[finite])
@@ -83,7 +97,9 @@ class Run:
         self.progress.start("first pass", self.matrix.n)
         # Squares that overflow are caught by `check_usable`, with a message that says so.
         with np.errstate(over="ignore", invalid="ignore"):
-            fold(self.sifted_blocks(), statistics, self.progress.advance)
+            shared_fold(
+                self.plan, self.matrix.n, self.sifted_blocks, statistics, self.progress.advance
+            )
         seen.statistics |= {s.key: s for s in statistics}
         kept = np.flatnonzero(self.takes_part)
         self.context = replace(
@@ -97,21 +113,31 @@ class Run:
         statistics = distinct(s for f in families for s in f.second(self.context, seen))
         if statistics:
             self.progress.start("second pass", self.context.m)
-            fold(self.blocks(), statistics, self.progress.advance)
+            self.fold(statistics, progress=self.progress.advance)
         seen.statistics |= {s.key: s for s in statistics}
 
-    def sifted_blocks(self) -> Iterator[Block]:
-        """Usable rows block by block, noting on the way which are not."""
-        for index, rows in self.matrix.blocks():
+    def sifted_blocks(self, start: int, stop: int) -> Iterator[Block]:
+        """Usable rows of a range block by block, noting which are not."""
+        census = Census()
+        step = self.plan.block_rows
+        for index, rows in self.matrix.blocks(start=start, stop=stop, step=step):
             wanted = self.takes_part[index]
-            good = np.zeros(len(index), dtype=bool)
-            good[wanted] = self.census.sift(index[wanted], rows[wanted])
+            if wanted.all():
+                good = census.sift(index, rows)
+            else:
+                good = np.zeros(len(index), dtype=bool)
+                good[wanted] = census.sift(index[wanted], rows[wanted])
             self.takes_part[index] = good
             yield Block(index, rows) if good.all() else Block(index[good], rows[good])
+        with self._lock:
+            self.census.merge(census)
 
-    def blocks(self, rows: IntArray | None = None) -> Iterator[Block]:
+    def blocks(
+        self, rows: IntArray | None = None, start: int = 0, stop: int | None = None
+    ) -> Iterator[Block]:
         """Kept rows (or the named ones) block by block, with their output rows if there are any."""
-        for index, block in self.matrix.blocks(rows):
+        step = self.plan.block_rows
+        for index, block in self.matrix.blocks(rows, start=start, stop=stop, step=step):
             good = self.takes_part[index]
             if not good.any():
                 continue
@@ -121,6 +147,18 @@ class Run:
             if self.matrix.output is not None and rows is None:
                 paired = self.matrix.output.take(index)
             yield Block(index, block, paired)
+
+    def fold(
+        self,
+        statistics: Sequence[Statistic],
+        rows: IntArray | None = None,
+        progress: Callable[[int], None] = lambda _rows: None,
+    ) -> None:
+        """Feed the kept rows (or the named ones) to the statistics, on all threads."""
+        n = self.matrix.n if rows is None else len(rows)
+        shared_fold(
+            self.plan, n, lambda start, stop: self.blocks(rows, start, stop), statistics, progress
+        )
 
 
 def output_absent(matrix: Matrix) -> str:

@@ -29,26 +29,27 @@ class GaussianRows:
     Indexed like an array by slices of rows; the same rows come out every time.
     """
 
-    dtype = np.dtype(np.float64)
-
     def __init__(self, norms: npt.NDArray[np.float64], d: int, seed: int) -> None:
         self.norms = norms
         self.seed = seed
         self.shape = (len(norms), d)
+        ordinary = norms.min() > 1e-30 and norms.max() < 1e30
+        self.dtype = np.dtype(np.float32 if ordinary else np.float64)
 
-    def __getitem__(self, rows: slice) -> npt.NDArray[np.float64]:
+    def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
         start, stop, _ = rows.indices(self.shape[0])
         first = start // _CHUNK
         chunks = [self._chunk(number) for number in range(first, (stop - 1) // _CHUNK + 1)]
         offset = first * _CHUNK
         return np.concatenate(chunks)[start - offset : stop - offset]
 
-    def _chunk(self, number: int) -> npt.NDArray[np.float64]:
+    def _chunk(self, number: int) -> npt.NDArray[Any]:
         norms = self.norms[number * _CHUNK : (number + 1) * _CHUNK]
         drawn = np.random.default_rng([self.seed, 0x150, number]).standard_normal(
-            (len(norms), self.shape[1])
+            (len(norms), self.shape[1]), dtype=np.float32
         )
-        return np.asarray(drawn * (norms / np.linalg.norm(drawn, axis=1))[:, None])
+        lengths = np.sqrt(np.einsum("ij,ij->i", drawn, drawn, dtype=np.float64))
+        return np.asarray(drawn * (norms / lengths).astype(self.dtype)[:, None])
 
 
 def isotropic_twin(norms: npt.NDArray[np.float64], d: int, seed: int) -> Matrix | None:

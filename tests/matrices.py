@@ -141,7 +141,8 @@ def case(name: str) -> Case:
 def analyzed(matrix: Matrix, block_rows: int = 1000, sections=None, **options) -> Analysis:
     """An analysis without the reference column, from blocks of that many rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("embgeo.matrix.BLOCK_BYTES", 8 * matrix.d * block_rows)
+        patch.setattr("embgeo.resources.MOST_ROWS", block_rows)
+        patch.setattr("embgeo.resources.LEAST_ROWS", 1)
         return analyze(matrix, sections=sections, options=Options(**options), reference=False)
 
 

@@ -22,6 +22,7 @@ from embgeo.stats import (
     Norms,
     PairHistogram,
     PairSample,
+    PartitionGradient,
     Projection2,
     RowHashes,
     StackedQR,
@@ -71,6 +72,11 @@ MAKERS = {
         LogPartition,
         lambda: LogPartition("centred", DIRECTIONS, shift=np.full(D, 0.3)),
     ),
+    "log Z, bounded": (
+        LogPartition,
+        lambda: LogPartition("bounded", DIRECTIONS, scales=(1.0, 1e-4), bound=16.0),
+    ),
+    "gradient of log Z": (PartitionGradient, lambda: PartitionGradient(DIRECTIONS[:, :3])),
     "moments": (Moments, lambda: Moments(D)),
     "moments, unit": (Moments, lambda: Moments(D, of="unit")),
     "norms": (Norms, Norms),
@@ -94,6 +100,8 @@ every = pytest.mark.parametrize("name", MAKERS)
 
 def feed(statistic, index, rows):
     """Rows as the passes bring them: in blocks, or as what is derived from the rows."""
+    if getattr(statistic, "bounded", False):
+        rows = rows * 1e-4  # the largest of all rows keeps within what was promised
     if isinstance(statistic, Census):
         statistic.sift(index, rows)
     elif isinstance(statistic, PairSample | PairHistogram):
@@ -119,6 +127,8 @@ def answers(statistic):
             return [statistic.n, statistic.mean, statistic.spread]
         case LogPartition():
             return [statistic.log_z(scale) for scale in statistic.scales]
+        case PartitionGradient():
+            return [statistic.log_z(), statistic.gradient()]
         case PairHistogram():
             s = statistic
             return [s.n, s.positive, s.lowest, s.highest, s.exp_sum, s.counts]
@@ -240,15 +250,35 @@ def test_state_pickles(name, rows):
 
 @every
 def test_keys_are_equal_exactly_for_equal_statistics(name):
-    kind, make = MAKERS[name]
-    if kind in (Census, PairHistogram, PairSample):
-        # These are not shared between families: they are made where they are read.
-        assert not hasattr(make(), "key")
-        return
+    _, make = MAKERS[name]
     assert make().key == make().key
     hash(make().key)
-    others = [other().key for n, (k, other) in MAKERS.items() if n != name and hasattr(k, "key")]
+    others = [other().key for n, (_, other) in MAKERS.items() if n != name]
     assert make().key not in others
+
+
+@every
+@both
+def test_a_blank_copy_is_the_identity_and_a_statistic_of_its_own(name, rows):
+    used = whole(name, rows)
+    blank = used.blank()
+    assert blank.key == used.key
+    blank.merge(whole(name, rows))
+    for index, block in cut(rows, 7):
+        feed(blank, index, block)
+    same(used, whole(name, rows))
+    same(used.blank(), MAKERS[name][1]())
+
+
+@every
+def test_the_state_is_what_clear_sets(name):
+    statistic = MAKERS[name][1]()
+    kept = {k: v for k, v in vars(statistic).items() if k not in statistic.STATE}
+    for attribute in statistic.STATE:
+        delattr(statistic, attribute)
+    statistic.clear()
+    assert set(vars(statistic)) == set(kept) | set(statistic.STATE)
+    assert all(vars(statistic)[k] is v for k, v in kept.items())
 
 
 def test_every_statistic_is_tested():

@@ -31,7 +31,7 @@ def test_reference_rows_have_the_given_norms_however_they_are_read():
     lengths = np.linspace(0.1, 9, 3000)
     rows = GaussianRows(lengths, 5, seed=3)
     whole = rows[:]
-    np.testing.assert_allclose(np.linalg.norm(whole, axis=1), lengths)
+    np.testing.assert_allclose(np.linalg.norm(whole, axis=1), lengths, rtol=1e-6)
     np.testing.assert_array_equal(np.vstack([rows[:1], rows[1:1700], rows[1700:]]), whole)
     assert np.abs((whole / lengths[:, None]).mean(axis=0)).max() < 4 / math.sqrt(5 * 3000)
 
@@ -41,8 +41,9 @@ def test_an_isotropic_matrix_equals_its_reference():
     matrix = Matrix(W / np.linalg.norm(W, axis=1)[:, None])
     found = analyze(matrix, sections=GEOMETRY, options=Options(sphere=True))
     without = {scalar.name for scalar in found.scalars if scalar.reference is None}
-    # A gap says nothing beside another matrix; an aperture grows with the pairs looked at.
-    assert without == {"isotropy.eigengap", "cosine.cone_aperture"}
+    # A gap says nothing beside another matrix; an aperture grows with the pairs looked at; the
+    # extremes of a flat sphere take long to find.
+    assert without == {"isotropy.eigengap", "cosine.cone_aperture", "isotropy.i_sphere"}
     # Which coordinate the mean of isotropic rows leans to is chance.
     for scalar in found.scalars:
         if scalar.name in (*without, "cosine.max_dimension_share"):

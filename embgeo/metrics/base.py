@@ -12,11 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.stats import Moments
-from embgeo.stats.base import Block, FloatArray, IntArray, Statistic
+from embgeo.stats.base import Block, FloatArray, IntArray, Statistic, WorkingArray
 from embgeo.values import Value
 
 #: Above this many entries `i_sphere`, which reads the matrix once a step, is only made on demand.
 SPHERE_LIMIT = 10**8
+
+
+class Fold(Protocol):
+    """Feeds the kept rows, or the named ones, to statistics."""
+
+    def __call__(self, statistics: Sequence[Statistic], rows: IntArray | None = None) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +77,12 @@ class Context:
     options : Options
     blocks : callable
         ``blocks(rows=None)`` gives the kept rows (or the named ones) block by block.
+    fold : callable
+        ``fold(statistics, rows=None)`` feeds those rows to the statistics, on all threads.
     take : callable
-        ``take(rows)`` gives the named rows, shape (len(rows), d).
+        ``take(rows)`` gives the named rows in float64, shape (len(rows), d).
+    stored : callable
+        The same as float32, where every stored entry is exact in it.
     tokens : sequence of str or None
         One label for each of the N rows.
     counts : float64 array, shape (N,), or None
@@ -104,7 +114,9 @@ class Context:
     d: int
     options: Options
     blocks: Callable[[IntArray | None], Iterator[Block]]
+    fold: Fold
     take: Callable[[IntArray], FloatArray]
+    stored: Callable[[IntArray], WorkingArray]
     tokens: Sequence[str] | None = None
     counts: FloatArray | None = None
     frequency_kind: Literal["counts", "rank"] | None = None
@@ -180,7 +192,8 @@ class Seen:
     @cached_property
     def all_rows_equal(self) -> str:
         """A reason if nothing but rounding is left once the mean row is subtracted, else empty."""
-        left, total = np.trace(self.moments.scatter), np.trace(self.moments.gram())
+        left = self.moments.trace()
+        total = left + self.moments.n * float(np.square(self.moments.mean).sum())
         if left > total * 1e-28:
             return ""
         return "all kept rows are equal, nothing is left once the mean row is subtracted"
@@ -200,14 +213,15 @@ def signed_eigen(gram: FloatArray, mean: FloatArray | None) -> Eigen:
     """Eigenpairs of a symmetric matrix in falling order, with a stated sign for each vector."""
     from scipy.linalg import eigh
 
-    values, vectors = eigh(gram, driver="evd")
+    values, vectors = eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
     values, vectors = np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
     if mean is None:
         largest = np.argmax(np.abs(vectors), axis=0)
         side = vectors[largest, np.arange(vectors.shape[1])]
     else:
         side = mean @ vectors
-    return Eigen(values, vectors * np.where(side < 0, -1.0, 1.0))
+    vectors *= np.where(side < 0, -1.0, 1.0)
+    return Eigen(values, vectors)
 
 
 class Family(Protocol):

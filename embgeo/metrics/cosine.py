@@ -143,10 +143,10 @@ def exact_values(moments: Moments) -> list[Value]:
     if m < 2:
         return [MEAN.undefined(ONE_ROW), STD.undefined(ONE_ROW), cosreg]
     mean = (squared - m) / (m * (m - 1.0))
-    c = moments.scatter
     level = float(moments.mean @ moments.mean)
-    rest = float(np.trace(c)) / m  # 1 − ‖ū‖², without cancellation
-    all_pairs = 2.0 * m * float(moments.mean @ c @ moments.mean) + float(np.square(c).sum())
+    rest = moments.trace() / m  # 1 − ‖ū‖², without cancellation
+    along = float(moments.mean @ moments.scatter @ moments.mean)
+    all_pairs = 2.0 * m * along + moments.squares()
     variance = (all_pairs - m * rest**2) / (m * (m - 1.0)) - (mean - level) ** 2
     return [
         MEAN.measured(mean, convention="over ordered pairs i ≠ j"),

@@ -10,7 +10,7 @@ import numpy as np
 from embgeo.metrics.base import SPHERE_LIMIT, Context, Eigen, Seen, sampled, signed_eigen
 from embgeo.metrics.sphere import sphere_values
 from embgeo.stats import LogPartition, Moments, Norms
-from embgeo.stats.base import FloatArray, Statistic, fold
+from embgeo.stats.base import FloatArray, Statistic
 from embgeo.values import Cell, Quantity, Scalar, Series, Table, Value
 
 FAMILY = "isotropy"
@@ -143,14 +143,25 @@ def first(context: Context) -> list[Statistic]:
 
 def second(context: Context, seen: Seen) -> list[Statistic]:
     unit = unit_scale(seen)
+    longest = longest_row(seen)
     wanted: list[Statistic] = [
-        LogPartition("eigenvectors", seen.eigen.vectors, scales=(1.0, unit)),
-        LogPartition("random", random_directions(context), both=False),
+        LogPartition(
+            "eigenvectors",
+            seen.eigen.vectors,
+            scales=(1.0, unit),
+            bound=longest * max(1.0, unit),
+        ),
+        LogPartition("random", random_directions(context), both=False, bound=longest),
     ]
     if not seen.all_rows_equal:
-        centred = LogPartition("centred", seen.eigen_centered.vectors, shift=seen.moments.mean)
-        wanted.append(centred)
+        mean = seen.moments.mean
+        bound = longest + float(np.linalg.norm(mean))
+        wanted.append(LogPartition("centred", seen.eigen_centered.vectors, shift=mean, bound=bound))
     return wanted
+
+
+def longest_row(seen: Seen) -> float:
+    return float(seen.find(Norms, "Norms").values().max())
 
 
 def unit_scale(seen: Seen) -> float:
@@ -180,7 +191,7 @@ def compute(context: Context, seen: Seen) -> list[Value]:
         z_series(Z_SERIES, raw),
         z_series(Z_UNIT_SERIES, unit),
     ]
-    values += sphere_values(context, seen.eigen, raw, SPHERE_LIMIT)
+    values += sphere_values(context, seen.eigen, raw, longest_row(seen), SPHERE_LIMIT)
     if context.options.isotropy_rows is not None:
         values += sampled_runs(context, context.options.isotropy_rows)
     return values
@@ -288,10 +299,10 @@ def sampled_runs(context: Context, rows: int) -> list[Value]:
     for _ in range(context.options.isotropy_runs):
         chosen = sampled(context.kept, rows, rng)
         moments = Moments(context.d)
-        fold(context.blocks(chosen), [moments])
+        context.fold([moments], chosen)
         vectors = signed_eigen(moments.gram(), moments.mean).vectors
         partition = LogPartition("run", vectors)
-        fold(context.blocks(chosen), [partition])
+        context.fold([partition], chosen)
         log_z = partition.log_z()
         table.append((*i1_i2(log_z), *i1_i2(log_z[:1])))
     runs = np.asarray(table)

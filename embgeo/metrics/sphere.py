@@ -8,13 +8,13 @@ rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from embgeo.metrics.base import Context, Eigen
-from embgeo.stats.base import Block, FloatArray, IntArray
+from embgeo.metrics.base import Context, Eigen, Fold
+from embgeo.stats import PartitionGradient
+from embgeo.stats.base import FloatArray
 from embgeo.values import Quantity, Table, Value
 
 #: Directions started on either side, and passes over the rows at most.
@@ -52,7 +52,9 @@ class Extremes:
     settled: bool
 
 
-def sphere_values(context: Context, eigen: Eigen, log_z: FloatArray, limit: int) -> list[Value]:
+def sphere_values(
+    context: Context, eigen: Eigen, log_z: FloatArray, longest: float, limit: int
+) -> list[Value]:
     entries = context.m * context.d
     if context.options.sphere is False:
         return [I_SPHERE.undefined("left out on request")]
@@ -65,7 +67,8 @@ def sphere_values(context: Context, eigen: Eigen, log_z: FloatArray, limit: int)
         ]
     signed = np.hstack([eigen.vectors, -eigen.vectors])
     order = np.argsort(log_z.ravel(), kind="stable")
-    found = search(context.blocks, signed[:, order[:STARTS]], signed[:, order[::-1][:STARTS]])
+    low, high = signed[:, order[:STARTS]], signed[:, order[::-1][:STARTS]]
+    found = search(context.fold, low, high, longest)
     convention = (
         f"from the {STARTS} best eigenvectors on either side, "
         f"{'settled' if found.settled else f'not settled after {MAX_PASSES} passes'}: "
@@ -88,13 +91,17 @@ def direction_table(found: Extremes) -> Table:
     return Table(DIRECTIONS, ("end", "coordinate", "weight"), tuple(rows), note=note)
 
 
-def search(
-    blocks: Callable[[IntArray | None], Iterator[Block]], low: FloatArray, high: FloatArray
-) -> Extremes:
+def search(fold: Fold, low: FloatArray, high: FloatArray, longest: float) -> Extremes:
     """Descend from the columns of `low` and climb from those of `high`, shapes (d, s)."""
+
+    def look(directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        partition = PartitionGradient(directions, bound=longest)
+        fold([partition])
+        return partition.log_z(), partition.gradient()
+
     down, at = low.shape[1], np.hstack([low, high])
     sign = np.where(np.arange(at.shape[1]) < down, 1.0, -1.0)
-    value, gradient = log_z_and_gradient(blocks, at)
+    value, gradient = look(at)
     slope = sign * _tangent(at, gradient)
     # The first step turns a direction by about a tenth of a radian.
     step = 0.1 / np.maximum(_lengths(slope), 1e-300)
@@ -105,7 +112,7 @@ def search(
         if not len(moving):
             break
         trial = _unit(at[:, moving] - step[moving] * slope[:, moving])
-        trial_value, trial_gradient = log_z_and_gradient(blocks, trial)
+        trial_value, trial_gradient = look(trial)
         gain = 1e-4 * _promise(step, slope)[moving]
         taken = sign[moving] * trial_value <= recent[:, moving].max(axis=0) - gain
         step[moving[~taken]] *= 0.25
@@ -120,9 +127,13 @@ def search(
     lowest = int(np.argmin(best_value[:down]))
     highest = down + int(np.argmax(best_value[down:]))
     settled = _promise(step, slope) <= TOLERANCE
+    # The search may look in float32; what it found is looked at in float64.
+    exact = PartitionGradient(best[:, [lowest, highest]])
+    fold([exact])
+    least, most = exact.log_z()
     return Extremes(
-        float(best_value[lowest]),
-        float(best_value[highest]),
+        float(least),
+        float(most),
         best[:, lowest],
         best[:, highest],
         settled=bool(settled[[lowest, highest]].all()),
@@ -143,24 +154,6 @@ def _next_step(turn: FloatArray, change: FloatArray) -> FloatArray:
 
 def _lengths(columns: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.norm(columns, axis=0))
-
-
-def log_z_and_gradient(
-    blocks: Callable[[IntArray | None], Iterator[Block]], a: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """ℓ(a) and ∇ℓ(a) = Wᵀ softmax(Wa) for each column of `a`, in one pass."""
-    top = np.full(a.shape[1], -np.inf)
-    total = np.zeros(a.shape[1])
-    weighted = np.zeros_like(a)
-    for block in blocks(None):
-        exponents = block.rows @ a
-        both = np.maximum(top, exponents.max(axis=0))
-        kept = np.exp(top - both)
-        terms = np.exp(exponents - both)
-        total = total * kept + terms.sum(axis=0)
-        weighted = weighted * kept + block.rows.T @ terms
-        top = both
-    return top + np.log(total), weighted / total
 
 
 def _tangent(at: FloatArray, gradient: FloatArray) -> FloatArray:

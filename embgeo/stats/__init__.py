@@ -5,6 +5,7 @@ from embgeo.stats.group_moments import GroupMoments
 from embgeo.stats.log_partition import LogPartition
 from embgeo.stats.moments import Moments
 from embgeo.stats.pair_cosines import PairHistogram, PairSample
+from embgeo.stats.partition_gradient import PartitionGradient
 from embgeo.stats.per_row import AngleAfterRemoval, AngleTo, Norms, Projection2, RowHashes
 from embgeo.stats.stacked_qr import StackedQR
 from embgeo.stats.top_neighbors import CloserRows, TopNeighbors
@@ -22,6 +23,7 @@ STATISTICS = (
     Norms,
     PairHistogram,
     PairSample,
+    PartitionGradient,
     Projection2,
     RowHashes,
     StackedQR,
@@ -41,6 +43,7 @@ __all__ = [
     "Norms",
     "PairHistogram",
     "PairSample",
+    "PartitionGradient",
     "Projection2",
     "RowHashes",
     "StackedQR",

@@ -2,21 +2,27 @@
 
 A statistic is a monoid over sets of rows: freshly made it is the identity, ``update(block)`` adds
 rows in place, ``merge(other)`` joins the rows of two statistics, and any way of cutting the rows
-into blocks and joining the parts gives the same answer up to rounding. State pickles, so passes
-may run in threads, on other machines, or be saved and merged later.
+into blocks and joining the parts gives the same answer up to rounding. So passes run in threads,
+on other machines, or are saved and merged later.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+#: float32 or float64.
+WorkingArray = npt.NDArray[Any]
+
+#: Exponents up to this are good to 5e-7 in float32: half its spacing there.
+SINGLE_BOUND = 16.0
 
 
 class Block:
@@ -26,16 +32,24 @@ class Block:
     ----------
     index : int array, shape (b,)
         Row numbers.
-    rows : float64 array, shape (b, d)
-        No row is zero or non-finite.
+    stored : float32 or float64 array, shape (b, d)
+        The rows in the narrower of the two that holds every stored entry exactly. No row is zero
+        or non-finite.
     paired : float64 array, shape (b, q), optional
         The same tokens' rows of the output projection.
     """
 
-    def __init__(self, index: IntArray, rows: FloatArray, paired: FloatArray | None = None) -> None:
+    def __init__(
+        self, index: IntArray, stored: WorkingArray, paired: FloatArray | None = None
+    ) -> None:
         self.index = index
-        self.rows = rows
+        self.stored = stored
         self.paired = paired
+
+    @cached_property
+    def rows(self) -> FloatArray:
+        """The rows in float64."""
+        return np.asarray(self.stored, dtype=np.float64)
 
     @cached_property
     def norms(self) -> FloatArray:
@@ -46,15 +60,27 @@ class Block:
 
     @cached_property
     def unit(self) -> FloatArray:
-        """The rows divided by their norms."""
+        """The rows divided by their norms, in float64."""
         if self._exponents is None:
             return self.rows / self.norms[:, None]
         scaled = self._scaled()
         return np.asarray(scaled / _lengths(scaled)[:, None])
 
     @cached_property
+    def stored_unit(self) -> WorkingArray:
+        """The rows divided by their norms, in the precision of `stored`."""
+        if self.stored.dtype == np.float64:
+            return self.unit
+        # Norms beyond what float32 squares or inverts are divided out in float64.
+        if self.norms.min(initial=1.0) < 1e-30 or self.norms.max(initial=1.0) > 1e30:
+            return self.unit.astype(np.float32)
+        return np.asarray(self.stored * (1.0 / self.norms).astype(np.float32)[:, None])
+
+    @cached_property
     def _exponents(self) -> npt.NDArray[np.int32] | None:
         """Binary exponent of each row's largest entry; None where every square is safe as it is."""
+        if self.stored.dtype == np.float32:  # whose squares all lie well inside float64
+            return None
         largest = np.max(np.abs(self.rows), axis=1, initial=0.0)
         if np.all((largest > 1e-140) & (largest < 1e140)):
             return None
@@ -70,15 +96,39 @@ def _lengths(rows: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
 
 
-class Statistic(Protocol):
-    """What the fold needs; equal keys mean equal statistics, which are taken once."""
+class Statistic:
+    """A monoid over row sets; equal keys mean equal statistics, which are taken once.
+
+    Attributes
+    ----------
+    STATE : tuple of str
+        Names of the attributes that `clear` sets and rows change. Everything else is what the
+        statistic was made with, and is shared by its copies.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = ()
 
     @property
-    def key(self) -> Hashable: ...
+    def key(self) -> Hashable:
+        return type(self).__name__
 
-    def update(self, block: Block) -> None: ...
+    def clear(self) -> None:
+        """Become the identity: forget every row."""
+        raise NotImplementedError
 
-    def merge(self, other: Self) -> None: ...
+    def update(self, block: Block) -> None:
+        """Add the rows of a block."""
+        raise NotImplementedError
+
+    def merge(self, other: Self) -> None:
+        """Add the rows that another statistic of the same key has seen."""
+        raise NotImplementedError
+
+    def blank(self) -> Self:
+        """The identity of the same key."""
+        other = copy.copy(self)
+        other.clear()
+        return other
 
 
 def fold(

@@ -7,10 +7,10 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.stats.base import FloatArray, IntArray, concatenated
+from embgeo.stats.base import IntArray, Statistic, WorkingArray, concatenated
 
 
-class Census:
+class Census(Statistic):
     """Rows that are exactly zero and rows with a non-finite entry.
 
     Attributes
@@ -19,21 +19,29 @@ class Census:
         Largest magnitude of an entry in the rows that take part; 0 if there is none.
     """
 
+    STATE = ("largest", "_zero", "_nonfinite")
+
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
         self.largest = 0.0
         self._zero: list[IntArray] = []
         self._nonfinite: list[IntArray] = []
 
-    def sift(self, index: IntArray, rows: FloatArray) -> npt.NDArray[np.bool_]:
+    def sift(self, index: IntArray, rows: WorkingArray) -> npt.NDArray[np.bool_]:
         """Note the unusable rows among these; True for each row that takes part."""
-        finite = np.asarray(np.isfinite(rows).all(axis=1))
-        nonzero = np.asarray(rows.any(axis=1))
-        self._nonfinite.append(index[~finite])
-        self._zero.append(index[finite & ~nonzero])
-        good: npt.NDArray[np.bool_] = finite & nonzero
-        if len(rows):
-            bounds = (np.max(rows, axis=1)[good], -np.min(rows, axis=1)[good])
-            self.largest = max(self.largest, *(float(b.max(initial=0.0)) for b in bounds))
+        if not len(rows):
+            return np.zeros(0, dtype=bool)
+        # Both carry a NaN of the row on, so that two looks at each entry tell everything.
+        high, low = rows.max(axis=1), rows.min(axis=1)
+        finite = np.isfinite(high) & np.isfinite(low)
+        good: npt.NDArray[np.bool_] = finite & ((high != 0) | (low != 0))
+        if not good.all():
+            self._nonfinite.append(index[~finite])
+            self._zero.append(index[finite & ~good])
+        for bound in (high[good], -low[good]):
+            self.largest = max(self.largest, float(bound.max(initial=0.0)))
         return good
 
     def merge(self, other: Self) -> None:

@@ -6,10 +6,10 @@ from typing import Literal, Self
 
 import numpy as np
 
-from embgeo.stats.base import Block, FloatArray, IntArray
+from embgeo.stats.base import Block, FloatArray, IntArray, Statistic
 
 
-class GroupMoments:
+class GroupMoments(Statistic):
     """For each group n, mean and Σ‖x−μ‖², merged in centred form (Chan et al. 1979).
 
     Parameters
@@ -27,15 +27,21 @@ class GroupMoments:
     spread : float64 array, shape (groups,)
     """
 
+    STATE = ("n", "mean", "spread")
+
     def __init__(
         self, name: str, labels: IntArray, groups: int, d: int, of: Literal["rows", "unit"]
     ) -> None:
         self.name = name
         self.labels = labels
         self.of = of
-        self.n: FloatArray = np.zeros(groups)
-        self.mean: FloatArray = np.zeros((groups, d))
-        self.spread: FloatArray = np.zeros(groups)
+        self.shape = (groups, d)
+        self.clear()
+
+    def clear(self) -> None:
+        self.n: FloatArray = np.zeros(self.shape[0])
+        self.mean: FloatArray = np.zeros(self.shape)
+        self.spread: FloatArray = np.zeros(self.shape[0])
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -6,10 +6,13 @@ from typing import Self
 
 import numpy as np
 
-from embgeo.stats.base import Block, FloatArray
+from embgeo.stats.base import SINGLE_BOUND, Block, FloatArray, Statistic, WorkingArray
+
+#: Entries whose exponentials are taken at a time: they stay in the cache.
+CHUNK = 2**17
 
 
-class LogPartition:
+class LogPartition(Statistic):
     """log Z at each column a of `directions`, and at −a, in the log domain.
 
     Parameters
@@ -22,12 +25,17 @@ class LogPartition:
     shift : float64 array, shape (d,), optional
     both : bool
         Whether −a is looked at too.
+    bound : float
+        No |scale·⟨w − shift, a⟩| is larger. Up to `SINGLE_BOUND` rows that are stored in float32
+        or less are multiplied as they are, and exponentials need no common factor taken out.
 
     Notes
     -----
     State is the running maximum of the exponents and the sum of exponentials relative to it, so
     that no norm overflows.
     """
+
+    STATE = ("_top", "_sum")
 
     def __init__(
         self,
@@ -36,13 +44,19 @@ class LogPartition:
         scales: tuple[float, ...] = (1.0,),
         shift: FloatArray | None = None,
         both: bool = True,
+        bound: float = np.inf,
     ) -> None:
         self.name = name
         self.directions = directions
         self.scales = scales
         self.offset = None if shift is None else shift @ directions
         self.signs = (1.0, -1.0) if both else (1.0,)
-        shape = (len(scales), len(self.signs), directions.shape[1])
+        self.bounded = bound <= SINGLE_BOUND
+        self._single = directions.astype(np.float32) if self.bounded else None
+        self.clear()
+
+    def clear(self) -> None:
+        shape = (len(self.scales), len(self.signs), self.directions.shape[1])
         self._top: FloatArray = np.full(shape, -np.inf)
         self._sum: FloatArray = np.zeros(shape)
 
@@ -53,7 +67,33 @@ class LogPartition:
     def update(self, block: Block) -> None:
         if not len(block.index):
             return
-        products = block.rows @ self.directions
+        if self.bounded:
+            single = block.stored.dtype == np.float32 and self._single is not None
+            products = block.stored @ (self._single if single else self.directions)
+            self.add_products(products)
+        else:
+            self._add_unbounded(block.rows @ self.directions)
+
+    def add_products(self, products: WorkingArray) -> None:
+        """Take in ⟨w_i, a⟩ for some rows, shape (b, k), where no exponent overflows."""
+        total = np.zeros_like(self._sum)
+        step = max(1, CHUNK // products.shape[1])
+        offset = None if self.offset is None else self.offset.astype(products.dtype)
+        for start in range(0, len(products), step):
+            part = products[start : start + step]
+            if offset is not None:
+                part = part - offset
+            for s, scale in enumerate(self.scales):
+                terms = np.exp(part if scale == 1.0 else part * part.dtype.type(scale))
+                total[s, 0] += terms.sum(axis=0)
+                if len(self.signs) == 2:
+                    np.reciprocal(terms, out=terms)
+                    total[s, 1] += terms.sum(axis=0)
+        top = np.zeros(products.shape[1])
+        for at in np.ndindex(total.shape[:2]):
+            self._join(at, top, total[at])
+
+    def _add_unbounded(self, products: FloatArray) -> None:
         if self.offset is not None:
             products -= self.offset
         high, low = products.max(axis=0), products.min(axis=0)
@@ -66,11 +106,10 @@ class LogPartition:
                 self._join((s, at), top, exponents.sum(axis=0))
 
     def merge(self, other: Self) -> None:
-        for s in range(len(self.scales)):
-            for at in range(len(self.signs)):
-                self._join((s, at), other._top[s, at], other._sum[s, at])
+        for at in np.ndindex(self._sum.shape[:2]):
+            self._join(at, other._top[at], other._sum[at])
 
-    def _join(self, at: tuple[int, int], top: FloatArray, total: FloatArray) -> None:
+    def _join(self, at: tuple[int, ...], top: FloatArray, total: FloatArray) -> None:
         mine = self._top[at]
         both = np.maximum(mine, top)
         if np.all(np.isneginf(both)):

@@ -2,57 +2,162 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from embgeo.stats.base import Block, FloatArray
+from embgeo.stats.base import Block, FloatArray, Statistic, WorkingArray
+
+#: Sums in float32 go into float64 after so many blocks, before their rounding adds up.
+SINGLE_BLOCKS = 64
 
 
-class Moments:
+class Moments(Statistic):
     """n, mean and Σ(x−μ)(x−μ)ᵀ, merged in centred form.
 
     The centred form keeps what ``Σxxᵀ − nμμᵀ`` loses: in a narrow cone the two terms agree in
     their leading digits. Merging is that of Chan, Golub & LeVeque 1979.
 
+    Parameters
+    ----------
+    d : int
+    of : {"rows", "unit"}
+        The rows, in float64, or the rows divided by their norms, in the precision in which the
+        entries are stored: of the latter only the norm of the scatter is used.
+    single : bool
+        Also the rows in the precision in which they are stored.
+
     Attributes
     ----------
     n : int
     mean : float64 array, shape (d,)
-    scatter : float64 array, shape (d, d)
+        Always summed in float64.
     """
 
-    def __init__(self, d: int, of: Literal["rows", "unit"] = "rows") -> None:
+    STATE = ("n", "mean", "_triangle", "_recent", "_recent_blocks")
+
+    def __init__(self, d: int, of: Literal["rows", "unit"] = "rows", single: bool = False) -> None:
+        self.d = d
         self.of = of
+        self.single = single
+        self.clear()
+
+    def clear(self) -> None:
         self.n = 0
-        self.mean: FloatArray = np.zeros(d)
-        self.scatter: FloatArray = np.zeros((d, d))
+        self.mean: FloatArray = np.zeros(self.d)
+        # Upper triangles, in the column order of BLAS, which adds to them in place.
+        self._triangle: FloatArray | None = None
+        self._recent: npt.NDArray[np.float32] | None = None
+        self._recent_blocks = 0
 
     @property
     def key(self) -> tuple[str, str]:
         return ("moments", self.of)
 
     def update(self, block: Block) -> None:
-        x = block.rows if self.of == "rows" else block.unit
-        if not len(x):
+        if not len(block.index):
             return
-        mean = x.mean(axis=0)
-        centred = x - mean
-        self._join(len(x), mean, centred.T @ centred)
-
-    def merge(self, other: Self) -> None:
-        if other.n:
-            self._join(other.n, other.mean, other.scatter)
-
-    def _join(self, n: int, mean: FloatArray, scatter: FloatArray) -> None:
+        n = len(block.index)
+        if self.of == "rows":
+            mean = block.rows.mean(axis=0)
+            x = block.stored if self.single else block.rows
+        else:
+            mean = _unit_mean(block)
+            x = block.stored_unit
         total = self.n + n
         step = mean - self.mean
-        self.scatter += scatter
-        if self.n:
-            self.scatter += np.outer(step, step * (self.n * n / total))
+        centred = np.empty((n + 1, self.d), dtype=x.dtype)
+        np.subtract(x, mean.astype(x.dtype), out=centred[:n])
+        centred[n] = step * np.sqrt(self.n * n / total)
+        self._add(centred)
         self.mean = self.mean + step * (n / total)
         self.n = total
 
+    def merge(self, other: Self) -> None:
+        if not other.n:
+            return
+        other._settle()
+        total = self.n + other.n
+        step = (other.mean - self.mean) * np.sqrt(self.n * other.n / total)
+        self._add(step[None])
+        self._settle()
+        if self._triangle is None or other._triangle is None:
+            raise RuntimeError("rows without a scatter")
+        self._triangle += other._triangle
+        self.mean = self.mean + (other.mean - self.mean) * (other.n / total)
+        self.n = total
+
+    def _add(self, rows: WorkingArray) -> None:
+        """Add ``rowsᵀ rows`` in place (a symmetric rank-k update, half the work of a product)."""
+        from scipy.linalg import blas
+
+        if rows.dtype == np.float64:
+            if self._triangle is None:
+                self._triangle = np.zeros((self.d, self.d), order="F")
+            _update(blas.dsyrk, rows, self._triangle)
+            return
+        if self._recent is None:
+            self._recent = np.zeros((self.d, self.d), dtype=np.float32, order="F")
+        _update(blas.ssyrk, rows, self._recent)
+        self._recent_blocks += 1
+        if self._recent_blocks == SINGLE_BLOCKS:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Move what was summed in float32 into float64."""
+        if self._recent is not None:
+            if self._triangle is None:
+                self._triangle = np.zeros((self.d, self.d), order="F")
+            self._triangle += self._recent
+            self._recent, self._recent_blocks = None, 0
+
+    @property
+    def scatter(self) -> FloatArray:
+        """Σ(x−μ)(x−μ)ᵀ, shape (d, d): a new array each time."""
+        self._settle()
+        if self._triangle is None:
+            return np.zeros((self.d, self.d))
+        return _mirrored(self._triangle.T.copy())  # the lower triangle, row by row
+
+    def squares(self) -> float:
+        """Sum of the squared entries of the scatter matrix."""
+        self._settle()
+        if self._triangle is None:
+            return 0.0
+        diagonal = np.diagonal(self._triangle)
+        # The lower triangle was never written to.
+        return 2.0 * float(np.vdot(self._triangle, self._triangle)) - float(diagonal @ diagonal)
+
+    def trace(self) -> float:
+        """Σ‖x−μ‖²."""
+        self._settle()
+        return 0.0 if self._triangle is None else float(np.trace(self._triangle))
+
     def gram(self) -> FloatArray:
         """Σxxᵀ, uncentred, shape (d, d): a sum of two positive semidefinite parts."""
-        return self.scatter + self.n * np.outer(self.mean, self.mean)
+        gram = self.scatter
+        gram += np.outer(self.mean, self.n * self.mean)
+        return gram
+
+
+def _update(syrk: Any, rows: WorkingArray, into: WorkingArray) -> None:
+    syrk(1.0, rows.T, beta=1.0, c=into, overwrite_c=1)
+
+
+def _mirrored(lower: FloatArray) -> FloatArray:
+    """The symmetric matrix of a lower triangle, filled in place by square tiles."""
+    d, tile = len(lower), 512
+    for i in range(0, d, tile):
+        corner = lower[i : i + tile, i : i + tile]
+        corner += np.tril(corner, -1).T
+        for j in range(i + tile, d, tile):
+            lower[i : i + tile, j : j + tile] = lower[j : j + tile, i : i + tile].T
+    return lower
+
+
+def _unit_mean(block: Block) -> FloatArray:
+    """Mean of the unit rows, in float64."""
+    if block.stored.dtype == np.float64:
+        return np.asarray(block.unit.mean(axis=0))
+    return np.asarray((1.0 / block.norms) @ block.rows / len(block.index))

@@ -6,16 +6,21 @@ from typing import Self
 
 import numpy as np
 
-from embgeo.stats.base import FloatArray, concatenated
+from embgeo.stats.base import FloatArray, Statistic, concatenated
 
 #: Bins of the fine histogram over [−1, 1]; quantiles read from it are good to 8e-6.
 FINE_BINS = 2**18
 
 
-class PairSample:
+class PairSample(Statistic):
     """The cosines themselves, for a sample or for all pairs of a small matrix."""
 
+    STATE = ("_values",)
+
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
         self._values: list[FloatArray] = []
 
     def add(self, cosines: FloatArray) -> None:
@@ -29,7 +34,7 @@ class PairSample:
         return np.sort(concatenated(self._values))
 
 
-class PairHistogram:
+class PairHistogram(Statistic):
     """Every pair, counted: share of positive cosines, extremes, quantiles, exp-mean.
 
     Attributes
@@ -41,7 +46,12 @@ class PairHistogram:
     counts : int array, shape (FINE_BINS,)
     """
 
+    STATE = ("n", "positive", "lowest", "highest", "exp_sum", "counts")
+
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
         self.n = 0
         self.positive = 0
         self.lowest = np.inf

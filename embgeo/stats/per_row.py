@@ -8,19 +8,23 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.stats.base import Block, FloatArray, IntArray, concatenated
+from embgeo.stats.base import Block, FloatArray, IntArray, Statistic, concatenated
+
+#: Up to this cosine the angle follows from it to 1e-12.
+NEAR_ONE = 0.999
 
 
-class PerRow:
+class PerRow(Statistic):
     """Base of the statistics that keep O(1) numbers a row; subclasses say which."""
 
+    STATE = ("_index", "_values")
+
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
         self._index: list[IntArray] = []
         self._values: list[npt.NDArray[Any]] = []
-
-    @property
-    def key(self) -> Hashable:
-        return type(self).__name__
 
     def compute(self, block: Block) -> npt.NDArray[Any]:
         """One entry (or one row of entries) for each row of the block."""
@@ -54,26 +58,29 @@ class Norms(PerRow):
 
 
 class RowHashes(PerRow):
-    """A 64-bit hash of each row's bytes; equal rows have equal hashes.
+    """A 64-bit hash of each row's stored bits; equal rows have equal hashes.
 
-    Multiply-and-add modulo 2⁶⁴ with random odd multipliers, so that accidental collisions are
-    about one in 2⁶³ a pair; whoever needs certainty compares the rows themselves.
+    Multiply-and-add modulo 2⁶⁴ of the bits in words of 32, with random odd multipliers;
+    accidental collisions are about one in 2³² a pair or rarer, and whoever needs certainty
+    compares the rows themselves.
     """
 
     def __init__(self, d: int) -> None:
         super().__init__()
-        words = np.random.default_rng(0x5EED).integers(0, 2**63, size=(2, d), dtype=np.uint64)
+        words = np.random.default_rng(0x5EED).integers(0, 2**63, size=2 * d, dtype=np.uint64)
         self._multipliers = words * np.uint64(2) + np.uint64(1)
 
     def compute(self, block: Block) -> npt.NDArray[np.uint64]:
         # Adding zero turns −0.0 into 0.0: rows that compare equal must hash equal.
-        bits = np.ascontiguousarray(block.rows + 0.0).view(np.uint64)
-        high = bits >> np.uint64(32)
-        low = bits & np.uint64(0xFFFFFFFF)
-        hashed = (low * self._multipliers[0] + high * self._multipliers[1]).sum(
-            axis=1, dtype=np.uint64
-        )
-        return np.asarray(hashed)
+        bits = np.ascontiguousarray(block.stored + block.stored.dtype.type(0)).view(np.uint32)
+        multipliers = self._multipliers[: bits.shape[1]]
+        hashed = np.empty(len(bits), dtype=np.uint64)
+        step = max(1, 2**18 // bits.shape[1])
+        for start in range(0, len(bits), step):
+            hashed[start : start + step] = (
+                bits[start : start + step].astype(np.uint64) @ multipliers
+            )
+        return hashed
 
 
 class Projection2(PerRow):
@@ -90,13 +97,13 @@ class Projection2(PerRow):
         return ("projection", self.name)
 
     def compute(self, block: Block) -> FloatArray:
-        return (block.rows - self.shift) @ self.axes
+        return np.asarray(block.rows @ self.axes - self.shift @ self.axes)
 
 
 class AngleTo(PerRow):
     """Angle in radians between each row and a unit direction.
 
-    2·atan2(‖ŵ−a‖, ‖ŵ+a‖) (Kahan): accurate at 0 and at π, where arccos loses half the digits.
+    From the cosine, except near 0 and π where arccos loses digits.
     """
 
     def __init__(self, name: str, direction: FloatArray) -> None:
@@ -109,11 +116,22 @@ class AngleTo(PerRow):
         return ("angle to", self.name)
 
     def compute(self, block: Block) -> FloatArray:
-        return angle_between(block.unit, self.direction)
+        # A norm that cannot be divided by has a NaN for a cosine, and is taken the other way.
+        with np.errstate(all="ignore"):
+            cosines = block.rows @ self.direction / block.norms
+        angles = np.arccos(np.clip(cosines, -1.0, 1.0))
+        near = np.flatnonzero(~(np.abs(cosines) < NEAR_ONE))
+        if len(near):
+            part = Block(block.index[near], block.stored[near])
+            angles[near] = angle_between(part.unit, self.direction)
+        return angles
 
 
 def angle_between(u: FloatArray, v: FloatArray) -> FloatArray:
-    """Angles in radians between unit rows of `u` and of `v` (or one unit vector `v`)."""
+    """Angles in radians between unit rows of `u` and of `v` (or one unit vector `v`).
+
+    2·atan2(‖u−v‖, ‖u+v‖) (Kahan), accurate at 0 and at π.
+    """
     apart = np.linalg.norm(u - v, axis=-1)
     together = np.linalg.norm(u + v, axis=-1)
     return np.asarray(2.0 * np.arctan2(apart, together))

@@ -6,10 +6,10 @@ from typing import Literal, Self
 
 import numpy as np
 
-from embgeo.stats.base import Block, FloatArray
+from embgeo.stats.base import Block, FloatArray, Statistic
 
 
-class StackedQR:
+class StackedQR(Statistic):
     """R of the QR decomposition of the rows seen so far.
 
     The factor of stacked factors is the factor of the stacked rows (Demmel et al. 2012), so R is
@@ -26,6 +26,8 @@ class StackedQR:
         Subtracted from every row.
     """
 
+    STATE = ("n", "r")
+
     def __init__(
         self,
         name: str,
@@ -36,8 +38,12 @@ class StackedQR:
         self.name = name
         self.of = of
         self.shift = shift
+        self.width = width
+        self.clear()
+
+    def clear(self) -> None:
         self.n = 0
-        self.r: FloatArray = np.zeros((0, width))
+        self.r: FloatArray = np.zeros((0, self.width))
 
     @property
     def key(self) -> tuple[str, str]:

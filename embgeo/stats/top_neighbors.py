@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from embgeo.stats.base import Block, FloatArray, IntArray
+from embgeo.stats.base import Block, FloatArray, IntArray, Statistic
 
 #: Cosines are compared on this grid (1e-12): those of exact duplicates differ in their last bits
 #: with the place that a row has in its block, and no order may hang on that.
@@ -17,7 +17,7 @@ def gridded(cosines: FloatArray) -> FloatArray:
     return np.rint(cosines * GRID) / GRID
 
 
-class TopNeighbors:
+class TopNeighbors(Statistic):
     """The k rows of largest cosine for each query, the query's own row left out.
 
     A row is left out by its number, never by its similarity: an exact duplicate of the query is
@@ -39,13 +39,19 @@ class TopNeighbors:
     cosines : float64 array, shape (q, k)
     """
 
+    STATE = ("neighbors", "cosines")
+
     def __init__(self, name: str, index: IntArray, queries: FloatArray, k: int) -> None:
         self.name = name
         self.index = index
         self.queries = queries
         self.k = k
-        self.neighbors: IntArray = np.full((len(index), k), -1, dtype=np.int64)
-        self.cosines: FloatArray = np.full((len(index), k), -np.inf)
+        self.clear()
+
+    def clear(self) -> None:
+        shape = (len(self.index), self.k)
+        self.neighbors: IntArray = np.full(shape, -1, dtype=np.int64)
+        self.cosines: FloatArray = np.full(shape, -np.inf)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -77,7 +83,7 @@ class TopNeighbors:
         self.neighbors = np.where(np.isneginf(self.cosines), -1, found)
 
 
-class CloserRows:
+class CloserRows(Statistic):
     """How many rows are nearer to a query than a given row is: its rank is that plus one.
 
     Cosines that agree to 1e-12 count as equal, so that a duplicate of the other row is no nearer.
@@ -93,6 +99,8 @@ class CloserRows:
         Cosine of each pair.
     """
 
+    STATE = ("closer",)
+
     def __init__(
         self, index: IntArray, queries: FloatArray, others: IntArray, cosines: FloatArray
     ) -> None:
@@ -100,7 +108,10 @@ class CloserRows:
         self.queries = queries
         self.others = others
         self.cosines = cosines
-        self.closer: IntArray = np.zeros(len(index), dtype=np.int64)
+        self.clear()
+
+    def clear(self) -> None:
+        self.closer: IntArray = np.zeros(len(self.index), dtype=np.int64)
 
     @property
     def key(self) -> str:
@@ -116,4 +127,4 @@ class CloserRows:
         self.closer += closer.sum(axis=1)
 
     def merge(self, other: Self) -> None:
-        self.closer += other.closer
+        self.closer = self.closer + other.closer

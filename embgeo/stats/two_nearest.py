@@ -7,13 +7,13 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.stats.base import Block, FloatArray, IntArray
+from embgeo.stats.base import Block, FloatArray, IntArray, Statistic
 
 #: Candidates whose distance is computed from the difference: the product form loses small ones.
 CANDIDATES = 4
 
 
-class TwoNearest:
+class TwoNearest(Statistic):
     """The two smallest Euclidean distances from each query to rows that take part.
 
     Parameters
@@ -30,13 +30,18 @@ class TwoNearest:
         Infinite where fewer than two rows were seen.
     """
 
+    STATE = ("distances",)
+
     def __init__(
         self, index: IntArray, queries: FloatArray, takes_part: npt.NDArray[np.bool_]
     ) -> None:
         self.index = index
         self.queries = queries
         self.takes_part = takes_part
-        self.distances: FloatArray = np.full((len(index), 2), np.inf)
+        self.clear()
+
+    def clear(self) -> None:
+        self.distances: FloatArray = np.full((len(self.index), 2), np.inf)
 
     @property
     def key(self) -> str:

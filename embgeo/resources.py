@@ -1,0 +1,140 @@
+"""How a pass is shared out: threads, rows in a block, and the memory that both may take."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from threading import Event
+from typing import Any
+
+import numpy as np
+
+from embgeo.stats.base import Block, Statistic, fold
+
+#: What a pass may take by default: blocks and statistics, not the file, which is mapped.
+DEFAULT_MEMORY = 768 * 2**20
+#: Longer blocks make the update of a d×d sum no cheaper; smaller matrices are cut in several.
+MOST_ROWS = 2048
+LEAST_ROWS = 64
+#: Copies of a block that statistics hold at one time, in float64.
+COPIES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What an analysis may use.
+
+    Attributes
+    ----------
+    memory : int
+        Bytes that the passes may take beside the mapped file.
+    threads : int or None
+        None: as many as BLAS uses, which honours OMP_NUM_THREADS and its like.
+    """
+
+    memory: int = DEFAULT_MEMORY
+    threads: int | None = None
+
+    def plan(self, n: int, d: int) -> Plan:
+        """Workers and block size for a matrix of n rows and d columns."""
+        threads = self.threads or blas_threads()
+        # A worker keeps sums of d×d, in float64 and in float32.
+        own = 12 * d * d + COPIES * 8 * d * LEAST_ROWS
+        workers = max(1, min(threads, self.memory // max(1, own)))
+        left = self.memory // workers - 12 * d * d
+        rows = max(LEAST_ROWS, min(MOST_ROWS, left // (COPIES * 8 * d)))
+        workers = max(1, min(workers, -(-n // rows)))
+        # All workers end together: blocks of one size, the same number for each.
+        rounds = -(-n // (rows * workers))
+        return Plan(workers, -(-n // (rounds * workers)), max(1, threads // workers))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Workers, rows in a block, and threads that each worker's products use."""
+
+    workers: int
+    block_rows: int
+    threads: int
+
+    def parts(self, n: int) -> list[tuple[int, int]]:
+        """The rows of each worker: neighbouring ranges of whole blocks."""
+        blocks = -(-n // self.block_rows)
+        edges = [self.block_rows * (blocks * w // self.workers) for w in range(self.workers)]
+        return [(a, b) for a, b in zip(edges, [*edges[1:], n], strict=True) if a < b]
+
+
+@cache
+def _controller() -> Any:
+    import numpy.linalg  # noqa: F401  (its BLAS must be there to be found)
+    import scipy.linalg.blas  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+@cache
+def blas_threads() -> int:
+    """Threads that BLAS uses as the environment has it."""
+    counts = [library["num_threads"] for library in _controller().info()]
+    return max(1, min(counts)) if counts else (os.cpu_count() or 1)
+
+
+@contextmanager
+def limited(threads: int) -> Iterator[None]:
+    """BLAS with so many threads a call."""
+    with _controller().limit(limits=threads):
+        yield
+
+
+def shared_fold(
+    plan: Plan,
+    n: int,
+    blocks: Callable[[int, int], Iterator[Block]],
+    statistics: Sequence[Statistic],
+    progress: Callable[[int], None],
+) -> None:
+    """Feed rows 0 to n−1 to the statistics, each worker its own range, and join what they saw.
+
+    Parameters
+    ----------
+    plan : Plan
+    n : int
+    blocks : callable
+        ``blocks(start, stop)`` gives the rows of a range block by block.
+    statistics : sequence of Statistic
+        Blank, or with rows that stay in.
+    progress : callable
+        Hears of rows that were read, from any thread.
+    """
+    parts = plan.parts(n)
+    if len(parts) < 2:
+        for start, stop in parts:
+            fold(blocks(start, stop), statistics, progress)
+        return
+    stopped = Event()
+    errors = np.geterr()  # each thread begins with numpy's own settings
+
+    def work(part: tuple[int, int], own: Sequence[Statistic]) -> None:
+        with np.errstate(**errors):
+            for block in blocks(*part):
+                if stopped.is_set():
+                    return
+                fold([block], own, progress)
+
+    copies = [list(statistics), *([s.blank() for s in statistics] for _ in parts[1:])]
+    with limited(plan.threads), ThreadPoolExecutor(len(parts)) as pool:
+        waiting = [pool.submit(work, part, own) for part, own in zip(parts, copies, strict=True)]
+        try:
+            for one in waiting:
+                one.result()
+        except BaseException:
+            stopped.set()
+            raise
+    for own in copies[1:]:
+        for mine, other in zip(statistics, own, strict=True):
+            mine.merge(other)
