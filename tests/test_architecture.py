@@ -32,11 +32,15 @@ MAY_IMPORT = {
     "resources": "stats",
     "analysis": "errors matrix metrics passes provenance reference resources result stats values",
     "compare": "analysis errors matrix metrics passes result sources stats values",
+    "config": "errors",
+    "gate": "errors result values",
+    "names": "errors metrics values",
     "figures": "compare result values",
     "report": "compare errors figures result values",
     "__init__": "analysis errors matrix metrics result sources values",
     "__main__": "cli",
-    "cli": "__init__ compare errors figures matrix metrics passes report result sources values",
+    "cli": "__init__ compare config errors figures gate matrix metrics names passes report result "
+    "sources values",
 }
 
 #: What `embgeo --help` and a look into a header must not wait for.
@@ -147,11 +151,25 @@ LISTS = {
             "zip_members": "members of zip archives",
         },
     ),
+    "gate": (
+        "OUTPUTS",
+        {
+            "baseline_file": "baselines, written and read",
+            "check": "rules against matrices",
+            "reading": "what is known of a number",
+            "rule": "a rule, and whether it holds",
+            "text": "names made harmless",
+            "wording": "what is said about a rule",
+        },
+    ),
     "cli": (
         "COMMANDS",
         {
             "app": "puts the commands together",
             "corpus_bar": "progress of analyze while a corpus is read",
+            "gate_outputs": "where the outcome of a gate goes",
+            "gate_plan": "what a gate does, checked",
+            "measured": "what a gate is about",
             "measuring": "the options of analyze, checked",
             "shared": "options and exit codes of all commands",
         },

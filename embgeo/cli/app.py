@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from embgeo.cli.analyze import analyze
+from embgeo.cli.gate import gate
 from embgeo.cli.inspect import inspect
 from embgeo.cli.report import report
 from embgeo.cli.shared import FAILED, one_line, printable, silence_stdout
@@ -26,7 +27,7 @@ app = typer.Typer(
 )
 
 #: Every command; a new one is a file and a line here.
-COMMANDS = (analyze, inspect, report)
+COMMANDS = (analyze, gate, inspect, report)
 
 for command in COMMANDS:
     app.command()(command)

@@ -1,0 +1,168 @@
+"""Baselines in a file that people can review: one number a line, and where it comes from.
+
+Format history
+--------------
+1 : first version (embgeo 0.1).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn, get_args
+
+from embgeo.errors import UnreadableFile
+from embgeo.gate.check import Measured
+from embgeo.gate.reading import Known, Reading
+from embgeo.gate.text import rounded
+
+FORMAT = "embgeo.baseline"
+FORMAT_VERSION = 1
+#: Fields of an analysis' provenance that say what was measured, and by what.
+KEPT = ("file", "tensor", "sha256", "dtype", "n", "d", "kept", "sections", "options", "versions")
+#: Digits of a standard error: more would change with every run on another machine.
+ERROR_DIGITS = 3
+#: Far beyond any baseline: what is larger is something else.
+MOST_BYTES = 16 * 2**20
+
+
+def render(matrices: Sequence[Measured], command: str) -> str:
+    """The text of a baseline file: sorted by name, numbers with ten significant digits."""
+    lines = [
+        "{",
+        f' "format": {_json(FORMAT)},',
+        f' "format_version": {FORMAT_VERSION},',
+        f' "command": {_json(command)},',
+        ' "matrices": [',
+    ]
+    for last, matrix in _marked(matrices):
+        lines.append("  {")
+        lines += [f'   "{k}": {_json(matrix.provenance[k])},' for k in KEPT]
+        lines.append(f'   "absent": {_json(dict(sorted(matrix.absent.items())))},')
+        lines.append('   "scalars": {')
+        for end, name in _marked(sorted(matrix.readings)):
+            entry = _json(to_json(matrix.readings[name]))
+            lines.append(f"    {_json(name)}: {entry}{'' if end else ','}")
+        lines += ["   }", "  }" if last else "  },"]
+    return "\n".join([*lines, " ]", "}"]) + "\n"
+
+
+def _marked(items: Sequence[Any]) -> list[tuple[bool, Any]]:
+    return [(at == len(items) - 1, item) for at, item in enumerate(items)]
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, allow_nan=False)
+
+
+def to_json(reading: Reading) -> Any:
+    """A bare number where it is exact, else an object that says what is known."""
+    if reading.value is None:
+        return {"undefined": reading.undefined}
+    value = rounded(reading.value)
+    if reading.known == "exact":
+        return value
+    if reading.standard_error is None:
+        return {"value": value, "known": reading.known}
+    return {"value": value, "standard_error": rounded(reading.standard_error, ERROR_DIGITS)}
+
+
+def is_baseline(path: Path) -> bool:
+    """Whether a file begins like a baseline, of this version or another."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(4096)
+    except OSError:
+        return False
+    return start.lstrip().startswith(b"{") and f'"{FORMAT}"'.encode() in start
+
+
+def read(path: Path) -> list[Measured]:
+    """The matrices of a baseline file.
+
+    Raises
+    ------
+    UnreadableFile
+        Not a baseline, a damaged one, or of a version that this embgeo does not know.
+    """
+    found = _parsed(path)
+    if found.get("format") != FORMAT:
+        raise UnreadableFile("no baseline that embgeo wrote", where=path)
+    if found.get("format_version") != FORMAT_VERSION:
+        raise UnreadableFile(
+            f"format version {found.get('format_version')!r}, this embgeo reads {FORMAT_VERSION}",
+            where=path,
+            way_out="write it again with --update-baseline",
+        )
+    try:
+        matrices = [_matrix(entry) for entry in found["matrices"]]
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise UnreadableFile(
+            f"damaged baseline ({type(error).__name__}: {error})",
+            where=path,
+            way_out="write it again with --update-baseline",
+        ) from error
+    if not matrices:
+        raise UnreadableFile("a baseline without a matrix", where=path)
+    return matrices
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as stream:
+            text = stream.read(MOST_BYTES + 1)
+        if len(text) > MOST_BYTES or not text.lstrip().startswith(b"{"):
+            return {}
+        found = json.loads(text.decode("utf-8"), parse_constant=_no_number)
+    except FileNotFoundError as error:
+        raise UnreadableFile("no such file", where=path) from error
+    except OSError as error:
+        raise UnreadableFile(f"cannot be read: {error.strerror or error}", where=path) from error
+    except (ValueError, RecursionError) as error:
+        raise UnreadableFile(f"no JSON ({error})", where=path) from error
+    return found if isinstance(found, dict) else {}
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def _matrix(entry: dict[str, Any]) -> Measured:
+    readings = {str(name): from_json(value) for name, value in entry["scalars"].items()}
+    absent = {str(section): str(why) for section, why in entry["absent"].items()}
+    provenance = {key: entry[key] for key in KEPT}
+    if not isinstance(provenance["sections"], list):
+        raise TypeError("sections are no list")
+    return Measured(provenance, readings, (), absent)
+
+
+def from_json(entry: Any) -> Reading:
+    """What `to_json` wrote.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Something else.
+    """
+    if not isinstance(entry, dict):
+        return Reading(_number(entry))
+    if "undefined" in entry:
+        return Reading.missing(str(entry["undefined"]))
+    if "standard_error" in entry:
+        error = _number(entry["standard_error"])
+        if error < 0:
+            raise ValueError(f"a standard error of {error}")
+        return Reading(_number(entry["value"]), error, "sampled")
+    if entry["known"] not in get_args(Known):
+        raise ValueError(f"known {entry['known']!r}")
+    return Reading(_number(entry["value"]), None, entry["known"])
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is no number")
+    if not math.isfinite(value):
+        raise ValueError(f"{value!r} is not finite")
+    return float(value)

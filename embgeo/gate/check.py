@@ -1,0 +1,242 @@
+"""Rules against measured matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from embgeo.errors import BadOption, EmbgeoError
+from embgeo.gate.reading import LEVEL, Reading, deviations
+from embgeo.gate.rule import Finding, Rule, State
+from embgeo.result import Analysis
+from embgeo.values import Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The numbers of one matrix, from an analysis or from a baseline file.
+
+    Attributes
+    ----------
+    provenance : dict
+        Of the analysis; of a baseline file the part of it that is kept there.
+    readings : mapping of str to Reading
+        Every scalar, by name.
+    others : tuple of str
+        Names of values that are no scalars.
+    absent : mapping of str to str
+        Sections that were left out, and why.
+    is_default : bool
+        Whether rules that name no tensor are about this matrix.
+    """
+
+    provenance: Mapping[str, Any]
+    readings: Mapping[str, Reading]
+    others: tuple[str, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)
+    is_default: bool = True
+
+    @classmethod
+    def of(cls, analysis: Analysis, *, is_default: bool = True) -> Measured:
+        return cls(
+            analysis.provenance,
+            {s.name: Reading.of(s) for s in analysis.scalars},
+            tuple(v.name for v in analysis.values() if not isinstance(v, Scalar)),
+            analysis.absent,
+            is_default,
+        )
+
+    @property
+    def file(self) -> str:
+        return str(self.provenance.get("file") or "an array")
+
+    @property
+    def tensor(self) -> str:
+        return str(self.provenance.get("tensor") or "")
+
+    def reading(self, name: str) -> Reading:
+        """The number of that name, or why there is none."""
+        if name in self.readings:
+            return self.readings[name]
+        family = name.partition(".")[0]
+        if family in self.absent:
+            return Reading.missing(f"the section {family} was left out: {self.absent[family]}")
+        if family not in self.provenance.get("sections", ()):
+            return Reading.missing(f"the section {family} was not measured")
+        return Reading.missing("it was not measured with these options")
+
+    def is_called(self, tensor: str) -> bool:
+        """Whether `tensor` is the name of the matrix, or what follows a dot in it."""
+        return self.tensor == tensor or self.tensor.endswith(f".{tensor}")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A rule, the matrix it was held against, and what came of it.
+
+    Attributes
+    ----------
+    rule : Rule
+    matrix : Measured or None
+        None where no matrix of the rule's tensor was measured.
+    reading : Reading
+    baseline : Reading or None
+        Of rules that compare.
+    finding : Finding
+    """
+
+    rule: Rule
+    matrix: Measured | None
+    reading: Reading
+    baseline: Reading | None
+    finding: Finding
+
+    @property
+    def state(self) -> State:
+        return self.finding.state
+
+    @property
+    def sentence(self) -> str:
+        """The whole statement: what was measured, and what it should have been."""
+        return f"{self.rule.name} {self.finding.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything that a gate found.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+        Every rule with every matrix that it is about, in the order of the rules.
+    matrices : tuple of Measured
+    level : float
+        Share of a normal distribution that the intervals of sampled values hold.
+    baseline : str
+        Name of the baseline; empty without one.
+    """
+
+    checks: tuple[Check, ...]
+    matrices: tuple[Measured, ...]
+    level: float = LEVEL
+    baseline: str = ""
+
+    def of_state(self, state: State) -> tuple[Check, ...]:
+        return tuple(check for check in self.checks if check.state == state)
+
+    @property
+    def passed(self) -> bool:
+        """Whether no rule failed; warnings do not count."""
+        return not self.of_state("failed")
+
+
+def check_rules(
+    rules: Sequence[Rule],
+    matrices: Sequence[Measured],
+    *,
+    baseline: Sequence[Measured] = (),
+    baseline_name: str = "",
+    level: float = LEVEL,
+) -> Outcome:
+    """Hold every rule against every matrix that it is about.
+
+    Parameters
+    ----------
+    rules : sequence of Rule
+    matrices : sequence of Measured
+    baseline : sequence of Measured
+        What relative rules compare with: of several matrices the one of the same tensor.
+    baseline_name : str
+        For messages.
+    level : float
+        Share of a normal distribution that the intervals of sampled values hold.
+
+    Raises
+    ------
+    BadOption
+        No rule, a rule on something else than a number, or a relative one without a baseline.
+    EmbgeoError
+        A baseline of several tensors without the one that is asked about.
+    """
+    require_sense(rules, bool(baseline))
+    z = deviations(level)
+    checks = []
+    for rule in rules:
+        require_number(rule, matrices)
+        about = [m for m in matrices if is_about(rule, m)]
+        if not about:
+            reading = Reading.missing(f"no tensor called {rule.tensor} was measured")
+            checks.append(Check(rule, None, reading, None, rule.holds(reading, None, z)))
+        for matrix in about:
+            reading = matrix.reading(rule.name)
+            before = None
+            if rule.is_relative:
+                before = counterpart(matrix, matrices, baseline, baseline_name).reading(rule.name)
+            checks.append(Check(rule, matrix, reading, before, rule.holds(reading, before, z)))
+    return Outcome(tuple(checks), tuple(matrices), level, baseline_name)
+
+
+def require_sense(rules: Sequence[Rule], has_baseline: bool) -> None:
+    """Refuse, before anything is measured, what would check nothing.
+
+    Raises
+    ------
+    BadOption
+    """
+    if not rules:
+        raise BadOption(
+            "no rules, so that nothing would be checked",
+            way_out='give --rule "cosine.mean <= 0.1", or write rules into embgeo.toml',
+        )
+    for rule in rules:
+        if rule.is_relative and not has_baseline:
+            raise BadOption(
+                f"{rule.text!r} compares with a baseline, and there is none",
+                where=str(rule.place),
+                way_out="give --baseline FILE",
+            )
+
+
+def is_about(rule: Rule, matrix: Measured) -> bool:
+    return matrix.is_called(rule.tensor) if rule.tensor else matrix.is_default
+
+
+def require_number(rule: Rule, matrices: Sequence[Measured]) -> None:
+    """Refuse a rule on a curve, a table or whatever else is no single number.
+
+    Raises
+    ------
+    BadOption
+    """
+    for matrix in matrices:
+        if rule.name in matrix.others:
+            numbers = [name for name in matrix.readings if name.startswith(f"{rule.family}.")]
+            raise BadOption(
+                f"{rule.name} is no single number",
+                where=str(rule.place),
+                way_out=f"take one of {', '.join(numbers)}" if numbers else "take another one",
+            )
+
+
+def counterpart(
+    matrix: Measured, matrices: Sequence[Measured], baseline: Sequence[Measured], name: str
+) -> Measured:
+    """What of the baseline `matrix` is compared with: what has its tensor, and then its file.
+
+    Where there is just one of either, they belong together whatever they are called.
+    """
+    found = [b for b in baseline if b.tensor == matrix.tensor]
+    if len(found) > 1:
+        found = [b for b in found if b.file == matrix.file]
+    if not found and len(baseline) == len(matrices) == 1:
+        return baseline[0]
+    if len(found) != 1:
+        known = ", ".join(f"{b.tensor} of {b.file}" for b in baseline)
+        raise EmbgeoError(
+            f"{'several things' if found else 'nothing'} to compare {matrix.tensor} of "
+            f"{matrix.file} with",
+            where=name,
+            way_out=f"it holds {known}; write it again with --update-baseline",
+        )
+    return found[0]

@@ -1,0 +1,74 @@
+"""GitHub's workflow commands: an annotation at the line of each rule that does not hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from embgeo.gate.check import Check, Outcome
+from embgeo.gate.text import visible
+
+NAME = "github annotations"
+
+#: GitHub shows so many errors and so many warnings of a step, and drops the others.
+MOST = 10
+
+
+def render(outcome: Outcome, path: Callable[[str], str] = str) -> str:
+    """A line for each failure and each warning, as far as GitHub shows them.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    path : callable
+        Gives a rule's file as GitHub knows it: from the root of the repository.
+    """
+    lines = []
+    for command, checks in (
+        ("error", outcome.of_state("failed")),
+        ("warning", outcome.of_state("warned")),
+    ):
+        shown = checks if len(checks) <= MOST else checks[: MOST - 1]
+        lines += [annotation(command, check, path) for check in shown]
+        if left := len(checks) - len(shown):
+            said = f"{left} more {command}s: the step's summary and its log list them all"
+            lines.append(f"::{command} title=embgeo gate::{data(said)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def render_error(message: str) -> str:
+    """A run that came to no outcome."""
+    return f"::error title=embgeo gate could not run::{data(message)}\n"
+
+
+def annotation(command: str, check: Check, path: Callable[[str], str]) -> str:
+    place, matrix = check.rule.place, check.matrix
+    properties = {"title": f"embgeo gate: {check.rule.text}"}
+    if place.file:
+        properties |= {"file": path(place.file)}
+        if place.line is not None:
+            properties |= {"line": str(place.line)}
+    said = check.sentence
+    if matrix is not None:
+        said += f" ({matrix.file} {matrix.tensor})"
+    shown = ",".join(f"{key}={value_of(value)}" for key, value in properties.items())
+    return f"::{command} {shown}::{data(said)}"
+
+
+def data(text: str) -> str:
+    """A command's message: what would end the line is encoded, as the runner decodes it."""
+    return visible(text).replace("%", "%25")
+
+
+def value_of(text: str) -> str:
+    """A property of a command: it also ends at a colon or a comma."""
+    return data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def defused(text: str) -> str:
+    """Text for the log, JSON included, that the runner cannot take for a command of its own.
+
+    It looks for ``::name::`` at the beginning of a line, and for the older ``##[name]`` anywhere.
+    """
+    broken = text.replace("##[", "#\\u0023[")
+    return re.sub(r"^(\s*):(?=:)", r"\1\\u003a", broken, flags=re.MULTILINE)

@@ -1,0 +1,78 @@
+"""The outcome as Markdown for the summary of a GitHub step."""
+
+from __future__ import annotations
+
+import re
+
+from embgeo.gate.check import Check, Outcome
+from embgeo.gate.rule import State
+from embgeo.gate.table import verdict
+from embgeo.gate.text import visible
+
+NAME = "github summary"
+
+#: GitHub takes 1 MiB a step and drops the whole summary beyond; other tools write to it too.
+MOST_BYTES = 900_000
+
+#: Worst first.
+MARKS: dict[State, str] = {
+    "failed": "**failed**",
+    "warned": "warning",
+    "skipped": "skipped",
+    "passed": "passed",
+}
+
+
+def render(outcome: Outcome, most: int = MOST_BYTES) -> str:
+    """The verdict and a table with a row for each check, at most `most` bytes in UTF-8."""
+    head = (
+        f"### embgeo {escaped(verdict(outcome))}\n\n"
+        "| | rule | measured | matrix | written in |\n|---|---|---|---|---|\n"
+    )
+    rows = [row(check) for state in MARKS for check in outcome.checks if check.state == state]
+    room = most - len(head.encode()) - len(more(len(rows)).encode())
+    shown = []
+    for text in rows:
+        room -= len(text.encode())
+        if room < 0:
+            break
+        shown.append(text)
+    left = len(rows) - len(shown)
+    return head + "".join(shown) + (more(left) if left else "") + "\n"
+
+
+def render_error(message: str) -> str:
+    """A run that came to no outcome."""
+    return f"### embgeo gate could not run\n\n{code(message[: MOST_BYTES // 20])}\n\n"
+
+
+def more(left: int) -> str:
+    return f"\n{left:,} more checks: the step's log lists them all.\n"
+
+
+def row(check: Check) -> str:
+    matrix = "" if check.matrix is None else f"{check.matrix.file} {check.matrix.tensor}".strip()
+    reading = check.reading
+    title = f"<br>{escaped(reading.title)}" if reading.title else ""
+    convention = f"; {escaped(reading.convention)}" if reading.convention else ""
+    cells = (
+        MARKS[check.state],
+        f"{code(check.rule.text)}{title}{convention}",
+        escaped(check.finding.reason),
+        code(matrix),
+        code(str(check.rule.place)),
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
+def code(text: str) -> str:
+    """Text in fixed width."""
+    return f"<code>{escaped(text)}</code>" if text else ""
+
+
+def escaped(text: str) -> str:
+    """Text of which neither Markdown nor HTML nor a table takes anything for its own.
+
+    Character references stand for themselves in all three, and begin neither a mention nor a link.
+    """
+    return re.sub(r"[^\w\s.;,()−±≥≤×…°-]|_", lambda sign: f"&#{ord(sign[0])};", visible(text))

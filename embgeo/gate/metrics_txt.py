@@ -1,0 +1,56 @@
+"""Every number measured, in the OpenMetrics text format: GitLab's metrics report."""
+
+from __future__ import annotations
+
+import re
+
+from embgeo.gate.check import Outcome
+from embgeo.gate.rule import STATES
+from embgeo.gate.text import labels, rounded, visible
+
+NAME = "metrics.txt"
+
+
+def render(outcome: Outcome) -> str:
+    """A gauge for each scalar that has a value, then whether the gate passed.
+
+    Only what tells several matrices apart is put into labels: GitLab compares a metric with the
+    one of the same name and labels on the target branch.
+    """
+    several = len(outcome.matrices) > 1
+    named = list(zip(labels(outcome.matrices), outcome.matrices, strict=True))
+    names = sorted({name for matrix in outcome.matrices for name in matrix.readings})
+    lines = []
+    for name in names:
+        samples = []
+        title = ""
+        for label, matrix in named:
+            reading = matrix.readings.get(name)
+            if reading is not None and reading.value is not None:
+                title = title or reading.title
+                tail = f'{{matrix="{label_value(label)}"}}' if several else ""
+                samples.append(f"{metric(name)}{tail} {rounded(reading.value)}")
+        if samples:
+            lines.append(f"# TYPE {metric(name)} gauge")
+            if title:
+                lines.append(f"# HELP {metric(name)} {help_text(title)}")
+            lines += samples
+    for state in STATES:
+        gauge = f"embgeo_gate_{state}"
+        lines += [f"# TYPE {gauge} gauge", f"{gauge} {len(outcome.of_state(state))}"]
+    return "\n".join([*lines, "# EOF"]) + "\n"
+
+
+def metric(name: str) -> str:
+    """``cosine.mean`` as ``embgeo_cosine_mean``."""
+    return "embgeo_" + re.sub(r"[^A-Za-z0-9_]", "_", name)
+
+
+def label_value(text: str) -> str:
+    """A quoted label. GitLab takes ``#`` for a comment even there, so that it is spelled out."""
+    plain = visible(text).replace("\\", "\\\\").replace('"', '\\"')
+    return plain.replace("#", "%23")
+
+
+def help_text(text: str) -> str:
+    return visible(text).replace("\\", "\\\\").replace('"', '\\"')

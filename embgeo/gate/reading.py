@@ -1,0 +1,120 @@
+"""What is known of one number: its value, how far it may be off, or why there is none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Literal
+
+from embgeo.errors import BadOption
+from embgeo.values import Scalar, format_number
+
+#: How much of a normal distribution an interval holds unless something else is asked for.
+LEVEL = 0.95
+
+#: How well a number is known.
+Known = Literal["exact", "sampled", "least", "most", "unsure"]
+
+#: How values that a sample can only bound begin their convention.
+BOUNDS: tuple[tuple[str, Literal["least", "most"]], ...] = (
+    ("a lower bound", "least"),
+    ("an upper bound", "most"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One number as a rule sees it.
+
+    Attributes
+    ----------
+    value : float or None
+        None exactly if `undefined` gives a reason.
+    standard_error : float or None
+        One standard error, where the value was sampled.
+    known : {"exact", "sampled", "least", "most", "unsure"}
+        "sampled": within its standard errors; "least", "most": a sample has only shown that it is
+        at least or at most so large; "unsure": sampled, and nobody knows how far it may be off.
+    undefined : str
+        Why there is no value.
+    title, unit, convention : str
+        As the analysis has them; empty where only the number is known.
+    """
+
+    value: float | None
+    standard_error: float | None = None
+    known: Known = "exact"
+    undefined: str = ""
+    title: str = ""
+    unit: str = ""
+    convention: str = ""
+
+    @classmethod
+    def of(cls, scalar: Scalar) -> Reading:
+        return cls(
+            scalar.value,
+            scalar.standard_error,
+            how_known(scalar),
+            scalar.undefined,
+            scalar.quantity.title,
+            scalar.quantity.unit,
+            scalar.convention,
+        )
+
+    @classmethod
+    def missing(cls, reason: str) -> Reading:
+        return cls(None, undefined=reason)
+
+    def as_exact(self) -> Reading:
+        """The same value without any doubt."""
+        return replace(self, standard_error=None, known="exact")
+
+    def slack(self, z: float) -> tuple[float, float]:
+        """How far the true value may lie below and above `value`, at `z` standard errors."""
+        if self.known == "sampled":
+            width = z * (self.standard_error or 0.0)
+            return width, width
+        below = math.inf if self.known in ("most", "unsure") else 0.0
+        above = math.inf if self.known in ("least", "unsure") else 0.0
+        return below, above
+
+    @property
+    def text(self) -> str:
+        """The value as people read it, with its standard error."""
+        if self.value is None:
+            return "not defined"
+        shown = format_number(self.value)
+        if self.standard_error is not None:
+            shown += f" ± {format_number(self.standard_error, 2)}"
+        before = {"least": "≥ ", "most": "≤ ", "unsure": "about "}.get(self.known, "")
+        return f"{before}{shown}{' ' if self.unit else ''}{self.unit}"
+
+
+def how_known(scalar: Scalar) -> Known:
+    """What a sampled value without a standard error says follows from its convention."""
+    if scalar.standard_error is not None:
+        return "sampled"
+    if not scalar.sample:
+        return "exact"
+    for words, bound in BOUNDS:
+        if scalar.convention.startswith(words):
+            return bound
+    return "unsure"
+
+
+def deviations(level: float) -> float:
+    """Standard errors either side of a value that hold `level` of a normal distribution.
+
+    Raises
+    ------
+    BadOption
+        A level outside [0, 1).
+    """
+    if not 0.0 <= level < 1.0:
+        raise BadOption(
+            f"{level:g} is no share of a distribution",
+            where="level",
+            way_out="give a number from 0 (errors are not looked at) to below 1; 0.95 is usual",
+        )
+    return NormalDist().inv_cdf((1.0 + level) / 2.0)

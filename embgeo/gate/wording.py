@@ -1,0 +1,116 @@
+"""What is said about a rule that was checked: one clause, to follow the name of the value."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from embgeo.gate.reading import Reading
+from embgeo.values import format_number
+
+if TYPE_CHECKING:
+    from embgeo.gate.rule import Rule
+
+_WANTED = {
+    "<=": "at most",
+    "<": "less than",
+    ">=": "at least",
+    ">": "more than",
+    "==": "exactly",
+}
+#: Relative difference from a baseline that means nothing: baselines are rounded, and the last
+#: digits of a number differ from one linear-algebra library to the next.
+RESOLUTION = 1e-9
+#: Digits at which any two different floats look different.
+_ALL_DIGITS = 17
+
+
+def sentence(
+    rule: Rule, x: Reading, b: Reading | None, z: float, *, passed: bool, alone: bool
+) -> str:
+    """``is 0.09125, has to be at least 0.5``: the value, and what it should have been.
+
+    Parameters
+    ----------
+    rule : Rule
+    x : Reading
+        With a value.
+    b : Reading or None
+        The baseline of a relative rule, with a value.
+    z : float
+        Standard errors either side that were allowed for.
+    passed : bool
+    alone : bool
+        Whether the rule holds for the numbers alone, without their errors.
+    """
+    said = is_what(rule, x, alone) if b is None else moved(x, b)
+    if not passed:
+        said += f"{', ' if b is None else '; '}{wanted(rule)}"
+        if alone:
+            said += f"; {doubt(rule, x, b, z)}"
+    return said
+
+
+def is_what(rule: Rule, x: Reading, alone: bool) -> str:
+    assert x.value is not None
+    if x.known == "exact" and not alone:
+        return f"is {apart(x.value, rule.amount)}{unit(x)}"
+    return f"is {x.text}"
+
+
+def moved(x: Reading, b: Reading) -> str:
+    """``fell from 0.8 to 0.76, by 0.04 (5 %)``."""
+    assert x.value is not None
+    assert b.value is not None
+    difference = x.value - b.value
+    if same(x.value, b.value):
+        return f"is {x.text} as in the baseline"
+    before, after = apart(b.value, x.value), apart(x.value, b.value)
+    share = f" ({format_number(abs(difference / b.value) * 100, 3)} %)" if b.value else ""
+    verb = "fell" if difference < 0 else "rose"
+    by = f"{format_number(abs(difference))}{unit(x)}"
+    return f"{verb} from {before} to {after}, by {by}{share}"
+
+
+def wanted(rule: Rule) -> str:
+    amount = f"{_WANTED[rule.op]} {format_number(rule.amount)}{' %' if rule.percent else ''}"
+    if rule.sense == "value":
+        return f"has to be {amount}"
+    verb = "is wanted" if rule.op in (">=", ">") else "is allowed"
+    return f"a {rule.sense} of {amount} {verb}"
+
+
+def doubt(rule: Rule, x: Reading, b: Reading | None, z: float) -> str:
+    """Why numbers that look right are not enough."""
+    assert x.value is not None
+    vague = next((r for r in (x, b) if r is not None and math.isinf(max(r.slack(z)))), None)
+    if vague is None and b is None:
+        below, above = x.slack(z)
+        worst = x.value - below if rule.op in (">=", ">") else x.value + above
+        return f"within its sampling error it may be {apart(worst, rule.amount)}"
+    if vague is None:
+        slack = math.hypot(*(r.slack(z)[0] for r in (x, b) if r is not None))
+        return f"the sampling error (± {format_number(slack, 2)}) is too large to tell"
+    whose = "" if vague is x else "of the baseline "
+    known = {"least": "only a lower bound", "most": "only an upper bound"}.get(vague.known)
+    if known is None:
+        return f"{whose}no standard error is known, so that nothing is proved"
+    return f"{whose}the sample shows {known}"
+
+
+def same(value: float, other: float) -> bool:
+    """Whether two numbers differ by nothing that means anything."""
+    return abs(value - other) <= RESOLUTION * max(abs(value), abs(other))
+
+
+def apart(value: float, other: float) -> str:
+    """`value` with as many digits as it takes to tell it from `other`."""
+    for digits in range(4, _ALL_DIGITS + 1):
+        shown = format_number(value, digits)
+        if shown != format_number(other, digits):
+            return shown
+    return format_number(value)
+
+
+def unit(x: Reading) -> str:
+    return f" {x.unit}" if x.unit else ""

@@ -1,0 +1,52 @@
+"""Names of all values that an analysis can hold, for whoever asks for one by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+
+from embgeo import metrics
+from embgeo.errors import BadOption
+from embgeo.values import Quantity
+
+
+def known_names() -> frozenset[str]:
+    """Every ``family.name`` that a module of `embgeo.metrics` defines."""
+    modules = [import_module(m.name) for m in iter_modules(metrics.__path__, "embgeo.metrics.")]
+    values = [value for module in modules for value in vars(module).values()]
+    return frozenset(quantity.name for value in values for quantity in _inside(value))
+
+
+def _inside(value: object) -> Iterator[Quantity]:
+    if isinstance(value, Quantity):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _inside(item)
+
+
+def require_known(name: str, known: Collection[str], where: str) -> None:
+    """Refuse a name that nothing has, with the ones that look like it.
+
+    Raises
+    ------
+    BadOption
+    """
+    if name in known:
+        return
+    family, _, rest = name.partition(".")
+    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.7)
+    # The right word in the wrong section, or with a piece of the name left out.
+    near += [other for other in sorted(known) if rest and rest in other.split(".")[1].split("_")]
+    near += [other for other in sorted(known) if other.partition(".")[2] == rest]
+    mates = [other for other in sorted(known) if other.startswith(f"{family}.")]
+    shown = list(dict.fromkeys(near))[:4]
+    if shown:
+        way_out = f"is {' or '.join(shown)} meant?"
+    elif mates:
+        way_out = f"{family} has {', '.join(mates)}"
+    else:
+        way_out = "docs/metrics.md lists all names"
+    raise BadOption(f"no value is called {name!r}", where=where, way_out=way_out)
