@@ -8,6 +8,7 @@ from types import ModuleType
 from embgeo.sources import BESIDE, FORMATS, model_folder, torch_distributed
 from embgeo.sources.compressed import CODECS, MAX_BYTES, MAX_RATIO, RATIO_FREE_BYTES
 from embgeo.sources.containers import DEEPEST
+from embgeo.sources.unknown import FOLDERS as FOREIGN
 from embgeo.sources.unknown import OTHER_SIGNS, WELL_KNOWN
 
 TARGET = Path(__file__).with_name("formats.md")
@@ -77,7 +78,11 @@ def codecs() -> str:
 
 
 def refused() -> str:
-    pairs = dict.fromkeys([(cause, way) for _, cause, way in WELL_KNOWN] + [*OTHER_SIGNS])
+    pairs = dict.fromkeys(
+        [(cause, way) for _, cause, way in WELL_KNOWN]
+        + [*OTHER_SIGNS]
+        + [(f"the folder is {cause}", way) for _, cause, way in FOREIGN]
+    )
     return "".join(f"| {prose(cause)} | {prose(way)} |\n" for cause, way in pairs)
 
 

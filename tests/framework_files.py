@@ -199,6 +199,21 @@ def variable(
     return made + field(5, size) + more
 
 
+def slice_name(name: str, *extents: tuple[int, int]) -> bytes:
+    """The name of a slice, with its start and length on each axis, in order-preserving code."""
+    dimensions = b"\1" + bytes([len(extents)])
+    numbers = b"".join(in_order(number) for extent in extents for number in extent)
+    return b"\0" + name.encode() + b"\0\1" + dimensions + numbers
+
+
+def in_order(number: int) -> bytes:
+    """As many bytes as leading ones, all of them flipped for negative numbers."""
+    value = ~number if number < 0 else number
+    size = value.bit_length() // 7 + 1
+    code = ((2**size - 1) << 7 * size | value).to_bytes(size, "big")
+    return bytes(255 - byte for byte in code) if number < 0 else code
+
+
 def bundle_header(shards: int = 1, *, big_endian: bool = False) -> bytes:
     order = field(2, 1) if big_endian else b""
     return field(1, shards) + order + field(3, field(1, 1))

@@ -29,6 +29,7 @@ from tests.framework_files import (
     needs,
     onnx_bytes,
     onnx_tensor,
+    slice_name,
     table_block,
     table_of,
     variable,
@@ -304,7 +305,7 @@ TENSORFLOW: list[tuple[bytes, str]] = [
     (one(variable([4, 3], 0, 48), bundle_header(2)), "missing"),
     (one(variable([4, 3], 0, 48), bundle_header(2**40)), "promises"),
     (one(variable([4, 3], 0, 48, kind=7)), "it holds no numbers"),
-    (one(variable([4, 3], 0, 48, more=field(7, b""))), "cut into slices"),
+    (one(variable([4, 3], 0, 48, more=field(7, b""))), "slices of w do not fill"),
     (one(b"\xff"), "cut off"),
     (table_of([(b"", bundle_header())]), "no tensor"),
     (table_of([(b"", bundle_header()), (b"w", b"")], compression=1), "snappy"),
@@ -316,6 +317,48 @@ TENSORFLOW: list[tuple[bytes, str]] = [
     (with_footer(0, 8, 0, 3), "method 8"),
     (table_of([(b"", bundle_header()), (b"w" * 5000, b"")]), "damaged"),
 ]
+
+
+def sliced(*entries: tuple[bytes, bytes], kind: int = 1) -> bytes:
+    """An index of a variable w of shape (4, 3) and its slices."""
+    whole = variable([4, 3], 0, 0, kind=kind, more=field(7, b""))
+    return table_of([(b"", bundle_header()), *entries, (b"w", whole)])
+
+
+TOP = (slice_name("w", (0, 2), (0, 3)), variable([2, 3], 0, 24))
+BOTTOM = (slice_name("w", (2, 2), (0, 3)), variable([2, 3], 24, 24))
+SLICES: list[tuple[bytes, str]] = [
+    (sliced(), "slices of w do not fill"),
+    (sliced(TOP), "slices of w do not fill"),
+    (sliced(TOP, TOP), "slices of w do not fill"),
+    (sliced(TOP, BOTTOM, BOTTOM), "slices of w do not fill"),
+    (sliced(TOP, (slice_name("w", (3, 2)), BOTTOM[1])), "slices of w do not fill"),
+    (sliced(TOP, (slice_name("w", (-2, 2), (0, 3)), BOTTOM[1])), "negative"),
+    (sliced(TOP, (slice_name("w", (2**50, 2), (0, 3)), BOTTOM[1])), "do not fill"),
+    (sliced(TOP, (slice_name("w", (2**62, 2), (0, 3)), BOTTOM[1])), "is damaged"),
+    (sliced(TOP, BOTTOM, kind=2), "another type"),
+    (sliced((b"\0", TOP[1])), "name of a slice is damaged"),
+    (sliced((b"\0w\0\1", TOP[1])), "is damaged"),
+    (sliced((b"\0w\0\1\2\xff\xff", TOP[1])), "absurdly many dimensions"),
+    (sliced((b"\0w\0\1\1\2" + b"\xff" * 40, TOP[1])), "is damaged"),
+    (sliced((TOP[0][:-1], TOP[1])), "is damaged"),
+    (sliced((slice_name("v", (0, 2), (0, 3)), TOP[1]), kind=7), "holds no numbers"),
+    (
+        table_of(
+            [
+                (b"", bundle_header()),
+                *[(slice_name("w", (k, 1), (0, 3)), variable([1, 3], 0, 12)) for k in range(40)],
+                (b"w", variable([40, 3], 0, 0, more=field(7, b""))),
+            ]
+        ),
+        "same bytes over and over",
+    ),
+]
+
+
+@pytest.mark.parametrize(("index", "expected"), SLICES)
+def test_slices(tmp_path: Path, index: bytes, expected: str) -> None:
+    refused(tensorflow_checkpoint, bundle(tmp_path, index), expected)
 
 
 @pytest.mark.parametrize(("index", "expected"), TENSORFLOW)

@@ -96,6 +96,7 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
         return standard_input.open_checkpoint(_open_file)
     path = Path(path)
     try:
+        path = tensorflow_checkpoint.with_ending(path)
         is_folder = path.is_dir()
         archive, member = ("", "") if path.exists() else containers.split_member(str(path))
     except OSError as error:  # a name that is too long, for instance

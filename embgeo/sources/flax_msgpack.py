@@ -22,7 +22,7 @@ from embgeo.sources.memory import whole_numbers as sizes_of
 from embgeo.sources.msgpack_walker import Extension, Walker
 
 NAME = "Flax msgpack"
-RECOGNISED = "a msgpack map of names whose first value is a map or an array"
+RECOGNISED = "a msgpack map of names, nested, that leads to one of Flax's arrays"
 READ = "arrays are mapped; those in chunks (beyond 1 GiB) are put together in a scratch file"
 EXTRA = ""
 
@@ -41,7 +41,7 @@ class _Stored:
 
 
 def sniff(head: bytes) -> bool:
-    """A map that is not empty, and in it, down to the first value that is no map, only names."""
+    """A map with names for keys, in which the first array is seen; numbers may come before it."""
     return Walker(memoryview(head)).begins_with_names(_ARRAY_TYPE)
 
 

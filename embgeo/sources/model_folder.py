@@ -12,6 +12,7 @@ from embgeo.sources.base import Checkpoint
 from embgeo.sources.folder_vocabulary import vocabulary_of
 from embgeo.sources.reading import cannot_read, read_json
 from embgeo.sources.torch_distributed import METADATA
+from embgeo.sources.unknown import unknown_folder
 
 NAME = "model folder"
 RECOGNISED = "a folder with model.safetensors, pytorch_model.bin or one other file that is read"
@@ -105,6 +106,9 @@ def _weights_file(folder: Path, is_known: Callable[[Path], bool]) -> Path:
     metadata = by_name.get(METADATA)
     if metadata is not None and metadata.stat().st_size and is_known(metadata):
         return metadata
+    saved_model = folder / "variables" / "variables.index"
+    if "saved_model.pb" in by_name and saved_model.is_file():
+        return saved_model
     known = [file for file in files if _may_be_weights(file) and is_known(file)]
     if len(known) == 1:
         return known[0]
@@ -116,6 +120,9 @@ def _weights_file(folder: Path, is_known: Callable[[Path], bool]) -> Path:
             way_out="name one of them",
         )
     listing = _listing([file.name for file in files])
+    other = unknown_folder(by_name)
+    if other is not None:
+        raise UnreadableFile(f"the folder is {other[0]}", where=folder, way_out=other[1])
     raise UnreadableFile(
         f"no model weights in this folder (it holds {listing})"
         if files

@@ -67,26 +67,37 @@ class Walker:
         return value
 
     def begins_with_names(self, extension_type: int) -> bool:
-        """Whether this is a map of names, nested, down to an extension of the given type.
+        """Whether this is a map of names, nested, that leads to an extension of the given type.
 
-        The bytes may be cut off behind the first few names.
+        Numbers and texts may come before it. The bytes may be cut off behind the first few names.
         """
         try:
-            for _ in range(_DEEPEST):
-                code = self._number(">B")
-                if code in _FIX_EXT or code in _EXT:
-                    self._length(code)
-                    return bool(self._number(">b") == extension_type)
-                if not self._is_filled_map(code) or not self._is_name():
-                    return False
+            return self._leads_to(extension_type)
         except Damaged:
             return False
-        return False
 
-    def _is_filled_map(self, code: int) -> bool:
-        if code in (_MAP16, _MAP32):
-            return self._length(code) > 0
-        return _FIX_MAP < code < _FIX_LIST
+    def _leads_to(self, extension_type: int) -> bool:
+        entries_left: list[int] = []  # of each map that is not at its end
+        while True:
+            code = self._number(">B")
+            if _FIX_MAP <= code < _FIX_LIST or code in (_MAP16, _MAP32):
+                is_large = code in (_MAP16, _MAP32)
+                entries_left.append(self._length(code) if is_large else code - _FIX_MAP)
+            elif not entries_left:
+                return False
+            elif code in _FIX_EXT or code in _EXT:
+                length = self._length(code)
+                if self._number(">b") == extension_type:
+                    return True
+                self._take(length)
+            else:
+                self.position -= 1
+                self._value(0)
+            while entries_left and not entries_left[-1]:
+                entries_left.pop()
+            if not entries_left or len(entries_left) > _DEEPEST or not self._is_name():
+                return False
+            entries_left[-1] -= 1
 
     def _is_name(self) -> bool:
         code = self._number(">B")

@@ -114,7 +114,9 @@ def side(name: str) -> str:
 
 
 def _parts(name: str) -> list[str]:
-    return [part for part in _SEPARATORS.split(_VARIABLE_ENDING.sub("", name.lower())) if part]
+    """Without the underscores that hide attributes: Keras calls its matrix ``_embeddings``."""
+    parts = _SEPARATORS.split(_VARIABLE_ENDING.sub("", name.lower()))
+    return [part.lstrip("_") for part in parts if part.strip("_")]
 
 
 def _rank(name: str, ranks: tuple[tuple[str, ...], ...], sure: int) -> int | None:

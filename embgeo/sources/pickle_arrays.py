@@ -9,21 +9,22 @@ from embgeo.sources import torch_distributed, torch_legacy
 from embgeo.sources.base import Checkpoint
 from embgeo.sources.guard import Damaged, reading
 from embgeo.sources.memory import map_file
-from embgeo.sources.pickle_tensors import tensors_of
-from embgeo.sources.pickle_tree import walk
+from embgeo.sources.pickle_contents import checkpoint_of
 from embgeo.sources.safe_pickle import load
 from embgeo.sources.torch_tensors import TORCH
-from embgeo.sources.vocabulary import tokens_for
 
 NAME = "pickle"
 RECOGNISED = "a pickle of protocol 0 to 5"
 READ = (
     "arrays are views of the file's bytes where they lie in it in one piece; the pickle is "
-    "read by an allow-list and runs nothing"
+    "read by an allow-list and runs nothing; a dict of words and vectors becomes a matrix"
 )
 EXTRA = ""
 
 _NEWEST_PROTOCOL = 5
+#: What is behind the first array of joblib's pickles are bytes, no pickle.
+_JOBLIB = b"joblib.numpy_pickle"
+_LOOKED_AT = 4096
 
 #: How pickles of protocols 0 and 1, which have no magic number, begin: a container that is put
 #: into the memo at once, or a name on two lines of its own. No line of text vectors looks so.
@@ -44,6 +45,8 @@ def sniff(head: bytes) -> bool:
 def open_checkpoint(path: Path) -> Checkpoint:
     """The arrays of a pickle, under the keys, indices and attributes that lead to them.
 
+    A dict of words and vectors, or a list of vectors, becomes one matrix.
+
     A vocabulary that lies beside a matrix with as many rows gives the tokens.
 
     Parameters
@@ -55,13 +58,12 @@ def open_checkpoint(path: Path) -> Checkpoint:
     UnreadableFile
     """
     with reading(path, NAME):
-        found = walk(load(map_file(path).data, TORCH))
-        tensors, notes = tensors_of(found.leaves, path, NAME)
-        if not tensors:
-            reason = f": {notes[0]}" if notes else ""
+        data = map_file(path).data
+        if _JOBLIB in bytes(data[:_LOOKED_AT]):
             raise Damaged(
-                f"the pickle holds no array of numbers{reason}",
-                "save the matrix as .npy or .safetensors",
+                "was saved by joblib, whose pickles are not read",
+                "load it with joblib and save the matrix with numpy.save",
             )
-        tokens, source = tokens_for(tensors, found.vocabularies)
-    return Checkpoint(path, NAME, tensors, (path,), tokens, source, notes=notes)
+        return checkpoint_of(
+            load(data, TORCH), path, NAME, way_out="save the matrix as .npy or .safetensors"
+        )

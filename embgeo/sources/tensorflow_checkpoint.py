@@ -16,11 +16,16 @@ from embgeo.sources.guard import Damaged, guarded, plain, reading, short
 from embgeo.sources.left_out import LeftOut
 from embgeo.sources.leveldb_table import entries
 from embgeo.sources.memory import count, map_file, number_type, view, whole_numbers
+from embgeo.sources.pieces import Box, fill, put_together
 from embgeo.sources.shards import find_shard
+from embgeo.sources.tensorflow_slices import SIGN, name_and_start
 
 NAME = "TensorFlow checkpoint"
 RECOGNISED = "a LevelDB table that begins with TensorFlow's header (`….index`)"
-READ = "tensors are mapped from the `….data-…` files beside it; compressed tables are refused"
+READ = (
+    "tensors are mapped from the `….data-…` files beside it, those in slices are put together; "
+    "compressed tables are refused"
+)
 EXTRA = ""
 
 _LARGEST_INDEX = 256 * 2**20
@@ -59,6 +64,12 @@ def sniff(head: bytes) -> bool:
     return b"\x1a" in head[4 : 3 + head[2]]
 
 
+def with_ending(path: Path) -> Path:
+    """The index of a checkpoint that is named as TensorFlow names it, ``model.ckpt-1000``."""
+    index = path.with_name(f"{path.name}{_SUFFIX}") if path.name else path
+    return index if not path.exists() and index.is_file() else path
+
+
 def open_checkpoint(path: Path) -> Checkpoint:
     """The variables of a checkpoint.
 
@@ -78,6 +89,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         message = wire.Message(_MOST_FIELDS)
         files: dict[str, Path] = {}
         tensors: list[Tensor] = []
+        slices: dict[bytes, list[tuple[Box, Tensor]]] = {}
         left_out = LeftOut()
         shards, swapped = 1, False
         for key, value in entries(index.data):
@@ -86,13 +98,22 @@ def open_checkpoint(path: Path) -> Checkpoint:
                 continue
             if key == _OBJECT_GRAPH:
                 continue
-            name = plain(key.decode("utf-8", "backslashreplace").removesuffix(_VALUE))
+            whole, first = name_and_start(key) if key.startswith(SIGN) else (key, ())
+            name = plain(whole.decode("utf-8", "backslashreplace").removesuffix(_VALUE))
             found = _Variable(message, value, name)
             if reason := found.reason:
                 left_out.add(name, reason)
+            elif found.is_sliced:
+                tensors.append(_joined(found, slices.pop(key, []), files, path))
             else:
                 file = _data_file(path, found.shard, shards, files)
-                tensors.append(_tensor(found, file, path, swapped))
+                tensor = _tensor(found, file, path, swapped)
+                if first:
+                    slices.setdefault(whole, []).append(((first, tensor.shape), tensor))
+                else:
+                    tensors.append(tensor)
+        for key in slices:
+            left_out.add(key.decode("utf-8", "backslashreplace"), "it is a slice of no variable")
         if not tensors:
             raise Damaged(f"the checkpoint holds no tensor that can be read{left_out.because()}")
     return Checkpoint(path, NAME, tuple(tensors), (path, *files.values()), notes=left_out.notes())
@@ -115,7 +136,7 @@ class _Variable:
         self.name = name
         self.type = self.shard = self.start = self.size = 0
         self.shape: tuple[int, ...] = ()
-        sliced = False
+        self.is_sliced = False
         for place, _, content in message.fields(value):
             if place == 1:
                 self.type = wire.number(content)
@@ -128,12 +149,9 @@ class _Variable:
             elif place == 5:
                 self.size = wire.number(content)
             elif place == 7:
-                sliced = True
-        self.reason = ""
-        if sliced:
-            self.reason = "it is cut into slices"
-        elif self.type not in _DTYPES:
-            self.reason = f"it holds no numbers (type {self.type})"
+                self.is_sliced = True
+        known = self.type in _DTYPES
+        self.reason = "" if known else f"it holds no numbers (type {self.type})"
 
 
 def _shape(message: wire.Message, data: memoryview, name: str) -> tuple[int, ...]:
@@ -172,4 +190,25 @@ def _tensor(found: _Variable, file: Path, path: Path, swapped: bool) -> Tensor:
         guarded(
             path, NAME, lambda: view(map_file(file)[place], dtype, found.shape, swapped=swapped)
         ),
+    )
+
+
+def _joined(
+    found: _Variable, slices: list[tuple[Box, Tensor]], files: dict[str, Path], path: Path
+) -> Tensor:
+    """A variable that was cut into slices, which are copied side by side."""
+    label = short(found.name)
+    dtype = _DTYPES[found.type]
+    if any(tensor.dtype != dtype for _, tensor in slices):
+        raise Damaged(f"the slices of {label} have another type than it has")
+    if not fill([box for box, _ in slices], found.shape):
+        raise Damaged(f"the slices of {label} do not fill its shape")
+    if sum(tensor.nbytes for _, tensor in slices) > sum(f.stat().st_size for f in files.values()):
+        raise Damaged(f"the slices of {label} use the same bytes over and over")
+    pieces = [(box, tensor.open) for box, tensor in slices]
+    return Tensor(
+        found.name,
+        found.shape,
+        dtype,
+        guarded(path, NAME, lambda: put_together(pieces, found.shape, dtype, path)),
     )

@@ -9,13 +9,14 @@ copied side by side, beyond `scratch.MEMORY_BYTES` into a temporary file.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from embgeo.sources import scratch
 from embgeo.sources.base import Checkpoint, Tensor
 from embgeo.sources.guard import Damaged, guarded, plain, reading, short
 from embgeo.sources.memory import Array, count, map_file, number_type, whole_numbers
 from embgeo.sources.pickle_machine import Global, OddKey, Stub
+from embgeo.sources.pieces import fill, put_together
 from embgeo.sources.safe_pickle import load
 from embgeo.sources.shards import find_shard
 from embgeo.sources.torch_tensors import DTYPES, TORCH
@@ -151,12 +152,8 @@ class _Sharded:
     def open(self) -> Array:
         if len(self.pieces) == 1:
             return self.pieces[0].open(self.dtype)
-        whole: Array = scratch.empty(self.shape, self.folder, number_type(self.dtype))
-        for piece in self.pieces:
-            box = tuple(slice(a, a + n) for a, n in zip(piece.first, piece.shape, strict=True))
-            whole[box] = piece.open(self.dtype)
-        whole.flags.writeable = False
-        return whole
+        parts = [((p.first, p.shape), partial(p.open, self.dtype)) for p in self.pieces]
+        return put_together(parts, self.shape, self.dtype, self.folder)
 
 
 def _sharded(name: str, entry: Stub, folder: _Folder) -> _Sharded | str:
@@ -179,7 +176,7 @@ def _sharded(name: str, entry: Stub, folder: _Folder) -> _Sharded | str:
         raise Damaged(f"{short(name)} has no pieces")
     if len(pieces) > 1:
         _check_room(name, pieces, number_type(dtype).itemsize, folder.size)
-    if not _fill(pieces, shape):
+    if not fill([(piece.first, piece.shape) for piece in pieces], shape):
         return "its pieces do not fill it like the fields of a grid"
     return _Sharded(shape, dtype, tuple(pieces), folder.path)
 
@@ -213,22 +210,6 @@ def _check_room(name: str, pieces: list[_Piece], item: int, most: int) -> None:
         raise Damaged(f"a piece of {short(name)} is larger than the bytes that hold it")
     if sum(piece.stop - piece.start for piece in pieces) > most:
         raise Damaged(f"the pieces of {short(name)} use the same bytes over and over")
-
-
-def _fill(pieces: list[_Piece], shape: tuple[int, ...]) -> bool:
-    """Whether the pieces are the fields of a grid: every element is in exactly one of them."""
-    if not count(shape):
-        return not pieces
-    fields = 1
-    for axis, size in enumerate(shape):
-        starts = sorted({piece.first[axis] for piece in pieces})
-        ends = dict(zip(starts, [*starts[1:], size], strict=True))
-        if starts[0] != 0:
-            return False
-        if any(p.first[axis] + p.shape[axis] != ends[p.first[axis]] for p in pieces):
-            return False
-        fields *= len(starts)
-    return fields == len(pieces)
 
 
 def _places(storage: dict[object, object]) -> dict[tuple[str, tuple[int, ...]], _Place]:

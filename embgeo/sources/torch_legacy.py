@@ -13,18 +13,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from embgeo.sources.base import Checkpoint
 from embgeo.sources.guard import Damaged, reading, short
 from embgeo.sources.memory import Bytes, map_file
+from embgeo.sources.pickle_contents import checkpoint_of
 from embgeo.sources.pickle_machine import MOST_OPCODES, Constructor, Global, Stub
-from embgeo.sources.pickle_tensors import tensors_of
-from embgeo.sources.pickle_tree import walk
 from embgeo.sources.safe_pickle import load_with_end
 from embgeo.sources.torch_tensors import TORCH, Storage, is_swapped, storage_bytes
-from embgeo.sources.vocabulary import tokens_for, word_lists
 
 NAME = "legacy torch checkpoint"
 RECOGNISED = "a pickle of torch's magic number at the start, whatever the name"
@@ -65,24 +63,11 @@ def open_checkpoint(path: Path) -> Checkpoint:
     with reading(path, NAME):
         data = map_file(path)
         storages, root = _object(data)
-        found = walk(root)
-        tensors, notes = tensors_of(found.leaves, path, NAME)
-        if not tensors:
-            reason = f": {notes[0]}" if notes else ""
-            raise Damaged(f"the checkpoint holds no tensor that can be read{reason}")
-        tokens, source = tokens_for(tensors, found.vocabularies)
-    if storages.rest:
-        notes += (f"{storages.rest:,} bytes behind the last storage were not read",)
-    return Checkpoint(
-        path,
-        NAME,
-        tensors,
-        (path,),
-        tokens,
-        source,
-        notes=notes,
-        vocabularies=word_lists(found.vocabularies),
-    )
+        checkpoint = checkpoint_of(root, path, NAME)
+    if not storages.rest:
+        return checkpoint
+    note = f"{storages.rest:,} bytes behind the last storage were not read"
+    return replace(checkpoint, notes=(*checkpoint.notes, note))
 
 
 def _object(data: Bytes) -> tuple[_Storages, object]:

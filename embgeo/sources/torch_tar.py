@@ -14,9 +14,9 @@ from embgeo.sources import tar_members
 from embgeo.sources.base import Checkpoint
 from embgeo.sources.guard import Damaged, reading, short
 from embgeo.sources.memory import MOST_DIMENSIONS, Bytes, map_file
+from embgeo.sources.pickle_contents import checkpoint_of
 from embgeo.sources.pickle_machine import Global
-from embgeo.sources.pickle_tensors import tensors_of
-from embgeo.sources.pickle_tree import MOST_LEAVES, walk
+from embgeo.sources.pickle_tree import MOST_LEAVES
 from embgeo.sources.safe_pickle import load, load_with_end
 from embgeo.sources.torch_tensors import (
     TORCH,
@@ -25,7 +25,6 @@ from embgeo.sources.torch_tensors import (
     is_swapped,
     storage_bytes,
 )
-from embgeo.sources.vocabulary import tokens_for, word_lists
 
 NAME = "torch tar checkpoint"
 RECOGNISED = "a tar archive that begins with sys_info, pickle, tensors or storages"
@@ -65,22 +64,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
             raise Damaged(f"the archive has no member {missing}")
         objects = _storages(_Part(parts["storages"]))
         objects |= _tensors(_Part(parts["tensors"]), objects)
-        found = walk(load(parts["pickle"].data, TORCH, lambda pid: _found(pid, objects)))
-        tensors, notes = tensors_of(found.leaves, path, NAME)
-        if not tensors:
-            reason = f": {notes[0]}" if notes else ""
-            raise Damaged(f"the checkpoint holds no tensor that can be read{reason}")
-        tokens, source = tokens_for(tensors, found.vocabularies)
-    return Checkpoint(
-        path,
-        NAME,
-        tensors,
-        (path,),
-        tokens,
-        source,
-        notes=notes,
-        vocabularies=word_lists(found.vocabularies),
-    )
+        root = load(parts["pickle"].data, TORCH, lambda pid: _found(pid, objects))
+        return checkpoint_of(root, path, NAME)
 
 
 class _Part:

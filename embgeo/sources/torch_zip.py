@@ -14,13 +14,11 @@ from pathlib import Path
 from embgeo.sources.base import Checkpoint
 from embgeo.sources.guard import Damaged, reading, short
 from embgeo.sources.memory import Bytes
+from embgeo.sources.pickle_contents import checkpoint_of
 from embgeo.sources.pickle_leaf import Leaf
 from embgeo.sources.pickle_machine import MOST_OPCODES, Global, Stub
-from embgeo.sources.pickle_tensors import tensors_of
-from embgeo.sources.pickle_tree import walk
 from embgeo.sources.safe_pickle import load
 from embgeo.sources.torch_tensors import TORCH, Storage, is_swapped, storage_bytes
-from embgeo.sources.vocabulary import tokens_for, word_lists
 from embgeo.sources.zip_members import (
     MAGICS,
     Archive,
@@ -105,26 +103,11 @@ def open_checkpoint(path: Path) -> Checkpoint:
         archive = open_archive(path)
         _refuse_several(archive)
         root = _root(archive)
-        found = walk(_object(archive, root, _PICKLE))
-        scripted = _is_scripted(archive, root)
+        constants = None
         if f"{root}{_CONSTANTS}" in archive.members:
             constants = _object(archive, root, _CONSTANTS, _MOST_IN_CONSTANTS)
-            found.leaves += walk({"constants": constants}).leaves
-        tensors, notes = tensors_of(found.leaves, path, NAME)
-        if not tensors:
-            reason = f": {notes[0]}" if notes else ""
-            raise Damaged(f"the checkpoint holds no tensor that can be read{reason}")
-        tokens, source = tokens_for(tensors, found.vocabularies)
-    return Checkpoint(
-        path,
-        SCRIPT_NAME if scripted else NAME,
-        tensors,
-        (path,),
-        tokens,
-        source,
-        notes=notes,
-        vocabularies=word_lists(found.vocabularies),
-    )
+        name = SCRIPT_NAME if _is_scripted(archive, root) else NAME
+        return checkpoint_of(_object(archive, root, _PICKLE), path, name, constants=constants)
 
 
 def saved_tensor(data: Bytes) -> Leaf:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from embgeo.errors import UnreadableFile
 _UNPACK = "unpack it and name the file inside"
 _OLD_GGML = "use the checkpoint it was made from, or convert it to GGUF"
 _MATLAB = "save the matrix with scipy as .npy"
+_JOBLIB = "load it with joblib and save the matrix with numpy.save"
 _R = "write the matrix with write.table, words first"
 _EXPORT = "save the matrix as .npy or as text"
 _RIGHT_FILE = "check that it is the right file"
@@ -51,19 +53,80 @@ WELL_KNOWN: tuple[tuple[bytes, str, str], ...] = (
     (b"<html", "is a web page", "download the file itself"),
 )
 
-#: The same for files that are known by bytes further inside, or by the end of the name.
+#: The same for files that are known by bytes further inside, or by their names.
 _SAVED_MODEL = (
     "is a TensorFlow SavedModel, a graph without its variables",
-    "name the file variables/variables.index beside it",
+    "name the folder that it lies in, or variables/variables.index there",
 )
 _TFLITE = ("is a TensorFlow Lite model, which is not read", "use the model it was made from")
 _CORE_ML = ("is a Core ML model, which is not read", "use the model it was made from")
+_TENSORFLOW_1 = (
+    "is a TensorFlow checkpoint from before version 0.12, which is not read",
+    "load it with TensorFlow and save it with tf.compat.v1.train.Saver",
+)
 _TENSORFLOW_DATA = (
     "holds the numbers of a TensorFlow checkpoint",
     "name the file that ends in .index beside it",
 )
-OTHER_SIGNS = (_SAVED_MODEL, _TFLITE, _CORE_ML, _TENSORFLOW_DATA)
+_TENSORFLOW_META = (
+    "is the graph of a TensorFlow checkpoint, without its numbers",
+    "name the file that ends in .index beside it",
+)
+_TENSORFLOW_STATE = (
+    "says which TensorFlow checkpoint of its folder is the newest",
+    "name that checkpoint's file that ends in .index",
+)
+_ZLIB = ("is compressed with zlib, as joblib does, which is not read", _JOBLIB)
+_ZLIB_STARTS = (b"x\x01", b"x^", b"x\x9c", b"x\xda")
+_GRAPH = (
+    "is a graph of TensorFlow, which is not read",
+    "use the checkpoint it was made from",
+)
+_JSON = (
+    "is JSON that names no shards of a checkpoint, and holds no matrix that is read",
+    "name the weights beside it; tokens go with --tokens, counts with --counts",
+)
+_COUNTS = (
+    "is a table of words and counts, without vectors",
+    "give it with --counts beside the matrix it belongs to",
+)
+_TEXT = (
+    "is text, and its lines do not end in vectors",
+    "a list of tokens goes with --tokens, a corpus with --corpus, beside a matrix",
+)
+OTHER_SIGNS = (
+    _SAVED_MODEL,
+    _GRAPH,
+    _TFLITE,
+    _CORE_ML,
+    _TENSORFLOW_1,
+    _TENSORFLOW_DATA,
+    _TENSORFLOW_META,
+    _TENSORFLOW_STATE,
+    _ZLIB,
+    _JSON,
+    _COUNTS,
+    _TEXT,
+)
 _DATA_NAME = re.compile(r".*\.data-\d{5}-of-\d{5}")
+#: The first entry of its table: no name, and a SavedTensorSlices with a list of tensors.
+_TENSORFLOW_1_START = re.compile(rb"\0\0[\x80-\xff]{0,4}[\0-\x7f]\n[\x80-\xff]{0,4}[\0-\x7f]\n")
+_BY_NAME = ((".mlmodel", _CORE_ML), (".meta", _TENSORFLOW_META), (".pb", _GRAPH))
+_COUNTED = re.compile(rb"[^\t\n]*[\t ] *\d+\r?")
+
+#: Folders without weights that are read: a file in them, what they are, and the way out.
+_ORBAX = (
+    "an Orbax checkpoint of JAX, which is not read",
+    "restore it with orbax and save the matrix with numpy.save, or the parameters with "
+    "flax.serialization.to_bytes",
+)
+_ZARR = ("a Zarr array, which is not read", "load it with zarr and save it with numpy.save")
+FOLDERS: tuple[tuple[str, str, str], ...] = (
+    ("manifest.ocdbt", *_ORBAX),
+    ("_CHECKPOINT_METADATA", *_ORBAX),
+    (".zarray", *_ZARR),
+    ("zarr.json", *_ZARR),
+)
 
 _READ = (
     "torch, safetensors, GGUF, Keras, ONNX, Flax and TensorFlow checkpoints, model folders, .npy, "
@@ -102,14 +165,38 @@ def _by_other_signs(path: Path, head: bytes) -> tuple[str, str] | None:
     """What a file is and the way out, where its first bytes alone do not tell."""
     if head[4:8] == b"TFL3":
         return _TFLITE
-    if path.suffix == ".mlmodel":
-        return _CORE_ML
+    if _TENSORFLOW_1_START.match(head):
+        return _TENSORFLOW_1
     # Field 1, the version 1, then field 2, the graph with its tags and functions.
     if head.startswith(b"\x08\x01\x12") or path.name == "saved_model.pb":
         return _SAVED_MODEL
     if _DATA_NAME.fullmatch(path.name):
         return _TENSORFLOW_DATA
-    return None
+    if head.startswith(b"model_checkpoint_path:"):
+        return _TENSORFLOW_STATE
+    by_name = next((said for ending, said in _BY_NAME if path.name.endswith(ending)), None)
+    if by_name is not None:
+        return by_name
+    by_text = _by_text(head)
+    return _ZLIB if by_text is None and head.startswith(_ZLIB_STARTS) else by_text
+
+
+def _by_text(head: bytes) -> tuple[str, str] | None:
+    """What a text file is, judged by its first lines; the last one may be cut off."""
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    try:
+        text[:-4].decode()
+    except UnicodeDecodeError as error:
+        if error.end < len(text) - 8:
+            return None
+    if any(byte < 32 and byte not in b"\t\n\f\r\x1b" for byte in text):
+        return None
+    if text.startswith((b"{", b"[")):
+        return _JSON
+    lines = [line for line in text.split(b"\n")[:-1] if line]
+    counted = [_COUNTED.fullmatch(line) is not None for line in lines]
+    # The first line may be a heading.
+    return _COUNTS if any(counted) and all(counted[1:]) else _TEXT
 
 
 def _are_bare_numbers(head: bytes) -> bool:
@@ -122,3 +209,9 @@ def _are_bare_numbers(head: bytes) -> bool:
         if len(sizes) >= _FEWEST and usual.mean() > _MOST:
             return True
     return False
+
+
+def unknown_folder(names: Iterable[str]) -> tuple[str, str] | None:
+    """What a folder with files of these names is, and the way out, where it is of another tool."""
+    held = set(names)
+    return next(((cause, way_out) for name, cause, way_out in FOLDERS if name in held), None)
