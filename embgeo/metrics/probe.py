@@ -18,8 +18,8 @@ from embgeo.values import Quantity, Scalar, Value
 
 FAMILY = "frequency"
 FOLDS = 5
-MAX_ROWS = 20_000
-MAX_ENTRIES = 16_000_000
+MAX_ROWS = 8_000
+MAX_ENTRIES = 4_000_000
 MIN_ROWS = 2_000
 #: Up to n·d² = this a Newton step, which forms the Hessian, takes well under a second.
 NEWTON_WORK = 4e9

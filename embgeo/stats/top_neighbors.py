@@ -6,7 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from embgeo.stats.base import Block, FloatArray, IntArray, Statistic
+from embgeo.stats.base import Block, FloatArray, IntArray, Statistic, WorkingArray
+from embgeo.stats.candidates import best_of_each, candidates, kth_best, rounding
 
 #: Cosines are compared on this grid (1e-12): those of exact duplicates differ in their last bits
 #: with the place that a row has in its block, and no order may hang on that.
@@ -22,6 +23,9 @@ class TopNeighbors(Statistic):
 
     A row is left out by its number, never by its similarity: an exact duplicate of the query is
     a neighbour like any other. Cosines that agree to 1e-12 are ordered by row number.
+
+    Cosines are looked at in the precision of the stored rows; whatever may be among the k nearest
+    is computed again in float64.
 
     Parameters
     ----------
@@ -60,27 +64,59 @@ class TopNeighbors(Statistic):
     def update(self, block: Block) -> None:
         if not len(block.index) or not len(self.index):
             return
+        stored = block.stored_unit
+        scores = self.queries.astype(stored.dtype) @ stored.T
+        self._leave_out_self(scores, block.index)
+        slack = rounding(stored.shape[1], stored.dtype)
+        least = self.cosines[:, -1]
+        if np.isneginf(least).any():
+            least = np.maximum(least, kth_best(scores, self.k))
+        found = candidates(scores, least - slack, self.k)
+        if found is None:
+            self._join_dense(block)
+            return
+        query, column = found
+        self._join(query, block.index[column], self._exact(block, query, column))
+
+    def _exact(self, block: Block, query: IntArray, column: IntArray) -> FloatArray:
+        """Cosines of some queries with some rows of the block, in float64."""
+        used, at = np.unique(column, return_inverse=True)
+        unit = Block(block.index[used], block.stored[used]).unit
+        cosines = np.empty(len(query))
+        step = max(1, 2**21 // unit.shape[1])
+        for start in range(0, len(query), step):
+            part = slice(start, start + step)
+            cosines[part] = np.einsum("ij,ij->i", self.queries[query[part]], unit[at[part]])
+        return gridded(cosines)
+
+    def _join_dense(self, block: Block) -> None:
+        """Where very many rows are equally near: the k best of the block in float64."""
         cosines = gridded(self.queries @ block.unit.T)
-        cosines[self.index[:, None] == block.index[None, :]] = -np.inf
+        self._leave_out_self(cosines, block.index)
         keep = min(self.k, cosines.shape[1])
-        best = np.argpartition(-cosines, keep - 1, axis=1)[:, :keep]
-        # Of rows that tie at the edge, argpartition keeps any; the first ones are wanted.
-        edge = np.take_along_axis(cosines, best, axis=1).min(axis=1, keepdims=True)
-        tied = np.count_nonzero(cosines >= edge, axis=1) > keep
-        if tied.any():
-            best[tied] = np.argsort(-cosines[tied], axis=1, kind="stable")[:, :keep]
-        self._join(block.index[best], np.take_along_axis(cosines, best, axis=1))
+        best = np.argsort(-cosines, axis=1, kind="stable")[:, :keep]
+        query = np.repeat(np.arange(len(self.index)), keep)
+        near = np.take_along_axis(cosines, best, axis=1).ravel()
+        real = near > -np.inf
+        self._join(query[real], block.index[best].ravel()[real], near[real])
+
+    def _leave_out_self(self, scores: WorkingArray, index: IntArray) -> None:
+        _, mine, theirs = np.intersect1d(self.index, index, True, return_indices=True)
+        scores[mine, theirs] = -np.inf
 
     def merge(self, other: Self) -> None:
-        self._join(other.neighbors, other.cosines)
+        query, column = np.nonzero(other.neighbors >= 0)
+        self._join(query, other.neighbors[query, column], other.cosines[query, column])
 
-    def _join(self, neighbors: IntArray, cosines: FloatArray) -> None:
-        all_rows = np.hstack([self.neighbors, neighbors])
-        all_cosines = np.hstack([self.cosines, cosines])
-        order = np.lexsort((all_rows, -all_cosines), axis=1)[:, : self.k]
-        self.cosines = np.take_along_axis(all_cosines, order, axis=1)
-        found = np.take_along_axis(all_rows, order, axis=1)
-        self.neighbors = np.where(np.isneginf(self.cosines), -1, found)
+    def _join(self, query: IntArray, rows: IntArray, cosines: FloatArray) -> None:
+        mine = np.repeat(np.arange(len(self.index)), self.k)
+        self.neighbors, self.cosines = best_of_each(
+            np.concatenate([mine, query]),
+            np.concatenate([self.neighbors.ravel(), rows]),
+            np.concatenate([self.cosines.ravel(), cosines]),
+            len(self.index),
+            self.k,
+        )
 
 
 class CloserRows(Statistic):

@@ -7,7 +7,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.stats.base import Block, FloatArray, IntArray, Statistic
+from embgeo.stats.base import Block, FloatArray, IntArray, Statistic, WorkingArray
+from embgeo.stats.candidates import best_of_each, candidates, kth_best, rounding
 
 #: Candidates whose distance is computed from the difference: the product form loses small ones.
 CANDIDATES = 4
@@ -49,20 +50,68 @@ class TwoNearest(Statistic):
 
     def update(self, block: Block) -> None:
         chosen = self.takes_part[block.index]
-        index, rows = block.index[chosen], block.rows[chosen]
-        if not len(index) or not len(self.index):
+        if not chosen.any() or not len(self.index):
             return
-        # ‖x‖² − 2⟨q, x⟩ orders the rows as their distances do.
-        order = np.square(rows).sum(axis=1) - 2.0 * (self.queries @ rows.T)
-        order[self.index[:, None] == index[None, :]] = np.inf
-        keep = min(CANDIDATES, len(index))
+        part = block if chosen.all() else Block(block.index[chosen], block.stored[chosen])
+        found = self._near(part)
+        if found is None:
+            self._join_dense(part)
+        else:
+            self._join(*found)
+
+    def _near(self, block: Block) -> tuple[IntArray, FloatArray] | None:
+        """Queries and distances of whatever may be nearer than what was seen before."""
+        stored = block.stored
+        squares = np.square(block.norms)
+        # −‖x‖² + 2⟨q, x⟩ orders the rows as their distances do.
+        scores = self.queries.astype(stored.dtype) @ stored.T
+        scores *= 2
+        scores -= squares.astype(stored.dtype)
+        self._leave_out_self(scores, block.index)
+        own = np.square(self.queries).sum(axis=1)
+        least = own - np.square(self.distances[:, 1])
+        if np.isneginf(least).any():
+            least = np.maximum(least, kth_best(scores, 2))
+        slack = 2.0 * rounding(stored.shape[1], stored.dtype) * np.maximum(own, squares.max())
+        found = candidates(scores, least - slack, 2)
+        if found is None:
+            return None
+        query, column = found
+        distances = np.empty(len(query))
+        step = max(1, 2**21 // stored.shape[1])
+        for start in range(0, len(query), step):
+            part = slice(start, start + step)
+            apart = block.rows[column[part]] - self.queries[query[part]]
+            distances[part] = np.linalg.norm(apart, axis=1)
+        return query, distances
+
+    def _join_dense(self, block: Block) -> None:
+        """Where the product cannot tell the rows apart: the few best of it, by their difference."""
+        order = np.square(block.rows).sum(axis=1) - 2.0 * (self.queries @ block.rows.T)
+        self._leave_out_self(order, block.index, np.inf)
+        keep = min(CANDIDATES, len(block.index))
         near = np.argpartition(order, keep - 1, axis=1)[:, :keep]
-        distances = np.linalg.norm(rows[near] - self.queries[:, None, :], axis=2)
-        distances[self.index[:, None] == index[near]] = np.inf
-        self._join(distances)
+        distances = np.linalg.norm(block.rows[near] - self.queries[:, None, :], axis=2)
+        distances[self.index[:, None] == block.index[near]] = np.inf
+        self._join(np.repeat(np.arange(len(self.index)), keep), distances.ravel())
+
+    def _leave_out_self(
+        self, scores: WorkingArray, index: IntArray, worst: float = -np.inf
+    ) -> None:
+        _, mine, theirs = np.intersect1d(self.index, index, True, return_indices=True)
+        scores[mine, theirs] = worst
 
     def merge(self, other: Self) -> None:
-        self._join(other.distances)
+        self._join(np.repeat(np.arange(len(self.index)), 2), other.distances.ravel())
 
-    def _join(self, distances: FloatArray) -> None:
-        self.distances = np.sort(np.hstack([self.distances, distances]), axis=1)[:, :2]
+    def _join(self, query: IntArray, distances: FloatArray) -> None:
+        mine = np.repeat(np.arange(len(self.index)), 2)
+        every = np.concatenate([self.distances.ravel(), distances])
+        _, best = best_of_each(
+            np.concatenate([mine, query]),
+            np.zeros(len(every), dtype=np.int64),
+            -every,
+            len(self.index),
+            2,
+        )
+        self.distances = -best
