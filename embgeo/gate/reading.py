@@ -52,6 +52,8 @@ class Reading:
 
     @classmethod
     def of(cls, scalar: Scalar) -> Reading:
+        if scalar.value is not None and not math.isfinite(scalar.value):
+            return cls.missing(f"the analysis says {scalar.value}")
         return cls(
             scalar.value,
             scalar.standard_error,
@@ -80,12 +82,17 @@ class Reading:
         return below, above
 
     @property
+    def why_undefined(self) -> str:
+        """Empty if there is a value."""
+        return "" if self.value is not None else self.undefined or "no reason is given"
+
+    @property
     def text(self) -> str:
         """The value as people read it, with its standard error."""
         if self.value is None:
             return "not defined"
         shown = format_number(self.value)
-        if self.standard_error is not None:
+        if self.known == "sampled" and self.standard_error is not None:
             shown += f" ± {format_number(self.standard_error, 2)}"
         before = {"least": "≥ ", "most": "≤ ", "unsure": "about "}.get(self.known, "")
         return f"{before}{shown}{' ' if self.unit else ''}{self.unit}"
@@ -94,7 +101,7 @@ class Reading:
 def how_known(scalar: Scalar) -> Known:
     """What a sampled value without a standard error says follows from its convention."""
     if scalar.standard_error is not None:
-        return "sampled"
+        return "sampled" if 0.0 <= scalar.standard_error < math.inf else "unsure"
     if not scalar.sample:
         return "exact"
     for words, bound in BOUNDS:

@@ -171,12 +171,12 @@ class Rule:
             A pure function of the arguments. A sampled value passes only if its whole interval
             does; of value and baseline the errors are taken as independent.
         """
-        undefined = reading.undefined if reading.value is None else ""
+        undefined = reading.why_undefined
         if not undefined and self.is_relative:
             if baseline is None:
                 undefined = "there is no baseline to compare it with"
             elif baseline.value is None:
-                undefined = f"in the baseline: {baseline.undefined}"
+                undefined = f"in the baseline: {baseline.why_undefined}"
         if undefined:
             said = f"is not defined: {undefined}"
             return Finding("skipped", said) if self.allow_undefined else self._failed(said)

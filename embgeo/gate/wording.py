@@ -66,10 +66,11 @@ def moved(x: Reading, b: Reading) -> str:
     if same(x.value, b.value):
         return f"is {x.text} as in the baseline"
     before, after = apart(b.value, x.value), apart(x.value, b.value)
-    share = f" ({format_number(abs(difference / b.value) * 100, 3)} %)" if b.value else ""
-    verb = "fell" if difference < 0 else "rose"
-    by = f"{format_number(abs(difference))}{unit(x)}"
-    return f"{verb} from {before} to {after}, by {by}{share}"
+    said = f"{'fell' if difference < 0 else 'rose'} from {before} to {after}{unit(x)}"
+    if math.isfinite(difference):
+        said += f", by {format_number(abs(difference))}{unit(x)}"
+    share = abs(difference / b.value) * 100 if b.value else math.inf
+    return f"{said} ({format_number(share, 3)} %)" if math.isfinite(share) else said
 
 
 def wanted(rule: Rule) -> str:
