@@ -63,7 +63,7 @@ class Measuring:
                 raise BadOption(
                     f"analyze has no setting {key!r}", where=path, way_out=f"it has {known}"
                 )
-            if key == "pairs" and isinstance(value, int):
+            if key == "pairs" and isinstance(value, int) and not isinstance(value, bool):
                 value = str(value)
             kind = next(k for k in (bool, int, float, Path, str) if types[key] == k | None)
             given = {Path: str, float: (int, float)}.get(kind, kind)
