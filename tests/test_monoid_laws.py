@@ -20,11 +20,13 @@ from embgeo.stats import (
     LogPartition,
     Moments,
     Norms,
+    PairedSums,
     PairHistogram,
     PairSample,
     PartitionGradient,
     Projection2,
     RowHashes,
+    SideNeighbors,
     StackedQR,
     TopNeighbors,
     TwoNearest,
@@ -91,6 +93,12 @@ MAKERS = {
         TwoNearest,
         lambda: TwoNearest(np.arange(5), 2.0 * QUERIES, np.arange(N) != 11),
     ),
+    "paired sums": (PairedSums, lambda: PairedSums(D // 2)),
+    "paired sums, unequal widths": (PairedSums, lambda: PairedSums(D - 2)),
+    "neighbours on one side": (
+        SideNeighbors,
+        lambda: SideNeighbors("after", np.arange(5), naive.unit(QUERIES[:, 2:]), 3, slice(2, None)),
+    ),
     "neighbours": (TopNeighbors, lambda: TopNeighbors("queries", np.arange(5), QUERIES, 3)),
 }
 
@@ -137,10 +145,15 @@ def answers(statistic):
             return [statistic.n, statistic.r.T @ statistic.r]
         case CloserRows():
             return [statistic.closer]
+        case SideNeighbors():
+            return answers(statistic.found)
         case TopNeighbors():
             return [statistic.neighbors, statistic.cosines]
         case TwoNearest():
             return [statistic.distances]
+        case PairedSums():
+            s = statistic
+            return [s.first, s.second, s.product, s.difference]
         case PairSample():
             return [statistic.values()]
         case _:

@@ -5,8 +5,10 @@ from embgeo.stats.group_moments import GroupMoments
 from embgeo.stats.log_partition import LogPartition
 from embgeo.stats.moments import Moments
 from embgeo.stats.pair_cosines import PairHistogram, PairSample
+from embgeo.stats.paired_sums import PairedSums
 from embgeo.stats.partition_gradient import PartitionGradient
 from embgeo.stats.per_row import AngleAfterRemoval, AngleTo, Norms, Projection2, RowHashes
+from embgeo.stats.side_neighbors import SideNeighbors
 from embgeo.stats.stacked_qr import StackedQR
 from embgeo.stats.top_neighbors import CloserRows, TopNeighbors
 from embgeo.stats.two_nearest import TwoNearest
@@ -23,9 +25,11 @@ STATISTICS = (
     Norms,
     PairHistogram,
     PairSample,
+    PairedSums,
     PartitionGradient,
     Projection2,
     RowHashes,
+    SideNeighbors,
     StackedQR,
     TopNeighbors,
     TwoNearest,
@@ -43,9 +47,11 @@ __all__ = [
     "Norms",
     "PairHistogram",
     "PairSample",
+    "PairedSums",
     "PartitionGradient",
     "Projection2",
     "RowHashes",
+    "SideNeighbors",
     "StackedQR",
     "TopNeighbors",
     "TwoNearest",

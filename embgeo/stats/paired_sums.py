@@ -1,0 +1,58 @@
+"""How far rows lie from the rows beside them, entry by entry."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from embgeo.stats.base import Block, Statistic
+
+
+class PairedSums(Statistic):
+    """Σ‖x‖², Σ‖y‖², Σ⟨x, y⟩ and Σ‖y − x‖² over rows ``[x | y]``.
+
+    The last is formed from the differences: it is 0 exactly for equal rows, and does not cancel
+    for nearly equal ones. Of unequal widths, the narrower is padded with zeros.
+
+    Parameters
+    ----------
+    p : int
+        Columns of x.
+
+    Attributes
+    ----------
+    first, second, product, difference : float
+    """
+
+    STATE = ("first", "second", "product", "difference")
+
+    def __init__(self, p: int) -> None:
+        self.p = p
+        self.clear()
+
+    def clear(self) -> None:
+        self.first = 0.0
+        self.second = 0.0
+        self.product = 0.0
+        self.difference = 0.0
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return ("paired sums", self.p)
+
+    def update(self, block: Block) -> None:
+        x, y = block.rows[:, : self.p], block.rows[:, self.p :]
+        both = min(x.shape[1], y.shape[1])
+        apart = y[:, :both] - x[:, :both]
+        self.first += float(np.einsum("ij,ij->", x, x))
+        self.second += float(np.einsum("ij,ij->", y, y))
+        self.product += float(np.einsum("ij,ij->", x[:, :both], y[:, :both]))
+        for part in (apart, x[:, both:], y[:, both:]):
+            self.difference += float(np.einsum("ij,ij->", part, part))
+
+    def merge(self, other: Self) -> None:
+        self.first += other.first
+        self.second += other.second
+        self.product += other.product
+        self.difference += other.difference
