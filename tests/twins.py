@@ -6,8 +6,8 @@ import zlib
 from functools import cache
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedKFold
 
+from embgeo.metrics.folds import folds
 from tests import naive, naive_frequency
 from tests.matrices import Case, case
 
@@ -116,10 +116,9 @@ def frequency(c: Case):
 
 
 def rare_out_of_fold(c: Case):
-    seed = int(drawn("folds").integers(2**31))
-    folds = StratifiedKFold(5, shuffle=True, random_state=seed).split(c.W, ~c.popular)
+    rare = ~c.popular
     probability = np.empty(len(c.W))
-    for train, test in folds:
+    for train, test in folds(drawn("folds"), rare):
         probability[test] = naive_frequency.logistic_probabilities(
             c.W[train], ~c.popular[train], c.W[test]
         )
@@ -127,9 +126,9 @@ def rare_out_of_fold(c: Case):
 
 
 def ridge_out_of_fold(c: Case):
-    seed = int(drawn("ridge folds").integers(2**31))
+    one_class = np.zeros(len(c.W), dtype=bool)
     y, predicted = np.log1p(c.counts), np.empty(len(c.W))
-    for train, test in KFold(5, shuffle=True, random_state=seed).split(c.W):
+    for train, test in folds(drawn("ridge folds"), one_class):
         mean, std = c.W[train].mean(axis=0), c.W[train].std(axis=0)
         X, X_new = (c.W[train] - mean) / std, (c.W[test] - mean) / std
         penalty = naive_frequency.best_penalty(X, y[train], np.logspace(-2, 5, 15))

@@ -6,6 +6,7 @@ import numpy as np
 
 from embgeo.metrics.base import Context, Seen
 from embgeo.metrics.popularity import BINS, Popularity, popularity, why_absent
+from embgeo.metrics.ranking import spearman
 from embgeo.stats import GroupMoments, Moments, Norms
 from embgeo.stats.base import FloatArray, Statistic
 from embgeo.values import Cell, Column, Quantity, Scalar, Table, Value
@@ -138,8 +139,6 @@ def centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
 
 
 def norm_values(norms: FloatArray, known: Popularity) -> list[Scalar]:
-    from scipy.stats import spearmanr
-
     with np.errstate(over="ignore"):  # an infinite ratio is reported as undefined
         ratio = float(np.median(norms[known.popular]) / np.median(norms[~known.popular]))
     values = [
@@ -152,7 +151,7 @@ def norm_values(norms: FloatArray, known: Popularity) -> list[Scalar]:
     else:
         values.append(
             NORM_SPEARMAN.measured(
-                float(spearmanr(norms, known.counts).statistic),
+                spearman(norms, known.counts),
                 convention=known.convention,
                 reference=0.0,
                 reference_note="no relation",

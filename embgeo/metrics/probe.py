@@ -5,24 +5,22 @@ FRAGE's discriminator used as a meter: always a fresh probe, always judged out o
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.metrics.base import Context, Seen
+from embgeo.metrics.folds import FOLDS, folds
+from embgeo.metrics.logistic import log_odds
 from embgeo.metrics.popularity import Popularity, popularity, why_absent
+from embgeo.metrics.ranking import average_ranks
 from embgeo.metrics.ridge import ridge_prediction
 from embgeo.stats.base import FloatArray, IntArray, Statistic
 from embgeo.values import Quantity, Scalar, Value
 
 FAMILY = "frequency"
-FOLDS = 5
 MAX_ROWS = 8_000
 MAX_ENTRIES = 4_000_000
 MIN_ROWS = 2_000
-#: Up to n·d² = this a Newton step, which forms the Hessian, takes well under a second.
-NEWTON_WORK = 4e9
 
 #: Ridge penalties to choose from, on standardised columns.
 PENALTIES = np.logspace(-2, 5, 15)
@@ -109,9 +107,9 @@ def probe_values(
     if min(popular.sum(), (~popular).sum()) < FOLDS:
         reason = f"{FOLDS} folds need at least {FOLDS} tokens of each class"
         return [quantity.undefined(reason, convention=convention) for quantity in quantities]
-    score, settled = out_of_fold_scores(rows, ~popular, int(context.rng("folds").integers(2**31)))
+    score, settled = out_of_fold_scores(rows, ~popular, context.rng("folds"))
     how = "standardised columns, L2 with C = 1, balanced classes"
-    convention = f"{convention}; {how}" + ("" if settled else "; did not settle in 1,000 steps")
+    convention = f"{convention}; {how}" + ("" if settled else "; did not settle in 100 steps")
     auc, auc_error = auc_with_error(score, ~popular)
     accuracy, accuracy_error = balanced_accuracy(score, ~popular)
     loss, loss_error = balanced_loss(score, ~popular)
@@ -130,49 +128,25 @@ def probe_values(
     ]
 
 
-def out_of_fold_scores(rows: FloatArray, rare: BoolArray, seed: int) -> tuple[FloatArray, bool]:
+def out_of_fold_scores(
+    rows: FloatArray, rare: BoolArray, rng: np.random.Generator
+) -> tuple[FloatArray, bool]:
     """log-odds of being rare for each row, from probes that did not see it."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import StratifiedKFold
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    # Newton's steps end at the optimum; lbfgs stops where the mean gradient is below `tol`, which
-    # with separable classes left the loss wrong by half, but its steps stay cheap in wide matrices.
-    newton = rows.size * rows.shape[1] <= NEWTON_WORK
-    solver, tolerance = ("newton-cholesky", 1e-8) if newton else ("lbfgs", 1e-5)
     score = np.empty(len(rows))
     settled = True
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-    for train, test in folds.split(rows, rare):
-        probe = make_pipeline(
-            StandardScaler(),
-            LogisticRegression(
-                class_weight="balanced", max_iter=1000, solver=solver, tol=tolerance
-            ),
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", ConvergenceWarning)
-            try:
-                probe.fit(rows[train], rare[train])
-            except ConvergenceWarning:
-                settled = False
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                probe.fit(rows[train], rare[train])
-        score[test] = probe.decision_function(rows[test])
+    for train, test in folds(rng, rare):
+        score[test], done = log_odds(rows[train], rare[train], rows[test])
+        settled &= done
     return score, settled
 
 
 def auc_with_error(score: FloatArray, positive: BoolArray) -> tuple[float, float]:
     """AUC and its standard error after DeLong, DeLong & Clarke-Pearson 1988."""
-    from scipy.stats import rankdata
-
-    ranks = rankdata(score)
+    ranks = average_ranks(score)
     high, low = positive, ~positive
     n_high, n_low = int(high.sum()), int(low.sum())
-    above = (ranks[high] - rankdata(score[high])) / n_low
-    below = 1.0 - (ranks[low] - rankdata(score[low])) / n_high
+    above = (ranks[high] - average_ranks(score[high])) / n_low
+    below = 1.0 - (ranks[low] - average_ranks(score[low])) / n_high
     variance = np.var(above, ddof=1) / n_high + np.var(below, ddof=1) / n_low
     return float(above.mean()), float(np.sqrt(variance))
 
@@ -196,11 +170,9 @@ def ridge_value(
 ) -> Scalar:
     if len(rows) < 2 * FOLDS:
         return FREQUENCY_R2.undefined(f"{len(rows)} tokens are too few for {FOLDS} folds")
-    from sklearn.model_selection import KFold
-
     predicted = np.empty(len(rows))
-    seed = int(context.rng("ridge folds").integers(2**31))
-    for train, test in KFold(FOLDS, shuffle=True, random_state=seed).split(rows):
+    one_class = np.zeros(len(rows), dtype=bool)
+    for train, test in folds(context.rng("ridge folds"), one_class):
         predicted[test] = ridge_prediction(rows[train], target[train], rows[test], PENALTIES)
     wrong = np.square(target - predicted)
     spread = np.square(target - target.mean())

@@ -1,0 +1,93 @@
+"""Logistic regression by Newton's method, for a probe that must be at its optimum in no time."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.stats.base import FloatArray
+
+MAX_STEPS = 100
+#: A step that promises to lower the loss by less than this share of it is the last.
+TOLERANCE = 1e-12
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+def log_odds(rows: FloatArray, positive: BoolArray, new: FloatArray) -> tuple[FloatArray, bool]:
+    """log-odds of `new` rows from a logistic regression with balanced classes.
+
+    Minimises ½‖w‖² + Σ c_i log(1 + exp(−y_i(⟨w, x_i⟩ + b))) over standardised columns, where c_i
+    gives both classes the same weight and the intercept b is free (scikit-learn's
+    ``LogisticRegression(C=1, class_weight="balanced")``).
+
+    Parameters
+    ----------
+    rows : float64 array, shape (n, d)
+    positive : bool array, shape (n,)
+        Both classes occur.
+    new : float64 array, shape (m, d)
+
+    Returns
+    -------
+    tuple of a float64 array, shape (m,), and whether the search settled
+    """
+    centre, spread = rows.mean(axis=0), rows.std(axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
+    x, x_new = (rows - centre) / scale, (new - centre) / scale
+    if len(x) < x.shape[1]:
+        x, x_new = _in_span(x, x_new)
+    weights, bias, settled = _newton(x, positive)
+    return np.asarray(x_new @ weights + bias), settled
+
+
+def _in_span(x: FloatArray, x_new: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Both in coordinates of the row space of `x`: beyond it every weight is 0 anyway."""
+    basis = np.linalg.qr(x.T)[0]
+    return x @ basis, x_new @ basis
+
+
+def _newton(x: FloatArray, positive: BoolArray) -> tuple[FloatArray, float, bool]:
+    from scipy.linalg import blas, cho_factor, cho_solve
+
+    n, d = x.shape
+    sign = np.where(positive, 1.0, -1.0)
+    cost = np.where(positive, n / (2.0 * positive.sum()), n / (2.0 * (~positive).sum()))
+    beta, score = np.zeros(d + 1), np.zeros(n)
+    loss = _loss(beta, score, sign, cost)
+    for _ in range(MAX_STEPS):
+        wrong = _sigmoid(-sign * score)
+        pull = cost * sign * wrong
+        gradient = np.append(beta[:-1] - x.T @ pull, -pull.sum())
+        curvature = cost * wrong * (1.0 - wrong)
+        hessian = np.empty((d + 1, d + 1), order="F")
+        scaled = x * np.sqrt(curvature)[:, None]
+        hessian[:d, :d] = blas.dsyrk(1.0, scaled.T)
+        hessian[:d, d] = x.T @ curvature
+        hessian[d, d] = curvature.sum() + 1e-12
+        hessian[np.arange(d), np.arange(d)] += 1.0
+        step = cho_solve(cho_factor(hessian, overwrite_a=True, check_finite=False), -gradient)
+        promise = -float(gradient @ step)
+        if promise <= TOLERANCE * loss:
+            return beta[:-1], float(beta[-1]), True
+        along = x @ step[:-1] + step[-1]
+        length = 1.0
+        while True:
+            trial = _loss(beta + length * step, score + length * along, sign, cost)
+            if trial <= loss - 1e-4 * length * promise:
+                break
+            length *= 0.5
+            if length < 1e-10:  # rounding is all that is left
+                return beta[:-1], float(beta[-1]), True
+        beta, score, loss = beta + length * step, score + length * along, trial
+    return beta[:-1], float(beta[-1]), False
+
+
+def _loss(beta: FloatArray, score: FloatArray, sign: FloatArray, cost: FloatArray) -> float:
+    return float(0.5 * beta[:-1] @ beta[:-1] + cost @ np.logaddexp(0.0, -sign * score))
+
+
+def _sigmoid(z: FloatArray) -> FloatArray:
+    with np.errstate(under="ignore"):
+        small = np.exp(-np.abs(z))
+        return np.asarray(np.where(z >= 0, 1.0, small) / (1.0 + small))
