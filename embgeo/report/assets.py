@@ -41,13 +41,24 @@ ANALYSIS = Bundle(
         "tokens.js",
         "search.js",
         "charts.js",
+        "page.js",
         "app.js",
     ),
     styles=("vendor/uplot/uPlot.min.css", "report.css", "figures.css"),
 )
 
+COMPARISON = Bundle(
+    own_scripts=(
+        *ANALYSIS.own_scripts[:-1],
+        "compared_data.js",
+        "compared_maps.js",
+        "compared_app.js",
+    ),
+    styles=(*ANALYSIS.styles, "comparison.css"),
+)
+
 #: Every kind of page.
-BUNDLES = (ANALYSIS,)
+BUNDLES = (ANALYSIS, COMPARISON)
 
 
 @cache

@@ -26,9 +26,9 @@ def chart_data(analysis: Analysis) -> dict[str, Any]:
     for s in (_drawn(analysis, stored) for stored in analysis.series):
         charts[s.name] = {
             "kind": "line",
-            "x": _list(s.x),
+            "x": plain(s.x),
             "lines": [
-                {"label": subscripts(label), "y": _list(y, positive=s.log_y)}
+                {"label": subscripts(label), "y": plain(y, positive=s.log_y)}
                 for label, y in s.y.items()
             ],
             "labels": [subscripts(s.x_label), subscripts(s.y_label)],
@@ -39,8 +39,8 @@ def chart_data(analysis: Analysis) -> dict[str, Any]:
         counts = np.append(h.counts, h.counts[-1:])
         charts[h.name] = {
             "kind": "steps",
-            "x": _list(h.edges),
-            "lines": [{"label": h.y_label, "y": _list(counts)}],
+            "x": plain(h.edges),
+            "lines": [{"label": h.y_label, "y": plain(counts)}],
             "labels": [h.x_label, h.y_label],
             "log": [False, False],
             "mark": ISOTROPIC.get(h.name),
@@ -59,7 +59,8 @@ def script_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _list(values: FloatArray, positive: bool = False) -> list[float | None]:
+def plain(values: FloatArray, positive: bool = False) -> list[float | None]:
+    """Six digits of each number; None where it is not finite, or has no logarithm."""
     return [
         float(f"{v:.6g}") if math.isfinite(v) and not (positive and v <= 0) else None
         for v in values.tolist()

@@ -121,7 +121,7 @@ def common_boxes(maps: list[Points]) -> list[Box]:
 def same_scale(boxes: list[Box]) -> bool:
     """Whether one scale shows all of them well."""
     spans = [max(right - left, top - bottom) for left, right, bottom, top in boxes]
-    return max(spans) <= MOST_RATIO * min(spans)
+    return bool(max(spans) <= MOST_RATIO * min(spans))
 
 
 FIGURE = ComparedFigure(

@@ -51,7 +51,7 @@ def draw(comparison: Comparison) -> Drawing | None:
 
 def chosen(track: Track) -> list[tuple[Curve, str]]:
     """The curves of `CHOSEN` that have two points at least, with their titles."""
-    held = {(c.quantity.name, c.against): c for c in track.curves}
+    held: dict[tuple[str, str], Curve] = {(c.quantity.name, c.against): c for c in track.curves}
     found = ((held.get((name, against)), title) for name, against, title in CHOSEN)
     return [
         (curve, title)

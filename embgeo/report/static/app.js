@@ -1,24 +1,5 @@
 // Start: read the data, show the interactive parts, tie the panels together.
 
-function byId(id) {
-  return document.getElementById(id);
-}
-
-function fillSelect(select, choices, onChoice) {
-  for (const [value, title] of choices) {
-    const option = document.createElement("option");
-    option.value = value;
-    option.textContent = title;
-    select.append(option);
-  }
-  select.addEventListener("change", () => onChoice(select.value));
-}
-
-function showInteractive() {
-  document.documentElement.classList.add("scripted");
-  for (const element of document.querySelectorAll(".interactive")) element.hidden = false;
-}
-
 function wireControls(data, store, map, lasso) {
   const colourings = makeColourings(data);
   const colour = (key) => {
@@ -53,25 +34,7 @@ function wireControls(data, store, map, lasso) {
   return () => arm(!lasso.armed);
 }
 
-function wireWords(data, store) {
-  const say = () => {
-    byId("selection-count").textContent = selectionText(data, store);
-    byId("clear").hidden = store.mask === null;
-  };
-  store.on("selection", say);
-  say();
-  // Pointing with a mouse is not read aloud; stepping with keys is.
-  store.on("hover", (row, from) => {
-    if (row >= 0 && from === "keys") {
-      byId("announcer").textContent = `${data.label(row)}, ${describe(data, row)}`;
-    }
-  });
-}
-
 async function start() {
-  if (typeof DecompressionStream === "undefined") {
-    throw new Error("this browser cannot unpack the data (no DecompressionStream)");
-  }
   const data = await readData();
   showInteractive();
   const store = new Store(data.rows);
@@ -89,13 +52,7 @@ async function start() {
     map.retint();
     charts.retint();
   });
-  document.documentElement.dataset.ready = "true";
-  // For tests and for the curious: read the state, call the map.
-  window.embgeo = { data, store, map };
+  return { data, store, map };
 }
 
-start().catch((error) => {
-  const failure = byId("failure");
-  failure.hidden = false;
-  failure.textContent = `The interactive map is not available: ${error.message}. Figures and tables are complete without it.`;
-});
+begin(start);

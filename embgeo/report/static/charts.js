@@ -61,9 +61,10 @@ function makeChart(element, chart) {
       { label: chart.labels[0], value: (_plot, v) => (v == null ? "–" : formatNumber(v)) },
       ...chart.lines.map((line, i) => ({
         label: line.label,
-        stroke: () => cssText(LINE_COLOURS[i % LINE_COLOURS.length]),
-        fill: steps && (() => cssText("--fill-0")),
-        dash: LINE_DASHES[i % LINE_DASHES.length],
+        // A page that compares says which colour and which dashes are whose.
+        stroke: () => cssText(line.colour ?? LINE_COLOURS[i % LINE_COLOURS.length]),
+        fill: steps && !line.colour ? () => cssText("--fill-0") : undefined,
+        dash: LINE_DASHES[(line.dash ?? i) % LINE_DASHES.length],
         width: 2,
         paths: steps,
         points: { show: chart.kind === "line" && chart.x.length <= 40, size: 5 },

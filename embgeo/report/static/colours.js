@@ -33,7 +33,8 @@ function makeColourings(data) {
     });
   }
   for (const column of data.columns) {
-    const [low, high] = bulk(column.values);
+    // Columns that stand beside each other share their range.
+    const [low, high] = column.range ?? bulk(column.values);
     const scale = high > low ? (RAMP_STEPS - 1) / (high - low) : 0;
     colourings.push({
       key: column.key,

@@ -39,11 +39,19 @@ function readTokens(buffer, described, rows) {
   return tokens;
 }
 
+async function readBlock() {
+  return unpack(document.getElementById("embgeo-block").textContent);
+}
+
 async function readData() {
   const meta = readJson("embgeo-meta");
-  const buffer = await unpack(document.getElementById("embgeo-block").textContent);
-  const number = readColumn(buffer, meta.number);
-  const tokens = readTokens(buffer, meta.tokens, meta.rows);
+  const buffer = await readBlock();
+  return readRows(meta, meta, buffer, readTokens(buffer, meta.tokens, meta.rows));
+}
+
+// The rows of one matrix: `part` says where they lie, `meta` what their tokens are.
+function readRows(part, meta, buffer, tokens) {
+  const number = readColumn(buffer, part.number);
   const visible = makeVisible(meta);
   return {
     rows: meta.rows,
@@ -58,16 +66,17 @@ async function readData() {
     visible,
     count: meta.count && readColumn(buffer, meta.count),
     popular: meta.popular && readColumn(buffer, meta.popular),
-    views: meta.views.map((view) => ({
+    views: part.views.map((view) => ({
       ...view,
       x: readColumn(buffer, view.x),
       y: readColumn(buffer, view.y),
     })),
-    columns: meta.columns.map((column) => ({
-      ...column,
-      values: readColumn(buffer, column.values),
-    })),
+    columns: readColumns(part.columns, buffer),
   };
+}
+
+function readColumns(columns, buffer) {
+  return columns.map((column) => ({ ...column, values: readColumn(buffer, column.values) }));
 }
 
 // A short label that a reader understands: "angle to mean (°)", but "Norm (‖w‖)" for a bare sign.

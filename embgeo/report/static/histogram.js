@@ -6,7 +6,7 @@ const BAR_HEIGHT = 64;
 class BrushHistogram {
   constructor(parent, column, store) {
     Object.assign(this, { column, store });
-    const [low, high] = extent(column.values);
+    const [low, high] = column.extent ?? extent(column.values);
     this.low = low;
     this.width = high > low ? (high - low) / BINS : 1;
     this.high = low + BINS * this.width;

@@ -272,8 +272,8 @@ class Marks {
     this.names[0].textContent = `${map.view.labels[0]} →`;
     place(this.names[0], { x: w - 6, y: h - 20, "text-anchor": "end" });
     this.names[1].textContent = `↑ ${map.view.labels[1]}`;
-    // On a narrow map the buttons take the top line.
-    place(this.names[1], { x: 6, y: w < 480 ? 52 : 16 });
+    // On a narrow map the buttons take the top line, where it has any.
+    place(this.names[1], { x: 6, y: w < 480 && map.tooltip.parentElement.querySelector(".buttons") ? 52 : 16 });
     this.ticks.textContent = "";
     const step = niceStep(90 / map.scale);
     const [left, top] = map.toValue(0, 0);

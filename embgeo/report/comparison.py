@@ -1,0 +1,320 @@
+"""A comparison as one HTML file that needs nothing else: no network, no checkpoint, no script.
+
+Like the report of one matrix: tables and vector figures are complete by themselves, and the
+script adds linked maps of the shared tokens. Every string is hostile text.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from embgeo.compare.comparison import Comparison, Pair
+from embgeo.figures.compared import FIGURES, render_svg
+from embgeo.figures.compared.base import MOST_LINES, name_of, spread
+from embgeo.figures.compared.training import chosen
+from embgeo.report import assets
+from embgeo.report.change import headline
+from embgeo.report.comparison_charts import chart_data
+from embgeo.report.comparison_payload import build, mapped
+from embgeo.report.comparison_tables import (
+    families,
+    headline_rows,
+    matches,
+    number_rows,
+    pair_rows,
+    shown_places,
+)
+from embgeo.report.moved import moved_table, moved_tokens, rare_tokens
+from embgeo.report.page import code, environment
+from embgeo.report.shifts import shifts, state_rows
+from embgeo.report.tables import by_family, provenance_rows
+from embgeo.report.tables import quantities as quantities_of
+from embgeo.report.visible import visible
+from embgeo.result import REPORT_NAME, write_text
+from embgeo.values import Quantity, format_number
+
+_SECTIONS = (
+    ("training", "Over training"),
+    ("maps", "Maps"),
+    ("spectrum", "Spectrum"),
+    ("cosine", "Cosines and the cone"),
+    ("isotropy", "Isotropy"),
+    ("frequency", "Rare and popular"),
+    ("together", "One against the other"),
+    ("moved", "Tokens that moved"),
+    ("numbers", "All numbers"),
+    ("methods", "Methods"),
+    ("provenance", "Provenance"),
+)
+
+#: What stands in the table of raw beside unit scale, in this order.
+_ISOTROPY = (
+    "isotropy.i1",
+    "isotropy.i1_unit",
+    "isotropy.i2",
+    "isotropy.i2_unit",
+    "isotropy.i1_centered",
+    "isotropy.i2_centered",
+    "isotropy.i_sphere",
+)
+
+
+def render(comparison: Comparison) -> str:
+    """The whole page as text; equal comparisons give equal text.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        As :func:`embgeo.compare.files.load_comparison` reads it, or fresh from ``embgeo diff``.
+    """
+    return environment().get_template("comparison.html.j2").render(_context(comparison))
+
+
+def write(comparison: Comparison, folder: Path) -> Path:
+    """Render into ``folder/report.html`` (whole or not at all) and return that path."""
+    target = folder / REPORT_NAME
+    write_text(target, render(comparison))
+    return target
+
+
+def _context(comparison: Comparison) -> dict[str, Any]:
+    places = shown_places(comparison)
+    held = places[-1]
+    rows = number_rows(comparison, places)
+    payload = build(comparison)
+    charts = chart_data(comparison)
+    quantities = _quantities(comparison)
+    said = headline(comparison)
+    by_name = {row.quantity.name: row for row in rows}
+    track = comparison.track
+    return {
+        "title": _title(comparison),
+        "facts": _facts(comparison),
+        "version": _version(comparison),
+        "members": _names(comparison, range(len(comparison.members))),
+        "baseline": _names(comparison, [0])[0],
+        "others": _names(comparison, places),
+        "held": _names(comparison, [held])[0],
+        "all_others": len(comparison.others),
+        "hidden_members": len(comparison.others) > len(places),
+        "few": _few(comparison),
+        "track": track,
+        "headline": said,
+        "more": comparison.sentences[2:],
+        "shifts": shifts(comparison, held) if track or len(places) == 1 else (),
+        "states": state_rows(comparison, [0, *places]),
+        "headline_rows": headline_rows(rows),
+        "pair_rows": pair_rows(comparison, places),
+        "sureness_example": "beyond error",
+        "isotropy_rows": [by_name[name] for name in _ISOTROPY if name in by_name],
+        "families": families(rows),
+        "warnings": comparison.notes,
+        "figures": _figures(comparison),
+        "drawn": frozenset(charts),
+        "defined": frozenset(q.name for q in quantities),
+        "methods": by_family(quantities, lambda q: q.family),
+        "frequency": _frequency(comparison),
+        "mapped": [
+            {"place": place, "title": _names(comparison, [place])[0]["name"]}
+            for place in mapped(comparison)
+        ],
+        "no_maps": _no_maps(comparison),
+        "moved": _moved(comparison),
+        "no_moved": _no_moved(comparison),
+        "stars": bool(rare_tokens(comparison)),
+        "matches": matches(comparison),
+        "provenances": _provenances(comparison),
+        "sections": [
+            {"id": key, "title": title}
+            for key, title in _SECTIONS
+            if key != "training" or track is not None
+        ],
+        **_training(comparison),
+        **code(
+            assets.COMPARISON,
+            charts,
+            payload.meta if payload else None,
+            payload.block if payload else "",
+        ),
+    }
+
+
+def _names(comparison: Comparison, places: Any) -> list[dict[str, str]]:
+    """What the page calls these members: their names, and their steps in a track."""
+    out = []
+    for place in places:
+        member = comparison.members[place]
+        stepped = comparison.track is not None and member.step is not None
+        out.append({"name": name_of(member, True) if stepped else visible(member.name)})
+    return out
+
+
+def _title(comparison: Comparison) -> str:
+    names = [n["name"] for n in _names(comparison, range(len(comparison.members)))]
+    if len(names) == 2:
+        return f"{names[0]} → {names[1]} – embedding geometry compared"
+    return f"{names[0]} and {len(names) - 1} others – embedding geometry compared"
+
+
+def _facts(comparison: Comparison) -> list[str]:
+    """The line under the title: what was compared."""
+    sizes = [
+        f"{len(m.analysis.rows):,} × {int(m.analysis.provenance.get('d') or 0):,}"
+        for m in comparison.members
+    ]
+    same = len(set(sizes)) == 1
+    out = [f"{len(sizes)} matrices of {sizes[0]}" if same else " against ".join(sizes[:4])]
+    pairs = [comparison.pair(0, place) for place in range(1, len(comparison.members))]
+    held = [p.matching for p in pairs if p is not None]
+    shared = sorted({m.shared for m in held})
+    if shared:
+        span = f"{shared[0]:,}" if len(shared) == 1 else f"{shared[0]:,} to {shared[-1]:,}"
+        out.append(f"{span} shared tokens")
+    ways = {m.by for m in held}
+    if ways == {"token"}:
+        out.append("matched by their strings")
+    elif ways == {"row"}:
+        out.append("matched by row number")
+    elif None in ways:
+        out.append("not all could be matched")
+    return out
+
+
+def _version(comparison: Comparison) -> str:
+    own = comparison.provenance.get("versions") or {}
+    one = comparison.baseline.analysis.provenance.get("versions") or {}
+    return str(own.get("embgeo") or one.get("embgeo", ""))
+
+
+def _few(comparison: Comparison) -> str:
+    """What the caption of an overlay adds where not every member is in it."""
+    n = len(comparison.members)
+    if n <= MOST_LINES:
+        return ""
+    shown = [_names(comparison, [place])[0]["name"] for place in spread(n, MOST_LINES)]
+    return f"Shown: {', '.join(shown)}."
+
+
+def _figures(comparison: Comparison) -> dict[str, dict[str, Any]]:
+    drawn = {}
+    for figure in FIGURES:
+        svg = render_svg(comparison, figure)
+        if svg is not None:
+            drawn[figure.name] = {
+                "svg": Markup(svg),
+                "caption": figure.caption,
+                "alternative": figure.alternative,
+            }
+    return drawn
+
+
+def _quantities(comparison: Comparison) -> list[Quantity]:
+    """Each quantity once: those of the analyses, then those of pairs."""
+    seen: dict[str, Quantity] = {}
+    for member in comparison.members:
+        for q in quantities_of(member.analysis):
+            seen.setdefault(q.name, q)
+    for pair in comparison.pairs:
+        for value in pair.values():
+            seen.setdefault(value.name, value.quantity)
+    for d in comparison.differences:
+        seen.setdefault(d.name, d.quantity)
+    return list(seen.values())
+
+
+def _frequency(comparison: Comparison) -> str:
+    stored = comparison.baseline.analysis.provenance.get("frequency")
+    if not stored:
+        return ""
+    share = format_number(100 * float(stored.get("popular_share", 0)))
+    kind = "; only their order is known" if stored.get("kind") == "rank" else ""
+    return (
+        f"Popular are the {share} % most frequent tokens, rare the rest. "
+        f"Frequencies: {stored.get('source', '')}{kind}."
+    )
+
+
+def _no_maps(comparison: Comparison) -> str:
+    for place in range(1, len(comparison.members)):
+        pair = comparison.pair(0, place)
+        if pair is not None and not pair.matching.by:
+            return pair.matching.reason or "rows could not be matched"
+    return "the analyses hold no projection of their rows"
+
+
+def _moved(comparison: Comparison) -> list[dict[str, Any]]:
+    out = []
+    for pair in comparison.pairs:
+        table = moved_table(pair)
+        if table is None or not _tells_moves(comparison, pair):
+            continue
+        before, after = _names(comparison, [pair.first, pair.second])
+        out.append(
+            {
+                "name": table.name,
+                "title": table.quantity.title,
+                "note": table.note,
+                "before": before["name"],
+                "after": after["name"],
+                "place": pair.second,
+                "lines": moved_tokens(comparison, pair),
+            }
+        )
+    return out
+
+
+def _tells_moves(comparison: Comparison, pair: Pair) -> bool:
+    """The baseline with each shown member; of a track the first with the last."""
+    last = len(comparison.members) - 1
+    shown = [last] if comparison.track is not None else shown_places(comparison)
+    return pair.first == 0 and pair.second in shown
+
+
+def _no_moved(comparison: Comparison) -> str:
+    reasons = [m.matrix_absent for m in comparison.members if m.matrix_absent]
+    return reasons[0] if reasons else ""
+
+
+def _provenances(comparison: Comparison) -> list[tuple[str, list[tuple[str, str]]]]:
+    out = [("The comparison", provenance_rows(comparison.provenance))]
+    for member, name in zip(
+        comparison.members, _names(comparison, range(len(comparison.members))), strict=True
+    ):
+        own = provenance_rows({"given as": member.given, **member.analysis.provenance})
+        own += [("note", note) for note in member.analysis.notes]
+        out.append((name["name"], own))
+    return out
+
+
+def _training(comparison: Comparison) -> dict[str, Any]:
+    track = comparison.track
+    if track is None:
+        return {"bends": [], "no_bend": "", "curves": []}
+    words = {"": "", "first": ", against the first", "previous": ", against the one before"}
+    bends = [
+        {
+            "name": curve.quantity.name,
+            "title": curve.quantity.title,
+            "against": words[curve.against],
+            "step": f"{curve.bend.step:,.10g}",
+        }
+        for curve in track.curves
+        if curve.bend is not None
+    ]
+    shown = chosen(track)
+    reasons = {curve.no_bend for curve, _ in shown if curve.no_bend}
+    return {
+        "bends": bends,
+        "no_bend": reasons.pop() if len(reasons) == 1 else "",
+        "curves": [
+            {
+                "name": curve.quantity.name,
+                "title": title,
+                "chart": f"training.{curve.quantity.name}.{curve.against}",
+            }
+            for curve, title in shown
+        ],
+    }

@@ -1,0 +1,179 @@
+"""What the script of a comparison's page needs of every shared token, packed into one block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.compare.comparison import Comparison, Member
+from embgeo.figures.base import points
+from embgeo.figures.compared.base import spread
+from embgeo.figures.compared.maps import MOST_MAPS, same_scale
+from embgeo.figures.maps import view_box
+from embgeo.report.block import Block, pack_tokens
+from embgeo.report.moved import moved_rows
+from embgeo.report.payload import (
+    MOST_ROWS,
+    SPELLING,
+    Payload,
+    pack_columns,
+    pack_counts,
+    pack_views,
+    thin,
+)
+from embgeo.report.visible import visible
+from embgeo.result import Analysis
+
+Rows = npt.NDArray[np.int64]
+
+#: The plane that every map starts with, and the only one where there are more than two maps.
+FIRST_VIEW = "projection.svd2"
+
+#: What belongs to a token and not to its row in one of the matrices.
+OF_TOKENS = ("frequency.log_count", "frequency.rank")
+
+
+def build(comparison: Comparison, most: int = MOST_ROWS) -> Payload | None:
+    """The block of a comparison, or None where fewer than two members can be shown together.
+
+    A page holds at most `most` points: with more, tokens are thinned by frequency.
+    """
+    places = mapped(comparison)
+    if len(places) < 2:
+        return None
+    kept = shared_rows(comparison, places)
+    baseline = comparison.baseline.analysis
+    counts = None if baseline.counts is None else baseline.counts[kept[0]]
+    chosen = thin(counts, len(kept[0]), max(1, most // len(places)))
+    rows = {place: kept[place][chosen] for place in places}
+    block = Block()
+    keys = common_views(comparison, places)
+    columns = common_columns(comparison, places)
+    meta: dict[str, Any] = {
+        "rows": len(chosen),
+        "total": len(kept[0]),
+        "tokens": pack_tokens(baseline.tokens, rows[0], block),
+        "count": pack_counts(baseline, rows[0], block),
+        "popular": None,
+        "columns": shared_columns(comparison, places, kept, chosen, block),
+        "members": [
+            pack_member(comparison.members[place], place, rows[place], keys, columns, block)
+            for place in places
+        ],
+        "boxes": boxes(comparison, places, keys),
+        "moved": moved_rows(comparison, rows[0]),
+        **SPELLING,
+    }
+    if baseline.popular is not None:
+        meta["popular"] = block.add(baseline.popular[rows[0]].astype(np.uint8))
+    return Payload(meta, block.text(), rows[0])
+
+
+def mapped(comparison: Comparison) -> list[int]:
+    """Places of the members with a map: the baseline, and whose rows were matched with its own."""
+    if not points(comparison.baseline.analysis, FIRST_VIEW):
+        return []
+    able = [0]
+    for place in range(1, len(comparison.members)):
+        pair = comparison.pair(0, place)
+        shown = points(comparison.members[place].analysis, FIRST_VIEW)
+        if shown and pair is not None and pair.matching.by and pair.matching.shared:
+            able.append(place)
+    return [able[i] for i in spread(len(able), MOST_MAPS)]
+
+
+def shared_rows(comparison: Comparison, places: list[int]) -> dict[int, Rows]:
+    """Positions of the tokens that all of these members hold, in each of them, in one order."""
+    n = len(comparison.baseline.analysis.rows)
+    where = {0: np.arange(n, dtype=np.int64)}
+    for place in places[1:]:
+        pair = comparison.pair(0, place)
+        where[place] = np.full(n, -1, dtype=np.int64)
+        if pair is not None:
+            where[place][pair.matching.first] = pair.matching.second
+    everywhere = np.all([where[place] >= 0 for place in places], axis=0)
+    return {place: where[place][everywhere] for place in places}
+
+
+def common_views(comparison: Comparison, places: list[int]) -> list[str]:
+    """Planes that all of these members have; with more than two members the first one only."""
+    keys = [p.name for p in comparison.baseline.analysis.points]
+    if len(places) > 2:
+        keys = [FIRST_VIEW]
+    analyses = [comparison.members[place].analysis for place in places]
+    shown = [key for key in keys if all(points(a, key) for a in analyses)]
+    return sorted(shown, key=lambda key: key != FIRST_VIEW)
+
+
+def common_columns(comparison: Comparison, places: list[int]) -> list[str]:
+    """Numbers of a row that all of these members have."""
+    held = [{c.name for c in comparison.members[place].analysis.columns} for place in places]
+    everywhere = set.intersection(*held) - set(OF_TOKENS)
+    return [c.name for c in comparison.baseline.analysis.columns if c.name in everywhere]
+
+
+def pack_member(
+    member: Member, place: int, rows: Rows, keys: list[str], columns: list[str], block: Block
+) -> dict[str, Any]:
+    """Where these rows lie in one matrix, and the numbers they have there."""
+    analysis = member.analysis
+    own = cut(
+        analysis,
+        points=tuple(p for key in keys for p in analysis.points if p.name == key),
+        columns=tuple(c for name in columns for c in analysis.columns if c.name == name),
+    )
+    return {
+        "place": place,
+        "name": visible(member.name),
+        "number": block.add(analysis.rows[rows].astype(np.uint32)),
+        "views": pack_views(own, rows, block),
+        "columns": pack_columns(own, rows, block),
+    }
+
+
+def shared_columns(
+    comparison: Comparison,
+    places: list[int],
+    kept: dict[int, Rows],
+    chosen: Rows,
+    block: Block,
+) -> list[dict[str, Any]]:
+    """Numbers of the tokens themselves, and of the baseline with another member."""
+    analysis = comparison.baseline.analysis
+    of_tokens = tuple(c for c in analysis.columns if c.name in OF_TOKENS)
+    packed = pack_columns(cut(analysis, (), of_tokens), kept[0][chosen], block)
+    for place in places[1:]:
+        pair = comparison.pair(0, place)
+        if pair is None or not pair.columns:
+            continue
+        # From positions in the baseline to positions among the pair's shared tokens.
+        at = np.full(len(analysis.rows), -1, dtype=np.int64)
+        at[pair.matching.first] = np.arange(pair.matching.shared)
+        whole = tuple(c for c in pair.columns if np.isfinite(c.values).all())
+        for column in pack_columns(cut(analysis, (), whole), at[kept[0][chosen]], block):
+            column["key"] += f":{place}"
+            if len(places) > 2:
+                column["label"] += f", {visible(comparison.members[place].name)}"
+            packed.append(column)
+    return packed
+
+
+def cut(analysis: Analysis, points: tuple[Any, ...], columns: tuple[Any, ...]) -> Analysis:
+    """What the packing of an analysis needs, and nothing else of it."""
+    return Analysis(
+        provenance={}, points=points, columns=columns, rows=analysis.rows, tokens=analysis.tokens
+    )
+
+
+def boxes(comparison: Comparison, places: list[int], keys: list[str]) -> dict[str, Any]:
+    """By plane: what all maps show at one scale, and whether they start with it."""
+    out = {}
+    for key in keys:
+        shown = [p for i in places if (p := points(comparison.members[i].analysis, key))]
+        own = [view_box(p.xy) for p in shown]
+        low, high = np.min(own, axis=0), np.max(own, axis=0)
+        together = [low[0], high[1], low[2], high[3]]
+        out[key] = {"box": [float(v) for v in together], "same": same_scale(own)}
+    return out

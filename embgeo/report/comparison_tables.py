@@ -1,0 +1,227 @@
+"""Numbers of several matrices side by side, in the shape that the templates print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from embgeo.compare.comparison import Change, Comparison, Difference, Pair
+from embgeo.figures.compared.base import spread
+from embgeo.report.headline import READINGS, Reading
+from embgeo.report.tables import by_family
+from embgeo.report.visible import visible
+from embgeo.values import Quantity, Scalar, format_number
+
+#: Members beside the baseline in one table, at most; of a track the last and evenly before it.
+MOST_COLUMNS = 4
+#: Rows of the first screen's table.
+MOST_HEADLINES = 10
+
+#: What is known of a difference, in words; the page explains them once.
+WORDS: dict[Change, str] = {
+    "beyond error": "beyond error",
+    "within error": "may be chance",
+    "not judged": "error unknown",
+    "exact": "exact",
+    "equal": "equal",
+    "undefined": "not comparable",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ValueView:
+    """One member's number and its difference from the baseline, ready to print.
+
+    Attributes
+    ----------
+    text : str
+        The number with its error, or why there is none.
+    difference, error, interval : str
+        Empty where there is none.
+    word : str
+        What is known of the difference.
+    change : Change
+    arrow : str
+        "▲ better" or "▼ worse"; empty where no direction is good in itself.
+    why : str
+        How error and interval were found, or what keeps the two from being comparable.
+    """
+
+    text: str
+    undefined: bool
+    difference: str
+    error: str
+    interval: str
+    word: str
+    change: Change
+    arrow: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowView:
+    """A number in every shown matrix, the baseline first."""
+
+    quantity: Quantity
+    baseline: str
+    undefined: bool
+    others: tuple[ValueView, ...]
+
+
+def shown_places(comparison: Comparison) -> list[int]:
+    """Places of the members beside the baseline that a table has columns for."""
+    n = len(comparison.others)
+    if n <= MOST_COLUMNS:
+        return list(range(1, n + 1))
+    # The last of a run matters most: counted from the end, so that it is among them.
+    return [i + 1 for i in spread(n, MOST_COLUMNS)]
+
+
+def number_rows(comparison: Comparison, places: list[int]) -> list[RowView]:
+    """Every scalar of the analyses, in the order of the differences."""
+    found: dict[str, dict[int, Difference]] = {}
+    for d in comparison.differences:
+        found.setdefault(d.name, {})[d.member] = d
+    rows = []
+    for name, by_member in found.items():
+        first = next(iter(by_member.values()))
+        scalar = comparison.baseline.analysis.scalar(name)
+        text = _text(scalar, first.baseline, first.quantity)
+        others = tuple(_value(comparison, by_member.get(place), place, name) for place in places)
+        missing = scalar is None or scalar.value is None
+        rows.append(RowView(first.quantity, text, missing, others))
+    return rows
+
+
+def _value(
+    comparison: Comparison, difference: Difference | None, place: int, name: str
+) -> ValueView:
+    scalar = comparison.members[place].analysis.scalar(name)
+    missing = scalar is None or scalar.value is None
+    if difference is None:
+        text = _text(scalar, None, None)
+        return ValueView(text, missing, "", "", "", WORDS["undefined"], "undefined", "", "")
+    unit = difference.quantity.unit
+    interval = ""
+    if difference.interval is not None:
+        low, high = (signed(v) for v in difference.interval)
+        interval = f"{low} … {high}"
+    error = ""
+    if difference.standard_error is not None:
+        error = f"± {format_number(difference.standard_error, 2)}"
+    arrows = {"better": "▲ better", "worse": "▼ worse", None: ""}
+    why = "; ".join(p for p in (difference.undefined, difference.note, difference.error_note) if p)
+    return ValueView(
+        _text(scalar, difference.value, difference.quantity),
+        missing,
+        "" if difference.difference is None else _with(signed(difference.difference), unit),
+        error,
+        interval,
+        WORDS[difference.change],
+        difference.change,
+        arrows[difference.direction],
+        why,
+    )
+
+
+def _text(scalar: Scalar | None, value: float | None, quantity: Quantity | None) -> str:
+    if scalar is not None:
+        return scalar.text
+    if value is None or quantity is None:
+        return "not measured"
+    return _with(format_number(value), quantity.unit)
+
+
+def _with(text: str, unit: str) -> str:
+    return f"{text} {unit}" if unit else text
+
+
+def signed(value: float, digits: int = 4) -> str:
+    """With its sign, also where it is positive; 0 only if exact."""
+    return f"+{format_number(value, digits)}" if value > 0 else format_number(value, digits)
+
+
+def headline_rows(rows: list[RowView]) -> list[tuple[Reading, RowView]]:
+    """The rows of the first screen, in the order of importance."""
+    by_name = {row.quantity.name: row for row in rows}
+    found = [(r, by_name[r.name]) for r in READINGS if r.name in by_name]
+    return found[:MOST_HEADLINES]
+
+
+def families(rows: list[RowView]) -> list[tuple[str, list[RowView]]]:
+    """Rows by the family of their quantity."""
+    return by_family(rows, lambda row: row.quantity.family)
+
+
+@dataclass(frozen=True, slots=True)
+class PairCell:
+    """A number of two matrices, or why there is none, and the level of chance."""
+
+    text: str
+    chance: str
+    undefined: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """A number of two matrices for each shown member against the baseline."""
+
+    quantity: Quantity
+    cells: tuple[PairCell, ...]
+    taken: str
+
+
+def pair_rows(comparison: Comparison, places: list[int]) -> list[PairRow]:
+    """Every number that takes two matrices, for these members, and how it was taken."""
+    pairs = [comparison.pair(0, place) for place in places]
+    names = list(dict.fromkeys(s.name for pair in pairs if pair for s in pair.scalars))
+    rows = []
+    for name in names:
+        scalars = [_scalar(pair, name) for pair in pairs]
+        known = next(s for s in scalars if s is not None)
+        cells = tuple(
+            PairCell("–", "", True)
+            if s is None
+            else PairCell(s.text, s.reference_text, s.value is None)
+            for s in scalars
+        )
+        said = (p for s in scalars if s is not None for p in (s.sample, s.convention) if p)
+        rows.append(PairRow(known.quantity, cells, "; ".join(dict.fromkeys(said))))
+    return rows
+
+
+def _scalar(pair: Pair | None, name: str) -> Scalar | None:
+    return next((s for s in pair.scalars if s.name == name), None) if pair else None
+
+
+@dataclass(frozen=True, slots=True)
+class MatchView:
+    """How the rows of a member were matched with those of the baseline."""
+
+    name: str
+    shared: str
+    how: str
+    left_out: tuple[str, ...]
+
+
+def matches(comparison: Comparison) -> list[MatchView]:
+    """One line for each member beside the baseline that was held against it."""
+    out = []
+    for place in range(1, len(comparison.members)):
+        pair = comparison.pair(0, place)
+        if pair is None:
+            continue
+        m = pair.matching
+        how = {"token": "by token", "row": "by row number", None: "not matched"}[m.by]
+        names = (comparison.baseline.name, comparison.members[place].name)
+        left_out = []
+        for name, side in zip(names, m.left_out, strict=True):
+            for count, what, examples in (
+                (side.missing, "only there", side.examples),
+                (side.ambiguous, "in several rows", side.ambiguous_examples),
+            ):
+                if count:
+                    some = f" ({', '.join(map(visible, examples))})" if examples else ""
+                    left_out.append(f"{visible(name)}: {count:,} {what}{some}")
+        reason = f"{how}: {m.reason}" if m.reason else how
+        out.append(MatchView(names[1], f"{m.shared:,}", reason, tuple(left_out)))
+    return out

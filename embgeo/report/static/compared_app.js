@@ -1,0 +1,88 @@
+// Start of a comparison: the same tokens in several matrices, tied together.
+
+function wireComparison(maps, store) {
+  const [{ data, colourings }] = maps.panels;
+  const state = { view: data.views[0].key, same: maps.boxes[data.views[0].key].same };
+  const show = () => maps.setView(state.view, state.same);
+  fillSelect(byId("view"), data.views.map((v) => [v.key, v.title]), (key) => {
+    state.view = key;
+    show();
+  });
+  const colour = (key) => {
+    maps.setColouring(key);
+    drawLegend(byId("legend"), colourings.find((c) => c.key === key));
+  };
+  fillSelect(byId("colour"), colourings.map((c) => [c.key, c.title]), colour);
+  byId("same-scale").checked = state.same;
+  byId("same-scale").addEventListener("change", (event) => {
+    state.same = event.target.checked;
+    show();
+  });
+  show();
+  colour(colourings[0].key);
+  byId("lasso").addEventListener("click", () => maps.arm(!maps.armed));
+  byId("zoom-in").addEventListener("click", () => maps.zoom(1.5));
+  byId("zoom-out").addEventListener("click", () => maps.zoom(1 / 1.5));
+  byId("reset").addEventListener("click", () => maps.fit());
+  byId("clear").addEventListener("click", () => store.clear());
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    maps.drop();
+    store.point(-1, "keys");
+    store.clear();
+  });
+}
+
+// A line of the table of moved tokens selects the token and its neighbours, old and new.
+function wireMoved(moved, store, rows) {
+  for (const line of document.querySelectorAll("tr[data-moved]")) {
+    const chosen = moved[line.dataset.member]?.[Number(line.dataset.moved)] ?? [];
+    if (!chosen.length) continue;
+    line.tabIndex = 0;
+    const select = () => {
+      const mask = new Uint8Array(rows);
+      for (const row of chosen) mask[row] = 1;
+      store.filter("moved", mask);
+      store.point(chosen[0], "table");
+      byId("maps").scrollIntoView({ block: "nearest" });
+    };
+    line.addEventListener("click", select);
+    line.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") select();
+    });
+  }
+}
+
+function addBrushes(maps, shared, store) {
+  const few = maps.panels.length <= MOST_SIDES;
+  for (const member of few ? maps.members : []) {
+    const parent = document.querySelector(`[data-brushes="${member.place}"]`);
+    for (const column of member.columns) {
+      new BrushHistogram(parent, { ...column, key: `${column.key}:${member.place}` }, store);
+    }
+  }
+  for (const column of shared) new BrushHistogram(byId("brushes"), column, store);
+}
+
+async function start() {
+  const { members, shared, boxes, moved } = await readCompared();
+  const [first] = members;
+  showInteractive();
+  const store = new Store(first.rows);
+  const maps = new LinkedMaps(members, shared, boxes, store);
+  wireComparison(maps, store);
+  addBrushes(maps, shared, store);
+  if (!first.hasTokens) byId("search").closest("label").hidden = true;
+  new Search(first, store, maps);
+  new TokenTable(tableData(members, shared), store, maps);
+  wireMoved(moved, store, first.rows);
+  wireWords({ ...first, columns: shared }, store);
+  const charts = new Charts(readJson("embgeo-charts"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    maps.retint();
+    charts.retint();
+  });
+  return { data: first, members, store, maps, map: maps.maps[0] };
+}
+
+begin(start);

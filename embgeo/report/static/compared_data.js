@@ -1,0 +1,60 @@
+// The shared tokens of several matrices: one set of tokens, for each matrix its places and numbers.
+
+async function readCompared() {
+  const meta = readJson("embgeo-meta");
+  const buffer = await readBlock();
+  const tokens = readTokens(buffer, meta.tokens, meta.rows);
+  const shared = readColumns(meta.columns, buffer);
+  const members = meta.members.map((part) => {
+    const data = readRows(part, meta, buffer, tokens);
+    for (const column of data.columns) column.stored = column.key;
+    return { ...data, place: part.place, name: part.name };
+  });
+  for (const column of members[0].columns) shareScale(members, column.key);
+  return { members, shared, boxes: meta.boxes, moved: meta.moved };
+}
+
+// One colour scale and one axis for the same number in all matrices.
+function shareScale(members, key) {
+  const same = members.flatMap((m) => m.columns.filter((c) => c.key === key));
+  const ranges = same.map((c) => bulk(c.values));
+  const extents = same.map((c) => extent(c.values));
+  for (const column of same) {
+    column.range = widest(ranges);
+    column.extent = widest(extents);
+  }
+}
+
+function widest(ranges) {
+  return [Math.min(...ranges.map((r) => r[0])), Math.max(...ranges.map((r) => r[1]))];
+}
+
+// What a map shows of a token: its numbers in that matrix, then those of the token itself.
+function mapData(member, shared) {
+  return { ...member, columns: [...member.columns, ...shared] };
+}
+
+// What the table of tokens shows: each number in every matrix, side by side.
+function tableData(members, shared) {
+  const [first] = members;
+  const side = members.length > MOST_SIDES ? [] : first.columns;
+  const columns = side.flatMap((column) =>
+    members.flatMap((member) => {
+      const own = member.columns.find((c) => c.key === column.key);
+      return own ? [named(own, member)] : [];
+    }),
+  );
+  return { ...first, columns: [...columns, ...shared] };
+}
+
+// Matrices whose numbers the table puts side by side, at most.
+const MOST_SIDES = 4;
+
+function named(column, member) {
+  return {
+    ...column,
+    key: `${column.key}:${member.place}`,
+    label: `${columnTitle(column)}, ${member.name}`,
+    unit: "",
+  };
+}

@@ -1,0 +1,65 @@
+// Several maps of the same tokens: one plane, one colouring and one selection for all of them.
+
+class LinkedMaps {
+  constructor(members, shared, boxes, store) {
+    Object.assign(this, { members, boxes, store, armed: false });
+    this.panels = members.map((member) => {
+      const box = document.querySelector(`[data-map="${member.place}"]`);
+      const data = mapData(member, shared);
+      const map = new Scatter(...["canvas", ".overlay", ".tooltip"].map((s) => box.querySelector(s)), data, store);
+      const lasso = new Lasso(map);
+      new Gestures(map, lasso, () => this.arm(!this.armed));
+      return { data, map, lasso, colourings: makeColourings(data) };
+    });
+  }
+
+  get maps() {
+    return this.panels.map((panel) => panel.map);
+  }
+
+  setView(key, sameScale) {
+    const together = this.boxes[key].box;
+    for (const { data, map } of this.panels) {
+      const view = data.views.find((v) => v.key === key);
+      map.setView(sameScale ? { ...view, box: together } : view);
+    }
+  }
+
+  // The colourings of all panels have the same keys: the same numbers of the same tokens.
+  setColouring(key) {
+    for (const { map, colourings } of this.panels) {
+      map.setColouring(colourings.find((c) => c.key === key));
+    }
+  }
+
+  arm(on) {
+    this.armed = on;
+    byId("lasso").setAttribute("aria-pressed", String(on));
+    for (const { map, lasso } of this.panels) {
+      lasso.armed = on;
+      map.canvas.classList.toggle("armed", on);
+    }
+  }
+
+  zoom(factor) {
+    for (const map of this.maps) map.zoom(factor);
+  }
+
+  fit() {
+    for (const map of this.maps) map.fit();
+  }
+
+  // Search and table lead to a token: in every map.
+  centreOn(row) {
+    for (const map of this.maps) map.centreOn(row);
+  }
+
+  retint() {
+    for (const map of this.maps) map.retint();
+  }
+
+  drop() {
+    this.arm(false);
+    for (const { lasso } of this.panels) lasso.drop();
+  }
+}

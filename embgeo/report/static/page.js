@@ -1,0 +1,52 @@
+// What every page begins with: show the interactive parts, put choices and words in their places.
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+function fillSelect(select, choices, onChoice) {
+  for (const [value, title] of choices) {
+    const option = document.createElement("option");
+    option.value = value;
+    option.textContent = title;
+    select.append(option);
+  }
+  select.addEventListener("change", () => onChoice(select.value));
+}
+
+function showInteractive() {
+  document.documentElement.classList.add("scripted");
+  for (const element of document.querySelectorAll(".interactive")) element.hidden = false;
+}
+
+function wireWords(data, store) {
+  const say = () => {
+    byId("selection-count").textContent = selectionText(data, store);
+    byId("clear").hidden = store.mask === null;
+  };
+  store.on("selection", say);
+  say();
+  // Pointing with a mouse is not read aloud; stepping with keys is.
+  store.on("hover", (row, from) => {
+    if (row >= 0 && from === "keys") {
+      byId("announcer").textContent = `${data.label(row)}, ${describe(data, row)}`;
+    }
+  });
+}
+
+// Run the page's own start; what fails is said on the page.
+async function begin(start) {
+  try {
+    if (typeof DecompressionStream === "undefined") {
+      throw new Error("this browser cannot unpack the data (no DecompressionStream)");
+    }
+    const state = await start();
+    document.documentElement.dataset.ready = "true";
+    // For tests and for the curious: read the state, call the map.
+    window.embgeo = state;
+  } catch (error) {
+    const failure = byId("failure");
+    failure.hidden = false;
+    failure.textContent = `The interactive map is not available: ${error.message}. Figures and tables are complete without it.`;
+  }
+}
