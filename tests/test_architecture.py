@@ -158,6 +158,7 @@ LISTS = {
             "tokenizer_files": "vocabularies of model folders",
             "tokenizer_worker": "runs a tokenizer, in a process of its own",
             "torch_tensors": "tensors of torch's formats",
+            "training_step": "the step that a checkpoint records, for diff --track",
             "unknown": "what is said about a file of no known format",
             "vocabulary": "tokens in the order of their rows",
             "worker_process": "a process of its own for libraries in C",
@@ -181,6 +182,9 @@ LISTS = {
         {
             "app": "puts the commands together",
             "corpus_bar": "progress of analyze while a corpus is read",
+            "diff_folder": "where diff writes",
+            "diff_inputs": "what diff reads",
+            "diff_summary": "what diff says",
             "gate_outputs": "where the outcome of a gate goes",
             "gate_plan": "what a gate does, checked",
             "measured": "what a gate is about",

@@ -152,6 +152,15 @@ def member_folders(d: dict[str, Any], path: Path) -> list[str]:
     return folders
 
 
+def earlier_folders(folder: Path) -> list[str]:
+    """Names of the members' folders of the comparison in `folder`; none if it is damaged."""
+    path = folder / COMPARISON_NAME
+    try:
+        return member_folders(_read_json(path, folder), path)
+    except UnreadableFile:
+        return []
+
+
 def _from_json(
     d: dict[str, Any], analyses: list[Analysis], arrays: dict[str, npt.NDArray[Any]]
 ) -> Comparison:

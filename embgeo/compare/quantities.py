@@ -36,6 +36,36 @@ PROCRUSTES = Quantity(
     "min_Q ‖X/‖X‖_F − (Y/‖Y‖_F)·Q‖_F, QᵀQ = 1",
     "Schönemann 1966; Williams et al. 2021",
 )
+RELATIVE_CHANGE = Quantity(
+    "compare.relative_change",
+    "Relative change",
+    "Length of the difference of the two matrices, entry by entry, beside that of the first. Says "
+    "how far training moved the rows; a rotation counts as movement.",
+    "‖Y − X‖_F / ‖X‖_F",
+    "Frobenius norm",
+)
+MATRIX_COSINE = Quantity(
+    "compare.matrix_cosine",
+    "Cosine of the matrices",
+    "The two matrices as two long vectors: the cosine of the angle between them.",
+    "⟨X, Y⟩_F / (‖X‖_F ‖Y‖_F)",
+    "Frobenius inner product",
+)
+CHANGE_RANK = Quantity(
+    "compare.change_effective_rank",
+    "Effective rank of the change",
+    "Over how many directions the difference of the two matrices is spread. 1: every row moved "
+    "along one direction; d: evenly in all.",
+    "exp(−Σ p_k ln p_k), p_k = σ_k / Σσ, σ the singular values of Y − X",
+    "Roy & Vetterli 2007",
+)
+CHANGE_SPECTRUM = Quantity(
+    "compare.change_singular_values",
+    "Spectrum of the change",
+    "Singular values of the difference of the two matrices, divided by the largest.",
+    "σ_k(Y − X) / σ_1(Y − X)",
+    "singular value decomposition",
+)
 NEIGHBOR_OVERLAP = Quantity(
     "compare.neighbor_overlap",
     "Neighbour overlap",
@@ -60,4 +90,12 @@ MOVED = Quantity(
 )
 
 #: Numbers of a pair, in the order in which they are shown.
-SCALARS = (SUBSPACE_DISTANCE, CKA, PROCRUSTES, NEIGHBOR_OVERLAP)
+SCALARS = (
+    SUBSPACE_DISTANCE,
+    CKA,
+    PROCRUSTES,
+    NEIGHBOR_OVERLAP,
+    RELATIVE_CHANGE,
+    MATRIX_COSINE,
+    CHANGE_RANK,
+)

@@ -1,0 +1,179 @@
+"""From analyses, and their matrices where they are at hand, to a comparison."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from embgeo.compare.comparison import Comparison, LeftOut, Matching, Member, Pair
+from embgeo.compare.curves import track_of
+from embgeo.compare.differences import differences
+from embgeo.compare.overlap import NEIGHBORS
+from embgeo.compare.paired import Paired, paired_errors
+from embgeo.compare.pairs import Input, Options, compared
+from embgeo.compare.sentences import HEADLINES, sentences, track_sentences
+from embgeo.errors import BadOption
+from embgeo.passes import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is recorded about how a comparison was made.
+
+    Attributes
+    ----------
+    command : str
+    track : str
+        Where the steps of the members come from; empty where they are no checkpoints of one run.
+    timing : dict of str to float
+        Seconds that were spent before.
+    """
+
+    command: str = ""
+    track: str = ""
+    timing: Mapping[str, float] | None = None
+
+
+def compare(
+    inputs: Sequence[Input],
+    options: Options | None = None,
+    run: Run | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare analyses with the first of them.
+
+    Parameters
+    ----------
+    inputs : sequence of Input
+        The baseline first, two at least; in a track in the order of their steps.
+    options : Options, optional
+    run : Run, optional
+    progress : Progress, optional
+
+    Raises
+    ------
+    BadOption
+        If there is nothing to compare with.
+    """
+    options, run, progress = options or Options(), run or Run(), progress or Progress()
+    if len(inputs) < 2:
+        raise BadOption("a comparison takes two at least", way_out="name another checkpoint")
+    timing = dict(run.timing or {})
+    inputs = list(inputs)
+    members = tuple(one.member for one in inputs)
+    pairs = []
+    for first, second in places(len(inputs), consecutive=bool(run.track)):
+        began = time.perf_counter()
+        pairs.append(compared(inputs, first, second, options, progress))
+        name = f"{members[first].name} and {members[second].name}"
+        timing[name] = round(time.perf_counter() - began, 4)
+    rows = differences(members, same_samples(inputs, pairs))
+    track = track_of(members, pairs, run.track) if run.track else None
+    said = sentences(members, pairs, rows)
+    if track is not None:
+        said = track_sentences(track, HEADLINES)
+    return Comparison(
+        provenance=provenance(members, options, run.command),
+        members=members,
+        pairs=tuple(pairs),
+        differences=rows,
+        sentences=said,
+        notes=notes(members, pairs),
+        track=track,
+        timing=timing,
+    )
+
+
+def places(members: int, consecutive: bool) -> list[tuple[int, int]]:
+    """Pairs of members: each with the baseline, then each with the one before."""
+    found = [(0, second) for second in range(1, members)]
+    return found + [(i, i + 1) for i in range(1, members - 1)] if consecutive else found
+
+
+def same_samples(inputs: Sequence[Input], pairs: Sequence[Pair]) -> dict[int, Mapping[str, Paired]]:
+    """Errors of differences from the baseline that a shared sample gives, by member."""
+    found: dict[int, Mapping[str, Paired]] = {}
+    for pair in pairs:
+        one, other = inputs[pair.first], inputs[pair.second]
+        if pair.first == 0 and one.matrix is not None and other.matrix is not None:
+            found[pair.second] = paired_errors(
+                one.member.analysis,
+                other.member.analysis,
+                (one.matrix, other.matrix),
+                pair.matching,
+            )
+    return found
+
+
+def provenance(members: Sequence[Member], options: Options, command: str) -> dict[str, Any]:
+    """Command, options, and the versions of the first analysis made here."""
+    fresh = next((m for m in members if not m.from_saved), None)
+    from embgeo.provenance import versions
+
+    return {
+        "command": command,
+        "seed": options.seed,
+        "options": {"match": options.match, "queries": options.queries, "neighbors": NEIGHBORS},
+        "inputs": [
+            {
+                "given": m.given,
+                "file": m.analysis.provenance.get("file", ""),
+                "tensor": m.analysis.provenance.get("tensor", ""),
+                "sha256": m.analysis.provenance.get("sha256", ""),
+            }
+            for m in members
+        ],
+        "versions": versions() if fresh is None else fresh.analysis.provenance["versions"],
+    }
+
+
+def notes(members: Sequence[Member], pairs: Sequence[Pair]) -> tuple[str, ...]:
+    """How rows were matched, what was left out, which matrices were not at hand."""
+    said: list[str] = []
+    for pair in pairs:
+        names = (members[pair.first].name, members[pair.second].name)
+        said += matching_notes(pair.matching, names)
+    for member in members:
+        if member.matrix_absent:
+            said.append(f"{member.name}: {member.matrix_absent}")
+        said += [f"{member.name}: {note}" for note in member.analysis.notes]
+    return tuple(dict.fromkeys(said))
+
+
+def matching_notes(matching: Matching, names: tuple[str, str]) -> list[str]:
+    between = f"{names[0]} and {names[1]}"
+    if matching.by is None:
+        return [f"{between}: rows are not matched: {matching.reason}"]
+    what = "tokens" if matching.by == "token" else "rows"
+    said = [f"{between}: {matching.shared:,} {what} shared, matched by {matching.by}"]
+    if matching.by == "row":
+        said[0] += f" ({matching.reason})"
+    for name, part in zip(names, matching.left_out, strict=True):
+        said += left_out_notes(part, f"{between}: only in {name}", what)
+    ambiguous = max(matching.left_out, key=lambda part: part.ambiguous)
+    if ambiguous.ambiguous:
+        examples = ", ".join(map(repr, ambiguous.ambiguous_examples))
+        said.append(
+            f"{between}: {ambiguous.ambiguous:,} rows left out, whose token stands in several "
+            f"rows: {examples}"
+        )
+    return said
+
+
+def left_out_notes(part: LeftOut, lead: str, what: str) -> list[str]:
+    if not part.missing:
+        return []
+    more = ", …" if part.missing > len(part.examples) else ""
+    shown = ", ".join(part.examples if what == "rows" else map(repr, part.examples))
+    return [f"{lead}: {part.missing:,} {what} ({shown}{more})"]
+
+
+def renamed(members: Sequence[Member]) -> list[Member]:
+    """With names that differ: equal ones get their number."""
+    names = [member.name for member in members]
+    return [
+        replace(m, name=f"{m.name} ({i + 1})") if names.count(m.name) > 1 else m
+        for i, m in enumerate(members)
+    ]

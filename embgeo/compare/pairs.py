@@ -1,0 +1,129 @@
+"""What takes two matrices: the values of a pair, or why there are none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from embgeo.compare import quantities as q
+from embgeo.compare.comparison import Matching, Member, Pair
+from embgeo.compare.joint import read_joint
+from embgeo.compare.matching import By, match
+from embgeo.compare.overlap import (
+    NEIGHBORS,
+    drawn_queries,
+    moved_table,
+    overlap_values,
+    read_neighbors,
+)
+from embgeo.compare.shared import Shared
+from embgeo.compare.similarity import similarities
+from embgeo.values import Histogram, Scalar, Series, Table
+
+if TYPE_CHECKING:
+    from embgeo.matrix import Matrix
+    from embgeo.passes import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user may choose about a comparison.
+
+    Attributes
+    ----------
+    seed : int
+    match : {"token", "row"} or None
+        How rows are matched; None: by token where all have tokens, else by row.
+    queries : int or None
+        Tokens whose neighbours are compared; None: all up to 5,000, else 1,000; 0: none.
+    """
+
+    seed: int = 0
+    match: By | None = None
+    queries: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A member of a comparison, with its matrix where that is at hand."""
+
+    member: Member
+    matrix: Matrix | None = None
+
+
+def compared(
+    inputs: list[Input], first: int, second: int, options: Options, progress: Progress
+) -> Pair:
+    """Everything about two of the inputs."""
+    one, other = inputs[first], inputs[second]
+    matching = match(one.member.analysis, other.member.analysis, options.match)
+    reason = why_undefined(one, other, matching)
+    if reason or one.matrix is None or other.matrix is None:
+        return Pair(first, second, matching, tuple(s.undefined(reason) for s in q.SCALARS))
+    shared = Shared(
+        one.matrix,
+        other.matrix,
+        one.member.analysis.rows[matching.first],
+        other.member.analysis.rows[matching.second],
+    )
+    what = f"{one.member.name} and {other.member.name}"
+    progress.start(f"matrices of {what}", shared.n)
+    values: list[Scalar | Series | Histogram | Table] = [
+        *similarities(read_joint(shared, progress.advance))
+    ]
+    if reason := no_neighbors(shared.n, options):
+        values.append(q.NEIGHBOR_OVERLAP.undefined(reason))
+    else:
+        progress.start(f"neighbours in {what}", shared.n)
+        found = read_neighbors(
+            shared, drawn_queries(shared.n, options.queries, options.seed), progress.advance
+        )
+        values += overlap_values(found, options.seed)
+        counts = one.member.analysis.counts
+        values.append(
+            moved_table(
+                found,
+                labels(one.member, matching),
+                None if counts is None else counts[matching.first],
+            )
+        )
+    order = {quantity.name: place for place, quantity in enumerate(q.SCALARS)}
+    scalars = [v for v in values if isinstance(v, Scalar)]
+    return Pair(
+        first,
+        second,
+        matching,
+        tuple(sorted(scalars, key=lambda s: order[s.name])),
+        tuple(v for v in values if isinstance(v, Series)),
+        tuple(v for v in values if isinstance(v, Histogram)),
+        tables=tuple(v for v in values if isinstance(v, Table)),
+    )
+
+
+def why_undefined(one: Input, other: Input, matching: Matching) -> str:
+    """Why nothing that takes both matrices can be said; empty if it can."""
+    if matching.by is None:
+        return matching.reason
+    if matching.shared < 2:
+        what = "token" if matching.by == "token" else "row"
+        return f"{'one' if matching.shared else 'no'} {what} is shared"
+    for side in (one, other):
+        if side.matrix is None:
+            return side.member.matrix_absent or "the matrix is not at hand"
+    return ""
+
+
+def no_neighbors(shared: int, options: Options) -> str:
+    if options.queries == 0:
+        return "no queries were asked for"
+    if shared <= NEIGHBORS:
+        return f"{shared:,} shared tokens have no {NEIGHBORS} neighbours each"
+    return ""
+
+
+def labels(member: Member, matching: Matching) -> list[str]:
+    """Tokens of the shared rows, or their numbers."""
+    analysis = member.analysis
+    if analysis.tokens is None:
+        return [f"row {row}" for row in analysis.rows[matching.first].tolist()]
+    return [analysis.tokens[at] for at in matching.first.tolist()]

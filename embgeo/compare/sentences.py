@@ -1,0 +1,144 @@
+"""What stands out in a comparison, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from embgeo.compare import quantities as q
+from embgeo.compare.comparison import Difference, Member, Pair, Track
+from embgeo.values import Scalar, format_number
+
+#: Curves of a track whose bends are told.
+HEADLINES = (
+    "spectrum.effective_rank",
+    "cosine.mean",
+    "isotropy.i1",
+    "isotropy.i1_unit",
+    "frequency.probe_auc",
+)
+#: I1 lies between 0 and 1: what moves less than this is not called a rise or a fall.
+NOTICED = 0.01
+#: A rise at unit scale of less than this share of the raw rise does not carry it.
+CARRIED = 0.25
+#: Neighbourhoods that overlap less than this many times the chance level have nothing in common.
+LOST = 3.0
+
+
+def sentences(
+    members: Sequence[Member], pairs: Sequence[Pair], differences: Sequence[Difference]
+) -> tuple[str, ...]:
+    """A few for each member but the baseline, which is not named where there is only one."""
+    said: list[str] = []
+    for place, member in enumerate(members[1:], start=1):
+        rows = {d.name: d for d in differences if d.member == place}
+        pair = next((p for p in pairs if (p.first, p.second) == (0, place)), None)
+        found = [
+            isotropy(rows, median_norms(members, place)),
+            moved(rows, "cosine.mean", "the mean cosine", 0.02),
+            moved(rows, "spectrum.effective_rank", "the effective rank", 1.0),
+            neighbourhoods(pair),
+            counted(list(rows.values())),
+        ]
+        lead = f"{member.name}: " if len(members) > 2 else ""
+        said += [f"{lead}{capital(text) if not lead else text}." for text in found if text]
+    return tuple(said)
+
+
+def isotropy(rows: Mapping[str, Difference], norms: tuple[float, float] | None) -> str:
+    """I1 as it is and at unit scale, so that shrunken norms cannot pass for isotropy.
+
+    Parameters
+    ----------
+    rows : mapping of str to Difference
+    norms : tuple of two floats or None
+        Median norm of the rows on either side.
+    """
+    raw, unit = rows.get("isotropy.i1"), rows.get("isotropy.i1_unit")
+    if raw is None or raw.difference is None:
+        return ""
+    text = f"I1 {went(raw)}"
+    if unit is None or unit.difference is None:
+        return text
+    if abs(raw.difference) <= NOTICED or unit.difference / raw.difference >= CARRIED:
+        return f"{text}, and {went(unit)} at unit scale"
+    reason = "it is the scale that changed, not the directions"
+    if norms is not None:
+        reason += f" (median norm {shown(norms[0])}, then {shown(norms[1])})"
+    return f"{text}, but {went(unit)} at unit scale: {reason}"
+
+
+def median_norms(members: Sequence[Member], place: int) -> tuple[float, float] | None:
+    found = [
+        column
+        for member in (members[0], members[place])
+        for column in member.analysis.columns
+        if column.name == "tokens.norm" and len(column.values)
+    ]
+    if len(found) < 2:
+        return None
+    return float(np.median(found[0].values)), float(np.median(found[1].values))
+
+
+def went(row: Difference) -> str:
+    """How a number moved."""
+    if row.difference is None or row.value is None or row.baseline is None:
+        return "is not known"
+    if abs(row.difference) <= NOTICED:
+        return f"stayed at {shown(row.value)}"
+    direction = "rose" if row.difference > 0 else "fell"
+    return f"{direction} from {shown(row.baseline)} to {shown(row.value)}"
+
+
+def shown(value: float) -> str:
+    return format_number(value, 3)
+
+
+def moved(rows: Mapping[str, Difference], name: str, called: str, least: float) -> str:
+    row = rows.get(name)
+    if row is None or row.difference is None or abs(row.difference) < least:
+        return ""
+    return f"{called} {went(row)}"
+
+
+def neighbourhoods(pair: Pair | None) -> str:
+    """Whether tokens keep their neighbours."""
+    overlap = (
+        None
+        if pair is None
+        else next((s for s in pair.scalars if s.name == q.NEIGHBOR_OVERLAP.name), None)
+    )
+    if not isinstance(overlap, Scalar) or overlap.value is None or overlap.reference is None:
+        return ""
+    text = f"neighbourhoods overlap by {overlap.text} (chance: {overlap.reference_text})"
+    if overlap.value == 1.0:
+        return "every token that was looked at keeps all its neighbours"
+    return f"{text}, no more than by chance" if overlap.value < LOST * overlap.reference else text
+
+
+def counted(rows: Sequence[Difference]) -> str:
+    """How many of the sampled differences are larger than sampling explains."""
+    judged = [d for d in rows if d.change in ("beyond error", "within error")]
+    inside = [d for d in judged if d.change == "within error"]
+    if not inside:
+        return ""
+    one = len(judged) == 1
+    return (
+        f"of {len(judged)} difference{'' if one else 's'} between sampled numbers "
+        f"{len(inside)} {'is' if len(inside) == 1 else 'are'} within sampling error"
+    )
+
+
+def capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def track_sentences(track: Track, names: Sequence[str]) -> tuple[str, ...]:
+    """Where the headline curves bent."""
+    said = []
+    for curve in track.curves:
+        if curve.bend is None or curve.against or curve.quantity.name not in names:
+            continue
+        said.append(f"{curve.quantity.title} bends at step {format_number(curve.bend.step)}.")
+    return tuple(said)
