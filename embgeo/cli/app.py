@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from embgeo.cli.analyze import analyze
+from embgeo.cli.diff import diff
 from embgeo.cli.gate import gate
 from embgeo.cli.inspect import inspect
 from embgeo.cli.report import report
@@ -27,7 +28,7 @@ app = typer.Typer(
 )
 
 #: Every command; a new one is a file and a line here.
-COMMANDS = (analyze, gate, inspect, report)
+COMMANDS = (analyze, diff, gate, inspect, report)
 
 for command in COMMANDS:
     app.command()(command)

@@ -1,0 +1,196 @@
+"""What is compared: saved analyses as they are, checkpoints analysed with the same options."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embgeo.cli.analyze import default_name
+from embgeo.cli.corpus_bar import corpus_bar
+from embgeo.cli.measuring import Wanted
+from embgeo.cli.shared import command_line
+from embgeo.errors import BadOption, UnreadableFile
+
+if TYPE_CHECKING:
+    from embgeo.compare.pairs import Input
+    from embgeo.compare.steps import Steps
+    from embgeo.matrix import Matrix
+    from embgeo.passes import Progress
+    from embgeo.result import Analysis
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """How checkpoints are read; defaults are what is meant where nothing is said."""
+
+    tensor: str | None = None
+    output: str | None = None
+    rows: str | None = None
+    transpose: bool = False
+    tokens: Path | None = None
+    counts: Path | None = None
+    corpus: Path | None = None
+    rank_order: bool = False
+    padding: str = "auto"
+    reference: bool = True
+
+    def check(self, paths: Sequence[Path], wanted: Wanted) -> None:
+        """Refuse what cannot be compared, and options that would do nothing.
+
+        Raises
+        ------
+        BadOption, UnreadableFile
+        """
+        from embgeo.compare.files import COMPARISON_NAME
+        from embgeo.compare.originals import saved_folder
+
+        wanted.check()
+        if len(paths) < 2:
+            raise BadOption(
+                "there is nothing to compare it with", where=paths[0], way_out="name another one"
+            )
+        if sum(str(path) == "-" for path in paths) > 1:
+            raise BadOption("stdin can be read once", where="-", way_out="save one to a file")
+        for path in paths:
+            if (path / COMPARISON_NAME).is_file():
+                raise UnreadableFile(
+                    "a comparison, which holds several analyses",
+                    where=path,
+                    way_out=f"name one of them, as in {path / '0-…'}",
+                )
+        idle = self.given() + given_of(wanted)
+        if idle and all(saved_folder(path) is not None for path in paths):
+            raise BadOption(
+                "would do nothing: all that is compared are saved analyses",
+                where=idle[0],
+                way_out="analyse the checkpoints with it, and compare those",
+            )
+
+    def given(self) -> list[str]:
+        """Names of the options that were used."""
+        plain = Loading()
+        used = [f.name for f in fields(self) if getattr(self, f.name) != getattr(plain, f.name)]
+        return ["--no-reference" if name == "reference" else option(name) for name in used]
+
+    def load(self, path: Path, quiet: bool) -> Matrix:
+        import embgeo
+
+        with corpus_bar(quiet) as heard:
+            return embgeo.load(
+                path,
+                tensor=self.tensor,
+                output=self.output,
+                rows=self.rows,
+                transpose=self.transpose,
+                tokens=self.tokens,
+                counts=self.counts,
+                corpus=self.corpus,
+                rank_order=self.rank_order,
+                padding=self.padding,
+                progress=heard,
+            )
+
+
+def given_of(wanted: Wanted) -> list[str]:
+    names = ("pairs", "popular_share", "isotropy_rows", "isotropy_runs", "sphere")
+    return [option(name) for name in names if getattr(wanted, name) is not None]
+
+
+def option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def in_order(paths: Sequence[Path]) -> tuple[list[Path], Steps]:
+    """The checkpoints of a run by rising step, and their steps."""
+    from embgeo.compare.steps import Steps, steps_of
+    from embgeo.sources.training_step import training_step
+
+    found = steps_of(paths, training_step)
+    order = found.order
+    return [paths[i] for i in order], Steps(tuple(found.values[i] for i in order), found.source)
+
+
+def read_inputs(
+    paths: Sequence[Path],
+    steps: Steps | None,
+    loading: Loading,
+    wanted: Wanted,
+    progress: Progress | None,
+    quiet: bool,
+) -> tuple[list[Input], dict[str, float]]:
+    """Every input with its analysis, and the seconds that each took."""
+    from embgeo.compare.names import told_apart
+    from embgeo.compare.originals import saved_folder
+
+    plain = [name_of(path, saved_folder(path)) for path in paths]
+    names = told_apart(plain, paths)
+    inputs, timing = [], {}
+    for place, (path, name) in enumerate(zip(paths, names, strict=True)):
+        began = time.perf_counter()
+        found = read_input(path, name, loading, wanted, progress, quiet)
+        if steps is not None:
+            found = replace(found, member=replace(found.member, step=steps.values[place]))
+        inputs.append(found)
+        timing[f"analysis of {name}"] = round(time.perf_counter() - began, 4)
+    return inputs, timing
+
+
+def name_of(path: Path, saved: Path | None) -> str:
+    if saved is None:
+        return default_name(path)
+    return saved.resolve().name.removesuffix(".embgeo") or "analysis"
+
+
+def read_input(
+    path: Path,
+    name: str,
+    loading: Loading,
+    wanted: Wanted,
+    progress: Progress | None,
+    quiet: bool,
+) -> Input:
+    import embgeo
+    from embgeo.compare.comparison import Member
+    from embgeo.compare.originals import original, saved_folder
+    from embgeo.compare.pairs import Input
+
+    saved = saved_folder(path)
+    if saved is not None:
+        analysis = embgeo.load_analysis(saved)
+        matrix, absent = original(analysis, saved)
+        analysis = cut_to(analysis, wanted.sections)
+        member = Member(name, str(path), analysis, from_saved=True, matrix_absent=absent)
+        return Input(member, matrix)
+    loaded = loading.load(path, quiet)
+    analysis = embgeo.analyze(
+        loaded,
+        sections=wanted.sections,
+        options=wanted.options(loaded),
+        reference=loading.reference,
+        command=command_line(),
+        progress=progress,
+    )
+    return Input(Member(name, str(path), analysis), loaded)
+
+
+def cut_to(analysis: Analysis, sections: tuple[str, ...] | None) -> Analysis:
+    """Without the sections that were not asked for."""
+    if sections is None:
+        return analysis
+
+    def kept(values: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(value for value in values if value.quantity.family in sections)
+
+    return replace(
+        analysis,
+        scalars=kept(analysis.scalars),
+        series=kept(analysis.series),
+        histograms=kept(analysis.histograms),
+        points=kept(analysis.points),
+        columns=kept(analysis.columns),
+        tables=kept(analysis.tables),
+        absent={name: why for name, why in analysis.absent.items() if name in sections},
+    )

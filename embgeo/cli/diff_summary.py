@@ -1,0 +1,163 @@
+"""What ``embgeo diff`` says on stdout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embgeo.cli.shared import printable
+from embgeo.values import format_number
+
+if TYPE_CHECKING:
+    from embgeo.compare.comparison import Comparison, Curve, Difference, Pair, Track
+
+HEADLINE = (
+    "spectrum.effective_rank",
+    "spectrum.top_share",
+    "cosine.mean",
+    "isotropy.i1",
+    "isotropy.i1_unit",
+    "frequency.probe_auc",
+    "frequency.neighbor_rarity_rare",
+    "subspace.distance",
+)
+PAIRED = (
+    "compare.subspace_distance",
+    "compare.cka",
+    "compare.procrustes",
+    "compare.neighbor_overlap",
+)
+#: Steps of a track that are shown at most; the report shows all.
+MOST_STEPS = 12
+MOST_NOTES = 8
+MOST_TOKENS = 5
+
+
+def summary(comparison: Comparison, page: Path) -> None:
+    """Verdicts, headline numbers and their differences, what takes both matrices, notes."""
+    verdicts(comparison)
+    if comparison.track is not None:
+        track_table(comparison.track)
+    else:
+        for place in range(1, len(comparison.members)):
+            differences_table(comparison, place)
+    for sentence in comparison.sentences:
+        print(printable(sentence))
+    for note in comparison.notes[:MOST_NOTES]:
+        print(printable(f"  note: {note}"))
+    if len(comparison.notes) > MOST_NOTES:
+        print(f"  and {len(comparison.notes) - MOST_NOTES} more notes in the report")
+    print(printable(f"report: {page}"))
+
+
+def verdicts(comparison: Comparison) -> None:
+    from embgeo.report.verdict import judge
+
+    shown = comparison.members
+    if comparison.track is not None:
+        shown = (shown[0], shown[-1])
+    for member in shown:
+        p = member.analysis.provenance
+        shape = f"{p.get('n', 0):,} × {p.get('d', 0):,}"
+        print(printable(f"{member.name}  {member.given}  {p.get('tensor', '')}  {shape}"))
+        print(printable(f"  {judge(member.analysis).headline}"))
+
+
+def differences_table(comparison: Comparison, place: int) -> None:
+    """Headline numbers of one member beside the baseline's, and those of the pair."""
+    rows = {d.name: d for d in comparison.differences_of(place)}
+    chosen = [rows[name] for name in HEADLINE if name in rows and not rows[name].undefined]
+    lines = [("", comparison.baseline.name, comparison.members[place].name, "difference")]
+    lines += [(d.quantity.title, *cells(d)) for d in chosen]
+    print_columns(lines)
+    pair = comparison.pair(0, place)
+    if pair is not None:
+        pair_lines(pair)
+
+
+def cells(row: Difference) -> tuple[str, str, str]:
+    values = [format_number(v, 4) for v in (row.baseline, row.value) if v is not None]
+    return values[0], values[1], difference_text(row)
+
+
+def difference_text(row: Difference) -> str:
+    """The difference with its sign, its error, and whether it may be chance."""
+    if row.difference is None:
+        return ""
+    if row.change == "equal":
+        return "equal"
+    text = signed(row.difference)
+    if row.standard_error is not None:
+        text += f" ± {format_number(row.standard_error, 2)}"
+    remark = {"within error": "within error", "not judged": "sampled"}.get(row.change, "")
+    remark = ", ".join(filter(None, (row.direction, remark)))
+    return f"{text} ({remark})" if remark else text
+
+
+def signed(value: float) -> str:
+    text = format_number(value, 4)
+    return f"+{text}" if value > 0 else text
+
+
+def print_columns(lines: Sequence[tuple[str, ...]]) -> None:
+    """Left column flush left, the others flush right but the last."""
+    clean = [tuple(printable(cell) for cell in line) for line in lines]
+    widths = [max(len(line[i]) for line in clean) for i in range(len(clean[0]))]
+    last = len(widths) - 1
+    for line in clean:
+        parts = [
+            cell.ljust(widths[i]) if i in (0, last) else cell.rjust(widths[i])
+            for i, cell in enumerate(line)
+        ]
+        print(f"  {'  '.join(parts)}".rstrip())
+
+
+def pair_lines(pair: Pair) -> None:
+    """What takes both matrices; one reason once where nothing is defined."""
+    shown = [s for s in pair.scalars if s.name in PAIRED]
+    reasons = {s.undefined for s in shown}
+    if len(reasons) == 1 and "" not in reasons:
+        print(printable(f"  both matrices: not defined: {reasons.pop()}"))
+        return
+    width = max(len(s.quantity.title) for s in shown)
+    for scalar in shown:
+        chance = "" if scalar.reference is None else f"  (chance: {scalar.reference_text})"
+        print(printable(f"  {scalar.quantity.title:<{width}}  {scalar.text}{chance}"))
+    moved = next((t for t in pair.tables if t.name == "compare.moved"), None)
+    if moved is not None and moved.rows:
+        tokens = ", ".join(str(row[0]) for row in moved.rows[:MOST_TOKENS])
+        print(printable(f"  Moved most: {tokens}"))
+
+
+def track_table(track: Track) -> None:
+    """Headline curves, a line a step, and where they bend."""
+    by_name = {c.quantity.name: c for c in track.curves if not c.against}
+    curves = [by_name[name] for name in HEADLINE if name in by_name]
+    curves += [
+        c for c in track.curves if c.against == "first" and c.quantity.name in PAIRED and known(c)
+    ]
+    if not curves:
+        return
+    places = list(range(len(track.steps)))
+    if len(places) > MOST_STEPS:
+        places = sorted(
+            {round(i * (len(places) - 1) / (MOST_STEPS - 1)) for i in range(MOST_STEPS)}
+        )
+    heads = [f"{c.quantity.title}{', to the first' if c.against else ''}" for c in curves]
+    steps = [format_number(track.steps[i]) for i in places]
+    lines = [("step", *steps)]
+    for head, curve in zip(heads, curves, strict=True):
+        lines.append((head, *(shown(curve.values[i]) for i in places)))
+    print_columns([(*line, "") for line in lines])
+    if len(places) < len(track.steps):
+        print(f"  {len(places)} of {len(track.steps)} steps")
+    print(printable(f"  steps: {track.source}"))
+
+
+def known(curve: Curve) -> bool:
+    return any(value is not None for value in curve.values)
+
+
+def shown(value: float | None) -> str:
+    return "–" if value is None else format_number(value, 4)
