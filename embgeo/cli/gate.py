@@ -15,9 +15,6 @@ from embgeo.cli.shared import Debug, Json, Quiet, guarded
 #: The exit code of a gate that a rule failed; whatever else goes wrong ends with 2.
 RULE_FAILED = 1
 
-CHECKPOINTS = "Checkpoints that are measured first"
-WHERE_TO = "Where to"
-
 
 @guarded
 def gate(
@@ -63,64 +60,53 @@ def gate(
     no_config: Annotated[bool, typer.Option("--no-config", help="Look for no settings.")] = False,
     tensor: Annotated[
         str | None,
-        typer.Option(help="Name of the embedding tensor.", rich_help_panel=CHECKPOINTS),
+        typer.Option(help="Name of the embedding tensor."),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option(help="Name of the output projection, or none.", rich_help_panel=CHECKPOINTS),
+        typer.Option(help="Name of the output projection, or none."),
     ] = None,
     rows: Annotated[
         str | None,
-        typer.Option(metavar="A:B", help="Rows A to B−1.", rich_help_panel=CHECKPOINTS),
+        typer.Option(metavar="A:B", help="Rows A to B−1."),
     ] = None,
     transpose: Annotated[
         bool,
-        typer.Option("--transpose", help="Tokens are columns.", rich_help_panel=CHECKPOINTS),
+        typer.Option("--transpose", help="Tokens are columns."),
     ] = False,
-    tokens: Annotated[
-        Path | None, typer.Option(help="Token labels.", rich_help_panel=CHECKPOINTS)
-    ] = None,
-    counts: Annotated[
-        Path | None, typer.Option(help="Token counts.", rich_help_panel=CHECKPOINTS)
-    ] = None,
+    tokens: Annotated[Path | None, typer.Option(help="Token labels.")] = None,
+    counts: Annotated[Path | None, typer.Option(help="Token counts.")] = None,
     corpus: Annotated[
         Path | None,
-        typer.Option(help="Text whose tokens are counted.", rich_help_panel=CHECKPOINTS),
+        typer.Option(help="Text whose tokens are counted."),
     ] = None,
     rank_order: Annotated[
         bool,
-        typer.Option(
-            "--rank-order", help="Rows are sorted by frequency.", rich_help_panel=CHECKPOINTS
-        ),
+        typer.Option("--rank-order", help="Rows are sorted by frequency."),
     ] = False,
-    hidden: Annotated[
-        Path | None, typer.Option(help="Hidden states.", rich_help_panel=CHECKPOINTS)
-    ] = None,
+    hidden: Annotated[Path | None, typer.Option(help="Hidden states.")] = None,
     pairs: Annotated[
         str | None,
-        typer.Option(metavar="N|all", help="Sampled pairs.", rich_help_panel=CHECKPOINTS),
+        typer.Option(metavar="N|all", help="Sampled pairs."),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, help="Seed of whatever is sampled.", rich_help_panel=CHECKPOINTS),
+        typer.Option(min=0, help="Seed of whatever is sampled."),
     ] = None,
-    junit: Annotated[
-        Path | None, typer.Option(help="JUnit XML, for CI servers.", rich_help_panel=WHERE_TO)
-    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="JUnit XML, for CI servers.")] = None,
     metrics_json: Annotated[
         Path | None,
-        typer.Option(help="Flat JSON, for DVC and MLflow.", rich_help_panel=WHERE_TO),
+        typer.Option(help="Flat JSON, for DVC and MLflow."),
     ] = None,
     metrics_txt: Annotated[
         Path | None,
-        typer.Option(help="OpenMetrics text, for GitLab.", rich_help_panel=WHERE_TO),
+        typer.Option(help="OpenMetrics text, for GitLab."),
     ] = None,
     github: Annotated[
         bool | None,
         typer.Option(
             "--github/--no-github",
             help="Annotations and step summary; by default if the environment is GitHub's.",
-            rich_help_panel=WHERE_TO,
         ),
     ] = None,
     json_: Json = False,

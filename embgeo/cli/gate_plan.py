@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -122,13 +123,13 @@ def plan(
 
     parsed = [from_entry(entry, settings) for entry in settings.rules]
     parsed += [Rule.parse(text) for text in rules]
-    paths = tuple(sources) or tuple(settings.beside(name) for name in settings.sources)
+    paths = tuple(sources) or tuple(Path(shown(settings.beside(name))) for name in settings.sources)
     if not paths:
         raise BadOption(
             "nothing to hold to the rules", way_out="name a saved analysis or a checkpoint"
         )
     if baseline is None and settings.baseline is not None:
-        baseline = settings.beside(settings.baseline)
+        baseline = Path(shown(settings.beside(settings.baseline)))
     level = level if level is not None else settings.level
     level = LEVEL if level is None else level
     deviations(level)
@@ -178,9 +179,11 @@ def from_entry(entry: RuleEntry, settings: GateSettings) -> Rule:
 
 
 def shown(path: Path) -> str:
-    """A file by its path from here, where it lies below."""
-    here = Path.cwd()
-    return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
+    """A file by its path from here, which another checkout has too."""
+    try:
+        return Path(os.path.relpath(path)).as_posix()
+    except ValueError:  # on another drive
+        return path.as_posix()
 
 
 def write_baseline(planned: Plan, outputs: Outputs) -> None:
