@@ -1,5 +1,21 @@
-"""``python -m embgeo``: the command line."""
+"""Where the program starts: ``embgeo`` and ``python -m embgeo``."""
 
-from embgeo.cli.app import main
+import sys
 
-main()
+
+def main() -> None:
+    """Run the command line; what keeps it from starting ends with 2 like any other error.
+
+    Python's own exit code of a broken installation is 1, that of a gate which a rule failed.
+    """
+    try:
+        from embgeo.cli.app import main as run
+    except Exception as error:
+        cause = " ".join(f"{type(error).__name__}: {error}".split())
+        print(f"embgeo: cannot start ({cause}); install it again", file=sys.stderr)
+        sys.exit(2)
+    run()
+
+
+if __name__ == "__main__":
+    main()

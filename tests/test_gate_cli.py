@@ -155,6 +155,23 @@ def test_exit_codes_of_a_process(arguments: tuple[object, ...], code: int) -> No
     assert run.stderr.count("\n") == (1 if code == 2 else 0)
 
 
+def test_a_broken_installation_is_2(here: Path) -> None:
+    """Python's own exit code would be that of a failed gate."""
+    (here / "typer.py").write_text("raise ImportError('half\\ninstalled')")
+    command = [sys.executable, "-m", "embgeo", "gate", "round.npy", "-r", HOLDS]
+    path = os.pathsep.join([str(here), str(ROOT)])
+    run = subprocess.run(
+        command,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert run.returncode == 2
+    assert run.stderr == ("embgeo: cannot start (ImportError: half installed); install it again\n")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize("rule", [HOLDS, BREAKS])
 def test_a_gate_that_cannot_tell_is_2(rule: str) -> None:
