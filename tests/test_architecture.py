@@ -57,6 +57,7 @@ LISTS = {
         "STATISTICS",
         {
             "base": "the law that all statistics keep",
+            "block_rotation": "a cheaper product of log_partition",
             "candidates": "the search of top_neighbors and two_nearest",
         },
     ),
@@ -71,6 +72,7 @@ LISTS = {
             "nearest_point": "the small problem of convex_hull",
             "pairs": "the sampled part of cosine",
             "popularity": "who is popular; shared by frequency, probe and neighbors",
+            "rank_one": "the second eigendecomposition of base",
             "ranking": "ranks, for frequency and probe",
             "ridge": "the regression of probe",
             "sphere": "the search of isotropy",

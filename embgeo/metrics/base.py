@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.metrics.rank_one import add_rank_one
 from embgeo.stats import Moments
 from embgeo.stats.base import Block, FloatArray, IntArray, Statistic, WorkingArray
 from embgeo.values import Value
@@ -201,7 +202,27 @@ class Seen:
     @cached_property
     def eigen(self) -> Eigen:
         """Of WᵀW; signs so that ⟨mean row, v⟩ ≥ 0."""
-        return signed_eigen(self.moments.gram(), self.moments.mean)
+        values, rotation = self._one_more
+        vectors = self.eigen_centered.vectors @ rotation
+        vectors *= self._sides
+        return Eigen(values, vectors)
+
+    @cached_property
+    def rotation(self) -> FloatArray:
+        """What turns the centred eigenvectors into those of WᵀW, shape (d, d)."""
+        return self._one_more[1] * self._sides
+
+    @cached_property
+    def _one_more(self) -> tuple[FloatArray, FloatArray]:
+        """WᵀW is the centred scatter and n·μμᵀ."""
+        known = self.eigen_centered
+        mean = known.vectors.T @ self.moments.mean
+        return add_rank_one(known.values, np.sqrt(self.moments.n) * mean)
+
+    @cached_property
+    def _sides(self) -> FloatArray:
+        mean = self.eigen_centered.vectors.T @ self.moments.mean
+        return np.where(mean @ self._one_more[1] < 0, -1.0, 1.0)
 
     @cached_property
     def eigen_centered(self) -> Eigen:

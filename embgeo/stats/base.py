@@ -45,6 +45,7 @@ class Block:
         self.index = index
         self.stored = stored
         self.paired = paired
+        self._products: dict[int, tuple[WorkingArray, WorkingArray]] = {}
 
     @cached_property
     def rows(self) -> FloatArray:
@@ -75,6 +76,13 @@ class Block:
         if self.norms.min(initial=1.0) < 1e-30 or self.norms.max(initial=1.0) > 1e30:
             return self.unit.astype(np.float32)
         return np.asarray(self.stored * (1.0 / self.norms).astype(np.float32)[:, None])
+
+    def product(self, directions: WorkingArray) -> WorkingArray:
+        """``stored @ directions``, computed once for the same array of directions."""
+        if id(directions) not in self._products:
+            # The array is kept beside its product, so that its identity stays taken.
+            self._products[id(directions)] = (directions, self.stored @ directions)
+        return self._products[id(directions)][1]
 
     @cached_property
     def _exponents(self) -> npt.NDArray[np.int32] | None:

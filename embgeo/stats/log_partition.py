@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from embgeo.stats.base import SINGLE_BOUND, Block, FloatArray, Statistic, WorkingArray
+from embgeo.stats.block_rotation import BlockRotation
 
 #: Entries whose exponentials are taken at a time: they stay in the cache.
 CHUNK = 2**17
@@ -25,6 +27,11 @@ class LogPartition(Statistic):
     shift : float64 array, shape (d,), optional
     both : bool
         Whether −a is looked at too.
+    single : float32 array, shape (d, k), optional
+        What rows in float32 are multiplied with, where several statistics share the product;
+        `directions` by default.
+    rotation : BlockRotation, optional
+        Turns the product with `single` into that with `directions`.
     bound : float
         No |scale·⟨w − shift, a⟩| is larger. Up to `SINGLE_BOUND` rows that are stored in float32
         or less are multiplied as they are, and exponentials need no common factor taken out.
@@ -45,6 +52,8 @@ class LogPartition(Statistic):
         shift: FloatArray | None = None,
         both: bool = True,
         bound: float = np.inf,
+        single: npt.NDArray[np.float32] | None = None,
+        rotation: BlockRotation | None = None,
     ) -> None:
         self.name = name
         self.directions = directions
@@ -52,7 +61,8 @@ class LogPartition(Statistic):
         self.offset = None if shift is None else shift @ directions
         self.signs = (1.0, -1.0) if both else (1.0,)
         self.bounded = bound <= SINGLE_BOUND
-        self._single = directions.astype(np.float32) if self.bounded else None
+        self.single = directions.astype(np.float32) if single is None else single
+        self.rotation = rotation
         self.clear()
 
     def clear(self) -> None:
@@ -68,11 +78,15 @@ class LogPartition(Statistic):
         if not len(block.index):
             return
         if self.bounded:
-            single = block.stored.dtype == np.float32 and self._single is not None
-            products = block.stored @ (self._single if single else self.directions)
-            self.add_products(products)
+            self.add_products(self._products(block))
         else:
             self._add_unbounded(block.rows @ self.directions)
+
+    def _products(self, block: Block) -> WorkingArray:
+        if block.stored.dtype == np.float64:
+            return block.stored @ self.directions
+        products = block.product(self.single)
+        return products if self.rotation is None else self.rotation.apply(products)
 
     def add_products(self, products: WorkingArray) -> None:
         """Take in ⟨w_i, a⟩ for some rows, shape (b, k), where no exponent overflows."""
