@@ -139,6 +139,9 @@ def scalars(angles: Any, overlaps: Any, shared: int) -> tuple[Scalar, ...]:
             reference=0.0085,
             reference_note="chance",
         ),
+        quantities.RELATIVE_CHANGE.measured(0.96),
+        quantities.MATRIX_COSINE.measured(0.5),
+        quantities.CHANGE_RANK.measured(12.4),
     )
 
 
