@@ -1,0 +1,158 @@
+"""Clouds of tokens in the plane, a panel an analysis: what both scatter figures share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.figures.base import points
+from embgeo.figures.paper import style
+from embgeo.figures.paper.base import NO_ANALYSIS, Choices, Data, Made, Subject
+from embgeo.figures.paper.colouring import colouring
+from embgeo.figures.paper.style import Page
+from embgeo.figures.paper.vocabulary import NO_FREQUENCIES, frequencies, token_cells
+from embgeo.result import Analysis
+from embgeo.values import Cell, Points, format_number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Share of points at each end of an axis that may lie outside the picture.
+OUTSIDE = 0.0005
+#: More than these are thinned out evenly.
+MOST_PANELS = 12
+#: Inches that labels and ticks take beside and below a panel, and a title above it.
+MARGIN = 0.45
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The part of the plane that a panel shows."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+
+    def holds(self, xy: FloatArray) -> npt.NDArray[np.bool_]:
+        """Which points lie inside."""
+        x, y = xy[:, 0], xy[:, 1]
+        inside = (self.left <= x) & (x <= self.right) & (self.bottom <= y) & (y <= self.top)
+        return np.asarray(inside)
+
+
+def missing_cloud(subject: Subject, choices: Choices, name: str) -> str:
+    """Why this subject has no cloud of that name; empty if it has one."""
+    if subject.analysis is None:
+        return NO_ANALYSIS
+    if points(subject.analysis, name) is None:
+        return "its analysis left out the section projection"
+    if choices.colour == "frequency" and frequencies(subject.analysis) is None:
+        return NO_FREQUENCIES
+    return ""
+
+
+def draw_clouds(
+    subjects: Sequence[Subject], page: Page, choices: Choices, name: str, caption: str
+) -> Made:
+    """One panel for each subject, with equal scales on both axes."""
+    every = len(subjects)
+    if every > MOST_PANELS:
+        subjects = [subjects[i] for i in np.linspace(0, every - 1, MOST_PANELS).round().astype(int)]
+    across, down = style.grid(page, len(subjects), least=1.5)
+    inner = page.width / across - MARGIN
+    shape = float(np.clip(2.3 / inner, 0.55, 1.0))
+    height = down * (shape * inner + MARGIN)
+    drawing, axes = style.panels(page, len(subjects), across, height)
+    analyses = [subject.analysis for subject in subjects if subject.analysis is not None]
+    colours = colouring(analyses, choices.colour)
+    rows: list[tuple[Cell, ...]] = []
+    notes = [f"{len(subjects)} of {every} are shown"] if len(subjects) < every else []
+    for ax, subject, analysis in zip(axes, subjects, analyses, strict=True):
+        cloud = points(analysis, name)
+        assert cloud is not None
+        view = view_box(cloud.xy, shape)
+        ax.set_box_aspect(shape)
+        scatter(ax, cloud.xy, colours.of(analysis))
+        frame(ax, cloud, view)
+        if len(subjects) > 1:
+            ax.set_title(page.text(subject.label))
+        outside = int((~view.holds(cloud.xy)).sum())
+        if outside:
+            notes.append(f"{subject.label}: {outside:,} of {len(cloud.xy):,} points lie outside")
+        rows += cloud_rows(subject.label, analysis, cloud)
+    colours.explain(drawing, page, axes)
+    columns = ("analysis", "row", "token", "class", "count", "rank", "x", "y")
+    return Made(drawing, Data(columns, rows), f"{caption} {colours.caption}".strip(), tuple(notes))
+
+
+def view_box(xy: FloatArray, shape: float) -> View:
+    """What a panel of this height by width shows: nearly all points, and the origin.
+
+    The origin is always in the picture: whether a cloud surrounds it or lies to one side of it is
+    what the picture is about.
+    """
+    low, high = np.quantile(xy, [OUTSIDE, 1.0 - OUTSIDE], axis=0)
+    low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+    middle = (low + high) / 2.0
+    half = 1.08 * (high - low) / 2.0
+    wide = max(float(half[0]), float(half[1]) / shape, float(np.finfo(np.float64).tiny))
+    return View(
+        float(middle[0] - wide),
+        float(middle[0] + wide),
+        float(middle[1] - shape * wide),
+        float(middle[1] + shape * wide),
+    )
+
+
+def scatter(ax: Axes, xy: FloatArray, colours: Any) -> None:
+    """Every point as a dot in a picture inside the vector file.
+
+    Dots are drawn in random order (the same every time): drawn class by class, the last class
+    would hide the others. Edges are not smoothed: few colours make the picture compress well.
+    """
+    from matplotlib.colors import to_rgba_array
+
+    order = np.random.default_rng(0).permutation(len(xy))
+    # Of a single colour matplotlib would draw smoothed dots nevertheless.
+    rgba = np.broadcast_to(to_rgba_array(colours), (len(xy), 4))
+    ax.scatter(
+        xy[order, 0],
+        xy[order, 1],
+        s=dot_size(len(xy)),
+        c=rgba[order],
+        linewidths=0,
+        rasterized=True,
+        antialiased=False,
+        zorder=2,
+    )
+
+
+def dot_size(count: int) -> float:
+    """Area of a dot in square points: smaller where there are many, never below what prints."""
+    return float(np.clip(4000.0 / max(count, 1), 0.5, 6.0))
+
+
+def frame(ax: Axes, cloud: Points, view: View) -> None:
+    """Axes through the origin, and the share of the energy that each direction holds."""
+    ax.set_xlim(view.left, view.right)
+    ax.set_ylim(view.bottom, view.top)
+    ax.axhline(0.0, color=style.GREY, lw=0.5, zorder=1)
+    ax.axvline(0.0, color=style.GREY, lw=0.5, zorder=1)
+    ax.plot([0.0], [0.0], marker="+", ms=6, mew=1.0, color=style.INK, zorder=3)
+    first, second = (format_number(100 * share, 2) for share in cloud.share)
+    ax.set_xlabel(f"direction 1 ({first} %)")
+    ax.set_ylabel(f"direction 2 ({second} %)")
+    ax.locator_params(nbins=4)
+
+
+def cloud_rows(label: str, analysis: Analysis, cloud: Points) -> list[tuple[Cell, ...]]:
+    """The points of one panel, a row of the data each."""
+    places = zip(token_cells(analysis), cloud.xy.tolist(), strict=True)
+    return [(label, *cells, x, y) for cells, (x, y) in places]

@@ -1,0 +1,84 @@
+"""From a drawing to the bytes of files; equal drawings give equal bytes."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embgeo.errors import BadOption
+from embgeo.figures.paper import style
+from embgeo.values import Cell
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+FORMATS = ("pdf", "svg", "png", "pgf")
+
+
+def check_format(form: str) -> None:
+    """Refuse a format that this machine cannot write.
+
+    Raises
+    ------
+    BadOption
+    """
+    if form == "pgf" and shutil.which("pdflatex") is None:
+        raise BadOption(
+            "PGF needs LaTeX to measure text, and there is no pdflatex",
+            where="--format pgf",
+            way_out="install TeX, or choose pdf",
+        )
+
+
+def render(drawing: Drawing, name: str, form: str, creator: str) -> dict[str, bytes]:
+    """The drawing as files of that format, by file name; call it within :func:`style.settings`.
+
+    PGF comes with a PNG file for each rasterised part.
+
+    Raises
+    ------
+    BadOption
+        If LaTeX cannot set the text of a PGF file.
+    """
+    said: dict[str, Any] = {
+        "pdf": {"metadata": {"Creator": creator, "CreationDate": None}},
+        "svg": {"metadata": {"Creator": creator, "Date": None}},
+        "png": {"metadata": {"Software": creator}},
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / f"{name}.{form}"
+        try:
+            drawing.savefig(target, format=form, dpi=style.DPI, **said.get(form, {}))
+        except (RuntimeError, ValueError) as error:  # what PGF raises, with TeX's log in it
+            if form != "pgf":
+                raise
+            raise BadOption(
+                f"LaTeX could not set the text: {' '.join(str(error).split())[:200]}",
+                where="--format pgf",
+                way_out="install pgf (texlive-pictures), or choose pdf",
+            ) from error
+        return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+
+
+def csv_bytes(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> bytes:
+    """The numbers behind a figure: RFC 4180 with Unix line ends, UTF-8, empty where not known."""
+    lines = _Lines()
+    # With this line end Python's writer quotes both of its characters wherever they occur.
+    writer = csv.writer(lines, lineterminator="\r\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return "".join(lines.texts).encode("utf-8", "backslashreplace")
+
+
+class _Lines:
+    """What a csv writer writes to: lines that end as on Unix."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def write(self, text: str) -> None:
+        self.texts.append(text.removesuffix("\r\n") + "\n")
