@@ -36,12 +36,13 @@ MAY_IMPORT = {
     "config": "errors",
     "gate": "errors result values",
     "names": "errors metrics values",
-    "figures": "compare result values",
+    "figures": "compare errors result values",
+    "tables": "result values",
     "report": "compare errors figures result values",
     "__init__": "analysis errors matrix metrics result sources values",
     "__main__": "cli",
     "cli": "__init__ compare config errors figures gate matrix metrics names passes report result "
-    "sources values",
+    "sources tables values",
 }
 
 #: What `embgeo --help` and a look into a header must not wait for.
@@ -93,6 +94,29 @@ LISTS = {
     "figures.compared": (
         "FIGURES",
         {"base": "what a figure of a comparison is", "bars": "drawing of overlaid histograms"},
+    ),
+    "figures.paper": (
+        "PAPER_FIGURES",
+        {
+            "base": "what a figure for a paper is",
+            "clouds": "drawing of scatters",
+            "colouring": "what the colours of points mean",
+            "lines": "what figures of curves share",
+            "output": "files of figures",
+            "parameter": "values of a parameter in names",
+            "singular_values": "drawing of spectra",
+            "style": "venues, fonts and lines",
+            "training_log": "the log of a run",
+            "vocabulary": "frequencies and classes of tokens",
+        },
+    ),
+    "tables": (
+        "TABLES",
+        {
+            "base": "what a LaTeX table is",
+            "latex_text": "hostile text in LaTeX",
+            "render": "templates",
+        },
     ),
     "sources": (
         "FORMATS",
@@ -187,11 +211,15 @@ LISTS = {
             "diff_folder": "where diff writes",
             "diff_inputs": "what diff reads",
             "diff_summary": "what diff says",
+            "figure_choice": "which figures are wanted",
+            "figure_maker": "from results to the files of figures",
             "gate_outputs": "where the outcome of a gate goes",
             "gate_plan": "what a gate does, checked",
             "measured": "what a gate is about",
             "measuring": "the options of analyze, checked",
+            "outputs": "files that belong together",
             "shared": "options and exit codes of all commands",
+            "subjects": "what figures draw",
         },
     ),
 }
@@ -344,10 +372,13 @@ def test_every_module_is_listed_or_exempt(folder: str) -> None:
 def module_name(entry: object, folder: str) -> str:
     """The module that an entry of one of the tuples comes from.
 
-    Entries are modules, classes and functions, or, of figures, values that hold a function.
+    Entries are modules, classes and functions, or, of figures and tables, values that hold a
+    function.
     """
     if folder.startswith("figures"):
         entry = entry.draw  # type: ignore[attr-defined]
+    elif folder == "tables":
+        entry = entry.fill  # type: ignore[attr-defined]
     name: str = getattr(entry, "__module__", None) or entry.__name__  # type: ignore[attr-defined]
     return name.rpartition(".")[2]
 
