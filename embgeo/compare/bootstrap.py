@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 
 import numpy as np
 
@@ -15,38 +14,32 @@ GROUPS = 500
 LEVEL = 0.95
 
 
-def mean_interval(values: FloatArray, seed: int) -> tuple[float, float]:
-    """95 % interval of the mean of independent draws."""
-    low, high, _ = interval(values[:, None], lambda means: means[:, 0], seed)
-    return low, high
-
-
-def interval(
-    draws: FloatArray, made: Callable[[FloatArray], FloatArray], seed: int
-) -> tuple[float, float, float]:
-    """Interval and standard error of a function of the means of several columns.
+def resampled_means(draws: FloatArray, seed: int) -> FloatArray:
+    """Means of the columns over resamples, shape (RESAMPLES, c).
 
     Parameters
     ----------
     draws : float64 array, shape (n, c)
         One independent draw a row.
-    made : callable
-        From means, shape (r, c), to the quantity, shape (r,).
     seed : int
-
-    Returns
-    -------
-    low, high, standard_error : float
     """
     rng = np.random.default_rng([seed, zlib.crc32(b"bootstrap")])
-    groups = np.stack(
-        [part.mean(axis=0) for part in np.array_split(draws, min(GROUPS, len(draws)))]
-    )
-    weights = np.array([len(part) for part in np.array_split(np.arange(len(draws)), len(groups))])
-    drawn = rng.multinomial(len(groups), np.full(len(groups), 1 / len(groups)), size=RESAMPLES)
-    share = drawn * weights
-    means = (share / share.sum(axis=1, keepdims=True)) @ groups
-    replicates = made(means)
+    groups = np.array_split(draws, min(GROUPS, len(draws)))
+    g = len(groups)
+    sums = np.stack([part.sum(axis=0) for part in groups])
+    sizes = np.array([float(len(part)) for part in groups])
+    drawn = rng.integers(0, g, size=(RESAMPLES, g)) + g * np.arange(RESAMPLES)[:, None]
+    times = np.bincount(drawn.ravel(), minlength=g * RESAMPLES).reshape(RESAMPLES, g)
+    return np.asarray((times @ sums) / (times @ sizes)[:, None])
+
+
+def interval(replicates: FloatArray) -> tuple[float, float]:
+    """95 % percentile interval of a quantity from its values on the resamples."""
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(replicates, [tail, 1 - tail])
-    return float(low), float(high), float(replicates.std(ddof=1))
+    return float(low), float(high)
+
+
+def mean_interval(values: FloatArray, seed: int) -> tuple[float, float]:
+    """95 % interval of the mean of independent draws."""
+    return interval(resampled_means(values[:, None], seed)[:, 0])

@@ -75,6 +75,7 @@ def difference(
         return replace(row, undefined=old.undefined or new.undefined)
     step = after - before
     row = replace(row, difference=step, note=other_conventions(old, new))
+    unjudged = paired is None and any(is_unjudged(scalar) for scalar in (old, new))
     if paired is not None:
         row = replace(
             row,
@@ -82,7 +83,7 @@ def difference(
             interval=paired.interval,
             error_note=paired.note,
         )
-    elif old.standard_error is not None or new.standard_error is not None:
+    elif not unjudged and (old.standard_error, new.standard_error) != (None, None):
         error = float(np.hypot(old.standard_error or 0.0, new.standard_error or 0.0))
         reach = REACH * error
         row = replace(
@@ -91,7 +92,7 @@ def difference(
             interval=(step - reach, step + reach),
             error_note=INDEPENDENT,
         )
-    change = change_of(row, unjudged=any(is_unjudged(s) for s in (old, new)))
+    change: Change = "not judged" if unjudged else change_of(row)
     return replace(row, change=change, direction=direction(quantity, step, change))
 
 
@@ -100,16 +101,12 @@ def is_unjudged(scalar: Scalar) -> bool:
     return bool(scalar.sample) and scalar.standard_error is None
 
 
-def change_of(row: Difference, unjudged: bool) -> Change:
+def change_of(row: Difference) -> Change:
     if row.difference is None or row.baseline is None or row.value is None:
         return "undefined"
     if row.interval is not None:
         low, high = row.interval
-        if unjudged and not row.error_note:
-            return "not judged"
         return "within error" if low <= 0.0 <= high else "beyond error"
-    if unjudged:
-        return "not judged"
     size = max(abs(row.baseline), abs(row.value), SMALL)
     return "equal" if abs(row.difference) <= ROUNDING * size else "exact"
 

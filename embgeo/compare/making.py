@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from embgeo.compare.comparison import Comparison, LeftOut, Matching, Member, Pair
+from embgeo.compare.comparison import Comparison, Member, Pair
 from embgeo.compare.curves import track_of
 from embgeo.compare.differences import differences
 from embgeo.compare.overlap import NEIGHBORS
 from embgeo.compare.paired import Paired, paired_errors
 from embgeo.compare.pairs import Input, Options, compared
-from embgeo.compare.sentences import HEADLINES, sentences, track_sentences
+from embgeo.compare.sentences import sentences, track_sentences
 from embgeo.errors import BadOption
 from embgeo.passes import Progress
 
@@ -71,9 +71,9 @@ def compare(
         timing[name] = round(time.perf_counter() - began, 4)
     rows = differences(members, same_samples(inputs, pairs))
     track = track_of(members, pairs, run.track) if run.track else None
-    said = sentences(members, pairs, rows)
-    if track is not None:
-        said = track_sentences(track, HEADLINES)
+    said = (
+        sentences(members, pairs, rows) if track is None else track_sentences(members, rows, track)
+    )
     return Comparison(
         provenance=provenance(members, options, run.command),
         members=members,
@@ -131,49 +131,45 @@ def provenance(members: Sequence[Member], options: Options, command: str) -> dic
 
 def notes(members: Sequence[Member], pairs: Sequence[Pair]) -> tuple[str, ...]:
     """How rows were matched, what was left out, which matrices were not at hand."""
-    said: list[str] = []
-    for pair in pairs:
-        names = (members[pair.first].name, members[pair.second].name)
-        said += matching_notes(pair.matching, names)
-    for member in members:
-        if member.matrix_absent:
-            said.append(f"{member.name}: {member.matrix_absent}")
-        said += [f"{member.name}: {note}" for note in member.analysis.notes]
+    between = [f"{members[p.first].name} and {members[p.second].name}" for p in pairs]
+    names = [member.name for member in members]
+    said = [
+        *told("all", between, [matching_notes(p, members) for p in pairs]),
+        *told("all", names, [[m.matrix_absent] if m.matrix_absent else [] for m in members]),
+        *told("all", names, [list(m.analysis.notes) for m in members]),
+    ]
     return tuple(dict.fromkeys(said))
 
 
-def matching_notes(matching: Matching, names: tuple[str, str]) -> list[str]:
-    between = f"{names[0]} and {names[1]}"
+def told(every: str, names: Sequence[str], notes: Sequence[Sequence[str]]) -> list[str]:
+    """Notes with the name of what they are about; what is true of several at once is said once."""
+    said = []
+    for name, own in zip(names, notes, strict=True):
+        for note in own:
+            common = len(names) > 1 and all(note in others for others in notes)
+            said.append(f"{every if common else name}: {note}")
+    return list(dict.fromkeys(said))
+
+
+def matching_notes(pair: Pair, members: Sequence[Member]) -> list[str]:
+    matching = pair.matching
     if matching.by is None:
-        return [f"{between}: rows are not matched: {matching.reason}"]
+        return [f"rows are not matched: {matching.reason}"]
     what = "tokens" if matching.by == "token" else "rows"
-    said = [f"{between}: {matching.shared:,} {what} shared, matched by {matching.by}"]
+    said = [f"{matching.shared:,} {what} shared, matched by {matching.by}"]
     if matching.by == "row":
         said[0] += f" ({matching.reason})"
-    for name, part in zip(names, matching.left_out, strict=True):
-        said += left_out_notes(part, f"{between}: only in {name}", what)
+    for place, part in zip((pair.first, pair.second), matching.left_out, strict=True):
+        if part.missing:
+            shown = part.examples if what == "rows" else map(repr, part.examples)
+            more = ", …" if part.missing > len(part.examples) else ""
+            only = f"only in {members[place].name}"
+            said.append(f"{part.missing:,} {what} {only}: {', '.join(shown)}{more}")
     ambiguous = max(matching.left_out, key=lambda part: part.ambiguous)
     if ambiguous.ambiguous:
         examples = ", ".join(map(repr, ambiguous.ambiguous_examples))
         said.append(
-            f"{between}: {ambiguous.ambiguous:,} rows left out, whose token stands in several "
-            f"rows: {examples}"
+            f"{ambiguous.ambiguous:,} rows are left out: their tokens stand in several rows, not "
+            f"the same ones on both sides: {examples}"
         )
     return said
-
-
-def left_out_notes(part: LeftOut, lead: str, what: str) -> list[str]:
-    if not part.missing:
-        return []
-    more = ", …" if part.missing > len(part.examples) else ""
-    shown = ", ".join(part.examples if what == "rows" else map(repr, part.examples))
-    return [f"{lead}: {part.missing:,} {what} ({shown}{more})"]
-
-
-def renamed(members: Sequence[Member]) -> list[Member]:
-    """With names that differ: equal ones get their number."""
-    names = [member.name for member in members]
-    return [
-        replace(m, name=f"{m.name} ({i + 1})") if names.count(m.name) > 1 else m
-        for i, m in enumerate(members)
-    ]

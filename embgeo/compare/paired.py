@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from embgeo.compare.bootstrap import interval
+from embgeo.compare.bootstrap import interval, resampled_means
 from embgeo.compare.comparison import Matching
 from embgeo.matrix import Matrix
 from embgeo.metrics.base import Options
@@ -22,7 +22,6 @@ from embgeo.passes import Progress, Run
 from embgeo.result import Analysis
 from embgeo.stats.base import FloatArray
 
-#: By name, the quantity from the means of (cos > 0) and of exp(4·cos − 4).
 NONE: Mapping[str, Paired] = MappingProxyType({})
 
 
@@ -53,19 +52,17 @@ def paired_errors(
         pair_terms(analysis, matrix, pairs)
         for analysis, matrix in zip((first, second), matrices, strict=True)
     ]
-    seed = int(first.provenance["seed"])
-    draws = np.hstack(sides)
     note = f"paired bootstrap over the same {pairs:,} pairs on both sides"
-    share = interval(draws, lambda m: m[:, 2] - m[:, 0], seed)
-    uniform = interval(draws, lambda m: np.log(m[:, 3]) - np.log(m[:, 1]), seed)
+    means = resampled_means(np.hstack(sides), int(first.provenance["seed"]))
+    differences = {
+        POSITIVE_SHARE.name: means[:, 2] - means[:, 0],
+        UNIFORMITY.name: np.log(means[:, 3]) - np.log(means[:, 1]),
+    }
     return {
-        name: Paired(error, (low, high), note)
-        for name, (low, high, error) in (
-            (POSITIVE_SHARE.name, share),
-            (UNIFORMITY.name, uniform),
-        )
+        name: Paired(float(values.std(ddof=1)), interval(values), note)
+        for name, values in differences.items()
         # No spread at all (every pair positive on both sides) is no proof that there is none.
-        if error > 0
+        if np.ptp(values) > 0
     }
 
 

@@ -32,18 +32,35 @@ def sentences(
     """A few for each member but the baseline, which is not named where there is only one."""
     said: list[str] = []
     for place, member in enumerate(members[1:], start=1):
-        rows = {d.name: d for d in differences if d.member == place}
+        rows = rows_of(differences, place)
         pair = next((p for p in pairs if (p.first, p.second) == (0, place)), None)
         found = [
             isotropy(rows, median_norms(members, place)),
-            moved(rows, "cosine.mean", "the mean cosine", 0.02),
-            moved(rows, "spectrum.effective_rank", "the effective rank", 1.0),
             neighbourhoods(pair),
             counted(list(rows.values())),
         ]
         lead = f"{member.name}: " if len(members) > 2 else ""
-        said += [f"{lead}{capital(text) if not lead else text}." for text in found if text]
+        said += [f"{lead}{text if lead else capital(text)}." for text in found if text]
     return tuple(said)
+
+
+def track_sentences(
+    members: Sequence[Member], differences: Sequence[Difference], track: Track
+) -> tuple[str, ...]:
+    """From the first step to the last, and where the headline curves bent."""
+    last = len(members) - 1
+    text = isotropy(rows_of(differences, last), median_norms(members, last))
+    steps = f"step {format_number(track.steps[0])} to {format_number(track.steps[-1])}"
+    said = [f"From {steps}, {text}."] if text else []
+    for curve in track.curves:
+        if curve.bend is not None and not curve.against and curve.quantity.name in HEADLINES:
+            title = curve.quantity.title
+            said.append(f"{title} bends at step {format_number(curve.bend.step)}.")
+    return tuple(said)
+
+
+def rows_of(differences: Sequence[Difference], place: int) -> dict[str, Difference]:
+    return {d.name: d for d in differences if d.member == place}
 
 
 def isotropy(rows: Mapping[str, Difference], norms: tuple[float, float] | None) -> str:
@@ -63,9 +80,9 @@ def isotropy(rows: Mapping[str, Difference], norms: tuple[float, float] | None) 
         return text
     if abs(raw.difference) <= NOTICED or unit.difference / raw.difference >= CARRIED:
         return f"{text}, and {went(unit)} at unit scale"
-    reason = "it is the scale that changed, not the directions"
+    reason = "what moved it is the scale"
     if norms is not None:
-        reason += f" (median norm {shown(norms[0])}, then {shown(norms[1])})"
+        reason = f"what moved it are the norms (median {shown(norms[0])}, then {shown(norms[1])})"
     return f"{text}, but {went(unit)} at unit scale: {reason}"
 
 
@@ -93,13 +110,6 @@ def went(row: Difference) -> str:
 
 def shown(value: float) -> str:
     return format_number(value, 3)
-
-
-def moved(rows: Mapping[str, Difference], name: str, called: str, least: float) -> str:
-    row = rows.get(name)
-    if row is None or row.difference is None or abs(row.difference) < least:
-        return ""
-    return f"{called} {went(row)}"
 
 
 def neighbourhoods(pair: Pair | None) -> str:
@@ -132,13 +142,3 @@ def counted(rows: Sequence[Difference]) -> str:
 
 def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def track_sentences(track: Track, names: Sequence[str]) -> tuple[str, ...]:
-    """Where the headline curves bent."""
-    said = []
-    for curve in track.curves:
-        if curve.bend is None or curve.against or curve.quantity.name not in names:
-            continue
-        said.append(f"{curve.quantity.title} bends at step {format_number(curve.bend.step)}.")
-    return tuple(said)

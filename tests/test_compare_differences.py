@@ -1,0 +1,264 @@
+"""Differences of scalars: their errors, and whether they are more than chance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from embgeo.compare.bootstrap import mean_interval, resampled_means
+from embgeo.compare.comparison import Member
+from embgeo.compare.differences import difference, differences
+from embgeo.compare.paired import pair_terms, paired_errors
+from embgeo.compare.sentences import isotropy, sentences
+from embgeo.metrics.pairs import POSITIVE_SHARE, UNIFORMITY
+from embgeo.result import Analysis
+from embgeo.values import Quantity
+from tests.compared import comparison, entered
+from tests.matrices import gaussian, narrow_cone, rng
+
+PLAIN = Quantity("a.b", "Plain", "A number.")
+GOOD = replace(PLAIN, better="higher")
+
+
+def row(old, new, quantity=PLAIN, paired=None):
+    def scalar(facts):
+        if isinstance(facts, str):
+            return quantity.undefined(facts)
+        value, error, sample = (*facts, None, "")[:3] if len(facts) < 3 else facts
+        return quantity.measured(value, standard_error=error, sample=sample or "")
+
+    return difference(quantity, 1, scalar(old), scalar(new), paired)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "change"),
+    [
+        ((1.0,), (2.0,), "exact"),
+        ((1.0,), (1.0,), "equal"),
+        ((1.0,), (1.0 + 1e-12,), "equal"),
+        ((0.0,), (1e-15,), "equal"),
+        ((0.0,), (1e-6,), "exact"),
+        ((1.0, 0.1, "s"), (1.1, 0.1, "s"), "within error"),
+        ((1.0, 0.1, "s"), (2.0, 0.1, "s"), "beyond error"),
+        ((1.0, 0.1, "s"), (2.0,), "beyond error"),
+        ((1.0,), (1.1, 0.1, "s"), "within error"),
+        ((1.0, None, "s"), (2.0, None, "s"), "not judged"),
+        ((1.0, None, "s"), (2.0,), "not judged"),
+        ((1.0, None, "s"), (2.0, 0.1, "s"), "not judged"),
+        ("no pairs", (1.0,), "undefined"),
+        ((1.0,), "no pairs", "undefined"),
+    ],
+)
+def test_what_is_known_of_a_difference(old, new, change):
+    assert row(old, new).change == change
+
+
+def test_errors_of_both_sides_are_added_in_squares():
+    found = row((1.0, 0.3, "s"), (2.0, 0.4, "s"))
+    assert found.standard_error == pytest.approx(0.5)
+    assert found.interval == pytest.approx((1 - 0.98, 1 + 0.98))
+    assert "squares" in found.error_note
+
+
+def test_an_undefined_side_gives_its_reason():
+    assert row((1.0,), "a single row has no pairs").undefined == "a single row has no pairs"
+    assert row((1.0,), "reason").baseline == 1.0
+    assert row((1.0,), "reason").difference is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "direction"),
+    [
+        ((1.0,), (2.0,), "better"),
+        ((2.0,), (1.0,), "worse"),
+        ((1.0,), (1.0,), None),
+        ((1.0, 0.5, "s"), (1.1, 0.5, "s"), None),
+    ],
+)
+def test_only_what_changed_is_better_or_worse(old, new, direction):
+    assert row(old, new, GOOD).direction == direction
+    assert row(old, new, replace(PLAIN, better=None)).direction is None
+
+
+def test_other_conventions_are_noted():
+    one, two = (PLAIN.measured(1.0, convention=c) for c in ("k = 10", "k = 5"))
+    assert difference(PLAIN, 1, one, one).note == ""
+    assert difference(PLAIN, 1, one, two).note == "conventions differ: k = 10 / k = 5"
+
+
+def test_a_number_that_one_side_lacks_says_whose_analysis_left_it_out():
+    full = Analysis({}, scalars=(PLAIN.measured(1.0),))
+    bare = Analysis({}, absent={"a": "no counts"})
+    rows = differences([Member("one", "one", full), Member("two", "two", bare)], {})
+    assert [r.undefined for r in rows] == ["two has no a.b: no counts"]
+    rows = differences([Member("two", "two", bare), Member("one", "one", full)], {})
+    assert [(r.undefined, r.value) for r in rows] == [("two has no a.b: no counts", 1.0)]
+
+
+def test_every_number_of_every_member_has_a_row():
+    made = comparison(
+        entered(gaussian(1, n=50), "one", sections=("cosine",)),
+        entered(gaussian(2, n=50), "two", sections=("cosine", "spectrum")),
+        entered(gaussian(3, n=50), "three", sections=("tokens",)),
+    )
+    names = {s.name for m in made.members for s in m.analysis.scalars}
+    for place in (1, 2):
+        assert {d.name for d in made.differences_of(place)} == names
+    assert len(made.differences) == 2 * len(names)
+
+
+# The same sample on both sides ------------------------------------------------------------------
+
+PAIRS = 3_000
+
+
+def sampled(W, name, **more):
+    return entered(W, name, sections=("cosine", "tokens"), pairs=PAIRS, **more)
+
+
+def alike():
+    W = narrow_cone()[np.arange(60) % 60].repeat(4, axis=0) + 0.3 * gaussian(7, n=240)
+    return W, W + 0.05 * gaussian(8, n=240)
+
+
+def test_the_same_pairs_are_drawn_on_both_sides():
+    """Their mean differences are the differences of the analyses, to the last digit."""
+    one, two = (sampled(W, n) for W, n in zip(alike(), "ab", strict=True))
+    terms = [pair_terms(i.member.analysis, i.matrix, PAIRS).mean(axis=0) for i in (one, two)]
+    for place, found in enumerate((one, two)):
+        scalars = {s.name: s.value for s in found.member.analysis.scalars}
+        assert scalars[POSITIVE_SHARE.name] == pytest.approx(terms[place][0], rel=1e-12)
+        assert scalars[UNIFORMITY.name] == pytest.approx(np.log(terms[place][1]), rel=1e-9)
+
+
+def test_a_shared_sample_gives_a_smaller_error_than_two_of_their_own():
+    made = comparison(*(sampled(W, n) for W, n in zip(alike(), "ab", strict=True)))
+    rows = {d.name: d for d in made.differences}
+    for name in (UNIFORMITY.name,):
+        found = rows[name]
+        assert "paired bootstrap over the same 3,000 pairs" in found.error_note
+        own = [m.analysis.scalar(name).standard_error for m in made.members]
+        assert found.standard_error < 0.5 * np.hypot(*own)
+        low, high = found.interval
+        assert low < found.difference < high
+
+
+@pytest.mark.parametrize("other", ["seed", "pairs", "rows", "all pairs"])
+def test_other_samples_are_not_paired(other):
+    X, Y = alike()
+    one = sampled(X, "a")
+    if other == "seed":
+        two = sampled(Y, "b", seed=1)
+    elif other == "pairs":
+        two = entered(Y, "b", sections=("cosine", "tokens"), pairs=PAIRS + 1)
+    elif other == "rows":
+        two = sampled(Y[:-1], "b")
+    else:
+        one, two = (entered(W, "c", sections=("cosine",), pairs=None) for W in (X, Y))
+    made = comparison(one, two, match="row")
+    row = next(d for d in made.differences if d.name == UNIFORMITY.name)
+    assert "paired" not in row.error_note
+    matching = made.pairs[0].matching
+    matrices = (one.matrix, two.matrix)
+    assert not paired_errors(one.member.analysis, two.member.analysis, matrices, matching)
+
+
+def test_a_paired_interval_covers_the_truth():
+    """Of 60 seeds about 57 must; 50 would already be a sign of wrong intervals."""
+    X, Y = alike()
+    truth = comparison(
+        *(entered(W, "t", sections=("cosine",), pairs=None) for W in (X, Y))
+    ).differences_of(1)
+    exact = next(d.difference for d in truth if d.name == UNIFORMITY.name)
+    made = [entered(W, "w", sections=("cosine",), pairs=500) for W in (X, Y)]
+    matching = comparison(*made, queries=0).pairs[0].matching
+    covered = 0
+    for seed in range(60):
+        one, two = (
+            replace(m.member.analysis, provenance=m.member.analysis.provenance | {"seed": seed})
+            for m in made
+        )
+        found = paired_errors(one, two, (made[0].matrix, made[1].matrix), matching)
+        terms = np.hstack(
+            [pair_terms(a, m.matrix, 500) for a, m in zip((one, two), made, strict=True)]
+        )
+        means = np.log(terms.mean(axis=0))
+        low, high = found[UNIFORMITY.name].interval
+        assert low < means[3] - means[1] < high
+        covered += low <= exact <= high
+    assert covered >= 51
+
+
+# Bootstrap --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [30, 400, 20_000])
+def test_the_bootstrap_knows_the_error_of_a_mean(n):
+    values = rng(70).exponential(size=n)
+    error = values.std(ddof=1) / np.sqrt(n)
+    means = resampled_means(values[:, None], seed=0)[:, 0]
+    assert means.std() == pytest.approx(error, rel=0.12)
+    low, high = mean_interval(values, 0)
+    assert low == pytest.approx(values.mean() - 1.96 * error, abs=0.6 * error)
+    assert high == pytest.approx(values.mean() + 1.96 * error, abs=0.6 * error)
+    assert mean_interval(values, 0) == (low, high)
+    assert mean_interval(values, 1) != (low, high)
+
+
+def test_the_bootstrap_keeps_columns_together():
+    """The difference of two columns that move alike has their common error left out."""
+    common = rng(71).standard_normal((5000, 1))
+    means = resampled_means(common + 0.01 * rng(72).standard_normal((5000, 2)), seed=0)
+    own, difference = means[:, 0].std(), (means[:, 1] - means[:, 0]).std()
+    assert own == pytest.approx(1 / np.sqrt(5000), rel=0.12)
+    assert difference == pytest.approx(0.01 * np.sqrt(2 / 5000), rel=0.12)
+
+
+# Sentences --------------------------------------------------------------------------------------
+
+
+def i1(raw, unit):
+    return {
+        name: difference(Quantity(name, name, name), 1, *(PLAIN.measured(v) for v in values))
+        for name, values in (("isotropy.i1", raw), ("isotropy.i1_unit", unit))
+    }
+
+
+def test_shrunken_norms_cannot_pass_for_isotropy():
+    W = narrow_cone(length=3.0, ratio=3.0)
+    parts = ("isotropy", "tokens")
+    made = comparison(
+        entered(W, "baseline", sections=parts, sphere=False),
+        entered(0.1 * W, "shrunken", sections=parts, sphere=False),
+    )
+    rows = {d.name: d for d in made.differences}
+    assert rows["isotropy.i1"].difference > 0.3
+    assert rows["isotropy.i1_unit"].change == "equal"
+    assert "stayed at" in made.sentences[0]
+    assert "what moved it are the norms (median" in made.sentences[0]
+
+
+@pytest.mark.parametrize(
+    ("raw", "unit", "words"),
+    [
+        ((0.1, 0.8), (0.2, 0.85), "I1 rose from 0.1 to 0.8, and rose from 0.2 to 0.85 at unit"),
+        ((0.1, 0.8), (0.2, 0.2), "I1 rose from 0.1 to 0.8, but stayed at 0.2 at unit scale: what"),
+        ((0.1, 0.8), (0.3, 0.2), "but fell from 0.3 to 0.2 at unit scale: what moved"),
+        ((0.8, 0.1), (0.3, 0.3), "I1 fell from 0.8 to 0.1, but stayed at 0.3 at unit scale: what"),
+        ((0.5, 0.5), (0.3, 0.3), "I1 stayed at 0.5, and stayed at 0.3 at unit scale"),
+    ],
+)
+def test_raw_and_unit_isotropy_are_told_together(raw, unit, words):
+    assert words in isotropy(i1(raw, unit), None)
+
+
+def test_sentences_name_the_member_where_there_are_several():
+    made = comparison(
+        *(entered(gaussian(i, n=40), f"W{i}", sections=("isotropy",)) for i in range(3))
+    )
+    assert any(s.startswith("W1: I1 ") for s in made.sentences)
+    assert any(s.startswith("W2: ") for s in made.sentences)
+    only = sentences(made.members[:2], made.pairs[:1], made.differences_of(1))
+    assert only[0].startswith("I1 ")
