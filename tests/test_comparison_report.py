@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embgeo.compare.comparison import Comparison, Matching, Member
+from embgeo.compare.comparison import Comparison, Difference, Matching, Member
 from embgeo.compare.files import load_comparison, save_comparison
 from embgeo.report import assets
-from embgeo.report.change import became
+from embgeo.report.change import became, isotropy, sampling
 from embgeo.report.comparison import render, write
 from embgeo.report.comparison_charts import chart_data, step_values
 from embgeo.report.comparison_tables import number_rows, shown_places, signed
@@ -165,12 +165,83 @@ def test_structure_of_the_page() -> None:
 
 
 def test_the_first_line_says_what_became_of_the_shape_and_of_i1() -> None:
-    first = page().headings[1]
-    assert first.startswith("No longer degenerate. I1 rose from 0.09 to 0.77, and at unit scale")
+    assert page().headings[1] == (
+        "No longer degenerate. Before: a narrow cone (mean cosine 0.656); now: no cone (mean "
+        "cosine −0.000148). I1 rose from 1.03e-05 to 0.68, not only because of smaller norms "
+        "(median 7.34 → 3.9): at a mean norm of 1 it rose from 0.196 to 0.96."
+    )
     track = page(members=6, track=True).headings[1]
-    assert track.startswith("Degenerate at step 500, not degenerate at step 3,000.")
+    assert track.startswith("Degenerate at step 500, not degenerate at step 3,000. Before: ")
     many = page(members=4).headings[1]
-    assert many.startswith("Baseline degenerate. other-1: no longer degenerate; other-2: ")
+    assert many == (
+        "Baseline degenerate. other-1: no longer degenerate; other-2: no longer degenerate; "
+        "other-3: no longer degenerate."
+    )
+    assert sample_comparison(members=4).sentences[0] in page(members=4).text
+
+
+def moved(raw: tuple[float, float], unit: tuple[float, float] | None, norm: float) -> Comparison:
+    """Two members with these I1, whose median norms are 2 and `norm`."""
+    found = sample_comparison()
+    rows = {"isotropy.i1": raw} | ({"isotropy.i1_unit": unit} if unit else {})
+    members = []
+    for member, size in zip(found.members, (2.0, norm), strict=True):
+        columns = tuple(
+            replace(c, values=np.full(600, size)) if c.name == "tokens.norm" else c
+            for c in member.analysis.columns
+        )
+        members.append(replace(member, analysis=replace(member.analysis, columns=columns)))
+    differences = tuple(
+        Difference(quantity(name, name), 1, old, new, new - old)
+        for name, (old, new) in rows.items()
+    )
+    return replace(found, members=tuple(members), differences=differences)
+
+
+@pytest.mark.parametrize(
+    ("raw", "unit", "norm", "said"),
+    [
+        ((0.1, 0.7), (0.2, 0.8), 1.0, "rose from 0.1 to 0.7, not only because of smaller norms "
+         "(median 2 → 1): at a mean norm of 1 it rose from 0.2 to 0.8."),
+        ((0.1, 0.7), (0.2, 0.8), 2.0, "rose from 0.1 to 0.7, which norms (median 2 → 2) do not "
+         "explain: at a mean norm of 1 it rose from 0.2 to 0.8."),
+        ((0.1, 0.7), (0.2, 0.2), 1.0, "rose from 0.1 to 0.7, only because of smaller norms (median "
+         "2 → 1): at a mean norm of 1 it stayed at 0.2."),
+        ((0.1, 0.7), (0.2, 0.15), 1.0, "rose from 0.1 to 0.7, only because of smaller norms "
+         "(median 2 → 1): at a mean norm of 1 it fell from 0.2 to 0.15."),
+        ((0.1, 0.7), (0.2, 0.25), 1.0, "rose from 0.1 to 0.7, mostly because of smaller norms "
+         "(median 2 → 1): at a mean norm of 1 it rose from 0.2 to 0.25."),
+        ((0.7, 0.1), (0.2, 0.3), 4.0, "fell from 0.7 to 0.1, only because of larger norms (median "
+         "2 → 4): at a mean norm of 1 it rose from 0.2 to 0.3."),
+        ((0.5, 0.5), (0.2, 0.2), 2.0, "stayed at 0.5 as stored, and stayed at 0.2 at a mean norm "
+         "of 1."),
+        ((0.5, 0.5), (0.2, 0.4), 4.0, "stayed at 0.5 as stored, but rose from 0.2 to 0.4 at a mean "
+         "norm of 1."),
+        ((0.1, 0.7), None, 1.0, "rose from 0.1 to 0.7 as stored; at a mean norm of 1 it is not "
+         "known."),
+    ],
+)  # fmt: skip
+def test_a_rise_of_i1_that_norms_make_is_called_so(
+    raw: tuple[float, float], unit: tuple[float, float] | None, norm: float, said: str
+) -> None:
+    assert isotropy(moved(raw, unit, norm), 1) == f"I1 {said}"
+
+
+def test_nothing_is_said_of_an_i1_that_nobody_knows() -> None:
+    assert isotropy(replace(sample_comparison(), differences=()), 1) == ""
+
+
+def test_sampled_differences_are_counted() -> None:
+    found = sample_comparison()
+    changes = {d.change: d for d in found.differences}
+    beyond, within, exact = (changes[c] for c in ("beyond error", "within error", "exact"))
+    for rows, said in (
+        ((exact,), "none rests on a sample: all are exact"),
+        ((beyond, exact), "the one that is sampled exceeds its sampling error"),
+        ((within,), "the one that is sampled is within its sampling error"),
+        ((within, beyond, within), "1 of the 3 sampled ones exceed their sampling error"),
+    ):
+        assert sampling(replace(found, differences=rows), 1) == said
 
 
 @pytest.mark.parametrize(
@@ -194,7 +265,7 @@ def test_raw_and_unit_stand_side_by_side_with_the_norms() -> None:
     sentence = told["isotropy"].sentence
     assert sentence.startswith("I1 as stored 1.026e-05 → 0.6802; at a mean norm of 1 0.1958 → ")
     assert "Median norm 7.341 → 3.903" in sentence
-    assert "exact, nothing sampled" in sentence
+    assert "(exact)" in sentence
     assert told["cone"].before.state == "degenerate"  # type: ignore[union-attr]
     assert told["cone"].after.state == "healthy"  # type: ignore[union-attr]
     assert "(within sampling error)" in told["frequency"].sentence

@@ -1,17 +1,21 @@
-"""The line that sums up a comparison: what became of the shape, and what stands out."""
+"""The lines that sum up a comparison: what became of the shape, and what part norms played."""
 
 from __future__ import annotations
 
-from embgeo.compare.comparison import Comparison
-from embgeo.figures.compared.base import name_of
-from embgeo.report.finding import RANK, State
-from embgeo.report.verdict import judge
-from embgeo.report.visible import visible
+from embgeo.compare.comparison import Comparison, Difference
+from embgeo.report.finding import RANK, State, short
+from embgeo.report.member_names import member_name
+from embgeo.report.norms import median_norms
+from embgeo.report.verdict import Verdict, judge
 
-#: Sentences of the comparison that the headline takes over.
-TAKEN = 2
 #: Members that the headline names, at most.
 NAMED = 4
+#: I1 lies between 0 and 1: what moves less than this is not called a rise or a fall.
+NOTICED = 0.01
+#: A change at a mean norm of 1 of less than this share of the raw one does not carry it.
+CARRIED = 0.25
+#: Norms that changed by less than this share did not grow or shrink.
+SAME_NORM = 0.02
 
 _STATES: dict[State, str] = {
     "healthy": "not degenerate",
@@ -22,25 +26,34 @@ _STATES: dict[State, str] = {
 
 
 def headline(comparison: Comparison) -> str:
-    """What became of the state of each matrix, then the first sentences of the comparison."""
-    states = [judge(member.analysis).state for member in comparison.members]
-    return " ".join([_lead(comparison, states), *comparison.sentences[:TAKEN]])
+    """The state of each matrix; of two also the evidence, and I1 with the part that norms played.
+
+    Of a track, the two are its first and its last checkpoint.
+    """
+    verdicts = [judge(member.analysis) for member in comparison.members]
+    if comparison.track is None and len(verdicts) > 2:
+        return _states_of_many(comparison, [v.state for v in verdicts])
+    last = len(verdicts) - 1
+    said = [_states_of_two(comparison, verdicts[0].state, verdicts[-1].state)]
+    said += [_evidence(verdicts[0], verdicts[-1]), isotropy(comparison, last)]
+    return " ".join(part for part in said if part)
 
 
-def _lead(comparison: Comparison, states: list[State]) -> str:
-    if comparison.track is not None:
-        first, last = (name_of(m, True) for m in (comparison.members[0], comparison.members[-1]))
-        then = _STATES[states[-1]]
-        if states[0] == states[-1]:
-            return f"{then.capitalize()} at {first} and still at {last}."
-        return f"{_STATES[states[0]].capitalize()} at {first}, {then} at {last}."
-    if len(states) == 2:
-        return f"{became(*states).capitalize()}."
+def _states_of_two(comparison: Comparison, before: State, after: State) -> str:
+    if comparison.track is None:
+        return f"{became(before, after).capitalize()}."
+    first, last = member_name(comparison, 0), member_name(comparison, len(comparison.members) - 1)
+    if before == after:
+        return f"{_STATES[after].capitalize()} at {first} and still at {last}."
+    return f"{_STATES[before].capitalize()} at {first}, {_STATES[after]} at {last}."
+
+
+def _states_of_many(comparison: Comparison, states: list[State]) -> str:
     named = [
-        f"{visible(member.name)}: {became(states[0], state)}"
-        for member, state in list(zip(comparison.others, states[1:], strict=True))[:NAMED]
+        f"{member_name(comparison, place)}: {became(states[0], states[place])}"
+        for place in range(1, min(NAMED, len(states) - 1) + 1)
     ]
-    left = len(comparison.others) - len(named)
+    left = len(states) - 1 - len(named)
     more = f"; {left} more below" if left else ""
     return f"Baseline {_STATES[states[0]]}. {'; '.join(named)}{more}."
 
@@ -58,3 +71,77 @@ def became(before: State, after: State) -> str:
     if RANK[after] > RANK[before]:
         return f"became {_STATES[after]}"
     return "not degenerate, before or after" if after == "healthy" else f"still {_STATES[after]}"
+
+
+def _evidence(old: Verdict, new: Verdict) -> str:
+    """The cone before and now; where only the spectrum changed its state, that."""
+
+    def moved(key: str) -> bool:
+        one, other = old.finding(key), new.finding(key)
+        return one is not None and other is not None and one.state != other.state
+
+    key = "spectrum" if moved("spectrum") and not moved("cone") else "cone"
+    one, other = old.finding(key), new.finding(key)
+    if one is None or other is None or not (one.clause and other.clause):
+        return ""
+    return f"Before: {one.clause}; now: {other.clause}."
+
+
+def isotropy(comparison: Comparison, place: int) -> str:
+    """How I1 moved, and whether only because norms did; empty where I1 is not known."""
+    rows = {d.name: d for d in comparison.differences_of(place)}
+    raw, unit = rows.get("isotropy.i1"), rows.get("isotropy.i1_unit")
+    if raw is None or raw.difference is None:
+        return ""
+    if unit is None or unit.difference is None:
+        return f"I1 {_went(raw)} as stored; at a mean norm of 1 it is not known."
+    if abs(raw.difference) <= NOTICED:
+        but = "and" if abs(unit.difference) <= NOTICED else "but"
+        return f"I1 {_went(raw)} as stored, {but} {_went(unit)} at a mean norm of 1."
+    share = unit.difference / raw.difference
+    carried = share >= CARRIED and abs(unit.difference) > NOTICED
+    norms, explain = _norms(comparison, place, raw.difference > 0)
+    if carried:
+        part = f"not only because of {norms}" if explain else f"which {norms} do not explain"
+    else:
+        only = "only" if share <= 0 or abs(unit.difference) <= NOTICED else "mostly"
+        part = f"{only} because of {norms}"
+    return f"I1 {_went(raw)}, {part}: at a mean norm of 1 it {_went(unit)}."
+
+
+def _norms(comparison: Comparison, place: int, rose: bool) -> tuple[str, bool]:
+    """``"smaller norms (median 1.76 → 1.57)"``, and whether they moved I1 the way it went."""
+    medians = median_norms(comparison.baseline.analysis, comparison.members[place].analysis)
+    if medians is None:
+        return "norms", True
+    before, after = medians
+    moved = f"(median {short(before)} → {short(after)})"
+    if rose and after < before * (1 - SAME_NORM):
+        return f"smaller norms {moved}", True
+    if not rose and after > before * (1 + SAME_NORM):
+        return f"larger norms {moved}", True
+    return f"norms {moved}", False
+
+
+def _went(row: Difference) -> str:
+    """``rose from 0.0912 to 0.767``, ``stayed at 0.767``."""
+    if row.difference is None or row.value is None or row.baseline is None:
+        return "is not known"
+    if abs(row.difference) <= NOTICED:
+        return f"stayed at {short(row.value)}"
+    direction = "rose" if row.difference > 0 else "fell"
+    return f"{direction} from {short(row.baseline)} to {short(row.value)}"
+
+
+def sampling(comparison: Comparison, place: int) -> str:
+    """How many of the sampled differences of a member are larger than sampling explains."""
+    judged = [
+        d for d in comparison.differences_of(place) if d.change in ("beyond error", "within error")
+    ]
+    if not judged:
+        return "none rests on a sample: all are exact"
+    beyond = sum(d.change == "beyond error" for d in judged)
+    if len(judged) == 1:
+        held = "exceeds" if beyond else "is within"
+        return f"the one that is sampled {held} its sampling error"
+    return f"{beyond} of the {len(judged)} sampled ones exceed their sampling error"

@@ -6,6 +6,7 @@ script adds linked maps of the shared tokens. Every string is hostile text.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ from markupsafe import Markup
 
 from embgeo.compare.comparison import Comparison, Pair
 from embgeo.figures.compared import FIGURES, render_svg
-from embgeo.figures.compared.base import MOST_LINES, name_of, spread
+from embgeo.figures.compared.base import MOST_LINES, spread
 from embgeo.figures.compared.training import chosen
 from embgeo.report import assets
-from embgeo.report.change import headline
+from embgeo.report.change import headline, sampling
 from embgeo.report.comparison_charts import chart_data
 from embgeo.report.comparison_payload import build, mapped
 from embgeo.report.comparison_tables import (
@@ -27,6 +28,7 @@ from embgeo.report.comparison_tables import (
     pair_rows,
     shown_places,
 )
+from embgeo.report.member_names import member_name, short_name
 from embgeo.report.moved import moved_table, moved_tokens, rare_tokens
 from embgeo.report.page import code, environment
 from embgeo.report.shifts import shifts, state_rows
@@ -87,7 +89,6 @@ def _context(comparison: Comparison) -> dict[str, Any]:
     payload = build(comparison)
     charts = chart_data(comparison)
     quantities = _quantities(comparison)
-    said = headline(comparison)
     by_name = {row.quantity.name: row for row in rows}
     track = comparison.track
     return {
@@ -102,16 +103,16 @@ def _context(comparison: Comparison) -> dict[str, Any]:
         "hidden_members": len(comparison.others) > len(places),
         "few": _few(comparison),
         "track": track,
-        "headline": said,
-        "more": comparison.sentences[2:],
+        "headline": headline(comparison),
+        "more": comparison.sentences if track is None and len(comparison.others) > 1 else (),
+        "sampling": sampling(comparison, held),
         "shifts": shifts(comparison, held) if track or len(places) == 1 else (),
         "states": state_rows(comparison, [0, *places]),
         "headline_rows": headline_rows(rows),
         "pair_rows": pair_rows(comparison, places),
-        "sureness_example": "beyond error",
         "isotropy_rows": [by_name[name] for name in _ISOTROPY if name in by_name],
         "families": families(rows),
-        "warnings": comparison.notes,
+        "notes": comparison.notes,
         "figures": _figures(comparison),
         "drawn": frozenset(charts),
         "defined": frozenset(q.name for q in quantities),
@@ -142,14 +143,11 @@ def _context(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _names(comparison: Comparison, places: Any) -> list[dict[str, str]]:
-    """What the page calls these members: their names, and their steps in a track."""
-    out = []
-    for place in places:
-        member = comparison.members[place]
-        stepped = comparison.track is not None and member.step is not None
-        out.append({"name": name_of(member, True) if stepped else visible(member.name)})
-    return out
+def _names(comparison: Comparison, places: Iterable[int]) -> list[dict[str, str]]:
+    return [
+        {"name": member_name(comparison, place), "head": short_name(comparison, place)}
+        for place in places
+    ]
 
 
 def _title(comparison: Comparison) -> str:
@@ -167,6 +165,9 @@ def _facts(comparison: Comparison) -> list[str]:
     ]
     same = len(set(sizes)) == 1
     out = [f"{len(sizes)} matrices of {sizes[0]}" if same else " against ".join(sizes[:4])]
+    if comparison.track is not None:
+        first, last = comparison.members[0], comparison.members[-1]
+        out.insert(0, f"{visible(first.name)} to {visible(last.name)}")
     pairs = [comparison.pair(0, place) for place in range(1, len(comparison.members))]
     held = [p.matching for p in pairs if p is not None]
     shared = sorted({m.shared for m in held})

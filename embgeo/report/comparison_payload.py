@@ -13,6 +13,7 @@ from embgeo.figures.compared.base import spread
 from embgeo.figures.compared.maps import MOST_MAPS, same_scale
 from embgeo.figures.maps import view_box
 from embgeo.report.block import Block, pack_tokens
+from embgeo.report.member_names import member_name
 from embgeo.report.moved import moved_rows
 from embgeo.report.payload import (
     MOST_ROWS,
@@ -23,7 +24,6 @@ from embgeo.report.payload import (
     pack_views,
     thin,
 )
-from embgeo.report.visible import visible
 from embgeo.result import Analysis
 
 Rows = npt.NDArray[np.int64]
@@ -59,7 +59,11 @@ def build(comparison: Comparison, most: int = MOST_ROWS) -> Payload | None:
         "popular": None,
         "columns": shared_columns(comparison, places, kept, chosen, block),
         "members": [
-            pack_member(comparison.members[place], place, rows[place], keys, columns, block)
+            {
+                "place": place,
+                "name": member_name(comparison, place),
+                **pack_member(comparison.members[place], rows[place], keys, columns, block),
+            }
             for place in places
         ],
         "boxes": boxes(comparison, places, keys),
@@ -115,7 +119,7 @@ def common_columns(comparison: Comparison, places: list[int]) -> list[str]:
 
 
 def pack_member(
-    member: Member, place: int, rows: Rows, keys: list[str], columns: list[str], block: Block
+    member: Member, rows: Rows, keys: list[str], columns: list[str], block: Block
 ) -> dict[str, Any]:
     """Where these rows lie in one matrix, and the numbers they have there."""
     analysis = member.analysis
@@ -125,8 +129,6 @@ def pack_member(
         columns=tuple(c for name in columns for c in analysis.columns if c.name == name),
     )
     return {
-        "place": place,
-        "name": visible(member.name),
         "number": block.add(analysis.rows[rows].astype(np.uint32)),
         "views": pack_views(own, rows, block),
         "columns": pack_columns(own, rows, block),
@@ -155,7 +157,7 @@ def shared_columns(
         for column in pack_columns(cut(analysis, (), whole), at[kept[0][chosen]], block):
             column["key"] += f":{place}"
             if len(places) > 2:
-                column["label"] += f", {visible(comparison.members[place].name)}"
+                column["label"] += f", {member_name(comparison, place)}"
             packed.append(column)
     return packed
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from embgeo.compare.comparison import Change, Comparison, Difference
 from embgeo.report.finding import Finding, Part, Quote, percent
+from embgeo.report.norms import median_norms
 from embgeo.report.verdict import judge
-from embgeo.result import Analysis
 from embgeo.values import Scalar, format_number
 
 #: What is known of a difference, inside a sentence.
@@ -18,7 +16,7 @@ SURENESS: dict[Change, str] = {
     "beyond error": "beyond sampling error",
     "within error": "within sampling error",
     "not judged": "sampled, its error unknown",
-    "exact": "exact, nothing sampled",
+    "exact": "exact",
     "equal": "equal",
     "undefined": "not comparable",
 }
@@ -156,15 +154,6 @@ def _isotropy(sides: _Sides) -> list[Part]:
             "; small norms alone raise I1 as stored, not I1 at a mean norm of 1.",
         ]
     return parts
-
-
-def median_norms(old: Analysis, new: Analysis) -> tuple[float, float] | None:
-    """The median row norms of both, or None where one does not know them."""
-    columns = [next((c for c in a.columns if c.name == "tokens.norm"), None) for a in (old, new)]
-    before, after = (None if c is None or not len(c.values) else c.values for c in columns)
-    if before is None or after is None:
-        return None
-    return float(np.median(before)), float(np.median(after))
 
 
 def _frequency(sides: _Sides) -> list[Part]:

@@ -1,0 +1,26 @@
+"""What a page calls the members of a comparison."""
+
+from __future__ import annotations
+
+from embgeo.compare.comparison import Comparison
+from embgeo.figures.compared.base import name_of
+from embgeo.report.visible import visible
+
+#: Characters that the head of a column holds.
+HEAD = 18
+
+
+def member_name(comparison: Comparison, place: int) -> str:
+    """The step in a track, else the member's name with its hidden characters spelled out."""
+    member = comparison.members[place]
+    if comparison.track is not None and member.step is not None:
+        return name_of(member, True)
+    return visible(member.name)
+
+
+def short_name(comparison: Comparison, place: int) -> str:
+    """The same, cut in the middle so that it fits the head of a column."""
+    name = member_name(comparison, place)
+    if len(name) <= HEAD:
+        return name
+    return f"{name[: HEAD // 2]}…{name[HEAD // 2 + 1 - HEAD :]}"
