@@ -127,13 +127,17 @@ def read_inputs(
 
     plain = [name_of(path, saved_folder(path)) for path in paths]
     names = told_apart(plain, paths)
+    # Everything is opened before anything is measured: a mistake is told at once.
+    opened = [opened_input(path, loading, wanted, quiet) for path in paths]
     inputs, timing = [], {}
     for place, (path, name) in enumerate(zip(paths, names, strict=True)):
         began = time.perf_counter()
-        found = read_input(path, name, loading, wanted, progress, quiet)
-        if steps is not None:
-            found = replace(found, member=replace(found.member, step=steps.values[place]))
-        inputs.append(found)
+        found = opened[place]
+        if found.analysis is None:
+            found = analysed(found, loading, wanted, progress)
+        inputs.append(
+            as_input(found, name, str(path), None if steps is None else steps.values[place])
+        )
         timing[f"analysis of {name}"] = round(time.perf_counter() - began, 4)
     return inputs, timing
 
@@ -144,36 +148,54 @@ def name_of(path: Path, saved: Path | None) -> str:
     return saved.resolve().name.removesuffix(".embgeo") or "analysis"
 
 
-def read_input(
-    path: Path,
-    name: str,
-    loading: Loading,
-    wanted: Wanted,
-    progress: Progress | None,
-    quiet: bool,
-) -> Input:
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A matrix, an analysis, or both."""
+
+    matrix: Matrix | None
+    analysis: Analysis | None = None
+    from_saved: bool = False
+    matrix_absent: str = ""
+
+
+def opened_input(path: Path, loading: Loading, wanted: Wanted, quiet: bool) -> Opened:
     import embgeo
-    from embgeo.compare.comparison import Member
     from embgeo.compare.originals import original, saved_folder
-    from embgeo.compare.pairs import Input
 
     saved = saved_folder(path)
-    if saved is not None:
-        analysis = embgeo.load_analysis(saved)
-        matrix, absent = original(analysis, saved)
-        analysis = cut_to(analysis, wanted.sections)
-        member = Member(name, str(path), analysis, from_saved=True, matrix_absent=absent)
-        return Input(member, matrix)
-    loaded = loading.load(path, quiet)
+    if saved is None:
+        matrix = loading.load(path, quiet)
+        wanted.options(matrix)  # refuses what does not fit this matrix
+        return Opened(matrix)
+    analysis = embgeo.load_analysis(saved)
+    found, absent = original(analysis, saved)
+    return Opened(found, cut_to(analysis, wanted.sections), True, absent)
+
+
+def analysed(opened: Opened, loading: Loading, wanted: Wanted, progress: Progress | None) -> Opened:
+    import embgeo
+
+    if opened.matrix is None:
+        raise ValueError("nothing to analyse")
     analysis = embgeo.analyze(
-        loaded,
+        opened.matrix,
         sections=wanted.sections,
-        options=wanted.options(loaded),
+        options=wanted.options(opened.matrix),
         reference=loading.reference,
         command=command_line(),
         progress=progress,
     )
-    return Input(Member(name, str(path), analysis), loaded)
+    return replace(opened, analysis=analysis)
+
+
+def as_input(opened: Opened, name: str, given: str, step: float | None) -> Input:
+    from embgeo.compare.comparison import Member
+    from embgeo.compare.pairs import Input
+
+    if opened.analysis is None:
+        raise ValueError("nothing was analysed")
+    member = Member(name, given, opened.analysis, opened.from_saved, opened.matrix_absent, step)
+    return Input(member, opened.matrix)
 
 
 def cut_to(analysis: Analysis, sections: tuple[str, ...] | None) -> Analysis:
