@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embgeo.cli.shared import printable
-from embgeo.values import format_number
 
 if TYPE_CHECKING:
     from embgeo.compare.comparison import Comparison, Curve, Difference, Pair, Track
@@ -77,7 +76,7 @@ def differences_table(comparison: Comparison, place: int) -> None:
 
 
 def cells(row: Difference) -> tuple[str, str, str]:
-    values = [format_number(v, 4) for v in (row.baseline, row.value) if v is not None]
+    values = [number_text(v, 4) for v in (row.baseline, row.value) if v is not None]
     return values[0], values[1], difference_text(row)
 
 
@@ -89,14 +88,14 @@ def difference_text(row: Difference) -> str:
         return "equal"
     text = signed(row.difference)
     if row.standard_error is not None:
-        text += f" ± {format_number(row.standard_error, 2)}"
+        text += f" ± {number_text(row.standard_error, 2)}"
     remark = {"within error": "within error", "not judged": "sampled"}.get(row.change, "")
     remark = ", ".join(filter(None, (row.direction, remark)))
     return f"{text} ({remark})" if remark else text
 
 
 def signed(value: float) -> str:
-    text = format_number(value, 4)
+    text = number_text(value, 4)
     return f"+{text}" if value > 0 else text
 
 
@@ -145,7 +144,7 @@ def track_table(track: Track) -> None:
             {round(i * (len(places) - 1) / (MOST_STEPS - 1)) for i in range(MOST_STEPS)}
         )
     heads = [f"{c.quantity.title}{', to the first' if c.against else ''}" for c in curves]
-    steps = [format_number(track.steps[i]) for i in places]
+    steps = [number_text(track.steps[i]) for i in places]
     lines = [("step", *steps)]
     for head, curve in zip(heads, curves, strict=True):
         lines.append((head, *(shown(curve.values[i]) for i in places)))
@@ -159,5 +158,11 @@ def known(curve: Curve) -> bool:
     return any(value is not None for value in curve.values)
 
 
+def number_text(value: float, digits: int = 4) -> str:
+    from embgeo.values import format_number  # brings numpy, which --help must not wait for
+
+    return format_number(value, digits)
+
+
 def shown(value: float | None) -> str:
-    return "–" if value is None else format_number(value, 4)
+    return "–" if value is None else number_text(value, 4)
