@@ -69,15 +69,16 @@ CHANGE_SPECTRUM = Quantity(
 NEIGHBOR_OVERLAP = Quantity(
     "compare.neighbor_overlap",
     "Neighbour overlap",
-    "Share of a token's nearest neighbours that it has in both matrices, mean over tokens. 1: all "
-    "neighbourhoods are the same; near the chance level: none survived.",
+    "Of the tokens that are among a token's nearest neighbours in either matrix, the share that is "
+    "in both; mean over tokens. 1: all neighbourhoods are the same; near the chance level: none "
+    "survived.",
     "mean |A_i ∩ B_i| / |A_i ∪ B_i|, A_i and B_i the k nearest by cosine",
     "mean Jaccard index of the nearest neighbours; Hamilton et al. 2016",
 )
 OVERLAP_HISTOGRAM = Quantity(
     "compare.overlap_histogram",
     "Neighbour overlap by token",
-    "How many of the tokens that were looked at keep which share of their neighbours.",
+    "How many of the tokens that were looked at have which overlap of their neighbours.",
     "|A_i ∩ B_i| / |A_i ∪ B_i|",
     "mean Jaccard index of the nearest neighbours; Hamilton et al. 2016",
 )
