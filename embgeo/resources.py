@@ -42,11 +42,13 @@ class Resources:
     def plan(self, n: int, d: int) -> Plan:
         """Workers and block size for a matrix of n rows and d columns."""
         threads = self.threads or blas_threads()
-        # A worker keeps sums of d×d, in float64 and in float32.
-        own = 12 * d * d + COPIES * 8 * d * LEAST_ROWS
-        workers = max(1, min(threads, self.memory // max(1, own)))
-        left = self.memory // workers - 12 * d * d
-        rows = max(LEAST_ROWS, min(MOST_ROWS, left // (COPIES * 8 * d)))
+        # In the first pass each worker keeps sums of d×d, in float64 and in float32; in the
+        # second all share the scatter matrix and the eigenvectors.
+        own, shared = 12 * d * d, 32 * d * d
+        row = COPIES * 8 * d
+        workers = max(1, min(threads, self.memory // (own + row * LEAST_ROWS)))
+        left = (self.memory - max(workers * own, shared)) // workers
+        rows = max(LEAST_ROWS, min(MOST_ROWS, left // row))
         workers = max(1, min(workers, -(-n // rows)))
         # All workers end together: blocks of one size, the same number for each.
         rounds = -(-n // (rows * workers))

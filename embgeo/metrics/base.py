@@ -14,6 +14,7 @@ import numpy.typing as npt
 from embgeo.metrics.rank_one import add_rank_one
 from embgeo.stats import Moments
 from embgeo.stats.base import Block, FloatArray, IntArray, Statistic, WorkingArray
+from embgeo.stats.block_rotation import BlockRotation, block_rotation
 from embgeo.values import Value
 
 #: Above this many entries `i_sphere`, which reads the matrix once a step, is only made on demand.
@@ -199,30 +200,24 @@ class Seen:
             return ""
         return "all kept rows are equal, nothing is left once the mean row is subtracted"
 
-    @cached_property
+    @property
     def eigen(self) -> Eigen:
         """Of WᵀW; signs so that ⟨mean row, v⟩ ≥ 0."""
-        values, rotation = self._one_more
-        vectors = self.eigen_centered.vectors @ rotation
-        vectors *= self._sides
-        return Eigen(values, vectors)
+        return self._uncentered[0]
+
+    @property
+    def rotation(self) -> BlockRotation | None:
+        """What turns the centred eigenvectors into those of WᵀW, where a product gains by it."""
+        return self._uncentered[1]
 
     @cached_property
-    def rotation(self) -> FloatArray:
-        """What turns the centred eigenvectors into those of WᵀW, shape (d, d)."""
-        return self._one_more[1] * self._sides
-
-    @cached_property
-    def _one_more(self) -> tuple[FloatArray, FloatArray]:
+    def _uncentered(self) -> tuple[Eigen, BlockRotation | None]:
         """WᵀW is the centred scatter and n·μμᵀ."""
         known = self.eigen_centered
         mean = known.vectors.T @ self.moments.mean
-        return add_rank_one(known.values, np.sqrt(self.moments.n) * mean)
-
-    @cached_property
-    def _sides(self) -> FloatArray:
-        mean = self.eigen_centered.vectors.T @ self.moments.mean
-        return np.where(mean @ self._one_more[1] < 0, -1.0, 1.0)
+        values, q = add_rank_one(known.values, np.sqrt(self.moments.n) * mean)
+        q *= np.where(mean @ q < 0, -1.0, 1.0)
+        return Eigen(values, known.vectors @ q), block_rotation(q)
 
     @cached_property
     def eigen_centered(self) -> Eigen:

@@ -11,7 +11,6 @@ from embgeo.metrics.base import SPHERE_LIMIT, Context, Eigen, Seen, sampled, sig
 from embgeo.metrics.sphere import sphere_values
 from embgeo.stats import LogPartition, Moments, Norms
 from embgeo.stats.base import FloatArray, Statistic
-from embgeo.stats.block_rotation import block_rotation
 from embgeo.values import Cell, Quantity, Scalar, Series, Table, Value
 
 FAMILY = "isotropy"
@@ -145,15 +144,14 @@ def first(context: Context) -> list[Statistic]:
 def second(context: Context, seen: Seen) -> list[Statistic]:
     unit, longest, mean = unit_scale(seen), longest_row(seen), seen.moments.mean
     shared = seen.eigen_centered.vectors.astype(np.float32)
-    rotation = block_rotation(seen.rotation)
     wanted: list[Statistic] = [
         LogPartition(
             "eigenvectors",
             seen.eigen.vectors,
             scales=(1.0, unit),
             bound=longest * max(1.0, unit),
-            single=None if rotation is None else shared,
-            rotation=rotation,
+            single=None if seen.rotation is None else shared,
+            rotation=seen.rotation,
         ),
         LogPartition("random", random_directions(context), both=False, bound=longest),
     ]

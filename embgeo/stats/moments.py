@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -77,14 +78,17 @@ class Moments(Statistic):
     def merge(self, other: Self) -> None:
         if not other.n:
             return
-        other._settle()
         total = self.n + other.n
         step = (other.mean - self.mean) * np.sqrt(self.n * other.n / total)
-        self._add(step[None])
-        self._settle()
-        if self._triangle is None or other._triangle is None:
-            raise RuntimeError("rows without a scatter")
-        self._triangle += other._triangle
+        single = self._recent is not None or other._recent is not None
+        self._add(step[None].astype(np.float32 if single else np.float64))
+        if other._triangle is not None:
+            self._triangle = _sum(self._triangle, other._triangle)
+        if other._recent is not None:
+            self._recent = _sum(self._recent, other._recent)
+            self._recent_blocks += other._recent_blocks
+            if self._recent_blocks >= SINGLE_BLOCKS:
+                self._settle()
         self.mean = self.mean + (other.mean - self.mean) * (other.n / total)
         self.n = total
 
@@ -101,7 +105,7 @@ class Moments(Statistic):
             self._recent = np.zeros((self.d, self.d), dtype=np.float32, order="F")
         _update(blas.ssyrk, rows, self._recent)
         self._recent_blocks += 1
-        if self._recent_blocks == SINGLE_BLOCKS:
+        if self._recent_blocks >= SINGLE_BLOCKS:
             self._settle()
 
     def _settle(self) -> None:
@@ -112,27 +116,44 @@ class Moments(Statistic):
             self._triangle += self._recent
             self._recent, self._recent_blocks = None, 0
 
+    def _columns(self) -> Iterator[tuple[int, FloatArray]]:
+        """The upper triangle in float64, some columns at a time, with the first one's number."""
+        step = max(1, 2**21 // self.d)
+        for start in range(0, self.d, step):
+            part = np.zeros((self.d, min(step, self.d - start)))
+            for triangle in (self._triangle, self._recent):
+                if triangle is not None:
+                    part += triangle[:, start : start + step]
+            yield start, part
+
     @property
     def scatter(self) -> FloatArray:
         """Σ(x−μ)(x−μ)ᵀ, shape (d, d): a new array each time."""
-        self._settle()
-        if self._triangle is None:
-            return np.zeros((self.d, self.d))
-        return _mirrored(self._triangle.T.copy())  # the lower triangle, row by row
+        lower = np.empty((self.d, self.d))
+        for start, part in self._columns():
+            lower[start : start + part.shape[1]] = part.T
+        return _mirrored(lower)
 
-    def squares(self) -> float:
-        """Sum of the squared entries of the scatter matrix."""
-        self._settle()
-        if self._triangle is None:
-            return 0.0
-        diagonal = np.diagonal(self._triangle)
-        # The lower triangle was never written to.
-        return 2.0 * float(np.vdot(self._triangle, self._triangle)) - float(diagonal @ diagonal)
+    def diagonal(self) -> FloatArray:
+        """Sum of squared deviations of each coordinate, shape (d,)."""
+        return np.concatenate([np.diagonal(part, -start) for start, part in self._columns()])
 
     def trace(self) -> float:
         """Σ‖x−μ‖²."""
-        self._settle()
-        return 0.0 if self._triangle is None else float(np.trace(self._triangle))
+        return float(self.diagonal().sum())
+
+    def squares(self) -> float:
+        """Sum of the squared entries of the scatter matrix."""
+        upper = sum(float(np.vdot(part, part)) for _, part in self._columns())
+        return 2.0 * upper - float(np.square(self.diagonal()).sum())
+
+    def along(self, direction: FloatArray) -> float:
+        """aᵀCa of the scatter matrix C for a direction a, shape (d,)."""
+        upper = sum(
+            float(direction @ part @ direction[start : start + part.shape[1]])
+            for start, part in self._columns()
+        )
+        return 2.0 * upper - float(self.diagonal() @ np.square(direction))
 
     def gram(self) -> FloatArray:
         """Σxxᵀ, uncentred, shape (d, d): a sum of two positive semidefinite parts."""
@@ -143,6 +164,13 @@ class Moments(Statistic):
 
 def _update(syrk: Any, rows: WorkingArray, into: WorkingArray) -> None:
     syrk(1.0, rows.T, beta=1.0, c=into, overwrite_c=1)
+
+
+def _sum(mine: WorkingArray | None, other: WorkingArray) -> WorkingArray:
+    if mine is None:
+        return other.copy(order="F")
+    mine += other
+    return mine
 
 
 def _mirrored(lower: FloatArray) -> FloatArray:
