@@ -241,17 +241,25 @@ def test_shrunken_norms_cannot_pass_for_isotropy():
 
 
 @pytest.mark.parametrize(
-    ("raw", "unit", "words"),
+    ("raw", "unit", "norms", "words"),
     [
-        ((0.1, 0.8), (0.2, 0.85), "I1 rose from 0.1 to 0.8, and rose from 0.2 to 0.85 at unit"),
-        ((0.1, 0.8), (0.2, 0.2), "I1 rose from 0.1 to 0.8, but stayed at 0.2 at unit scale: what"),
-        ((0.1, 0.8), (0.3, 0.2), "but fell from 0.3 to 0.2 at unit scale: what moved"),
-        ((0.8, 0.1), (0.3, 0.3), "I1 fell from 0.8 to 0.1, but stayed at 0.3 at unit scale: what"),
-        ((0.5, 0.5), (0.3, 0.3), "I1 stayed at 0.5, and stayed at 0.3 at unit scale"),
+        ((0.1, 0.8), (0.2, 0.85), (2, 1), "I1 rose from 0.1 to 0.8, and from 0.2 to 0.85 at unit "),
+        ((0.1, 0.8), (0.2, 0.2), (2, 1), "I1 rose from 0.1 to 0.8, but stayed at 0.2 at unit sca"),
+        ((0.1, 0.8), (0.2, 0.25), (2, 1), "I1 rose from 0.1 to 0.8, but only from 0.2 to 0.25 at "),
+        ((0.1, 0.8), (0.3, 0.2), (2, 1), "I1 rose from 0.1 to 0.8, but fell from 0.3 to 0.2 at u"),
+        ((0.8, 0.1), (0.3, 0.3), (1, 2), "I1 fell from 0.8 to 0.1, but stayed at 0.3 at unit sca"),
+        ((0.5, 0.5), (0.3, 0.3), (1, 2), "I1 stayed at 0.5, and at 0.3 at unit scale"),
+        ((0.5, 0.5), (0.3, 0.4), (1, 2), "I1 stayed at 0.5, and rose from 0.3 to 0.4 at unit sca"),
     ],
 )
-def test_raw_and_unit_isotropy_are_told_together(raw, unit, words):
-    assert words in isotropy(i1(raw, unit), None)
+def test_raw_and_unit_isotropy_are_told_together(raw, unit, norms, words):
+    said = isotropy(i1(raw, unit), norms)
+    assert said.startswith(words)
+    blamed = f"what moved it are the norms (median {norms[0]}, then {norms[1]})"
+    assert (blamed in said) == (", but " in said)
+    # Norms that moved the other way explain nothing, nor do unknown ones.
+    assert "norms" not in isotropy(i1(raw, unit), norms[::-1])
+    assert "norms" not in isotropy(i1(raw, unit), None)
 
 
 def test_sentences_name_the_member_where_there_are_several():
@@ -259,6 +267,6 @@ def test_sentences_name_the_member_where_there_are_several():
         *(entered(gaussian(i, n=40), f"W{i}", sections=("isotropy",)) for i in range(3))
     )
     assert any(s.startswith("W1: I1 ") for s in made.sentences)
-    assert any(s.startswith("W2: ") for s in made.sentences)
+    assert any(s.startswith("W2: I1 ") for s in made.sentences)
     only = sentences(made.members[:2], made.pairs[:1], made.differences_of(1))
     assert only[0].startswith("I1 ")

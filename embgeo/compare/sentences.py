@@ -75,15 +75,16 @@ def isotropy(rows: Mapping[str, Difference], norms: tuple[float, float] | None) 
     raw, unit = rows.get("isotropy.i1"), rows.get("isotropy.i1_unit")
     if raw is None or raw.difference is None:
         return ""
-    text = f"I1 {went(raw)}"
+    text = f"I1 {verb(raw)} {span(raw)}"
     if unit is None or unit.difference is None:
         return text
+    same = verb(unit) == verb(raw)
     if abs(raw.difference) <= NOTICED or unit.difference / raw.difference >= CARRIED:
-        return f"{text}, and {went(unit)} at unit scale"
-    reason = "what moved it is the scale"
-    if norms is not None:
-        reason = f"what moved it are the norms (median {shown(norms[0])}, then {shown(norms[1])})"
-    return f"{text}, but {went(unit)} at unit scale: {reason}"
+        return f"{text}, and {'' if same else f'{verb(unit)} '}{span(unit)} at unit scale"
+    text += f", but {'only ' if same else f'{verb(unit)} '}{span(unit)} at unit scale"
+    if norms is None or (norms[1] < norms[0]) != (raw.difference > 0):
+        return text
+    return f"{text}: what moved it are the norms (median {shown(norms[0])}, then {shown(norms[1])})"
 
 
 def median_norms(members: Sequence[Member], place: int) -> tuple[float, float] | None:
@@ -98,14 +99,19 @@ def median_norms(members: Sequence[Member], place: int) -> tuple[float, float] |
     return float(np.median(found[0].values)), float(np.median(found[1].values))
 
 
-def went(row: Difference) -> str:
-    """How a number moved."""
-    if row.difference is None or row.value is None or row.baseline is None:
-        return "is not known"
-    if abs(row.difference) <= NOTICED:
-        return f"stayed at {shown(row.value)}"
-    direction = "rose" if row.difference > 0 else "fell"
-    return f"{direction} from {shown(row.baseline)} to {shown(row.value)}"
+def verb(row: Difference) -> str:
+    """How a number of the size of 1 moved."""
+    if row.difference is None or abs(row.difference) <= NOTICED:
+        return "stayed"
+    return "rose" if row.difference > 0 else "fell"
+
+
+def span(row: Difference) -> str:
+    if row.value is None or row.baseline is None:
+        return "unknown"
+    if verb(row) == "stayed":
+        return f"at {shown(row.value)}"
+    return f"from {shown(row.baseline)} to {shown(row.value)}"
 
 
 def shown(value: float) -> str:
@@ -113,7 +119,7 @@ def shown(value: float) -> str:
 
 
 def neighbourhoods(pair: Pair | None) -> str:
-    """Whether tokens keep their neighbours."""
+    """If tokens keep all of their neighbours, or none."""
     overlap = (
         None
         if pair is None
@@ -121,10 +127,11 @@ def neighbourhoods(pair: Pair | None) -> str:
     )
     if not isinstance(overlap, Scalar) or overlap.value is None or overlap.reference is None:
         return ""
-    text = f"neighbourhoods overlap by {overlap.text} (chance: {overlap.reference_text})"
     if overlap.value == 1.0:
         return "every token that was looked at keeps all its neighbours"
-    return f"{text}, no more than by chance" if overlap.value < LOST * overlap.reference else text
+    if overlap.value < LOST * overlap.reference:
+        return "tokens keep no more of their neighbours than chance would have it"
+    return ""
 
 
 def counted(rows: Sequence[Difference]) -> str:
