@@ -38,11 +38,13 @@ MAY_IMPORT = {
     "names": "errors metrics values",
     "figures": "compare errors result values",
     "tables": "result values",
+    "delimited": "values",
+    "export": "delimited errors result values",
     "report": "compare errors figures result values",
     "__init__": "analysis errors matrix metrics result sources values",
     "__main__": "cli",
-    "cli": "__init__ compare config errors figures gate matrix metrics names passes report result "
-    "sources tables values",
+    "cli": "__init__ compare config delimited errors export figures gate matrix metrics names "
+    "passes report result sources tables values",
 }
 
 #: What `embgeo --help` and a look into a header must not wait for.
@@ -116,6 +118,15 @@ LISTS = {
             "base": "what a LaTeX table is",
             "latex_text": "hostile text in LaTeX",
             "render": "templates",
+        },
+    ),
+    "export": (
+        "TARGETS",
+        {
+            "base": "what an export is",
+            "columns": "an analysis as columns",
+            "escaping": "hostile text in TSV, protocol buffers and YAML",
+            "thinning": "fewer rows for the projector",
         },
     ),
     "sources": (
@@ -211,6 +222,7 @@ LISTS = {
             "diff_folder": "where diff writes",
             "diff_inputs": "what diff reads",
             "diff_summary": "what diff says",
+            "export_vectors": "vectors for the projector",
             "figure_choice": "which figures are wanted",
             "figure_maker": "from results to the files of figures",
             "gate_outputs": "where the outcome of a gate goes",
@@ -372,13 +384,13 @@ def test_every_module_is_listed_or_exempt(folder: str) -> None:
 def module_name(entry: object, folder: str) -> str:
     """The module that an entry of one of the tuples comes from.
 
-    Entries are modules, classes and functions, or, of figures and tables, values that hold a
-    function.
+    Entries are modules, classes and functions, or, of figures, tables and exports, values
+    that hold a function.
     """
     if folder.startswith("figures"):
         entry = entry.draw  # type: ignore[attr-defined]
-    elif folder == "tables":
-        entry = entry.fill  # type: ignore[attr-defined]
+    elif folder in ("tables", "export"):
+        entry = entry.fill if folder == "tables" else entry.write  # type: ignore[attr-defined]
     name: str = getattr(entry, "__module__", None) or entry.__name__  # type: ignore[attr-defined]
     return name.rpartition(".")[2]
 

@@ -17,12 +17,13 @@ import pytest
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure as Drawing
 
+from embgeo.delimited import csv_lines
 from embgeo.errors import BadOption
 from embgeo.figures.paper import PAPER_FIGURES, style
 from embgeo.figures.paper.base import Choices, Made, PaperFigure, Subject
 from embgeo.figures.paper.clouds import view_box
 from embgeo.figures.paper.norms_by_frequency import quartiles
-from embgeo.figures.paper.output import check_format, csv_bytes, render
+from embgeo.figures.paper.output import check_format, render
 from embgeo.figures.paper.parameter import parameter_value
 from embgeo.figures.paper.training_log import Log
 from embgeo.result import Analysis
@@ -65,7 +66,7 @@ def pdf(name: str, of: list[Subject], choices: Choices = Choices(), form: str = 
 
 
 def rows(made: Made) -> list[dict[str, str]]:
-    text = csv_bytes(made.data.columns, made.data.rows).decode()
+    text = b"".join(csv_lines(made.data.columns, made.data.rows)).decode()
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
@@ -470,7 +471,7 @@ def test_hostile_tokens_survive_in_the_data() -> None:
 
 def test_cells_of_the_data() -> None:
     table: list[tuple[Cell, ...]] = [("a,b", 1, None), ('q"', 0.1, 1e-300)]
-    assert csv_bytes(("x", "y", "z"), table) == b'x,y,z\n"a,b",1,\n"q""",0.1,1e-300\n'
+    assert b"".join(csv_lines(("x", "y", "z"), table)) == b'x,y,z\n"a,b",1,\n"q""",0.1,1e-300\n'
 
 
 # --- formats ---------------------------------------------------------------------------------

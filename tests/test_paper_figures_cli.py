@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from embgeo.cli.app import app
-from embgeo.cli.subjects import load_subjects, told_apart
+from embgeo.cli.subjects import load_subjects
 from tests.documents import ROOT, agrees, blocks, commands
 from tests.paper_samples import asked, saved, write_log
 from tests.sample_analysis import HOSTILE, sample, with_scalar
@@ -143,9 +143,11 @@ def test_labels_are_what_the_user_calls_them(in_home: Path) -> None:
     assert r"\textdollar{}x\textdollar{} &" in (in_home / "isotropy.tex").read_text("utf-8")
 
 
-def test_names_that_are_equal_are_told_apart() -> None:
-    paths = [Path("a/m"), Path("b/m"), Path("c"), Path("a/m")]
-    assert told_apart(["m", "m", "c", "m"], paths) == ["a/m", "b/m", "c", "a/m (2)"]
+def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        sample(n=60).save(tmp_path / name / "model.embgeo")
+    found = load_subjects([tmp_path / "first/model.embgeo", tmp_path / "second/model.embgeo"])
+    assert [s.label for s in found] == ["first/model", "second/model"]
 
 
 @pytest.mark.parametrize(

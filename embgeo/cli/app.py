@@ -11,6 +11,7 @@ import typer
 
 from embgeo.cli.analyze import analyze
 from embgeo.cli.diff import diff
+from embgeo.cli.export import export
 from embgeo.cli.figures import figures
 from embgeo.cli.gate import gate
 from embgeo.cli.inspect import inspect
@@ -29,7 +30,7 @@ app = typer.Typer(
 )
 
 #: Every command; a new one is a file and a line here.
-COMMANDS = (analyze, diff, figures, gate, inspect, report)
+COMMANDS = (analyze, diff, export, figures, gate, inspect, report)
 
 for command in COMMANDS:
     app.command()(command)

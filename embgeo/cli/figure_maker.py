@@ -149,8 +149,9 @@ class Maker:
         notes: tuple[str, ...],
     ) -> Made:
         """A figure in all formats, with its data and its record."""
+        from embgeo.delimited import csv_lines
         from embgeo.figures.paper import style
-        from embgeo.figures.paper.output import csv_bytes, render
+        from embgeo.figures.paper.output import render
         from embgeo.tables.latex_text import DEFINITION, latex_text
 
         files: dict[str, bytes] = {}
@@ -164,7 +165,7 @@ class Maker:
                     name = f"{figure.name}.pgf"
                     rendered[name] = f"{DEFINITION}\n".encode() + rendered[name]
                 files |= rendered
-        files[f"{figure.name}.csv"] = csv_bytes(drawn.data.columns, drawn.data.rows)
+        files[f"{figure.name}.csv"] = b"".join(csv_lines(drawn.data.columns, drawn.data.rows))
         width, height = (float(size) for size in drawn.drawing.get_size_inches())
         said = {"caption": drawn.caption, "width": width, "height": height}
         return self.made(
@@ -175,7 +176,7 @@ class Maker:
         self, table: LatexTable, subjects: Sequence[Subject], notes: tuple[str, ...]
     ) -> Made:
         """A table in LaTeX, with its data and its record."""
-        from embgeo.figures.paper.output import csv_bytes
+        from embgeo.delimited import csv_lines
         from embgeo.tables.base import Method
         from embgeo.tables.render import render_table
 
@@ -184,7 +185,7 @@ class Maker:
         made_by = f"{self.command} (embgeo {__version__}); see {table.name}.json"
         files = {
             f"{table.name}.tex": render_table(table, content, made_by).encode(),
-            f"{table.name}.csv": csv_bytes(content.columns, content.rows),
+            f"{table.name}.csv": b"".join(csv_lines(content.columns, content.rows)),
         }
         return self.made(table.name, subjects, files, {}, notes)
 

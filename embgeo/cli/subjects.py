@@ -39,6 +39,7 @@ def load_subjects(
     ------
     EmbgeoError
     """
+    from embgeo.compare.names import told_apart
     from embgeo.figures.paper.parameter import parameter_value
 
     found = [pair for path in paths for pair in load_path(path)]
@@ -130,15 +131,3 @@ def track_log(comparison: Comparison) -> Log:
         beside = f", to the {curve.against}" if curve.against else ""
         titles[name] = f"{curve.quantity.title}{beside}"
     return Log(curves, titles)
-
-
-def told_apart(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
-    """Names that differ: with the folder around them, then with a number, where they are equal."""
-    out = list(names)
-    for i, (name, path) in enumerate(zip(names, paths, strict=True)):
-        if names.count(name) > 1 and path.parent.name:
-            out[i] = f"{path.parent.name}/{name}"
-    for i, name in enumerate(out):
-        if name in out[:i]:
-            out[i] = f"{name} ({out[: i + 1].count(name)})"
-    return out

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.errors import BadOption
 from embgeo.figures.paper import style
-from embgeo.values import Cell
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -62,23 +59,3 @@ def render(drawing: Drawing, name: str, form: str, creator: str) -> dict[str, by
                 way_out="install pgf (texlive-pictures), or choose pdf",
             ) from error
         return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
-
-
-def csv_bytes(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> bytes:
-    """The numbers behind a figure: RFC 4180 with Unix line ends, UTF-8, empty where not known."""
-    lines = _Lines()
-    # With this line end Python's writer quotes both of its characters wherever they occur.
-    writer = csv.writer(lines, lineterminator="\r\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return "".join(lines.texts).encode("utf-8", "backslashreplace")
-
-
-class _Lines:
-    """What a csv writer writes to: lines that end as on Unix."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def write(self, text: str) -> None:
-        self.texts.append(text.removesuffix("\r\n") + "\n")

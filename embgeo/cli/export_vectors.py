@@ -1,0 +1,152 @@
+"""The vectors of an export: of a saved analysis' checkpoint, or of a checkpoint by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embgeo.errors import BadOption
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from embgeo.export.base import Labels, Vectors
+    from embgeo.matrix import Matrix
+    from embgeo.result import Analysis
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a checkpoint is read; None and False where nothing was said."""
+
+    tensor: str | None = None
+    rows: str | None = None
+    transpose: bool = False
+    tokens: Path | None = None
+    counts: Path | None = None
+
+    def given(self) -> dict[str, object]:
+        """The options with their values."""
+        return {
+            "--tensor": self.tensor,
+            "--rows": self.rows,
+            "--transpose": self.transpose or None,
+            "--tokens": self.tokens,
+            "--counts": self.counts,
+        }
+
+
+def of_analysis(
+    analysis: Analysis, folder: Path, checkpoint: Path | None, at_most: int | None
+) -> Vectors:
+    """The kept rows of the matrix that was analysed, with what the analysis says of each.
+
+    Raises
+    ------
+    BadOption
+        If the checkpoint is not there, or is not the one that was analysed.
+    """
+    from embgeo.compare.originals import original
+    from embgeo.export.columns import flat, frequency
+
+    named = analysis
+    if checkpoint is not None:
+        named = replace(analysis, provenance={**analysis.provenance, "file": str(checkpoint)})
+    matrix, why = original(named, folder)
+    if matrix is None:
+        raise BadOption(why, where=folder, way_out="name the checkpoint with --checkpoint")
+    known = frequency(analysis)
+    falling = None
+    if known is not None:
+        falling = known[1] if known[0] == "count" else -known[1]
+    positions = chosen(falling, len(analysis.rows), at_most)
+    columns = {k: v for k, v in flat(analysis).items() if not k.startswith("projection.")}
+    if analysis.popular is not None:
+        # Words, which the projector colours as classes.
+        columns["class"] = ["popular" if p else "rare" for p in columns.pop("popular")]
+    # Tokens come first: the projector shows the first column.
+    names = sorted(columns, key=lambda name: (name != "token", name != "row"))
+    labels = picked({name: columns[name] for name in names}, positions)
+    return vectors(matrix, analysis.rows[positions], labels)
+
+
+def of_checkpoint(path: Path, reading: Reading, at_most: int | None) -> Vectors:
+    """The rows of a checkpoint that are finite and no padding, with tokens and counts."""
+    import numpy as np
+
+    import embgeo
+
+    matrix = embgeo.load(
+        path,
+        tensor=reading.tensor,
+        output="none",
+        rows=reading.rows,
+        transpose=reading.transpose,
+        tokens=reading.tokens,
+        counts=reading.counts,
+    )
+    usable = np.ones(matrix.n, dtype=bool)
+    for masked in matrix.masked.values():
+        usable[masked] = False
+    for index, block in matrix.blocks():
+        usable[index] &= np.isfinite(block).all(axis=1)
+    kept = np.flatnonzero(usable)
+    if not len(kept):
+        raise BadOption("no row is finite", where=path, way_out="choose another --tensor")
+    columns: dict[str, Any] = {"row": kept}
+    if matrix.tokens is not None:
+        columns = {"token": [matrix.tokens[i] for i in kept], **columns}
+    falling = None
+    if matrix.frequency is not None:
+        falling = matrix.frequency.counts[kept]
+        if matrix.frequency.kind == "counts":
+            columns["count"] = falling.astype(np.int64)
+    positions = chosen(falling, len(kept), at_most)
+    return vectors(matrix, kept[positions], picked(columns, positions))
+
+
+def chosen(
+    falling: npt.NDArray[Any] | None, rows: int, at_most: int | None
+) -> npt.NDArray[np.int64]:
+    import numpy as np
+
+    from embgeo.export.thinning import thinned
+
+    as_float = None if falling is None else np.asarray(falling, dtype=np.float64)
+    return thinned(as_float, rows, rows if at_most is None else at_most)
+
+
+def picked(columns: dict[str, Any], positions: npt.NDArray[np.int64]) -> Labels:
+    """The columns at these positions, as Python's own values."""
+    import numpy as np
+
+    from embgeo.export.base import Labels
+
+    values = []
+    for column in columns.values():
+        if isinstance(column, np.ndarray):
+            values.append(column[positions].tolist())
+        else:
+            values.append([column[i] for i in positions.tolist()])
+    return Labels(tuple(columns), tuple(values))
+
+
+def vectors(matrix: Matrix, rows: npt.NDArray[np.int64], labels: Labels) -> Vectors:
+    from embgeo.export.base import Vectors
+
+    def blocks() -> Iterator[npt.NDArray[np.float64]]:
+        for _, block in matrix.blocks(rows):
+            yield block
+
+    origin = {
+        "file": matrix.origin.path,
+        "tensor": matrix.origin.tensor,
+        "sha256": matrix.origin.sha256,
+        "n": matrix.n,
+        "d": matrix.d,
+    }
+    name = matrix.origin.tensor or matrix.name
+    return Vectors(name, len(rows), matrix.d, blocks, labels, origin)
