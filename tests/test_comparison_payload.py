@@ -113,6 +113,21 @@ def test_moved_tokens_lead_to_their_rows() -> None:
     assert [tokens[i] for i in lines[3]] == [row[0], *row[2:]]
 
 
+def test_moved_rows_without_tokens_are_found_by_their_number() -> None:
+    found = sample_comparison()
+    pair = found.pairs[0]
+    table = pair.tables[0]
+    row = ("row 17", 0.1, *(f"row {i}" for i in range(20)))
+    unnamed = replace(found.members[0], analysis=replace(found.members[0].analysis, tokens=None))
+    changed = replace(
+        found,
+        members=(unnamed, found.members[1]),
+        pairs=(replace(pair, tables=(replace(table, rows=(row,)),)),),
+    )
+    meta, _ = unpack(changed)
+    assert meta["moved"]["1"] == [[17, *(i for i in range(20) if i != 17)]]
+
+
 def test_page_of_fifty_thousand_tokens_twice_stays_near_two_megabytes() -> None:
     n = 50_000
     rows = np.arange(n, dtype=np.int64)

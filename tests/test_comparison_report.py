@@ -22,6 +22,7 @@ from embgeo.report.comparison import render, write
 from embgeo.report.comparison_charts import chart_data, step_values
 from embgeo.report.comparison_tables import number_rows, shown_places, signed
 from embgeo.report.moved import moved_tokens
+from embgeo.report.run import curve_families, small_curve
 from embgeo.report.shifts import shifts
 from embgeo.result import Analysis
 from embgeo.values import Histogram
@@ -349,16 +350,51 @@ def test_provenance_of_each_matrix() -> None:
     assert parsed.text.count("0" * 64) == 2
 
 
+def test_the_first_screen_of_a_run_shows_its_ends() -> None:
+    text = html(members=6, track=True)
+    head = re.search(r'<table class="headline-table.*?</thead>', text, re.DOTALL)
+    assert head
+    assert re.findall(r"<bdi[^>]*>([^<]*)</bdi>", head[0]) == ["step 500", "step 3,000"]
+
+
 @pytest.mark.usefixtures("no_figures")
 def test_a_long_run_is_cut_to_its_ends_and_what_lies_between() -> None:
     found = sample_comparison(members=6, track=True)
     assert shown_places(found) == [1, 2, 4, 5]
     assert shown_places(sample_comparison(members=3)) == [1, 2]
+    text = page(members=6, track=True).text
+    assert "Shown are 5 of 6: step 500, step 1,000, step 1,500, step 2,500, step 3,000." in text
+    assert "lie to one side of it. Shown" not in text
     assert "Shown are 4 of 5 matrices beside the baseline" in page(members=6, track=True).text
 
 
 def test_bends_are_listed_with_their_step() -> None:
-    assert "I1: bends at step 1,000." in page(members=6, track=True).text
+    parsed = page(members=6, track=True)
+    assert "Where the slope changes: I1, as stored at 1,000." in parsed.text
+    assert "None of these numbers bends" not in parsed.text
+    found = sample_comparison(members=6, track=True)
+    assert found.track is not None
+    straight = tuple(replace(c, bend=None, no_bend="too few points") for c in found.track.curves)
+    flat = replace(found, track=replace(found.track, curves=straight))
+    assert "None of these numbers bends (too few points)." in Page(render(flat)).text
+
+
+def test_every_number_of_a_run_has_a_curve_and_both_ends() -> None:
+    found, parsed = sample_comparison(members=6, track=True), page(members=6, track=True)
+    assert found.track is not None
+    views = [view for _, listed in curve_families(found) for view in listed]
+    assert len(views) == len(found.track.curves)
+    assert parsed.tags["polyline"] == sum(len(view.lines) for view in views)
+    view = next(v for v in views if v.quantity.name == "cosine.mean")
+    assert (view.first, view.bend) == ("0.6558", "two segments explain it no better than one")
+    bent = next(v for v in views if v.quantity.name == "isotropy.i1")
+    assert (bent.bend, bent.bend_x) == ("step 1,000", "25.2")
+
+
+def test_small_curves_rise_where_numbers_rise_and_break_at_gaps() -> None:
+    assert small_curve((0.0, 1.0, 3.0), (1.0, 2.0, 4.0)) == ("2,24 40.7,16.7 118,2",)
+    assert small_curve((0.0, 1.0, 2.0), (5.0, None, 5.0)) == ("1,13 3,13", "117,13 119,13")
+    assert small_curve((0.0, 1.0), (None, None)) == ()
 
 
 @pytest.mark.usefixtures("no_figures")

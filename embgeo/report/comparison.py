@@ -13,8 +13,10 @@ from typing import Any
 from markupsafe import Markup
 
 from embgeo.compare.comparison import Comparison, Pair
+from embgeo.compare.quantities import NEIGHBOR_OVERLAP
 from embgeo.figures.compared import FIGURES, render_svg
 from embgeo.figures.compared.base import MOST_LINES, spread
+from embgeo.figures.compared.maps import MOST_MAPS
 from embgeo.figures.compared.training import chosen
 from embgeo.report import assets
 from embgeo.report.change import headline, sampling
@@ -31,6 +33,7 @@ from embgeo.report.comparison_tables import (
 from embgeo.report.member_names import member_name, short_name
 from embgeo.report.moved import moved_table, moved_tokens, rare_tokens
 from embgeo.report.page import code, environment
+from embgeo.report.run import curve_families, main_bends, no_bends
 from embgeo.report.shifts import shifts, state_rows
 from embgeo.report.tables import by_family, provenance_rows
 from embgeo.report.tables import quantities as quantities_of
@@ -86,6 +89,8 @@ def _context(comparison: Comparison) -> dict[str, Any]:
     places = shown_places(comparison)
     held = places[-1]
     rows = number_rows(comparison, places)
+    # Of a run, the first screen shows its two ends.
+    ends = places if comparison.track is None else [held]
     payload = build(comparison)
     charts = chart_data(comparison)
     quantities = _quantities(comparison)
@@ -101,14 +106,16 @@ def _context(comparison: Comparison) -> dict[str, Any]:
         "held": _names(comparison, [held])[0],
         "all_others": len(comparison.others),
         "hidden_members": len(comparison.others) > len(places),
-        "few": _few(comparison),
+        "few": _few(comparison, MOST_LINES),
+        "few_maps": _few(comparison, MOST_MAPS),
         "track": track,
         "headline": headline(comparison),
         "more": comparison.sentences if track is None and len(comparison.others) > 1 else (),
         "sampling": sampling(comparison, held),
         "shifts": shifts(comparison, held) if track or len(places) == 1 else (),
         "states": state_rows(comparison, [0, *places]),
-        "headline_rows": headline_rows(rows),
+        "ends": _names(comparison, ends),
+        "headline_rows": headline_rows(number_rows(comparison, ends)),
         "pair_rows": pair_rows(comparison, places),
         "isotropy_rows": [by_name[name] for name in _ISOTROPY if name in by_name],
         "families": families(rows),
@@ -190,13 +197,13 @@ def _version(comparison: Comparison) -> str:
     return str(own.get("embgeo") or one.get("embgeo", ""))
 
 
-def _few(comparison: Comparison) -> str:
-    """What the caption of an overlay adds where not every member is in it."""
+def _few(comparison: Comparison, most: int) -> str:
+    """What a caption adds where not every member is in the figure."""
     n = len(comparison.members)
-    if n <= MOST_LINES:
+    if n <= most:
         return ""
-    shown = [_names(comparison, [place])[0]["name"] for place in spread(n, MOST_LINES)]
-    return f"Shown: {', '.join(shown)}."
+    shown = [member_name(comparison, place) for place in spread(n, most)]
+    return f"Shown are {most} of {n}: {', '.join(shown)}."
 
 
 def _figures(comparison: Comparison) -> dict[str, dict[str, Any]]:
@@ -275,8 +282,12 @@ def _tells_moves(comparison: Comparison, pair: Pair) -> bool:
 
 
 def _no_moved(comparison: Comparison) -> str:
-    reasons = [m.matrix_absent for m in comparison.members if m.matrix_absent]
-    return reasons[0] if reasons else ""
+    """Why nobody's neighbours were compared, where that is known."""
+    for pair in comparison.pairs:
+        for scalar in pair.scalars:
+            if scalar.name == NEIGHBOR_OVERLAP.name and scalar.undefined:
+                return scalar.undefined
+    return ""
 
 
 def _provenances(comparison: Comparison) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -293,29 +304,17 @@ def _provenances(comparison: Comparison) -> list[tuple[str, list[tuple[str, str]
 def _training(comparison: Comparison) -> dict[str, Any]:
     track = comparison.track
     if track is None:
-        return {"bends": [], "no_bend": "", "curves": []}
-    words = {"": "", "first": ", against the first", "previous": ", against the one before"}
-    bends = [
-        {
-            "name": curve.quantity.name,
-            "title": curve.quantity.title,
-            "against": words[curve.against],
-            "step": f"{curve.bend.step:,.10g}",
-        }
-        for curve in track.curves
-        if curve.bend is not None
-    ]
-    shown = chosen(track)
-    reasons = {curve.no_bend for curve, _ in shown if curve.no_bend}
+        return {"bends": [], "no_bend": "", "curves": [], "curve_families": []}
     return {
-        "bends": bends,
-        "no_bend": reasons.pop() if len(reasons) == 1 else "",
+        "bends": main_bends(track),
+        "no_bend": no_bends(track),
+        "curve_families": curve_families(comparison),
         "curves": [
             {
                 "name": curve.quantity.name,
                 "title": title,
                 "chart": f"training.{curve.quantity.name}.{curve.against}",
             }
-            for curve, title in shown
+            for curve, title in chosen(track)
         ],
     }

@@ -170,7 +170,8 @@ def _training(comparison: Comparison) -> dict[str, Any]:
             "kind": "line",
             "x": plain(x),
             "lines": [{"label": title, "y": plain(y)}],
-            "labels": ["step", title],
+            # The heading above the chart names the number.
+            "labels": ["step", ""],
             "log": [False, False],
             "mark": curve.bend and [curve.bend.step, f"bend at {curve.bend.step:,.10g}"],
         }

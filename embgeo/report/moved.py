@@ -81,10 +81,13 @@ def moved_rows(comparison: Comparison, rows: npt.NDArray[np.int64]) -> dict[str,
     rows : int array
         Positions among the baseline's kept rows of the tokens that the page holds.
     """
-    tokens = comparison.baseline.analysis.tokens
-    if tokens is None:
-        return {}
-    at = {tokens[row]: i for i, row in enumerate(rows.tolist())}
+    analysis = comparison.baseline.analysis
+    if analysis.tokens is None:
+        # Rows that nobody has named stand in the table by their number.
+        names = [f"row {number}" for number in analysis.rows[rows].tolist()]
+    else:
+        names = [analysis.tokens[row] for row in rows.tolist()]
+    at = {name: i for i, name in enumerate(names)}
     out = {}
     for place in range(1, len(comparison.members)):
         pair = comparison.pair(0, place)

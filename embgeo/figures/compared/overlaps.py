@@ -40,7 +40,8 @@ def overlaps(comparison: Comparison) -> list[tuple[Look, Histogram]]:
 FIGURE = ComparedFigure(
     "overlaps",
     "How much of its neighbourhood a token keeps: shared nearest neighbours as a share of all "
-    "those in either matrix (Jaccard). At 1 nothing moved, at 0 every neighbour is another.",
+    "those in either matrix (Jaccard). At 1 nothing moved, at 0 every neighbour is another. "
+    "Only as many values can occur as there are neighbours, and 0: hence the gaps.",
     "Histogram of the overlap of nearest neighbours with the baseline",
     draw,
 )

@@ -16,7 +16,10 @@ class Scatter {
       this.redraw();
     });
     store.on("hover", () => this.showHover());
-    new ResizeObserver(() => this.resize()).observe(canvas);
+    new ResizeObserver(() => {
+      this.resize();
+      this.flush();
+    }).observe(canvas);
   }
 
   // --- what is shown ---
@@ -136,6 +139,13 @@ class Scatter {
     if (!this.pending) this.pending = requestAnimationFrame(() => this.draw());
   }
 
+  // A canvas that changed its size is black until it is drawn: not one frame later.
+  flush() {
+    if (!this.pending) return;
+    cancelAnimationFrame(this.pending);
+    this.draw();
+  }
+
   draw() {
     this.pending = 0;
     if (!this.pixels || !this.view || !this.palette) return;
@@ -146,7 +156,7 @@ class Scatter {
     const alpha = Math.min(0.95, crowd * Math.sqrt(Math.max(1, this.scale / this.home)));
     if (this.mask) {
       this.splat(size, 0, alpha * 0.6, [styleColour("--dim")], true);
-      this.splat(size, 1, Math.max(alpha, 0.85), this.palette, false);
+      this.splat(this.chosenSize(size), 1, Math.max(alpha, 0.85), this.palette, false);
     } else {
       this.splat(size, -1, alpha, this.palette, false);
     }
@@ -160,6 +170,11 @@ class Scatter {
     const zoomed = Math.log2(Math.max(1, this.scale / this.home));
     const base = this.data.rows > 40000 ? 1.2 : this.data.rows > 4000 ? 1.8 : 3;
     return Math.max(1, Math.round(Math.min(6, base + zoomed * 0.5) * this.dots));
+  }
+
+  // A few chosen tokens must be found among many dimmed ones.
+  chosenSize(size) {
+    return this.store.count > 300 ? size : Math.max(size, Math.round(4 * this.dots));
   }
 
   // Blend a square for each point; `wanted` is the mask value to draw, −1 for all.
