@@ -60,6 +60,7 @@ class Run:
             options=options,
             blocks=self.blocks,
             fold=self.fold,
+            spread=self.plan.spread,
             take=matrix.take,
             stored=matrix.stored,
             tokens=matrix.tokens,

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from threading import Event
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from embgeo.stats.base import Block, Statistic, fold
+
+T = TypeVar("T")
 
 #: What a pass may take by default: blocks and statistics, not the file, which is mapped.
 DEFAULT_MEMORY = 768 * 2**20
@@ -68,6 +71,31 @@ class Plan:
         blocks = -(-n // self.block_rows)
         edges = [self.block_rows * (blocks * w // self.workers) for w in range(self.workers)]
         return [(a, b) for a, b in zip(edges, [*edges[1:], n], strict=True) if a < b]
+
+    def spread(self, work: Callable[[int], T], count: int) -> Iterator[T]:
+        """``work(0)`` to ``work(count − 1)`` in order, made by all threads at a time."""
+        threads = min(self.workers * self.threads, count)
+        if threads < 2:
+            yield from map(work, range(count))
+            return
+        errors = np.geterr()
+
+        def careful(number: int) -> T:
+            with np.errstate(**errors):
+                return work(number)
+
+        waiting: deque[Future[T]] = deque()
+        with limited(1), ThreadPoolExecutor(threads) as pool:
+            try:
+                for number in range(count):
+                    waiting.append(pool.submit(careful, number))
+                    if len(waiting) > 2 * threads:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for one in waiting:
+                    one.cancel()
 
 
 @cache

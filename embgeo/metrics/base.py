@@ -17,6 +17,8 @@ from embgeo.stats.base import Block, FloatArray, IntArray, Statistic, WorkingArr
 from embgeo.stats.block_rotation import BlockRotation, block_rotation
 from embgeo.values import Value
 
+T = TypeVar("T")
+
 #: Above this many entries `i_sphere`, which reads the matrix once a step, is only made on demand.
 SPHERE_LIMIT = 10**8
 
@@ -25,6 +27,12 @@ class Fold(Protocol):
     """Feeds the kept rows, or the named ones, to statistics."""
 
     def __call__(self, statistics: Sequence[Statistic], rows: IntArray | None = None) -> None: ...
+
+
+class Spread(Protocol):
+    """Gives ``work(0)`` to ``work(count − 1)`` in order, made on all threads."""
+
+    def __call__(self, work: Callable[[int], T], count: int) -> Iterator[T]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +89,8 @@ class Context:
         ``blocks(rows=None)`` gives the kept rows (or the named ones) block by block.
     fold : callable
         ``fold(statistics, rows=None)`` feeds those rows to the statistics, on all threads.
+    spread : callable
+        ``spread(work, count)`` gives ``work(0), work(1), …``, made on all threads.
     take : callable
         ``take(rows)`` gives the named rows in float64, shape (len(rows), d).
     stored : callable
@@ -117,6 +127,7 @@ class Context:
     options: Options
     blocks: Callable[[IntArray | None], Iterator[Block]]
     fold: Fold
+    spread: Spread
     take: Callable[[IntArray], FloatArray]
     stored: Callable[[IntArray], WorkingArray]
     tokens: Sequence[str] | None = None

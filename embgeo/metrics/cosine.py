@@ -6,7 +6,7 @@ import numpy as np
 
 from embgeo.metrics.base import Context, Seen
 from embgeo.metrics.pairs import pair_values
-from embgeo.stats import AngleTo, Moments
+from embgeo.stats import AngleTo, Moments, Norms
 from embgeo.stats.base import FloatArray, Statistic
 from embgeo.values import Column, Histogram, Quantity, Series, Table, Value
 
@@ -108,7 +108,7 @@ def absent(context: Context) -> str:
 
 
 def first(context: Context) -> list[Statistic]:
-    return [Moments(context.d, of="unit")]
+    return [Moments(context.d, of="unit"), Norms()]
 
 
 def second(context: Context, seen: Seen) -> list[Statistic]:
@@ -126,7 +126,7 @@ def mean_direction(seen: Seen) -> FloatArray | None:
 def compute(context: Context, seen: Seen) -> list[Value]:
     values = exact_values(seen.unit_moments)
     values += cone_values(seen)
-    values += pair_values(context)
+    values += pair_values(context, seen.find(Norms, "Norms").values())
     values += dimension_values(seen)
     return values
 

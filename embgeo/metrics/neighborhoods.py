@@ -116,14 +116,13 @@ def hub_values(context: Context) -> list[Value]:
 def sampled_hubs(context: Context, k: int, size: int) -> list[Value]:
     """Mean over a few samples, neighbours searched within each; the spread gives the error."""
     rng = context.rng("hubness")
-    found: list[float] = []
-    rows, occurrences = context.kept, np.zeros(0)
-    for _ in range(SAMPLES):
-        rows = sampled(context.kept, size, rng)
-        occurrences = k_occurrences(context.unit_rows(rows), k)
-        skew = skewness(occurrences)
-        if skew is not None:
-            found.append(skew)
+    samples = [sampled(context.kept, size, rng) for _ in range(SAMPLES)]
+
+    def search(number: int) -> FloatArray:
+        return k_occurrences(context.unit_rows(samples[number]), k)
+
+    occurrences = list(context.spread(search, SAMPLES))
+    found = [skew for skew in map(skewness, occurrences) if skew is not None]
     if len(found) < 2:
         return [HUBNESS.undefined("every sampled token is a neighbour equally often")]
     note = f"{SAMPLES} samples of {size:,} of {context.m:,} rows"
@@ -134,7 +133,7 @@ def sampled_hubs(context: Context, k: int, size: int) -> list[Value]:
             sample=note,
             convention=f"k = {k}, cosine, neighbours within the sample (hubness grows with it)",
         ),
-        hub_table(context, rows, occurrences, f"the last of {note}"),
+        hub_table(context, samples[-1], occurrences[-1], f"the last of {note}"),
     ]
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TypeVar
 
 import numpy as np
 
 from embgeo.metrics.base import Context
 from embgeo.stats import PairHistogram, PairSample
-from embgeo.stats.base import FloatArray, IntArray
+from embgeo.stats.base import Block, FloatArray
 from embgeo.stats.pair_cosines import FINE_BINS
 from embgeo.values import Histogram, Quantity, Scalar, Table, Value
 
 #: Up to this many pairs every cosine is kept, and all quantiles are exact.
 KEPT_PAIRS = 5_000_000
+#: Rows, and entries at most, in a block of the search over all pairs.
+BLOCK_ROWS = 1024
+BLOCK_ENTRIES = 2**22
 P = TypeVar("P", PairSample, PairHistogram)
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
@@ -58,7 +60,8 @@ HISTOGRAM = Quantity(
 )
 
 
-def pair_values(context: Context) -> list[Value]:
+def pair_values(context: Context, norms: FloatArray) -> list[Value]:
+    """From every pair or from a sample of pairs; `norms` of the kept rows."""
     if context.m < 2 or context.options.pairs == 0:
         reason = "a single row has no pairs" if context.m < 2 else "no pairs were asked for"
         return [q.undefined(reason) for q in (POSITIVE_SHARE, APERTURE, UNIFORMITY)]
@@ -68,34 +71,85 @@ def pair_values(context: Context) -> list[Value]:
         return from_sample(all_pairs(context, PairSample()), f"all {pairs:,} pairs", True)
     if wanted is None:
         return from_histogram(all_pairs(context, PairHistogram()), f"all {pairs:,} pairs")
-    sample = PairSample()
-    for i, j in drawn_pairs(context, wanted):
-        cosines = np.einsum("ij,ij->i", context.unit_rows(i), context.unit_rows(j))
-        sample.add(cosines)
+    sample = sampled_pairs(context, norms, wanted)
     return from_sample(sample, f"{wanted:,} of {pairs:,} pairs, drawn uniformly", False)
 
 
-def drawn_pairs(context: Context, count: int) -> Iterator[tuple[IntArray, IntArray]]:
-    """Uniform pairs i ≠ j of kept rows, with replacement, in chunks of bounded memory."""
+def sampled_pairs(context: Context, norms: FloatArray, count: int) -> PairSample:
+    """Cosines of uniform pairs i ≠ j of kept rows, with replacement, in float64."""
     rng = context.rng("pairs")
     first = rng.integers(0, context.m, size=count)
     second = rng.integers(0, context.m - 1, size=count)
     second += second >= first
-    step = max(1, 2**21 // context.d)
-    for start in range(0, count, step):
-        chunk = slice(start, start + step)
-        yield context.kept[first[chunk]], context.kept[second[chunk]]
+    step = max(1, 2**20 // context.d)
+
+    def part(number: int) -> FloatArray:
+        i, j = (side[number * step : (number + 1) * step] for side in (first, second))
+        left, right = (context.take(context.kept[side]) for side in (i, j))
+        if not ordinary(norms):
+            left, right = (Block(side, rows).unit for side, rows in ((i, left), (j, right)))
+            return np.asarray(np.einsum("ij,ij->i", left, right))
+        return np.asarray(np.einsum("ij,ij->i", left, right) / (norms[i] * norms[j]))
+
+    sample = PairSample()
+    for cosines in context.spread(part, -(-count // step)):
+        sample.add(cosines)
+    return sample
+
+
+def ordinary(norms: FloatArray) -> bool:
+    """Whether products of rows can neither overflow nor vanish."""
+    return bool(norms.min() > 1e-75 and norms.max() < 1e75)
 
 
 def all_pairs(context: Context, statistic: P) -> P:
-    """Every pair i < j, a block of rows against the later ones at a time."""
-    for left in context.blocks(None):
-        for right in context.blocks(context.kept[context.kept >= left.index[0]]):
-            cosines = left.unit @ right.unit.T
-            if right.index[0] <= left.index[-1]:
-                cosines = cosines[left.index[:, None] < right.index[None, :]]
-            statistic.add(cosines)
+    """Every pair i < j, a block of rows against another at a time, on all threads.
+
+    In float64 where every cosine is kept, else in the precision of the stored rows.
+    """
+    step = max(64, min(BLOCK_ROWS, BLOCK_ENTRIES // context.d))
+    blocks = -(-context.m // step)
+
+    def rows(number: int) -> Block:
+        index = context.kept[number * step : (number + 1) * step]
+        return Block(index, context.stored(index))
+
+    def against_others(number: int) -> P:
+        found = statistic.blank()
+        left = rows(number)
+        # Each block meets the half of the others that follow it, round and round: all alike.
+        for ahead in range(blocks // 2 + 1):
+            other = (number + ahead) % blocks
+            if 2 * ahead == blocks and number >= other:
+                continue
+            add_pairs(found, left, left if ahead == 0 else rows(other))
+        return found
+
+    for found in context.spread(against_others, blocks):
+        statistic.merge(found)
     return statistic
+
+
+def add_pairs(found: PairSample | PairHistogram, left: Block, right: Block) -> None:
+    """Every row of one block with every row of another, or each pair once of a block by itself."""
+    if isinstance(found, PairSample):
+        cosines = left.unit @ right.unit.T
+        found.add(cosines[np.triu_indices(len(cosines), 1)] if left is right else cosines)
+        return
+    cosines = left.stored_unit @ right.stored_unit.T
+    if left is right:
+        np.fill_diagonal(cosines, 1.0)
+    i, j = np.unravel_index(np.argmin(cosines), cosines.shape)
+    # The angle of the widest pair hangs on the last digits of its cosine.
+    widest = (
+        Block(side.index[[at]], side.stored[[at]]).unit for side, at in ((left, i), (right, j))
+    )
+    lowest = float(np.einsum("ij,ij->", *widest))
+    found.add(cosines[np.triu_indices(len(cosines), 1)] if left is right else cosines, lowest)
+
+
+def unit_row(block: Block, at: int) -> FloatArray:
+    return np.asarray(Block(block.index[[at]], block.stored[[at]]).unit[0])
 
 
 def from_sample(sample: PairSample, looked_at: str, exact: bool) -> list[Value]:

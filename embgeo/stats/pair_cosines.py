@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from embgeo.stats.base import FloatArray, Statistic, concatenated
+from embgeo.stats.base import FloatArray, Statistic, WorkingArray, concatenated
 
 #: Bins of the fine histogram over [−1, 1]; quantiles read from it are good to 8e-6.
 FINE_BINS = 2**18
@@ -59,15 +59,17 @@ class PairHistogram(Statistic):
         self.exp_sum = 0.0
         self.counts = np.zeros(FINE_BINS, dtype=np.int64)
 
-    def add(self, cosines: FloatArray) -> None:
+    def add(self, cosines: WorkingArray, lowest: float | None = None) -> None:
+        """Count these; `lowest`, where it is known to more digits than they have."""
         values = np.clip(cosines.ravel(), -1.0, 1.0)
         if not values.size:
             return
         self.n += values.size
         self.positive += int(np.count_nonzero(values > 0))
-        self.lowest = min(self.lowest, float(values.min()))
+        least = float(values.min()) if lowest is None else max(lowest, -1.0)
+        self.lowest = min(self.lowest, least)
         self.highest = max(self.highest, float(values.max()))
-        self.exp_sum += float(np.exp(4.0 * values - 4.0).sum())
+        self.exp_sum += float(np.exp(4.0 * values - 4.0).sum(dtype=np.float64))
         at = np.minimum(((values + 1.0) * (FINE_BINS / 2)).astype(np.int64), FINE_BINS - 1)
         self.counts += np.bincount(at, minlength=FINE_BINS)
 
