@@ -10,7 +10,7 @@ import pytest
 from embgeo.compare.bootstrap import mean_interval, resampled_means
 from embgeo.compare.comparison import Member
 from embgeo.compare.differences import difference, differences
-from embgeo.compare.paired import pair_terms, paired_errors
+from embgeo.compare.paired import drawn_pairs, paired_errors
 from embgeo.compare.sentences import isotropy, sentences
 from embgeo.metrics.pairs import POSITIVE_SHARE, UNIFORMITY
 from embgeo.result import Analysis
@@ -112,6 +112,7 @@ def test_every_number_of_every_member_has_a_row():
 # The same sample on both sides ------------------------------------------------------------------
 
 PAIRS = 3_000
+PAIRED = (POSITIVE_SHARE, UNIFORMITY)
 
 
 def sampled(W, name, **more):
@@ -123,22 +124,12 @@ def alike():
     return W, W + 0.05 * gaussian(8, n=240)
 
 
-def test_the_same_pairs_are_drawn_on_both_sides():
-    """Their mean differences are the differences of the analyses, to the last digit."""
-    one, two = (sampled(W, n) for W, n in zip(alike(), "ab", strict=True))
-    terms = [pair_terms(i.member.analysis, i.matrix, PAIRS).mean(axis=0) for i in (one, two)]
-    for place, found in enumerate((one, two)):
-        scalars = {s.name: s.value for s in found.member.analysis.scalars}
-        assert scalars[POSITIVE_SHARE.name] == pytest.approx(terms[place][0], rel=1e-12)
-        assert scalars[UNIFORMITY.name] == pytest.approx(np.log(terms[place][1]), rel=1e-9)
-
-
 def test_a_shared_sample_gives_a_smaller_error_than_two_of_their_own():
     made = comparison(*(sampled(W, n) for W, n in zip(alike(), "ab", strict=True)))
     rows = {d.name: d for d in made.differences}
     for name in (UNIFORMITY.name,):
         found = rows[name]
-        assert "paired bootstrap over the same 3,000 pairs" in found.error_note
+        assert "the same 3,000 pairs on both sides" in found.error_note
         own = [m.analysis.scalar(name).standard_error for m in made.members]
         assert found.standard_error < 0.5 * np.hypot(*own)
         low, high = found.interval
@@ -165,30 +156,46 @@ def test_other_samples_are_not_paired(other):
     assert not paired_errors(one.member.analysis, two.member.analysis, matrices, matching)
 
 
+def test_a_paired_error_is_the_spread_of_differences_over_seeds():
+    """Of analyses that draw other pairs each time, the same on both sides."""
+    X = gaussian(11, n=240)
+    Y = X + 0.3 * gaussian(12, n=240)
+    found = []
+    for seed in range(40):
+        made = comparison(
+            *(entered(W, "w", sections=("cosine",), seed=seed, pairs=500) for W in (X, Y)),
+            queries=0,
+        )
+        rows = {d.name: d for d in made.differences}
+        found.append([(rows[q.name].difference, rows[q.name].standard_error) for q in PAIRED])
+    for spread, errors in np.array(found).transpose(1, 2, 0):
+        assert errors.mean() == pytest.approx(spread.std(ddof=1), rel=0.35)
+
+
 def test_a_paired_interval_covers_the_truth():
-    """Of 60 seeds about 57 must; 50 would already be a sign of wrong intervals."""
-    X, Y = alike()
-    truth = comparison(
-        *(entered(W, "t", sections=("cosine",), pairs=None) for W in (X, Y))
-    ).differences_of(1)
-    exact = next(d.difference for d in truth if d.name == UNIFORMITY.name)
-    made = [entered(W, "w", sections=("cosine",), pairs=500) for W in (X, Y)]
-    matching = comparison(*made, queries=0).pairs[0].matching
+    """Of 40 seeds about 38 must; 33 would already be a sign of wrong intervals."""
+    exact = comparison(
+        *(entered(W, "t", sections=("cosine",), pairs=None) for W in alike()), queries=0
+    )
+    truth = {d.name: d.difference for d in exact.differences}
     covered = 0
-    for seed in range(60):
-        one, two = (
-            replace(m.member.analysis, provenance=m.member.analysis.provenance | {"seed": seed})
-            for m in made
+    for seed in range(40):
+        made = comparison(
+            *(entered(W, "w", sections=("cosine",), seed=seed, pairs=500) for W in alike()),
+            queries=0,
         )
-        found = paired_errors(one, two, (made[0].matrix, made[1].matrix), matching)
-        terms = np.hstack(
-            [pair_terms(a, m.matrix, 500) for a, m in zip((one, two), made, strict=True)]
-        )
-        means = np.log(terms.mean(axis=0))
-        low, high = found[UNIFORMITY.name].interval
-        assert low < means[3] - means[1] < high
-        covered += low <= exact <= high
-    assert covered >= 51
+        row = next(d for d in made.differences if d.name == UNIFORMITY.name)
+        assert row.interval[0] < row.difference < row.interval[1]
+        covered += row.interval[0] <= truth[row.name] <= row.interval[1]
+    assert covered >= 34
+
+
+def test_pairs_are_of_two_different_rows_and_uniform():
+    first, second = drawn_pairs(5, 20_000, 0)
+    assert not np.any(first == second)
+    counts = np.zeros((5, 5))
+    np.add.at(counts, (first, second), 1)
+    assert counts[~np.eye(5, dtype=bool)].min() > 900
 
 
 # Bootstrap --------------------------------------------------------------------------------------

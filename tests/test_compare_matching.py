@@ -139,13 +139,21 @@ def test_hostile_vocabularies_are_matched_and_named():
     assert any("\\x1b" in note for note in made.notes)
 
 
+def test_notes_cut_long_tokens():
+    one = entered(gaussian(6, n=30), "one", tokens=("y" * 9000, *(f"t{i}" for i in range(29))))
+    two = entered(gaussian(7, n=30), "two", tokens=("x" * 9000, *(f"t{i}" for i in range(29))))
+    made = comparison(one, two)
+    assert max(map(len, made.notes)) < 120
+    assert made.pairs[0].matching.left_out[0].examples == ("y" * 9000,)
+
+
 def test_a_note_says_how_rows_were_matched_and_what_was_left_out():
     one = entered(gaussian(3, n=30), "one", tokens=tuple(f"t{i}" for i in range(30)))
     two = entered(gaussian(4, n=31), "two", tokens=("x", *(f"t{i}" for i in range(30))))
     three = entered(gaussian(5, n=32))
     said = comparison(one, two, three).notes
     assert "one and two: 30 tokens shared, matched by token" in said
-    assert "one and two: 1 tokens only in two: 'x'" in said
+    assert "one and two: 1 token only in two: 'x'" in said
     assert any("one and W: rows are not matched: one side has no tokens" in s for s in said)
 
 

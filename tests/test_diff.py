@@ -437,6 +437,11 @@ def test_options_that_would_do_nothing_are_refused(here: Path) -> None:
         assert f"{option[0]}: would do nothing: all that is compared are saved" in said
 
 
+def test_unknown_sections_are_refused_for_saved_analyses_too(here: Path) -> None:
+    one, two = saved("one.npy", "a.embgeo"), saved("two.npy", "b.embgeo")
+    assert "no section is called 'x'" in refused(here, one, two, "--sections", "x")
+
+
 def test_a_comparison_is_no_analysis(here: Path) -> None:
     done("one.npy", "two.npy", *QUICK)
     assert "out: a comparison, which holds several analyses" in refused(here, "one.npy", "out")

@@ -61,6 +61,8 @@ class Loading:
                     where=path,
                     way_out=f"name one of them, as in {path / '0-…'}",
                 )
+        if wanted.sections is not None:
+            check_sections(wanted.sections)
         idle = self.given() + given_of(wanted)
         if idle and all(saved_folder(path) is not None for path in paths):
             raise BadOption(
@@ -92,6 +94,12 @@ class Loading:
                 padding=self.padding,
                 progress=heard,
             )
+
+
+def check_sections(sections: Sequence[str]) -> None:
+    from embgeo.analysis import chosen_families
+
+    chosen_families(sections)
 
 
 def given_of(wanted: Wanted) -> list[str]:

@@ -31,6 +31,7 @@ PAIRED = (
 MOST_STEPS = 12
 MOST_NOTES = 8
 MOST_TOKENS = 5
+LONGEST_TOKEN = 40
 
 
 def summary(comparison: Comparison, page: Path) -> None:
@@ -125,8 +126,12 @@ def pair_lines(pair: Pair) -> None:
         print(printable(f"  {scalar.quantity.title:<{width}}  {scalar.text}{chance}"))
     moved = next((t for t in pair.tables if t.name == "compare.moved"), None)
     if moved is not None and moved.rows:
-        tokens = ", ".join(str(row[0]) for row in moved.rows[:MOST_TOKENS])
+        tokens = ", ".join(short(str(row[0])) for row in moved.rows[:MOST_TOKENS])
         print(printable(f"  Moved most: {tokens}"))
+
+
+def short(token: str) -> str:
+    return token if len(token) <= LONGEST_TOKEN else f"{token[:LONGEST_TOKEN]}…"
 
 
 def track_table(track: Track) -> None:

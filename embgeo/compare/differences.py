@@ -80,7 +80,7 @@ def difference(
         row = replace(
             row,
             standard_error=paired.standard_error,
-            interval=paired.interval,
+            interval=(step + paired.below, step + paired.above),
             error_note=paired.note,
         )
     elif not unjudged and (old.standard_error, new.standard_error) != (None, None):

@@ -17,6 +17,9 @@ from embgeo.compare.sentences import sentences, track_sentences
 from embgeo.errors import BadOption
 from embgeo.passes import Progress
 
+#: Characters of a token that a note shows.
+LONGEST = 40
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -161,15 +164,22 @@ def matching_notes(pair: Pair, members: Sequence[Member]) -> list[str]:
         said[0] += f" ({matching.reason})"
     for place, part in zip((pair.first, pair.second), matching.left_out, strict=True):
         if part.missing:
-            shown = part.examples if what == "rows" else map(repr, part.examples)
             more = ", …" if part.missing > len(part.examples) else ""
-            only = f"only in {members[place].name}"
-            said.append(f"{part.missing:,} {what} {only}: {', '.join(shown)}{more}")
+            only = f"only in {members[place].name}: {named(part.examples, what)}{more}"
+            said.append(f"{part.missing:,} {what if part.missing > 1 else what[:-1]} {only}")
     ambiguous = max(matching.left_out, key=lambda part: part.ambiguous)
     if ambiguous.ambiguous:
-        examples = ", ".join(map(repr, ambiguous.ambiguous_examples))
         said.append(
             f"{ambiguous.ambiguous:,} rows are left out: their tokens stand in several rows, not "
-            f"the same ones on both sides: {examples}"
+            f"the same ones on both sides: {named(ambiguous.ambiguous_examples, 'tokens')}"
         )
     return said
+
+
+def named(examples: Sequence[str], what: str) -> str:
+    """Tokens in quotes, cut where they are very long; rows as they are."""
+    if what == "rows":
+        return ", ".join(examples)
+    return ", ".join(
+        repr(token if len(token) <= LONGEST else f"{token[:LONGEST]}…") for token in examples
+    )

@@ -66,15 +66,16 @@ def compared(
         one.member.analysis.rows[matching.first],
         other.member.analysis.rows[matching.second],
     )
-    what = f"{one.member.name} and {other.member.name}"
-    progress.start(f"matrices of {what}", shared.n)
+    # Not by name: what draws the bar reads markup in it.
+    what = f"matrices {first + 1} and {second + 1}"
+    progress.start(what, shared.n)
     values: list[Scalar | Series | Histogram | Table] = [
         *similarities(read_joint(shared, progress.advance))
     ]
     if reason := no_neighbors(shared.n, options):
         values.append(q.NEIGHBOR_OVERLAP.undefined(reason))
     else:
-        progress.start(f"neighbours in {what}", shared.n)
+        progress.start(f"neighbours, {what}", shared.n)
         found = read_neighbors(
             shared, drawn_queries(shared.n, options.queries, options.seed), progress.advance
         )
