@@ -6,10 +6,9 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from embgeo.analysis import analyze
+    from embgeo.api import Analysis, analyze, load_analysis
     from embgeo.matrix import Matrix
     from embgeo.metrics import Options
-    from embgeo.result import Analysis, load_analysis
     from embgeo.sources import load
 
 __all__ = ["Analysis", "Matrix", "Options", "__version__", "analyze", "load", "load_analysis"]
@@ -20,12 +19,12 @@ except metadata.PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0+unknown"
 
 _HOME = {
-    "Analysis": "embgeo.result",
+    "Analysis": "embgeo.api",
     "Matrix": "embgeo.matrix",
     "Options": "embgeo.metrics",
-    "analyze": "embgeo.analysis",
+    "analyze": "embgeo.api",
     "load": "embgeo.sources",
-    "load_analysis": "embgeo.result",
+    "load_analysis": "embgeo.api",
 }
 
 

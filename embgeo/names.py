@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from importlib import import_module
 from pkgutil import iter_modules
 
 from embgeo import metrics
 from embgeo.errors import BadOption
 from embgeo.values import Quantity
+
+#: What the search of the sphere is for.
+SPHERE = "isotropy.i_sphere"
 
 
 def known_names() -> frozenset[str]:
@@ -25,6 +29,11 @@ def _inside(value: object) -> Iterator[Quantity]:
     elif isinstance(value, tuple):
         for item in value:
             yield from _inside(item)
+
+
+def lean(options: metrics.Options, names: Collection[str]) -> metrics.Options:
+    """Without the search of the sphere, which is long, unless one of the names is its value."""
+    return options if SPHERE in names else replace(options, sphere=False)
 
 
 def require_known(name: str, known: Collection[str], where: str) -> None:

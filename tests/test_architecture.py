@@ -21,7 +21,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 MAY_IMPORT = {
     "errors": "",
     "values": "",
-    "matrix": "errors",
+    "matrix": "errors read_ahead",
+    "read_ahead": "",
     "result": "errors values",
     "sources": "errors matrix",
     "stats": "",
@@ -33,6 +34,10 @@ MAY_IMPORT = {
     "analysis": "errors matrix metrics passes provenance reference resources result stats values",
     "compare": "analysis errors matrix metrics passes provenance resources result sources stats "
     "values",
+    "arrays": "errors matrix sources",
+    "notebook": "errors report result",
+    "api": "analysis arrays matrix metrics notebook passes resources result",
+    "callbacks": "api arrays errors metrics names",
     "config": "errors",
     "gate": "errors result values",
     "names": "errors metrics values",
@@ -41,10 +46,10 @@ MAY_IMPORT = {
     "delimited": "values",
     "export": "delimited errors result values",
     "report": "compare errors figures result values",
-    "__init__": "analysis errors matrix metrics result sources values",
+    "__init__": "api errors matrix metrics result sources values",
     "__main__": "cli",
     "cli": "__init__ compare config delimited errors export figures gate matrix metrics names "
-    "passes report result sources tables values",
+    "passes report resources result sources tables values",
 }
 
 #: What `embgeo --help` and a look into a header must not wait for.
@@ -203,6 +208,7 @@ LISTS = {
             "zip_members": "members of zip archives",
         },
     ),
+    "arrays": ("KINDS", {"found": "what was found", "labels": "tokens and counts along the rows"}),
     "gate": (
         "OUTPUTS",
         {

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 #: Options that each say where the tokens' frequencies come from: one takes the others' place.
 FREQUENCIES = ("counts", "corpus", "rank_order")
-#: The value whose search is long and which nothing else needs.
-SPHERE = "isotropy.i_sphere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +103,8 @@ class Measuring:
             )
 
     def options(self, matrix: Matrix, rules: Sequence[Rule]) -> Options:
+        from embgeo.names import lean
+
         wanted = Wanted(
             sections=None,
             seed=self.seed or 0,
@@ -112,11 +112,11 @@ class Measuring:
             popular_share=self.popular_share,
             isotropy_rows=self.isotropy_rows,
             isotropy_runs=self.isotropy_runs,
-            sphere=None if any(rule.name == SPHERE for rule in rules) else False,
+            sphere=None,
             neighbors=(),
         )
         wanted.check()
-        return wanted.options(matrix)
+        return lean(wanted.options(matrix), {rule.name for rule in rules})
 
 
 def is_saved(path: Path) -> bool:
