@@ -174,7 +174,15 @@ class Tally:
 
 
 def attempt(seed: Seed, folder: Path, tally: Tally) -> str:
-    """Why the mutant in the folder fails; empty if it does not."""
+    """Why the mutant in the folder fails; empty if it does not.
+
+    One that takes too long gets a second chance: on a busy machine it may have had to wait.
+    """
+    failure = tried(seed, folder, tally)
+    return tried(seed, folder, tally) if TooLong.__name__ in failure else failure
+
+
+def tried(seed: Seed, folder: Path, tally: Tally) -> str:
     started = time.perf_counter()
     try:
         with deadline():

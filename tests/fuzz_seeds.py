@@ -22,6 +22,7 @@ from tests.binary_files import archive_of, checkpoint, tensor_program
 from tests.embedding_files import fasttext_bytes
 from tests.framework_files import (
     bundle_header,
+    field,
     flax_array,
     flax_bytes,
     flax_chunks,
@@ -29,6 +30,7 @@ from tests.framework_files import (
     gguf_tensor,
     onnx_bytes,
     onnx_tensor,
+    slice_name,
     table_of,
     variable,
 )
@@ -182,6 +184,10 @@ def vocab_objects(_folder: Path) -> bytes:
     return program[:-1] + b"}X\x04\x00\x00\x00syn0" + array + b"sb."
 
 
+MANY = [f"word{k}" for k in range(10)]
+VECTORS = np.arange(20.0).reshape(10, 2) + 0.5
+LISTS = dict(zip(MANY, VECTORS.tolist(), strict=True))
+
 PICKLES = [
     *(Seed(name, fixed(content)) for name, (_, content) in SMALL.items()),
     Seed("torch data.pkl", fixed(PROGRAM), lambda p: checkpoint(p, RAW[:24])),
@@ -198,6 +204,9 @@ PICKLES = [
     Seed("torch distributed", distributed, file=".metadata", open="."),
     Seed("gensim", gensim),
     Seed("gensim 3", vocab_objects),
+    Seed("pickled dict of arrays", fixed(pickle.dumps(dict(zip(MANY, VECTORS, strict=True)), 4))),
+    Seed("pickled dict of lists", fixed(pickle.dumps(LISTS, 2))),
+    Seed("pickled words and matrix", fixed(pickle.dumps((WORDS, W), 4))),
     Seed("npz member", fixed(SMALL["npy"][1]), lambda p: archive_of({"w.npy": p})),
 ]
 
@@ -222,6 +231,14 @@ ENTRIES = [(b"", bundle_header())] + [
 ]
 OUTER = onnx_tensor("v", [4, 3], None, location="data", offset="0", length="48")
 
+STATE = {"step": 3, "params": {"w": flax_array(W)}, "opt_state": {"0": {"count": 1}}}
+SLICED = [
+    (b"", bundle_header()),
+    (slice_name("w", (0, 2), (0, -1)), variable([2, 3], 0, 24)),
+    (slice_name("w", (2, 2), (0, -1)), variable([2, 3], 24, 24)),
+    (b"w", variable([4, 3], 0, 0, more=field(7, b""))),
+]
+
 FRAMEWORKS = [
     Seed("gguf", lambda _: gguf(), needs="gguf"),
     Seed("onnx", beside(onnx_bytes([onnx_tensor("w", [4, 3], RAW), OUTER]), data=RAW)),
@@ -230,7 +247,13 @@ FRAMEWORKS = [
         lambda folder: beside(table_of(ENTRIES), **{"a__data-00000-of-00001": RAW * 3})(folder),
         file="a.index",
     ),
+    Seed(
+        "tensorflow slices",
+        beside(table_of(SLICED), **{"a__data-00000-of-00001": RAW}),
+        file="a.index",
+    ),
     Seed("flax", lambda _: flax(), needs="msgpack"),
+    Seed("flax state", lambda _: flax_bytes(STATE), needs="msgpack"),
     *(Seed(f"fastText {name}", fixed(content)) for name, content in FASTTEXT.items()),
     Seed("fastText in gzip", fixed(fasttext_bytes()), gzip.compress),
 ]
@@ -242,6 +265,11 @@ BINARY = b"4 3\n" + b"".join(
     w.encode() + b" " + row.tobytes() + b"\n" for w, row in zip(WORDS, W, strict=True)
 )
 TSV = b"".join(b"\t".join(b"%g" % x for x in row) + b"\n" for row in W)
+COMMAS = b"word,0,1,2\n" + GLOVE.encode().replace(b" ", b",")
+QUOTED = b'"","count","token","x y","z"\n' + b"".join(
+    b'%d,%d,"%b, ""a""",%g,%g\n' % (k, 9 - k, w.encode(), *row[:2])
+    for k, (w, row) in enumerate(zip(WORDS, W.tolist(), strict=True))
+)
 CONFIGURATION = (
     b'embeddings { tensor_name: "w" tensor_path: "a.bytes" metadata_path: "meta.tsv" '
     b"tensor_shape: 4 tensor_shape: 3 }"
@@ -252,6 +280,9 @@ TEXTS = [
     Seed("glove text", fixed(GLOVE.encode())),
     Seed("word2vec text", fixed(b"4 3\n" + GLOVE.encode())),
     Seed("word2vec binary", fixed(BINARY)),
+    Seed("text table", fixed(COMMAS)),
+    Seed("text table with quotes", fixed(QUOTED)),
+    Seed("text table of numbers", fixed(TSV.replace(b"\t", b" "))),
     Seed("projector tsv", beside(TSV, metadata__tsv=META), file="tensors.tsv"),
     Seed(
         "projector configuration",

@@ -18,6 +18,7 @@ from tests.test_hostile_frameworks import (
     GGUF,
     ONNX,
     RAW,
+    SLICES,
     TENSORFLOW,
     flax_case,
     list_of,
@@ -53,6 +54,15 @@ TEXT: dict[str, Callable[[], bytes]] = {
     "invalid UTF-8": lambda: b"\xff\xfe\xfd 1 2\n\xc3( 1 2\n",
     "UTF-16 cut in a pair": lambda: b"\xff\xfe" + "a 1 2\n".encode("utf-16-le") + b"\x00",
     "a tab table of a million columns": lambda: b"0.5" + b"\t1" * 1_000_001 + b"\n",
+    "a comma table of a million columns": lambda: (b"0.5" + b",1" * 1_000_001 + b"\n") * 10,
+    "a comma table of other lengths": lambda: b"w,x,y\na,1,2\nb,1\n" + b"c,1,2\n" * 1000,
+    "a comma table with a word at its end": lambda: b"a,1,2\n" * 2_500_000 + b"a,1,x\n",
+    "a quoted table with a word at its end": lambda: b'"a",1,2\n' * 2_500_000 + b'"a",1,x\n',
+    "numbers with a word at their end": lambda: b".5 2\n" * 3_000_000 + b".5 x\n",
+    "quotes that are never closed": lambda: b"w,x,y\na,1,2\n" + b'"b,1,2\n' * 100_001,
+    "a quoted word of megabytes": lambda: b'w,x,y\na,1,2\n"' + b"b" * 10_000_000 + b'",1,2\n',
+    "headings and nothing else": lambda: b"word,0,1,2,3\n",
+    "commas only": lambda: b"," * 5_000_000,
     "tabs only": lambda: b"\t" * 5_000_000,
 }
 
@@ -172,7 +182,7 @@ def cases() -> list[Case]:
     made += numbered("msgpack", FLAX, flax_case, needs="msgpack")
     made += [
         Case(f"{said} ({number})", "tensorflow", bundle(index))
-        for number, (index, said) in enumerate(TENSORFLOW)
+        for number, (index, said) in enumerate([*TENSORFLOW, *SLICES])
     ]
     for kind, table in (("text", TEXT), ("odd bytes", ODD), *HEADERS.items()):
         made += [

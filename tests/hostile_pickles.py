@@ -144,6 +144,12 @@ def same_word(word: bytes, count: int) -> bytes:
     return b"\x80\x02}" + text("words") + encoded + b"q\x000](" + b"h\x00" * count + b"es."
 
 
+def same_row(kind: str, count: int) -> bytes:
+    """A dict of words that all have the same long vector."""
+    row = {"array": np.zeros(100_000), "list": [0.5] * 100_000}[kind]
+    return pickle.dumps({f"w{k}": row for k in range(count)}, 4)
+
+
 def doubling_version() -> bytes:
     """A list of two references to a list of two references … where a version is expected."""
     rounds = b"".join(
@@ -171,6 +177,8 @@ FOUND: dict[str, tuple[str, Callable[[], bytes]]] = {
         "pickle",
         lambda: same_word("é".encode() * 200_000, 1_000_000),
     ),
+    "one array for very many words": ("pickle", lambda: same_row("array", 200_000)),
+    "one list for very many words": ("pickle", lambda: same_row("list", 200_000)),
     "a version of 2^60 lists": ("torch legacy", doubling_version),
     "a long key for each part": ("torch legacy", endless_keys),
     "a long system description": (

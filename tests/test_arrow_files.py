@@ -11,7 +11,7 @@ import pytest
 
 import embgeo
 from embgeo.errors import UnreadableFile
-from embgeo.sources import arrow_file, open_checkpoint, parquet_file
+from embgeo.sources import arrow_file, arrow_tables, open_checkpoint, parquet_file
 from tests.binary_files import arrays, is_mapped, quick, refused
 
 pa: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -181,9 +181,26 @@ def test_a_worker_that_ends_or_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("embgeo.sources.arrow_tables._WORKER", worker)
     worker.write_text("import os; os.abort()")
     refused(parquet_file, path, "ends without saying why")
+    monkeypatch.setattr("embgeo.sources.arrow_tables._DESCRIBING", 0.03)
     worker.write_text("while True: pass")
-    monkeypatch.setattr("embgeo.sources.arrow_tables._PATIENCE", 0.3)
     refused(parquet_file, path, "more than 0 seconds")
+
+
+def test_a_worker_that_computes_too_long_ends_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("resource", reason="this system does not limit time")
+    path = tmp_path / "a"
+    write_parquet(path, table())
+    monkeypatch.setattr("embgeo.sources.arrow_tables._DESCRIBING", 1)
+    limited = arrow_tables._WORKER.read_text("utf-8").replace(
+        "answer = ACTIONS", "limit_time(0.01)\n        while True: pass\n        answer = ACTIONS"
+    )
+    worker = tmp_path / "worker.py"
+    worker.write_text(limited, "utf-8")
+    monkeypatch.setattr("embgeo.sources.arrow_tables._WORKER", worker)
+    with quick(9):  # before its ten seconds are over
+        refused(parquet_file, path, "pyarrow needs more than 1 seconds")
 
 
 def test_without_pyarrow_the_extra_is_named(

@@ -98,11 +98,11 @@ def test_an_hdf5_library_that_hangs_or_dies(
     path = hdf5(tmp_path, lambda file: file.create_dataset("w", data=W))
     script = tmp_path / "worker.py"
     monkeypatch.setattr(hdf5_file, "_WORKER", script)
-    monkeypatch.setattr(hdf5_file, "_PATIENCE", 0.5)
-    for program, expected in (
-        ("import os; os.abort()", "ends without saying why"),
-        ("import time; time.sleep(60)", "needs more than"),
-        (r"""print('{"error": "no\\u001b"}')""", r"no\\x1b"),
+    for seconds, program, expected in (
+        (1, "import os; os.abort()", "ends without saying why"),
+        (0.02, "import time; time.sleep(60)", "needs more than"),
+        (1, r"""print('{"error": "no\\u001b"}')""", r"no\\x1b"),
     ):
+        monkeypatch.setattr(hdf5_file, "_DESCRIBING", seconds)
         script.write_text(program)
         refused(hdf5_file, path, expected)

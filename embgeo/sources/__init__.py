@@ -11,6 +11,7 @@ from embgeo.matrix import Matrix
 from embgeo.sources import (
     arrow_file,
     containers,
+    delimited_text,
     fasttext_binary,
     flax_msgpack,
     gensim_saves,
@@ -69,6 +70,7 @@ FORMATS: tuple[ModuleType, ...] = (
     pickle_arrays,
     word2vec_binary,
     projector_tsv,
+    delimited_text,
     text_vectors,
 )
 

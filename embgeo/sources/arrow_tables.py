@@ -27,8 +27,8 @@ from embgeo.sources.worker_process import MOST_MEMORY, ask
 
 _WORKER = Path(__file__).with_name("arrow_worker.py")
 _MOST_MEMORY = MOST_MEMORY
-#: Seconds for the description of a file, and bytes of it a second on top.
-_PATIENCE = 8
+#: Seconds of computing for the description of a file and for a matrix, and bytes a second on top.
+_DESCRIBING, _READING = 5, 3
 _SLOWEST = 20 * 2**20
 
 # The same budget as for compressed files.
@@ -70,7 +70,7 @@ def open_table(path: Path, name: str) -> Checkpoint:
                     "token_names": sorted(TOKEN_HEADINGS),
                     "count_names": sorted(COUNT_HEADINGS),
                 },
-                _PATIENCE + size / _SLOWEST,
+                _DESCRIBING + size / _SLOWEST,
             )
             tokens, counts = _labels(labels.path, answer)
         finally:
@@ -141,7 +141,7 @@ def _values(path: Path, rows: int, matrix: dict[str, Any], wanted: int) -> Array
                 "output": str(output.path),
                 "matrix": matrix,
             },
-            _PATIENCE + wanted / _SLOWEST,
+            _READING + wanted / _SLOWEST,
         )
         if answer["offset"] is not None:
             return view(map_file(path)[answer["offset"] :], dtype, shape)

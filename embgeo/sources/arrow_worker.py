@@ -42,6 +42,7 @@ def main() -> None:
     request = json.loads(sys.stdin.readline())
     try:
         limit_memory(request["memory"])
+        limit_time(request["seconds"])
         answer = ACTIONS[request["action"]](request)
     except Refused as error:
         answer = {"error": error.args[0], "way_out": error.args[1]}
@@ -64,6 +65,17 @@ def limit_memory(size: int) -> None:
         return
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def limit_time(seconds: float) -> None:
+    """End this process after so many seconds of computing, where the system has such a clock."""
+    try:
+        import signal
+
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+    except (ImportError, AttributeError):  # Windows
+        return
 
 
 def describe(request: dict[str, Any]) -> dict[str, Any]:

@@ -34,9 +34,10 @@ EXTRA = "hdf5"
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _WORKER = Path(__file__).with_name("hdf5_worker.py")
 _LIBRARY = "the HDF5 library"
-#: Seconds for the description of a file, and bytes of a dataset a second on top.
-_PATIENCE = 8
-_SLOWEST = 20 * 2**20
+#: Seconds of computing for the description of a file and for a dataset; bytes and words a second
+#: on top. Together they are what a file may cost that is refused.
+_DESCRIBING, _READING = 5, 2
+_SLOWEST, _SLOWEST_WORDS = 20 * 2**20, 500_000
 _MOST_WORD_BYTES = 512 * 2**20
 #: What pandas calls the labels of rows.
 _ROW_LABELS = "axis1"
@@ -66,7 +67,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
                 where=path,
                 way_out="pip install 'embgeo[hdf5]'",
             )
-        answer = _ask(path, "describe", _PATIENCE)
+        answer = _ask(path, "describe", _DESCRIBING)
         left_out = LeftOut()
         for keys, reason in answer["left_out"]:
             left_out.add(_name(keys), reason)
@@ -101,7 +102,7 @@ def _words(facts: dict[str, Any], path: Path) -> list[str]:
     output = ScratchFile()
     try:
         more = {"keys": facts["keys"], "output": str(output.path), "most": _MOST_WORD_BYTES}
-        _ask(path, "words", _PATIENCE, **more)
+        _ask(path, "words", _READING + facts["shape"][0] / _SLOWEST_WORDS, **more)
         with output.path.open(encoding="ascii") as lines:
             return [word for line in lines for word in json.loads(line)]
     finally:
@@ -133,7 +134,7 @@ def _array(
     output = ScratchFile()
     try:
         more = {"keys": facts["keys"], "output": str(output.path)}
-        _ask(path, "values", _PATIENCE + size / _SLOWEST, **more)
+        _ask(path, "values", _READING + size / _SLOWEST, **more)
         if output.path.stat().st_size != size:
             raise Damaged("a dataset holds other than the numbers that it promises")
         # Beyond this size a map keeps the nameless file; Windows removes it with the process.

@@ -53,6 +53,7 @@ def main() -> None:
     request = json.loads(sys.stdin.readline())
     try:
         limit_memory(request["memory"])
+        limit_time(request["seconds"])
         with h5py.File(request["path"], "r", locking="best-effort") as file:
             answer = ACTIONS[request["action"]](file, request)
     except Refused as error:
@@ -72,6 +73,17 @@ def limit_memory(size: int) -> None:
         return
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def limit_time(seconds: float) -> None:
+    """End this process after so many seconds of computing, where the system has such a clock."""
+    try:
+        import signal
+
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+    except (ImportError, AttributeError):  # Windows
+        return
 
 
 def describe(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:

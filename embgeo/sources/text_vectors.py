@@ -19,6 +19,7 @@ import numpy.typing as npt
 from embgeo.errors import UnreadableFile
 from embgeo.sources import scratch
 from embgeo.sources.base import Checkpoint, Tensor
+from embgeo.sources.text_blocks import are_plain, numbers_in
 from embgeo.sources.words import WordList
 
 NAME = "text vectors"
@@ -128,12 +129,6 @@ def _layout(path: Path) -> _Layout:
     lines = [line for line in (first, *following) if line.strip()]
     if not all(line.count(b" ") + line.count(b"\t") <= MAX_COLUMNS for line in lines):
         raise _too_wide(path)
-    if all(_DECIMAL.fullmatch(line.split(maxsplit=1)[0]) for line in lines):
-        raise UnreadableFile(
-            "every line begins with a number, not with a token",
-            where=path,
-            way_out="save the table with numpy.save and give the words with --tokens",
-        )
     counts = [_trailing_numbers(line.split()) for line in lines]
     columns = max(dict.fromkeys(counts), key=counts.count)  # of equally many, the first
     if columns == 0:
@@ -173,16 +168,23 @@ def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
         yield number, [rest]
 
 
-def _rows(path: Path, layout: _Layout) -> Iterator[list[tuple[int, bytes, bytes]]]:
-    """Blocks of (line number, token, numbers separated by single spaces)."""
+def _blocks(path: Path, layout: _Layout) -> Iterator[tuple[int, list[bytes]]]:
+    """Number of the first line, and lines of vectors, some of which may be empty."""
     for start, lines in line_blocks(path):
-        rows = []
-        for number, line in enumerate(lines, start):
-            if number >= layout.first_line and line.strip(b" \t\r"):
-                token, numbers = _split(line, number, layout.columns, path)
-                rows.append((number, token, numbers))
-        if rows:
-            yield rows
+        headings = max(0, layout.first_line - start)
+        if lines[headings:]:
+            yield start + headings, lines[headings:]
+
+
+def _rows(
+    start: int, lines: list[bytes], layout: _Layout, path: Path
+) -> list[tuple[int, bytes, bytes]]:
+    """(line number, token, numbers separated by single spaces) of each line that is not empty."""
+    return [
+        (number, *_split(line, number, layout.columns, path))
+        for number, line in enumerate(lines, start)
+        if line.strip(b" \t\r")
+    ]
 
 
 def _split(line: bytes, number: int, columns: int, path: Path) -> tuple[bytes, bytes]:
@@ -220,9 +222,13 @@ def _words(path: Path, layout: _Layout) -> WordList:
     promised = layout.promised or 0
     way_out = "it is probably cut off; write or download it once more"
     try:
-        for rows in _rows(path, layout):
-            for _, word, _ in rows:
-                words.add(word)
+        for start, lines in _blocks(path, layout):
+            if are_plain(lines, layout.columns):
+                for line in lines:
+                    words.add(line[: line.index(b" ")])
+            else:
+                for _, word, _ in _rows(start, lines, layout, path):
+                    words.add(word)
     except UnreadableFile as error:
         if len(words) < promised:
             cause = f"{error.cause}, and its header promises {promised:,} vectors"
@@ -240,8 +246,8 @@ def _read_numbers(path: Path, layout: _Layout, n: int) -> npt.NDArray[np.float32
     """The numbers, shape (n, d), in memory or in a scratch file."""
     out = scratch.empty((n, layout.columns), path)
     row = 0
-    for rows in _rows(path, layout):
-        block = _numbers(rows, layout.columns, path)
+    for start, lines in _blocks(path, layout):
+        block = _block(start, lines, layout, path)
         if row + len(block) > n:
             break
         out[row : row + len(block)] = block
@@ -253,16 +259,23 @@ def _read_numbers(path: Path, layout: _Layout, n: int) -> npt.NDArray[np.float32
     return out
 
 
-def _numbers(
+def _block(start: int, lines: list[bytes], layout: _Layout, path: Path) -> npt.NDArray[np.float32]:
+    if are_plain(lines, layout.columns):
+        try:
+            return numbers_in(lines, b" ", 1, layout.columns)
+        except ValueError:
+            pass  # a second look names the line
+    return parsed_numbers(_rows(start, lines, layout, path), layout.columns, path)
+
+
+def parsed_numbers(
     rows: list[tuple[int, bytes, bytes]], columns: int, path: Path
 ) -> npt.NDArray[np.float32]:
-    texts = [numbers.decode("latin-1") for _, _, numbers in rows]
+    """Rows of (line, word, numbers between blanks) as an array; the first bad number is named."""
     try:
-        with np.errstate(over="ignore"):  # 1e300 becomes inf, and the row is counted as such
-            block = np.loadtxt(texts, dtype=np.float32, delimiter=" ", comments=None, ndmin=2)
+        return numbers_in([numbers for _, _, numbers in rows], b" ", 0, columns)
     except ValueError as error:
         raise _first_bad_number(rows, path) from error
-    return block.reshape(len(rows), columns)
 
 
 def _first_bad_number(rows: list[tuple[int, bytes, bytes]], path: Path) -> UnreadableFile:

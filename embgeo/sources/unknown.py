@@ -193,10 +193,11 @@ def _by_text(head: bytes) -> tuple[str, str] | None:
         return None
     if text.startswith((b"{", b"[")):
         return _JSON
-    lines = [line for line in text.split(b"\n")[:-1] if line]
-    counted = [_COUNTED.fullmatch(line) is not None for line in lines]
-    # The first line may be a heading.
-    return _COUNTS if any(counted) and all(counted[1:]) else _TEXT
+    *lines, rest = text.split(b"\n")
+    counted = [_COUNTED.fullmatch(line) is not None for line in lines if line]
+    # The first line may be a heading, and the last one cut off.
+    is_counts = any(counted) and all(counted[1:]) and (len(counted) > 1 or not rest)
+    return _COUNTS if is_counts else _TEXT
 
 
 def _are_bare_numbers(head: bytes) -> bool:

@@ -45,6 +45,13 @@ class WordList:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    def add_text(self, text: str) -> None:
+        """Take one more word, in which bytes that are not UTF-8 are surrogate escapes."""
+        if text.isascii():
+            self._keep(text)
+        else:
+            self.add(text.encode("utf-8", "surrogateescape"))
+
     def add(self, raw: bytes) -> None:
         r"""Take one more word; bytes that are not UTF-8 become ``\xNN``.
 
@@ -59,6 +66,9 @@ class WordList:
             token = raw.decode("utf-8", "backslashreplace")
             self._undecodable += 1
             self._room -= _UNDECODABLE
+        self._keep(token)
+
+    def _keep(self, token: str) -> None:
         self._room -= sys.getsizeof(token) + _PLACE
         if self._room < 0:
             raise UnreadableFile(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,8 @@ _ENVIRONMENT = {
     "HDF5_PLUGIN_PRELOAD": "::",
 }
 _MOST_ANSWER = 64 * 2**20
+#: On a busy machine a second of computing takes many; a script that computes too long ends itself.
+_BUSY = 10
 
 
 def ask(
@@ -38,9 +41,9 @@ def ask(
     library : str
         What it uses, for errors.
     request : dict
-    seconds : float
-    memory : int
-        Bytes that it may take; the script is told under this name and has to limit itself.
+    seconds, memory : float, int
+        Of computing, and bytes: what it may take. The script is told under these names and has to
+        limit itself; where it does not, its time ends it.
 
     Raises
     ------
@@ -50,15 +53,17 @@ def ask(
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-W", "ignore", str(script)],
-            input=json.dumps({**request, "memory": memory}).encode() + b"\n",
+            input=json.dumps({**request, "memory": memory, "seconds": seconds}).encode() + b"\n",
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=seconds,
+            timeout=_BUSY * seconds,
             env={**os.environ, **_ENVIRONMENT},
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise Damaged(f"{library} needs more than {seconds:,.0f} seconds for it") from None
+        raise _too_long(library, seconds) from None
+    if hasattr(signal, "SIGPROF") and done.returncode == -signal.SIGPROF:
+        raise _too_long(library, seconds)
     try:
         answer: dict[str, Any] = json.loads(done.stdout[:_MOST_ANSWER])
     except ValueError:
@@ -66,3 +71,7 @@ def ask(
     if "error" in answer:
         raise Damaged(plain(answer["error"]), answer.get("way_out") or GET_AGAIN)
     return answer
+
+
+def _too_long(library: str, seconds: float) -> Damaged:
+    return Damaged(f"{library} needs more than {seconds:,.0f} seconds for it")
