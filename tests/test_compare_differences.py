@@ -269,6 +269,16 @@ def test_raw_and_unit_isotropy_are_told_together(raw, unit, norms, words):
     assert "norms" not in isotropy(i1(raw, unit), None)
 
 
+def test_neighbours_are_told_of_only_where_all_or_none_were_kept():
+    W = gaussian(13, n=300)
+    kept, lost, some = (
+        comparison(W, V).sentences for V in (2 * W, gaussian(14, n=300), W + gaussian(15, n=300))
+    )
+    assert any("keeps all its neighbours" in s for s in kept)
+    assert any("no more of their neighbours than chance" in s for s in lost)
+    assert not any("neighbours" in s for s in some)
+
+
 def test_sentences_name_the_member_where_there_are_several():
     made = comparison(
         *(entered(gaussian(i, n=40), f"W{i}", sections=("isotropy",)) for i in range(3))

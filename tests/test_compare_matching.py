@@ -154,6 +154,7 @@ def test_a_note_says_how_rows_were_matched_and_what_was_left_out():
     said = comparison(one, two, three).notes
     assert "one and two: 30 tokens shared, matched by token" in said
     assert "one and two: 1 token only in two: 'x'" in said
+    assert sum("over all its rows" in s for s in said) == 1
     assert any("one and W: rows are not matched: one side has no tokens" in s for s in said)
 
 
@@ -164,6 +165,8 @@ def test_a_note_says_how_rows_were_matched_and_what_was_left_out():
         (["a/x.pt", "b/x.pt"], ["a/x", "b/x"]),
         (["r/a/x.pt", "s/a/x.pt", "z.pt"], ["r/a/x", "s/a/x", "z"]),
         (["x.pt", "x.pt"], ["x (1)", "x (2)"]),
+        (["a/x.pt", "a/x.npy"], ["x.pt", "x.npy"]),
+        (["x.pt", "x.npy", "x.pt"], ["x (1)", "x.npy", "x (2)"]),
         (["/x.pt", "a/x.pt"], ["x", "a/x"]),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from embgeo.compare.joint import cholesky_factor
 from embgeo.compare.overlap import expected_jaccard
-from embgeo.matrix import Matrix
+from embgeo.matrix import Frequency, Matrix
 from tests import naive, naive_compare
 from tests.compared import entered, in_small_blocks, number, numbers, pair_of
 from tests.matrices import from_spectrum, gaussian, narrow_cone, rng, two_sided
@@ -95,6 +95,36 @@ def test_the_change_has_the_spectrum_of_the_difference(name):
 
 
 # Theorems ---------------------------------------------------------------------------------------
+
+
+def test_tokens_that_moved_are_those_of_least_overlap():
+    X, Y = gaussian(20, n=70), near(gaussian(20, n=70), 0.3)
+    table = pair_of(X, Y)["compare.moved"]
+    jaccards = naive_compare.jaccards(X, Y, 10)
+    least = np.sort(jaccards)[:30]
+    np.testing.assert_allclose([row[1] for row in table.rows], least, rtol=1e-12)
+    assert table.columns[:3] == ("token", "overlap", "before 1")
+    assert len(table.columns) == 22
+    for row in table.rows:
+        at = int(str(row[0]).removeprefix("row "))
+        for W, shown in ((X, row[2:12]), (Y, row[12:])):
+            cosines = naive.unit(W) @ naive.unit(W)[at]
+            cosines[at] = -2.0
+            assert list(shown) == [f"row {i}" for i in np.argsort(-cosines)[:10]]
+
+
+def test_of_tokens_that_moved_alike_the_frequent_come_first():
+    X, Y = gaussian(21, n=70), gaussian(22, n=70)
+    counts = Frequency("counts", rng(23).permutation(70).astype(float), "made")
+    inputs = [entered(Matrix(W, frequency=counts), sections=("tokens",)) for W in (X, Y)]
+    rows = pair_of(*inputs)["compare.moved"].rows
+    keys = [(row[1], -counts.counts[int(str(row[0]).removeprefix("row "))]) for row in rows]
+    assert keys == sorted(keys)
+
+
+def test_tokens_that_kept_all_their_neighbours_did_not_move():
+    W = gaussian(24, n=70)
+    assert pair_of(W, W)["compare.moved"].rows == ()
 
 
 def same_geometry(pair, residual=1e-13):

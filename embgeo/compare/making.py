@@ -138,10 +138,18 @@ def notes(members: Sequence[Member], pairs: Sequence[Pair]) -> tuple[str, ...]:
     names = [member.name for member in members]
     said = [
         *told("all", between, [matching_notes(p, members) for p in pairs]),
+        *own_rows(pairs),
         *told("all", names, [[m.matrix_absent] if m.matrix_absent else [] for m in members]),
         *told("all", names, [list(m.analysis.notes) for m in members]),
     ]
     return tuple(dict.fromkeys(said))
+
+
+def own_rows(pairs: Sequence[Pair]) -> list[str]:
+    """A caution where vocabularies differ."""
+    if not any(part.missing + part.ambiguous for p in pairs for part in p.matching.left_out):
+        return []
+    return ["numbers of one matrix are over all its rows, those of two over the shared ones alone"]
 
 
 def told(every: str, names: Sequence[str], notes: Sequence[Sequence[str]]) -> list[str]:

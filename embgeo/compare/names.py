@@ -7,22 +7,28 @@ from pathlib import Path
 
 
 def told_apart(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
-    """Equal names with the folders around them in front, as many as it takes, else a number.
+    """Equal names with the file's ending, then with the folders around them, else with a number.
 
     >>> told_apart(["model", "model"], [Path("a/run/model.pt"), Path("b/run/model.pt")])
     ['a/run/model', 'b/run/model']
+    >>> told_apart(["model", "model"], [Path("model.pt"), Path("model.npy")])
+    ['model.pt', 'model.npy']
     """
-    folders = [
-        [part for part in path.parent.parts if part not in ("/", ".", "..")] for path in paths
-    ]
     out = list(names)
+    for i in equal(names):
+        twins = [j for j in equal(names) if names[j] == names[i] and j != i]
+        if all(paths[i].name != paths[j].name for j in twins):
+            out[i] = paths[i].name
+    folders = [[p for p in path.parent.parts if p not in ("/", ".", "..")] for path in paths]
     for depth in range(1, 1 + max(map(len, folders), default=0)):
-        equal = [i for i, name in enumerate(out) if out.count(name) > 1]
-        if not equal:
-            return out
-        for i in equal:
+        for i in equal(out):
             out[i] = "/".join([*folders[i][-depth:], names[i]])
     return [
         f"{name} ({out[: i + 1].count(name)})" if out.count(name) > 1 else name
         for i, name in enumerate(out)
     ]
+
+
+def equal(names: Sequence[str]) -> list[int]:
+    """Places of names that others have too."""
+    return [i for i, name in enumerate(names) if names.count(name) > 1]

@@ -119,7 +119,9 @@ def expected_jaccard(n: int, k: int) -> float:
 
 
 def moved_table(found: Overlap, labels: Sequence[str], counts: FloatArray | None) -> Table:
-    """The tokens that were asked and keep least, the most frequent of them first.
+    """The tokens that were asked and keep least, of equals the most frequent first.
+
+    Tokens that keep all their neighbours are not among them.
 
     Parameters
     ----------
@@ -131,6 +133,7 @@ def moved_table(found: Overlap, labels: Sequence[str], counts: FloatArray | None
     jaccard = found.jaccard
     frequent = np.zeros(len(jaccard)) if counts is None else counts[found.queries]
     order = np.lexsort((found.queries, -frequent, jaccard))[:SHOWN]
+    order = order[jaccard[order] < 1.0]
     k = found.before.shape[1]
     rows: list[tuple[Cell, ...]] = []
     for at in order.tolist():

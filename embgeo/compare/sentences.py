@@ -22,8 +22,8 @@ HEADLINES = (
 NOTICED = 0.01
 #: A rise at unit scale of less than this share of the raw rise does not carry it.
 CARRIED = 0.25
-#: Neighbourhoods that overlap less than this many times the chance level have nothing in common.
-LOST = 3.0
+#: Neighbourhoods that overlap less than this many times the chance level have little in common.
+LOST = 1.5
 
 
 def sentences(
