@@ -295,7 +295,7 @@ def test_a_difference_says_how_well_it_is_known() -> None:
     assert rows["cosine.mean"].difference == "−0.656"
     assert rows["frequency.probe_auc"].word == "beyond error"
     assert rows["frequency.probe_auc"].interval == "−0.3013 … −0.2458"
-    assert rows["frequency.neighbor_rarity_rare"].word == "may be chance"
+    assert rows["frequency.neighbor_rarity_rare"].word == "within error"
     assert rows["isotropy.isoscore"].word == "equal"
     assert "95 % interval" in page().text
 
@@ -331,6 +331,30 @@ def test_neighbours_that_stayed_and_rare_ones_are_marked() -> None:
     assert (line.after[0].rare, line.after[0].kept) == (True, True)
     assert not line.before[1].kept
     assert len(line.before) == len(line.after) == 10
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_tokens_that_did_not_move_are_not_among_those_that_moved() -> None:
+    found = sample_comparison()
+    pair = found.pairs[0]
+    table = pair.tables[0]
+    at = table.columns.index("overlap")
+    still = tuple((*row[:at], 1.0, *row[at + 1 :]) for row in table.rows)
+
+    def with_rows(rows: Any) -> Comparison:
+        return replace(found, pairs=(replace(pair, tables=(replace(table, rows=rows),)),))
+
+    one = with_rows((*still[:3], table.rows[3], *still[4:]))
+    assert [line.token for line in moved_tokens(one, one.pairs[0])] == ["tok3"]
+    text = Page(render(with_rows(still))).text
+    assert "every token that was looked at keeps all its neighbours" in text
+
+
+def test_what_differs_by_rounding_is_no_difference() -> None:
+    found = sample_comparison()
+    rounded = replace(found.differences[0], difference=7e-18, change="equal")
+    view = number_rows(replace(found, differences=(rounded,)), [1])[0].others[0]
+    assert (view.difference, view.word) == ("≈ 0", "equal")
 
 
 def test_how_rows_were_matched_is_said() -> None:

@@ -19,8 +19,8 @@ MOST_HEADLINES = 10
 #: What is known of a difference, in words; the page explains them once.
 WORDS: dict[Change, str] = {
     "beyond error": "beyond error",
-    "within error": "may be chance",
-    "not judged": "error unknown",
+    "within error": "within error",
+    "not judged": "not judged",
     "exact": "exact",
     "equal": "equal",
     "undefined": "not comparable",
@@ -100,7 +100,6 @@ def _value(
     if difference is None:
         text = _text(scalar, None, None)
         return ValueView(text, missing, "", "", "", WORDS["undefined"], "undefined", "", "")
-    unit = difference.quantity.unit
     interval = ""
     if difference.interval is not None:
         low, high = (signed(v) for v in difference.interval)
@@ -113,7 +112,7 @@ def _value(
     return ValueView(
         _text(scalar, difference.value, difference.quantity),
         missing,
-        "" if difference.difference is None else _with(signed(difference.difference), unit),
+        _step(difference),
         error,
         interval,
         WORDS[difference.change],
@@ -121,6 +120,14 @@ def _value(
         arrows[difference.direction],
         why,
     )
+
+
+def _step(difference: Difference) -> str:
+    if difference.difference is None:
+        return ""
+    if difference.change == "equal" and difference.difference:
+        return "≈ 0"
+    return _with(signed(difference.difference), difference.quantity.unit)
 
 
 def _text(scalar: Scalar | None, value: float | None, quantity: Quantity | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,8 +36,12 @@ class MovedToken:
 
 
 def moved_table(pair: Pair) -> Table | None:
-    """The table of tokens that moved most, or None where it is empty or missing."""
-    return next((t for t in pair.tables if t.name == NAME and t.rows), None)
+    """The table of tokens that moved most without those that did not move; None if missing."""
+    table = next((t for t in pair.tables if t.name == NAME), None)
+    if table is None:
+        return None
+    overlap = table.columns.index("overlap")
+    return replace(table, rows=tuple(row for row in table.rows if row[overlap] != 1))
 
 
 def moved_tokens(comparison: Comparison, pair: Pair) -> tuple[MovedToken, ...]:
