@@ -128,10 +128,12 @@ def scatter(ax: Axes, xy: FloatArray, colours: Any) -> None:
         s=dot_size(len(xy)),
         c=rgba[order],
         linewidths=0,
-        rasterized=True,
         antialiased=False,
         zorder=2,
     )
+    # With the white of the panel in the picture it needs no transparency, which would take as
+    # much room again.
+    ax.set_rasterization_zorder(2.5)
 
 
 def dot_size(count: int) -> float:

@@ -15,7 +15,13 @@ from embgeo.result import Analysis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure as Drawing
+
+#: Colours of the scale of frequencies.
+STEPS = 12
+#: Height in inches of a colour bar with its labels.
+BAR = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +79,38 @@ def by_class(analyses: Sequence[Analysis]) -> Colouring:
 
 
 def by_frequency(analyses: Sequence[Analysis]) -> Colouring:
-    """One scale for all analyses, which all have frequencies."""
+    """One scale for all analyses, which all have frequencies: logarithmic for counts."""
     from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import LogNorm
+    from matplotlib.colors import LogNorm, Normalize
 
     known = alike([f for f in map(frequencies, analyses) if f is not None])
     values = np.concatenate([f.positive for f in known])
-    # Ranks fall where counts rise: yellow stands for frequent tokens in both.
-    name = "cividis" if known[0].kind == "count" else "cividis_r"
-    scale = ScalarMappable(LogNorm(float(values.min()), float(values.max())), name)
+    by_count = known[0].kind == "count"
+    scale = ScalarMappable(
+        (LogNorm if by_count else Normalize)(float(values.min()), float(values.max())),
+        # Ranks fall where counts rise: the light end stands for frequent tokens in both.
+        steps(falling=not by_count),
+    )
     colours = {id(a): scale.to_rgba(f.positive) for a, f in zip(analyses, known, strict=True)}
 
     def explain(drawing: Drawing, _page: Page, axes: Sequence[Axes]) -> None:
-        bar = drawing.colorbar(scale, ax=list(axes), pad=0.02, aspect=25)
+        drawing.set_figheight(drawing.get_figheight() + BAR)
+        bar = drawing.colorbar(
+            scale, ax=list(axes), location="top", shrink=0.6, aspect=30, pad=0.03
+        )
         bar.set_label(known[0].positive_label)
         bar.outline.set_linewidth(0.4)
 
     return Colouring(lambda a: colours[id(a)], explain, "Colour: token frequency.")
+
+
+def steps(*, falling: bool) -> ListedColormap:
+    """A scale of few colours, which keeps pictures small; told apart under every colour vision.
+
+    Its light end is left out: it could not be seen on paper.
+    """
+    import matplotlib
+    from matplotlib.colors import ListedColormap
+
+    colours = matplotlib.colormaps["cividis"](np.linspace(0.0, 0.88, STEPS))
+    return ListedColormap(colours[::-1] if falling else colours)

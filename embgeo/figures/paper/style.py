@@ -39,7 +39,7 @@ VENUES = {
 
 FONTS = ("STIXGeneral", "DejaVu Sans")
 #: Resolution of rasterised points; without smoothed edges they need more than a screen does.
-DPI = 450
+DPI = 400
 #: Longest text of a user that is drawn whole.
 LIMIT = 48
 
