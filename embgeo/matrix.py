@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.errors import BadOption
+from embgeo.read_ahead import read_ahead
 
 #: Rows in a block where nobody says otherwise.
 BLOCK_ROWS = 1024
@@ -112,6 +113,8 @@ class Matrix:
         Hidden states of the model, one a row, d columns.
     final_norm : FinalNorm or None
     origin : Origin
+    rounded : bool
+        Whether rows are taken in float32 even where they are stored in float64.
     """
 
     data: npt.NDArray[Any]
@@ -123,6 +126,7 @@ class Matrix:
     hidden: Matrix | None = None
     final_norm: FinalNorm | None = None
     origin: Origin = Origin()
+    rounded: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what is no matrix of real numbers.
@@ -153,8 +157,8 @@ class Matrix:
 
     @property
     def working(self) -> type[np.float32] | type[np.float64]:
-        """The narrower of float32 and float64 that holds every entry exactly."""
-        return np.float32 if self.data.dtype.itemsize <= 4 else np.float64
+        """What rows come in: float32 where it holds every entry exactly, or was asked for."""
+        return np.float32 if self.rounded or self.data.dtype.itemsize <= 4 else np.float64
 
     def blocks(
         self,
@@ -180,6 +184,7 @@ class Matrix:
         for first in range(start, stop, step):
             last = min(first + step, stop)
             if rows is None:
+                read_ahead(self.data[last : min(last + step, stop)])
                 index = np.arange(first, last, dtype=np.int64)
                 yield index, working(self.data[first:last], self.working)
             else:

@@ -44,6 +44,8 @@ class Run:
         progress: Progress,
         resources: Resources | None = None,
     ) -> None:
+        if options.precision == "float32":
+            matrix = replace(matrix, rounded=True)
         self.matrix = matrix
         self.progress = progress
         self.resources = resources or Resources()

@@ -14,11 +14,12 @@ from embgeo.matrix import Matrix
 from embgeo.metrics import Context, Options
 
 #: Packages whose version can change a number.
-PACKAGES = ("numpy", "scipy", "scikit-learn", "ml_dtypes")
+PACKAGES = ("numpy", "scipy", "ml_dtypes")
 
 CONVENTIONS = {
     "rows": "zero, non-finite and masked rows are left out of every statistic",
-    "accumulation": "float64, whatever the file's dtype",
+    "accumulation": "float64, whatever the file's dtype; products for Z and the scatter of unit "
+    "rows in float32 where entries are stored so and exponents are small, good to 1e-6",
     "spectrum": "singular values, not eigenvalues; uncentred unless it says centred",
     "cosine": "over ordered pairs i ≠ j; the CosReg term divides by N²",
     "isotropy": "E holds v and −v unless it says one sign; natural logarithms",

@@ -159,6 +159,7 @@ LISTS = {
             "gguf_header": "part of the reader of GGUF files",
             "guard": "limits against hostile sizes",
             "hdf5_worker": "a process of its own for the HDF5 library",
+            "hidden_states": "what --hidden names",
             "inspection": "what `embgeo inspect` shows",
             "labels": "token files",
             "left_out": "what a file holds and is not read",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from embgeo.cli.corpus_bar import corpus_bar
-from embgeo.cli.measuring import Wanted
+from embgeo.cli.measuring import Wanted, chosen_resources
 from embgeo.cli.shared import (
     Debug,
     Json,
@@ -25,6 +25,13 @@ from embgeo.cli.shared import (
 
 if TYPE_CHECKING:
     from embgeo.result import Analysis
+
+
+class Precision(StrEnum):
+    """Of the sums of products over rows."""
+
+    float64 = "float64"
+    float32 = "float32"
 
 
 class Padding(StrEnum):
@@ -122,6 +129,17 @@ def analyze(
         bool, typer.Option(help="Compare with isotropic Gaussian rows of the same norms.")
     ] = True,
     seed: Annotated[int, typer.Option(min=0, help="Seed of whatever is sampled.")] = 0,
+    precision: Annotated[
+        Precision,
+        typer.Option(help="Of sums of products; float32 is faster, docs/scale.md says how much."),
+    ] = Precision.float64,
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Memory for the passes, as in 2GB; about 800MB."),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads; as many as BLAS uses by default.")
+    ] = None,
     json_: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -139,8 +157,10 @@ def analyze(
         isotropy_runs=isotropy_runs,
         sphere=sphere,
         neighbors=tuple(neighbors or ()),
+        precision=precision.value,
     )
     wanted.check()
+    resources = chosen_resources(memory, threads)
     folder = out if out is not None else Path(f"{default_name(path)}.embgeo")
     if not json_ or out is not None:
         check_output(folder)
@@ -171,6 +191,7 @@ def analyze(
             reference=reference,
             command=command_line(),
             progress=progress,
+            resources=resources,
         )
     if not json_ or out is not None:
         report = write_folder(analysis, folder)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from embgeo.errors import BadOption
 
 if TYPE_CHECKING:
     from embgeo.matrix import Matrix
     from embgeo.metrics import Options
+    from embgeo.resources import Resources
 
 #: The section that each option is about: without it the option would do nothing.
 SECTION = {
@@ -34,6 +36,7 @@ class Wanted:
     isotropy_runs: int | None
     sphere: bool | None
     neighbors: tuple[str, ...]
+    precision: Literal["float64", "float32"] = "float64"
 
     def check(self) -> None:
         """Refuse values without meaning, and options that would do nothing.
@@ -92,8 +95,39 @@ class Wanted:
             isotropy_rows=self.isotropy_rows,
             isotropy_runs=plain.isotropy_runs if self.isotropy_runs is None else self.isotropy_runs,
             sphere=self.sphere,
+            precision=self.precision,
             asked=tuple(asked(text, matrix.tokens) for text in self.neighbors),
         )
+
+
+#: Bytes by unit; without one, megabytes would be as likely meant as bytes.
+UNITS = {"MB": 10**6, "MIB": 2**20, "GB": 10**9, "GIB": 2**30, "TB": 10**12, "TIB": 2**40}
+LEAST_MEMORY = 64 * 10**6
+
+
+def chosen_resources(memory: str | None, threads: int | None) -> Resources:
+    """Memory and threads as the command line says them.
+
+    Raises
+    ------
+    BadOption
+    """
+    from embgeo.resources import DEFAULT_MEMORY, Resources
+
+    return Resources(DEFAULT_MEMORY if memory is None else size_in_bytes(memory), threads)
+
+
+def size_in_bytes(text: str) -> int:
+    number = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?) ?([A-Za-z]{2,3})", text.strip())
+    unit = UNITS.get(number[2].upper()) if number else None
+    if number is None or unit is None:
+        raise BadOption(f"{text!r} is no size", where="--memory", way_out="write it as in 2GB")
+    size = int(float(number[1]) * unit)
+    if size < LEAST_MEMORY:
+        raise BadOption(
+            f"{text} is too little to work in", where="--memory", way_out="give 64MB or more"
+        )
+    return size
 
 
 def asked(text: str, tokens: tuple[str, ...] | None) -> tuple[str, tuple[str, ...]]:

@@ -52,6 +52,8 @@ class Options:
         Whether to search the whole sphere for the extremes of Z; None: if the matrix is small.
     neighbors : int
         k of every neighbour search.
+    precision : {"float64", "float32"}
+        Of the sums of products; float32 also where entries are stored in float64.
     asked : tuple of (token, tuple of tokens)
         Tokens whose neighbours are listed, each with the tokens whose rank is wanted.
     """
@@ -63,6 +65,7 @@ class Options:
     isotropy_runs: int = 10
     sphere: bool | None = None
     neighbors: int = 10
+    precision: Literal["float64", "float32"] = "float64"
     asked: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def __post_init__(self) -> None:
@@ -271,6 +274,11 @@ class Family(Protocol):
 
     def compute(self, context: Context, seen: Seen) -> list[Value]:
         """The values, in the order in which they are shown."""
+
+
+def row_moments(context: Context) -> Moments:
+    """Mean and scatter of the rows, in the precision that was asked for."""
+    return Moments(context.d, single=context.options.precision == "float32")
 
 
 def sampled(rows: IntArray, count: int, rng: np.random.Generator) -> IntArray:

@@ -7,9 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.metrics.base import SPHERE_LIMIT, Context, Eigen, Seen, sampled, signed_eigen
+from embgeo.metrics.base import (
+    SPHERE_LIMIT,
+    Context,
+    Eigen,
+    Seen,
+    row_moments,
+    sampled,
+    signed_eigen,
+)
 from embgeo.metrics.sphere import sphere_values
-from embgeo.stats import LogPartition, Moments, Norms
+from embgeo.stats import LogPartition, Norms
 from embgeo.stats.base import FloatArray, Statistic
 from embgeo.values import Cell, Quantity, Scalar, Series, Table, Value
 
@@ -138,7 +146,7 @@ def absent(context: Context) -> str:
 
 
 def first(context: Context) -> list[Statistic]:
-    return [Moments(context.d), Norms()]
+    return [row_moments(context), Norms()]
 
 
 def second(context: Context, seen: Seen) -> list[Statistic]:
@@ -306,7 +314,7 @@ def sampled_runs(context: Context, rows: int) -> list[Value]:
     table: list[tuple[float, float, float, float]] = []
     for _ in range(context.options.isotropy_runs):
         chosen = sampled(context.kept, rows, rng)
-        moments = Moments(context.d)
+        moments = row_moments(context)
         context.fold([moments], chosen)
         vectors = signed_eigen(moments.gram(), moments.mean).vectors
         partition = LogPartition("run", vectors)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.metrics.base import Context, Eigen, Seen
-from embgeo.stats import Moments, Projection2
+from embgeo.metrics.base import Context, Eigen, Seen, row_moments
+from embgeo.stats import Projection2
 from embgeo.stats.base import Statistic
 from embgeo.values import Points, Quantity, Value
 
@@ -47,7 +47,7 @@ def absent(context: Context) -> str:
 
 
 def first(context: Context) -> list[Statistic]:
-    return [Moments(context.d)]
+    return [row_moments(context)]
 
 
 def second(context: Context, seen: Seen) -> list[Statistic]:

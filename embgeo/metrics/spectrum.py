@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.metrics.base import Context, Seen
+from embgeo.metrics.base import Context, Seen, row_moments
 from embgeo.metrics.decay import decay_values
-from embgeo.stats import Moments, StackedQR
+from embgeo.stats import StackedQR
 from embgeo.stats.base import FloatArray, Statistic
 from embgeo.values import Quantity, Series, Value
 
@@ -97,7 +97,7 @@ def absent(context: Context) -> str:
 
 
 def first(context: Context) -> list[Statistic]:
-    return [Moments(context.d)]
+    return [row_moments(context)]
 
 
 def second(context: Context, seen: Seen) -> list[Statistic]:

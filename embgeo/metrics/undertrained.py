@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.metrics.base import Context, Seen
+from embgeo.metrics.base import Context, Seen, row_moments
 from embgeo.metrics.token_groups import unused_rows
-from embgeo.stats import Moments, Norms
+from embgeo.stats import Norms
 from embgeo.stats.base import FloatArray, IntArray, Statistic
 from embgeo.stats.per_row import AngleAfterRemoval
 from embgeo.values import Cell, Column, Quantity, Table, Value
@@ -42,7 +42,7 @@ def absent(context: Context) -> str:
 
 
 def first(context: Context) -> list[Statistic]:
-    return [Norms(), Moments(context.d)]
+    return [Norms(), row_moments(context)]
 
 
 def second(context: Context, seen: Seen) -> list[Statistic]:

@@ -1,0 +1,143 @@
+"""How a pass is shared out, what it is allowed, and that none of it changes an answer."""
+
+from __future__ import annotations
+
+import mmap
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from embgeo.analysis import analyze
+from embgeo.cli.measuring import size_in_bytes
+from embgeo.errors import BadOption
+from embgeo.matrix import Matrix
+from embgeo.metrics import Options
+from embgeo.read_ahead import read_ahead
+from embgeo.resources import COPIES, Plan, Resources
+from tests.matrices import gaussian
+
+SHAPES = [(1, 1), (5, 3), (4096, 10), (30_000, 384), (128_256, 4096), (10**7, 128), (100, 20_000)]
+
+
+@pytest.mark.parametrize(("n", "d"), SHAPES)
+@pytest.mark.parametrize("threads", [1, 2, 64])
+def test_every_row_belongs_to_one_worker(n, d, threads):
+    plan = Resources(threads=threads).plan(n, d)
+    parts = plan.parts(n)
+    assert [a for a, _ in parts] == [0, *[b for _, b in parts[:-1]]]
+    assert parts[-1][1] == n
+    assert len(parts) <= plan.workers <= threads
+    assert plan.workers * plan.threads <= threads
+    sizes = [b - a for a, b in parts]
+    assert max(sizes) - min(sizes[:-1] or sizes) <= plan.block_rows
+
+
+@pytest.mark.parametrize("memory", [2**28, 2**30, 2**34])
+def test_blocks_and_sums_fit_the_memory(memory):
+    d = 1024
+    plan = Resources(memory=memory, threads=16).plan(10**6, d)
+    assert plan.workers * (12 * d * d + COPIES * 8 * d * plan.block_rows) <= memory
+
+
+def test_less_memory_means_fewer_workers():
+    wide = [Resources(memory=m, threads=8).plan(10**6, 4096) for m in (2**28, 2**31, 2**33)]
+    assert [plan.workers for plan in wide] == [1, 8, 8]
+    assert [plan.threads for plan in wide] == [8, 1, 1]
+
+
+def test_threads_change_no_answer():
+    W = (gaussian(91, n=300, d=8) + 0.3).astype(np.float32)
+    options = Options(isotropy_rows=50, isotropy_runs=2)
+    found = [
+        analyze(Matrix(W), options=options, reference=False, resources=Resources(threads=threads))
+        for threads in (1, 4)
+    ]
+    for one, four in zip(*(f.scalars for f in found), strict=True):
+        assert one.name == four.name
+        assert one.value == pytest.approx(four.value, rel=1e-6), one.name
+
+
+def test_what_fails_in_a_thread_fails_the_pass():
+    class Broken(np.ndarray):
+        def __getitem__(self, rows):
+            if isinstance(rows, slice) and rows.start and rows.start > 4000:
+                raise OSError("the disk is gone")
+            return super().__getitem__(rows)
+
+    W = gaussian(92, n=9000, d=4).view(Broken)
+    with pytest.raises(OSError, match="the disk is gone"):
+        analyze(Matrix(W), sections=("spectrum",), resources=Resources(threads=3))
+
+
+def test_spread_keeps_the_order_and_stops_at_an_error():
+    plan = Plan(workers=3, block_rows=10, threads=1)
+    assert list(plan.spread(lambda i: i * i, 50)) == [i * i for i in range(50)]
+    assert list(plan.spread(lambda i: i, 0)) == []
+
+    def fails(i):
+        if i == 7:
+            raise ValueError("seven")
+        return i
+
+    seen = []
+    with pytest.raises(ValueError, match="seven"):
+        for i in plan.spread(fails, 50):
+            seen.append(i)
+    assert seen == list(range(7))
+
+
+# Precision --------------------------------------------------------------------------------------
+
+
+def test_float32_is_close_and_says_so():
+    W = gaussian(93, n=400, d=12) + 0.2
+    exact = analyze(Matrix(W), reference=False)
+    rough = analyze(Matrix(W), options=Options(precision="float32"), reference=False)
+    assert rough.provenance["options"]["precision"] == "float32"
+    differs = 0
+    for a, b in zip(exact.scalars, rough.scalars, strict=True):
+        if a.value is not None and a.name not in ("isotropy.eigengap",):
+            assert b.value == pytest.approx(a.value, rel=1e-4, abs=1e-6), a.name
+            differs += a.value != b.value
+    assert differs > 10
+
+
+# Read-ahead -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", ml_dtypes.bfloat16])
+def test_read_ahead_asks_for_the_pages_of_the_slice(tmp_path, dtype):
+    asked = []
+
+    class Map(mmap.mmap):
+        def madvise(self, *args):
+            asked.append(args)
+            return super().madvise(*args)
+
+    rows = 64 * mmap.PAGESIZE // (8 * np.dtype(dtype).itemsize)
+    (tmp_path / "w").write_bytes(np.ones((rows, 8), dtype).tobytes())
+    with (tmp_path / "w").open("rb") as file:
+        mapped = Map(file.fileno(), 0, access=mmap.ACCESS_READ)
+        W = np.frombuffer(mapped, dtype=np.dtype(dtype)).reshape(rows, 8)
+        read_ahead(W[rows // 2 : rows // 2 + 10])
+        read_ahead(W[rows:])
+        read_ahead(np.ones((3, 3)))
+    assert [(how, start) for how, start, _ in asked] == [(mmap.MADV_WILLNEED, 32 * mmap.PAGESIZE)]
+
+
+# Sizes ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("2GB", 2 * 10**9), ("1.5GiB", 3 * 2**29), ("64 mb", 64 * 10**6), ("1TB", 10**12)],
+)
+def test_sizes(text, size):
+    assert size_in_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "2", "-1GB", "1PB", "GB", "1e3GB", "10MB", "1GB2", "nan GB"])
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(BadOption, match="--memory"):
+        size_in_bytes(text)
