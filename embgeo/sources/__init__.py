@@ -40,6 +40,7 @@ from embgeo.sources import (
 from embgeo.sources.base import Checkpoint, Tensor
 from embgeo.sources.corpus_text import Heard
 from embgeo.sources.final_norm import find_final_norm
+from embgeo.sources.hidden_states import load_hidden
 from embgeo.sources.loading import Options, build
 from embgeo.sources.reading import cannot_read, read_head
 from embgeo.sources.rows import Rows
@@ -159,7 +160,8 @@ def load(
         keeps them.
     hidden : Path or str, optional
         A file with hidden states of the model, one a row, in any format; `hidden_tensor` names
-        the tensor where the file holds several.
+        the tensor where the file holds several. Of arrays with more axes, such as (batch, time,
+        d), all but the last are rows.
     hash_file : bool
         Whether to compute the SHA-256 of the files for the provenance.
     progress : callable, optional
@@ -198,9 +200,10 @@ def load(
     matrix = replace(matrix, final_norm=find_final_norm(checkpoint, matrix.d))
     if hidden is None:
         return matrix
-    chosen = Options(tensor=hidden_tensor, output="none", hash_file=hash_file)
-    states = build(open_checkpoint(hidden), str(hidden), chosen)
-    return replace(matrix, hidden=states)
+    held = open_checkpoint(hidden)
+    states, notes = load_hidden(held, str(hidden), hidden_tensor, hash_file=hash_file)
+    origin = replace(matrix.origin, notes=(*matrix.origin.notes, *notes))
+    return replace(matrix, hidden=states, origin=origin)
 
 
 def _open_file(path: Path, member: str = "") -> Checkpoint:
