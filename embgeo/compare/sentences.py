@@ -140,10 +140,11 @@ def counted(rows: Sequence[Difference]) -> str:
     inside = [d for d in judged if d.change == "within error"]
     if not inside:
         return ""
-    one = len(judged) == 1
+    if len(inside) == len(judged):
+        return "every difference between sampled numbers is within sampling error"
     return (
-        f"of {len(judged)} difference{'' if one else 's'} between sampled numbers "
-        f"{len(inside)} {'is' if len(inside) == 1 else 'are'} within sampling error"
+        f"of {len(judged)} differences between sampled numbers {len(inside)} "
+        f"{'is' if len(inside) == 1 else 'are'} within sampling error"
     )
 
 
