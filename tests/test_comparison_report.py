@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from embgeo.cli.app import run
 from embgeo.compare.comparison import Comparison, Difference, Matching, Member
 from embgeo.compare.files import load_comparison, save_comparison
 from embgeo.report import assets
@@ -483,3 +484,18 @@ def test_write_puts_the_page_into_the_folder(tmp_path: Path) -> None:
     assert target == tmp_path / "report.html"
     assert target.read_text(encoding="utf-8") == render(sample_comparison())
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_embgeo_report_renders_a_saved_comparison_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_comparison(sample_comparison(), tmp_path / "made")
+    for given in ("made", "made/comparison.json"):
+        assert run(["report", str(tmp_path / given), "-o", str(tmp_path / "again.html")]) == 0
+        page = (tmp_path / "again.html").read_text(encoding="utf-8")
+        assert page == render(sample_comparison())
+        (tmp_path / "again.html").unlink()
+    (tmp_path / "made" / "comparison.json").write_text("{}")
+    assert run(["report", str(tmp_path / "made")]) == 2
+    assert "not a comparison that embgeo wrote" in capsys.readouterr().err

@@ -1,7 +1,8 @@
-"""``embgeo report``: render a saved analysis again, without its checkpoint."""
+"""``embgeo report``: render a saved analysis or comparison again, without any checkpoint."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,9 @@ from embgeo.cli.shared import Debug, Quiet, guarded, printable
 
 @guarded
 def report(
-    folder: Annotated[Path, typer.Argument(help="Folder that embgeo analyze wrote.")],
+    folder: Annotated[
+        Path, typer.Argument(help="Folder that embgeo analyze or embgeo diff wrote.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="HTML file; report.html in FOLDER by default."),
@@ -20,19 +23,18 @@ def report(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Render the report of a saved analysis again.
+    """Render the report of a saved analysis or comparison again.
 
     Example: embgeo report baseline.embgeo
     """
     from embgeo.errors import EmbgeoError
-    from embgeo.report.html import render
-    from embgeo.result import REPORT_NAME, load_analysis, write_text
+    from embgeo.result import REPORT_NAME, write_text
 
-    analysis = load_analysis(folder)
+    draw = saved_page(folder)
     home = folder if folder.is_dir() else folder.parent
     target = out if out is not None else home / REPORT_NAME
     check_target(target)
-    page = render(analysis)
+    page = draw()
     try:
         write_text(target, page)
     except OSError as error:
@@ -43,6 +45,22 @@ def report(
         ) from error
     if not quiet:
         print(printable(f"report: {target.absolute()}"))
+
+
+def saved_page(folder: Path) -> Callable[[], str]:
+    """What draws the page of the analysis or comparison in `folder`, which is read at once."""
+    from embgeo.compare.files import COMPARISON_NAME, load_comparison
+
+    if folder.name == COMPARISON_NAME or (folder / COMPARISON_NAME).is_file():
+        from embgeo.report import comparison as several
+
+        compared = load_comparison(folder)
+        return lambda: several.render(compared)
+    from embgeo.report import html as single
+    from embgeo.result import load_analysis
+
+    analysis = load_analysis(folder)
+    return lambda: single.render(analysis)
 
 
 def check_target(target: Path) -> None:

@@ -86,47 +86,24 @@ def write(comparison: Comparison, folder: Path) -> Path:
 
 
 def _context(comparison: Comparison) -> dict[str, Any]:
-    places = shown_places(comparison)
-    held = places[-1]
-    rows = number_rows(comparison, places)
-    # Of a run, the first screen shows its two ends.
-    ends = places if comparison.track is None else [held]
     payload = build(comparison)
     charts = chart_data(comparison)
     quantities = _quantities(comparison)
-    by_name = {row.quantity.name: row for row in rows}
-    track = comparison.track
     return {
         "title": _title(comparison),
         "facts": _facts(comparison),
         "version": _version(comparison),
-        "members": _names(comparison, range(len(comparison.members))),
-        "baseline": _names(comparison, [0])[0],
-        "others": _names(comparison, places),
-        "held": _names(comparison, [held])[0],
-        "all_others": len(comparison.others),
-        "hidden_members": len(comparison.others) > len(places),
-        "few": _few(comparison, MOST_LINES),
-        "few_maps": _few(comparison, MOST_MAPS),
-        "track": track,
-        "headline": headline(comparison),
-        "more": comparison.sentences if track is None and len(comparison.others) > 1 else (),
-        "sampling": sampling(comparison, held),
-        "shifts": shifts(comparison, held) if track or len(places) == 1 else (),
-        "states": state_rows(comparison, [0, *places]),
-        "ends": _names(comparison, ends),
-        "headline_rows": headline_rows(number_rows(comparison, ends)),
-        "pair_rows": pair_rows(comparison, places),
-        "isotropy_rows": [by_name[name] for name in _ISOTROPY if name in by_name],
-        "families": families(rows),
+        "track": comparison.track,
         "notes": comparison.notes,
         "figures": _figures(comparison),
         "drawn": frozenset(charts),
+        "few": _few(comparison, MOST_LINES),
+        "few_maps": _few(comparison, MOST_MAPS),
         "defined": frozenset(q.name for q in quantities),
         "methods": by_family(quantities, lambda q: q.family),
         "frequency": _frequency(comparison),
         "mapped": [
-            {"place": place, "title": _names(comparison, [place])[0]["name"]}
+            {"place": place, "title": member_name(comparison, place)}
             for place in mapped(comparison)
         ],
         "no_maps": _no_maps(comparison),
@@ -138,8 +115,9 @@ def _context(comparison: Comparison) -> dict[str, Any]:
         "sections": [
             {"id": key, "title": title}
             for key, title in _SECTIONS
-            if key != "training" or track is not None
+            if key != "training" or comparison.track is not None
         ],
+        **_numbers(comparison),
         **_training(comparison),
         **code(
             assets.COMPARISON,
@@ -147,6 +125,35 @@ def _context(comparison: Comparison) -> dict[str, Any]:
             payload.meta if payload else None,
             payload.block if payload else "",
         ),
+    }
+
+
+def _numbers(comparison: Comparison) -> dict[str, Any]:
+    """The first lines, and every number of the members beside each other."""
+    places = shown_places(comparison)
+    held = places[-1]
+    track = comparison.track
+    # Of a run, the first screen shows its two ends.
+    ends = places if track is None else [held]
+    rows = number_rows(comparison, places)
+    by_name = {row.quantity.name: row for row in rows}
+    return {
+        "members": _names(comparison, range(len(comparison.members))),
+        "baseline": _names(comparison, [0])[0],
+        "others": _names(comparison, places),
+        "ends": _names(comparison, ends),
+        "held": _names(comparison, [held])[0],
+        "all_others": len(comparison.others),
+        "hidden_members": len(comparison.others) > len(places),
+        "headline": headline(comparison),
+        "more": comparison.sentences if track is None and len(comparison.others) > 1 else (),
+        "sampling": sampling(comparison, held),
+        "shifts": shifts(comparison, held) if track or len(places) == 1 else (),
+        "states": state_rows(comparison, [0, *places]),
+        "headline_rows": headline_rows(number_rows(comparison, ends)),
+        "pair_rows": pair_rows(comparison, places),
+        "isotropy_rows": [by_name[name] for name in _ISOTROPY if name in by_name],
+        "families": families(rows),
     }
 
 
