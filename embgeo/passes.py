@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import ml_dtypes
 import numpy as np
@@ -17,6 +17,8 @@ from embgeo.resources import Resources, shared_fold
 from embgeo.stats import Census
 from embgeo.stats.base import Block, IntArray, Statistic
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -25,9 +27,9 @@ class Progress:
     Attributes
     ----------
     start : callable
-        ``start(what, rows)`` at the beginning of a pass.
+        ``start(what, rows)`` at the beginning of a pass; 0 rows: nobody knows how many.
     advance : callable
-        ``advance(rows)`` while it goes on.
+        ``advance(rows)`` while it goes on, from any thread.
     """
 
     start: Callable[[str, int], None] = lambda _what, _rows: None
@@ -62,7 +64,7 @@ class Run:
             options=options,
             blocks=self.blocks,
             fold=self.fold,
-            spread=self.plan.spread,
+            spread=self.spread,
             take=matrix.take,
             stored=matrix.stored,
             tokens=matrix.tokens,
@@ -116,7 +118,7 @@ class Run:
         statistics = distinct(s for f in families for s in f.second(self.context, seen))
         if statistics:
             self.progress.start("second pass", self.context.m)
-            self.fold(statistics, progress=self.progress.advance)
+            self.fold(statistics)
         seen.statistics |= {s.key: s for s in statistics}
 
     def sifted_blocks(self, start: int, stop: int) -> Iterator[Block]:
@@ -155,13 +157,25 @@ class Run:
         self,
         statistics: Sequence[Statistic],
         rows: IntArray | None = None,
-        progress: Callable[[int], None] = lambda _rows: None,
     ) -> None:
         """Feed the kept rows (or the named ones) to the statistics, on all threads."""
         n = self.matrix.n if rows is None else len(rows)
         shared_fold(
-            self.plan, n, lambda start, stop: self.blocks(rows, start, stop), statistics, progress
+            self.plan,
+            n,
+            lambda start, stop: self.blocks(rows, start, stop),
+            statistics,
+            self.progress.advance,
         )
+
+    def spread(self, work: Callable[[int], T], count: int, what: str = "") -> Iterator[T]:
+        """``work(0)`` to ``work(count − 1)`` in order, by all threads; a bar if it is named."""
+        if what:
+            self.progress.start(what, count)
+        for result in self.plan.spread(work, count):
+            if what:
+                self.progress.advance(1)
+            yield result
 
 
 def output_absent(matrix: Matrix) -> str:

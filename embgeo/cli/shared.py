@@ -94,18 +94,27 @@ def progress_bar(quiet: bool) -> Iterator[Progress | None]:
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
+        ProgressColumn,
+        Task,
         TextColumn,
         TimeRemainingColumn,
     )
     from rich.progress import Progress as Bars
+    from rich.text import Text
 
     from embgeo.passes import Progress
+
+    class Rate(ProgressColumn):
+        """So many a second."""
+
+        def render(self, task: Task) -> Text:
+            return Text("" if task.speed is None else f"{task.speed:,.0f}/s")
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("rows"),
+        Rate(),
         TimeRemainingColumn(),
     )
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:

@@ -30,9 +30,9 @@ class Fold(Protocol):
 
 
 class Spread(Protocol):
-    """Gives ``work(0)`` to ``work(count − 1)`` in order, made on all threads."""
+    """Gives ``work(0)`` to ``work(count − 1)`` in order, made on all threads; `what` has a bar."""
 
-    def __call__(self, work: Callable[[int], T], count: int) -> Iterator[T]: ...
+    def __call__(self, work: Callable[[int], T], count: int, what: str = "") -> Iterator[T]: ...
 
 
 @dataclass(frozen=True, slots=True)

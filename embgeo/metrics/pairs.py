@@ -125,7 +125,7 @@ def all_pairs(context: Context, statistic: P) -> P:
             add_pairs(found, left, left if ahead == 0 else rows(other))
         return found
 
-    for found in context.spread(against_others, blocks):
+    for found in context.spread(against_others, blocks, "all pairs, by blocks"):
         statistic.merge(found)
     return statistic
 

@@ -10,6 +10,8 @@ from embgeo.stats.base import FloatArray, Statistic, WorkingArray, concatenated
 
 #: Bins of the fine histogram over [−1, 1]; quantiles read from it are good to 8e-6.
 FINE_BINS = 2**18
+#: Cosines counted at a time: what is made of them stays in the cache.
+CHUNK = 2**20
 
 
 class PairSample(Statistic):
@@ -61,17 +63,24 @@ class PairHistogram(Statistic):
 
     def add(self, cosines: WorkingArray, lowest: float | None = None) -> None:
         """Count these; `lowest`, where it is known to more digits than they have."""
-        values = np.clip(cosines.ravel(), -1.0, 1.0)
+        values = np.ravel(cosines)
         if not values.size:
             return
         self.n += values.size
         self.positive += int(np.count_nonzero(values > 0))
-        least = float(values.min()) if lowest is None else max(lowest, -1.0)
-        self.lowest = min(self.lowest, least)
-        self.highest = max(self.highest, float(values.max()))
-        self.exp_sum += float(np.exp(4.0 * values - 4.0).sum(dtype=np.float64))
-        at = np.minimum(((values + 1.0) * (FINE_BINS / 2)).astype(np.int64), FINE_BINS - 1)
-        self.counts += np.bincount(at, minlength=FINE_BINS)
+        least = float(values.min()) if lowest is None else lowest
+        self.lowest = min(self.lowest, max(least, -1.0))
+        self.highest = min(max(self.highest, float(values.max())), 1.0)
+        half = values.dtype.type(FINE_BINS / 2)
+        for start in range(0, values.size, CHUNK):
+            part = np.clip(values[start : start + CHUNK], -1.0, 1.0)
+            at = part * half
+            at += half
+            np.minimum(at, FINE_BINS - 1, out=at)
+            self.counts += np.bincount(at.astype(np.int64), minlength=FINE_BINS)
+            part *= 4
+            part -= 4
+            self.exp_sum += float(np.exp(part, out=part).sum(dtype=np.float64))
 
     def merge(self, other: Self) -> None:
         self.n += other.n
