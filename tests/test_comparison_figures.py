@@ -143,7 +143,7 @@ def test_curves_of_a_track_stand_in_the_order_of_importance() -> None:
     assert track is not None
     titles = [title for _, title in chosen(track)]
     assert titles[:2] == ["mean cosine", "effective rank"]
-    assert "neighbours shared with the one before" in titles
+    assert "neighbour overlap with the one before" in titles
 
 
 def test_a_bend_is_named_with_its_step() -> None:

@@ -177,7 +177,7 @@ def _tokens(sides: _Sides) -> list[Part]:
     scalars = {s.name: s for s in pair.scalars if s.value is not None} if pair else {}
     parts: list[Part] = []
     for lead, name in (
-        ("share of nearest neighbours kept ", "compare.neighbor_overlap"),
+        ("overlap of nearest neighbours (Jaccard) ", "compare.neighbor_overlap"),
         ("linear CKA ", "compare.cka"),
         ("subspace distance ", "compare.subspace_distance"),
     ):
