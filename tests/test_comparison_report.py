@@ -18,7 +18,7 @@ from embgeo.cli.app import run
 from embgeo.compare.comparison import Comparison, Difference, Matching, Member
 from embgeo.compare.files import load_comparison, save_comparison
 from embgeo.report import assets
-from embgeo.report.change import became, isotropy, sampling
+from embgeo.report.change import became, headline, isotropy, sampling
 from embgeo.report.comparison import render, write
 from embgeo.report.comparison_charts import chart_data, step_values
 from embgeo.report.comparison_tables import number_rows, shown_places, signed
@@ -28,6 +28,7 @@ from embgeo.report.shifts import shifts
 from embgeo.result import Analysis
 from embgeo.values import Histogram
 from tests.html_page import Page
+from tests.sample_analysis import sample
 from tests.sample_comparison import sample_comparison
 from tests.sample_values import quantity
 
@@ -180,6 +181,28 @@ def test_the_first_line_says_what_became_of_the_shape_and_of_i1() -> None:
         "other-3: no longer degenerate."
     )
     assert sample_comparison(members=4).sentences[0] in page(members=4).text
+
+
+@pytest.mark.parametrize(
+    ("shapes", "said"),
+    [
+        (
+            ("two-sided", "cone"),
+            ("Still degenerate. Before: no cone", "energy; now: a narrow cone"),
+        ),
+        (("isotropic", "isotropic"), ("Not degenerate, before or after. Before: no cone",)),
+        (("isotropic", "cone"), ("Became degenerate. Before: no cone", "now: a narrow cone")),
+    ],
+)
+def test_the_evidence_is_what_the_states_rest_on(
+    shapes: tuple[Any, Any], said: tuple[str, ...]
+) -> None:
+    found = sample_comparison()
+    members = tuple(
+        replace(m, analysis=sample(shape)) for m, shape in zip(found.members, shapes, strict=True)
+    )
+    line = headline(replace(found, members=members))
+    assert all(part in line for part in said), line
 
 
 def moved(raw: tuple[float, float], unit: tuple[float, float] | None, norm: float) -> Comparison:

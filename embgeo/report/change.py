@@ -17,6 +17,9 @@ CARRIED = 0.25
 #: Norms that changed by less than this share did not grow or shrink.
 SAME_NORM = 0.02
 
+#: Findings that say what is wrong with a shape, the most telling first.
+_CAUSES = ("cone", "spectrum", "two-sided")
+
 _STATES: dict[State, str] = {
     "healthy": "not degenerate",
     "mild": "mildly degenerate",
@@ -74,17 +77,25 @@ def became(before: State, after: State) -> str:
 
 
 def _evidence(old: Verdict, new: Verdict) -> str:
-    """The cone before and now; where only the spectrum changed its state, that."""
-
-    def moved(key: str) -> bool:
-        one, other = old.finding(key), new.finding(key)
-        return one is not None and other is not None and one.state != other.state
-
-    key = "spectrum" if moved("spectrum") and not moved("cone") else "cone"
-    one, other = old.finding(key), new.finding(key)
-    if one is None or other is None or not (one.clause and other.clause):
+    """What the state of either side rests on, before and now; the cone where nothing is wrong."""
+    causes = {_cause(verdict) for verdict in (old, new)} - {""} or {"cone"}
+    keys = [key for key in _CAUSES if key in causes]
+    sides = [
+        [f.clause for key in keys if (f := verdict.finding(key)) is not None and f.clause]
+        for verdict in (old, new)
+    ]
+    if not all(sides):
         return ""
-    return f"Before: {one.clause}; now: {other.clause}."
+    before, now = (" and ".join(clauses) for clauses in sides)
+    return f"Before: {before}; now: {now}."
+
+
+def _cause(verdict: Verdict) -> str:
+    """The first finding that is as bad as the whole; empty where the whole is not bad."""
+    if verdict.state not in ("mild", "degenerate"):
+        return ""
+    found = (key for key in _CAUSES if getattr(verdict.finding(key), "state", "") == verdict.state)
+    return next(found, "")
 
 
 def isotropy(comparison: Comparison, place: int) -> str:
