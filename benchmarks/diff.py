@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 import embgeo
-from embgeo.compare.joint import read_joint
-from embgeo.compare.overlap import drawn_queries, overlap_values, read_neighbors
+from embgeo.compare.overlap import drawn_queries, overlap_values
+from embgeo.compare.pairs import read_both
 from embgeo.compare.shared import Shared
 from embgeo.compare.similarity import similarities
 from embgeo.values import Scalar
@@ -71,9 +71,10 @@ def our_numbers(paths: list[Path], neighbors: bool) -> dict[str, float | None]:
     first, second = (embgeo.load(path, hash_file=False) for path in paths)
     every = np.arange(first.n, dtype=np.int64)
     shared = Shared(first, second, every, every)
-    values: list[Any] = [*similarities(read_joint(shared, lambda _: None))]
-    if neighbors:
-        found = read_neighbors(shared, drawn_queries(shared.n, None, 0), lambda _: None)
+    queries = drawn_queries(shared.n, None if neighbors else 0, 0)
+    joint, found = read_both(shared, queries, lambda _: None)
+    values: list[Any] = [*similarities(joint)]
+    if found is not None:
         values += overlap_values(found, 0)
     return {v.name.removeprefix("compare."): v.value for v in values if isinstance(v, Scalar)}
 

@@ -8,7 +8,9 @@ import pytest
 
 from embgeo.compare.joint import cholesky_factor
 from embgeo.compare.overlap import expected_jaccard
+from embgeo.compare.shared import Shared
 from embgeo.matrix import Frequency, Matrix
+from embgeo.resources import Resources
 from tests import naive, naive_compare
 from tests.compared import entered, in_small_blocks, number, numbers, pair_of
 from tests.matrices import from_spectrum, gaussian, narrow_cone, rng, two_sided
@@ -289,6 +291,47 @@ def test_the_factor_of_the_gram_matrix_is_that_of_the_rows(name):
 def test_where_the_gram_matrix_is_not_enough_it_is_not_used(name):
     W = np.hstack(both(name))
     assert cholesky_factor(W.T @ W) is None
+
+
+# Passes -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """How many rows each pass over both matrices has read."""
+    read = []
+    fold = Shared.fold
+
+    def counted(shared, statistics, advance):
+        read.append(shared.n)
+        fold(shared, statistics, advance)
+
+    monkeypatch.setattr(Shared, "fold", counted)
+    return read
+
+
+@pytest.mark.parametrize(("name", "often"), [("unrelated", 1), ("alike", 1), ("contained", 2)])
+def test_one_pass_is_enough_unless_spaces_nearly_agree(name, often, passes):
+    pair = pair_of(*PAIRS[name]())
+    assert number(pair, "neighbor_overlap") >= 0
+    assert passes == [60] * often
+
+
+def test_very_many_queries_are_asked_in_several_passes(passes, monkeypatch):
+    X, Y = PAIRS["alike"]()
+    plain = numbers(pair_of(X, Y))
+    monkeypatch.setattr("embgeo.compare.overlap.MOST_CHUNK", 25)
+    monkeypatch.setattr("embgeo.compare.overlap.LEAST_CHUNK", 1)
+    assert numbers(pair_of(X, Y)) == plain
+    assert passes == [60] * 4
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_change_no_number(threads, monkeypatch):
+    in_small_blocks(monkeypatch, 7)
+    X, Y = PAIRS["alike"]()
+    found = numbers(pair_of(X, Y, resources=Resources(threads=threads)))
+    assert found == pytest.approx(numbers(pair_of(X, Y)), rel=1e-12)
 
 
 # Undefined --------------------------------------------------------------------------------------

@@ -249,6 +249,12 @@ def test_as_many_tokens_are_asked_as_wanted(queries: str, asked: int) -> None:
     assert ("7 of 50 shared tokens" in scalar.sample) == (asked == 7)
 
 
+def test_memory_and_threads_change_no_number() -> None:
+    plain = numbers(done("one.npy", "two.npy", *QUICK).pairs[0])
+    small = done("one.npy", "two.npy", *QUICK, "--memory", "64MB", "--threads", "2").pairs[0]
+    assert numbers(small) == pytest.approx(plain, rel=1e-12)
+
+
 def test_no_queries_leave_the_overlap_out() -> None:
     pair = done("one.npy", "two.npy", *QUICK, "--queries", "0").pairs[0]
     scalar = pair["compare.neighbor_overlap"]
@@ -418,6 +424,7 @@ def test_the_summary_shows_verdicts_differences_and_what_takes_both() -> None:
         (("-", "-"), "stdin can be read once"),
         (("one.npy", "two.npy", "--queries", "some"), "'some' is not a number of tokens"),
         (("one.npy", "two.npy", "--queries", "-1"), "is not a number of tokens"),
+        (("one.npy", "two.npy", "--memory", "much"), "'much' is no size"),
         (("one.npy", "two.npy", "--pairs", "few"), "'few' is not a number of pairs"),
         (("one.npy", "two.npy", "--sections", "nothing"), "no section is called 'nothing'"),
         (("one.npy", "two.npy", "-o", "one.npy"), "is not a folder"),

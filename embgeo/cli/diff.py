@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from embgeo.cli.analyze import Padding
+from embgeo.cli.analyze import Padding, Precision
 from embgeo.cli.diff_folder import check_folder, default_folder, write_comparison
-from embgeo.cli.diff_inputs import Loading, in_order, read_inputs
+from embgeo.cli.diff_inputs import How, Loading, in_order, read_inputs
 from embgeo.cli.diff_summary import summary
-from embgeo.cli.measuring import Wanted
+from embgeo.cli.measuring import Wanted, chosen_resources
 from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded, progress_bar
 from embgeo.errors import BadOption
 
@@ -125,6 +125,10 @@ def diff(
     reference: Annotated[
         bool, typer.Option(help="Compare with isotropic rows.", rich_help_panel=CHECKPOINTS)
     ] = True,
+    precision: Annotated[
+        Precision,
+        typer.Option(help="Of sums of products in the analyses.", rich_help_panel=CHECKPOINTS),
+    ] = Precision.float64,
     sections: Annotated[
         str | None,
         typer.Option(help="Only these sections, with commas; of saved analyses too."),
@@ -132,6 +136,13 @@ def diff(
     seed: Annotated[
         int, typer.Option(min=0, help="Seed of whatever is sampled, the same on all sides.")
     ] = 0,
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Memory for the passes, as in 2GB; about 800MB."),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads; as many as BLAS uses by default.")
+    ] = None,
     json_: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -154,6 +165,7 @@ def diff(
         isotropy_runs=isotropy_runs,
         sphere=sphere,
         neighbors=(),
+        precision=precision.value,
     )
     loading = Loading(
         tensor=tensor,
@@ -168,6 +180,7 @@ def diff(
         reference=reference,
     )
     how_many = asked_queries(queries)
+    resources = chosen_resources(memory, threads)
     loading.check(paths, wanted)
     ordered, steps = in_order(paths) if track else (paths, None)
     folder = out if out is not None else default_folder(ordered, track)
@@ -179,10 +192,11 @@ def diff(
     from embgeo.compare.pairs import Options
 
     with progress_bar(quiet) as progress:
-        inputs, timing = read_inputs(ordered, steps, loading, wanted, progress, quiet)
+        how = How(loading, wanted, resources, quiet)
+        inputs, timing = read_inputs(ordered, steps, how, progress)
         comparison = compare(
             inputs,
-            Options(seed=seed, match=None if match is None else match.value, queries=how_many),
+            Options(seed, None if match is None else match.value, how_many, resources),
             Run(command_line(), "" if steps is None else steps.source, timing),
             progress,
         )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from embgeo.compare.steps import Steps
     from embgeo.matrix import Matrix
     from embgeo.passes import Progress
+    from embgeo.resources import Resources
     from embgeo.result import Analysis
 
 
@@ -96,6 +97,16 @@ class Loading:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class How:
+    """All that is said about reading and measuring checkpoints."""
+
+    loading: Loading
+    wanted: Wanted
+    resources: Resources
+    quiet: bool
+
+
 def check_sections(sections: Sequence[str]) -> None:
     from embgeo.analysis import chosen_families
 
@@ -104,7 +115,8 @@ def check_sections(sections: Sequence[str]) -> None:
 
 def given_of(wanted: Wanted) -> list[str]:
     names = ("pairs", "popular_share", "isotropy_rows", "isotropy_runs", "sphere")
-    return [option(name) for name in names if getattr(wanted, name) is not None]
+    given = [option(name) for name in names if getattr(wanted, name) is not None]
+    return [*given, *(["--precision"] if wanted.precision != "float64" else [])]
 
 
 def option(name: str) -> str:
@@ -124,10 +136,8 @@ def in_order(paths: Sequence[Path]) -> tuple[list[Path], Steps]:
 def read_inputs(
     paths: Sequence[Path],
     steps: Steps | None,
-    loading: Loading,
-    wanted: Wanted,
+    how: How,
     progress: Progress | None,
-    quiet: bool,
 ) -> tuple[list[Input], dict[str, float]]:
     """Every input with its analysis, and the seconds that each took."""
     from embgeo.compare.names import told_apart
@@ -136,13 +146,13 @@ def read_inputs(
     plain = [name_of(path, saved_folder(path)) for path in paths]
     names = told_apart(plain, paths)
     # Everything is opened before anything is measured: a mistake is told at once.
-    opened = [opened_input(path, loading, wanted, quiet) for path in paths]
+    opened = [opened_input(path, how) for path in paths]
     inputs, timing = [], {}
     for place, (path, name) in enumerate(zip(paths, names, strict=True)):
         began = time.perf_counter()
         found = opened[place]
         if found.analysis is None:
-            found = analysed(found, loading, wanted, progress)
+            found = analysed(found, how, progress)
         inputs.append(
             as_input(found, name, str(path), None if steps is None else steps.values[place])
         )
@@ -166,32 +176,33 @@ class Opened:
     matrix_absent: str = ""
 
 
-def opened_input(path: Path, loading: Loading, wanted: Wanted, quiet: bool) -> Opened:
+def opened_input(path: Path, how: How) -> Opened:
     import embgeo
     from embgeo.compare.originals import original, saved_folder
 
     saved = saved_folder(path)
     if saved is None:
-        matrix = loading.load(path, quiet)
-        wanted.options(matrix)  # refuses what does not fit this matrix
+        matrix = how.loading.load(path, how.quiet)
+        how.wanted.options(matrix)  # refuses what does not fit this matrix
         return Opened(matrix)
     analysis = embgeo.load_analysis(saved)
     found, absent = original(analysis, saved)
-    return Opened(found, cut_to(analysis, wanted.sections), True, absent)
+    return Opened(found, cut_to(analysis, how.wanted.sections), True, absent)
 
 
-def analysed(opened: Opened, loading: Loading, wanted: Wanted, progress: Progress | None) -> Opened:
+def analysed(opened: Opened, how: How, progress: Progress | None) -> Opened:
     import embgeo
 
     if opened.matrix is None:
         raise ValueError("nothing to analyse")
     analysis = embgeo.analyze(
         opened.matrix,
-        sections=wanted.sections,
-        options=wanted.options(opened.matrix),
-        reference=loading.reference,
+        sections=how.wanted.sections,
+        options=how.wanted.options(opened.matrix),
+        reference=how.loading.reference,
         command=command_line(),
         progress=progress,
+        resources=how.resources,
     )
     return replace(opened, analysis=analysis)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from embgeo.compare.shared import Shared
 from embgeo.metrics.subspace import column_basis
 from embgeo.stats import Moments, PairedSums, StackedQR
-from embgeo.stats.base import FloatArray
+from embgeo.stats.base import FloatArray, Statistic
 
 #: The Cholesky factor of the Gram matrix (of columns scaled to length 1) serves while its smallest
 #: eigenvalue is above this: squared sines are off by about 1e-14 over it. Below, X or Y is
@@ -60,11 +60,22 @@ class Joint:
         return column_basis(self.x, self.n), column_basis(self.y, self.n)
 
 
-def read_joint(shared: Shared, advance: Callable[[int], None]) -> Joint:
-    """One pass over both matrices; a second where the Gram matrix is not accurate enough."""
+def read_joint(
+    shared: Shared, advance: Callable[[int], None], beside: Sequence[Statistic] = ()
+) -> Joint:
+    """One pass over both matrices; a second where the Gram matrix is not accurate enough.
+
+    Parameters
+    ----------
+    shared : Shared
+    advance : callable
+        Hears of rows that were read.
+    beside : sequence of Statistic
+        Others that the first pass feeds as well.
+    """
     width = shared.p + shared.q
     moments, sums = Moments(width), PairedSums(shared.p)
-    shared.fold([moments, sums], advance)
+    shared.fold([moments, sums, *beside], advance)
     factor = cholesky_factor(moments.gram())
     if factor is not None:
         return Joint(shared.n, shared.p, moments, sums, factor, full_rank=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
 
@@ -13,6 +13,7 @@ from embgeo.compare import quantities as q
 from embgeo.compare.bootstrap import mean_interval
 from embgeo.compare.shared import Shared
 from embgeo.metrics.base import sampled
+from embgeo.resources import MOST_ROWS
 from embgeo.stats import SideNeighbors
 from embgeo.stats.base import Block, FloatArray, IntArray
 from embgeo.values import Cell, Histogram, Scalar, Table
@@ -22,6 +23,8 @@ NEIGHBORS = 10
 #: Up to so many shared tokens all of them are asked; of more, a sample.
 ASK_ALL = 5_000
 QUERIES = 1_000
+#: Tokens that one pass asks, at least and at most: their cosines with a block are held at a time.
+LEAST_CHUNK, MOST_CHUNK = 256, 4_096
 #: Tokens in the table of those that moved most.
 SHOWN = 30
 
@@ -66,8 +69,14 @@ def drawn_queries(shared: int, wanted: int | None, seed: int) -> IntArray:
     return sampled(np.arange(shared, dtype=np.int64), wanted, rng)
 
 
-def read_neighbors(shared: Shared, queries: IntArray, advance: Callable[[int], None]) -> Overlap:
-    """One pass over both matrices."""
+def in_chunks(queries: IntArray, memory: int) -> list[IntArray]:
+    """As many queries in each as one pass can ask within about an eighth of the memory."""
+    most = max(LEAST_CHUNK, min(MOST_CHUNK, memory // (64 * MOST_ROWS)))
+    return np.array_split(queries, -(-len(queries) // most)) if len(queries) else []
+
+
+def searches(shared: Shared, queries: IntArray) -> tuple[SideNeighbors, SideNeighbors]:
+    """For the neighbours of some tokens in either matrix, over rows ``[x | y]``."""
     x, y = shared.rows(queries)
     before, after = (
         SideNeighbors(name, queries, Block(queries, rows).unit, NEIGHBORS, columns)
@@ -76,8 +85,16 @@ def read_neighbors(shared: Shared, queries: IntArray, advance: Callable[[int], N
             ("after", y, slice(shared.p, None)),
         )
     )
-    shared.fold([before, after], advance)
-    return Overlap(queries, before.found.neighbors, after.found.neighbors, shared.n)
+    return before, after
+
+
+def joined(parts: Sequence[Overlap]) -> Overlap:
+    """Of all chunks of the queries."""
+    queries, before, after = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("queries", "before", "after")
+    )
+    return Overlap(queries, before, after, parts[0].shared)
 
 
 def overlap_values(found: Overlap, seed: int) -> tuple[Scalar, Histogram]:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from embgeo.compare import quantities as q
 from embgeo.compare.comparison import Matching, Member, Pair
-from embgeo.compare.joint import read_joint
+from embgeo.compare.joint import Joint, read_joint
 from embgeo.compare.matching import By, match
 from embgeo.compare.overlap import (
     NEIGHBORS,
+    Overlap,
     drawn_queries,
+    in_chunks,
+    joined,
     moved_table,
     overlap_values,
-    read_neighbors,
+    searches,
 )
 from embgeo.compare.shared import Shared
 from embgeo.compare.similarity import similarities
+from embgeo.resources import Resources
+from embgeo.stats.base import IntArray
 from embgeo.values import Histogram, Scalar, Series, Table
 
 if TYPE_CHECKING:
@@ -36,11 +42,14 @@ class Options:
         How rows are matched; None: by token where all have tokens, else by row.
     queries : int or None
         Tokens whose neighbours are compared; None: all up to 5,000, else 1,000; 0: none.
+    resources : Resources
+        Memory and threads.
     """
 
     seed: int = 0
     match: By | None = None
     queries: int | None = None
+    resources: Resources = field(default_factory=Resources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +74,17 @@ def compared(
         other.matrix,
         one.member.analysis.rows[matching.first],
         other.member.analysis.rows[matching.second],
+        options.resources,
     )
     # Not by name: what draws the bar reads markup in it.
-    what = f"matrices {first + 1} and {second + 1}"
-    progress.start(what, shared.n)
-    values: list[Scalar | Series | Histogram | Table] = [
-        *similarities(read_joint(shared, progress.advance))
-    ]
-    if reason := no_neighbors(shared.n, options):
+    progress.start(f"matrices {first + 1} and {second + 1}", shared.n)
+    reason = no_neighbors(shared.n, options)
+    queries = drawn_queries(shared.n, 0 if reason else options.queries, options.seed)
+    joint, found = read_both(shared, queries, progress.advance)
+    values: list[Scalar | Series | Histogram | Table] = [*similarities(joint)]
+    if found is None:
         values.append(q.NEIGHBOR_OVERLAP.undefined(reason))
     else:
-        progress.start(f"neighbours, {what}", shared.n)
-        found = read_neighbors(
-            shared, drawn_queries(shared.n, options.queries, options.seed), progress.advance
-        )
         values += overlap_values(found, options.seed)
         counts = one.member.analysis.counts
         values.append(
@@ -99,6 +105,23 @@ def compared(
         tuple(v for v in values if isinstance(v, Histogram)),
         tables=tuple(v for v in values if isinstance(v, Table)),
     )
+
+
+def read_both(
+    shared: Shared, queries: IntArray, advance: Callable[[int], None]
+) -> tuple[Joint, Overlap | None]:
+    """One pass for everything, unless very many tokens are asked or residuals are small."""
+    chunks = in_chunks(queries, shared.resources.memory)
+    if not chunks:
+        return read_joint(shared, advance), None
+    before, after = searches(shared, chunks[0])
+    joint = read_joint(shared, advance, (before, after))
+    found = [Overlap(chunks[0], before.found.neighbors, after.found.neighbors, shared.n)]
+    for chunk in chunks[1:]:
+        before, after = searches(shared, chunk)
+        shared.fold((before, after), lambda _rows: None)
+        found.append(Overlap(chunk, before.found.neighbors, after.found.neighbors, shared.n))
+    return joint, joined(found)
 
 
 def why_undefined(one: Input, other: Input, matching: Matching) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,12 +22,14 @@ class Shared:
         Of p and of q columns.
     first_rows, second_rows : int arrays, shape (S,)
         Row numbers of the shared tokens in either matrix.
+    resources : Resources
     """
 
     first: Matrix
     second: Matrix
     first_rows: IntArray
     second_rows: IntArray
+    resources: Resources = field(default_factory=Resources)
 
     @property
     def n(self) -> int:
@@ -49,7 +51,7 @@ class Shared:
 
     def fold(self, statistics: Sequence[Statistic], advance: Callable[[int], None]) -> None:
         """One pass: feed all rows ``[x | y]`` to the statistics, on all threads."""
-        plan = Resources().plan(self.n, self.p + self.q)
+        plan = self.resources.plan(self.n, self.p + self.q)
 
         def blocks(start: int, stop: int) -> Iterator[Block]:
             return self._blocks(start, stop, plan)
