@@ -331,6 +331,13 @@ def test_architectures(case: Case) -> None:
     assert choice.reason
 
 
+def test_an_unnamed_matrix_on_its_side_has_no_output() -> None:
+    """Tokens are the columns of an output projection: the tall matrix is the input, no output."""
+    entries: dict[str, Entry] = {"0": (N, D), "1": (D, D), "2": (D, N)}
+    assert chosen(entries).output is not None
+    assert chosen(entries, tensor="2", transpose=True).output is None
+
+
 @pytest.mark.parametrize(
     "entries",
     [
@@ -518,5 +525,6 @@ def test_inspection_marks_the_choice_and_reads_nothing() -> None:
 
 def test_inspection_survives_a_doubt() -> None:
     inspection = inspect_checkpoint(checkpoint({"0": (N, D), "1": (N, D)}))
-    assert "several tensors" in inspection.problem
+    assert inspection.problem.startswith("several tensors")
+    assert inspection.problem.endswith("; choose one with --tensor NAME")
     assert [t.role for t in inspection.tensors] == ["", ""]

@@ -356,6 +356,26 @@ def test_inspect_lists_and_chooses() -> None:
     assert tensors["model.norm.weight"]["shape"] == [3]
 
 
+@pytest.mark.usefixtures("here")
+def test_inspect_says_which_tokens_and_counts_a_file_carries() -> None:
+    Path("a.csv").write_text("word,count,x,y\nthe,9,0.5,1\nof,7,2.5,3\n")
+    result = call("inspect", "a.csv")
+    assert "tokens: 2, the words of the file itself\n" in result.output
+    assert "counts: 2, counts in the file\n" in result.output
+    facts = json.loads(call("inspect", "a.csv", "--json").stdout)
+    assert (facts["tokens"], facts["counts"]) == (2, 2)
+    Path("b.txt").write_text("0.5 1.5\n2.5 3.5\n")
+    assert "tokens" not in call("inspect", "b.txt").output
+
+
+@pytest.mark.usefixtures("here")
+def test_inspect_names_the_file_once_when_in_doubt() -> None:
+    np.savez("two.npz", a=np.ones((5, 2)), b=np.ones((4, 2)))
+    output = call("inspect", "two.npz").output
+    assert "\nchoice: several tensors could be the embedding matrix: " in output
+    assert output.count("two.npz") == 1
+
+
 # --- When something goes wrong on the way ----------------------------------------------------
 
 

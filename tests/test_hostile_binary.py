@@ -200,7 +200,7 @@ TORCH = {
     "storage outside": (tensor_program(key=b"../../../etc/passwd"), "missing in the archive"),
     "storage of a strange class": (tensor_program(storage=b"cos\nsystem\n"), "a system is not re"),
     "too few arguments": (b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n)R.", "lacks its storage"),
-    "a call": (b"\x80\x02cos\nsystem\nX\x04\x00\x00\x00true\x85R.", "holds no tensor"),
+    "a call": (b"\x80\x02cos\nsystem\nX\x04\x00\x00\x00true\x85R.", "no tensor"),
     "not a pickle": (b"\xff\xfe", "not a pickle"),
     "empty pickle": (b"", "ends early"),
     "nested": (b"\x80\x02" + b"]" * 100_000 + b"a" * 99_999 + b".", "nest more than"),

@@ -95,7 +95,7 @@ LEGACY: dict[str, tuple[bytes, str]] = {
     "keys of numbers": (legacy({"w": tensor()}, (2.5,)), "damaged key"),
     "other version": (legacy({"w": tensor()}, version=1002), "protocol version is 1002"),
     "version of text": (legacy({"w": tensor()}, version="1\n" * 99), "protocol version is"),
-    "no tensor": (legacy({"w": 1}, (), b""), "no tensor and no array"),
+    "no tensor": (legacy({"w": 1}, (), b""), "holds no array of numbers"),
     "command": (legacy(Called("os.system", "touch CANARY"), (), b""), "no tensor"),
     "command in the description": (
         legacy({"w": 1}, (), b"", system=Called("os.system", "touch CANARY")),

@@ -59,7 +59,9 @@ def listing(checkpoint: Checkpoint, found: Inspection) -> None:
         row = f"  {name:<{widths[0]}}  {shape:<{widths[1]}}  {size:>{widths[2]}}  {printable(role)}"
         print(row.rstrip())
     print(printable(f"choice: {found.reason or found.problem}"))
-    if checkpoint.tokens is not None:
-        print(printable(f"tokens: {len(checkpoint.tokens):,}, {checkpoint.tokens_source}"))
+    if found.tokens:
+        print(printable(f"tokens: {found.tokens:,}, {found.tokens_source}"))
+    if found.counts:
+        print(printable(f"counts: {found.counts:,}, {found.counts_source}"))
     for note in found.notes:
         print(printable(f"note: {note}"))

@@ -316,6 +316,8 @@ def _find_output(
 def _output_candidates(groups: list[_Group], own: _Group, chosen: Tensor, n: int) -> list[Tensor]:
     others = [group for group in groups if group is not own and n in group.shape]
     if names.is_numbered(chosen.name):
+        if chosen.shape[0] != n:
+            return []  # tokens are its columns: it is itself the output projection
         return [g.members[0] for g in others if names.is_numbered(g.members[0].name)]
     if names.side(chosen.name) == "encoder" and any(
         (best := group.best_input()) and names.side(best[1].name) == "decoder" for group in groups

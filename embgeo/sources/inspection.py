@@ -8,6 +8,8 @@ from embgeo.errors import AmbiguousTensor
 from embgeo.sources.base import Checkpoint
 from embgeo.sources.choose import Choice, choose
 
+_LISTED = 8
+
 
 @dataclass(frozen=True, slots=True)
 class InspectedTensor:
@@ -40,13 +42,21 @@ class Inspection:
     reason : str
         Why the embedding was chosen; empty if none was.
     problem : str
-        Why none was chosen, in one line; empty if one was.
+        Why none was chosen and what to do, in one line; empty if one was.
+    tokens, counts : int
+        How many tokens the file names, and for how many it says how often they occurred.
+    tokens_source, counts_source : str
+        Where they come from, in words; empty without them.
     notes : tuple of str
     """
 
     tensors: tuple[InspectedTensor, ...]
     reason: str
     problem: str
+    tokens: int
+    tokens_source: str
+    counts: int
+    counts_source: str
     notes: tuple[str, ...]
 
 
@@ -70,7 +80,7 @@ def inspect_checkpoint(
     try:
         choice = choose(checkpoint, tensor=tensor, output=output, transpose=transpose)
     except AmbiguousTensor as error:
-        problem = str(error)
+        problem = f"{error.cause}; {error.way_out}"
     roles: dict[str, str] = {}
     if choice is not None:
         roles[choice.input.name] = "embedding"
@@ -93,5 +103,23 @@ def inspect_checkpoint(
         )
         for t in checkpoint.tensors
     )
-    notes = (*checkpoint.notes, *(choice.notes if choice else ()))
-    return Inspection(listed, choice.reason if choice else "", problem, notes)
+    notes = (*checkpoint.notes, *(choice.notes if choice else ()), *_vocabularies(checkpoint))
+    return Inspection(
+        tensors=listed,
+        reason=choice.reason if choice else "",
+        problem=problem,
+        tokens=len(checkpoint.tokens or ()),
+        tokens_source=checkpoint.tokens_source,
+        counts=0 if checkpoint.counts is None else len(checkpoint.counts),
+        counts_source=checkpoint.counts_source,
+        notes=notes,
+    )
+
+
+def _vocabularies(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """A note where there are several: the one as long as the chosen matrix labels its rows."""
+    if len(checkpoint.vocabularies) < 2:
+        return ()
+    listed = [f"{name} ({len(words):,})" for name, words in checkpoint.vocabularies[:_LISTED]]
+    more = len(checkpoint.vocabularies) - len(listed)
+    return (f"word lists in the file: {', '.join(listed)}" + (f" and {more:,} more" * bool(more)),)

@@ -49,7 +49,7 @@ def checkpoint_of(
     if not tensors:
         if notes:
             raise Damaged(f"it holds no tensor that can be read: {notes[0]}", _SAVE_DENSE)
-        raise Damaged("it holds no tensor and no array of numbers", way_out)
+        raise Damaged("it holds no array of numbers and no tensor", way_out)
     vocabularies = [*found.vocabularies, *_beside(root)]
     tokens, source = tokens_for(tensors, vocabularies)
     return Checkpoint(

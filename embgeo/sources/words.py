@@ -11,7 +11,7 @@ import numpy as np
 from embgeo.errors import UnreadableFile
 
 #: What the words of a file may take in memory, where that is less than a quarter of the file.
-MOST_MEMORY = 500 * 2**20
+MOST_MEMORY = 400 * 2**20
 #: Besides the string: its place in a list and in a tuple, and what an allocator rounds up.
 _PLACE = 24
 #: More for words that are no UTF-8: each takes the time of several others.
