@@ -75,29 +75,58 @@ def analyze(
     run = Run(matrix, options, progress, resources)
     seen = Seen()
     absent: dict[str, str] = {}
-    for family in list(families):
-        if reason := family.absent(run.context):
-            absent[family.FAMILY] = reason
-            families.remove(family)
+    families = present(families, run.context, absent)
     run.first_pass(families, seen)
     clock.lap("first pass")
     check_usable(matrix, run, options)
-    for family in list(families):
-        if reason := family.absent(run.context):
-            absent[family.FAMILY] = reason
-            families.remove(family)
+    families = present(families, run.context, absent)
     run.second_pass(families, seen)
     clock.lap("second pass")
+    return complete(run, families, seen, absent, sections if reference else (), command, clock)
+
+
+def complete(
+    run: Run,
+    families: Sequence[Family],
+    seen: Seen,
+    absent: dict[str, str],
+    compared: Sequence[str] | None,
+    command: str,
+    clock: Clock,
+) -> Analysis:
+    """From what the passes saw to the result.
+
+    Parameters
+    ----------
+    run : Run
+    families : sequence of Family
+        Those that are not absent.
+    seen : Seen
+    absent : dict of str to str
+        Families that are left out, and why.
+    compared : sequence of str or None
+        Sections to be compared with isotropic rows; None: all.
+    command : str
+    clock : Clock
+    """
     values: list[Value] = []
     for family in families:
-        progress.start(f"values: {family.FAMILY}", 0)
+        run.progress.start(f"values: {family.FAMILY}", 0)
         values += family.compute(run.context, seen)
         clock.lap(family.FAMILY)
+    wanted = [s for s in REFERENCE_SECTIONS if compared is None or s in compared]
     note: dict[str, Any] | None = None
-    if reference:
-        values, note = with_reference(values, run, sections, options)
+    if wanted:
+        values, note = with_reference(values, run, seen, wanted)
         clock.lap("reference")
-    return result(matrix, run, families, values, absent, note, command, clock.seconds)
+    return result(run.matrix, run, families, values, absent, note, command, clock.seconds)
+
+
+def present(families: Sequence[Family], context: Context, absent: dict[str, str]) -> list[Family]:
+    """The families without a reason to be left out; `absent` takes down the reasons."""
+    reasons = [(family, family.absent(context)) for family in families]
+    absent |= {family.FAMILY: reason for family, reason in reasons if reason}
+    return [family for family, reason in reasons if not reason]
 
 
 def chosen_families(sections: Sequence[str] | None) -> list[Family]:
@@ -192,14 +221,14 @@ def check_hidden(hidden: Matrix, context: Context) -> None:
 
 
 def with_reference(
-    values: list[Value], run: Run, sections: Sequence[str] | None, options: Options
-) -> tuple[list[Value], dict[str, Any] | None]:
+    values: list[Value], run: Run, seen: Seen, wanted: Sequence[str]
+) -> tuple[list[Value], dict[str, Any]]:
     """The values with what isotropic rows of the same N, d and norms give beside them."""
-    wanted = [s for s in REFERENCE_SECTIONS if sections is None or s in sections]
-    if not wanted:
-        return values, None
-    norms = Norms()
-    run.fold([norms])
+    options = run.context.options
+    norms = seen.statistics.get("Norms")
+    if not isinstance(norms, Norms):
+        norms = Norms()
+        run.fold([norms])
     found = expected(run.context.d)
     twin = isotropic_twin(norms.values(), run.context.d, options.seed)
     note = {"rows": run.context.m if twin else 0, "note": NOTE}

@@ -106,6 +106,10 @@ class Run:
                 self.plan, self.matrix.n, self.sifted_blocks, statistics, self.progress.advance
             )
         seen.statistics |= {s.key: s for s in statistics}
+        self.know_rows()
+
+    def know_rows(self) -> None:
+        """Tell the context which rows take part, once all of them were sifted."""
         kept = np.flatnonzero(self.takes_part)
         self.context = replace(
             self.context,

@@ -123,6 +123,8 @@ class Context:
         Rows left out: by request, exactly zero, with a non-finite entry.
     masked_rows : mapping of str to int array
         Those left out by request, by reason.
+    passes_absent : str
+        Why there can be no further pass over all rows; empty where there can.
     """
 
     n: int
@@ -149,6 +151,7 @@ class Context:
     zero: int = 0
     nonfinite: int = 0
     masked_rows: Mapping[str, IntArray] = field(default_factory=dict)
+    passes_absent: str = ""
 
     @property
     def m(self) -> int:
@@ -272,8 +275,17 @@ class Family(Protocol):
     def second(self, context: Context, seen: Seen) -> list[Statistic]:
         """Statistics of the second pass, which may depend on the first."""
 
+    def rows_read(self, context: Context, seen: Seen) -> IntArray:
+        """Rows that `second` and `compute` look at one by one, known after the first pass.
+
+        Where a matrix is measured in parts, they are gathered from the parts that hold them.
+        """
+
     def compute(self, context: Context, seen: Seen) -> list[Value]:
         """The values, in the order in which they are shown."""
+
+
+NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
 
 
 def row_moments(context: Context) -> Moments:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.metrics.base import Context, Seen
-from embgeo.metrics.pairs import pair_values
+from embgeo.metrics.pairs import pair_values, rows_of_pairs
 from embgeo.stats import AngleTo, Moments, Norms
-from embgeo.stats.base import FloatArray, Statistic
+from embgeo.stats.base import FloatArray, IntArray, Statistic
 from embgeo.values import Column, Histogram, Quantity, Series, Table, Value
 
 FAMILY = "cosine"
@@ -121,6 +121,10 @@ def mean_direction(seen: Seen) -> FloatArray | None:
     mean = seen.unit_moments.mean
     length = float(np.linalg.norm(mean))
     return None if length < 1e-13 else mean / length
+
+
+def rows_read(context: Context, seen: Seen) -> IntArray:
+    return rows_of_pairs(context)
 
 
 def compute(context: Context, seen: Seen) -> list[Value]:

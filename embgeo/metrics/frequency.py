@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.metrics.base import Context, Seen
+from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.metrics.popularity import BINS, Popularity, popularity, why_absent
 from embgeo.metrics.ranking import spearman
 from embgeo.stats import GroupMoments, Moments, Norms
-from embgeo.stats.base import FloatArray, Statistic
+from embgeo.stats.base import FloatArray, IntArray, Statistic
 from embgeo.values import Cell, Column, Quantity, Scalar, Table, Value
 
 FAMILY = "frequency"
@@ -84,6 +84,10 @@ def second(context: Context, seen: Seen) -> list[Statistic]:
         GroupMoments("class", known.labels(context), 2, context.d, of="rows"),
         GroupMoments("bin", known.bins(context), BINS, context.d, of="unit"),
     ]
+
+
+def rows_read(context: Context, seen: Seen) -> IntArray:
+    return NO_ROWS
 
 
 def compute(context: Context, seen: Seen) -> list[Value]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.metrics.base import Context, Seen
+from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.metrics.convex_hull import Hull, distance_to_hull
-from embgeo.stats.base import Statistic
+from embgeo.stats.base import IntArray, Statistic
 from embgeo.values import Quantity, Scalar, Series, Table, Value
 
 FAMILY = "hidden"
@@ -86,6 +86,10 @@ def first(context: Context) -> list[Statistic]:
 
 def second(context: Context, seen: Seen) -> list[Statistic]:
     return []
+
+
+def rows_read(context: Context, seen: Seen) -> IntArray:
+    return NO_ROWS
 
 
 def compute(context: Context, seen: Seen) -> list[Value]:

@@ -5,9 +5,12 @@ Z(a) = Σ_i exp⟨w_i, a⟩ for unit a. Everything is computed from ℓ(a) = log
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from embgeo.metrics.base import (
+    NO_ROWS,
     SPHERE_LIMIT,
     Context,
     Eigen,
@@ -18,7 +21,7 @@ from embgeo.metrics.base import (
 )
 from embgeo.metrics.sphere import sphere_values
 from embgeo.stats import LogPartition, Norms
-from embgeo.stats.base import FloatArray, Statistic
+from embgeo.stats.base import FloatArray, IntArray, Statistic
 from embgeo.values import Cell, Quantity, Scalar, Series, Table, Value
 
 FAMILY = "isotropy"
@@ -176,6 +179,11 @@ def second(context: Context, seen: Seen) -> list[Statistic]:
     return wanted
 
 
+def rows_read(context: Context, seen: Seen) -> IntArray:
+    rows = context.options.isotropy_rows
+    return NO_ROWS if rows is None else np.unique(np.concatenate(list(samples(context, rows))))
+
+
 def longest_row(seen: Seen) -> float:
     return float(seen.find(Norms, "Norms").values().max())
 
@@ -308,12 +316,17 @@ def z_series(quantity: Quantity, log_z: FloatArray) -> Series:
     )
 
 
+def samples(context: Context, rows: int) -> Iterator[IntArray]:
+    """The rows of each run."""
+    rng = context.rng("isotropy runs")
+    for _ in range(context.options.isotropy_runs):
+        yield sampled(context.kept, rows, rng)
+
+
 def sampled_runs(context: Context, rows: int) -> list[Value]:
     """Wang's protocol: isotropy of uniform samples of rows, E recomputed for each."""
-    rng = context.rng("isotropy runs")
     table: list[tuple[float, float, float, float]] = []
-    for _ in range(context.options.isotropy_runs):
-        chosen = sampled(context.kept, rows, rng)
+    for chosen in samples(context, rows):
         moments = row_moments(context)
         context.fold([moments], chosen)
         vectors = signed_eigen(moments.gram(), moments.mean).vectors

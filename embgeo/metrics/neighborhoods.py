@@ -59,8 +59,17 @@ def second(context: Context, seen: Seen) -> list[Statistic]:
         return []
     takes_part = np.zeros(context.n, dtype=bool)
     takes_part[rows] = True
-    queries = sampled(rows, QUERIES, context.rng("intrinsic dimension"))
+    queries = drawn_queries(context, rows)
     return [TwoNearest(queries, context.take(queries), takes_part)]
+
+
+def rows_read(context: Context, seen: Seen) -> IntArray:
+    queries = drawn_queries(context, distinct_rows(context, seen))
+    return np.unique(np.concatenate([queries, *hub_samples(context)]))
+
+
+def drawn_queries(context: Context, rows: IntArray) -> IntArray:
+    return sampled(rows, QUERIES, context.rng("intrinsic dimension"))
 
 
 def distinct_rows(context: Context, seen: Seen) -> IntArray:
@@ -97,14 +106,26 @@ def intrinsic_dimension(context: Context, seen: Seen) -> Scalar:
     )
 
 
+def hub_samples(context: Context) -> list[IntArray]:
+    """The rows among which hubs are looked for: several samples, or once all rows if few."""
+    k = context.options.neighbors
+    if context.m <= k:
+        return []
+    low, high = SAMPLE_ROWS
+    size = max(low, 2 * k, min(high, SAMPLE_ENTRIES // context.d))
+    if context.m <= 2 * size:
+        return [context.kept]
+    rng = context.rng("hubness")
+    return [sampled(context.kept, size, rng) for _ in range(SAMPLES)]
+
+
 def hub_values(context: Context) -> list[Value]:
     k = context.options.neighbors
     if context.m <= k:
         return [HUBNESS.undefined(f"{context.m} rows have no {k} neighbours each")]
-    low, high = SAMPLE_ROWS
-    size = max(low, 2 * k, min(high, SAMPLE_ENTRIES // context.d))
-    if context.m > 2 * size:
-        return sampled_hubs(context, k, size)
+    samples = hub_samples(context)
+    if len(samples) > 1:
+        return sampled_hubs(context, k, samples)
     occurrences = k_occurrences(context.unit_rows(context.kept), k)
     skew = skewness(occurrences)
     if skew is None:
@@ -113,10 +134,8 @@ def hub_values(context: Context) -> list[Value]:
     return [scalar, hub_table(context, context.kept, occurrences, "all rows")]
 
 
-def sampled_hubs(context: Context, k: int, size: int) -> list[Value]:
+def sampled_hubs(context: Context, k: int, samples: list[IntArray]) -> list[Value]:
     """Mean over a few samples, neighbours searched within each; the spread gives the error."""
-    rng = context.rng("hubness")
-    samples = [sampled(context.kept, size, rng) for _ in range(SAMPLES)]
 
     def search(number: int) -> FloatArray:
         return k_occurrences(context.unit_rows(samples[number]), k)
@@ -125,7 +144,7 @@ def sampled_hubs(context: Context, k: int, size: int) -> list[Value]:
     found = [skew for skew in map(skewness, occurrences) if skew is not None]
     if len(found) < 2:
         return [HUBNESS.undefined("every sampled token is a neighbour equally often")]
-    note = f"{SAMPLES} samples of {size:,} of {context.m:,} rows"
+    note = f"{SAMPLES} samples of {len(samples[0]):,} of {context.m:,} rows"
     return [
         HUBNESS.measured(
             float(np.mean(found)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.metrics.base import Context, Seen, sampled
+from embgeo.metrics.base import NO_ROWS, Context, Seen, sampled
 from embgeo.metrics.popularity import Popularity, popularity, why_absent
 from embgeo.stats import CloserRows, TopNeighbors
 from embgeo.stats.base import IntArray, Statistic
@@ -62,8 +62,7 @@ def first(context: Context) -> list[Statistic]:
 def second(context: Context, seen: Seen) -> list[Statistic]:
     if why_absent(context) or context.m <= context.options.neighbors:
         return []
-    known = popularity(context)
-    rows = np.unique(np.concatenate([*drawn_queries(context, known), shown_rows(context, known)]))
+    rows = query_rows(context)
     wanted: list[Statistic] = [
         TopNeighbors("queries", rows, context.unit_rows(rows), context.options.neighbors)
     ]
@@ -73,6 +72,18 @@ def second(context: Context, seen: Seen) -> list[Statistic]:
         cosines = np.einsum("ij,ij->i", queries, targets)
         wanted.append(CloserRows(index, queries, others, cosines))
     return wanted
+
+
+def rows_read(context: Context, seen: Seen) -> IntArray:
+    if context.m <= context.options.neighbors:
+        return NO_ROWS
+    return np.unique(np.concatenate([query_rows(context), *asked_pairs(context)]))
+
+
+def query_rows(context: Context) -> IntArray:
+    """Rows whose neighbours are searched, ascending."""
+    known = popularity(context)
+    return np.unique(np.concatenate([*drawn_queries(context, known), shown_rows(context, known)]))
 
 
 def drawn_queries(context: Context, known: Popularity) -> tuple[IntArray, IntArray]:

@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from embgeo.metrics.base import Context
+from embgeo.metrics.base import NO_ROWS, Context
 from embgeo.stats import PairHistogram, PairSample
-from embgeo.stats.base import Block, FloatArray
+from embgeo.stats.base import Block, FloatArray, IntArray
 from embgeo.stats.pair_cosines import FINE_BINS
 from embgeo.values import Histogram, Quantity, Scalar, Table, Value
 
@@ -75,12 +75,28 @@ def pair_values(context: Context, norms: FloatArray) -> list[Value]:
     return from_sample(sample, f"{wanted:,} of {pairs:,} pairs, drawn uniformly", False)
 
 
-def sampled_pairs(context: Context, norms: FloatArray, count: int) -> PairSample:
-    """Cosines of uniform pairs i ≠ j of kept rows, with replacement, in float64."""
+def rows_of_pairs(context: Context) -> IntArray:
+    """Rows that `pair_values` looks at."""
+    if context.m < 2 or context.options.pairs == 0:
+        return NO_ROWS
+    wanted = context.options.pairs
+    if wanted is None or context.m * (context.m - 1) // 2 <= wanted:
+        return context.kept
+    return np.asarray(context.kept[np.unique(np.concatenate(drawn_pairs(context, wanted)))])
+
+
+def drawn_pairs(context: Context, count: int) -> tuple[IntArray, IntArray]:
+    """Positions i ≠ j among the kept rows, uniform, with replacement."""
     rng = context.rng("pairs")
     first = rng.integers(0, context.m, size=count)
     second = rng.integers(0, context.m - 1, size=count)
     second += second >= first
+    return first, second
+
+
+def sampled_pairs(context: Context, norms: FloatArray, count: int) -> PairSample:
+    """Cosines of uniform pairs i ≠ j of kept rows, with replacement, in float64."""
+    first, second = drawn_pairs(context, count)
     step = max(1, 2**20 // context.d)
 
     def part(number: int) -> FloatArray:

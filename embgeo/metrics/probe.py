@@ -73,6 +73,11 @@ def second(context: Context, seen: Seen) -> list[Statistic]:
     return []
 
 
+def rows_read(context: Context, seen: Seen) -> IntArray:
+    at, _ = probe_rows(context, popularity(context))
+    return np.asarray(context.kept[at])
+
+
 def compute(context: Context, seen: Seen) -> list[Value]:
     known = popularity(context)
     at, sample = probe_rows(context, known)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.metrics.base import Context, Eigen, Seen, row_moments
+from embgeo.metrics.base import NO_ROWS, Context, Eigen, Seen, row_moments
 from embgeo.stats import Projection2
-from embgeo.stats.base import Statistic
+from embgeo.stats.base import IntArray, Statistic
 from embgeo.values import Points, Quantity, Value
 
 FAMILY = "projection"
@@ -55,6 +55,10 @@ def second(context: Context, seen: Seen) -> list[Statistic]:
         Projection2("svd2", seen.eigen.vectors[:, :2], np.zeros(context.d)),
         Projection2("pca2", seen.eigen_centered.vectors[:, :2], seen.moments.mean),
     ]
+
+
+def rows_read(context: Context, seen: Seen) -> IntArray:
+    return NO_ROWS
 
 
 def compute(context: Context, seen: Seen) -> list[Value]:

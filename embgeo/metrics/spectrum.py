@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.metrics.base import Context, Seen, row_moments
+from embgeo.metrics.base import NO_ROWS, Context, Seen, row_moments
 from embgeo.metrics.decay import decay_values
 from embgeo.stats import StackedQR
-from embgeo.stats.base import FloatArray, Statistic
+from embgeo.stats.base import FloatArray, IntArray, Statistic
 from embgeo.values import Quantity, Series, Value
 
 FAMILY = "spectrum"
@@ -109,6 +109,10 @@ def second(context: Context, seen: Seen) -> list[Statistic]:
         if values[-1] * GRAM_IS_ENOUGH < values[0]:
             wanted.append(StackedQR(name, context.d, shift=shift))
     return wanted
+
+
+def rows_read(context: Context, seen: Seen) -> IntArray:
+    return NO_ROWS
 
 
 def compute(context: Context, seen: Seen) -> list[Value]:

@@ -58,6 +58,8 @@ def sphere_values(
     entries = context.m * context.d
     if context.options.sphere is False:
         return [I_SPHERE.undefined("left out on request")]
+    if context.passes_absent:
+        return [I_SPHERE.undefined(context.passes_absent)]
     if context.options.sphere is None and entries > limit:
         return [
             I_SPHERE.undefined(

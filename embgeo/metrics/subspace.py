@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.metrics.base import Context, Seen
+from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.stats import StackedQR
-from embgeo.stats.base import FloatArray, Statistic
+from embgeo.stats.base import FloatArray, IntArray, Statistic
 from embgeo.values import Quantity, Series, Value
 
 FAMILY = "subspace"
@@ -54,6 +54,10 @@ def first(context: Context) -> list[Statistic]:
 
 def second(context: Context, seen: Seen) -> list[Statistic]:
     return [StackedQR("input|output", context.d + (context.output_width or 0), of="paired")]
+
+
+def rows_read(context: Context, seen: Seen) -> IntArray:
+    return NO_ROWS
 
 
 def compute(context: Context, seen: Seen) -> list[Value]:

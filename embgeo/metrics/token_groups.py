@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from embgeo.metrics.base import Context, Seen
+from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.stats import Norms
 from embgeo.stats.base import Block, FloatArray, IntArray, Statistic
 from embgeo.values import Cell, Quantity, Table, Value
@@ -75,6 +75,10 @@ def first(context: Context) -> list[Statistic]:
 
 def second(context: Context, seen: Seen) -> list[Statistic]:
     return []
+
+
+def rows_read(context: Context, seen: Seen) -> IntArray:
+    return np.concatenate([NO_ROWS, *context.masked_rows.values()])
 
 
 def compute(context: Context, seen: Seen) -> list[Value]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.metrics.base import Context, Seen
+from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.metrics.cosine import mean_direction, nice_range
 from embgeo.stats import AngleTo, Moments, Norms, RowHashes
 from embgeo.stats.base import FloatArray, IntArray, Statistic
@@ -82,6 +82,11 @@ def second(context: Context, seen: Seen) -> list[Statistic]:
     return [] if direction is None else [AngleTo("mean", direction)]
 
 
+def rows_read(context: Context, seen: Seen) -> IntArray:
+    candidates = equal_hashes(context, seen.find(RowHashes, "RowHashes").values())
+    return np.unique(np.concatenate([NO_ROWS, *candidates]))
+
+
 def compute(context: Context, seen: Seen) -> list[Value]:
     norms = seen.find(Norms, "Norms").values()
     groups = duplicate_groups(context, seen.find(RowHashes, "RowHashes").values())
@@ -124,14 +129,23 @@ def duplicate_groups(
     context: Context, hashes: np.ndarray[tuple[int], np.dtype[np.uint64]]
 ) -> list[IntArray]:
     """Groups of equal rows, largest first: candidates by hash, then compared entry by entry."""
+    groups: list[IntArray] = []
+    for rows in equal_hashes(context, hashes):
+        groups += equal_rows(context, rows)
+    return sorted(groups, key=lambda group: (-len(group), int(group[0])))
+
+
+def equal_hashes(
+    context: Context, hashes: np.ndarray[tuple[int], np.dtype[np.uint64]]
+) -> list[IntArray]:
+    """Kept rows of equal hashes, ascending in each group; no group of one."""
     order = np.argsort(hashes, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(hashes[order]) != 0])
     sizes = np.diff(np.r_[starts, len(order)])
-    groups: list[IntArray] = []
-    for start, size in zip(starts[sizes > 1], sizes[sizes > 1], strict=True):
-        rows = np.sort(context.kept[order[start : start + size]])
-        groups += equal_rows(context, rows)
-    return sorted(groups, key=lambda group: (-len(group), int(group[0])))
+    return [
+        np.sort(context.kept[order[start : start + size]])
+        for start, size in zip(starts[sizes > 1], sizes[sizes > 1], strict=True)
+    ]
 
 
 def equal_rows(context: Context, rows: IntArray) -> list[IntArray]:

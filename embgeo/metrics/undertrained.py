@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.metrics.base import Context, Seen, row_moments
+from embgeo.metrics.base import NO_ROWS, Context, Seen, row_moments
 from embgeo.metrics.token_groups import unused_rows
 from embgeo.stats import Norms
 from embgeo.stats.base import FloatArray, IntArray, Statistic
@@ -54,6 +54,12 @@ def second(context: Context, seen: Seen) -> list[Statistic]:
     if direction is None:
         return []
     return [AngleAfterRemoval("undertrained", direction, removed)]
+
+
+def rows_read(context: Context, seen: Seen) -> IntArray:
+    if context.output_width or context.d < 2:
+        return NO_ROWS
+    return unused_rows(context)[0]
 
 
 def unused_direction(context: Context, rows: IntArray, removed: FloatArray) -> FloatArray | None:
