@@ -34,7 +34,12 @@ class Census(Statistic):
         if not len(rows):
             return np.zeros(0, dtype=bool)
         # Both carry a NaN of the row on, so that two looks at each entry tell everything.
-        high, low = rows.max(axis=1), rows.min(axis=1)
+        return self.sift_by_extremes(index, rows.max(axis=1), rows.min(axis=1))
+
+    def sift_by_extremes(
+        self, index: IntArray, high: WorkingArray, low: WorkingArray
+    ) -> npt.NDArray[np.bool_]:
+        """As `sift`, from the largest and the smallest entry of each row."""
         finite = np.isfinite(high) & np.isfinite(low)
         good: npt.NDArray[np.bool_] = finite & ((high != 0) | (low != 0))
         if not good.all():

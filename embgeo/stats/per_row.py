@@ -32,8 +32,12 @@ class PerRow(Statistic):
 
     def update(self, block: Block) -> None:
         if len(block.index):
-            self._index.append(block.index)
-            self._values.append(self.compute(block))
+            self.add(block.index, self.compute(block))
+
+    def add(self, index: IntArray, values: npt.NDArray[Any]) -> None:
+        """Keep what was computed of these rows."""
+        self._index.append(index)
+        self._values.append(values)
 
     def merge(self, other: Self) -> None:
         self._index += other._index
@@ -68,12 +72,12 @@ class RowHashes(PerRow):
     def __init__(self, d: int) -> None:
         super().__init__()
         words = np.random.default_rng(0x5EED).integers(0, 2**63, size=2 * d, dtype=np.uint64)
-        self._multipliers = words * np.uint64(2) + np.uint64(1)
+        self.multipliers = words * np.uint64(2) + np.uint64(1)
 
     def compute(self, block: Block) -> npt.NDArray[np.uint64]:
         # Adding zero turns −0.0 into 0.0: rows that compare equal must hash equal.
         bits = np.ascontiguousarray(block.stored + block.stored.dtype.type(0)).view(np.uint32)
-        multipliers = self._multipliers[: bits.shape[1]]
+        multipliers = self.multipliers[: bits.shape[1]]
         hashed = np.empty(len(bits), dtype=np.uint64)
         step = max(1, 2**18 // bits.shape[1])
         for start in range(0, len(bits), step):

@@ -75,7 +75,10 @@ class TopNeighbors(Statistic):
         if found is None:
             self._join_dense(block)
             return
-        query, column = found
+        self.take_in(block, *found)
+
+    def take_in(self, block: Block, query: IntArray, column: IntArray) -> None:
+        """Add these rows of a block for these queries; every other row must be further away."""
         self._join(query, block.index[column], self._exact(block, query, column))
 
     def _exact(self, block: Block, query: IntArray, column: IntArray) -> FloatArray:

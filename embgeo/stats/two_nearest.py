@@ -57,10 +57,20 @@ class TwoNearest(Statistic):
         if found is None:
             self._join_dense(part)
         else:
-            self._join(*found)
+            self.take_in(part, *found)
 
-    def _near(self, block: Block) -> tuple[IntArray, FloatArray] | None:
-        """Queries and distances of whatever may be nearer than what was seen before."""
+    def take_in(self, block: Block, query: IntArray, column: IntArray) -> None:
+        """Add these rows of a block for these queries; every other row must be further away."""
+        distances = np.empty(len(query))
+        step = max(1, 2**21 // block.stored.shape[1])
+        for start in range(0, len(query), step):
+            part = slice(start, start + step)
+            apart = block.rows[column[part]] - self.queries[query[part]]
+            distances[part] = np.linalg.norm(apart, axis=1)
+        self._join(query, distances)
+
+    def _near(self, block: Block) -> tuple[IntArray, IntArray] | None:
+        """Queries and columns of whatever may be nearer than what was seen before."""
         stored = block.stored
         squares = np.square(block.norms)
         # −‖x‖² + 2⟨q, x⟩ orders the rows as their distances do.
@@ -73,17 +83,7 @@ class TwoNearest(Statistic):
         if np.isneginf(least).any():
             least = np.maximum(least, kth_best(scores, 2))
         slack = 2.0 * rounding(stored.shape[1], stored.dtype) * np.maximum(own, squares.max())
-        found = candidates(scores, least - slack, 2)
-        if found is None:
-            return None
-        query, column = found
-        distances = np.empty(len(query))
-        step = max(1, 2**21 // stored.shape[1])
-        for start in range(0, len(query), step):
-            part = slice(start, start + step)
-            apart = block.rows[column[part]] - self.queries[query[part]]
-            distances[part] = np.linalg.norm(apart, axis=1)
-        return query, distances
+        return candidates(scores, least - slack, 2)
 
     def _join_dense(self, block: Block) -> None:
         """Where the product cannot tell the rows apart: the few best of it, by their difference."""
