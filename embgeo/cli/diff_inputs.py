@@ -108,9 +108,16 @@ class How:
 
 
 def check_sections(sections: Sequence[str]) -> None:
-    from embgeo.analysis import chosen_families
+    """Refuse names of no section, before it cuts saved analyses down to nothing."""
+    from embgeo.metrics import SECTIONS
 
-    chosen_families(sections)
+    unknown = [name for name in sections if name not in SECTIONS]
+    if unknown:
+        raise BadOption(
+            f"no section is called {', '.join(map(repr, unknown))}",
+            where="--sections",
+            way_out=f"choose among {', '.join(SECTIONS)}",
+        )
 
 
 def given_of(wanted: Wanted) -> list[str]:
