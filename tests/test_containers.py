@@ -442,7 +442,7 @@ def test_standard_input(
     ("content", "terminal", "expected"),
     [
         (b"", False, "stdin: the file is empty"),
-        (b"just some prose\n", False, "stdin: its format is not known"),
+        (b"just some prose\n", False, "stdin: is text, and its lines do not end in vectors"),
         (GLOVE, True, "stdin: is no pipe"),
         (gzip.compress(GLOVE)[:-9], False, "stdin: its gzip data are damaged"),
     ],

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from embgeo.errors import UnreadableFile
+from embgeo.sources.reading import HEAD_BYTES
 
 _UNPACK = "unpack it and name the file inside"
 _OLD_GGML = "use the checkpoint it was made from, or convert it to GGUF"
@@ -133,6 +134,9 @@ _READ = (
     ".npz, pickled arrays, word2vec, GloVe and fastText vectors are read"
 )
 
+#: Bytes of a character of UTF-8, of which the head may hold a part.
+_LONGEST_CHARACTER = 4
+
 # Of bytes that are no numbers, fewer than half read as numbers of these sizes.
 _SMALLEST, _LARGEST = 1e-8, 1e3
 _FEWEST = 16
@@ -183,15 +187,16 @@ def _by_other_signs(path: Path, head: bytes) -> tuple[str, str] | None:
 
 def _by_text(head: bytes) -> tuple[str, str] | None:
     """What a text file is, judged by its first lines; the last one may be cut off."""
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    text = head.removeprefix(b"\xef\xbb\xbf").strip(b" ")
     try:
-        text[:-4].decode()
+        text.decode()
     except UnicodeDecodeError as error:
-        if error.end < len(text) - 8:
+        if len(head) < HEAD_BYTES or error.start < len(text) - _LONGEST_CHARACTER:
             return None
-    if any(byte < 32 and byte not in b"\t\n\f\r\x1b" for byte in text):
+    has_controls = any(byte < 32 and byte not in b"\t\n\f\r\x1b" for byte in text)
+    if has_controls or not any(blank in text for blank in (b" ", b"\n")):
         return None
-    if text.startswith((b"{", b"[")):
+    if text.lstrip().startswith((b"{", b"[")):
         return _JSON
     *lines, rest = text.split(b"\n")
     counted = [_COUNTED.fullmatch(line) is not None for line in lines if line]
