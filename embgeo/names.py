@@ -18,8 +18,13 @@ SPHERE = "isotropy.i_sphere"
 
 def known_names() -> frozenset[str]:
     """Every ``family.name`` that a module of `embgeo.metrics` defines."""
-    modules = [import_module(m.name) for m in iter_modules(metrics.__path__, "embgeo.metrics.")]
-    values = [value for module in modules for value in vars(module).values()]
+    found = [m.name for m in iter_modules(metrics.__path__, "embgeo.metrics.")]
+    return frozenset[str]().union(*map(names_of, found))
+
+
+def names_of(module: str) -> frozenset[str]:
+    """Every name that one module defines."""
+    values = vars(import_module(module)).values()
     return frozenset(quantity.name for value in values for quantity in _inside(value))
 
 
@@ -29,6 +34,12 @@ def _inside(value: object) -> Iterator[Quantity]:
     elif isinstance(value, tuple):
         for item in value:
             yield from _inside(item)
+
+
+def leanest(options: metrics.Options, names: Collection[str]) -> metrics.Options:
+    """Also without the sample of pairs, unless one of the names is of it."""
+    needed = not names_of("embgeo.metrics.pairs").isdisjoint(names)
+    return lean(options if needed else replace(options, pairs=0), names)
 
 
 def lean(options: metrics.Options, names: Collection[str]) -> metrics.Options:

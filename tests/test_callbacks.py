@@ -105,6 +105,12 @@ def test_the_sphere_is_searched_only_if_it_is_asked_for() -> None:
     assert Gauge(["isotropy.i_sphere"]).options.sphere is None
 
 
+def test_pairs_are_sampled_only_if_they_are_asked_for() -> None:
+    assert Gauge(["cosine.mean"]).options.pairs == 0
+    assert Gauge(["cosine.positive_share"]).options.pairs == embgeo.Options().pairs
+    assert "embgeo/cosine.positive_share" in Gauge(["cosine.positive_share"]).measure(ROWS, 0)
+
+
 def test_other_processes_compute_nothing() -> None:
     taken: list[Any] = []
     gauge = quick(of=lambda model: taken.append(model) or ROWS)

@@ -11,6 +11,7 @@ import pytest
 
 import embgeo
 from embgeo.callbacks import Gauge, LightningGeometry, TrainerGeometry, attach
+from tests.documents import ROOT, blocks
 
 NAMES = ("cosine.mean", "isotropy.i1_unit")
 
@@ -96,23 +97,16 @@ def test_the_real_trainer_logs_to_all_that_is_attached(
     assert callback.gauge.measured_at == 12
 
 
-def test_tensorboard_of_the_real_trainer(transformers: Any, torch: Any, tmp_path: Path) -> None:
+def test_tensorboard_of_the_real_trainer(
+    transformers: Any, torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("accelerate")
     events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    import os
-
-    old = os.environ.get("TENSORBOARD_LOGGING_DIR")
-    os.environ["TENSORBOARD_LOGGING_DIR"] = str(tmp_path / "tb")
-    try:
-        trainer = trainer_of(transformers, torch, tmp_path, report_to=["tensorboard"])
-        attach(trainer, Gauge(NAMES, every=5))
-        trainer.train()
-    finally:
-        if old is None:
-            del os.environ["TENSORBOARD_LOGGING_DIR"]
-        else:
-            os.environ["TENSORBOARD_LOGGING_DIR"] = old
-    folder = next((tmp_path / "tb").rglob("events*")).parent
+    monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path / "tb"))  # from version 5 on
+    trainer = trainer_of(transformers, torch, tmp_path, report_to=["tensorboard"])
+    attach(trainer, Gauge(NAMES, every=5))
+    trainer.train()
+    folder = next(tmp_path.rglob("events*")).parent
     found = events.EventAccumulator(str(folder)).Reload()
     (tag,) = [tag for tag in found.Tags()["scalars"] if tag.endswith("embgeo/cosine.mean")]
     assert [event.step for event in found.Scalars(tag)] == [0, 5, 10, 12]
@@ -136,6 +130,27 @@ def test_a_real_tokenizer() -> None:
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "b": 1}, unk_token="a"))
     analysis = embgeo.analyze(np.eye(3), tokens=tokenizer, sections=["tokens"], reference=False)
     assert analysis.tokens == ("a", "b")
+
+
+def example(name: str) -> str:
+    """The program of docs/python.md that begins with this comment."""
+    (found,) = [p for p in blocks(ROOT / "docs" / "python.md", "python") if p.startswith(name)]
+    return found
+
+
+def test_the_example_for_transformers(transformers: Any, torch: Any, tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    trainer = trainer_of(transformers, torch, tmp_path, report_to=[])
+    exec(example("# with a transformers.Trainer"), {"trainer": trainer})
+    steps = [e["step"] for e in trainer.state.log_history if "embgeo/cosine.mean" in e]
+    assert steps == [0, 12]
+
+
+def test_the_example_for_lightning(lightning: Any) -> None:
+    known: dict[str, Any] = {}
+    exec(example("# with lightning"), known)
+    assert any(isinstance(c, LightningGeometry) for c in known["trainer"].callbacks)
+    assert lightning.Trainer is known["Trainer"]
 
 
 # --- Lightning --------------------------------------------------------------------------------

@@ -11,11 +11,10 @@ from embgeo.api import analyze
 from embgeo.arrays import as_matrix
 from embgeo.errors import BadOption, EmbgeoError
 from embgeo.metrics import Options
-from embgeo.names import known_names, lean, require_known
+from embgeo.names import known_names, leanest, require_known
 
-#: Cheap, and enough to see a cone form: its strength, the directions in use, and the evenness of
-#: the partition function without the scale of the rows.
-SCALARS = ("cosine.mean", "spectrum.effective_rank", "isotropy.i1_unit")
+#: Cheap, and enough to see a cone form: its strength, and how many directions are in use.
+SCALARS = ("cosine.mean", "spectrum.effective_rank", "spectrum.top_share")
 
 
 class Gauge:
@@ -72,7 +71,7 @@ class Gauge:
         self.of = of
         self.tokens = tokens
         self.counts = counts
-        self.options = lean(options or Options(), self.scalars)
+        self.options = leanest(options or Options(), self.scalars)
         self.prefix = prefix
         self.seconds = 0.0
         self.measured_at: int | None = None
