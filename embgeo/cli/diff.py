@@ -17,8 +17,6 @@ from embgeo.cli.measuring import Wanted, chosen_resources
 from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded, progress_bar
 from embgeo.errors import BadOption
 
-CHECKPOINTS = "Checkpoints, each read with the same options (saved analyses stay as they are)"
-
 
 class Match(StrEnum):
     """How rows of two matrices are matched."""
@@ -62,72 +60,58 @@ def diff(
     ] = None,
     tensor: Annotated[
         str | None,
-        typer.Option(help="Name of the embedding tensor.", rich_help_panel=CHECKPOINTS),
+        typer.Option(help="Name of the embedding tensor."),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option(help="Name of the output projection, or none.", rich_help_panel=CHECKPOINTS),
+        typer.Option(help="Name of the output projection, or none."),
     ] = None,
     rows: Annotated[
         str | None,
-        typer.Option(metavar="A:B", help="Rows A to B−1.", rich_help_panel=CHECKPOINTS),
+        typer.Option(metavar="A:B", help="Rows A to B−1."),
     ] = None,
     transpose: Annotated[
         bool,
-        typer.Option("--transpose", help="Tokens are columns.", rich_help_panel=CHECKPOINTS),
+        typer.Option("--transpose", help="Tokens are columns."),
     ] = False,
-    tokens: Annotated[
-        Path | None, typer.Option(help="Token labels.", rich_help_panel=CHECKPOINTS)
-    ] = None,
-    counts: Annotated[
-        Path | None, typer.Option(help="Token counts.", rich_help_panel=CHECKPOINTS)
-    ] = None,
+    tokens: Annotated[Path | None, typer.Option(help="Token labels.")] = None,
+    counts: Annotated[Path | None, typer.Option(help="Token counts.")] = None,
     corpus: Annotated[
         Path | None,
-        typer.Option(help="Text whose tokens are counted.", rich_help_panel=CHECKPOINTS),
+        typer.Option(help="Text whose tokens are counted."),
     ] = None,
     rank_order: Annotated[
         bool,
-        typer.Option(
-            "--rank-order", help="Rows are sorted by frequency.", rich_help_panel=CHECKPOINTS
-        ),
+        typer.Option("--rank-order", help="Rows are sorted by frequency."),
     ] = False,
     padding: Annotated[
         Padding,
-        typer.Option(help="Rows beyond the vocabulary.", rich_help_panel=CHECKPOINTS),
+        typer.Option(help="Rows beyond the vocabulary."),
     ] = Padding.auto,
     popular_share: Annotated[
         float | None,
-        typer.Option(help="Share called popular; 0.2.", rich_help_panel=CHECKPOINTS),
+        typer.Option(help="Share called popular; 0.2."),
     ] = None,
     pairs: Annotated[
         str | None,
-        typer.Option(metavar="N|all", help="Sampled pairs; 100000.", rich_help_panel=CHECKPOINTS),
+        typer.Option(metavar="N|all", help="Sampled pairs; 100000."),
     ] = None,
     isotropy_rows: Annotated[
         int | None,
-        typer.Option(
-            min=2, help="I1/I2 also of samples of so many rows.", rich_help_panel=CHECKPOINTS
-        ),
+        typer.Option(min=2, help="I1/I2 also of samples of so many rows."),
     ] = None,
     isotropy_runs: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of those samples; 10.", rich_help_panel=CHECKPOINTS),
+        typer.Option(min=1, help="Number of those samples; 10."),
     ] = None,
     sphere: Annotated[
         bool | None,
-        typer.Option(
-            "--sphere/--no-sphere",
-            help="Search the whole sphere for the extremes of Z.",
-            rich_help_panel=CHECKPOINTS,
-        ),
+        typer.Option("--sphere/--no-sphere", help="Search the whole sphere for the extremes of Z."),
     ] = None,
-    reference: Annotated[
-        bool, typer.Option(help="Compare with isotropic rows.", rich_help_panel=CHECKPOINTS)
-    ] = True,
+    reference: Annotated[bool, typer.Option(help="Compare with isotropic rows.")] = True,
     precision: Annotated[
         Precision,
-        typer.Option(help="Of sums of products in the analyses.", rich_help_panel=CHECKPOINTS),
+        typer.Option(help="Of sums of products in the analyses."),
     ] = Precision.float64,
     sections: Annotated[
         str | None,
@@ -152,7 +136,8 @@ def diff(
     Matched by token (else by row), over the shared vocabulary: subspace distance and principal
     angles, CKA, Procrustes residual, neighbour overlap, the tokens that moved most, and every
     number of both with its difference. A saved analysis holds no matrix: what takes both comes
-    from its checkpoint, if that is still where it was and the same.
+    from its checkpoint, if that is still where it was and the same. Options from --tensor to
+    --precision are about checkpoints and hold for all of them.
 
     Example: embgeo diff fixtures/baseline.pt fixtures/cosreg.safetensors
     """
