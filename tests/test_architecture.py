@@ -27,11 +27,13 @@ MAY_IMPORT = {
     "sources": "errors matrix",
     "stats": "",
     "metrics": "stats values",
+    "device": "errors matrix stats",
     "reference": "matrix",
     "provenance": "matrix metrics",
-    "passes": "matrix metrics resources stats",
+    "passes": "device matrix metrics resources stats",
     "resources": "stats",
     "analysis": "errors matrix metrics passes provenance reference resources result stats values",
+    "parts": "analysis errors matrix metrics passes provenance resources result sources stats",
     "compare": "analysis errors matrix metrics passes provenance resources result sources stats "
     "values",
     "arrays": "errors matrix sources",
@@ -49,7 +51,7 @@ MAY_IMPORT = {
     "__init__": "api errors matrix metrics result sources values",
     "__main__": "cli",
     "cli": "__init__ compare config delimited errors export figures gate matrix metrics names "
-    "passes report resources result sources tables values",
+    "parts passes report resources result sources tables values",
 }
 
 #: What `embgeo --help` and a look into a header must not wait for.

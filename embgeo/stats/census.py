@@ -54,6 +54,14 @@ class Census(Statistic):
         self._nonfinite += other._nonfinite
         self.largest = max(self.largest, other.largest)
 
+    def moved(self, by: int) -> Census:
+        """The same rows where each number is larger by so much."""
+        other = self.blank()
+        other.largest = self.largest
+        other._zero = [rows + by for rows in self._zero]
+        other._nonfinite = [rows + by for rows in self._nonfinite]
+        return other
+
     @property
     def zero(self) -> IntArray:
         """Row numbers, ascending."""

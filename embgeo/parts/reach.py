@@ -1,0 +1,72 @@
+"""Single rows read from the files of the parts, where whoever merges can reach them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.errors import EmbgeoError
+from embgeo.matrix import Matrix
+from embgeo.parts.gathered import RowsMissing
+from embgeo.parts.part import Part, Setup
+from embgeo.parts.plans import Fetch
+from embgeo.sources import load
+from embgeo.stats.base import IntArray
+
+
+def from_files(parts: Sequence[Part], setup: Setup, folder: Path) -> Fetch:
+    """A function that reads rows of the whole from the files that the parts were made of.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+    setup : Setup
+    folder : Path
+        Where the states lie: files are looked for from the current folder, then from there.
+    """
+
+    @cache
+    def opened(file: str, tensor: str, transposed: bool) -> Matrix:
+        return open_again(file, tensor, transposed, folder)
+
+    def fetch(rows: IntArray) -> npt.NDArray[Any]:
+        found: npt.NDArray[Any] | None = None
+        for part in parts:
+            low, high = np.searchsorted(rows, (part.start, part.stop))
+            if low == high:
+                continue
+            matrix = opened(part.file, part.tensor, part.transposed)
+            enough = matrix.n >= part.stop - part.first_row
+            if not enough or (matrix.d, matrix.dtype) != (setup.d, setup.dtype):
+                raise RowsMissing(part.file)
+            own = matrix.data[rows[low:high] - part.first_row]
+            if found is None:
+                found = np.empty((len(rows), setup.d), dtype=own.dtype)
+            found[low:high] = own
+        if found is None:
+            raise RowsMissing("no part holds them")
+        return found
+
+    return fetch
+
+
+def open_again(file: str, tensor: str, transposed: bool, folder: Path) -> Matrix:
+    """The matrix that parts were cut from; RowsMissing where it cannot be reached."""
+    for home in (Path(), folder):
+        try:
+            return load(
+                home / file,
+                tensor=tensor or None,
+                output="none",
+                transpose=transposed,
+                padding="keep",
+                hash_file=False,
+            )
+        except EmbgeoError:
+            continue
+    raise RowsMissing(file)

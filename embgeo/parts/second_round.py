@@ -1,0 +1,173 @@
+"""The second pass over a part of a matrix, as a plan wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from embgeo.errors import EmbgeoError, UnreadableFile
+from embgeo.matrix import Matrix
+from embgeo.parts import files
+from embgeo.parts.gathered import Rows
+from embgeo.parts.part import Part, Setup, cut
+from embgeo.parts.plans import Plan
+from embgeo.parts.states import SecondState, longest
+from embgeo.passes import Progress, Run
+from embgeo.resources import Resources, shared_fold
+from embgeo.sources.guard import Damaged, reading
+from embgeo.stats.base import Block, IntArray, Statistic
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a part has to know of a plan; the first pass's sums stay where they are.
+
+    Attributes
+    ----------
+    plan : str
+        Identity of the plan.
+    setup : Setup
+    parts : tuple of Part
+        Of the first round.
+    statistics : tuple of Statistic
+        To be taken, without rows.
+    left_out, wanted : int array
+        Rows of the whole that no statistic sees, and those to be gathered.
+    output_width : int or None
+        Columns of the output projection, where the model is untied.
+    """
+
+    plan: str
+    setup: Setup
+    parts: tuple[Part, ...]
+    statistics: tuple[Statistic, ...]
+    left_out: IntArray
+    wanted: IntArray
+    output_width: int | None
+
+
+def task_of(plan: Plan, identity: str = "") -> Task:
+    output = plan.matrix.output
+    return Task(
+        identity,
+        plan.setup,
+        tuple(plan.parts),
+        tuple(plan.statistics),
+        plan.left_out,
+        plan.wanted,
+        None if output is None else output.d,
+    )
+
+
+def read_task(stored: files.Stored) -> Task:
+    """The task in a plan's file.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    names = ("setup", "parts", "statistics", "left_out", "wanted", "matrix")
+    found = stored.unpack(*names, longest=longest(stored))
+    with reading(stored.path, "plan"):
+        matrix = found["matrix"]
+        if not isinstance(found["setup"], Setup) or not isinstance(matrix, Matrix):
+            raise Damaged("damaged, or not written by embgeo")
+        if not all(isinstance(s, Statistic) for s in found["statistics"]):
+            raise Damaged("damaged, or not written by embgeo")
+        return Task(
+            stored.identity,
+            found["setup"],
+            tuple(found["parts"]),
+            tuple(found["statistics"]),
+            found["left_out"],
+            found["wanted"],
+            None if matrix.output is None else matrix.output.d,
+        )
+
+
+def check_same_rows(task: Task, matrix: Matrix, part: Part) -> None:
+    """That a part is the kind of rows, and the very rows, that the first round saw.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    way_out = "measure the parts that the plan was made of"
+    if (matrix.d, matrix.dtype) != (task.setup.d, task.setup.dtype):
+        cause = (
+            f"{matrix.d:,} columns of {matrix.dtype}, the plan is about {task.setup.d:,} of "
+            f"{task.setup.dtype}"
+        )
+        raise UnreadableFile(cause, where=part.file, way_out=way_out)
+    for known in task.parts:
+        alike = (known.start, known.stop) == (part.start, part.stop)
+        if alike and known.sha256 and part.sha256 and known.sha256 != part.sha256:
+            cause = f"its {part.rows} are not those of the first round"
+            raise UnreadableFile(cause, where=part.file, way_out=way_out)
+
+
+def second_round(
+    task: Task,
+    matrix: Matrix,
+    part: Part,
+    *,
+    progress: Progress | None = None,
+    resources: Resources | None = None,
+) -> SecondState:
+    """What the second pass sees in a part, and the wanted rows that it holds.
+
+    Parameters
+    ----------
+    task : Task
+    matrix, part
+        As for :func:`first_round`; the parts may be cut otherwise than in the first round.
+    progress : Progress, optional
+    resources : Resources, optional
+
+    Raises
+    ------
+    UnreadableFile
+        If these are other rows than those of the first round.
+    """
+    check_same_rows(task, matrix, part)
+    statistics = [statistic.blank() for statistic in task.statistics]
+    if part.start == part.stop:
+        return SecondState(task.plan, [part], statistics)
+    piece = cut(matrix, part.start - part.first_row, part.stop - part.first_row)
+    piece = replace(piece, masked={}, output=output_rows(task, piece, part), hidden=None)
+    run = Run(piece, task.setup.options, progress or Progress(), resources)
+    run.takes_part[within(task.left_out, part)] = False
+
+    def blocks(start: int, stop: int) -> Iterator[Block]:
+        for block in run.blocks(None, start, stop):
+            yield Block(block.index + part.start, block.stored, block.paired)
+
+    if statistics:
+        run.progress.start("second pass", piece.n)
+        shared_fold(run.plan, piece.n, blocks, statistics, run.progress.advance)
+    own = within(task.wanted, part)
+    rows = Rows(own + part.start, np.ascontiguousarray(piece.data[own])) if len(own) else Rows()
+    return SecondState(task.plan, [part], statistics, rows)
+
+
+def within(rows: IntArray, part: Part) -> IntArray:
+    """Those of the rows that a part holds, counted from its first one."""
+    low, high = np.searchsorted(rows, (part.start, part.stop))
+    return np.asarray(rows[low:high] - part.start)
+
+
+def output_rows(task: Task, piece: Matrix, part: Part) -> Matrix | None:
+    """The part's rows of the output projection, where the whole has one."""
+    if task.output_width is None:
+        return None
+    # Where both matrices are equal in these rows, the part was taken for a tied one.
+    found = piece if piece.output is None else piece.output
+    if found.d != task.output_width:
+        raise EmbgeoError(
+            f"no output projection of {task.output_width:,} columns, as the other parts have",
+            where=part.file,
+            way_out="name it with --output",
+        )
+    return replace(found, masked={}, tokens=None, frequency=None)
