@@ -110,7 +110,9 @@ def read_gate(path: Path) -> GateSettings:
     except OSError as error:
         raise UnreadableFile(f"cannot be read: {error.strerror or error}", where=path) from error
     except (ValueError, RecursionError) as error:
-        raise UnreadableFile(f"no TOML: {error}", where=path) from error
+        raise UnreadableFile(
+            f"no TOML: {error}", where=path, way_out="mend it, or look for no settings: --no-config"
+        ) from error
     at = ("tool", "embgeo", "gate") if path.name == SHARED_NAME else ("gate",)
     table = _inside(document, at)
     if table is None:

@@ -97,6 +97,7 @@ def test_warnings_pass() -> None:
         (("round.npy", "-r", "cosine.histogram <= 1"), "no single number"),
         (("round.npy", "-r", "cosine.mean drop <= 1"), "give --baseline FILE"),
         (("round.npy", "-r", "cosine.mean drop <= 1", "-b", "no.json"), "--update-baseline"),
+        (("round.npy", "-r", HOLDS, "-b", "cone.npy"), "no rule compares with it"),
         (("round.npy", "-r", HOLDS, "--level", "1"), "level"),
         (("round.npy", "-r", HOLDS, "--config", "no.toml"), "no.toml: no such file"),
         (("round.npy", "-r", HOLDS, "--pairs", "few"), "--pairs"),

@@ -137,6 +137,8 @@ def gate(
         if update_baseline:
             write_baseline(planned, outputs)
             return
+        if baseline is not None:
+            planned.require_comparison()
         outcome = planned.outcome()
         outputs.write(outcome)
     if not outcome.passed:

@@ -47,17 +47,34 @@ class Plan:
     def matrices(self) -> list[Measured]:
         return measured(self.sources, self.saved, self.rules, self.measuring, self.quiet)
 
+    @property
+    def compares(self) -> bool:
+        return any(rule.is_relative for rule in self.rules)
+
+    def require_comparison(self) -> None:
+        """Refuse a baseline that was asked for and would not be looked at.
+
+        Raises
+        ------
+        BadOption
+        """
+        if self.rules and not self.compares:
+            raise BadOption(
+                "no rule compares with it",
+                where="--baseline",
+                way_out="write a rule with drop, rise or change",
+            )
+
     def outcome(self) -> Outcome:
         from embgeo.gate.check import check_rules, require_sense
 
-        compares = any(rule.is_relative for rule in self.rules)
         require_sense(self.rules, self.baseline is not None)
-        before = self.before() if compares else []
+        before = self.before() if self.compares else []
         return check_rules(
             self.rules,
             self.matrices(),
             baseline=before,
-            baseline_name=str(self.baseline) if compares else "",
+            baseline_name=str(self.baseline) if self.compares else "",
             level=self.level,
         )
 
