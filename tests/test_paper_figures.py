@@ -17,6 +17,7 @@ import pytest
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure as Drawing
 
+import embgeo
 from embgeo.delimited import csv_lines
 from embgeo.errors import BadOption
 from embgeo.figures.paper import PAPER_FIGURES, style
@@ -26,6 +27,7 @@ from embgeo.figures.paper.norms_by_frequency import quartiles
 from embgeo.figures.paper.output import check_format, render
 from embgeo.figures.paper.parameter import parameter_value
 from embgeo.figures.paper.training_log import Log
+from embgeo.matrix import Frequency, Matrix
 from embgeo.result import Analysis
 from embgeo.values import Cell
 from tests.paper_samples import large_cloud, with_cloud
@@ -215,17 +217,19 @@ def test_scales_are_equal_on_both_axes_and_the_origin_is_seen() -> None:
 
 
 def test_points_outside_the_picture_are_counted() -> None:
-    xy = np.random.default_rng(0).standard_normal((600, 2))
-    xy[0] = 1e6
-    # One of 600 is more than the picture may leave out of its box by itself.
-    far = with_cloud(sample(n=600), "projection.svd2", xy)
-    view = view_box(xy, 1.0)
-    outside = int((~view.holds(xy)).sum())
-    notes = drawn("scatter", [Subject("a", far)]).notes
-    assert notes == ((f"a: {outside} of 600 points lie outside",) if outside else ())
-    many = np.tile(np.random.default_rng(0).standard_normal((600, 2)), (20, 1))
-    many[0] = 1e6
-    assert not view_box(many, 1.0).holds(many)[0]
+    xy = np.random.default_rng(0).standard_normal((4000, 2))
+    xy[:2] = [[1e6, 0.0], [0.0, -1e6]]
+    view = view_box(xy, 0.8)
+    inside = view.holds(xy)
+    assert not inside[:2].any()
+    assert inside.mean() > 0.997
+    far = with_cloud(sample(n=4000), "projection.svd2", xy)
+    made = drawn("scatter", [Subject("a", far)])
+    made.drawing.draw_without_rendering()
+    (left, right), (bottom, top) = made.drawing.axes[0].get_xlim(), made.drawing.axes[0].get_ylim()
+    seen = (xy >= [left, bottom]).all(axis=1) & (xy <= [right, top]).all(axis=1)
+    assert not seen[:2].any()
+    assert made.notes == (f"a: {(~seen).sum()} of 4,000 points lie outside the picture",)
 
 
 def test_one_point_at_the_origin_has_a_picture() -> None:
@@ -494,6 +498,30 @@ def test_left_out_sections_are_named() -> None:
         ("norms-by-frequency", "tokens"), ("cosines", "cosines"),
     ):  # fmt: skip
         assert section in named(name).missing(cut, Choices())
+
+
+ROWS = np.random.default_rng(0).standard_normal((30, 4))
+ODD = {
+    "one row": (ROWS[:1], None),
+    "one column": (ROWS[:, :1], np.arange(30.0)),
+    "equal rows": (np.ones((20, 4)), np.arange(20.0)),
+    "equal counts": (ROWS, np.full(30, 7.0)),
+    "one word seen": (ROWS, np.arange(30) == 0),
+    "beyond floats": (1e100 * ROWS, np.arange(30.0)),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_matrices_are_drawn_without_a_warning(name: str) -> None:
+    rows, counts = ODD[name]
+    known = None if counts is None else Frequency("counts", counts.astype(float), "made up")
+    analysis = embgeo.analyze(Matrix(rows, frequency=known), reference=False)
+    subject = Subject("odd", analysis, x=1.0)
+    for figure in PAPER_FIGURES:
+        for choices in (Choices(), Choices("frequency")):
+            if not figure.missing(subject, choices) and figure.least == 1:
+                with style.settings():
+                    figure.draw([subject], PAGE, choices).drawing.draw_without_rendering()
 
 
 def test_drawings_are_matplotlib_figures_without_pyplot() -> None:

@@ -282,12 +282,12 @@ def has_pgf() -> bool:
 def test_pgf_compiles_whatever_the_labels(in_home: Path) -> None:
     names = ("--label", r"\input{x} $\n", "--label", "50% _日")
     result = run("baseline", "regularised", *names, "--figure", "spectrum", "--figure", "scatter",
-                 "--format", "pgf", "-o", in_home)  # fmt: skip
+                 "--figure", "partition", "--format", "pgf", "-o", in_home)  # fmt: skip
     assert result.exit_code == 0, result.output
     (in_home / "paper.tex").write_text(
-        "\\documentclass{article}\n\\usepackage{pgf}\n\\def\\mathdefault#1{#1}\n"
+        "\\documentclass{article}\n\\usepackage{pgf}\n"
         "\\begin{document}\n"
-        "\\input{spectrum.pgf}\n\\input{scatter.pgf}\n\\end{document}\n"
+        "\\input{spectrum.pgf}\n\\input{scatter.pgf}\n\\input{partition.pgf}\n\\end{document}\n"
     )
     done = subprocess.run(
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"],

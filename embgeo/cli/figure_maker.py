@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 FORMAT = "embgeo.figure"
 FORMAT_VERSION = 1
+#: What matplotlib's labels of logarithmic axes use and does not define.
+MATHDEFAULT = r"\providecommand{\mathdefault}[1]{#1}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ class Maker:
                 rendered = render(drawn.drawing, figure.name, form, f"embgeo {__version__}")
                 if form == "pgf":
                     name = f"{figure.name}.pgf"
-                    rendered[name] = f"{DEFINITION}\n".encode() + rendered[name]
+                    rendered[name] = f"{DEFINITION}\n{MATHDEFAULT}\n".encode() + rendered[name]
                 files |= rendered
         files[f"{figure.name}.csv"] = b"".join(csv_lines(drawn.data.columns, drawn.data.rows))
         width, height = (float(size) for size in drawn.drawing.get_size_inches())

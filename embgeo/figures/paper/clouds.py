@@ -20,6 +20,7 @@ from embgeo.values import Cell, Points, format_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -67,29 +68,50 @@ def draw_clouds(
         subjects = [subjects[i] for i in np.linspace(0, every - 1, MOST_PANELS).round().astype(int)]
     across, down = style.grid(page, len(subjects), least=1.5)
     inner = page.width / across - MARGIN
-    shape = float(np.clip(2.3 / inner, 0.55, 1.0))
-    height = down * (shape * inner + MARGIN)
+    height = down * (min(2.3, inner) + MARGIN)
     drawing, axes = style.panels(page, len(subjects), across, height)
     analyses = [subject.analysis for subject in subjects if subject.analysis is not None]
+    clouds = [cloud for a in analyses if (cloud := points(a, name)) is not None]
     colours = colouring(analyses, choices.colour)
+    for ax, subject, analysis, cloud in zip(axes, subjects, analyses, clouds, strict=True):
+        scatter(ax, cloud.xy, colours.of(analysis), min(2.3, inner))
+        name_axes(ax, cloud)
+        if len(subjects) > 1:
+            ax.set_title(style.plain_text(subject.label))
+    colours.explain(drawing, page, axes)
+    views = fill_panels(drawing, axes, clouds)
     rows: list[tuple[Cell, ...]] = []
     notes = [f"{len(subjects)} of {every} are shown"] if len(subjects) < every else []
-    for ax, subject, analysis in zip(axes, subjects, analyses, strict=True):
-        cloud = points(analysis, name)
-        assert cloud is not None
-        view = view_box(cloud.xy, shape)
-        ax.set_box_aspect(shape)
-        scatter(ax, cloud.xy, colours.of(analysis))
-        frame(ax, cloud, view)
+    panels = zip(axes, subjects, analyses, clouds, views, strict=True)
+    for ax, subject, analysis, cloud, view in panels:
         if len(subjects) > 1:
             ax.set_title(page.text(subject.label))
         outside = int((~view.holds(cloud.xy)).sum())
         if outside:
-            notes.append(f"{subject.label}: {outside:,} of {len(cloud.xy):,} points lie outside")
+            total = f"{len(cloud.xy):,} points"
+            notes.append(f"{subject.label}: {outside:,} of {total} lie outside the picture")
         rows += cloud_rows(subject.label, analysis, cloud)
-    colours.explain(drawing, page, axes)
     columns = ("analysis", "row", "token", "class", "count", "rank", "x", "y")
     return Made(drawing, Data(columns, rows), f"{caption} {colours.caption}".strip(), tuple(notes))
+
+
+def fill_panels(drawing: Drawing, axes: Sequence[Axes], clouds: Sequence[Points]) -> list[View]:
+    """Show as much of the plane as each panel has room for, with equal scales on both axes.
+
+    Labels take room from panels, and limits change labels: after two rounds the layout is kept as
+    it is, so that scales are equal whatever the format of the file.
+    """
+    for _ in range(2):
+        drawing.draw_without_rendering()
+        views = []
+        for ax, cloud in zip(axes, clouds, strict=True):
+            box = ax.get_window_extent()
+            view = view_box(cloud.xy, float(box.height / box.width))
+            ax.set_xlim(view.left, view.right)
+            ax.set_ylim(view.bottom, view.top)
+            views.append(view)
+    drawing.set_layout_engine("none")
+    return views
 
 
 def view_box(xy: FloatArray, shape: float) -> View:
@@ -111,11 +133,12 @@ def view_box(xy: FloatArray, shape: float) -> View:
     )
 
 
-def scatter(ax: Axes, xy: FloatArray, colours: Any) -> None:
+def scatter(ax: Axes, xy: FloatArray, colours: Any, side: float) -> None:
     """Every point as a dot in a picture inside the vector file.
 
-    Dots are drawn in random order (the same every time): drawn class by class, the last class
-    would hide the others. Edges are not smoothed: few colours make the picture compress well.
+    `side` is about the panel's, in inches. Dots are drawn in random order, the same every time:
+    drawn class by class, the last class would hide the others. Edges are not smoothed: few colours
+    make the picture compress well.
     """
     from matplotlib.colors import to_rgba_array
 
@@ -125,7 +148,7 @@ def scatter(ax: Axes, xy: FloatArray, colours: Any) -> None:
     ax.scatter(
         xy[order, 0],
         xy[order, 1],
-        s=dot_size(len(xy)),
+        s=dot_size(len(xy), side),
         c=rgba[order],
         linewidths=0,
         antialiased=False,
@@ -136,15 +159,16 @@ def scatter(ax: Axes, xy: FloatArray, colours: Any) -> None:
     ax.set_rasterization_zorder(2.5)
 
 
-def dot_size(count: int) -> float:
-    """Area of a dot in square points: smaller where there are many, never below what prints."""
-    return float(np.clip(4000.0 / max(count, 1), 0.5, 6.0))
+def dot_size(count: int, side: float) -> float:
+    """Area of a dot in square points for so many in a square panel of this side in inches.
+
+    Smaller where there are many, never below what prints.
+    """
+    return float(np.clip(760.0 * side**2 / max(count, 1), 0.4, 6.0))
 
 
-def frame(ax: Axes, cloud: Points, view: View) -> None:
+def name_axes(ax: Axes, cloud: Points) -> None:
     """Axes through the origin, and the share of the energy that each direction holds."""
-    ax.set_xlim(view.left, view.right)
-    ax.set_ylim(view.bottom, view.top)
     ax.axhline(0.0, color=style.GREY, lw=0.5, zorder=1)
     ax.axvline(0.0, color=style.GREY, lw=0.5, zorder=1)
     ax.plot([0.0], [0.0], marker="+", ms=6, mew=1.0, color=style.INK, zorder=3)

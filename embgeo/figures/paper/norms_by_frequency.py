@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +15,6 @@ from embgeo.figures.paper.style import Page
 from embgeo.figures.paper.vocabulary import NO_FREQUENCIES, alike, frequencies
 from embgeo.result import Analysis
 from embgeo.values import Cell
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -60,7 +56,7 @@ def draw(subjects: Sequence[Subject], page: Page, _choices: Choices) -> Made:
     for place, (subject, of, norms) in enumerate(zip(subjects, known, columns, strict=True)):
         x = of.positive
         if len(subjects) == 1:
-            cloud(ax, x, norms)
+            scatter(ax, np.stack([x, norms], axis=1), PALE, 2.0)
             highest = float(norms.max())
         bins = quartiles(x, norms)
         line = style.line(place, len(bins))
@@ -76,11 +72,6 @@ def draw(subjects: Sequence[Subject], page: Page, _choices: Choices) -> Made:
     quartile_names = ("lower quartile", "median norm", "upper quartile")
     names = ("analysis", "tokens", f"median {known[0].positive_label}", *quartile_names)
     return Made(drawing, Data(names, rows), CAPTION)
-
-
-def cloud(ax: Axes, x: FloatArray, norms: FloatArray) -> None:
-    """Every token as a pale dot below the lines."""
-    scatter(ax, np.stack([x, norms], axis=1), PALE)
 
 
 def quartiles(x: FloatArray, norms: FloatArray) -> FloatArray:

@@ -22,6 +22,9 @@ PREFERRED = (
     "isotropy.i1_unit",
     "spectrum.effective_rank",
     "frequency.probe_auc",
+    "valid.loss",
+    "train.loss",
+    "spectrum.top_share",
 )
 MOST_PANELS = 4
 
