@@ -1,10 +1,12 @@
 """Mutants of small sound files of every format: each opens, or is refused in one line.
 
     python tests/fuzz.py --mutants 10000 [--format NAME] [--seed S] [--keep FOLDER]
+    python tests/fuzz.py --atheris SECONDS [--format NAME] [--keep FOLDER]
 
 A mutant fails where it ends in anything but embgeo's own error, where it takes longer than ten
 seconds, or where reading it takes a gigabyte. Failures are written to a folder with their
-traceback, and belong into tests/hostile_corpus.py once they are understood.
+traceback, and belong into tests/hostile_corpus.py once they are understood. With ``--atheris``
+(``pip install atheris``) libFuzzer chooses the mutants, guided by the branches they reach.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ import contextlib
 import faulthandler
 import importlib.util
 import random
+import re
 import signal
 import struct
+import subprocess
 import sys
 import tempfile
 import time
@@ -233,6 +237,40 @@ def keep(tally: Tally, folder: Path) -> None:
         (folder / f"{stem}.txt").write_text(failure)
 
 
+def seeds(beginning: str, quick: bool) -> Iterator[Seed]:
+    """Those whose name begins so, whose packages are there, and, if quick, not in C."""
+    for seed in SEEDS.values():
+        if not seed.name.startswith(beginning) or (seed.slow and quick):
+            continue
+        if seed.needs and importlib.util.find_spec(seed.needs) is None:
+            print(f"{seed.name:28} skipped: {seed.needs} is not installed")
+        else:
+            yield seed
+
+
+def guided(chosen: list[Seed], seconds: int, folder: Path) -> int:
+    """Fuzz by coverage, each format in a process of its own; how many of them failed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    script = Path(__file__).with_name("fuzz_coverage.py")
+    failed = 0
+    for seed in chosen:
+        with tempfile.TemporaryDirectory(prefix="fuzz-") as scratch:
+            command = [sys.executable, str(script), seed.name, str(seconds), str(folder), scratch]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        count = re.search(r"number_of_executed_units: (\d+)", done.stderr)
+        found = re.search(r"new_units_added: +(\d+)", done.stderr)
+        said = "failed" if done.returncode else "no failure"
+        print(
+            f"{seed.name:28} {int(count[1]) if count else 0:8} mutants, "
+            f"{int(found[1]) if found else 0:5} on new paths, {said}",
+            flush=True,
+        )
+        if done.returncode:
+            failed += 1
+            (folder / f"{seed.name.replace(' ', '-')}.txt").write_text(done.stderr)
+    return failed
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--mutants", type=int, default=1000, help="For each format.")
@@ -240,14 +278,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="Other mutants.")
     parser.add_argument("--keep", type=Path, default=Path("fuzz-failures"), help="Where to.")
     parser.add_argument("--quick", action="store_true", help="Without libraries in C.")
+    parser.add_argument("--atheris", type=int, metavar="SECONDS", help="For each format.")
     arguments = parser.parse_args()
+    chosen = list(seeds(arguments.format, arguments.quick))
+    if arguments.atheris:
+        sys.exit(1 if guided(chosen, arguments.atheris, arguments.keep) else 0)
     failed = total = 0
-    for seed in SEEDS.values():
-        if not seed.name.startswith(arguments.format) or (seed.slow and arguments.quick):
-            continue
-        if seed.needs and importlib.util.find_spec(seed.needs) is None:
-            print(f"{seed.name:28} skipped: {seed.needs} is not installed")
-            continue
+    for seed in chosen:
         tally = fuzz(seed, arguments.mutants, arguments.seed)
         keep(tally, arguments.keep) if tally.failures else None
         failed += len(tally.failures)

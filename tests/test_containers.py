@@ -6,6 +6,7 @@ import bz2
 import gzip
 import hashlib
 import io
+import json
 import lzma
 import struct
 import tarfile
@@ -466,3 +467,12 @@ def test_members_are_split_from_their_archive() -> None:
     assert containers.split_member("a.zip::b::c") == ("a.zip", "b::c")
     assert containers.split_member("::b") == ("::b", "")
     assert containers.split_member("a::") == ("a::", "")
+
+
+@pytest.mark.parametrize("kind", list(ARCHIVERS))
+def test_a_checkpoint_of_several_files_has_to_be_unpacked(tmp_path: Path, kind: str) -> None:
+    index = json.dumps({"weight_map": {"w": "a.safetensors"}}).encode()
+    path = written(tmp_path, ARCHIVERS[kind]({"m/model.safetensors.index.json": index}))
+    said = refused(path)
+    assert "the shard a.safetensors is missing; only one file of an archive is read" in said
+    assert "unpack it" in said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import random
+import subprocess
 import warnings
 from pathlib import Path
 
@@ -30,6 +31,27 @@ def test_mutants(seed: Seed) -> None:
     # Were none refused, or none opened, they would say nothing about half of the reader.
     assert tally.refused or seed.name in LENIENT
     assert tally.opened or seed.slow
+
+
+def test_mutants_guided_by_coverage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("atheris", reason="atheris is not installed")
+    assert fuzz.guided([SEEDS["npy"]], 1, tmp_path) == 0
+    line = capsys.readouterr().out
+    assert "no failure" in line
+    assert int(line.split()[1]) > 20
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_coverage_finds_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(command: list[str], **_more: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 77, "", "ZeroDivisionError")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert fuzz.guided([SEEDS["npy"]], 1, tmp_path) == 1
+    assert "failed" in capsys.readouterr().out
+    assert (tmp_path / "npy.txt").read_text() == "ZeroDivisionError"
 
 
 def test_a_seed_makes_the_same_mutants_again() -> None:

@@ -30,6 +30,8 @@ DEEPEST = 2
 
 #: The weights in an archive of Keras 3, which is a zip.
 _KERAS_WEIGHTS = "model.weights.h5"
+#: How errors about other files of a checkpoint end.
+_MISSING = " is missing"
 _COPY_BYTES = 4 * 2**20
 _EXAMINED = 1000
 _LISTED = 8
@@ -131,7 +133,7 @@ def open_through(path: Path, member: str, formats: Formats) -> Checkpoint:
         if held is None:
             raise
         held.remove()
-        raise error_named_as(path, error, held) from error
+        raise _in_words(path, error, held, layers) from error
     if held is None:
         return checkpoint
     named = named_as(path, checkpoint, held)
@@ -141,6 +143,17 @@ def open_through(path: Path, member: str, formats: Formats) -> Checkpoint:
         format=", ".join((checkpoint.format, *layers)),
         notes=(*notes, *named.notes),
     )
+
+
+def _in_words(
+    path: Path, error: EmbgeoError, held: scratch.ScratchFile, layers: list[str]
+) -> UnreadableFile:
+    """The error about the file that the user named; files beside it may be in the archive too."""
+    named = error_named_as(path, error, held)
+    if error.cause.endswith(_MISSING) and {"zip", "tar"} & set(layers):
+        way_out = "only one file of an archive is read: unpack it and name the file inside"
+        return UnreadableFile(named.cause.partition(_MISSING)[0] + _MISSING, way_out=way_out)
+    return named
 
 
 def _unfold(path: Path, head: bytes, member: str, packed: int, formats: Formats) -> _Unfolded:
