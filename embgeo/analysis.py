@@ -73,7 +73,7 @@ def analyze(
     families = chosen_families(sections)
     clock = Clock()
     run = Run(matrix, options, progress, resources)
-    seen = Seen()
+    seen = Seen(run.context.eigh)
     absent: dict[str, str] = {}
     families = present(families, run.context, absent)
     run.first_pass(families, seen)
@@ -239,9 +239,10 @@ def with_reference(
         run.progress.start("isotropic reference", 0)
         # Flat all over, its extremes take many steps to find and tell little.
         plain = replace(options, isotropy_rows=None, asked=(), pairs=0, sphere=False)
-        other = analyze(
-            twin, sections=wanted, options=plain, reference=False, resources=run.resources
-        )
+        # Norms that float32 does not hold are kept off devices, which may have nothing wider.
+        ordinary = twin.working is np.float32
+        resources = run.resources if ordinary else replace(run.resources, device="cpu")
+        other = analyze(twin, sections=wanted, options=plain, reference=False, resources=resources)
         simulated = {s.name: s.value for s in other.scalars if s.value is not None}
         found = simulated | found
     changed = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import ml_dtypes
 import numpy as np
@@ -14,10 +14,14 @@ import numpy.typing as npt
 from embgeo.matrix import FinalNorm, Matrix
 from embgeo.metrics import Context, Family, Options, Seen
 from embgeo.resources import Resources, shared_fold
-from embgeo.stats import Census
+from embgeo.stats import Census, PairHistogram
 from embgeo.stats.base import Block, IntArray, Statistic
 
+if TYPE_CHECKING:
+    from embgeo.device.engine import Engine
+
 T = TypeVar("T")
+S = TypeVar("S", bound=Statistic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ class Run:
         self.takes_part: npt.NDArray[np.bool_] = np.ones(matrix.n, dtype=bool)
         for rows in matrix.masked.values():
             self.takes_part[rows] = False
+        self.engine = self._engine()
         frequency = matrix.frequency
         self.context = Context(
             n=matrix.n,
@@ -78,8 +83,37 @@ class Run:
             hidden_rounding=rounding(matrix.hidden),
             masked=int((~self.takes_part).sum()),
             masked_rows=matrix.masked,
+            sweep=self.sweep,
+            **({} if self.engine is None else self._on_device(self.engine)),
             **final_norm(matrix.final_norm),
         )
+
+    def _engine(self) -> Engine | None:
+        """What runs the passes on a device, where one was asked for."""
+        if self.resources.device == "cpu":
+            return None
+        from embgeo.device.engine import open_engine
+
+        return open_engine(
+            self.resources.device,
+            self.matrix,
+            self.takes_part,
+            self.resources.memory,
+            lambda rows: self.progress.advance(rows),
+        )
+
+    def _on_device(self, engine: Engine) -> dict[str, Any]:
+        """What the context offers where there is a device."""
+
+        def pair_histogram() -> PairHistogram:
+            self.progress.start("all pairs", self.matrix.n)
+            return engine.pair_histogram()
+
+        return {
+            "device": engine.device.description,
+            "pair_histogram": pair_histogram,
+            "eigh": engine.eigh if engine.device.wide else None,
+        }
 
     def hidden_blocks(self) -> Iterator[Block]:
         """Finite hidden states block by block; zero ones stay, they are points of the hull."""
@@ -102,9 +136,12 @@ class Run:
         self.progress.start("first pass", self.matrix.n)
         # Squares that overflow are caught by `check_usable`, with a message that says so.
         with np.errstate(over="ignore", invalid="ignore"):
-            shared_fold(
-                self.plan, self.matrix.n, self.sifted_blocks, statistics, self.progress.advance
-            )
+            if self.engine is not None:
+                self.engine.sift(statistics, self.census)
+            else:
+                shared_fold(
+                    self.plan, self.matrix.n, self.sifted_blocks, statistics, self.progress.advance
+                )
         seen.statistics |= {s.key: s for s in statistics}
         self.know_rows()
 
@@ -162,7 +199,10 @@ class Run:
         statistics: Sequence[Statistic],
         rows: IntArray | None = None,
     ) -> None:
-        """Feed the kept rows (or the named ones) to the statistics, on all threads."""
+        """Feed the kept rows (or the named ones) to the statistics, on all threads or a device."""
+        if self.engine is not None:
+            self.engine.fold(statistics, rows)
+            return
         n = self.matrix.n if rows is None else len(rows)
         shared_fold(
             self.plan,
@@ -180,6 +220,25 @@ class Run:
             if what:
                 self.progress.advance(1)
             yield result
+
+    def sweep(self, make: Callable[[Any], S], rows: IntArray, what: str) -> Iterator[S]:
+        """All kept rows fed to ``make(block)``, for every block of the named kept rows."""
+        if self.engine is not None:
+            among = np.zeros(self.matrix.n, dtype=bool)
+            among[rows] = True
+            self.progress.start(what, len(rows))
+            yield from self.engine.sweep(make, among)
+            return
+        step = self.plan.block_rows
+
+        def work(number: int) -> S:
+            index = rows[number * step : (number + 1) * step]
+            statistic = make(Block(index, self.matrix.stored(index)))
+            for block in self.blocks():
+                statistic.update(block)
+            return statistic
+
+        yield from self.spread(work, -(-len(rows) // step), what)
 
 
 def output_absent(matrix: Matrix) -> str:

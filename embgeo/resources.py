@@ -37,10 +37,14 @@ class Resources:
         Bytes that the passes may take beside the mapped file.
     threads : int or None
         None: as many as BLAS uses, which honours OMP_NUM_THREADS and its like.
+    device : str
+        Where the passes run: "cpu" (numpy), "cuda", "cuda:1", "mps", or "auto" for one of the
+        latter where there is one.
     """
 
     memory: int = DEFAULT_MEMORY
     threads: int | None = None
+    device: str = "cpu"
 
     def plan(self, n: int, d: int) -> Plan:
         """Workers and block size for a matrix of n rows and d columns."""

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.metrics.rank_one import add_rank_one
-from embgeo.stats import Moments
+from embgeo.stats import Moments, PairHistogram
 from embgeo.stats.base import Block, FloatArray, IntArray, Statistic, WorkingArray
 from embgeo.stats.block_rotation import BlockRotation, block_rotation
 from embgeo.values import Value
 
 T = TypeVar("T")
+X = TypeVar("X", bound=Statistic)
 
 #: Above this many entries `i_sphere`, which reads the matrix once a step, is only made on demand.
 SPHERE_LIMIT = 10**8
@@ -33,6 +34,19 @@ class Spread(Protocol):
     """Gives ``work(0)`` to ``work(count − 1)`` in order, made on all threads; `what` has a bar."""
 
     def __call__(self, work: Callable[[int], T], count: int, what: str = "") -> Iterator[T]: ...
+
+
+class Sweep(Protocol):
+    """Feeds all kept rows to ``make(block)``, for every block of the named rows, in their order.
+
+    `make` gets a block with `index`, `rows` and `unit`, which may be tensors of a device.
+    """
+
+    def __call__(self, make: Callable[[Any], X], rows: IntArray, what: str) -> Iterator[X]: ...
+
+
+#: Eigenvalues, rising, and eigenvectors of a symmetric matrix; None where it cannot be done.
+Eigh = Callable[[FloatArray], tuple[FloatArray, FloatArray] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +131,14 @@ class Context:
         Name, scale and bias of the model's final LayerNorm.
     layernorm_absent : str
         Why there is none.
+    device : str
+        Where sums over rows are made: "cpu", or the name of a device.
+    sweep : callable or None
+        ``sweep(make, rows, what)`` gives a statistic of all kept rows for each block of `rows`.
+    pair_histogram : callable or None
+        Every pair, counted on a device.
+    eigh : callable or None
+        Eigendecompositions on a device.
     kept : int array, shape (M,)
         Rows that take part, ascending. Known after the first pass; empty before.
     masked, zero, nonfinite : int
@@ -146,6 +168,10 @@ class Context:
     hidden_rounding: float = 0.0
     layernorm: tuple[str, FloatArray, FloatArray] | None = None
     layernorm_absent: str = ""
+    device: str = "cpu"
+    sweep: Sweep | None = None
+    pair_histogram: Callable[[], PairHistogram] | None = None
+    eigh: Eigh | None = None
     kept: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     masked: int = 0
     zero: int = 0
@@ -191,8 +217,9 @@ S = TypeVar("S")
 class Seen:
     """The statistics after their passes, by key, with what several families derive from them."""
 
-    def __init__(self) -> None:
+    def __init__(self, eigh: Eigh | None = None) -> None:
         self.statistics: dict[Hashable, Statistic] = {}
+        self._eigh = eigh
 
     def find(self, kind: type[S], key: Hashable) -> S:
         statistic = self.statistics[key]
@@ -230,6 +257,8 @@ class Seen:
     @cached_property
     def _uncentered(self) -> tuple[Eigen, BlockRotation | None]:
         """WᵀW is the centred scatter and n·μμᵀ."""
+        if self._eigh is not None:
+            return signed_eigen(self.moments.gram(), self.moments.mean, self._eigh), None
         known = self.eigen_centered
         mean = known.vectors.T @ self.moments.mean
         values, q = add_rank_one(known.values, np.sqrt(self.moments.n) * mean)
@@ -239,14 +268,15 @@ class Seen:
     @cached_property
     def eigen_centered(self) -> Eigen:
         """Of the centred scatter; signs so that the entry of largest magnitude is positive."""
-        return signed_eigen(self.moments.scatter, None)
+        return signed_eigen(self.moments.scatter, None, self._eigh)
 
 
-def signed_eigen(gram: FloatArray, mean: FloatArray | None) -> Eigen:
+def signed_eigen(gram: FloatArray, mean: FloatArray | None, on_device: Eigh | None = None) -> Eigen:
     """Eigenpairs of a symmetric matrix in falling order, with a stated sign for each vector."""
     from scipy.linalg import eigh
 
-    values, vectors = eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+    found = None if on_device is None else on_device(gram)
+    values, vectors = found or eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
     values, vectors = np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
     if mean is None:
         largest = np.argmax(np.abs(vectors), axis=0)

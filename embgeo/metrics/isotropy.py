@@ -329,7 +329,7 @@ def sampled_runs(context: Context, rows: int) -> list[Value]:
     for chosen in samples(context, rows):
         moments = row_moments(context)
         context.fold([moments], chosen)
-        vectors = signed_eigen(moments.gram(), moments.mean).vectors
+        vectors = signed_eigen(moments.gram(), moments.mean, context.eigh).vectors
         partition = LogPartition("run", vectors)
         context.fold([partition], chosen)
         log_z = partition.log_z()

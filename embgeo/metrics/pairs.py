@@ -70,7 +70,9 @@ def pair_values(context: Context, norms: FloatArray) -> list[Value]:
     if pairs <= (wanted or 0) or (wanted is None and pairs <= KEPT_PAIRS):
         return from_sample(all_pairs(context, PairSample()), f"all {pairs:,} pairs", True)
     if wanted is None:
-        return from_histogram(all_pairs(context, PairHistogram()), f"all {pairs:,} pairs")
+        on_device = context.pair_histogram
+        counted = on_device() if on_device else all_pairs(context, PairHistogram())
+        return from_histogram(counted, f"all {pairs:,} pairs")
     sample = sampled_pairs(context, norms, wanted)
     return from_sample(sample, f"{wanted:,} of {pairs:,} pairs, drawn uniformly", False)
 
