@@ -1,0 +1,1 @@
+"""Methods against degenerate embeddings, for any training loop. One file each."""
