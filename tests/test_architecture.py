@@ -40,6 +40,7 @@ MAY_IMPORT = {
     "notebook": "errors report result",
     "api": "analysis arrays matrix metrics notebook passes resources result",
     "callbacks": "api arrays errors metrics names",
+    "train": "errors",
     "config": "errors",
     "gate": "errors result values",
     "names": "errors metrics values",
