@@ -70,6 +70,7 @@ class Run:
             blocks=self.blocks,
             fold=self.fold,
             spread=self.spread,
+            sweep=self.sweep,
             take=matrix.take,
             stored=matrix.stored,
             tokens=matrix.tokens,
@@ -83,7 +84,6 @@ class Run:
             hidden_rounding=rounding(matrix.hidden),
             masked=int((~self.takes_part).sum()),
             masked_rows=matrix.masked,
-            sweep=self.sweep,
             **({} if self.engine is None else self._on_device(self.engine)),
             **final_norm(matrix.final_norm),
         )

@@ -76,6 +76,7 @@ LISTS = {
         "FAMILIES",
         {
             "base": "what a family is given and offers",
+            "all_neighbors": "neighbours of all rows, for neighbors and neighborhoods",
             "convex_hull": "the search of hidden",
             "decay": "the fits of spectrum",
             "folds": "the folds of probe",

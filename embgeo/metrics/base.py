@@ -66,6 +66,8 @@ class Options:
         Whether to search the whole sphere for the extremes of Z; None: if the matrix is small.
     neighbors : int
         k of every neighbour search.
+    neighbors_of : {"sample", "all"}
+        Whose neighbours are searched for hubs, rarity and the intrinsic dimension.
     precision : {"float64", "float32"}
         Of the sums of products; float32 also where entries are stored in float64.
     asked : tuple of (token, tuple of tokens)
@@ -79,6 +81,7 @@ class Options:
     isotropy_runs: int = 10
     sphere: bool | None = None
     neighbors: int = 10
+    neighbors_of: Literal["sample", "all"] = "sample"
     precision: Literal["float64", "float32"] = "float64"
     asked: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
@@ -108,6 +111,8 @@ class Context:
         ``fold(statistics, rows=None)`` feeds those rows to the statistics, on all threads.
     spread : callable
         ``spread(work, count)`` gives ``work(0), work(1), …``, made on all threads.
+    sweep : callable
+        ``sweep(make, rows, what)`` gives a statistic of all kept rows for each block of `rows`.
     take : callable
         ``take(rows)`` gives the named rows in float64, shape (len(rows), d).
     stored : callable
@@ -133,8 +138,6 @@ class Context:
         Why there is none.
     device : str
         Where sums over rows are made: "cpu", or the name of a device.
-    sweep : callable or None
-        ``sweep(make, rows, what)`` gives a statistic of all kept rows for each block of `rows`.
     pair_histogram : callable or None
         Every pair, counted on a device.
     eigh : callable or None
@@ -155,6 +158,7 @@ class Context:
     blocks: Callable[[IntArray | None], Iterator[Block]]
     fold: Fold
     spread: Spread
+    sweep: Sweep
     take: Callable[[IntArray], FloatArray]
     stored: Callable[[IntArray], WorkingArray]
     tokens: Sequence[str] | None = None
@@ -169,7 +173,6 @@ class Context:
     layernorm: tuple[str, FloatArray, FloatArray] | None = None
     layernorm_absent: str = ""
     device: str = "cpu"
-    sweep: Sweep | None = None
     pair_histogram: Callable[[], PairHistogram] | None = None
     eigh: Eigh | None = None
     kept: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))

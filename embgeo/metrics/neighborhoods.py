@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
+from embgeo.metrics.all_neighbors import TIE, all_occurrences, places
 from embgeo.metrics.base import Context, Seen, sampled
 from embgeo.stats import RowHashes, TwoNearest
 from embgeo.stats.base import FloatArray, IntArray, Statistic
@@ -17,8 +19,6 @@ SAMPLES = 4
 #: Queries of the intrinsic dimension, against every row.
 QUERIES = 1_000
 SHOWN = 10
-#: Cosines nearer than this are equal: rounding may not choose who is a neighbour.
-TIE = 1e-12
 
 HUBNESS = Quantity(
     "tokens.hubness",
@@ -55,15 +55,21 @@ def first(context: Context) -> list[Statistic]:
 
 def second(context: Context, seen: Seen) -> list[Statistic]:
     rows = distinct_rows(context, seen)
-    if len(rows) < 3:
+    if len(rows) < 3 or context.options.neighbors_of == "all":
         return []
+    queries = drawn_queries(context, rows)
+    return [TwoNearest(queries, context.take(queries), among(context, rows))]
+
+
+def among(context: Context, rows: IntArray) -> npt.NDArray[np.bool_]:
     takes_part = np.zeros(context.n, dtype=bool)
     takes_part[rows] = True
-    queries = drawn_queries(context, rows)
-    return [TwoNearest(queries, context.take(queries), takes_part)]
+    return takes_part
 
 
 def rows_read(context: Context, seen: Seen) -> IntArray:
+    if context.options.neighbors_of == "all":
+        return context.kept
     queries = drawn_queries(context, distinct_rows(context, seen))
     return np.unique(np.concatenate([queries, *hub_samples(context)]))
 
@@ -79,17 +85,17 @@ def distinct_rows(context: Context, seen: Seen) -> IntArray:
 
 
 def compute(context: Context, seen: Seen) -> list[Value]:
-    return [*hub_values(context), intrinsic_dimension(context, seen)]
+    return [*hub_values(context, seen), intrinsic_dimension(context, seen)]
 
 
 def intrinsic_dimension(context: Context, seen: Seen) -> Scalar:
     rows = distinct_rows(context, seen)
     if len(rows) < 3:
         return DIMENSION.undefined(f"{len(rows)} distinct rows have no two neighbours each")
-    near = seen.find(TwoNearest, "two nearest")
+    distances = two_nearest(context, seen, rows)
     # Distances of very short rows may vanish or be lost beside long ones.
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.log(near.distances[:, 1] / near.distances[:, 0])
+        ratios = np.log(distances[:, 1] / distances[:, 0])
     ratios = ratios[np.isfinite(ratios)]
     if len(ratios) < 3 or not ratios.sum() > TIE * len(ratios):
         return DIMENSION.undefined("the two nearest rows of every query are equally far")
@@ -106,6 +112,17 @@ def intrinsic_dimension(context: Context, seen: Seen) -> Scalar:
     )
 
 
+def two_nearest(context: Context, seen: Seen, rows: IntArray) -> FloatArray:
+    """Distances of the queries, or of all the rows where these are asked for."""
+    if context.options.neighbors_of == "sample":
+        return seen.find(TwoNearest, "two nearest").distances
+    takes_part = among(context, rows)
+    found = context.sweep(
+        lambda block: TwoNearest(block.index, block.rows, takes_part), rows, "two nearest rows"
+    )
+    return np.concatenate([part.distances for part in found])
+
+
 def hub_samples(context: Context) -> list[IntArray]:
     """The rows among which hubs are looked for: several samples, or once all rows if few."""
     k = context.options.neighbors
@@ -119,14 +136,17 @@ def hub_samples(context: Context) -> list[IntArray]:
     return [sampled(context.kept, size, rng) for _ in range(SAMPLES)]
 
 
-def hub_values(context: Context) -> list[Value]:
+def hub_values(context: Context, seen: Seen) -> list[Value]:
     k = context.options.neighbors
     if context.m <= k:
         return [HUBNESS.undefined(f"{context.m} rows have no {k} neighbours each")]
-    samples = hub_samples(context)
-    if len(samples) > 1:
-        return sampled_hubs(context, k, samples)
-    occurrences = k_occurrences(context.unit_rows(context.kept), k)
+    if context.options.neighbors_of == "all":
+        occurrences = all_occurrences(context, seen)
+    else:
+        samples = hub_samples(context)
+        if len(samples) > 1:
+            return sampled_hubs(context, k, samples)
+        occurrences = k_occurrences(context.unit_rows(context.kept), k)
     skew = skewness(occurrences)
     if skew is None:
         return [HUBNESS.undefined("every token is a neighbour equally often")]
@@ -168,12 +188,7 @@ def k_occurrences(unit: FloatArray, k: int) -> FloatArray:
         cosines = unit[start : start + step] @ unit.T
         own = np.arange(len(cosines))
         cosines[own, start + own] = -np.inf
-        least = np.partition(cosines, m - k, axis=1)[:, m - k, None]
-        nearer = cosines > least + TIE
-        level = cosines >= least - TIE
-        level &= ~nearer
-        places = k - nearer.sum(axis=1)
-        counts += nearer.sum(axis=0) + (places / level.sum(axis=1)) @ level
+        counts += places(cosines, k)
     return counts
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.metrics.all_neighbors import all_neighbors
 from embgeo.metrics.base import NO_ROWS, Context, Seen, sampled
 from embgeo.metrics.popularity import Popularity, popularity, why_absent
 from embgeo.stats import CloserRows, TopNeighbors
@@ -77,19 +78,26 @@ def second(context: Context, seen: Seen) -> list[Statistic]:
 def rows_read(context: Context, seen: Seen) -> IntArray:
     if context.m <= context.options.neighbors:
         return NO_ROWS
+    if context.options.neighbors_of == "all":
+        return context.kept
     return np.unique(np.concatenate([query_rows(context), *asked_pairs(context)]))
 
 
 def query_rows(context: Context) -> IntArray:
     """Rows whose neighbours are searched, ascending."""
     known = popularity(context)
-    return np.unique(np.concatenate([*drawn_queries(context, known), shown_rows(context, known)]))
+    shown = shown_rows(context, known)
+    if context.options.neighbors_of == "all":  # the others are asked by themselves
+        return np.unique(shown)
+    return np.unique(np.concatenate([*drawn_queries(context, known), shown]))
 
 
 def drawn_queries(context: Context, known: Popularity) -> tuple[IntArray, IntArray]:
     """Rows of popular and of rare queries, drawn uniformly within each class."""
     rng = context.rng("neighbor queries")
     popular, rare = context.kept[known.popular], context.kept[~known.popular]
+    if context.options.neighbors_of == "all":
+        return popular, rare
     return sampled(popular, QUERIES, rng), sampled(rare, QUERIES, rng)
 
 
@@ -127,11 +135,12 @@ def compute(context: Context, seen: Seen) -> list[Value]:
         return [RARITY_RARE.undefined(reason), RARITY_POPULAR.undefined(reason)]
     known = popularity(context)
     found = seen.find(TopNeighbors, ("top neighbors", "queries"))
+    asked = all_neighbors(context, seen) if context.options.neighbors_of == "all" else found
     is_rare = known.labels(context) == 0
     popular, rare = drawn_queries(context, known)
     values: list[Value] = [
-        rarity(context, RARITY_RARE, found, rare, is_rare, known),
-        rarity(context, RARITY_POPULAR, found, popular, is_rare, known),
+        rarity(context, RARITY_RARE, asked, rare, is_rare, known),
+        rarity(context, RARITY_POPULAR, asked, popular, is_rare, known),
         neighbor_table(context, found, shown_rows(context, known), is_rare),
     ]
     if any(others for _, others in context.options.asked):
@@ -148,7 +157,8 @@ def rarity(
     known: Popularity,
 ) -> Scalar:
     """Mean share of rare neighbours; its error treats the queries as the sample."""
-    neighbors = found.neighbors[np.searchsorted(found.index, queries)]
+    k = context.options.neighbors
+    neighbors = found.neighbors[np.searchsorted(found.index, queries), :k]
     share = is_rare[neighbors].mean(axis=1)
     rare = int((~known.popular).sum())
     itself = 1 if quantity is RARITY_RARE else 0
@@ -160,7 +170,7 @@ def rarity(
         float(share.mean()),
         standard_error=None if exact else error,
         sample="" if exact else f"{len(queries):,} of {whole:,} queries",
-        convention=f"k = {found.k}, cosine, the token itself left out; {known.convention}",
+        convention=f"k = {k}, cosine, the token itself left out; {known.convention}",
         reference=(rare - itself) / (context.m - 1),
         reference_note="chance: the share of rare tokens among the others",
     )
