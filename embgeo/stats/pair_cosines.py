@@ -11,7 +11,7 @@ from embgeo.stats.base import FloatArray, Statistic, WorkingArray, concatenated
 #: Bins of the fine histogram over [−1, 1]; quantiles read from it are good to 8e-6.
 FINE_BINS = 2**18
 #: Cosines counted at a time: what is made of them stays in the cache.
-CHUNK = 2**20
+CHUNK = 2**17
 
 
 class PairSample(Statistic):
