@@ -184,7 +184,7 @@ class Maker:
 
         methods = [Method(s.label, s.analysis) for s in subjects if s.analysis is not None]
         content = table.fill(methods, self.signs)
-        made_by = f"{self.command} (embgeo {__version__}); see {table.name}.json"
+        made_by = f"made by embgeo {__version__}; {table.name}.json says how"
         files = {
             f"{table.name}.tex": render_table(table, content, made_by).encode(),
             f"{table.name}.csv": b"".join(csv_lines(content.columns, content.rows)),
