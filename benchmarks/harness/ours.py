@@ -1,0 +1,138 @@
+"""embgeo, in a process where everything is imported and nothing was measured before."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.harness.answers import errors
+from benchmarks.harness.call import Wrong
+from benchmarks.harness.matrices import cut
+
+if TYPE_CHECKING:
+    from embgeo import Analysis
+
+#: Sections 1 to 4 of the definitions.
+GEOMETRY = ("spectrum", "projection", "cosine", "isotropy")
+#: All that a single matrix with tokens and counts has.
+EVERY = (*GEOMETRY, "frequency", "tokens")
+#: How far an answer may be off: singular values as a share of the largest, the rest relatively.
+#: The normalised Gram matrix and the products for Z are float32, right to 1e-6; I1 is a ratio of
+#: two Z, I2 a difference of Z that nearly agree.
+TOLERANCES = {
+    "singular_values": 1e-9,
+    "stable_rank": 1e-9,
+    "effective_rank": 1e-9,
+    "mean_cosine": 1e-9,
+    "std_cosine": 1e-6,
+    "i1": 2e-6,
+    "i2": 1e-5,
+    "isoscore": 1e-9,
+}
+SCALARS = {
+    "spectrum.stable_rank": "stable_rank",
+    "spectrum.effective_rank": "effective_rank",
+    "cosine.mean": "mean_cosine",
+    "cosine.std": "std_cosine",
+    "isotropy.i1": "i1",
+    "isotropy.i2": "i2",
+    "isotropy.isoscore": "isoscore",
+}
+
+
+def from_file(path: str, **asked: Any) -> dict[str, Any]:
+    """Load a file, hash included, and analyse it."""
+    import embgeo
+
+    warm_up(asked)
+    began = time.perf_counter()
+    analysis = analyzed(embgeo.load(path), **asked)
+    return told(analysis, time.perf_counter() - began)
+
+
+def from_memory(
+    path: str, rows: int | None = None, columns: int | None = None, least: float = 0.0, **asked: Any
+) -> dict[str, Any]:
+    """Analyse an array; again until `least` seconds are over, and the median of these times."""
+    W = cut(Path(path), rows, columns)
+    warm_up(asked)
+    taken: list[float] = []
+    while not taken or sum(taken) < least:
+        began = time.perf_counter()
+        analysis = analyzed(W, **asked)
+        taken.append(time.perf_counter() - began)
+    return told(analysis, float(np.median(taken)))
+
+
+def warm_up(asked: dict[str, Any]) -> None:
+    """Import what the analysis imports as it goes along."""
+    few = np.random.default_rng(0).standard_normal((400, 8)).astype(np.float32)
+    analyzed(few, **asked)
+
+
+def analyzed(
+    W: Any,
+    sections: Sequence[str] = EVERY,
+    sphere: bool | None = False,
+    reference: bool = False,
+    labelled: bool = False,
+) -> Analysis:
+    """An analysis; `labelled` gives the rows tokens and counts that fall as 1/rank.
+
+    Raises
+    ------
+    Wrong
+        If a section was left out.
+    """
+    import embgeo
+
+    n = W.n if isinstance(W, embgeo.Matrix) else len(W)
+    analysis = embgeo.analyze(
+        W,
+        tokens=labels(n) if labelled else None,
+        counts=counts(n) if labelled else None,
+        sections=sections,
+        options=embgeo.Options(sphere=sphere),
+        reference=reference,
+    )
+    if missing := set(sections) - {scalar.quantity.family for scalar in analysis.scalars}:
+        raise Wrong(f"embgeo left out {', '.join(sorted(missing))}")
+    return analysis
+
+
+def labels(n: int) -> tuple[str, ...]:
+    return tuple(f"t{row}" for row in range(n))
+
+
+def counts(n: int) -> npt.NDArray[np.float64]:
+    return np.asarray(np.floor(1e8 / (1.0 + np.arange(n))))
+
+
+def told(analysis: Analysis, seconds: float) -> dict[str, Any]:
+    return {"seconds": seconds, "stages": analysis.timing, "answers": answers(analysis.to_json())}
+
+
+def answers(analysis: dict[str, Any]) -> dict[str, Any]:
+    """The numbers of a saved analysis that are checked, by their names in the truth."""
+    found = {
+        SCALARS[scalar["name"]]: scalar["value"]
+        for scalar in analysis["scalars"]
+        if scalar["name"] in SCALARS
+    }
+    curves = {series["name"]: series["y"] for series in analysis["series"]}
+    if "spectrum.singular_values" in curves:
+        found["singular_values"] = curves["spectrum.singular_values"]["uncentred"]
+    for scalar in analysis["scalars"]:
+        if scalar["name"] == "tokens.intrinsic_dimension":
+            found["dimension"] = (scalar["value"], scalar["standard_error"])
+    return found
+
+
+def check(found: dict[str, Any], truth: dict[str, Any]) -> dict[str, float]:
+    """How far off the checked numbers of sections 1 to 4 are; raises Wrong."""
+    return errors("embgeo", found, truth, TOLERANCES)

@@ -1,0 +1,35 @@
+"""Plain numpy for single numbers: what people write by hand, and what checks the others."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness.matrices import BLOCK_ROWS, opened
+
+
+def isotropy_loop(path: str) -> dict[str, Any]:
+    """I1 as published code computes it: Z of one eigenvector after the other, over both signs."""
+    W = np.array(opened(Path(path)), dtype=np.float64)
+    began = time.perf_counter()
+    vectors = np.linalg.eigh(W.T @ W)[1]
+    z = [np.exp(W @ side).sum() for v in vectors.T for side in (v, -v)]
+    i1 = min(z) / max(z)
+    return {"seconds": time.perf_counter() - began, "answers": {"i1": float(i1)}}
+
+
+def two_nn(path: str) -> dict[str, Any]:
+    """TwoNN's dimension from the distances of all pairs, in its maximum-likelihood form."""
+    W = np.array(opened(Path(path)), dtype=np.float64)
+    squares = np.einsum("ij,ij->i", W, W)
+    logs = 0.0
+    for start in range(0, len(W), BLOCK_ROWS):
+        x = W[start : start + BLOCK_ROWS]
+        distances = squares[start : start + len(x), None] + squares - 2 * (x @ W.T)
+        distances[np.arange(len(x)), start + np.arange(len(x))] = np.inf
+        nearest = np.sort(np.partition(distances, 1, axis=1)[:, :2], axis=1)
+        logs += 0.5 * np.sum(np.log(nearest[:, 1] / nearest[:, 0]))
+    return {"dimension": float((len(W) - 1) / logs)}

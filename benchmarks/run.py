@@ -1,0 +1,183 @@
+"""Every benchmark in one command: each case in a process of its own, and a table of ratios.
+
+    python benchmarks/run.py [--only NAME] [--runs R] [--peers PYTHON]
+
+Answers are checked before their times count. Results go to benchmarks/results/MACHINE-DATE.md and
+.json; cases measured on the same day are added to the same files. Peers are looked for in
+SCRATCH/peers; what is not installed is left out and said. Ends with 1 if a case failed or an
+answer was wrong; a bound that was missed is only shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+if __name__ == "__main__":
+    sys.path[0] = str(ROOT)
+
+from benchmarks.harness import peers  # noqa: E402
+from benchmarks.harness.call import Failed, Wrong, in_a_process  # noqa: E402
+from benchmarks.harness.case import measured  # noqa: E402
+from benchmarks.harness.load import Load, Moment  # noqa: E402
+from benchmarks.harness.machine import machine, versions  # noqa: E402
+from benchmarks.harness.page import page  # noqa: E402
+
+#: Modules beside this one that compare something, the short ones first.
+CASES = ("startup", "small", "gpt2_size", "packages", "scaling", "memory", "large")
+#: Scripts that print what they found, with what makes them short.
+SCRIPTS = {
+    "hull": ("--rows", "2000", "--columns", "100"),
+    "memory_100k": ("--rows", "1000", "--columns", "16"),
+    "diff": ("--rows", "600", "--columns", "16", "--runs", "1"),
+    "callbacks": ("--calls", "1"),
+}
+PEERS = ("weightwatcher", "isoscore", "scikit-dimension", "torch", "numpy", "scipy")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the command line says."""
+
+    runs: int | None
+    scratch: Path
+    peers: Path | None
+    tiny: bool
+
+
+def parsed(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=(*CASES, *SCRIPTS),
+        metavar="NAME",
+        help=f"only this one, repeatable: {', '.join((*CASES, *SCRIPTS))}",
+    )
+    parser.add_argument("--runs", type=int, help="rounds; 5, 3 where one takes minutes")
+    scratch = Path(tempfile.gettempdir()) / "embgeo-benchmarks"
+    parser.add_argument(
+        "--scratch", type=Path, default=scratch, help="folder for matrices, kept; %(default)s"
+    )
+    parser.add_argument("--peers", type=Path, help="Python with the packages to compare with")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--tiny", action="store_true", help="tiny sizes: does everything work?")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str]) -> int:
+    options = parsed(arguments)
+    beside = options.scratch / "peers" / "bin" / "python"
+    python = options.peers or (beside if beside.exists() else None)
+    settings = Settings(options.runs, options.scratch.resolve(), python, options.tiny)
+    settings.scratch.mkdir(parents=True, exist_ok=True)
+    here = machine()
+    target = options.out / f"{'tiny-' if options.tiny else ''}{slug(here)}-{date.today()}.json"
+    results = earlier(target) or {"machine": here, "tiny": options.tiny, "cases": {}}
+    outcome = 0
+    for name in options.only or (*CASES, *SCRIPTS):
+        print(f"{name}:", file=sys.stderr, flush=True)
+        case = timed(name, settings)
+        found = results["cases"] | {name: case}
+        results["cases"] = {n: found[n] for n in (*CASES, *SCRIPTS) if n in found}
+        write(results, target)
+        if case["failed"]:
+            print(f"  {case['failed']}", file=sys.stderr)
+            outcome = 1
+    print(target.with_suffix(".md"))
+    return outcome
+
+
+def timed(name: str, settings: Settings) -> dict[str, Any]:
+    """A case with everything that is told about it; one that fails says why."""
+    start, failed = Moment.now(), ""
+    found: dict[str, Any] = {"title": "", "rows": [], "printed": ""}
+    work: Callable[[str, Settings], dict[str, Any]] = comparison if name in CASES else script
+    try:
+        found |= work(name, settings)
+    except Wrong as wrong:
+        failed = f"wrong answer: {wrong}"
+    except Failed as error:
+        failed = str(error)
+    end = Moment.now()
+    return found | {
+        "failed": failed,
+        "date": time.strftime("%Y-%m-%d %H:%M"),
+        "minutes": (end.time - start.time) / 60,
+        "load": Load.between(start, end).to_json(),
+        "versions": versions() | peer_versions(settings.peers),
+    }
+
+
+def comparison(name: str, settings: Settings) -> dict[str, Any]:
+    arguments = {
+        "name": name,
+        "scratch": str(settings.scratch),
+        "runs": settings.runs,
+        "peers": None if settings.peers is None else str(settings.peers),
+        "tiny": settings.tiny,
+    }
+    return in_a_process(measured, arguments, loud=True)
+
+
+def script(name: str, settings: Settings) -> dict[str, Any]:
+    """What a script prints."""
+    short = SCRIPTS[name] if settings.tiny else ()
+    done = subprocess.run(
+        [sys.executable, f"benchmarks/{name}.py", *short],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    if done.returncode:
+        raise Failed(f"{name}.py ended with {done.returncode}, see above")
+    return {"printed": done.stdout}
+
+
+def peer_versions(python: Path | None) -> dict[str, str]:
+    have = peers.installed(python)
+    return {f"{name} of the peers": have[name] for name in PEERS if name in have}
+
+
+def slug(here: dict[str, Any]) -> str:
+    text = f"{here['cpu']} {here['cores']} cores"
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def earlier(target: Path) -> dict[str, Any] | None:
+    """What was measured on this machine earlier today."""
+    if not target.exists():
+        return None
+    found: dict[str, Any] = json.loads(target.read_text("utf-8"))
+    return found
+
+
+def write(results: dict[str, Any], target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    for path, text in (
+        (target, json.dumps(results, indent=1) + "\n"),
+        (target.with_suffix(".md"), page(results)),
+    ):
+        partial = path.with_name(f"{path.name}.partial")
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
