@@ -54,6 +54,7 @@ def draw(subjects: Sequence[Subject], page: Page, choices: Choices) -> Made:
     drawing, axes = style.panels(page, len(names), across, height)
     rows: list[tuple[Cell, ...]] = []
     handles = {}
+    titles = []
     for ax, name in zip(axes, names, strict=True):
         title = name
         for place, subject in enumerate(subjects):
@@ -66,6 +67,7 @@ def draw(subjects: Sequence[Subject], page: Page, choices: Choices) -> Made:
                 (subject.label, name, step, value)
                 for step, value in zip(steps.tolist(), values.tolist(), strict=True)
             ]
+        titles.append(title)
         ax.set_title(page.text(title))
         ax.set_xlabel("training step")
         ax.locator_params(axis="x", nbins=4)
@@ -76,7 +78,8 @@ def draw(subjects: Sequence[Subject], page: Page, choices: Choices) -> Made:
     name_lines(drawing, page, [h for h, _ in drawn], [s for _, s in drawn])
     notes = (f"{others:,} more in the logs: choose with --scalar",) if others else ()
     columns = ("run", "name", "step", "value")
-    return Made(drawing, Data(columns, rows), "Over the steps of training.", notes)
+    caption = f"{'; '.join(titles)}: over the steps of training."
+    return Made(drawing, Data(columns, rows), caption, notes)
 
 
 def step_format() -> FuncFormatter:
