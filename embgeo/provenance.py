@@ -15,6 +15,8 @@ from embgeo.metrics import Context, Options
 
 #: Packages whose version can change a number.
 PACKAGES = ("numpy", "scipy", "ml_dtypes")
+#: Those that compute on a device as well.
+DEVICE_PACKAGES = ("torch", "array-api-compat")
 
 CONVENTIONS = {
     "rows": "zero, non-finite and masked rows are left out of every statistic",
@@ -108,7 +110,8 @@ def provenance(
         "seed": context.options.seed,
         "conventions": CONVENTIONS,
         "command": command,
-        "versions": versions(),
+        "device": context.device,
+        "versions": versions(context.device),
     }
 
 
@@ -122,10 +125,11 @@ def counted(rows: int) -> str:
     return f"{rows:,} row is" if rows == 1 else f"{rows:,} rows are"
 
 
-def versions() -> dict[str, str]:
+def versions(device: str = "cpu") -> dict[str, str]:
     """Of embgeo, Python and the packages that compute."""
     found = {"embgeo": installed("embgeo"), "python": platform.python_version()}
-    return found | {package: installed(package) for package in PACKAGES}
+    packages = PACKAGES if device == "cpu" else PACKAGES + DEVICE_PACKAGES
+    return found | {package: installed(package) for package in packages}
 
 
 def installed(package: str) -> str:

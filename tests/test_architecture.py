@@ -51,8 +51,8 @@ MAY_IMPORT = {
     "report": "compare errors figures result values",
     "__init__": "api errors matrix metrics result sources values",
     "__main__": "cli",
-    "cli": "__init__ compare config delimited errors export figures gate matrix metrics names "
-    "parts passes report resources result sources tables values",
+    "cli": "__init__ compare config delimited device errors export figures gate matrix metrics "
+    "names parts passes report resources result sources tables values",
 }
 
 #: What `embgeo --help` and a look into a header must not wait for.

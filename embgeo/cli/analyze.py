@@ -34,6 +34,13 @@ class Precision(StrEnum):
     float32 = "float32"
 
 
+class Queries(StrEnum):
+    """Rows whose neighbours are searched."""
+
+    sample = "sample"
+    all = "all"
+
+
 class Padding(StrEnum):
     """What becomes of rows beyond the vocabulary."""
 
@@ -118,6 +125,13 @@ def analyze(
             help="List the neighbours of TOKEN, and the ranks of A and B among them; repeatable.",
         ),
     ] = None,
+    neighbors_of: Annotated[
+        Queries | None,
+        typer.Option(
+            help="Rows whose neighbours tell hubs, rarity and the intrinsic dimension; sample. All "
+            "of them take as long as --pairs all.",
+        ),
+    ] = None,
     sections: Annotated[
         str | None,
         typer.Option(
@@ -140,6 +154,13 @@ def analyze(
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads; as many as BLAS uses by default.")
     ] = None,
+    device: Annotated[
+        str,
+        typer.Option(
+            metavar="cpu|cuda|mps|auto",
+            help="Where the passes run; auto: on a GPU if there is one. docs/device.md.",
+        ),
+    ] = "cpu",
     json_: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -158,9 +179,10 @@ def analyze(
         sphere=sphere,
         neighbors=tuple(neighbors or ()),
         precision=precision.value,
+        neighbors_of=None if neighbors_of is None else neighbors_of.value,
     )
     wanted.check()
-    resources = chosen_resources(memory, threads)
+    resources = chosen_resources(memory, threads, device)
     folder = out if out is not None else Path(f"{default_name(path)}.embgeo")
     if not json_ or out is not None:
         check_output(folder)

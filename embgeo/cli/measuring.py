@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from embgeo.metrics import Options
     from embgeo.resources import Resources
 
-#: The section that each option is about: without it the option would do nothing.
+#: The sections that each option is about: without them the option would do nothing.
 SECTION = {
-    "pairs": "cosine",
-    "isotropy_rows": "isotropy",
-    "isotropy_runs": "isotropy",
-    "sphere": "isotropy",
-    "popular_share": "frequency",
-    "neighbors": "frequency",
+    "pairs": ("cosine",),
+    "isotropy_rows": ("isotropy",),
+    "isotropy_runs": ("isotropy",),
+    "sphere": ("isotropy",),
+    "popular_share": ("frequency",),
+    "neighbors": ("frequency",),
+    "neighbors_of": ("tokens", "frequency"),
 }
 
 
@@ -37,6 +38,7 @@ class Wanted:
     sphere: bool | None
     neighbors: tuple[str, ...]
     precision: Literal["float64", "float32"] = "float64"
+    neighbors_of: Literal["sample", "all"] | None = None
 
     def check(self) -> None:
         """Refuse values without meaning, and options that would do nothing.
@@ -60,13 +62,13 @@ class Wanted:
                 where="--isotropy-runs",
                 way_out="give --isotropy-rows too",
             )
-        for name, section in SECTION.items():
+        for name, about in SECTION.items():
             given = getattr(self, name) not in (None, ())
-            if given and self.sections is not None and section not in self.sections:
+            if given and self.sections is not None and not set(about) & set(self.sections):
                 raise BadOption(
-                    f"is about the section {section}, which --sections leaves out",
+                    f"is about the section {about[0]}, which --sections leaves out",
                     where=f"--{name.replace('_', '-')}",
-                    way_out=f"add {section} to --sections",
+                    way_out=f"add {about[0]} to --sections",
                 )
 
     def options(self, matrix: Matrix) -> Options:
@@ -96,6 +98,7 @@ class Wanted:
             isotropy_runs=plain.isotropy_runs if self.isotropy_runs is None else self.isotropy_runs,
             sphere=self.sphere,
             precision=self.precision,
+            neighbors_of=self.neighbors_of or plain.neighbors_of,
             asked=tuple(asked(text, matrix.tokens) for text in self.neighbors),
         )
 
@@ -105,16 +108,19 @@ UNITS = {"MB": 10**6, "MIB": 2**20, "GB": 10**9, "GIB": 2**30, "TB": 10**12, "TI
 LEAST_MEMORY = 64 * 10**6
 
 
-def chosen_resources(memory: str | None, threads: int | None) -> Resources:
-    """Memory and threads as the command line says them.
+def chosen_resources(memory: str | None, threads: int | None, device: str = "cpu") -> Resources:
+    """Memory, threads and device as the command line says them.
 
     Raises
     ------
-    BadOption
+    BadOption, EmbgeoError
+        A size that is none, or a device that is not there.
     """
+    from embgeo.device.choose import check_device
     from embgeo.resources import DEFAULT_MEMORY, Resources
 
-    return Resources(DEFAULT_MEMORY if memory is None else size_in_bytes(memory), threads)
+    check_device(device)
+    return Resources(DEFAULT_MEMORY if memory is None else size_in_bytes(memory), threads, device)
 
 
 def size_in_bytes(text: str) -> int:
