@@ -58,6 +58,7 @@ def test_words_without_headings(tmp_path: Path) -> None:
     np.testing.assert_array_equal(matrix.data, W)
 
 
+@pytest.mark.parametrize("separator", [",", "\t"])
 @pytest.mark.parametrize(
     ("columns", "headings"),
     [
@@ -70,9 +71,13 @@ def test_words_without_headings(tmp_path: Path) -> None:
     ],
 )
 def test_tables_without_words(
-    tmp_path: Path, columns: list[str], headings: list[str] | None
+    tmp_path: Path, columns: list[str], headings: list[str] | None, separator: str
 ) -> None:
-    matrix = embgeo.load(table(tmp_path, [list(range(len(W))) for _ in columns], headings))
+    before: list[list[object]] = [list(range(len(W))) for _ in columns]
+    matrix = embgeo.load(table(tmp_path, before, headings, separator))
+    if separator == "\t" and columns and headings is None:
+        assert matrix.tokens == tuple(map(str, range(len(W))))  # as in word2vec's text
+        return
     assert matrix.tokens is None
     np.testing.assert_array_equal(matrix.data, W)
 

@@ -70,8 +70,8 @@ FORMATS: tuple[ModuleType, ...] = (
     gensim_saves,
     pickle_arrays,
     word2vec_binary,
-    projector_tsv,
     delimited_text,
+    projector_tsv,
     text_vectors,
 )
 
