@@ -254,7 +254,7 @@ def test_two_nn_finds_the_dimension_of_a_cube(k: int, d: int) -> None:
     assert found.standard_error is not None
     # The edge of the cube costs a few per cent beyond the error of the sample.
     assert abs(found.value - k) < 4 * found.standard_error + 0.03 * k
-    assert found.sample == "1,000 queries against 3,000 rows"
+    assert found.sample == "600 queries against 3,000 rows"
 
 
 def test_two_nn_is_unchanged_by_duplicates() -> None:

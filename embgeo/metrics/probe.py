@@ -18,8 +18,8 @@ from embgeo.stats.base import FloatArray, IntArray, Statistic
 from embgeo.values import Quantity, Scalar, Value
 
 FAMILY = "frequency"
-MAX_ROWS = 8_000
-MAX_ENTRIES = 4_000_000
+MAX_ROWS = 6_000
+MAX_ENTRIES = 3_000_000
 MIN_ROWS = 2_000
 
 #: Ridge penalties to choose from, on standardised columns.
@@ -112,7 +112,7 @@ def probe_values(
     if min(popular.sum(), (~popular).sum()) < FOLDS:
         reason = f"{FOLDS} folds need at least {FOLDS} tokens of each class"
         return [quantity.undefined(reason, convention=convention) for quantity in quantities]
-    score, settled = out_of_fold_scores(rows, ~popular, context.rng("folds"))
+    score, settled = out_of_fold_scores(context, rows, ~popular)
     how = "standardised columns, L2 with C = 1, balanced classes"
     convention = f"{convention}; {how}" + ("" if settled else "; did not settle in 100 steps")
     auc, auc_error = auc_with_error(score, ~popular)
@@ -134,13 +134,19 @@ def probe_values(
 
 
 def out_of_fold_scores(
-    rows: FloatArray, rare: BoolArray, rng: np.random.Generator
+    context: Context, rows: FloatArray, rare: BoolArray
 ) -> tuple[FloatArray, bool]:
     """log-odds of being rare for each row, from probes that did not see it."""
+    dealt = list(folds(context.rng("folds"), rare))
+
+    def probe(number: int) -> tuple[FloatArray, bool]:
+        train, test = dealt[number]
+        return log_odds(rows[train], rare[train], rows[test])
+
     score = np.empty(len(rows))
     settled = True
-    for train, test in folds(rng, rare):
-        score[test], done = log_odds(rows[train], rare[train], rows[test])
+    for (_, test), (found, done) in zip(dealt, context.spread(probe, FOLDS), strict=True):
+        score[test] = found
         settled &= done
     return score, settled
 
@@ -177,8 +183,14 @@ def ridge_value(
         return FREQUENCY_R2.undefined(f"{len(rows)} tokens are too few for {FOLDS} folds")
     predicted = np.empty(len(rows))
     one_class = np.zeros(len(rows), dtype=bool)
-    for train, test in folds(context.rng("ridge folds"), one_class):
-        predicted[test] = ridge_prediction(rows[train], target[train], rows[test], PENALTIES)
+    dealt = list(folds(context.rng("ridge folds"), one_class))
+
+    def regression(number: int) -> FloatArray:
+        train, test = dealt[number]
+        return ridge_prediction(rows[train], target[train], rows[test], PENALTIES)
+
+    for (_, test), found in zip(dealt, context.spread(regression, FOLDS), strict=True):
+        predicted[test] = found
     wrong = np.square(target - predicted)
     spread = np.square(target - target.mean())
     if np.ptp(target) == 0:
