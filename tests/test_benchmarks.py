@@ -27,7 +27,7 @@ from benchmarks.scaling import exponent
 
 SHAPE = Shape(400, 12)
 #: Those that need no process of their own.
-QUICK = ("gpt2_size", "large", "packages", "scaling")
+QUICK = ("gpt2_size", "large", "packages", "precision", "scaling")
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def check_case(bench, name):
             assert row.note == peers.MISSING
         else:
             assert math.isfinite(row.value)
-            assert row.rounds == 1
+            assert row.rounds == 1 or not row.sides
     return rows
 
 

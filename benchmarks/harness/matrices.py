@@ -15,8 +15,6 @@ Array = npt.NDArray[Any]
 
 TENSOR = "model.embed_tokens.weight"
 BLOCK_ROWS = 2048
-#: Root of the mean square of a row's length.
-LENGTH = 1.0
 #: Share of that square along the common direction, on average: about the mean cosine.
 COMMON = 0.1
 
@@ -32,17 +30,21 @@ class Shape:
         float32 is written as .npy, bfloat16 as .safetensors.
     decay : float
         σ_k ∝ k^(−decay).
+    length : float
+        Root of the mean square of the rows' lengths.
     """
 
     rows: int
     columns: int
     dtype: str = "float32"
     decay: float = 0.35
+    length: float = 1.0
 
     @property
     def file_name(self) -> str:
         suffix = "safetensors" if self.dtype == "bfloat16" else "npy"
-        return f"{self.rows}x{self.columns}-{self.dtype}-{self.decay}.{suffix}"
+        size = f"{self.rows}x{self.columns}"
+        return f"{size}-{self.dtype}-decay{self.decay}-length{self.length}.{suffix}"
 
     @property
     def text(self) -> str:
@@ -69,9 +71,9 @@ def blocks(shape: Shape) -> Iterator[Array]:
 
     rng = np.random.default_rng([2019, shape.rows, shape.columns])
     sigma = np.arange(1, shape.columns + 1, dtype=np.float32) ** -shape.decay
-    sigma *= LENGTH * np.sqrt((1 - COMMON) / np.sum(sigma**2))
+    sigma *= shape.length * np.sqrt((1 - COMMON) / np.sum(sigma**2))
     common = rng.standard_normal(shape.columns)
-    common *= LENGTH * np.sqrt(COMMON) / np.linalg.norm(common)
+    common *= shape.length * np.sqrt(COMMON) / np.linalg.norm(common)
     signs = rng.choice(np.array([-1, 1], dtype=np.float32), shape.columns)
     for start in range(0, shape.rows, BLOCK_ROWS):
         index = np.arange(start, min(start + BLOCK_ROWS, shape.rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +81,7 @@ def analyzed(
     sphere: bool | None = False,
     reference: bool = False,
     labelled: bool = False,
+    precision: Literal["float64", "float32"] = "float64",
 ) -> Analysis:
     """An analysis; `labelled` gives the rows tokens and counts that fall as 1/rank.
 
@@ -97,7 +98,7 @@ def analyzed(
         tokens=labels(n) if labelled else None,
         counts=counts(n) if labelled else None,
         sections=sections,
-        options=embgeo.Options(sphere=sphere),
+        options=embgeo.Options(sphere=sphere, precision=precision),
         reference=reference,
     )
     if missing := set(sections) - {scalar.quantity.family for scalar in analysis.scalars}:
@@ -114,7 +115,13 @@ def counts(n: int) -> npt.NDArray[np.float64]:
 
 
 def told(analysis: Analysis, seconds: float) -> dict[str, Any]:
-    return {"seconds": seconds, "stages": analysis.timing, "answers": answers(analysis.to_json())}
+    scalars = {s.name: s.value for s in analysis.scalars if s.value is not None}
+    return {
+        "seconds": seconds,
+        "stages": analysis.timing,
+        "answers": answers(analysis.to_json()),
+        "scalars": scalars,
+    }
 
 
 def answers(analysis: dict[str, Any]) -> dict[str, Any]:
