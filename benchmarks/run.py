@@ -76,7 +76,12 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--peers", type=Path, help="Python with the packages to compare with")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument("--tiny", action="store_true", help="tiny sizes: does everything work?")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.runs is not None and options.runs < 1:
+        parser.error("--runs: at least one round")
+    if options.peers is not None and not options.peers.exists():
+        parser.error(f"--peers: there is no {options.peers}")
+    return options
 
 
 def main(arguments: list[str]) -> int:

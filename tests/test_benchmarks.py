@@ -295,8 +295,8 @@ def test_the_page_holds_bounds_times_errors_and_warnings():
             two=case_of([], warning="the machine was busy", failed="broken", version="2"),
         )
     )
-    assert "| a ¦ b, against floor | 1.2 (1 – 1.4) | ≤ 1.3 | met |" in text
-    assert "| gone | – | ≤ 2 | not measured |" in text
+    assert "| a ¦ b, against floor | 1.2 (1 – 1.4) | ≤ 1.3 | met | 3 |" in text
+    assert "| gone | – | ≤ 2 | not measured |  |" in text
     assert "embgeo 1.2 s; floor 1 s" in text
     assert "- embgeo: pass 0.6 s; answers off by at most i1 1e-07" in text
     assert "**Warning.** two: the machine was busy." in text
@@ -338,6 +338,14 @@ def test_a_wrong_answer_ends_with_1(tmp_path, monkeypatch, capsys):
     assert run.main(arguments_for(tmp_path, "--only", "large")) == 1
     shown = Path(capsys.readouterr().out.strip()).read_text("utf-8")
     assert "**Failed.** wrong answer: embgeo: i1 is off by 0.1" in shown
+
+
+@pytest.mark.parametrize("option", [("--runs", "0"), ("--peers", "nowhere"), ("--only", "none")])
+def test_options_without_meaning_are_refused(option, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run.main(list(option))
+    assert ended.value.code == 2
+    assert option[0] in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_peers_are_asked_for_in_their_own_python():

@@ -42,8 +42,11 @@ def is_busy(case: Json) -> bool:
 
 
 def bounds(rows: Iterable[Json]) -> str:
-    body = [(row["what"], value(row), limit(row), row["verdict"]) for row in rows]
-    return table(("what", "seen", "bound", ""), body)
+    body = [
+        (row["what"], value(row), limit(row), row["verdict"], str(row["rounds"] or ""))
+        for row in rows
+    ]
+    return table(("what", "seen", "bound", "", "rounds"), body)
 
 
 def section(name: str, case: Json, common: Json) -> str:
