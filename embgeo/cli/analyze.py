@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embgeo.cli.corpus_bar import corpus_bar
+from embgeo.cli.in_parts import InParts, save_part
+from embgeo.cli.matrix_source import MatrixSource
 from embgeo.cli.measuring import Wanted, chosen_resources
+from embgeo.cli.on_cluster import measured_on_cluster
 from embgeo.cli.shared import (
     Debug,
     Json,
@@ -24,6 +26,7 @@ from embgeo.cli.shared import (
 )
 
 if TYPE_CHECKING:
+    from embgeo.resources import Resources
     from embgeo.result import Analysis
 
 
@@ -39,6 +42,13 @@ class Queries(StrEnum):
 
     sample = "sample"
     all = "all"
+
+
+class Engine(StrEnum):
+    """What makes the passes."""
+
+    threads = "threads"
+    dask = "dask"
 
 
 class Padding(StrEnum):
@@ -161,6 +171,27 @@ def analyze(
             help="Where the passes run; auto: on a GPU if there is one. docs/device.md.",
         ),
     ] = "cpu",
+    save_state: Annotated[
+        Path | None,
+        typer.Option(help="Save what a pass over these rows saw, for: embgeo merge."),
+    ] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="The second round, as a plan of embgeo merge wants it.")
+    ] = None,
+    part: Annotated[
+        str | None, typer.Option(metavar="I/P", help="Part I of P of the rows, I from 1.")
+    ] = None,
+    first_row: Annotated[
+        int | None,
+        typer.Option(min=0, help="Number of this file's first row in a matrix of several files."),
+    ] = None,
+    engine: Annotated[
+        Engine, typer.Option(help="Threads of this machine, or tasks of a dask cluster.")
+    ] = Engine.threads,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Of the cluster; without, one is started here."),
+    ] = None,
     json_: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -168,7 +199,27 @@ def analyze(
     """Measure an embedding matrix and write a report.
 
     Example: embgeo analyze fixtures/baseline.pt --counts fixtures/vocab_counts.tsv
+
+    In parts, each of which could be measured on another machine:
+
+    Example: embgeo analyze fixtures/baseline.pt --part 1/2 --save-state s1.npz
+
+    Example: embgeo analyze fixtures/baseline.pt --part 2/2 --save-state s2.npz
     """
+    source = MatrixSource(
+        path,
+        tensor=tensor,
+        output=output,
+        rows=rows,
+        transpose=transpose,
+        padding=padding.value,
+        tokens=tokens,
+        counts=counts,
+        corpus=corpus,
+        rank_order=rank_order,
+        hidden=hidden,
+        hidden_tensor=hidden_tensor,
+    )
     wanted = Wanted(
         sections=None if sections is None else tuple(s.strip() for s in sections.split(",")),
         seed=seed,
@@ -183,30 +234,41 @@ def analyze(
     )
     wanted.check()
     resources = chosen_resources(memory, threads, device)
+    in_parts = InParts(save_state, plan, part, first_row, engine is Engine.dask, scheduler)
+    in_parts.check(source, wanted, device, writes_result=json_ or out is not None)
+    if save_state is not None:
+        save_part(source, in_parts, wanted, reference, resources, quiet)
+        return
     folder = out if out is not None else Path(f"{default_name(path)}.embgeo")
     if not json_ or out is not None:
         check_output(folder)
 
+    if engine is Engine.dask:
+        analysis = measured_on_cluster(source, scheduler, wanted, reference, resources, quiet)
+    else:
+        analysis = measured(source, wanted, reference, resources, quiet)
+    if not json_ or out is not None:
+        report = write_folder(analysis, folder)
+        if not quiet and not json_:
+            summary(analysis, report)
+    if json_:
+        print(json.dumps(analysis.to_json(), indent=1, allow_nan=False))
+
+
+def measured(
+    source: MatrixSource, wanted: Wanted, reference: bool, resources: Resources, quiet: bool
+) -> Analysis:
+    """The whole matrix measured in this process.
+
+    Raises
+    ------
+    EmbgeoError
+    """
     import embgeo
 
-    with corpus_bar(quiet) as heard:
-        matrix = embgeo.load(
-            path,
-            tensor=tensor,
-            output=output,
-            rows=rows,
-            transpose=transpose,
-            tokens=tokens,
-            counts=counts,
-            corpus=corpus,
-            rank_order=rank_order,
-            padding=padding.value,
-            hidden=hidden,
-            hidden_tensor=hidden_tensor,
-            progress=heard,
-        )
+    matrix = source.load(quiet)
     with progress_bar(quiet) as progress:
-        analysis = embgeo.analyze(
+        return embgeo.analyze(
             matrix,
             sections=wanted.sections,
             options=wanted.options(matrix),
@@ -215,12 +277,6 @@ def analyze(
             progress=progress,
             resources=resources,
         )
-    if not json_ or out is not None:
-        report = write_folder(analysis, folder)
-        if not quiet and not json_:
-            summary(analysis, report)
-    if json_:
-        print(json.dumps(analysis.to_json(), indent=1, allow_nan=False))
 
 
 def default_name(path: Path) -> str:

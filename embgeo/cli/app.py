@@ -15,6 +15,7 @@ from embgeo.cli.export import export
 from embgeo.cli.figures import figures
 from embgeo.cli.gate import gate
 from embgeo.cli.inspect import inspect
+from embgeo.cli.merge import merge
 from embgeo.cli.report import report
 from embgeo.cli.shared import FAILED, one_line, printable, silence_stdout
 
@@ -30,7 +31,7 @@ app = typer.Typer(
 )
 
 #: Every command; a new one is a file and a line here.
-COMMANDS = (analyze, diff, export, figures, gate, inspect, report)
+COMMANDS = (analyze, diff, export, figures, gate, inspect, merge, report)
 
 for command in COMMANDS:
     app.command()(command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal
 
 from embgeo.errors import BadOption
@@ -71,6 +71,15 @@ class Wanted:
                     way_out=f"add {about[0]} to --sections",
                 )
 
+    def given(self) -> tuple[str, ...]:
+        """Names of the options that differ from their defaults."""
+        plain = Wanted(None, 0, None, None, None, None, None, ())
+        return tuple(
+            f"--{f.name.replace('_', '-')}"
+            for f in fields(self)
+            if getattr(self, f.name) != getattr(plain, f.name)
+        )
+
     def options(self, matrix: Matrix) -> Options:
         """The options of the analysis, once it is known what the matrix brings.
 
@@ -79,8 +88,6 @@ class Wanted:
         BadOption
             If an option needs token frequencies and there are none.
         """
-        from embgeo.metrics import Options
-
         for name in ("popular_share", "neighbors"):
             if getattr(self, name) not in (None, ()) and matrix.frequency is None:
                 raise BadOption(
@@ -88,6 +95,12 @@ class Wanted:
                     where=f"--{name.replace('_', '-')}",
                     way_out="give --counts FILE, --corpus FILE or --rank-order",
                 )
+        return self.plain_options(matrix.tokens)
+
+    def plain_options(self, tokens: tuple[str, ...] | None) -> Options:
+        """The options of the analysis of rows with these tokens."""
+        from embgeo.metrics import Options
+
         plain = Options()
         pairs = str(plain.pairs) if self.pairs is None else self.pairs
         return Options(
@@ -99,7 +112,7 @@ class Wanted:
             sphere=self.sphere,
             precision=self.precision,
             neighbors_of=self.neighbors_of or plain.neighbors_of,
-            asked=tuple(asked(text, matrix.tokens) for text in self.neighbors),
+            asked=tuple(asked(text, tokens) for text in self.neighbors),
         )
 
 

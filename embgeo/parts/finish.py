@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from embgeo.analysis import Clock, complete
-from embgeo.metrics import SECTIONS, Family
+from embgeo.metrics import SECTIONS, Context, Family
 from embgeo.parts.gathered import RowsMissing
 from embgeo.parts.plans import Known, Plan, known_from
 from embgeo.passes import Progress
 from embgeo.resources import Resources
 from embgeo.result import Analysis
-from embgeo.stats.base import Statistic
+from embgeo.stats.base import IntArray, Statistic
 
 #: Why a section is left out after a single round.
 SECOND_ROUND = "needs a second round over the parts"
@@ -42,6 +42,7 @@ def finished(
     command: str = "",
     progress: Progress | None = None,
     resources: Resources | None = None,
+    fold: Callable[[Sequence[Statistic]], None] | None = None,
 ) -> Analysis:
     """The analysis, from a plan and the second pass over all parts.
 
@@ -55,6 +56,8 @@ def finished(
         Recorded in the provenance.
     progress : Progress, optional
     resources : Resources, optional
+    fold : callable, optional
+        Makes a further pass over all parts, where that can be done.
 
     Raises
     ------
@@ -63,8 +66,22 @@ def finished(
     clock = Clock()
     known = known_from(plan, None, progress, resources)
     known.seen.statistics |= {s.key: s for s in statistics}
+    if fold is not None:
+        known.run.context = with_passes(known.run.context, fold)
     clock.lap("merging")
     return completed(plan, known, known.families, command, clock)
+
+
+def with_passes(context: Context, fold: Callable[[Sequence[Statistic]], None]) -> Context:
+    """The context where further passes over all rows can be made."""
+
+    def either(statistics: Sequence[Statistic], rows: IntArray | None = None) -> None:
+        if rows is None:
+            fold(statistics)
+        else:
+            context.fold(statistics, rows)
+
+    return replace(context, fold=either, passes_absent="")
 
 
 def after_one_round(

@@ -41,6 +41,10 @@ class FirstState:
     census: Census
     statistics: list[Statistic]
 
+    def blank(self) -> Self:
+        """The same statistics without rows."""
+        return type(self)(self.setup, [], Census(), [s.blank() for s in self.statistics])
+
     def merge(self, other: Self) -> None:
         """Add the parts of another state of the same setup."""
         self.pieces += other.pieces
@@ -67,6 +71,10 @@ class SecondState:
     parts: list[Part]
     statistics: list[Statistic]
     rows: Rows = field(default_factory=Rows)
+
+    def blank(self) -> Self:
+        """The same statistics without rows."""
+        return type(self)(self.plan, [], [s.blank() for s in self.statistics])
 
     def merge(self, other: Self) -> None:
         """Add the parts of another state of the same plan."""

@@ -1,0 +1,210 @@
+"""``embgeo analyze`` on a part of a matrix: options, checked, and what they do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embgeo.cli.matrix_source import MatrixSource
+from embgeo.cli.measuring import Wanted
+from embgeo.cli.shared import printable, progress_bar
+from embgeo.errors import BadOption
+
+if TYPE_CHECKING:
+    from embgeo.matrix import Matrix
+    from embgeo.parts.part import Part
+    from embgeo.resources import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class InParts:
+    """The options as they were given; None where they were not."""
+
+    save_state: Path | None
+    plan: Path | None
+    part: str | None
+    first_row: int | None
+    dask: bool
+    scheduler: str | None
+
+    def check(self, source: MatrixSource, wanted: Wanted, device: str, writes_result: bool) -> None:
+        """Refuse options that contradict each other, or would do nothing.
+
+        Raises
+        ------
+        BadOption
+        """
+        if self.save_state is None:
+            for name in ("plan", "part", "first_row"):
+                if getattr(self, name) is not None:
+                    raise BadOption(
+                        "is about a part of a matrix",
+                        where=f"--{name.replace('_', '-')}",
+                        way_out="give --save-state FILE too",
+                    )
+        if self.scheduler is not None and not self.dask:
+            raise BadOption(
+                "belongs to a cluster", where="--scheduler", way_out="add --engine dask"
+            )
+        if self.save_state is None and not self.dask:
+            return
+        self._check_distributed(source, wanted, device)
+        if self.save_state is not None:
+            self._check_state(source, wanted, writes_result)
+        elif source.rows is not None:
+            raise BadOption("cannot be cut on a cluster", where="--rows", way_out="leave it out")
+
+    def _check_distributed(self, source: MatrixSource, wanted: Wanted, device: str) -> None:
+        if device != "cpu":
+            raise BadOption(
+                "parts are measured on the processor", where="--device", way_out="leave it out"
+            )
+        if source.hidden is not None:
+            raise BadOption(
+                "hidden states are not measured in parts",
+                where="--hidden",
+                way_out="measure them by themselves: embgeo analyze FILE --hidden STATES "
+                "--sections hidden",
+            )
+        for name in ("pairs", "neighbors_of"):
+            if getattr(wanted, name) == "all":
+                raise BadOption(
+                    "needs all rows in one place",
+                    where=f"--{name.replace('_', '-')} all",
+                    way_out="leave it out: a sample is taken",
+                )
+        if str(source.path) == "-":
+            raise BadOption("stdin cannot be read twice", where="-", way_out="name a file")
+
+    def _check_state(self, source: MatrixSource, wanted: Wanted, writes_result: bool) -> None:
+        if self.dask:
+            raise BadOption(
+                "a cluster needs no files of states",
+                where="--save-state",
+                way_out="leave it or --engine dask out",
+            )
+        if writes_result:
+            raise BadOption(
+                "a part gives a state, not a result",
+                where="--out or --json",
+                way_out="give them to embgeo merge",
+            )
+        if wanted.sphere:
+            raise BadOption(
+                "the search over the sphere needs a pass for each of its steps",
+                where="--sphere",
+                way_out="leave it out, or use --engine dask",
+            )
+        if self.part is not None and source.rows is not None:
+            raise BadOption("both say which rows", where="--part and --rows", way_out="give one")
+        if self.plan is not None:
+            self._check_planned(source, wanted)
+
+    def _check_planned(self, source: MatrixSource, wanted: Wanted) -> None:
+        """The plan has the options of the first round."""
+        given = wanted.given()
+        if labelled := source.labelled():
+            given = (labelled, *given)
+        if given:
+            raise BadOption(
+                "is in the plan already",
+                where=given[0],
+                way_out="leave it out in the second round",
+            )
+
+
+def save_part(
+    source: MatrixSource,
+    in_parts: InParts,
+    wanted: Wanted,
+    reference: bool,
+    resources: Resources,
+    quiet: bool,
+) -> None:
+    """Measure a part of a matrix, in the first round or by a plan, and save its state.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    if in_parts.save_state is None:
+        raise ValueError("no file for the state")
+    check_state_file(in_parts.save_state)
+    from embgeo.parts import files, first_round, second_round
+    from embgeo.parts.second_round import read_task
+    from embgeo.parts.states import save_first, save_second
+
+    if in_parts.plan is None:
+        options = wanted.plain_options(None)
+        matrix = source.load(quiet, rows=None, hash_file=False)
+        part = part_from(source, in_parts, matrix)
+        with progress_bar(quiet) as progress:
+            state = first_round(
+                matrix,
+                part,
+                sections=wanted.sections,
+                options=options,
+                reference=reference,
+                progress=progress,
+                resources=resources,
+            )
+        save_first(state, in_parts.save_state)
+        if not quiet:
+            print(printable(f"{in_parts.save_state}: first round, {part.rows}"))
+        return
+    task = read_task(files.read(in_parts.plan, ("plan",)))
+    matrix = source.load(quiet, rows=None, hash_file=False, padding="keep")
+    part = part_from(source, in_parts, matrix)
+    with progress_bar(quiet) as progress:
+        second = second_round(task, matrix, part, progress=progress, resources=resources)
+    save_second(second, in_parts.plan, in_parts.save_state)
+    if not quiet:
+        what = "second round" if task.statistics else f"{len(second.rows.index):,} rows gathered"
+        print(printable(f"{in_parts.save_state}: {what}, {part.rows}"))
+
+
+def part_from(source: MatrixSource, in_parts: InParts, matrix: Matrix) -> Part:
+    """The rows that the options mean.
+
+    Raises
+    ------
+    BadOption
+    """
+    from embgeo.parts import part_of
+    from embgeo.parts.part import share
+    from embgeo.sources.rows import parse_rows
+
+    if in_parts.part is not None:
+        start, stop = share(in_parts.part, matrix.n)
+    else:
+        cut = parse_rows(source.rows, matrix.n)
+        start, stop = cut.start, cut.stop
+    first_row = in_parts.first_row
+    total = matrix.n if first_row is None else None
+    return part_of(matrix, start, stop, first_row=first_row or 0, total=total)
+
+
+def check_state_file(path: Path) -> None:
+    """Refuse, before anything is computed, to write over what is no state or plan.
+
+    Raises
+    ------
+    BadOption
+    """
+    from embgeo.errors import EmbgeoError
+    from embgeo.parts import files
+
+    try:
+        if not path.exists() and not path.is_symlink():
+            if path.absolute().parent.is_dir():
+                return
+            cause = f"{path.parent} is no folder"
+        else:
+            files.read(path)
+            return
+    except EmbgeoError:
+        cause = "exists and is no state or plan of embgeo"
+    except OSError as error:
+        cause = f"cannot be used: {error.strerror or error}"
+    raise BadOption(cause, where=path, way_out="choose another file")

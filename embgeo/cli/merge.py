@@ -1,0 +1,194 @@
+"""``embgeo merge``: states of parts become a plan for the second round, or a result."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from embgeo.cli.analyze import default_name, summary
+from embgeo.cli.in_parts import check_state_file
+from embgeo.cli.shared import (
+    Debug,
+    Json,
+    Quiet,
+    check_output,
+    command_line,
+    guarded,
+    printable,
+    progress_bar,
+    write_folder,
+)
+from embgeo.errors import BadOption, EmbgeoError
+
+if TYPE_CHECKING:
+    from embgeo.parts.files import Stored
+    from embgeo.parts.plans import Plan
+    from embgeo.result import Analysis
+
+
+@guarded
+def merge(
+    states: Annotated[
+        list[Path], typer.Argument(help="States of all parts; their plan may stand among them.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Result folder; NAME.embgeo here by default."),
+    ] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="Write what the parts need for the second round.")
+    ] = None,
+    tokens: Annotated[
+        Path | None, typer.Option(help="Token labels of the whole, where the parts have none.")
+    ] = None,
+    counts: Annotated[
+        Path | None, typer.Option(help="Token counts of the whole, where the parts have none.")
+    ] = None,
+    rank_order: Annotated[
+        bool,
+        typer.Option("--rank-order", help="Rows are sorted by frequency, most frequent first."),
+    ] = False,
+    json_: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Merge the states of all parts of a matrix, in any order.
+
+    States of the first round give a plan, with which each part is measured once more; states of
+    that second round give the result.
+
+    Example: embgeo merge s1.npz s2.npz --plan plan.npz
+    """
+    if plan is not None and (out is not None or json_):
+        raise BadOption(
+            "a plan is no result yet", where="--plan", way_out="leave -o and --json out"
+        )
+    if plan is not None:
+        check_state_file(plan)
+    from embgeo.parts import files
+    from embgeo.parts.labels import labelled
+    from embgeo.parts.merging import merged_first, plan_of
+
+    stored = [files.read(path) for path in states]
+    kinds = {one.kind for one in stored}
+    if kinds == {"first"}:
+        whole = plan_of(merged_first(stored))
+        whole = labelled(whole, tokens, counts, rank_order)
+        if plan is not None:
+            write_plan(whole, plan, stored[0].path, quiet)
+            return
+        finish_first(whole, out, json_, quiet)
+        return
+    if tokens or counts or rank_order:
+        raise BadOption(
+            "belong to the first round",
+            where="--tokens, --counts and --rank-order",
+            way_out="give them where the plan is written",
+        )
+    finish_second(stored, plan, out, json_, quiet)
+
+
+def write_plan(whole: Plan, path: Path, state: Path, quiet: bool) -> None:
+    """Write the plan, and say what it wants."""
+    from embgeo.parts import planned
+    from embgeo.parts.plans import save_plan
+    from embgeo.parts.reach import from_files
+
+    with progress_bar(quiet) as progress:
+        fetch = from_files(whole.parts, whole.setup, state.absolute().parent)
+        whole = planned(whole, fetch, progress)
+    if not whole.statistics and not len(whole.wanted):
+        raise EmbgeoError(
+            "these states need no second round",
+            where="--plan",
+            way_out="merge them to a result with -o",
+        )
+    save_plan(whole, path)
+    if quiet:
+        return
+    gathers = f"gathers {len(whole.wanted):,} rows"
+    if whole.only_gathers:
+        print(printable(f"{path}: {gathers} first, which no file within reach holds"))
+    else:
+        print(printable(f"{path}: second pass over {whole.matrix.n:,} rows, {gathers}"))
+    print(printable(f"next: embgeo analyze PART --plan {path} --save-state FILE, for all parts"))
+
+
+def finish_first(whole: Plan, out: Path | None, json_: bool, quiet: bool) -> None:
+    """Write what one round gives, and say what the second would add."""
+    from embgeo.parts import after_one_round
+
+    folder = result_folder(whole, out, json_)
+    with progress_bar(quiet) as progress:
+        found = after_one_round(whole, command=command_line(), progress=progress)
+    missing = ", ".join(found.missing)
+    if found.analysis is None:
+        raise EmbgeoError(
+            f"every section needs a second round ({missing})",
+            way_out="write its plan: embgeo merge STATES --plan plan.npz",
+        )
+    give(found.analysis, folder, json_, quiet)
+    if missing and not quiet and not json_:
+        print(f"a second round adds {missing}: embgeo merge STATES --plan plan.npz")
+
+
+def finish_second(
+    stored: list[Stored], path: Path | None, out: Path | None, json_: bool, quiet: bool
+) -> None:
+    """Write the result of the second round; or, where it gathered rows, the plan of the pass."""
+    from embgeo.parts import finished, with_rows
+    from embgeo.parts.merging import load_plan, merged_second, plan_for
+
+    seconds = [one for one in stored if one.kind == "second"]
+    plans = [one for one in stored if one.kind == "plan"]
+    if not seconds or len(plans) > 1 or len(seconds) + len(plans) < len(stored):
+        raise BadOption(
+            "states of the first round, or of the second with their plan, merge: not a mixture",
+            way_out="embgeo merge s*.npz --plan plan.npz, or embgeo merge t*.npz -o OUT",
+        )
+    known = plans[0] if plans else plan_for(seconds)
+    plan = load_plan(known)
+    gathered = plan.only_gathers
+    if gathered and path is None:
+        raise EmbgeoError(
+            "these states hold the rows that a plan asked for, the pass is still to come",
+            where=seconds[0].path,
+            way_out="write its plan: embgeo merge STATES --plan plan2.npz",
+        )
+    if path is not None and not gathered:
+        raise BadOption(
+            "these states are those of the last round", where="--plan", way_out="give -o OUT"
+        )
+    folder = None if gathered else result_folder(plan, out, json_)
+    second = merged_second(plan, known.identity, seconds)
+    plan = with_rows(plan, second.rows)
+    if path is not None:
+        write_plan(plan, path, seconds[0].path, quiet)
+        return
+    with progress_bar(quiet) as progress:
+        analysis = finished(plan, second.statistics, command=command_line(), progress=progress)
+    give(analysis, folder, json_, quiet)
+
+
+def result_folder(plan: Plan, out: Path | None, json_: bool) -> Path | None:
+    """Where the result goes; None where it is only printed."""
+    if json_ and out is None:
+        return None
+    files = {part.file for part in plan.parts}
+    name = default_name(Path(files.pop())) if len(files) == 1 else "merged"
+    folder = out if out is not None else Path(f"{name}.embgeo")
+    check_output(folder)
+    return folder
+
+
+def give(analysis: Analysis, folder: Path | None, json_: bool, quiet: bool) -> None:
+    """Write and print the result as ``embgeo analyze`` does."""
+    if folder is not None:
+        report = write_folder(analysis, folder)
+        if not quiet and not json_:
+            summary(analysis, report)
+    if json_:
+        print(json.dumps(analysis.to_json(), indent=1, allow_nan=False))

@@ -1,0 +1,140 @@
+"""``embgeo analyze --engine dask``: from the options to a cluster and its shards."""
+
+from __future__ import annotations
+
+import glob
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embgeo.cli.matrix_source import MatrixSource
+from embgeo.cli.measuring import Wanted
+from embgeo.cli.shared import command_line, progress_bar
+from embgeo.errors import BadOption
+
+if TYPE_CHECKING:
+    from embgeo.matrix import Matrix
+    from embgeo.parts.cluster import Piece, Shard
+    from embgeo.parts.plans import Plan
+    from embgeo.resources import Resources
+    from embgeo.result import Analysis
+
+#: Signs in a path that stands for several files.
+WILDCARDS = frozenset("*?[")
+
+
+def measured_on_cluster(
+    source: MatrixSource,
+    scheduler: str | None,
+    wanted: Wanted,
+    reference: bool,
+    resources: Resources,
+    quiet: bool,
+) -> Analysis:
+    """Both passes over a file, or over all files that a pattern means, on a dask cluster.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    from embgeo.parts.cluster import Cluster, analyze_on_cluster, connected, pieces_of
+    from embgeo.passes import Progress
+
+    paths = files_of(source.path)
+    matrix = source.load(quiet) if len(paths) == 1 else None
+    shards = shards_of(paths, source) if matrix is None else [shard_of(matrix, source)]
+    masked = None if matrix is None else dict(matrix.masked)
+
+    def described(plan: Plan) -> Plan:
+        return with_file(plan, matrix) if matrix is not None else with_names(plan, source)
+
+    with progress_bar(quiet) as progress:
+        threads = resources.threads or os.cpu_count() or 1
+        with connected(scheduler, threads) as client:
+            threads = sum(client.nthreads().values()) or threads
+            pieces: list[Piece] = pieces_of(shards, threads, resources.memory, masked)
+            return analyze_on_cluster(
+                Cluster(client, pieces, progress or Progress()),
+                sections=wanted.sections,
+                options=wanted.options(matrix) if matrix else wanted.plain_options(None),
+                reference=reference,
+                described=described,
+                command=command_line(),
+                resources=resources,
+            )
+
+
+def files_of(path: Path) -> list[Path]:
+    """The path, or the files that it means as a pattern, in the order of their names.
+
+    Raises
+    ------
+    BadOption
+    """
+    if not WILDCARDS & set(str(path)) or path.exists():
+        return [path]
+    found = sorted(glob.glob(str(path), recursive=True))
+    if not found:
+        raise BadOption("no file is called like that", where=path, way_out="check the pattern")
+    return [Path(name) for name in found]
+
+
+def shard_of(matrix: Matrix, source: MatrixSource) -> Shard:
+    """The one file, opened by the workers as it was opened here; labels stay here."""
+    from embgeo.parts.cluster import Shard
+
+    return Shard(
+        str(source.path.absolute()),
+        matrix.n,
+        given=str(source.path),
+        tensor=matrix.origin.tensor or None,
+        output="none" if matrix.output is None else matrix.output.origin.tensor,
+        transpose=matrix.origin.transposed,
+        padding="keep",
+    )
+
+
+def shards_of(paths: list[Path], source: MatrixSource) -> list[Shard]:
+    """Several files, one below the other; only their headers are read."""
+    from embgeo.parts.cluster import Shard, rows_in
+
+    shards: list[Shard] = []
+    first_row = 0
+    for path in paths:
+        shard = Shard(
+            str(path.absolute()),
+            rows_in(path, source.tensor, source.transpose),
+            first_row,
+            given=str(path),
+            tensor=source.tensor,
+            output=source.output,
+            transpose=source.transpose,
+            padding=source.padding,
+        )
+        first_row += shard.n
+        shards.append(shard)
+    return shards
+
+
+def with_file(plan: Plan, matrix: Matrix) -> Plan:
+    """The plan with what is known of the one file here."""
+    from dataclasses import replace
+
+    from embgeo.parts.merging import with_labels
+
+    plan = with_labels(plan, matrix.tokens, matrix.frequency)
+    whole = replace(
+        plan.matrix, name=matrix.name, origin=matrix.origin, final_norm=matrix.final_norm
+    )
+    return replace(plan, matrix=whole)
+
+
+def with_names(plan: Plan, source: MatrixSource) -> Plan:
+    """The plan with labels and counts of the whole, where the options give some."""
+    from embgeo.parts.labels import labelled
+
+    if source.corpus is not None:
+        raise BadOption(
+            "is counted for one file only", where="--corpus", way_out="give --counts FILE"
+        )
+    return labelled(plan, source.tokens, source.counts, source.rank_order)
