@@ -68,9 +68,11 @@ class Device:
         return self.name
 
     def put(self, array: npt.NDArray[Any], dtype: Any = None) -> Array:
-        """A copy of a small array on the device, in the given dtype of torch."""
-        plain = self.torch.tensor(np.ascontiguousarray(array))
-        return (plain if dtype is None else plain.to(dtype)).to(self.at)
+        """A copy of a small array on the device; of floats, in the given dtype of torch."""
+        if dtype is not None:
+            wanted = np.float32 if dtype == self.xp.float32 else np.float64
+            array = array.astype(wanted, copy=False)
+        return self.torch.tensor(np.ascontiguousarray(array)).to(self.at)
 
     def host(self, array: Array) -> npt.NDArray[Any]:
         """A tensor as an array of numpy."""

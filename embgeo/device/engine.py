@@ -286,6 +286,9 @@ class Engine:
             kind = HostKernel
         kernel = fits(self.device, lambda: kind(statistic, self.device))[1]
         if kernel is None:
+            self.rows.forget()
+            kernel = fits(self.device, lambda: kind(statistic, self.device))[1]
+        if kernel is None:
             raise DeviceFull(self.device, self.rows.step)
         return kernel
 

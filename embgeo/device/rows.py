@@ -92,9 +92,13 @@ class Rows:
         """
         if rows <= FLOOR and not self._here:
             raise DeviceFull(self.device, rows)
+        self.forget()
+        self.step = max(FLOOR, min(self.step, rows // 2))
+
+    def forget(self) -> None:
+        """Keep no rows on the device from now on."""
         self._here.clear()
         self.stay = False
-        self.step = max(FLOOR, min(self.step, rows // 2))
         self.device.release()
 
     def _ask(self, pool: ThreadPoolExecutor, start: int) -> tuple[int, Future[Array]] | None:
