@@ -201,11 +201,16 @@ class Regularizer(nn.Module):
         Raises
         ------
         BadOption
-            The method needs a `Step`.
+            The method needs a `Step`, or the weight is itself computed, as by a parametrisation.
         """
         with torch.enable_grad():
             value: Tensor = self()
             weights = [weight for weight in self.acts_on() if weight.requires_grad]
+            if not all(weight.is_leaf for weight in weights):
+                raise BadOption(
+                    f"{self.NAME} acts on a weight that is made of others",
+                    way_out="add reg() to the loss, in place of its gradient to the weight's",
+                )
             # Not backward(): the hooks of a wrapper for several processes expect one backward a
             # step, and would take this for another.
             found: Sequence[Tensor | None] = ()

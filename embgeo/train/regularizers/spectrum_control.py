@@ -1,0 +1,200 @@
+"""Spectrum control: the singular values of the embedding follow a given decay."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Literal, Self
+
+import torch
+from torch import Tensor, nn
+
+from embgeo.errors import BadOption
+from embgeo.train.regularizers.base import Regularizer, Setup, Step
+from embgeo.train.regularizers.factored import FactoredEmbedding, factorise
+from embgeo.train.regularizers.orthogonality import Orthogonality, retract
+
+Prior = Literal["exponential", "polynomial"]
+Mode = Literal["penalty", "proximal"]
+
+#: Where the paper is silent: a tenth of the largest singular value is left at the end.
+TAIL_RATIO = 0.1
+#: Where the paper is silent: its theory asks for more than ½.
+POLYNOMIAL_GAMMA = 0.6
+
+
+class SpectrumControl(Regularizer):
+    """λ·Σ_k (σ_k − σ*_k)² and four penalties that keep U and V orthonormal, for W = UΣVᵀ.
+
+    The prior is σ*_k = c1·exp(−c2·k^γ) (for small corpora) or c1·k^(−γ) (for large ones), k from 1;
+    c1 is such that ‖σ*‖ equals ‖Σ‖ at the start. In mode ``penalty``, for optimisers of Adam's
+    kind, all is added to the loss. In mode ``proximal``, for SGD, nothing is: `after_step` moves
+    σ ← (σ + 2ηλσ*)/(1 + 2ηλ), and every few steps puts the Q of a QR decomposition in place of U
+    and V. As penalties under the SGD that the paper builds on (learning rate 30), the orthogonality
+    terms diverge within a few steps unless λ < 0.25/30.
+
+    W is never multiplied out in training. To save or analyse it, take `embedding.export()`, or
+    :func:`make_plain` for a whole model.
+
+    Parameters
+    ----------
+    embedding : FactoredEmbedding
+        The layer that is used as input embedding, output layer or both.
+    prior : {"exponential", "polynomial"}
+    strength : float
+        λ_e or λ_p; the paper's grid is 0.1, 1, 10, 100.
+    gamma : float, optional
+        γ; by default 1 for the exponential prior and 0.6 for the polynomial one.
+    tail_ratio : float, optional
+        σ*_d/σ*_1 of the exponential prior, which stands for its c2; by default 0.1. The polynomial
+        prior has none: there it is d^(−γ).
+    frobenius : tuple of float
+        λ1 of U and λ2 of V; the paper's grid is 0.01, 0.1, 1, 10.
+    spectral : tuple of float
+        λ3 of U and λ4 of V, of the same grid.
+    mode : {"penalty", "proximal"}
+        By optimiser, see above.
+    retract_every : int
+        Steps between two retractions in mode ``proximal``.
+
+    Raises
+    ------
+    BadOption
+        A prior, mode or number that makes no sense.
+
+    References
+    ----------
+    Wang et al., "Improving neural language generation with spectrum control", ICLR 2020, §4.
+    """
+
+    NAME: ClassVar[str] = "spectrum-control"
+    SOURCE: ClassVar[str] = "Wang et al. 2020, §4"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "c1, c2 and γ are not published: the prior is given by γ (1; polynomial 0.6) and the ratio "
+        "of the last to the first singular value (0.1), and keeps ‖Σ‖ as it is at the start",
+        "the start is not published: it is the SVD of the usual initialisation",
+        "U and Σ are kept as c·U and Σ/c, with c the mean singular value at the start, so that a "
+        "step moves W as far as it would move a plain W",
+        "spectral norms are those along a vector that power iteration follows from step to step",
+        "no weight decay on U, Σ and V",
+        "under SGD no penalties, but a proximal step of Σ with λ and a retraction of U and V",
+    )
+
+    def __init__(
+        self,
+        embedding: FactoredEmbedding,
+        *,
+        prior: Prior = "exponential",
+        strength: float = 1.0,
+        gamma: float | None = None,
+        tail_ratio: float | None = None,
+        frobenius: tuple[float, float] = (1.0, 1.0),
+        spectral: tuple[float, float] = (1.0, 1.0),
+        mode: Mode = "penalty",
+        retract_every: int = 20,
+    ) -> None:
+        super().__init__()
+        check(mode, strength, retract_every, (*frobenius, *spectral))
+        self._embedding = (embedding,)
+        self.prior, self.mode = prior, mode
+        self.strength = strength
+        self.retract_every = retract_every
+        self.steps = 0
+        d = embedding.embedding_dim
+        shape = decay(prior, d, gamma, tail_ratio)
+        start = embedding.singular_values().detach()
+        level = torch.linalg.vector_norm(start) / torch.linalg.vector_norm(shape)
+        self.target: Tensor
+        self.register_buffer("target", shape.to(start) * level)
+        self.of_left = Orthogonality(d, frobenius[0], spectral[0])
+        self.of_right = Orthogonality(d, frobenius[1], spectral[1])
+
+    @classmethod
+    def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
+        """Replace the output layer, and the input if it is tied; proximal if SGD trains."""
+        mode = "proximal" if setup.sgd else "penalty"
+        return cls(factorise(model), **{"mode": mode, **settings})
+
+    @property
+    def embedding(self) -> FactoredEmbedding:
+        """The layer, which belongs to the model."""
+        return self._embedding[0]
+
+    def acts_on(self) -> list[Tensor]:
+        e = self.embedding
+        return [e.left, e.sigma, e.right] if self.mode == "penalty" else []
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        e = self.embedding
+        return [{"params": [e.left, e.sigma, e.right], "weight_decay": 0.0}]
+
+    def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
+        e = self.embedding
+        if self.target.device != e.sigma.device:
+            self.to(e.sigma.device)
+        if self.mode == "proximal":
+            return torch.zeros_like(self.target[0])
+        off = (e.singular_values() - self.target).square().sum()
+        of_factors: Tensor = self.of_left(e.left, e.scale) + self.of_right(e.right)
+        return self.strength * off + of_factors
+
+    @torch.no_grad()
+    def after_step(self, lr: float | None = None) -> None:
+        """In mode ``proximal``: Σ towards the prior, and now and then U and V orthonormal again."""
+        if self.mode == "penalty":
+            return
+        if lr is None:
+            raise BadOption("a proximal step needs the learning rate", way_out="after_step(lr)")
+        e = self.embedding
+        # A step of sigma = Σ/c by lr is one of Σ by lr·c².
+        pull = 2.0 * lr * self.strength * e.scale**2
+        e.sigma.add_(pull / e.scale * self.target.to(e.sigma)).div_(1.0 + pull)
+        self.steps += 1
+        if self.steps % self.retract_every == 0:
+            retract(e.left, e.scale)
+            retract(e.right)
+
+    def get_extra_state(self) -> dict[str, int]:
+        """How many steps were taken."""
+        return {"steps": self.steps}
+
+    def set_extra_state(self, state: dict[str, int]) -> None:
+        self.steps = state["steps"]
+
+    def extra_repr(self) -> str:
+        return f"prior={self.prior}, strength={self.strength:g}, mode={self.mode}"
+
+
+def decay(prior: str, d: int, gamma: float | None, tail_ratio: float | None) -> Tensor:
+    """exp(−c2·(k^γ − 1)) or k^(−γ) for k from 1 to d: the shape of the prior, 1 at its head.
+
+    Raises
+    ------
+    BadOption
+        A prior that is neither, or parameters outside their range.
+    """
+    k = torch.arange(1, d + 1, dtype=torch.float64)
+    if gamma is not None and not (0.0 < gamma < math.inf):
+        raise BadOption(f"gamma is {gamma}", way_out="give a number above 0")
+    if prior == "polynomial":
+        if tail_ratio is not None:
+            raise BadOption(
+                "the polynomial prior has no tail_ratio: it is d^(−gamma)",
+                way_out="give gamma alone",
+            )
+        return k ** -(POLYNOMIAL_GAMMA if gamma is None else gamma)
+    if prior != "exponential":
+        raise BadOption(f"no prior {prior!r}", way_out="give exponential or polynomial")
+    ratio = TAIL_RATIO if tail_ratio is None else tail_ratio
+    if not 0.0 < ratio <= 1.0:
+        raise BadOption(f"tail_ratio is {ratio}", way_out="give 0 < tail_ratio ≤ 1")
+    grown = k ** (1.0 if gamma is None else gamma) - 1.0
+    return torch.exp(math.log(ratio) * grown / grown[-1].clamp(min=1e-300))
+
+
+def check(mode: str, strength: float, retract_every: int, weights: tuple[float, ...]) -> None:
+    if mode not in ("penalty", "proximal"):
+        raise BadOption(f"no mode {mode!r}", way_out="give penalty or proximal")
+    if not all(0.0 <= weight < math.inf for weight in (strength, *weights)):
+        raise BadOption("a weight is negative or infinite", way_out="give numbers from 0")
+    if retract_every < 1:
+        raise BadOption(f"retract_every is {retract_every}", way_out="give a number from 1")
