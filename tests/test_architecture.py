@@ -324,8 +324,9 @@ def test_imports_follow_the_table(path: Path) -> None:
     assert imported_parts(path) <= allowed
 
 
-#: Of `compare`, what may be read by those who show a comparison: its result, not its making.
-COMPARISON = ("comparison", "files", "quantities")
+#: Of `compare`, what may be read by those who show a comparison: its result, and what part norms
+#: had in it, not its making.
+COMPARISON = ("comparison", "files", "norms", "quantities")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from embgeo.compare.bootstrap import mean_interval, resampled_means
 from embgeo.compare.comparison import Member
 from embgeo.compare.differences import difference, differences
+from embgeo.compare.norms import explain, is_carried
 from embgeo.compare.paired import drawn_pairs, paired_errors
 from embgeo.compare.sentences import isotropy, sentences
 from embgeo.metrics.pairs import POSITIVE_SHARE, UNIFORMITY
@@ -267,6 +268,26 @@ def test_raw_and_unit_isotropy_are_told_together(raw, unit, norms, words):
     # Norms that moved the other way explain nothing, nor do unknown ones.
     assert "norms" not in isotropy(i1(raw, unit), norms[::-1])
     assert "norms" not in isotropy(i1(raw, unit), None)
+
+
+@pytest.mark.parametrize(
+    ("raw", "unit", "carried"),
+    [(0.1, 0.03, True), (0.1, 0.02, False), (-0.1, -0.09, True), (-0.1, 0.03, False)],
+)
+def test_a_change_is_carried_by_a_share_of_it_at_unit_scale(raw, unit, carried):
+    assert is_carried(raw, unit) is carried
+
+
+def test_what_nobody_would_call_a_rise_carries_none():
+    assert not is_carried(0.02, 0.008)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "rose", "helped"),
+    [(1, 0.5, True, True), (1, 0.5, False, False), (1, 2, False, True), (1, 0.99, True, False)],
+)
+def test_norms_explain_a_change_if_they_moved_the_way_that_makes_it(before, after, rose, helped):
+    assert explain(before, after, rose) is helped
 
 
 def test_neighbours_are_told_of_only_where_all_or_none_were_kept():

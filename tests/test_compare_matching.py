@@ -154,6 +154,8 @@ def test_a_note_says_how_rows_were_matched_and_what_was_left_out():
     said = comparison(one, two, three).notes
     assert "one and two: 30 tokens shared, matched by token" in said
     assert "one and two: 1 token only in two: 'x'" in said
+    single = comparison(one, entered(gaussian(3, n=2), "two", tokens=("t0", "x"))).notes
+    assert "one and two: 1 token shared, matched by token" in single
     assert sum("over all its rows" in s for s in said) == 1
     assert any("one and W: rows are not matched: one side has no tokens" in s for s in said)
 

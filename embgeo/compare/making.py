@@ -167,21 +167,25 @@ def matching_notes(pair: Pair, members: Sequence[Member]) -> list[str]:
     if matching.by is None:
         return [f"rows are not matched: {matching.reason}"]
     what = "tokens" if matching.by == "token" else "rows"
-    said = [f"{matching.shared:,} {what} shared, matched by {matching.by}"]
+    said = [f"{counted(matching.shared, what)} shared, matched by {matching.by}"]
     if matching.by == "row":
         said[0] += f" ({matching.reason})"
     for place, part in zip((pair.first, pair.second), matching.left_out, strict=True):
         if part.missing:
             more = ", …" if part.missing > len(part.examples) else ""
             only = f"only in {members[place].name}: {named(part.examples, what)}{more}"
-            said.append(f"{part.missing:,} {what if part.missing > 1 else what[:-1]} {only}")
+            said.append(f"{counted(part.missing, what)} {only}")
     ambiguous = max(matching.left_out, key=lambda part: part.ambiguous)
     if ambiguous.ambiguous:
         said.append(
-            f"{ambiguous.ambiguous:,} rows are left out: their tokens stand in several rows, not "
-            f"the same ones on both sides: {named(ambiguous.ambiguous_examples, 'tokens')}"
+            f"{counted(ambiguous.ambiguous, 'rows')} left out: tokens that stand in several rows, "
+            f"not the same ones on both sides: {named(ambiguous.ambiguous_examples, 'tokens')}"
         )
     return said
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number:,} {what[:-1] if number == 1 else what}"
 
 
 def named(examples: Sequence[str], what: str) -> str:

@@ -13,13 +13,19 @@ def told_apart(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
     ['a/run/model', 'b/run/model']
     >>> told_apart(["model", "model"], [Path("model.pt"), Path("model.npy")])
     ['model.pt', 'model.npy']
+    >>> told_apart(["model", "model"], [Path("run/model.pt"), Path("run/model.pt")])
+    ['model (1)', 'model (2)']
     """
     out = list(names)
     for i in equal(names):
         twins = [j for j in equal(names) if names[j] == names[i] and j != i]
         if all(paths[i].name != paths[j].name for j in twins):
             out[i] = paths[i].name
-    folders = [[p for p in path.parent.parts if p not in ("/", ".", "..")] for path in paths]
+    # The same file twice has the same folders: a number alone tells it apart.
+    folders = [
+        [] if paths.count(path) > 1 else [p for p in path.parent.parts if p not in ("/", ".", "..")]
+        for path in paths
+    ]
     for depth in range(1, 1 + max(map(len, folders), default=0)):
         for i in equal(out):
             out[i] = "/".join([*folders[i][-depth:], names[i]])

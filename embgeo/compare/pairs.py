@@ -129,8 +129,10 @@ def why_undefined(one: Input, other: Input, matching: Matching) -> str:
     if matching.by is None:
         return matching.reason
     if matching.shared < 2:
-        what = "token" if matching.by == "token" else "row"
-        return f"{'one' if matching.shared else 'no'} {what} is shared"
+        number = "one" if matching.shared else "no"
+        if matching.by == "token":
+            return f"{number} token is shared; --match row pairs equal row numbers"
+        return f"{number} row is shared"
     for side in (one, other):
         if side.matrix is None:
             return side.member.matrix_absent or "the matrix is not at hand"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from embgeo.compare import quantities as q
 from embgeo.compare.comparison import Difference, Member, Pair, Track
+from embgeo.compare.norms import explain, is_carried, is_noticed, median_norms
 from embgeo.values import Scalar, format_number
 
 #: Curves of a track whose bends are told.
@@ -18,10 +17,6 @@ HEADLINES = (
     "isotropy.i1_unit",
     "frequency.probe_auc",
 )
-#: I1 lies between 0 and 1: what moves less than this is not called a rise or a fall.
-NOTICED = 0.01
-#: A rise at unit scale of less than this share of the raw rise does not carry it.
-CARRIED = 0.25
 #: Neighbourhoods that overlap less than this many times the chance level have little in common.
 LOST = 1.5
 
@@ -35,7 +30,7 @@ def sentences(
         rows = rows_of(differences, place)
         pair = next((p for p in pairs if (p.first, p.second) == (0, place)), None)
         found = [
-            isotropy(rows, median_norms(members, place)),
+            isotropy(rows, norms_of(members, place)),
             neighbourhoods(pair),
             counted(list(rows.values())),
         ]
@@ -49,7 +44,7 @@ def track_sentences(
 ) -> tuple[str, ...]:
     """From the first step to the last, and where the headline curves bent."""
     last = len(members) - 1
-    text = isotropy(rows_of(differences, last), median_norms(members, last))
+    text = isotropy(rows_of(differences, last), norms_of(members, last))
     steps = f"step {format_number(track.steps[0])} to {format_number(track.steps[-1])}"
     said = [f"From {steps}, {text}."] if text else []
     for curve in track.curves:
@@ -79,29 +74,21 @@ def isotropy(rows: Mapping[str, Difference], norms: tuple[float, float] | None) 
     if unit is None or unit.difference is None:
         return text
     same = verb(unit) == verb(raw)
-    if abs(raw.difference) <= NOTICED or unit.difference / raw.difference >= CARRIED:
+    if not is_noticed(raw.difference) or is_carried(raw.difference, unit.difference):
         return f"{text}, and {'' if same else f'{verb(unit)} '}{span(unit)} at unit scale"
     text += f", but {'only ' if same else f'{verb(unit)} '}{span(unit)} at unit scale"
-    if norms is None or (norms[1] < norms[0]) != (raw.difference > 0):
+    if norms is None or not explain(*norms, rose=raw.difference > 0):
         return text
     return f"{text}: what moved it are the norms (median {shown(norms[0])}, then {shown(norms[1])})"
 
 
-def median_norms(members: Sequence[Member], place: int) -> tuple[float, float] | None:
-    found = [
-        column
-        for member in (members[0], members[place])
-        for column in member.analysis.columns
-        if column.name == "tokens.norm" and len(column.values)
-    ]
-    if len(found) < 2:
-        return None
-    return float(np.median(found[0].values)), float(np.median(found[1].values))
+def norms_of(members: Sequence[Member], place: int) -> tuple[float, float] | None:
+    return median_norms(members[0].analysis, members[place].analysis)
 
 
 def verb(row: Difference) -> str:
     """How a number of the size of 1 moved."""
-    if row.difference is None or abs(row.difference) <= NOTICED:
+    if row.difference is None or not is_noticed(row.difference):
         return "stayed"
     return "rose" if row.difference > 0 else "fell"
 

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from embgeo.compare.comparison import Comparison, Difference
+from embgeo.compare.norms import explain, is_carried, is_noticed, median_norms
 from embgeo.report.finding import RANK, State, short
 from embgeo.report.member_names import member_name
-from embgeo.report.norms import median_norms
 from embgeo.report.verdict import Verdict, judge
 
 #: Members that the headline names, at most.
 NAMED = 4
-#: I1 lies between 0 and 1: what moves less than this is not called a rise or a fall.
-NOTICED = 0.01
-#: A change at a mean norm of 1 of less than this share of the raw one does not carry it.
-CARRIED = 0.25
-#: Norms that changed by less than this share did not grow or shrink.
-SAME_NORM = 0.02
 
 #: Findings that say what is wrong with a shape, the most telling first.
 _CAUSES = ("cone", "spectrum", "two-sided")
@@ -106,16 +100,15 @@ def isotropy(comparison: Comparison, place: int) -> str:
         return ""
     if unit is None or unit.difference is None:
         return f"I1 {_went(raw)} as stored; at a mean norm of 1 it is not known."
-    if abs(raw.difference) <= NOTICED:
-        but = "and" if abs(unit.difference) <= NOTICED else "but"
+    if not is_noticed(raw.difference):
+        but = "but" if is_noticed(unit.difference) else "and"
         return f"I1 {_went(raw)} as stored, {but} {_went(unit)} at a mean norm of 1."
-    share = unit.difference / raw.difference
-    carried = share >= CARRIED and abs(unit.difference) > NOTICED
-    norms, explain = _norms(comparison, place, raw.difference > 0)
-    if carried:
-        part = f"not only because of {norms}" if explain else f"which {norms} do not explain"
+    norms, helped = _norms(comparison, place, raw.difference > 0)
+    if is_carried(raw.difference, unit.difference):
+        part = f"not only because of {norms}" if helped else f"which {norms} do not explain"
     else:
-        only = "only" if share <= 0 or abs(unit.difference) <= NOTICED else "mostly"
+        along = is_noticed(unit.difference) and unit.difference / raw.difference > 0
+        only = "mostly" if along else "only"
         part = f"{only} because of {norms}"
     return f"I1 {_went(raw)}, {part}: at a mean norm of 1 it {_went(unit)}."
 
@@ -127,18 +120,16 @@ def _norms(comparison: Comparison, place: int, rose: bool) -> tuple[str, bool]:
         return "norms", True
     before, after = medians
     moved = f"(median {short(before)} → {short(after)})"
-    if rose and after < before * (1 - SAME_NORM):
-        return f"smaller norms {moved}", True
-    if not rose and after > before * (1 + SAME_NORM):
-        return f"larger norms {moved}", True
-    return f"norms {moved}", False
+    if not explain(before, after, rose):
+        return f"norms {moved}", False
+    return f"{'smaller' if rose else 'larger'} norms {moved}", True
 
 
 def _went(row: Difference) -> str:
     """``rose from 0.0912 to 0.767``, ``stayed at 0.767``."""
     if row.difference is None or row.value is None or row.baseline is None:
         return "is not known"
-    if abs(row.difference) <= NOTICED:
+    if not is_noticed(row.difference):
         return f"stayed at {short(row.value)}"
     direction = "rose" if row.difference > 0 else "fell"
     return f"{direction} from {short(row.baseline)} to {short(row.value)}"

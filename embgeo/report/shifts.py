@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from embgeo.compare.comparison import Change, Comparison, Difference
+from embgeo.compare.norms import median_norms
 from embgeo.report.finding import Finding, Part, Quote, percent
-from embgeo.report.norms import median_norms
 from embgeo.report.verdict import judge
 from embgeo.values import Scalar, format_number
 
