@@ -36,7 +36,17 @@ from benchmarks.harness.machine import machine, versions  # noqa: E402
 from benchmarks.harness.page import page  # noqa: E402
 
 #: Modules beside this one that compare something, the short ones first.
-CASES = ("startup", "small", "gpt2_size", "packages", "precision", "scaling", "memory", "large")
+CASES = (
+    "startup",
+    "small",
+    "gpt2_size",
+    "packages",
+    "precision",
+    "merge",
+    "scaling",
+    "memory",
+    "large",
+)
 #: Scripts that print what they found, with what makes them short.
 SCRIPTS = {
     "hull": ("--rows", "2000", "--columns", "100"),

@@ -23,11 +23,12 @@ from benchmarks.harness.matrices import TENSOR, Shape, opened, written
 from benchmarks.harness.page import page
 from benchmarks.harness.row import absent, over_rounds, ratio
 from benchmarks.harness.truth import truth
+from benchmarks.merge import differences
 from benchmarks.scaling import exponent
 
 SHAPE = Shape(400, 12)
 #: Those that need no process of their own.
-QUICK = ("gpt2_size", "large", "packages", "precision", "scaling")
+QUICK = ("gpt2_size", "large", "merge", "packages", "precision", "scaling")
 
 
 @pytest.fixture
@@ -201,6 +202,11 @@ def test_what_could_not_be_measured_is_neither_met_nor_missed():
     assert absent("x", "no GPU", bound=1.0).verdict == "not measured"
     assert over_rounds("x", [1.0], bound=1.0).verdict == "met"
     assert over_rounds("x", [1.0]).verdict == ""
+
+
+def test_numbers_on_one_side_only_are_as_far_apart_as_can_be():
+    found = differences({"a": 1.0, "b": [1.0, 2.0], "d": None}, {"a": 1.0, "b": [1.0, 4.0], "c": 2})
+    assert found == {"a": 0.0, "b": 0.5, "c": math.inf, "d": 0.0}
 
 
 def test_exponent_is_that_of_the_power_law():

@@ -26,8 +26,8 @@ class Shape:
     Attributes
     ----------
     rows, columns : int
-    dtype : {"float32", "bfloat16"}
-        float32 is written as .npy, bfloat16 as .safetensors.
+    dtype : {"float32", "float64", "bfloat16"}
+        bfloat16 is written as .safetensors, the others as .npy.
     decay : float
         σ_k ∝ k^(−decay).
     length : float
@@ -120,7 +120,7 @@ def opened(path: Path) -> Array:
 
 
 def cut(path: Path, rows: int | None, columns: int | None) -> Array:
-    """The first rows and columns of a float32 matrix, in memory and in C order."""
+    """The first rows and columns of a matrix, in memory and in C order."""
     return np.ascontiguousarray(opened(path)[:rows, :columns])
 
 
