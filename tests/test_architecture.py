@@ -216,6 +216,17 @@ LISTS = {
         },
     ),
     "arrays": ("KINDS", {"found": "what was found", "labels": "tokens and counts along the rows"}),
+    "train.regularizers": (
+        "REGULARIZERS",
+        {
+            "base": "what a regulariser is",
+            "factored": "the layer of spectrum_control and its rivals",
+            "orthogonality": "the penalties of spectrum_control and its rivals",
+            "popular": "who is popular, for frage and moment_match",
+            "precision": "sums kept out of mixed precision",
+            "several": "methods together, not a method",
+        },
+    ),
     "gate": (
         "OUTPUTS",
         {
