@@ -83,5 +83,5 @@ def shortages(work: Callable[[], Any]) -> Iterator[Any]:
     for at in range(count.made):
         with Shortage(at) as short:
             outcome = work()
-        assert short.made > count.made - 1, "the shortage was not met"
+        assert short.made > at, "the shortage was not met"
         yield outcome

@@ -24,6 +24,8 @@ STORED: dict[Any, tuple[str, type[np.generic]]] = {
     np.dtype(ml_dtypes.float8_e4m3fn): ("float8_e4m3fn", np.uint8),
     np.dtype(ml_dtypes.float8_e5m2): ("float8_e5m2", np.uint8),
 }
+#: Rows that are summed in float32 where there is no float64; such sums go on in it on the host.
+SUMMED = 256
 #: What a device without float64 is sent as it is stored.
 NARROW = ("float32", "float16", "bfloat16")
 
@@ -110,11 +112,16 @@ class Device:
         sent.record_stream(compute)
         return sent
 
-    def sum64(self, array: Array, axis: int = 0) -> FloatArray:
-        """Sum along an axis, on the host: in float64 where the device has it."""
+    def sum_rows(self, array: Array) -> FloatArray:
+        """Sum over the rows in float64, on the host; float32 is summed so on a device without."""
+        xp = self.xp
         if self.wide:
-            return self.host(self.xp.sum(array, axis=axis, dtype=self.xp.float64))
-        return self.host(self.xp.sum(array, axis=axis)).astype(np.float64)
+            return self.host(xp.sum(array, axis=0, dtype=xp.float64))
+        parts = [
+            xp.sum(array[start : start + SUMMED], axis=0)
+            for start in range(0, array.shape[0], SUMMED)
+        ]
+        return np.asarray(self.host(xp.stack(parts)).sum(axis=0, dtype=np.float64))
 
     def histogram(self, values: Array, bins: int) -> Array:
         """Counts over [−1, 1], as int64; at most 2²⁴ values, beyond which float32 cannot count."""

@@ -178,8 +178,8 @@ class Engine:
 
     def pair_histogram(self) -> PairHistogram:
         """The cosines of all pairs of kept rows."""
-        counted = AllPairs(self.device)
         with self._guarded():
+            counted = AllPairs(self.device)
             for index, piece in self.rows.pieces():
                 # Of the same piece, perhaps cut; then of all that follow.
                 lefts = list(self._widened(index, piece, self._kept, None))

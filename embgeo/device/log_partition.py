@@ -51,9 +51,9 @@ class LogPartitionKernel(Kernel[LogPartition]):
         sums = []
         for scale in self.statistic.scales:
             terms = xp.exp(products if scale == 1.0 else products * scale)
-            sums.append(self.device.sum64(terms))
+            sums.append(self.device.sum_rows(terms))
             if len(self.statistic.signs) == 2:
-                sums.append(self.device.sum64(1.0 / terms))
+                sums.append(self.device.sum_rows(1.0 / terms))
         return sums
 
     def _unbounded(self, products: Array) -> tuple[list[FloatArray], list[FloatArray]]:
@@ -64,5 +64,5 @@ class LogPartitionKernel(Kernel[LogPartition]):
             for sign in self.statistic.signs:
                 top = scale * high if sign > 0 else -scale * low
                 tops.append(self.device.host(top))
-                sums.append(self.device.sum64(xp.exp(products * (sign * scale) - top)))
+                sums.append(self.device.sum_rows(xp.exp(products * (sign * scale) - top)))
         return tops, sums

@@ -27,7 +27,7 @@ class PartitionGradientKernel(Kernel[PartitionGradient]):
             with_state(
                 self.statistic,
                 _top=self.device.host(top).astype(np.float64),
-                _sum=self.device.sum64(terms),
+                _sum=self.device.sum_rows(terms),
                 _weighted=self.device.host(rows.T @ terms).astype(np.float64),
             )
         )
