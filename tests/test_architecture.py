@@ -220,6 +220,7 @@ LISTS = {
         "REGULARIZERS",
         {
             "base": "what a regulariser is",
+            "constrained": "what spectrum_control and its rivals share",
             "factored": "the layer of spectrum_control and its rivals",
             "orthogonality": "the penalties of spectrum_control and its rivals",
             "popular": "who is popular, for frage and moment_match",
