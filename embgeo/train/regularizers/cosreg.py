@@ -116,9 +116,9 @@ class MeanCosine(torch.autograd.Function):
             inverse = torch.where(counts, lengths.reciprocal(), 0.0)
             n = counts.sum().clamp(min=1)
             total = inverse @ rows
+            # Without a row there is no pair: n is 1 then, and the second term has to be 0 as well.
+            value: Tensor = total @ total / n**2 - counts.any().to(total.dtype) / n
         ctx.save_for_backward(W, inverse, total, n)
-        # Without a row there is no pair: n is 1 then, and the second term has to be 0 as well.
-        value: Tensor = total @ total / n**2 - counts.any() / n
         return value
 
     @staticmethod

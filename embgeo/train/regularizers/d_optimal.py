@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
 from embgeo.train.regularizers.base import Step
+from embgeo.train.regularizers.constrained import learning_rate, require_weight
 from embgeo.train.regularizers.factored import FactoredEmbedding
 from embgeo.train.regularizers.spectral_norm import SpectralNorm
 
@@ -26,8 +28,8 @@ class DOptimal(SpectralNorm):
         The layer that is used as input embedding, output layer or both.
     lambda_ : float
         The strength λ.
-    frobenius, spectral : tuple of float
-        Weights of the penalties of U and V, as in `SpectrumControl`.
+    **constraints
+        As of :class:`Constrained`.
 
     References
     ----------
@@ -40,23 +42,37 @@ class DOptimal(SpectralNorm):
         *SpectralNorm.DEVIATIONS,
         "the strength is not published: 1",
         "singular values enter by their size, as nothing keeps them positive",
+        "under SGD it is a proximal step of Σ in place of a penalty",
     )
 
     def __init__(
-        self,
-        embedding: FactoredEmbedding,
-        *,
-        lambda_: float = 1.0,
-        frobenius: tuple[float, float] = (1.0, 1.0),
-        spectral: tuple[float, float] = (1.0, 1.0),
+        self, embedding: FactoredEmbedding, *, lambda_: float = 1.0, **constraints: Any
     ) -> None:
-        super().__init__(embedding, frobenius=frobenius, spectral=spectral)
+        super().__init__(embedding, **constraints)
+        require_weight("lambda_", lambda_)
         self.lambda_ = lambda_
 
     def penalty(self, step: Step) -> Tensor:
+        found = super().penalty(step)
+        if self.mode == "proximal":
+            return found
         sizes = self.embedding.sigma.abs()
         relative = (sizes / sizes.max()).clamp(min=SMALLEST)
-        return super().penalty(step) - self.lambda_ * relative.log().mean()
+        return found - self.lambda_ * relative.log().mean()
+
+    @torch.no_grad()
+    def after_step(self, lr: float | None = None) -> None:
+        """In mode ``proximal``, before what `SpectralNorm` does: Σ towards larger values.
+
+        The largest is 1 then, and the step of −(λ/d)·log σ has the closed form
+        σ ← (|σ| + √(σ² + 4ηλ/d))/2.
+        """
+        if self.mode == "proximal":
+            e = self.embedding
+            # A step of sigma = Σ/c by lr is one of Σ by lr·c², and c drops out of the formula.
+            room = 4.0 * learning_rate(lr) * self.lambda_ / len(e.sigma)
+            e.sigma.copy_((e.sigma.abs() + torch.sqrt(e.sigma.square() + room)) / 2.0)
+        super().after_step(lr)
 
     def extra_repr(self) -> str:
         return f"lambda_={self.lambda_:g}"

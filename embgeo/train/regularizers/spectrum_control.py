@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from embgeo.errors import BadOption
-from embgeo.train.regularizers.base import Regularizer, Setup, Step
-from embgeo.train.regularizers.factored import FactoredEmbedding, factorise
-from embgeo.train.regularizers.orthogonality import Orthogonality, retract
+from embgeo.train.regularizers.base import Step
+from embgeo.train.regularizers.constrained import (
+    DEVIATIONS,
+    Constrained,
+    learning_rate,
+    require_weight,
+)
+from embgeo.train.regularizers.factored import FactoredEmbedding
 
 Prior = Literal["exponential", "polynomial"]
-Mode = Literal["penalty", "proximal"]
 
 #: Where the paper is silent: a tenth of the largest singular value is left at the end.
 TAIL_RATIO = 0.1
@@ -22,7 +26,7 @@ TAIL_RATIO = 0.1
 POLYNOMIAL_GAMMA = 0.6
 
 
-class SpectrumControl(Regularizer):
+class SpectrumControl(Constrained):
     """λ·Σ_k (σ_k − σ*_k)² and four penalties that keep U and V orthonormal, for W = UΣVᵀ.
 
     The prior is σ*_k = c1·exp(−c2·k^γ) (for small corpora) or c1·k^(−γ) (for large ones), k from 1;
@@ -47,14 +51,9 @@ class SpectrumControl(Regularizer):
     tail_ratio : float, optional
         σ*_d/σ*_1 of the exponential prior, which stands for its c2; by default 0.1. The polynomial
         prior has none: there it is d^(−γ).
-    frobenius : tuple of float
-        λ1 of U and λ2 of V; the paper's grid is 0.01, 0.1, 1, 10.
-    spectral : tuple of float
-        λ3 of U and λ4 of V, of the same grid.
-    mode : {"penalty", "proximal"}
-        By optimiser, see above.
-    retract_every : int
-        Steps between two retractions in mode ``proximal``.
+    **constraints
+        ``frobenius`` = (λ1, λ2), ``spectral`` = (λ3, λ4) with the paper's grid of 0.01, 0.1, 1, 10,
+        ``mode`` and ``retract_every``; see :class:`Constrained`.
 
     Raises
     ------
@@ -72,11 +71,8 @@ class SpectrumControl(Regularizer):
         "c1, c2 and γ are not published: the prior is given by γ (1; polynomial 0.6) and the ratio "
         "of the last to the first singular value (0.1), and keeps ‖Σ‖ as it is at the start",
         "the start is not published: it is the SVD of the usual initialisation",
-        "U and Σ are kept as c·U and Σ/c, with c the mean singular value at the start, so that a "
-        "step moves W as far as it would move a plain W",
-        "spectral norms are those along a vector that power iteration follows from step to step",
-        "no weight decay on U, Σ and V",
-        "under SGD no penalties, but a proximal step of Σ with λ and a retraction of U and V",
+        "under SGD the prior is followed by a proximal step of Σ in place of its penalty",
+        *DEVIATIONS,
     )
 
     def __init__(
@@ -87,78 +83,36 @@ class SpectrumControl(Regularizer):
         strength: float = 1.0,
         gamma: float | None = None,
         tail_ratio: float | None = None,
-        frobenius: tuple[float, float] = (1.0, 1.0),
-        spectral: tuple[float, float] = (1.0, 1.0),
-        mode: Mode = "penalty",
-        retract_every: int = 20,
+        **constraints: Any,
     ) -> None:
-        super().__init__()
-        check(mode, strength, retract_every, (*frobenius, *spectral))
-        self._embedding = (embedding,)
-        self.prior, self.mode = prior, mode
+        super().__init__(embedding, **constraints)
+        require_weight("of the prior", strength)
+        self.prior = prior
         self.strength = strength
-        self.retract_every = retract_every
-        self.steps = 0
-        d = embedding.embedding_dim
-        shape = decay(prior, d, gamma, tail_ratio)
+        shape = decay(prior, embedding.embedding_dim, gamma, tail_ratio)
         start = embedding.singular_values().detach()
         level = torch.linalg.vector_norm(start) / torch.linalg.vector_norm(shape)
         self.target: Tensor
         self.register_buffer("target", shape.to(start) * level)
-        self.of_left = Orthogonality(d, frobenius[0], spectral[0])
-        self.of_right = Orthogonality(d, frobenius[1], spectral[1])
 
-    @classmethod
-    def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
-        """Replace the output layer, and the input if it is tied; proximal if SGD trains."""
-        mode = "proximal" if setup.sgd else "penalty"
-        return cls(factorise(model), **{"mode": mode, **settings})
-
-    @property
-    def embedding(self) -> FactoredEmbedding:
-        """The layer, which belongs to the model."""
-        return self._embedding[0]
-
-    def acts_on(self) -> list[Tensor]:
-        e = self.embedding
-        return [e.left, e.sigma, e.right] if self.mode == "penalty" else []
-
-    def parameter_groups(self) -> list[dict[str, Any]]:
-        e = self.embedding
-        return [{"params": [e.left, e.sigma, e.right], "weight_decay": 0.0}]
-
-    def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
+    def penalty(self, step: Step) -> Tensor:
+        found = super().penalty(step)
+        if self.mode == "proximal":
+            return found
         e = self.embedding
         if self.target.device != e.sigma.device:
             self.to(e.sigma.device)
-        if self.mode == "proximal":
-            return torch.zeros_like(self.target[0])
-        off = (e.singular_values() - self.target).square().sum()
-        of_factors: Tensor = self.of_left(e.left, e.scale) + self.of_right(e.right)
-        return self.strength * off + of_factors
+        return found + self.strength * (e.singular_values() - self.target).square().sum()
 
     @torch.no_grad()
     def after_step(self, lr: float | None = None) -> None:
         """In mode ``proximal``: Σ towards the prior, and now and then U and V orthonormal again."""
-        if self.mode == "penalty":
-            return
-        if lr is None:
-            raise BadOption("a proximal step needs the learning rate", way_out="after_step(lr)")
-        e = self.embedding
-        # A step of sigma = Σ/c by lr is one of Σ by lr·c².
-        pull = 2.0 * lr * self.strength * e.scale**2
-        e.sigma.add_(pull / e.scale * self.target.to(e.sigma)).div_(1.0 + pull)
-        self.steps += 1
-        if self.steps % self.retract_every == 0:
-            retract(e.left, e.scale)
-            retract(e.right)
-
-    def get_extra_state(self) -> dict[str, int]:
-        """How many steps were taken."""
-        return {"steps": self.steps}
-
-    def set_extra_state(self, state: dict[str, int]) -> None:
-        self.steps = state["steps"]
+        if self.mode == "proximal":
+            e = self.embedding
+            # A step of sigma = Σ/c by lr is one of Σ by lr·c².
+            pull = 2.0 * learning_rate(lr) * self.strength * e.scale**2
+            e.sigma.add_(pull / e.scale * self.target.to(e.sigma)).div_(1.0 + pull)
+        super().after_step(lr)
 
     def extra_repr(self) -> str:
         return f"prior={self.prior}, strength={self.strength:g}, mode={self.mode}"
@@ -189,12 +143,3 @@ def decay(prior: str, d: int, gamma: float | None, tail_ratio: float | None) -> 
         raise BadOption(f"tail_ratio is {ratio}", way_out="give 0 < tail_ratio ≤ 1")
     grown = k ** (1.0 if gamma is None else gamma) - 1.0
     return torch.exp(math.log(ratio) * grown / grown[-1].clamp(min=1e-300))
-
-
-def check(mode: str, strength: float, retract_every: int, weights: tuple[float, ...]) -> None:
-    if mode not in ("penalty", "proximal"):
-        raise BadOption(f"no mode {mode!r}", way_out="give penalty or proximal")
-    if not all(0.0 <= weight < math.inf for weight in (strength, *weights)):
-        raise BadOption("a weight is negative or infinite", way_out="give numbers from 0")
-    if retract_every < 1:
-        raise BadOption(f"retract_every is {retract_every}", way_out="give a number from 1")
