@@ -156,7 +156,7 @@ def save_part(
     task = read_task(files.read(in_parts.plan, ("plan",)))
     matrix = source.load(quiet, rows=None, hash_file=False, padding="keep")
     part = part_from(source, in_parts, matrix)
-    with progress_bar(quiet) as progress:
+    with progress_bar(quiet) as progress, files.consistent(in_parts.plan):
         second = second_round(task, matrix, part, progress=progress, resources=resources)
     save_second(second, in_parts.plan, in_parts.save_state)
     if not quiet:

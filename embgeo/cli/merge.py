@@ -80,7 +80,8 @@ def merge(
         if plan is not None:
             write_plan(whole, plan, stored[0].path, quiet)
             return
-        finish_first(whole, out, json_, quiet)
+        with files.consistent(stored[0].path):
+            finish_first(whole, out, json_, quiet)
         return
     if tokens or counts or rank_order:
         raise BadOption(
@@ -93,11 +94,11 @@ def merge(
 
 def write_plan(whole: Plan, path: Path, state: Path, quiet: bool) -> None:
     """Write the plan, and say what it wants."""
-    from embgeo.parts import planned
+    from embgeo.parts import files, planned
     from embgeo.parts.plans import save_plan
     from embgeo.parts.reach import from_files
 
-    with progress_bar(quiet) as progress:
+    with progress_bar(quiet) as progress, files.consistent(state):
         fetch = from_files(whole.parts, whole.setup, state.absolute().parent)
         whole = planned(whole, fetch, progress)
     if not whole.statistics and not len(whole.wanted):
@@ -139,7 +140,7 @@ def finish_second(
     stored: list[Stored], path: Path | None, out: Path | None, json_: bool, quiet: bool
 ) -> None:
     """Write the result of the second round; or, where it gathered rows, the plan of the pass."""
-    from embgeo.parts import finished, with_rows
+    from embgeo.parts import files, finished, with_rows
     from embgeo.parts.merging import load_plan, merged_second, plan_for
 
     seconds = [one for one in stored if one.kind == "second"]
@@ -168,7 +169,7 @@ def finish_second(
     if path is not None:
         write_plan(plan, path, seconds[0].path, quiet)
         return
-    with progress_bar(quiet) as progress:
+    with progress_bar(quiet) as progress, files.consistent(known.path):
         analysis = finished(plan, second.statistics, command=command_line(), progress=progress)
     give(analysis, folder, json_, quiet)
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,26 @@ def _identity(archive: Archive) -> str:
     for name, member in sorted(archive.members.items()):
         digest.update(f"{name}\0{member.size}\0{member.crc}\n".encode())
     return digest.hexdigest()
+
+
+@contextmanager
+def consistent(path: Path) -> Iterator[None]:
+    """What is read from a file and used inside the block fits together, or the file is refused.
+
+    Checksums catch accidents when arrays are read; this is about files that lie.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UnreadableFile(
+            f"its content contradicts itself ({type(error).__name__}: {error})",
+            where=path,
+            way_out="make the states of all parts, and their plan, again",
+        ) from error
 
 
 def unfit(path: Path | str, cause: str) -> UnreadableFile:
