@@ -343,6 +343,18 @@ def test_equal_rows_have_no_cka():
     assert number(pair, "subspace_distance") >= 0.0
 
 
+def test_each_token_has_its_overlap_where_all_are_asked():
+    one, two = gaussian(58, n=60), gaussian(59, n=60)
+    pair = pair_of(one, two)
+    (column,) = pair.columns
+    assert column.values.shape == (60,)
+    assert column.values.mean() == pytest.approx(number(pair, "neighbor_overlap"))
+    table = pair["compare.moved"]
+    first = int(str(table.rows[0][0]).removeprefix("row "))
+    assert column.values[first] == table.rows[0][1] == column.values.min()
+    assert not pair_of(one, two, queries=30).columns
+
+
 def test_few_tokens_have_no_ten_neighbours():
     pair = pair_of(gaussian(52, n=10, d=3), gaussian(53, n=10, d=3))
     assert "10 shared tokens have no 10 neighbours" in pair["compare.neighbor_overlap"].undefined

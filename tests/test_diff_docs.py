@@ -19,7 +19,9 @@ from tests.matrices import gaussian
 PAGE = (ROOT / "docs/diff.md").read_text("utf-8")
 FREE_KEYS = ("provenance.versions", "timing")
 #: Described in docs/analysis-json.md.
-AS_IN_ANALYSES = tuple(f"pairs[].{k}" for k in ("scalars", "series", "histograms", "tables"))
+AS_IN_ANALYSES = tuple(
+    f"pairs[].{k}" for k in ("scalars", "series", "histograms", "columns", "tables")
+)
 
 
 def fields(value: Any, path: str = "") -> Iterator[str]:
@@ -57,7 +59,11 @@ def test_every_field_is_documented_and_the_other_way_round(tmp_path: Path) -> No
     save_comparison(tracked, tmp_path)
     with np.load(tmp_path / "arrays.npz") as stored:
         names = {re.sub(r"\d+-\d+", "FIRST-SECOND", name) for name in stored.files}
-    assert names == {"pairs/FIRST-SECOND/first", "pairs/FIRST-SECOND/second"}
+    assert names == {
+        "pairs/FIRST-SECOND/first",
+        "pairs/FIRST-SECOND/second",
+        "pairs/FIRST-SECOND/compare.token_overlap",
+    }
 
 
 def test_every_number_of_a_pair_is_documented_and_the_other_way_round() -> None:

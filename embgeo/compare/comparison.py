@@ -126,7 +126,8 @@ class Pair:
     histograms : tuple of Histogram
         ``compare.overlap_histogram``: how many queries keep which share of their neighbours.
     columns : tuple of Column
-        One number for each shared token, shape (S,), in the order of `matching`.
+        One number for each shared token, shape (S,), in the order of `matching`:
+        ``compare.token_overlap`` where all of them were asked for their neighbours.
     tables : tuple of Table
         ``compare.moved``: tokens whose neighbourhood changed most, the most changed first.
         Columns: ``token``, ``overlap`` (Jaccard), ``before 1`` … ``before k`` (nearest in

@@ -16,7 +16,7 @@ from embgeo.metrics.base import sampled
 from embgeo.resources import MOST_ROWS
 from embgeo.stats import SideNeighbors
 from embgeo.stats.base import Block, FloatArray, IntArray
-from embgeo.values import Cell, Histogram, Scalar, Table
+from embgeo.values import Cell, Column, Histogram, Scalar, Table
 
 #: k of the definition.
 NEIGHBORS = 10
@@ -124,6 +124,13 @@ def overlap_values(found: Overlap, seed: int) -> tuple[Scalar, Histogram]:
         note=found.looked_at,
     )
     return scalar, histogram
+
+
+def token_overlap(found: Overlap) -> Column | None:
+    """The overlap of every shared token; None where only some were asked."""
+    if len(found.queries) < found.shared:
+        return None
+    return Column(q.TOKEN_OVERLAP, found.jaccard, "neighbour overlap")
 
 
 def expected_jaccard(n: int, k: int) -> float:

@@ -19,6 +19,7 @@ from embgeo.compare.overlap import (
     moved_table,
     overlap_values,
     searches,
+    token_overlap,
 )
 from embgeo.compare.shared import Shared
 from embgeo.compare.similarity import similarities
@@ -82,6 +83,7 @@ def compared(
     queries = drawn_queries(shared.n, 0 if reason else options.queries, options.seed)
     joint, found = read_both(shared, queries, progress.advance)
     values: list[Scalar | Series | Histogram | Table] = [*similarities(joint)]
+    by_token = None if found is None else token_overlap(found)
     if found is None:
         values.append(q.NEIGHBOR_OVERLAP.undefined(reason))
     else:
@@ -103,6 +105,7 @@ def compared(
         tuple(sorted(scalars, key=lambda s: order[s.name])),
         tuple(v for v in values if isinstance(v, Series)),
         tuple(v for v in values if isinstance(v, Histogram)),
+        columns=() if by_token is None else (by_token,),
         tables=tuple(v for v in values if isinstance(v, Table)),
     )
 

@@ -82,6 +82,14 @@ OVERLAP_HISTOGRAM = Quantity(
     "|A_i ∩ B_i| / |A_i ∪ B_i|",
     "mean Jaccard index of the nearest neighbours; Hamilton et al. 2016",
 )
+TOKEN_OVERLAP = Quantity(
+    "compare.token_overlap",
+    "Neighbour overlap of the token",
+    "Of the tokens that are among this one's nearest neighbours in either matrix, the share that "
+    "is in both. 1: it keeps all of them; 0: none.",
+    "|A_i ∩ B_i| / |A_i ∪ B_i|",
+    "mean Jaccard index of the nearest neighbours; Hamilton et al. 2016",
+)
 MOVED = Quantity(
     "compare.moved",
     "Tokens that moved most",
