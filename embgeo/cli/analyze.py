@@ -233,9 +233,9 @@ def analyze(
         neighbors_of=None if neighbors_of is None else neighbors_of.value,
     )
     wanted.check()
-    resources = chosen_resources(memory, threads, device)
     in_parts = InParts(save_state, plan, part, first_row, engine is Engine.dask, scheduler)
     in_parts.check(source, wanted, device, writes_result=json_ or out is not None)
+    resources = chosen_resources(memory, threads, device)
     if save_state is not None:
         save_part(source, in_parts, wanted, reference, resources, quiet)
         return
