@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,12 +11,9 @@ if TYPE_CHECKING:
     from embgeo.metrics import Options
     from embgeo.sources import load
 
-__all__ = ["Analysis", "Matrix", "Options", "__version__", "analyze", "load", "load_analysis"]
+    __version__: str
 
-try:
-    __version__ = metadata.version("embgeo")
-except metadata.PackageNotFoundError:  # a source tree that was never installed
-    __version__ = "0+unknown"
+__all__ = ["Analysis", "Matrix", "Options", "__version__", "analyze", "load", "load_analysis"]
 
 _HOME = {
     "Analysis": "embgeo.api",
@@ -32,4 +29,15 @@ def __getattr__(name: str) -> Any:
     """Import numpy and the rest only when they are used, so that ``embgeo --help`` is quick."""
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
+    if name == "__version__":
+        return _version()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _version() -> str:
+    from importlib import metadata
+
+    try:
+        return metadata.version("embgeo")
+    except metadata.PackageNotFoundError:  # a source tree that was never installed
+        return "0+unknown"

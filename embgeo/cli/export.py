@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embgeo import __version__
+import embgeo
 from embgeo.cli.export_vectors import Reading, of_analysis, of_checkpoint
 from embgeo.cli.shared import Debug, Quiet, command_line, guarded, printable
 from embgeo.errors import BadOption, EmbgeoError, UnreadableFile
@@ -190,7 +190,7 @@ def requested(source: Path, target: Target, reading: Reading, given: Mapping[str
         "target": target.name,
         "source": printable(str(source)),
         "command": printable(command_line()),
-        "versions": {"embgeo": __version__, "python": platform.python_version()},
+        "versions": {"embgeo": embgeo.__version__, "python": platform.python_version()},
     }
     folder = saved_folder(source)
     if folder is None:

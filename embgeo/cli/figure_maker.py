@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embgeo import __version__
+import embgeo
 from embgeo.cli.figure_choice import Wanted
 from embgeo.cli.outputs import check_free, record_bytes
 from embgeo.errors import BadOption
@@ -162,7 +160,7 @@ class Maker:
                 # PGF is LaTeX source: there hostile text is hostile to TeX.
                 text = latex_text if form == "pgf" else style.plain_text
                 drawn = figure.draw(subjects, style.Page(self.width, text), choices)
-                rendered = render(drawn.drawing, figure.name, form, f"embgeo {__version__}")
+                rendered = render(drawn.drawing, figure.name, form, f"embgeo {embgeo.__version__}")
                 if form == "pgf":
                     name = f"{figure.name}.pgf"
                     rendered[name] = f"{DEFINITION}\n{MATHDEFAULT}\n".encode() + rendered[name]
@@ -184,7 +182,7 @@ class Maker:
 
         methods = [Method(s.label, s.analysis) for s in subjects if s.analysis is not None]
         content = table.fill(methods, self.signs)
-        made_by = f"made by embgeo {__version__}; {table.name}.json says how"
+        made_by = f"made by embgeo {embgeo.__version__}; {table.name}.json says how"
         files = {
             f"{table.name}.tex": render_table(table, content, made_by).encode(),
             f"{table.name}.csv": b"".join(csv_lines(content.columns, content.rows)),
@@ -201,6 +199,9 @@ class Maker:
         size: tuple[float, float] | None = None,
     ) -> Made:
         """The files with a record of how they came about."""
+        import platform
+        from importlib import metadata
+
         record = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -211,9 +212,9 @@ class Maker:
             "sources": [source(subject) for subject in subjects],
             "command": self.command,
             "versions": {
-                "embgeo": __version__,
-                "matplotlib": version("matplotlib"),
-                "numpy": version("numpy"),
+                "embgeo": embgeo.__version__,
+                "matplotlib": metadata.version("matplotlib"),
+                "numpy": metadata.version("numpy"),
                 "python": platform.python_version(),
             },
         }
