@@ -46,6 +46,7 @@ MERGED_AT_ONCE = 8
 TASKS_A_THREAD = 4
 #: Shorter parts take longer to send around than to measure.
 LEAST_ROWS = 4096
+CONNECT_SECONDS = 20
 
 State = TypeVar("State", FirstState, SecondState)
 
@@ -173,24 +174,24 @@ class Cluster:
     def first(
         self, sections: tuple[str, ...] | None, options: Options, reference: bool
     ) -> FirstState:
-        self.progress.start("first pass", self._rows())
         chosen = (sections, options, reference)
-        found: FirstState = self._merged(lambda piece: self._submit(first_task, piece, *chosen))
+        found: FirstState = self._merged(
+            "first pass", self.pieces, lambda piece: self._submit(first_task, piece, *chosen)
+        )
         return found
 
     def second(self, task: Task) -> SecondState:
         """A pass with the statistics of a task, the rows that it wants, or both."""
-        pieces = self.pieces
-        if task.statistics:
-            self.progress.start("second pass", self._rows())
-        else:
-            pieces = [piece for piece in pieces if holds(piece, task.wanted)]
+        every = bool(task.statistics)
+        pieces = [piece for piece in self.pieces if every or holds(piece, task.wanted)]
         with warnings.catch_warnings():
             # Eigenvectors are large; as an argument they are there again after any loss.
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             held = self._submit(same, task)
         found: SecondState = self._merged(
-            lambda piece: self._submit(second_task, piece, held), pieces
+            "second pass" if every else "single rows",
+            pieces,
+            lambda piece: self._submit(second_task, piece, held),
         )
         return found
 
@@ -201,30 +202,42 @@ class Cluster:
             raise EmbgeoError("no rows came back from the cluster")
         return found.entries
 
-    def _rows(self) -> int:
-        return sum(piece.stop - piece.start for piece in self.pieces)
-
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
         return self.client.submit(function, *arguments, pure=False)
 
-    def _merged(
-        self, submit: Callable[[Piece], Future], pieces: Sequence[Piece] | None = None
-    ) -> Any:
+    def _merged(self, what: str, pieces: Sequence[Piece], submit: Callable[[Piece], Future]) -> Any:
         """The merged result of a task for each piece."""
         from distributed import as_completed
 
-        sizes = {}
-        level = []
-        for piece in self.pieces if pieces is None else pieces:
-            level.append(submit(piece))
-            sizes[level[-1].key] = piece.stop - piece.start
-        leaves = list(level)
+        self.progress.start(what, sum(piece.stop - piece.start for piece in pieces))
+        leaves = level = [submit(piece) for piece in pieces]
+        sizes = {leaf.key: p.stop - p.start for leaf, p in zip(leaves, pieces, strict=True)}
         while len(level) > 1:
             groups = [level[i : i + MERGED_AT_ONCE] for i in range(0, len(level), MERGED_AT_ONCE)]
             level = [self._submit(merge_task, *group) for group in groups]
         for done in as_completed(leaves):
             self.progress.advance(sizes[done.key])
-        return level[0].result()
+        return result_of(level[0])
+
+
+def result_of(future: Future) -> Any:
+    """What came out of a task.
+
+    Raises
+    ------
+    EmbgeoError
+        Where every worker that took it was lost.
+    """
+    from distributed import KilledWorker
+
+    try:
+        return future.result()
+    except KilledWorker as error:
+        raise EmbgeoError(
+            f"{error.allowed_failures + 1} workers were lost over the same rows",
+            where="--engine dask",
+            way_out="give the workers more memory, or less to the passes with --memory",
+        ) from error
 
 
 def holds(piece: Piece, rows: IntArray) -> bool:
@@ -313,7 +326,7 @@ def connected(scheduler: str | None, threads: int) -> Iterator[Client]:
         ) from error
     if scheduler is not None:
         try:
-            client = Client(scheduler, timeout=10)
+            client = Client(scheduler, timeout=CONNECT_SECONDS)
         except (OSError, ValueError) as error:
             raise EmbgeoError(
                 f"no scheduler answers at {scheduler}",
@@ -324,7 +337,7 @@ def connected(scheduler: str | None, threads: int) -> Iterator[Client]:
             yield client
         return
     local = LocalCluster(
-        n_workers=threads, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        n_workers=threads, threads_per_worker=1, dashboard_address=":0", silence_logs=50
     )
     with local, Client(local) as client:
         yield client
