@@ -52,6 +52,22 @@ def test_a_search_cut_short_says_so(monkeypatch):
     assert not log_odds(*problem(100, 4, 1.0))[1]
 
 
+def test_what_memory_held_before_does_not_matter(monkeypatch):
+    """Regression: a NaN left in the half of the Hessian that nobody reads ended the search."""
+    x, y, new = problem(100, 4, 1.0)
+    expected = log_odds(x, y, new)[0]
+    empty = np.empty
+
+    def used(shape, *args, **kwargs):
+        made = empty(shape, *args, **kwargs)
+        if made.dtype.kind == "f":
+            made.fill(np.nan)
+        return made
+
+    monkeypatch.setattr(np, "empty", used)
+    np.testing.assert_array_equal(log_odds(x, y, new)[0], expected)
+
+
 @pytest.mark.parametrize("popular", [5, 7, 50])
 def test_folds_deal_each_class_evenly(popular):
     classes = np.arange(103) < popular

@@ -60,7 +60,7 @@ def _newton(x: FloatArray, positive: BoolArray) -> tuple[FloatArray, float, bool
         pull = cost * sign * wrong
         gradient = np.append(beta[:-1] - x.T @ pull, -pull.sum())
         curvature = cost * wrong * (1.0 - wrong)
-        hessian = np.empty((d + 1, d + 1), order="F")
+        hessian = np.zeros((d + 1, d + 1), order="F")
         scaled = x * np.sqrt(curvature)[:, None]
         hessian[:d, :d] = blas.dsyrk(1.0, scaled.T)
         hessian[:d, d] = x.T @ curvature
