@@ -121,8 +121,11 @@ def without_entries(matrix: Matrix) -> Matrix:
     output = None if matrix.output is None else without_entries(matrix.output)
     if output is not None:  # tokens and the rest are those of the embedding
         output = replace(output, tokens=None, frequency=None, masked={})
+    frequency = matrix.frequency
+    if frequency is not None and frequency.kind == "rank":  # ranks in the whole are known later
+        frequency = replace(frequency, counts=np.zeros(0))
     stand_in: Any = Elsewhere(shape, matrix.dtype)
-    return replace(matrix, data=stand_in, output=output, hidden=None)
+    return replace(matrix, data=stand_in, output=output, frequency=frequency, hidden=None)
 
 
 def cut(matrix: Matrix, start: int, stop: int) -> Matrix:
