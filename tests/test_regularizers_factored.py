@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -197,7 +198,7 @@ def test_power_iteration_catches_up_and_stands_still_in_evaluation() -> None:
     A = rows(30, 4)
     error = Orthogonality(4, 0.0, 1.0).double()
     values = [error(A).item() for _ in range(40)]
-    assert all(b >= a * (1.0 - 1e-12) for a, b in zip(values, values[1:], strict=False))
+    assert all(b >= a * (1.0 - 1e-12) for a, b in pairwise(values))
     assert values[-1] == pytest.approx(penalty(A, 0.0, 1.0).item(), rel=1e-6)
     direction = error.eval().direction.clone()
     error(A)
