@@ -344,6 +344,26 @@ def test_products_are_exact_whatever_the_caller_allows():
         torch.set_float32_matmul_precision("highest")
 
 
+def test_what_a_training_has_chosen_changes_nothing():
+    """Reduced precision, deterministic kernels only and another default device and dtype."""
+    matrix = Matrix(gaussian(108, n=80).astype(np.float32))
+    options = {"sections": ("cosine", "isotropy"), "sphere": False}
+    expected = measured(matrix, WIDE, **options)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.set_default_dtype(torch.float16)
+    torch.set_default_device("meta")
+    try:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            found = measured(matrix, WIDE, **options)
+        assert torch.are_deterministic_algorithms_enabled()
+        assert torch.is_deterministic_algorithms_warn_only_enabled()
+    finally:
+        torch.use_deterministic_algorithms(False)
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+    assert [s.value for s in found.scalars] == [s.value for s in expected.scalars]
+
+
 def test_a_device_that_fails_at_eigenvectors_leaves_them_to_numpy(monkeypatch):
     def fails(*_):
         raise torch.linalg.LinAlgError("the algorithm failed to converge")

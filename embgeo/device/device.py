@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -74,7 +74,7 @@ class Device:
         if dtype is not None:
             wanted = np.float32 if dtype == self.xp.float32 else np.float64
             array = array.astype(wanted, copy=False)
-        return self.torch.tensor(np.ascontiguousarray(array)).to(self.at)
+        return self.torch.tensor(np.ascontiguousarray(array), device=self.at)
 
     def host(self, array: Array) -> npt.NDArray[Any]:
         """A tensor as an array of numpy."""
@@ -97,7 +97,8 @@ class Device:
             rows, known = rows.astype(working), (np.dtype(working).name, working)
         name, carrier = known
         on_card = self.at.type == "cuda"
-        staged = torch.empty(rows.shape, dtype=getattr(torch, name), pin_memory=on_card)
+        dtype = getattr(torch, name)
+        staged = torch.empty(rows.shape, dtype=dtype, device="cpu", pin_memory=on_card)
         carried = staged.view(getattr(torch, np.dtype(carrier).name)).numpy()
         carried[...] = rows if rows.dtype == carrier else native(rows).view(carrier)
         if not on_card:
@@ -161,20 +162,31 @@ class Device:
 
     @contextmanager
     def exact_products(self) -> Iterator[None]:
-        """Products of float32 in float32: whoever calls may have allowed TF32 for a training."""
-        matmul = self.torch.backends.cuda.matmul
-        # The older of torch's two switches; reading one after the other was set is an error.
-        name, exact = (
-            ("fp32_precision", "ieee")
-            if hasattr(matmul, "fp32_precision")
-            else ("allow_tf32", False)
-        )
+        """Products as their dtypes say, whatever the calling program has chosen for a training."""
+        torch = self.torch
+        matmul = torch.backends.cuda.matmul
+        # Of torch's two switches for TF32, reading the older after the newer was set is an error.
+        newer = hasattr(matmul, "fp32_precision")
+        name, exact = ("fp32_precision", "ieee") if newer else ("allow_tf32", False)
         before = getattr(matmul, name)
+        strict = torch.are_deterministic_algorithms_enabled()
+        warn = torch.is_deterministic_algorithms_warn_only_enabled()
         setattr(matmul, name, exact)
+        # It forbids histograms, whose counts add up to the same in any order.
+        torch.use_deterministic_algorithms(False)
         try:
-            yield
+            with self._no_autocast():
+                yield
         finally:
             setattr(matmul, name, before)
+            torch.use_deterministic_algorithms(strict, warn_only=warn)
+
+    def _no_autocast(self) -> AbstractContextManager[Any]:
+        amp, kind = self.torch.amp, self.at.type
+        if not amp.is_autocast_available(kind):
+            return nullcontext()
+        off: AbstractContextManager[Any] = amp.autocast(kind, enabled=False)
+        return off
 
 
 def native(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:

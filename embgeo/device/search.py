@@ -11,7 +11,7 @@ from embgeo.stats.base import IntArray
 from embgeo.stats.candidates import MOST
 
 #: Entries of the rows that are held at a time while scores are computed again in float64.
-EXACT_ENTRIES = 2**26
+EXACT_ENTRIES = 2**24
 
 
 def on_device(device: Device, queries: Any, dtype: Array) -> Array:
