@@ -26,6 +26,8 @@ TINY = (Shape(400, 12, "float64"),)
 PARTS = 16
 WHOLE, MERGED = "one run", f"{PARTS} parts, both rounds and merging"
 SEARCHED = "spectrum.decay_fit"
+#: 1 − λ_(k+1)/λ_k: compared as the ratio, from which the subtraction takes the leading digits.
+GAP = "isotropy.eigengap"
 WHAT = (
     "every scalar, curve and histogram of all sections but i_sphere, which takes a pass for each "
     "of its steps, and but the fitted decay; relative to the largest entry of each"
@@ -129,6 +131,8 @@ def told(printed: str, seconds: float) -> dict[str, Any]:
 def numbers(analysis: Mapping[str, Any]) -> dict[str, Any]:
     """Everything measured that is a number, by name."""
     found = {scalar["name"]: scalar["value"] for scalar in analysis["scalars"]}
+    if found.get(GAP) is not None:
+        found[GAP] = 1.0 - found[GAP]
     for series in analysis["series"]:
         found |= {f"{series['name']}: {line}": y for line, y in series["y"].items()}
     return found | {h["name"]: h["counts"] for h in analysis["histograms"]}

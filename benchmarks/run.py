@@ -53,6 +53,7 @@ SCRIPTS = {
     "memory_100k": ("--rows", "1000", "--columns", "16"),
     "diff": ("--rows", "600", "--columns", "16", "--runs", "1"),
     "callbacks": ("--calls", "1"),
+    "rows_per_second": ("--rows", "2000", "--columns", "8"),
     "gpu": ("--device", "torch-cpu", "--rows", "400", "--columns", "16"),
 }
 PEERS = ("weightwatcher", "isoscore", "scikit-dimension", "torch", "numpy", "scipy")
