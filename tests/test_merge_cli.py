@@ -96,7 +96,7 @@ def test_the_whole_story() -> None:
     assert [part["rows"] for part in record["parts"]] == [[0, 40], [40, 80], [80, 120]]
     assert len({part["sha256"] for part in record["parts"]}) == 3
     assert record["file"] == "W.npy"
-    assert record["command"].startswith("embgeo ")
+    assert record["command"].startswith("embgeo")
 
 
 def test_files_of_rows_in_any_order() -> None:
