@@ -195,6 +195,7 @@ def test_one_row_has_no_pairs():
 
 
 def test_pairs_survive_a_shortage_at_any_place(monkeypatch):
+    monkeypatch.setattr("embgeo.device.all_pairs.FINE_BINS", 2**12)
     W = gaussian(85, n=40).astype(np.float32)
     expected = engine(Matrix(W), 25).pair_histogram()
     with least_rows(monkeypatch, 2):
@@ -268,6 +269,15 @@ def test_neighbours_of_all_rows_of_a_larger_matrix(monkeypatch, device):
     assert dimension.sample == "all 256 queries against 256 rows"
     sampled = measured(Matrix(W), device, sections=("tokens",), neighbors=4)
     assert sampled["tokens.hubness"].sample == "4 samples of 40 of 300 rows"
+
+
+@pytest.mark.parametrize("device", [WIDE, SINGLE])
+@pytest.mark.parametrize("exponent", [-100, -70, 0, 90])
+def test_distances_whose_squares_float32_does_not_hold(exponent, device):
+    matrix = Matrix(np.ldexp(gaussian(109, n=200).astype(np.float32), exponent))
+    options = {"sections": ("tokens",), "neighbors_of": "all"}
+    expected, found = (measured(matrix, d, **options) for d in ("cpu", device))
+    assert not list(differing(found, expected, matrix))
 
 
 def test_queries_of_a_search_are_halved_too(monkeypatch):

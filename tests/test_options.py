@@ -20,6 +20,7 @@ from embgeo.errors import BadOption
         {"isotropy_rows": 0},
         {"isotropy_runs": 0},
         {"neighbors": 0},
+        {"neighbors_of": "none"},
         {"popular_share": 0.0},
         {"popular_share": 1.0},
         {"popular_share": float("nan")},

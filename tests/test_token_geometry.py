@@ -257,6 +257,15 @@ def test_two_nn_finds_the_dimension_of_a_cube(k: int, d: int) -> None:
     assert found.sample == "600 queries against 3,000 rows"
 
 
+@pytest.mark.parametrize("exponent", [-100, -70, -50, 50, 100])
+def test_two_nn_does_not_depend_on_the_scale_of_float32(exponent: int) -> None:
+    """Squares that overflow there, vanish, or lose their digits are looked at in float64."""
+    rows = cube(3, 7, 500, seed=5).astype(np.float32)
+    scaled = np.ldexp(rows, exponent)
+    values = [scalar(tokens_of(Matrix(w)), "intrinsic_dimension").value for w in (rows, scaled)]
+    assert values[1] == pytest.approx(values[0], rel=1e-9)
+
+
 def test_two_nn_is_unchanged_by_duplicates() -> None:
     rows = cube(2, 5, 600, seed=9)
     once = scalar(tokens_of(Matrix(rows)), "intrinsic_dimension")

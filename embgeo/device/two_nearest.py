@@ -17,7 +17,7 @@ from embgeo.device.search import (
 )
 from embgeo.stats import TwoNearest
 from embgeo.stats.candidates import rounding
-from embgeo.stats.two_nearest import CANDIDATES
+from embgeo.stats.two_nearest import CANDIDATES, SINGLE_SQUARES
 
 
 class TwoNearestKernel(Kernel[TwoNearest]):
@@ -50,20 +50,22 @@ class TwoNearestKernel(Kernel[TwoNearest]):
             self._leave_to_host(part)
             return
         squares = part.norms * part.norms
-        scores = self._scores(part, squares)
+        most = float(xp.maximum(xp.max(self.own), xp.max(squares)))
+        scores = self._scores(part, part.stored if ordinary(most) else part.rows, squares)
         least = self.own - self.distances[:, 1] ** 2
         if bool(xp.any(xp.isinf(least))):
             least = xp.maximum(least, kth_best(self.device, scores, 2))
-        slack = 2.0 * rounding(part.stored.shape[1], part.dtype)
+        dtype = np.float32 if scores.dtype == xp.float32 else np.float64
+        slack = 2.0 * rounding(part.stored.shape[1], dtype)
         floor = least - slack * xp.maximum(self.own, xp.max(squares))
         found = candidates(self.device, scores, xp.astype(floor, scores.dtype), 2)
         del scores
         query, column = self._dense(part, squares) if found is None else found
         self._join(query, self._exact(part, query, column))
 
-    def _scores(self, part: DeviceBlock, squares: Array) -> Array:
+    def _scores(self, part: DeviceBlock, rows: Array, squares: Array) -> Array:
         """−‖x‖² + 2⟨q, x⟩, which orders the rows as their distances do."""
-        scores = self.queries[part.stored.dtype] @ part.stored.T
+        scores = self.queries[rows.dtype] @ rows.T
         scores *= 2
         scores -= self.device.xp.astype(squares, scores.dtype)
         leave_out_self(self.device, scores, self.statistic.index, part.index, -np.inf)
@@ -71,8 +73,11 @@ class TwoNearestKernel(Kernel[TwoNearest]):
 
     def _leave_to_host(self, part: DeviceBlock) -> None:
         squares = np.square(part.host.norms)
-        scores = self._scores(part, self.device.put(squares.astype(np.float32)))
         own = np.square(self.statistic.queries).sum(axis=1)
+        if not ordinary(max(own.max(), squares.max())):
+            self.found.update(part.host)
+            return
+        scores = self._scores(part, part.stored, self.device.put(squares, self.device.xp.float32))
         least = own - np.square(self.found.distances[:, 1])
         if np.isneginf(least).any():
             seen = self.device.host(self.device.largest(scores, min(2, scores.shape[1])))
@@ -116,3 +121,8 @@ class TwoNearestKernel(Kernel[TwoNearest]):
         if not self.device.wide:
             return self.found
         return with_state(self.statistic, distances=self.device.host(self.distances))
+
+
+def ordinary(square: float) -> bool:
+    """Whether float32 holds the largest square, and numbers far below it."""
+    return SINGLE_SQUARES[0] < square < SINGLE_SQUARES[1]

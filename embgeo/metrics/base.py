@@ -92,6 +92,8 @@ class Options:
             value = getattr(self, name)
             if value is not None and value < bound:
                 raise ValueError(f"{name} is {value}, it must be at least {bound}")
+        if self.neighbors_of not in ("sample", "all"):
+            raise ValueError(f"neighbors_of is {self.neighbors_of!r}, it must be sample or all")
         if not 0.0 < self.popular_share < 1.0:
             raise ValueError(f"popular_share is {self.popular_share}, it must lie between 0 and 1")
 

@@ -12,6 +12,8 @@ from embgeo.stats.candidates import best_of_each, candidates, kth_best, rounding
 
 #: Candidates whose distance is computed from the difference: the product form loses small ones.
 CANDIDATES = 4
+#: If the largest square lies between these, float32 neither loses digits of it nor overflows.
+SINGLE_SQUARES = (1e-30, 1e30)
 
 
 class TwoNearest(Statistic):
@@ -71,14 +73,15 @@ class TwoNearest(Statistic):
 
     def _near(self, block: Block) -> tuple[IntArray, IntArray] | None:
         """Queries and columns of whatever may be nearer than what was seen before."""
-        stored = block.stored
         squares = np.square(block.norms)
+        own = np.square(self.queries).sum(axis=1)
+        ordinary = SINGLE_SQUARES[0] < max(own.max(), squares.max()) < SINGLE_SQUARES[1]
+        stored = block.stored if ordinary else block.rows
         # −‖x‖² + 2⟨q, x⟩ orders the rows as their distances do.
         scores = self.queries.astype(stored.dtype) @ stored.T
         scores *= 2
         scores -= squares.astype(stored.dtype)
         self._leave_out_self(scores, block.index)
-        own = np.square(self.queries).sum(axis=1)
         least = own - np.square(self.distances[:, 1])
         if np.isneginf(least).any():
             least = np.maximum(least, kth_best(scores, 2))
