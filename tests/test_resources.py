@@ -82,8 +82,7 @@ def test_spread_keeps_the_order_and_stops_at_an_error():
 
     seen = []
     with pytest.raises(ValueError, match="seven"):
-        for i in plan.spread(fails, 50):
-            seen.append(i)
+        seen.extend(plan.spread(fails, 50))
     assert seen == list(range(7))
 
 
