@@ -1,0 +1,109 @@
+"""docs/scale.md runs: its story in two rounds, its Slurm job, its program for Ray."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import embgeo
+from embgeo.cli.app import app
+from tests.documents import ROOT, agrees, blocks, commands
+from tests.matrices import gaussian
+
+PAGE = ROOT / "docs" / "scale.md"
+
+#: A stand-in for Slurm's sbatch that runs every task at once.
+SBATCH = """#!/bin/bash
+set -eu
+for argument in "$@"; do
+  case "$argument" in
+    --array=1-*) tasks=${argument#--array=1-} ;;
+    --wrap=*) command=${argument#--wrap=} ;;
+    --dependency=afterok:[0-9]*) ;;
+    --parsable | --cpus-per-task=* | --mem=*) ;;
+    *) echo "sbatch: $argument" >&2; exit 1 ;;
+  esac
+done
+for ((task = 1; task <= ${tasks:-1}; task++)); do
+  SLURM_ARRAY_TASK_ID=$task bash -c "$command" >&2
+done
+echo 4711
+"""
+
+
+def test_the_story_from_top_to_bottom(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
+    story = [command for block in blocks(PAGE, "console") for command in commands(block)]
+    assert len(story) == 6
+    with contextlib.chdir(tmp_path):
+        for command in story:
+            program, *arguments = shlex.split(command.line)
+            assert program == "embgeo"
+            result = CliRunner().invoke(app, arguments)
+            assert result.exit_code == 0, result.output
+            assert agrees(command.output, result.output), result.output
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="the job is a bash script")
+def test_the_slurm_job(tmp_path: Path) -> None:
+    (script,) = blocks(PAGE, "bash")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    python = f'#!/bin/bash\nPYTHONPATH={ROOT} exec {sys.executable} -m embgeo "$@"\n'
+    for name, text in (("sbatch", SBATCH), ("embgeo", python), ("measure.sh", script)):
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    np.save(tmp_path / "W.npy", gaussian(700, 40, 3))
+    done = subprocess.run(
+        ["measure.sh", "W.npy", "2"],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert embgeo.load_analysis(tmp_path / "result.embgeo").provenance["n"] == 40
+
+
+def ray_that_runs_here() -> ModuleType:
+    """A stand-in for ray: a remote call is made when its result is asked for."""
+    ray: Any = ModuleType("ray")
+
+    def remote(function: Any) -> Any:
+        function.remote = lambda *arguments: (function, arguments)
+        return function
+
+    ray.remote = remote
+    ray.get = lambda calls: [function(*arguments) for function, arguments in calls]
+    found: ModuleType = ray
+    return found
+
+
+def test_the_program_for_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (program,) = blocks(PAGE, "python")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "ray", ray_that_runs_here())
+
+    def run(arguments: list[str], check: bool) -> None:
+        assert arguments[0] == "embgeo"
+        assert check
+        result = CliRunner().invoke(app, arguments[1:])
+        assert result.exit_code == 0, result.output
+
+    monkeypatch.setattr(subprocess, "run", run)
+    np.save("table.npy", gaussian(701, 40, 3))
+    exec(compile(program, str(PAGE), "exec"), {})
+    assert embgeo.load_analysis("result.embgeo").provenance["n"] == 40
