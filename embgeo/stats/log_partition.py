@@ -91,7 +91,8 @@ class LogPartition(Statistic):
     def add_products(self, products: WorkingArray) -> None:
         """Take in ⟨w_i, a⟩ for some rows, shape (b, k), where no exponent overflows."""
         total = np.zeros_like(self._sum)
-        step = max(1, CHUNK // products.shape[1])
+        # Few rows at a time: float32 sums of a thousand would lose a digit.
+        step = max(1, min(256, CHUNK // products.shape[1]))
         offset = None if self.offset is None else self.offset.astype(products.dtype)
         for start in range(0, len(products), step):
             part = products[start : start + step]
