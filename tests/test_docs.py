@@ -20,6 +20,8 @@ import embgeo
 from embgeo.cli.app import COMMANDS, app
 from embgeo.matrix import Frequency, Matrix, Origin
 from embgeo.metrics import SECTIONS, Options
+from embgeo.parts import finished, first_round, part_of, plan_of
+from embgeo.result import Analysis
 from tests.documents import (
     FIRST_CELL,
     LINK,
@@ -201,13 +203,22 @@ def bare_analysis() -> embgeo.Analysis:
     return embgeo.analyze(matrix, reference=False)
 
 
+@pytest.fixture(scope="module")
+def merged_analysis() -> Analysis:
+    """Made of a part that happens to be the whole."""
+    matrix = Matrix(np.random.default_rng(2).standard_normal((30, 4)))
+    plan = plan_of(first_round(matrix, part_of(matrix), sections=("spectrum",)))
+    return finished(plan, [])
+
+
 def test_every_field_of_the_json_is_documented_and_the_other_way_round(
-    full_analysis: embgeo.Analysis, bare_analysis: embgeo.Analysis
+    full_analysis: embgeo.Analysis, bare_analysis: embgeo.Analysis, merged_analysis: Analysis
 ) -> None:
     documented = FIRST_CELL.findall((ROOT / "docs/analysis-json.md").read_text("utf-8"))
     assert len(documented) == len(set(documented))
     json_part = set(documented) - ARRAYS
-    written = {*fields(full_analysis.to_json()), *fields(bare_analysis.to_json())}
+    analyses = (full_analysis, bare_analysis, merged_analysis)
+    written = {field for analysis in analyses for field in fields(analysis.to_json())}
     assert json_part == written
 
 

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import embgeo
 from embgeo.cli.app import app
+from embgeo.compare.originals import original
 from embgeo.parts.plans import IN_PARTS
 from tests.in_parts import check_analyses
 from tests.matrices import gaussian
@@ -92,6 +93,7 @@ def test_the_whole_story() -> None:
     same_reason = tuple(scalars[s.name] if s.undefined == IN_PARTS else s for s in found.scalars)
     found = replace(found, scalars=same_reason)
     check_analyses(found, one)
+    assert original(found, Path("W.embgeo")) == (None, "the saved analysis was merged from parts")
     record = json.loads(Path("W.embgeo/analysis.json").read_text())["provenance"]
     assert [part["rows"] for part in record["parts"]] == [[0, 40], [40, 80], [80, 120]]
     assert len({part["sha256"] for part in record["parts"]}) == 3

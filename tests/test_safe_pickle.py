@@ -316,16 +316,16 @@ BOMBS = {
 
 @pytest.mark.parametrize("bomb", list(BOMBS))
 def test_bombs_are_refused_at_once(bomb: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(Damaged):
         walk(read(BOMBS[bomb]))
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_self_similar_structures_cost_no_more_than_their_bytes() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert walk(read(doubling(150))).leaves == []
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_tuples_are_never_hashed() -> None:
@@ -340,9 +340,9 @@ def test_tuples_are_never_hashed() -> None:
 def test_integers_that_hash_alike_do_not_slow_a_dict() -> None:
     clash = sys.hash_info.modulus
     pairs = b"".join(pickle.dumps(clash * i, protocol=2)[2:-1] + b"N" for i in range(1, 30_000))
-    started = time.perf_counter()
+    started = time.process_time()
     assert len(read(b"\x80\x02}(" + pairs + b"u.")) == 29_999
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_submodules_that_multiply_are_refused() -> None:
@@ -351,10 +351,10 @@ def test_submodules_that_multiply_are_refused() -> None:
     module = _module(parameters={"w": value})
     for _ in range(60):
         module = _module(modules={"a": module, "b": module})
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(Damaged, match="too many times over"):
         walk(read(pickle.dumps(module)))
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def _module(

@@ -192,9 +192,9 @@ def refused(path: Path, expected: str) -> None:
 
 def test_ten_million_pieces_are_refused_at_once(tmp_path: Path) -> None:
     path = written(tmp_path / "m.model", UNK + 10**7 * b"\x0a\x02\x0a\x00")
-    start = time.monotonic()
+    start = time.process_time()
     refused(path, "absurdly many fields")
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10
 
 
 HUGE = {

@@ -29,6 +29,8 @@ def original(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
     """
     p = analysis.provenance
     given, digest = str(p.get("file") or ""), str(p.get("sha256") or "")
+    if p.get("parts") and not digest:
+        return None, "the saved analysis was merged from parts"
     if not given or given == "-" or not digest:
         return None, "the saved analysis was made of an array in memory, or of a pipe"
     path = found(given, folder)
