@@ -16,3 +16,12 @@ def not_on_github(monkeypatch: pytest.MonkeyPatch) -> None:
     """The suite runs on GitHub too: what it gates there is nothing to annotate."""
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"):
         monkeypatch.delenv(name, raising=False)
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Names of tests that hold bytes do not hold their bytes.
+
+    Compressed files carry the time at which they were made, and every worker of pytest-xdist has
+    to collect the same names.
+    """
+    return argname if isinstance(val, bytes) else None

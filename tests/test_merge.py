@@ -27,10 +27,11 @@ from embgeo.parts import (
     with_rows,
 )
 from embgeo.parts.labels import labelled
-from embgeo.parts.merging import merged_first
+from embgeo.parts.merging import load_plan, merged_first, merged_second
 from embgeo.parts.packing import Packer
-from embgeo.parts.plans import IN_PARTS, Plan
-from embgeo.parts.states import FirstState
+from embgeo.parts.plans import IN_PARTS, Plan, save_plan
+from embgeo.parts.second_round import read_task
+from embgeo.parts.states import FirstState, save_second
 from embgeo.result import Analysis
 from tests.in_parts import Cuts, check_analyses, even, first_files, in_parts
 from tests.matrices import ASKED, NAMES, case, gaussian
@@ -282,6 +283,20 @@ def test_other_rows_than_the_plan_is_about(W: Any) -> None:
     plan = planned(plan_of(first_round(sample(), part_of(sample()))))
     with pytest.raises(EmbgeoError, match="the plan is about 6 of float64"):
         second_round(task_of(plan), Matrix(W), part_of(Matrix(W)))
+
+
+def test_gathered_rows_of_another_matrix(tmp_path: Path) -> None:
+    matrix, path = sample(), tmp_path / "plan.npz"
+    save_plan(planned(plan_of(first_round(matrix, part_of(matrix)))), path)
+    stored = files.read(path, ("plan",))
+    state = second_round(read_task(stored), matrix, part_of(matrix))
+    assert state.rows.entries is not None
+    wider = np.hstack([state.rows.entries, state.rows.entries])
+    forged = replace(state, rows=replace(state.rows, entries=wider))
+    save_second(forged, path, tmp_path / "t.npz")
+    second = files.read(tmp_path / "t.npz", ("second",))
+    with pytest.raises(EmbgeoError, match="rows of another matrix"):
+        merged_second(load_plan(stored), stored.identity, [second])
 
 
 def test_an_output_projection_that_a_part_does_not_find() -> None:

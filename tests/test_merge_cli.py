@@ -133,6 +133,27 @@ def test_rows_out_of_reach_take_a_round_of_their_own() -> None:
     check_analyses(found, one)
 
 
+def test_another_file_of_the_same_name_is_out_of_reach() -> None:
+    first_round(3, *QUICK)
+    W = np.load("W.npy")
+    np.save("W.npy", gaussian(502, *W.shape))
+    assert "rows first, which no file within reach holds" in done(
+        "merge --plan plan.npz", *states("s")
+    )
+
+
+def test_more_states_than_a_process_may_open() -> None:
+    resource = pytest.importorskip("resource", reason="limits of open files are POSIX's")
+    first_round(40, "--sections", "spectrum", "--no-reference")
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    opened = len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").exists() else 64
+    resource.setrlimit(resource.RLIMIT_NOFILE, (opened + 20, limits[1]))
+    try:
+        done("merge -o out -q", *states("s"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
 def test_one_round_says_what_the_second_would_add() -> None:
     first_round(2, *QUICK)
     told = done("merge -o out", *states("s"))

@@ -75,8 +75,9 @@ def merge(
     stored = [files.read(path) for path in states]
     kinds = {one.kind for one in stored}
     if kinds == {"first"}:
-        whole = plan_of(merged_first(stored))
-        whole = labelled(whole, tokens, counts, rank_order)
+        with files.consistent(stored[0].path):
+            whole = plan_of(merged_first(stored))
+            whole = labelled(whole, tokens, counts, rank_order)
         if plan is not None:
             write_plan(whole, plan, stored[0].path, quiet)
             return
@@ -99,7 +100,7 @@ def write_plan(whole: Plan, path: Path, state: Path, quiet: bool) -> None:
     from embgeo.parts.reach import from_files
 
     with progress_bar(quiet) as progress, files.consistent(state):
-        fetch = from_files(whole.parts, whole.setup, state.absolute().parent)
+        fetch = from_files(whole, state.absolute().parent)
         whole = planned(whole, fetch, progress)
     if not whole.statistics and not len(whole.wanted):
         raise EmbgeoError(
@@ -164,8 +165,9 @@ def finish_second(
             "these states are those of the last round", where="--plan", way_out="give -o OUT"
         )
     folder = None if gathered else result_folder(plan, out, json_)
-    second = merged_second(plan, known.identity, seconds)
-    plan = with_rows(plan, second.rows)
+    with files.consistent(seconds[0].path):
+        second = merged_second(plan, known.identity, seconds)
+        plan = with_rows(plan, second.rows)
     if path is not None:
         write_plan(plan, path, seconds[0].path, quiet)
         return

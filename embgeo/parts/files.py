@@ -41,7 +41,9 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A file that was opened: its header, and its content to be unpacked piece by piece.
+    """A file whose header was read; its content is unpacked piece by piece.
+
+    The file is not kept open: there may be more states than a process may have open files.
 
     Attributes
     ----------
@@ -55,17 +57,18 @@ class Stored:
     kind: str
     identity: str
     content: Mapping[str, Any]
-    archive: Archive
+    size: int
 
     def unpack(self, *names: str, longest: int) -> dict[str, Any]:
-        """The named parts of the content; arrays are read-only maps of the file.
+        """The named parts of the content.
 
         Raises
         ------
         UnreadableFile
         """
         with reading(self.path, "state"):
-            unpacker = Unpacker(self._array, longest)
+            archive = open_archive(self.path)
+            unpacker = Unpacker(lambda name: array_of(archive, name), longest)
             try:
                 return {name: unpacker.unpack(self.content[name]) for name in names}
             except (Unpackable, LookupError) as error:
@@ -75,12 +78,9 @@ class Stored:
         """A part of the content as JSON gave it; None where there is none."""
         return self.content.get(name)
 
-    def _array(self, name: str) -> npt.NDArray[Any]:
-        return array_of(self.archive, name)
-
 
 def array_of(archive: Archive, name: str) -> npt.NDArray[Any]:
-    """An array of the archive, held against its checksum.
+    """A copy of an array of the archive, held against its checksum.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def array_of(archive: Archive, name: str) -> npt.NDArray[Any]:
     data = archive.bytes_of(f"{name}.npy")
     if zlib.crc32(data.data) != archive.members[f"{name}.npy"].crc:
         raise Damaged(f"{name} does not match its checksum")
-    return read_array(data, read_header(data, len(data)))
+    return read_array(data, read_header(data, len(data))).copy(order="K")
 
 
 def write(path: Path, kind: str, content: Mapping[str, Any]) -> None:
@@ -156,7 +156,7 @@ def read(path: Path, kinds: Iterable[str] = KINDS) -> Stored:
         if kind not in wanted:
             is_wanted = " or ".join(KINDS[k] for k in wanted)
             raise Damaged(f"holds {KINDS[kind]}, not {is_wanted}", _way_out(wanted))
-    return Stored(path, kind, _identity(archive), content, archive)
+    return Stored(path, kind, _identity(archive), content, len(archive.data))
 
 
 def _way_out(kinds: tuple[str, ...]) -> str:

@@ -161,11 +161,21 @@ def merged_second(plan: Plan, identity: str, states: Sequence[files.Stored]) -> 
             )
         state = read_second(stored, blanks)
         with reading(stored.path, "state"):
+            check_rows(state.rows, plan.setup)
             whole.parts += state.parts
             merge_by_key(whole.statistics, {s.key: s for s in state.statistics})
             rows.append(state.rows)
     check_cover(whole.parts, plan.matrix.n)
     return replace(whole, rows=all_rows(rows))
+
+
+def check_rows(rows: Rows, setup: Setup) -> None:
+    """That gathered rows are rows of this matrix; Damaged if not."""
+    entries = rows.entries
+    if entries is not None and (
+        entries.shape[1:] != (setup.d,) or str(entries.dtype) != setup.dtype
+    ):
+        raise Damaged("it holds rows of another matrix")
 
 
 def all_rows(parts: Sequence[Rows]) -> Rows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,22 +12,26 @@ import numpy.typing as npt
 from embgeo.errors import EmbgeoError
 from embgeo.matrix import Matrix
 from embgeo.parts.gathered import RowsMissing
-from embgeo.parts.part import Part, Setup
-from embgeo.parts.plans import Fetch
+from embgeo.parts.plans import Fetch, Plan
 from embgeo.sources import load
-from embgeo.stats.base import IntArray
+from embgeo.stats import Norms
+from embgeo.stats.base import Block, IntArray
 
 
-def from_files(parts: Sequence[Part], setup: Setup, folder: Path) -> Fetch:
+def from_files(plan: Plan, folder: Path) -> Fetch:
     """A function that reads rows of the whole from the files that the parts were made of.
+
+    Rows are held against the norms that the first pass saw: a file of the same name may be another
+    one here.
 
     Parameters
     ----------
-    parts : sequence of Part
-    setup : Setup
+    plan : Plan
     folder : Path
         Where the states lie: files are looked for from the current folder, then from there.
     """
+    setup = plan.setup
+    norms = next((s for s in plan.first if isinstance(s, Norms)), None)
 
     @cache
     def opened(file: str, tensor: str, transposed: bool) -> Matrix:
@@ -36,7 +39,7 @@ def from_files(parts: Sequence[Part], setup: Setup, folder: Path) -> Fetch:
 
     def fetch(rows: IntArray) -> npt.NDArray[Any]:
         found: npt.NDArray[Any] | None = None
-        for part in parts:
+        for part in plan.parts:
             low, high = np.searchsorted(rows, (part.start, part.stop))
             if low == high:
                 continue
@@ -50,9 +53,19 @@ def from_files(parts: Sequence[Part], setup: Setup, folder: Path) -> Fetch:
             found[low:high] = own
         if found is None:
             raise RowsMissing("no part holds them")
+        if norms is None or not same_norms(norms, rows, found):
+            raise RowsMissing("the files hold other rows by now")
         return found
 
     return fetch
+
+
+def same_norms(norms: Norms, rows: IntArray, entries: npt.NDArray[Any]) -> bool:
+    """Whether rows have the norms that were seen of them; rows that were left out have none."""
+    index, seen = norms.index(), norms.values()
+    known = np.isin(rows, index)
+    now = Block(rows[known], np.asarray(entries[known], dtype=np.float64)).norms
+    return bool(np.allclose(now, seen[np.searchsorted(index, rows[known])], rtol=1e-6, atol=0.0))
 
 
 def open_again(file: str, tensor: str, transposed: bool, folder: Path) -> Matrix:

@@ -170,7 +170,7 @@ def read_second(stored: files.Stored, blanks: Sequence[Statistic]) -> SecondStat
 
 def longest(stored: files.Stored) -> int:
     """How long a range of row numbers may be: numbers that stand for rows come with the rows."""
-    return max(FEW_ROWS, len(stored.archive.data))
+    return max(FEW_ROWS, stored.size)
 
 
 def _only_state(statistic: Statistic) -> dict[str, Any]:
