@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 
 import embgeo
 from embgeo.cli import shared
-from embgeo.cli.app import COMMANDS, app
+from embgeo.cli.app import app
+from embgeo.cli.commands import COMMANDS
 from embgeo.errors import BadOption
 
 ROOT = Path(__file__).parents[1]
@@ -489,11 +490,12 @@ def test_without_a_command_the_help_is_shown() -> None:
     assert "Commands:" in result.output
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)
-def test_every_command_has_help(command: Callable[..., None]) -> None:
-    result = call(command.__name__, "--help")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command: str) -> None:
+    result = call(command, "--help")
     assert result.exit_code == 0
     assert "Example: embgeo" in result.output
+    assert " ".join(result.output.split("\n\n")[1].split()) == COMMANDS[command]
 
 
 def test_hostile_text_is_printed_without_control_characters() -> None:

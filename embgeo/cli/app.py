@@ -9,18 +9,12 @@ from typing import Annotated
 
 import typer
 
-from embgeo.cli.analyze import analyze
-from embgeo.cli.diff import diff
-from embgeo.cli.export import export
-from embgeo.cli.figures import figures
-from embgeo.cli.gate import gate
-from embgeo.cli.inspect import inspect
-from embgeo.cli.merge import merge
-from embgeo.cli.report import report
+from embgeo.cli.commands import LazyGroup
 from embgeo.cli.shared import FAILED, one_line, printable, silence_stdout
 
 app = typer.Typer(
     name="embgeo",
+    cls=LazyGroup,
     help="The shape of a language model's embedding matrix: is it degenerate, by which evidence, "
     "and which tokens are to blame.",
     no_args_is_help=True,
@@ -29,12 +23,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-#: Every command; a new one is a file and a line here.
-COMMANDS = (analyze, diff, export, figures, gate, inspect, merge, report)
-
-for command in COMMANDS:
-    app.command()(command)
 
 
 def show_version(wanted: bool) -> None:
