@@ -44,11 +44,12 @@ MAY_IMPORT = {
     "config": "errors",
     "gate": "errors result values",
     "names": "errors metrics values",
-    "figures": "compare errors result values",
+    "runs": "errors result values",
+    "figures": "compare errors result runs values",
     "tables": "result values",
     "delimited": "values",
     "export": "delimited errors result values",
-    "report": "compare errors figures result values",
+    "report": "compare errors figures result runs values",
     "__init__": "api errors matrix metrics result sources values",
     "__main__": "cli",
     "cli": "__init__ compare config delimited device errors export figures gate matrix metrics "
@@ -117,7 +118,6 @@ LISTS = {
             "parameter": "values of a parameter in names",
             "singular_values": "drawing of spectra",
             "style": "venues, fonts and lines",
-            "training_log": "the log of a run",
             "vocabulary": "frequencies and classes of tokens",
         },
     ),
@@ -216,6 +216,16 @@ LISTS = {
         },
     ),
     "arrays": ("KINDS", {"found": "what was found", "labels": "tokens and counts along the rows"}),
+    "train.models": (
+        "MODELS",
+        {
+            "base": "what a language model is",
+            "dropouts": "masks that are constant in a window",
+            "lstm_layer": "the layer of the recurrent models",
+            "recurrent": "what the recurrent models share",
+            "settings": "checks of what models are told",
+        },
+    ),
     "train.regularizers": (
         "REGULARIZERS",
         {
