@@ -356,7 +356,7 @@ def test_a_file_that_is_cut_off(state: Path) -> None:
 def test_a_plan_that_is_another_one_now(plan: Path) -> None:
     def second(content: dict[str, Any]) -> files.Stored:
         whole = files.read(plan)
-        return files.Stored(plan.with_name("t.npz"), "second", "", content, whole.archive)
+        return files.Stored(plan.with_name("t.npz"), "second", "", content, whole.size)
 
     remembered = {"plan": files.read(plan).identity, "plan_path": str(plan)}
     assert plan_for([second(remembered)]).path == plan
