@@ -53,7 +53,7 @@ MAY_IMPORT = {
     "__init__": "api errors matrix metrics result sources values",
     "__main__": "cli",
     "cli": "__init__ compare config delimited device errors export figures gate matrix metrics "
-    "names parts passes report resources result sources tables values",
+    "names parts passes report resources result runs sources tables train values",
 }
 
 #: What `embgeo --help` and a look into a header must not wait for.

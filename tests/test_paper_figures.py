@@ -26,7 +26,7 @@ from embgeo.figures.paper.clouds import view_box
 from embgeo.figures.paper.norms_by_frequency import quartiles
 from embgeo.figures.paper.output import check_format, render
 from embgeo.figures.paper.parameter import parameter_value
-from embgeo.figures.paper.training_log import Log
+from embgeo.runs.log import Log
 from embgeo.matrix import Frequency, Matrix
 from embgeo.result import Analysis
 from embgeo.values import Cell

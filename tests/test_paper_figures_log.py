@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from embgeo.errors import UnreadableFile
-from embgeo.figures.paper.training_log import read_log
+from embgeo.runs.log import read_log
 
 
 def written(folder: Path, text: str) -> Path:

@@ -12,7 +12,7 @@ from embgeo.errors import BadOption, UnreadableFile
 if TYPE_CHECKING:
     from embgeo.compare.comparison import Comparison
     from embgeo.figures.paper.base import Subject
-    from embgeo.figures.paper.training_log import Log
+    from embgeo.runs.log import Log
 
 
 def load_subjects(
@@ -77,7 +77,7 @@ def load_path(path: Path) -> list[tuple[Subject, Path]]:
     """What one path stands for, each with a path that names it."""
     from embgeo.compare.files import COMPARISON_NAME, load_comparison
     from embgeo.figures.paper.base import Subject
-    from embgeo.figures.paper.training_log import LOG_NAME, read_log
+    from embgeo.runs.log import LOG_NAME, read_log
     from embgeo.result import JSON_NAME, load_analysis
 
     file_names = (COMPARISON_NAME, JSON_NAME, LOG_NAME)
@@ -114,7 +114,7 @@ def track_log(comparison: Comparison) -> Log:
     """The curves of a track; those that take two matrices are named by what they are against."""
     import numpy as np
 
-    from embgeo.figures.paper.training_log import Log
+    from embgeo.runs.log import Log
 
     track = comparison.track
     assert track is not None

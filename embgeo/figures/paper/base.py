@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from embgeo.figures.paper.style import Page
-from embgeo.figures.paper.training_log import Log
+from embgeo.runs.log import Log
 from embgeo.result import Analysis
 from embgeo.values import Cell
 
