@@ -12,7 +12,6 @@ from typing import Any, Literal, get_type_hints
 from embgeo.errors import BadOption, UnreadableFile
 from embgeo.train.typed import merged, plain, refuse_unknown, section, typed
 
-Schedule = Literal["constant", "one-cycle", "cosine", "step-decay"]
 Precision = Literal["float32", "tf32", "bf16"]
 
 #: Settings that come with the package, in the order of their cost.
@@ -54,43 +53,42 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Optimizer:
-    """How weights move.
+    """How weights move; what is None has the default of `embgeo.train.optimization`.
 
     Attributes
     ----------
     kind : {"adamw", "adam", "sgd"}
     lr : float
         The highest of the schedule.
-    weight_decay : float
-        Of the decoupled kind for adamw, else added to the gradient.
-    betas, eps
-        Of Adam.
-    schedule : {"constant", "one-cycle", "cosine", "step-decay"}
-    warm_up : float
-        Share of the run in which one-cycle and cosine rise.
-    decay : float
-        Factor of step-decay for each epoch from `decay_from` on.
-    decay_from : int
-        The first epoch with less than the full rate, counted from 0.
+    weight_decay, betas, eps, momentum
+        Of the optimiser, as far as it has them.
+    schedule : {"constant", "one-cycle", "epoch-decay"}
+    warm_up, start, end : float
+        Of one-cycle: the share of the run in which the rate rises, and its factors at both ends.
+    after, rate : int, float
+        Of epoch-decay: epochs with the full rate, and the factor of each epoch from then on.
     asgd : bool
         Average from the moment on that the validation loss no longer falls (NT-ASGD).
-    patience : int
-        Evaluations that NT-ASGD looks back.
+    window : int
+        Evaluations, the last ones, that NT-ASGD does not compare with.
     average : float
         Share of the run, at its end, whose weights are averaged for evaluation; 0 for none.
     """
 
     kind: Literal["adamw", "adam", "sgd"] = "adamw"
-    lr: float = 1e-3
-    weight_decay: float = 0.0
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    schedule: Schedule = "constant"
-    warm_up: float = 0.1
-    decay: float = 0.5
-    decay_from: int = 1
+    lr: float | None = None
+    weight_decay: float | None = None
+    betas: tuple[float, float] | None = None
+    eps: float | None = None
+    momentum: float | None = None
+    schedule: Literal["constant", "one-cycle", "epoch-decay"] = "constant"
+    warm_up: float | None = None
+    start: float | None = None
+    end: float | None = None
+    after: int | None = None
+    rate: float | None = None
     asgd: bool = False
-    patience: int = 5
+    window: int = 5
     average: float = 0.0
 
 
@@ -126,6 +124,10 @@ class Training:
         Time between two saves of the state; the end of an epoch is always one.
     save_steps : int, optional
         Steps between two saves.
+    budget : float, optional
+        Seconds that all runs of the comparison may take; `epochs` was fitted to them.
+    sinks : tuple of str
+        Where the numbers go besides ``metrics.jsonl``: tensorboard, wandb.
     """
 
     epochs: int = 1
@@ -142,6 +144,8 @@ class Training:
     log_every: int = 50
     save_seconds: float = 120.0
     save_steps: int | None = None
+    budget: float | None = None
+    sinks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,116 @@
+"""Several processes that train one model, each on some of the streams; started by torchrun."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch import distributed as dist
+
+from embgeo.errors import BadOption
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The processes of a run; one alone unless torchrun started more.
+
+    Gradients are averaged by hand rather than by `DistributedDataParallel`: tied, factored and
+    accumulated gradients need no special care then, and whoever looks at weights alone adds its
+    gradient afterwards, once.
+
+    Attributes
+    ----------
+    rank, size : int
+    talk : object
+        The group that small messages go through; by way of the CPU.
+    """
+
+    rank: int = 0
+    size: int = 1
+    talk: Any = None
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process writes the files."""
+        return self.rank == 0
+
+    def part(self, columns: Tensor) -> Tensor:
+        """The streams of this process: as many as of any other, so that means average to means.
+
+        Raises
+        ------
+        BadOption
+            The batch cannot be split evenly.
+        """
+        batch = columns.shape[1]
+        if batch % self.size:
+            raise BadOption(
+                f"a batch of {batch:,} streams cannot be split over {self.size} processes",
+                where="batch",
+                way_out=f"give a multiple of {self.size}",
+            )
+        own = batch // self.size
+        return columns[:, self.rank * own : (self.rank + 1) * own].contiguous()
+
+    @torch.no_grad()
+    def average(self, parameters: Sequence[Tensor], flags: Sequence[float] = ()) -> list[float]:
+        """Replace gradients by their mean over the processes; the sums of some flags go along."""
+        if self.size == 1:
+            return list(flags)
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        told = torch.tensor(flags, dtype=torch.float32, device=gradients[0].device)
+        flat = torch.cat([*(g.reshape(-1) / self.size for g in gradients), told])
+        dist.all_reduce(flat)
+        sizes = [g.numel() for g in gradients]
+        *means, sums = torch.split(flat, [*sizes, len(flags)])
+        for gradient, mean in zip(gradients, means, strict=True):
+            gradient.copy_(mean.view_as(gradient))
+        return [float(value) for value in sums.tolist()]
+
+    def gather(self, value: Any) -> list[Any]:
+        """What each process gives, in the order of ranks; known to all."""
+        if self.size == 1:
+            return [value]
+        found: list[Any] = [None] * self.size
+        dist.all_gather_object(found, value, group=self.talk)
+        return found
+
+    def told(self, value: Any) -> Any:
+        """What the leading process gives."""
+        if self.size == 1:
+            return value
+        said = [value]
+        dist.broadcast_object_list(said, src=0, group=self.talk)
+        return said[0]
+
+
+@contextmanager
+def joined(device: str) -> Iterator[World]:
+    """The processes that torchrun started with this one.
+
+    Parameters
+    ----------
+    device : str
+        As in the settings: the kind of device decides between NCCL and Gloo.
+    """
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size == 1 and not dist.is_initialized():
+        yield World()
+        return
+    started = not dist.is_initialized()
+    if started:
+        on_gpu = device != "cpu" and torch.cuda.is_available()
+        if on_gpu:
+            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+        dist.init_process_group("nccl" if on_gpu else "gloo")
+    try:
+        talk = dist.group.WORLD if dist.get_backend() == "gloo" else dist.new_group(backend="gloo")
+        yield World(dist.get_rank(), dist.get_world_size(), talk)
+    finally:
+        if started:
+            dist.destroy_process_group()
