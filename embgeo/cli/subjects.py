@@ -77,8 +77,8 @@ def load_path(path: Path) -> list[tuple[Subject, Path]]:
     """What one path stands for, each with a path that names it."""
     from embgeo.compare.files import COMPARISON_NAME, load_comparison
     from embgeo.figures.paper.base import Subject
-    from embgeo.runs.log import LOG_NAME, read_log
     from embgeo.result import JSON_NAME, load_analysis
+    from embgeo.runs.log import LOG_NAME, read_log
 
     file_names = (COMPARISON_NAME, JSON_NAME, LOG_NAME)
     home = path.parent if path.name in file_names and not path.is_dir() else path

@@ -13,7 +13,7 @@ def _of_split(split: str, title: str) -> tuple[Quantity, ...]:
         Quantity(
             f"{split}.perplexity",
             f"Perplexity, {title}",
-            f"How many tokens the model hesitates between, on the {title} split: the exponential of "
+            f"Between how many tokens the model hesitates on the {title} split: the exponential of "
             "the mean loss of a token. Only comparable over one and the same vocabulary.",
             "exp(−1/T Σ_t ln p(w_t | w_<t))",
             _MERITY,
@@ -86,8 +86,8 @@ PRIOR = {
     kind: Quantity(
         f"spectrum.from_{kind}_prior",
         f"Distance from the {kind} prior",
-        f"How far the singular values lie from the {kind} prior of spectrum control, both scaled to "
-        "length 1. 0: they follow it.",
+        f"How far the singular values lie from the {kind} prior of spectrum control, both scaled "
+        "to length 1. 0: they follow it.",
         "‖σ/‖σ‖ − σ*/‖σ*‖‖",
         "Wang et al. 2020, §4",
     )

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from embgeo.figures.paper.style import Page
-from embgeo.runs.log import Log
 from embgeo.result import Analysis
+from embgeo.runs.log import Log
 from embgeo.values import Cell
 
 if TYPE_CHECKING:

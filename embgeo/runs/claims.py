@@ -1,0 +1,312 @@
+"""What the papers say their methods do, each as something that runs can confirm or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+#: Stands for the test perplexity where every run has one, else for that of the validation split.
+PERPLEXITY = "perplexity"
+TIME = "training.microseconds_per_token"
+
+GAO = "Gao et al. 2019"
+WANG = "Wang et al. 2020"
+GONG = "Gong et al. 2018"
+INAN = "Inan et al. 2017"
+
+SPECTRUM_CONTROL = ("sc-exp", "sc-poly")
+BASELINES = ("mle", "untied")
+UNTIED = ("untied", "mle")
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What the paper reports: a number without and with the method.
+
+    Attributes
+    ----------
+    before, after : float
+    what : str
+        Which number, of which model on which text, and where it stands.
+    """
+
+    before: float
+    after: float
+    what: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.before:g} → {self.after:g} ({self.what})"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Something that a paper says of a method.
+
+    Attributes
+    ----------
+    key : str
+    text : str
+    source : str
+        Where it is said.
+    methods : tuple of str
+        Of each of them that was trained, the claim is looked at.
+    against : tuple of str
+        The first of them that was trained is what it is held against.
+    number : str
+        Name of the number that decides, or `PERPLEXITY`.
+    change : {"lower", "higher"}
+        Where the method is said to move it.
+    relative : bool
+        Differences are those of logarithms: for perplexities and times.
+    factor : float
+        Where `relative`: the number is said to be below (above) this many times the other.
+    published : tuple of Published
+    """
+
+    key: str
+    text: str
+    source: str
+    methods: tuple[str, ...]
+    against: tuple[str, ...]
+    number: str
+    change: Literal["lower", "higher"]
+    relative: bool = False
+    factor: float = 1.0
+    published: tuple[Published, ...] = ()
+
+
+def _perplexity(
+    key: str,
+    text: str,
+    source: str,
+    methods: tuple[str, ...],
+    against: tuple[str, ...],
+    *published: Published,
+) -> Claim:
+    return Claim(
+        key, text, source, methods, against, PERPLEXITY, "lower", relative=True, published=published
+    )
+
+
+_WT2 = "test perplexity, WikiText-2, AWD-LSTM before finetuning"
+_PTB = "test perplexity, Penn Treebank, VD-LSTM with 200 units, Table 1"
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "cosreg-cosine",
+        "CosReg widens the cone: the mean cosine of two rows falls",
+        f"{GAO}, §5 and Fig. 2(a)",
+        ("cosreg",),
+        BASELINES,
+        "cosine.mean",
+        "lower",
+    ),
+    Claim(
+        "cosreg-spectrum",
+        "CosReg makes the singular values more uniform: the effective rank rises",
+        f"{GAO}, §6.3 and Fig. 2(b)",
+        ("cosreg",),
+        BASELINES,
+        "spectrum.effective_rank",
+        "higher",
+    ),
+    Claim(
+        "cosreg-isotropy",
+        "CosReg spreads the rows over all directions: I1 rises, at a mean norm of 1",
+        f"{GAO}, §6.3 (uniform around the origin), in Wang et al.'s measure",
+        ("cosreg",),
+        BASELINES,
+        "isotropy.i1_unit",
+        "higher",
+    ),
+    _perplexity(
+        "cosreg-perplexity",
+        "CosReg improves perplexity",
+        f"{GAO}, Table 1",
+        ("cosreg",),
+        BASELINES,
+        Published(66.0, 65.2, f"{_WT2}, Table 1"),
+    ),
+    Claim(
+        "sc-prior",
+        "Spectrum control brings the singular values to its prior (the exponential one)",
+        f"{WANG}, §4 and Fig. 1",
+        ("sc-exp",),
+        BASELINES,
+        "spectrum.from_exponential_prior",
+        "lower",
+    ),
+    Claim(
+        "sc-prior-polynomial",
+        "Spectrum control brings the singular values to its prior (the polynomial one)",
+        f"{WANG}, §4 and Fig. 1",
+        ("sc-poly",),
+        BASELINES,
+        "spectrum.from_polynomial_prior",
+        "lower",
+    ),
+    Claim(
+        "sc-i1",
+        "Spectrum control raises I1",
+        f"{WANG}, Table 3",
+        SPECTRUM_CONTROL,
+        BASELINES,
+        "isotropy.i1_mean_sign",
+        "higher",
+        published=(
+            Published(0.24, 0.63, "I1, WikiText-103, Transformer-XL, Table 3"),
+            Published(0.31, 0.88, "I1, IWSLT14 de–en, Transformer, Table 3"),
+        ),
+    ),
+    Claim(
+        "sc-i2",
+        "Spectrum control lowers I2",
+        f"{WANG}, Table 3",
+        SPECTRUM_CONTROL,
+        BASELINES,
+        "isotropy.i2_mean_sign",
+        "lower",
+        published=(
+            Published(0.037, 0.022, "I2, WikiText-103, Transformer-XL, Table 3"),
+            Published(0.031, 0.005, "I2, IWSLT14 de–en, Transformer, Table 3"),
+        ),
+    ),
+    _perplexity(
+        "sc-perplexity",
+        "Spectrum control improves perplexity",
+        f"{WANG}, Tables 1 and 8",
+        SPECTRUM_CONTROL,
+        BASELINES,
+        Published(66.0, 63.7, f"{_WT2}, exponential prior, Table 1; polynomial 64.2, Table 8"),
+    ),
+    _perplexity(
+        "sc-over-cosreg",
+        "Spectrum control improves perplexity more than CosReg does",
+        f"{WANG}, Table 1",
+        SPECTRUM_CONTROL,
+        ("cosreg",),
+        Published(65.2, 63.7, f"{_WT2}, CosReg and spectrum control, Table 1"),
+    ),
+    Claim(
+        "sc-time",
+        "Spectrum control takes at most 1.24 times as long",
+        f"{WANG}, Table 7 (1.15 to 1.24)",
+        SPECTRUM_CONTROL,
+        BASELINES,
+        TIME,
+        "lower",
+        relative=True,
+        factor=1.24,
+        published=(Published(61.0, 70.0, "seconds an epoch, WikiText-2, AWD-LSTM, Table 7"),),
+    ),
+    Claim(
+        "frage-probe",
+        "FRAGE mixes rare and popular words: a fresh probe tells them apart less well",
+        f"{GONG}, §4 and Fig. 3 (there to be seen; the probe is ours)",
+        ("frage",),
+        BASELINES,
+        "frequency.probe_auc",
+        "lower",
+    ),
+    Claim(
+        "frage-neighbors",
+        "FRAGE gives rare words fewer rare neighbours",
+        f"{GONG}, §3 and Table 5",
+        ("frage",),
+        BASELINES,
+        "frequency.neighbor_rarity_rare",
+        "lower",
+    ),
+    _perplexity(
+        "frage-perplexity",
+        "FRAGE improves perplexity",
+        f"{GONG}, Table 2",
+        ("frage",),
+        BASELINES,
+        Published(67.1, 64.8, f"{_WT2}, Table 2, which prints 67.1 where others have 66.0"),
+    ),
+    _perplexity(
+        "al-perplexity",
+        "The augmented loss (AL) improves perplexity",
+        f"{INAN}, Table 1",
+        ("al",),
+        UNTIED,
+        Published(87.3, 82.9, _PTB),
+    ),
+    _perplexity(
+        "re-perplexity",
+        "Reusing the embedding (RE) improves perplexity",
+        f"{INAN}, Table 1",
+        ("re",),
+        UNTIED,
+        Published(87.3, 85.1, _PTB),
+    ),
+    _perplexity(
+        "real-perplexity",
+        "Both together (REAL) improve perplexity",
+        f"{INAN}, Table 1",
+        ("real",),
+        UNTIED,
+        Published(87.3, 82.7, _PTB),
+    ),
+    _perplexity(
+        "real-over-al",
+        "REAL is better than the augmented loss alone",
+        f"{INAN}, Table 1",
+        ("real",),
+        ("al",),
+        Published(82.9, 82.7, _PTB),
+    ),
+    _perplexity(
+        "real-over-re",
+        "REAL is better than reusing the embedding alone",
+        f"{INAN}, Table 1",
+        ("real",),
+        ("re",),
+        Published(85.1, 82.7, _PTB),
+    ),
+    Claim(
+        "al-subspace",
+        "The augmented loss draws the output space to that of the input",
+        f"{INAN}, §6.1 and Fig. 1 (there without regularisation, at a share β of the loss)",
+        ("al",),
+        ("untied",),
+        "subspace.distance",
+        "lower",
+        published=(Published(1.0, 0.06, "β = 0 and β = 1 at τ = 10, Fig. 1(a)"),),
+    ),
+    _perplexity(
+        "spectral-norm-perplexity",
+        "Spectral normalisation is worse than plain training",
+        f"{WANG}, Table 6",
+        ("mle",),
+        ("spectral-norm",),
+        Published(72.5, 66.0, f"{_WT2}, with and without, Table 6"),
+    ),
+    _perplexity(
+        "d-optimal-perplexity",
+        "The D-optimal regulariser is worse than plain training",
+        f"{WANG}, Table 6",
+        ("mle",),
+        ("d-optimal",),
+        Published(94.8, 66.0, f"{_WT2}, with and without, Table 6"),
+    ),
+    _perplexity(
+        "adversarial-perplexity",
+        "The adversarial softmax improves perplexity",
+        "Wang D. et al. 2019",
+        ("adversarial",),
+        BASELINES,
+        Published(54.44, 52.97, "test perplexity, Penn Treebank, MoS, the authors' README"),
+    ),
+    Claim(
+        "coupled-adam-cosine",
+        "Coupled Adam removes the common direction: the mean cosine falls",
+        "Stollenwerk & Stollenwerk 2025",
+        ("coupled-adam",),
+        BASELINES,
+        "cosine.mean",
+        "lower",
+    ),
+)
