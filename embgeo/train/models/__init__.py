@@ -9,11 +9,24 @@ from typing import Any
 from embgeo.errors import BadOption
 from embgeo.train.models.awd_lstm import AwdLstm
 from embgeo.train.models.base import LanguageModel, Output, detach
+from embgeo.train.models.transformer import Transformer
+from embgeo.train.models.vd_lstm import VdLstm
 
-__all__ = ["MODELS", "AwdLstm", "LanguageModel", "Output", "build", "detach", "settings_of"]
+__all__ = [
+    "MODELS",
+    "AwdLstm",
+    "LanguageModel",
+    "Output",
+    "Transformer",
+    "VdLstm",
+    "build",
+    "detach",
+    "model_class",
+    "settings_of",
+]
 
 #: Every model, in the order of help texts.
-MODELS: tuple[type[LanguageModel], ...] = (AwdLstm,)
+MODELS: tuple[type[LanguageModel], ...] = (AwdLstm, VdLstm, Transformer)
 
 
 def build(name: str, n_tokens: int, settings: Mapping[str, Any]) -> LanguageModel:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from torch import Tensor
+from torch.nn import functional as F
 
 from embgeo.train.models.base import Output
-from embgeo.train.models.dropouts import drop_weights
+from embgeo.train.models.lstm_layer import LstmLayer
 from embgeo.train.models.recurrent import RecurrentModel
 from embgeo.train.models.settings import share, weight
 
@@ -86,13 +87,18 @@ class AwdLstm(RecurrentModel):
             input_dropout=input_dropout,
             hidden_dropout=hidden_dropout,
             output_dropout=output_dropout,
-            recurrent_dropout=share("weight_dropout", weight_dropout),
-            drop=drop_weights,
             tied=tied,
             bias=bias,
         )
+        self.weight_dropout = share("weight_dropout", weight_dropout)
         self.alpha = weight("alpha", alpha)
         self.beta = weight("beta", beta)
+
+    def dropped(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:
+        """Single weights; features, other ones for each stream."""
+        raw = layer.weight_hh_l0
+        recurrent = F.dropout(raw, self.weight_dropout) if self.weight_dropout else raw
+        return recurrent, F.dropout(raw.new_ones(1, batch, layer.hidden), dropout)
 
     def activation_penalty(self, output: Output) -> Tensor:
         """α·mean(h²) + β·mean((h_t − h_{t−1})²); a window of one token has no change."""

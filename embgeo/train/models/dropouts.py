@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -27,18 +26,6 @@ def drop_rows(rows: Tensor, ids: Tensor, n_tokens: int, p: float) -> Tensor:
     return rows * kept[ids].unsqueeze(-1)
 
 
-def drop_locked(states: Tensor, p: float) -> Tensor:
-    """Dropout of features, the same at all times of a stream; shape (T, B, d)."""
-    if not p:
-        return states
-    return states * F.dropout(states.new_ones(1, *states.shape[1:]), p)
-
-
-def drop_weights(weight: Tensor, p: float) -> Tensor:
-    """Single weights dropped."""
-    return F.dropout(weight, p)
-
-
-def drop_units(weight: Tensor, p: float) -> Tensor:
-    """Whole columns dropped: of what is multiplied by the weight, the same units each time."""
-    return weight * F.dropout(torch.ones_like(weight[:1]), p)
+def locked_mask(states: Tensor, p: float) -> Tensor:
+    """A mask for features that is the same at all times of a stream, shape (1, B, d)."""
+    return F.dropout(states.new_ones(1, *states.shape[1:]), p)

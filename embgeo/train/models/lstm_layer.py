@@ -1,8 +1,6 @@
-"""One LSTM layer with dropout in its recurrent weights, by the kernel that `nn.LSTM` calls."""
+"""One LSTM layer whose recurrent weights can be others in each window, by the fused kernel."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -11,33 +9,26 @@ State = tuple[Tensor, Tensor]
 
 
 class LstmLayer(nn.Module):
-    """`torch.nn.LSTM` of one layer, whose recurrent weights are dropped in each window of training.
+    """`torch.nn.LSTM` of one layer, with the same parameters under the same names.
 
-    The parameters are the raw weights, under the names that `torch.nn.LSTM` gives them. What the
-    kernel sees is made of them anew in each call, and is not kept: no copy that has to be brought
-    up to date, no second entry in checkpoints.
+    Recurrent weights with some of them dropped are handed over in the call, and are not kept: there
+    is no copy to bring up to date, and no second entry in checkpoints.
 
     Parameters
     ----------
     inputs, hidden : int
         Numbers of features.
-    dropout : float
-        The share of the recurrent weights, or of what they are multiplied by.
-    drop : callable
-        `drop_weights` or `drop_units`.
+    bound : float, optional
+        Weights are drawn uniformly from ± this; by default 1/√hidden, as `torch.nn.LSTM` does.
     """
 
-    def __init__(
-        self, inputs: int, hidden: int, *, dropout: float, drop: Callable[[Tensor, float], Tensor]
-    ) -> None:
+    def __init__(self, inputs: int, hidden: int, *, bound: float | None = None) -> None:
         super().__init__()
         self.inputs, self.hidden = inputs, hidden
-        self.dropout = dropout
-        self.drop = drop
-        bound = hidden**-0.5
+        most = hidden**-0.5 if bound is None else bound
 
         def drawn(*shape: int) -> nn.Parameter:
-            return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
+            return nn.Parameter(torch.empty(shape).uniform_(-most, most))
 
         self.weight_ih_l0 = drawn(4 * hidden, inputs)
         self.weight_hh_l0 = drawn(4 * hidden, hidden)
@@ -49,12 +40,32 @@ class LstmLayer(nn.Module):
         start = self.bias_hh_l0.detach().new_zeros(1, batch, self.hidden)
         return start, start
 
-    def forward(self, states: Tensor, state: State) -> tuple[Tensor, State]:
-        """States of shape (T, B, hidden) for inputs of shape (T, B, inputs), and the last ones."""
-        recurrent: Tensor = self.weight_hh_l0
-        if self.training and self.dropout:
-            recurrent = self.drop(recurrent, self.dropout)
-        weights = [self.weight_ih_l0, recurrent, self.bias_ih_l0, self.bias_hh_l0]
+    def forward(
+        self, states: Tensor, state: State, recurrent: Tensor | None = None
+    ) -> tuple[Tensor, State]:
+        """All states and the last.
+
+        Parameters
+        ----------
+        states : Tensor
+            Shape (T, B, inputs).
+        state : pair of Tensor
+            h and c before the first token, each of shape (1, B, hidden).
+        recurrent : Tensor, optional
+            In place of ``weight_hh_l0``.
+
+        Returns
+        -------
+        Tensor
+            Shape (T, B, hidden).
+        pair of Tensor
+        """
+        weights = [
+            self.weight_ih_l0,
+            self.weight_hh_l0 if recurrent is None else recurrent,
+            self.bias_ih_l0,
+            self.bias_hh_l0,
+        ]
         if states.is_cuda:
             weights = in_one_piece(weights)
         # cuDNN has no backward otherwise, and gradients are wanted in evaluation, too (dynamic
@@ -64,12 +75,11 @@ class LstmLayer(nn.Module):
         return found, (h, c)
 
     def extra_repr(self) -> str:
-        return f"{self.inputs}, {self.hidden}, dropout={self.dropout:g}, {self.drop.__name__}"
+        return f"{self.inputs}, {self.hidden}"
 
 
 def in_one_piece(weights: list[Tensor]) -> list[Tensor]:
     """The same weights, one behind the other in memory: cuDNN would copy them, and say so."""
-    sizes = [weight.numel() for weight in weights]
     flat = torch.cat([weight.reshape(-1) for weight in weights])
-    parts = zip(torch.split(flat, sizes), weights, strict=True)
-    return [part.view_as(weight) for part, weight in parts]
+    parts = torch.split(flat, [weight.numel() for weight in weights])
+    return [part.view_as(weight) for part, weight in zip(parts, weights, strict=True)]

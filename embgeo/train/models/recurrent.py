@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 
 from embgeo.train.models.base import LanguageModel, Output
-from embgeo.train.models.dropouts import drop_locked
+from embgeo.train.models.dropouts import locked_mask
 from embgeo.train.models.lstm_layer import LstmLayer, State
 from embgeo.train.models.settings import flag, share, size
 
 
 class RecurrentModel(LanguageModel):
-    """LSTM layers, with variational dropouts before, between and after them.
+    """LSTM layers; a model says which recurrent weights and which of their states are dropped.
 
     Parameters
     ----------
@@ -26,18 +26,15 @@ class RecurrentModel(LanguageModel):
     layers : int
     input_dropout, hidden_dropout, output_dropout : float
         Of what goes into the first layer, from one layer to the next, and into the output layer.
-    recurrent_dropout : float
-        Of the recurrent weights.
-    drop : callable
-        How recurrent weights are dropped: `drop_weights` or `drop_units`.
     tied : bool
         One matrix for the embedding and the output layer.
     bias : bool
         Whether the output layer has a bias.
+    row_bound : float
+        The rows of the embedding and of the output layer are drawn uniformly from ± this.
+    lstm_bound : float, optional
+        The weights of the layers; see :class:`LstmLayer`.
     """
-
-    #: The embedding is drawn uniformly from ± this.
-    RANGE = 0.1
 
     def __init__(
         self,
@@ -50,42 +47,60 @@ class RecurrentModel(LanguageModel):
         input_dropout: float,
         hidden_dropout: float,
         output_dropout: float,
-        recurrent_dropout: float,
-        drop: Callable[[Tensor, float], Tensor],
         tied: bool,
         bias: bool,
+        row_bound: float = 0.1,
+        lstm_bound: float | None = None,
     ) -> None:
         super().__init__(n_tokens, d, embedding_dropout=embedding_dropout)
         self.input_dropout = share("input_dropout", input_dropout)
         self.hidden_dropout = share("hidden_dropout", hidden_dropout)
         self.output_dropout = share("output_dropout", output_dropout)
         widths = [d, *[size("hidden", hidden)] * (size("layers", layers) - 1), d]
-        self.make_embedding(self.drawn())
+
+        def drawn() -> Tensor:
+            return torch.empty(self.n_tokens, d).uniform_(-row_bound, row_bound)
+
+        self.make_embedding(drawn())
         self.lstms = nn.ModuleList(
-            LstmLayer(before, after, dropout=recurrent_dropout, drop=drop)
-            for before, after in pairwise(widths)
+            LstmLayer(before, after, bound=lstm_bound) for before, after in pairwise(widths)
         )
-        self.make_decoder(None if flag("tied", tied) else self.drawn(), bias=bias)
+        self.make_decoder(None if flag("tied", tied) else drawn(), bias=bias)
 
-    def drawn(self) -> Tensor:
-        return torch.empty(self.n_tokens, self.d).uniform_(-self.RANGE, self.RANGE)
-
-    def layers_below(self) -> Iterator[LstmLayer]:
+    def lstm_layers(self) -> Iterator[LstmLayer]:
         for layer in self.lstms:
             assert isinstance(layer, LstmLayer)
             yield layer
 
     def initial_state(self, batch: int) -> tuple[State, ...]:
-        return tuple(layer.initial_state(batch) for layer in self.layers_below())
+        return tuple(layer.initial_state(batch) for layer in self.lstm_layers())
+
+    def dropped(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:
+        """For one window: the recurrent weights of a layer, and the mask of what leaves it.
+
+        Parameters
+        ----------
+        layer : LstmLayer
+        batch : int
+        dropout : float
+            Of what leaves the layer.
+        """
+        raise NotImplementedError
 
     def layers_of(self, rows: Tensor, state: Sequence[State]) -> Output:
         states, last = rows, []
-        dropout = self.input_dropout
-        for layer, before in zip(self.layers_below(), state, strict=True):
+        if self.training and self.input_dropout:
+            states = rows * locked_mask(rows, self.input_dropout)
+        raw = states
+        top = len(self.lstms) - 1
+        for number, (layer, before) in enumerate(zip(self.lstm_layers(), state, strict=True)):
             if self.training:
-                states = drop_locked(states, dropout)
-            states, after = layer(states, before)
+                dropout = self.output_dropout if number == top else self.hidden_dropout
+                recurrent, mask = self.dropped(layer, rows.shape[1], dropout)
+                raw, after = layer(states, before, recurrent)
+                states = raw * mask
+            else:
+                raw, after = layer(states, before)
+                states = raw
             last.append(after)
-            dropout = self.hidden_dropout
-        hidden = drop_locked(states, self.output_dropout) if self.training else states
-        return Output(hidden, states, tuple(last))
+        return Output(states, raw, tuple(last))
