@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import zipfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,24 @@ def rows_of(model: str) -> np.ndarray:
     return baseline_rows(cosreg.nbytes).reshape(cosreg.shape).astype(float)
 
 
-def test_everything_together_is_under_three_megabytes() -> None:
-    assert sum(path.stat().st_size for path in files_below(FIXTURES)) < 3_000_000
+def test_everything_together_is_under_four_megabytes() -> None:
+    assert sum(path.stat().st_size for path in files_below(FIXTURES)) < 4_000_000
+
+
+def test_the_text_is_the_one_that_the_models_were_trained_on() -> None:
+    text = gzip.decompress((FIXTURES / "pydocs.txt.gz").read_bytes()).decode("utf-8")
+    documents = [line.split(" ") for line in text.removesuffix("\n").split("\n")]
+    record = read_json(FIXTURES / "training.json")
+    trained = record["training_tokens"] + record["validation_tokens"]
+    assert sum(map(len, documents)) + len(documents) == trained
+    assert "" not in {word for words in documents for word in words}
+    counted = Counter(word for words in documents for word in words)
+    known = dict(zip(*vocabulary(), strict=True))
+    assert all(
+        counted[word] >= count for word, count in known.items() if word not in ("<unk>", "<eos>")
+    )
+    said = f"{len(documents):,} lines, {sum(map(len, documents)):,} words"
+    assert said in (FIXTURES / "README.md").read_text("utf-8")
 
 
 def test_tiny_files_are_under_four_kilobytes() -> None:
