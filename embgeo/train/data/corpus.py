@@ -13,11 +13,12 @@ from embgeo.train.data.encoding import Encode, Rules, encode_files
 from embgeo.train.data.layouts import SPLITS, Layout, find_layout
 from embgeo.train.data.splitting import cut_text
 from embgeo.train.data.text import sha256
-from embgeo.train.data.vocabulary import END, UNKNOWN, Vocabulary, ranked
+from embgeo.train.data.tokenizer import ENDS, Tokenizer
+from embgeo.train.data.vocabulary import UNKNOWN, Vocabulary, ranked
 from embgeo.train.data.words import Words
 
 UNITS = ("sentences", "stream")
-#: Of words in a text that has no unknown words yet; as WikiText was made.
+#: For texts in which no word is ``<unk>`` yet; as WikiText was made.
 DEFAULT_MIN_COUNT = 3
 #: Below this nothing can be learnt or measured.
 FEWEST_TRAINING_TOKENS = 100
@@ -100,52 +101,50 @@ def load_corpus(
     """
     _check(unit, min_count, size, tokenizer, tokens)
     layout = find_layout(path)
-    unit = unit or UNITS[0]
     notes = list(layout.notes)
-    words = Words()
-    empty_lines = layout.published is not None and layout.published.empty_lines
-    rules = Rules(words[END] if unit == "sentences" else None, empty_lines)
-    splits = _splits(layout, words.encode, rules, tokens, seed, notes)
-    _check_splits(splits, path)
-    name = _name(layout, splits, tokens, unit, notes)
-    counts = np.bincount(splits["train"], minlength=len(words))
-    if min_count is None:
-        min_count = 1
-        if size is None and not (UNKNOWN in words and counts[words[UNKNOWN]]):
-            min_count = DEFAULT_MIN_COUNT
-            notes.append(
-                f"words that occur less than {min_count} times in the training text are unknown"
-            )
-    vocabulary, row_of = ranked(
-        list(words), counts, min_count=min_count, size=size, end=unit == "sentences"
-    )
-    rows = {split: row_of[ids] for split, ids in splits.items()}
+    reader = Words() if tokenizer is None else Tokenizer(tokenizer)
+    unit = unit or ("stream" if reader.end() is None else "sentences")
+    rules = _rules(layout, reader, unit)
+    ids = _splits(layout, reader.encode, rules, tokens, seed, notes)
+    _check_splits(ids, path)
+    name = _name(layout, ids, tokens, rules, notes)
+    if isinstance(reader, Tokenizer):
+        counts = np.bincount(ids["train"], minlength=reader.size)
+        vocabulary = reader.vocabulary(counts, end=rules.end is not None)
+        rows = {split: found.astype(np.int64) for split, found in ids.items()}
+    else:
+        vocabulary, rows = _by_words(reader, ids, min_count, size, rules, notes)
+    notes += _about_unknown(vocabulary, rows)
+    files = _files(path, layout)
+    if tokenizer is not None:
+        files[tokenizer.name] = sha256(tokenizer)
     return Corpus(
-        name,
-        vocabulary,
-        rows["train"],
-        rows["valid"],
-        rows.get("test"),
-        unit,
-        tuple(notes),
-        _files(path, layout),
+        name, vocabulary, rows["train"], rows["valid"], rows.get("test"), unit, tuple(notes), files
     )
+
+
+def _rules(layout: Layout, reader: Words | Tokenizer, unit: str) -> Rules:
+    if unit == "stream":
+        return Rules(None)
+    end = reader.end()
+    if end is None:
+        raise BadOption(
+            f"the tokenizer has no token that ends a sentence ({', '.join(ENDS)})",
+            where="unit",
+            way_out="give stream",
+        )
+    known = layout.published if isinstance(reader, Words) else None
+    return Rules(end, empty_lines=known is not None and known.empty_lines)
 
 
 def _splits(
-    layout: Layout,
-    encode: Encode,
-    rules: Rules,
-    tokens: int | None,
-    seed: int,
-    notes: list[str],
+    layout: Layout, encode: Encode, rules: Rules, tokens: int | None, seed: int, notes: list[str]
 ) -> dict[str, Ids]:
     if "all" in layout.splits:
         text = encode_files(layout.splits["all"], encode, rules)
         cut = cut_text(text, stream=rules.end is None, seed=seed)
         notes.append(f"a twentieth each for validation and test: {cut.how}")
-        train = cut.train if tokens is None else cut.train[:tokens]
-        return {"train": train, "valid": cut.valid, "test": cut.test}
+        return {"train": cut.train[:tokens], "valid": cut.valid, "test": cut.test}
     return {
         split: encode_files(files, encode, rules, limit=tokens if split == "train" else None).ids
         for split, files in layout.splits.items()
@@ -153,18 +152,42 @@ def _splits(
 
 
 def _name(
-    layout: Layout, splits: dict[str, Ids], tokens: int | None, unit: str, notes: list[str]
+    layout: Layout, ids: dict[str, Ids], tokens: int | None, rules: Rules, notes: list[str]
 ) -> str:
     """That of a published corpus only if its splits are as long as published."""
-    published = layout.published
-    if published is None or unit == "stream":
+    if layout.published is None:
         return layout.name
+    lengths = dict(zip(SPLITS, layout.published.tokens, strict=True))
     compared = SPLITS if tokens is None else SPLITS[1:]
-    expected = dict(zip(SPLITS, published.tokens, strict=True))
-    if all(len(splits[split]) == expected[split] for split in compared):
-        return published.name
-    notes.append(f"the files are named like those of {published.name}, but are others")
+    if all(len(ids[split]) == lengths[split] for split in compared):
+        return layout.published.name
+    if rules.end is not None:
+        notes.append(
+            f"the files are named like those of {layout.published.name}, but the tokens are not "
+            "as many as published"
+        )
     return layout.name
+
+
+def _by_words(
+    words: Words,
+    ids: dict[str, Ids],
+    min_count: int | None,
+    size: int | None,
+    rules: Rules,
+    notes: list[str],
+) -> tuple[Vocabulary, dict[str, npt.NDArray[np.int64]]]:
+    counts = np.bincount(ids["train"], minlength=len(words))
+    if min_count is None:
+        has_unknown = UNKNOWN in words and counts[words[UNKNOWN]] > 0
+        min_count = 1 if has_unknown or size is not None else DEFAULT_MIN_COUNT
+    if min_count > 1:
+        notes.append(f"words that occur less than {min_count:,} times in train are {UNKNOWN}")
+    vocabulary, row_of = ranked(
+        list(words), counts, min_count=min_count, size=size, end=rules.end is not None
+    )
+    rows = {split: row_of[found] for split, found in ids.items()}
+    return vocabulary, rows
 
 
 def _check(
@@ -208,3 +231,12 @@ def _files(path: Path, layout: Layout) -> dict[str, str]:
         for files in layout.splits.values()
         for file in files
     }
+
+
+def _about_unknown(vocabulary: Vocabulary, rows: dict[str, npt.NDArray[np.int64]]) -> list[str]:
+    if vocabulary.unknown is None:
+        return []
+    shares = (
+        f"{np.mean(found == vocabulary.unknown):.1%} of {split}" for split, found in rows.items()
+    )
+    return [f"{vocabulary.tokens[vocabulary.unknown]} stands for {', '.join(shares)}"]

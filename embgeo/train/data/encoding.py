@@ -13,7 +13,7 @@ import numpy.typing as npt
 from embgeo.errors import UnreadableFile
 from embgeo.train.data.text import pieces
 
-#: Lines of a text, without their line ends, to the numbers of their tokens.
+#: Lines of a text to the numbers of their tokens. Lines of a stream have their line ends.
 Encode = Callable[[list[str]], Sequence[Sequence[int]]]
 
 #: Bounds what a mistaken or hostile text takes in memory.
@@ -68,11 +68,14 @@ def encode_files(
     text = _Growing(rules)
     for path in paths:
         for piece in pieces(path):
-            lines = piece.split("\n")
-            for place, ids in enumerate(encode(lines), 1):
+            # Not splitlines, which also cuts at form feeds, U+0085, U+2028 and others.
+            *lines, rest = piece.split("\n")
+            line_end = "\n" if rules.end is None else ""
+            for ids in encode([line + line_end for line in lines]):
                 text.ids.extend(ids)
-                if place < len(lines):
-                    text.end_line()
+                text.end_line()
+            if rest:
+                text.ids.extend(*encode([rest]))
             if limit is not None and len(text.ids) >= limit:
                 del text.ids[limit:]
                 return text.finished()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from embgeo.errors import UnreadableFile
+from embgeo.train.data.vocabulary import END
 
 #: Bounds what a mistaken or hostile text takes in memory.
 MOST_TYPES = 10_000_000
@@ -14,6 +15,10 @@ class Words(dict[str, int]):
     def __missing__(self, word: str) -> int:
         number = self[word] = len(self)
         return number
+
+    def end(self) -> int:
+        """Number of the word that ends a sentence."""
+        return self[END]
 
     def encode(self, lines: list[str]) -> list[list[int]]:
         """Numbers of the words of each line; white space of any kind separates them.
