@@ -238,6 +238,7 @@ LISTS = {
             "several": "methods together, not a method",
         },
     ),
+    "train.experiments": ("EXPERIMENTS", {}),
     "gate": (
         "OUTPUTS",
         {

@@ -28,7 +28,7 @@ def prior(kind: str, d: int, settings: Mapping[str, Any]) -> FloatArray:
     gamma = float(settings.get("gamma") or GAMMA[kind])
     k = np.arange(1, d + 1, dtype=np.float64)
     if kind == "polynomial":
-        return k**-gamma
+        return np.power(k, -gamma)
     ratio = float(settings.get("tail_ratio") or TAIL_RATIO)
     c2 = -math.log(ratio) / max(d**gamma - 1.0, 1e-12)
     return np.exp(-c2 * (k**gamma - 1.0))
