@@ -28,10 +28,10 @@ def prior(kind: str, d: int, settings: Mapping[str, Any]) -> FloatArray:
     gamma = float(settings.get("gamma") or GAMMA[kind])
     k = np.arange(1, d + 1, dtype=np.float64)
     if kind == "polynomial":
-        return np.power(k, -gamma)
+        return np.asarray(k**-gamma)
     ratio = float(settings.get("tail_ratio") or TAIL_RATIO)
     c2 = -math.log(ratio) / max(d**gamma - 1.0, 1e-12)
-    return np.exp(-c2 * (k**gamma - 1.0))
+    return np.asarray(np.exp(-c2 * (k**gamma - 1.0)))
 
 
 def distance(sigma: FloatArray, target: FloatArray) -> float:

@@ -202,7 +202,7 @@ def train_point(
             if scale:
                 wanted = wanted + scale * augmented(step)
             optimizer.zero_grad()
-            wanted.backward()
+            wanted.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
             optimizer.step()
             schedule.step()
