@@ -90,9 +90,7 @@ def load(folder: Path) -> dict[str, Any] | None:
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # the reader of zip files and pickles raises all kinds
-        raise UnreadableFile(
-            "no state of a run, or damaged", where=path, way_out=way_out
-        ) from error
+        raise UnreadableFile(cause, where=path, way_out=way_out) from error
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise UnreadableFile(f"no state in format {FORMAT}", where=path, way_out=way_out)
     return state

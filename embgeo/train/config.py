@@ -14,6 +14,9 @@ from embgeo.train.typed import merged, plain, refuse_unknown, section, typed
 
 Precision = Literal["float32", "tf32", "bf16"]
 
+#: The settings of a comparison, in its folder.
+COMPARISON_NAME = "train.toml"
+
 #: Settings that come with the package, in the order of their cost.
 PRESETS = ("tiny-cpu", "ptb-inan", "wt2-fast", "wt2-paper")
 

@@ -35,7 +35,7 @@ def device_of(name: str) -> torch.device:
     }
     if not there.get(device.type, False):
         raise BadOption(f"there is no {name} here", way_out="give auto or cpu")
-    if device.type == "cuda" and device.index is None:
+    if name == "cuda":
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
     return device
 
@@ -55,21 +55,22 @@ def numerics(precision: str, device: torch.device) -> Iterator[None]:
     """
     before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
     deterministic = torch.are_deterministic_algorithms_enabled()
-    filled = torch.utils.deterministic.fill_uninitialized_memory
+    memory: Any = torch.utils.deterministic
+    filled = memory.fill_uninitialized_memory
     short = precision != "float32"
     torch.set_float32_matmul_precision("high" if short else "highest")
     torch.backends.cudnn.allow_tf32 = short
     if device.type == "cpu":
         torch.use_deterministic_algorithms(True)
         # Memory that is written anyway need not be filled first.
-        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[assignment]
+        memory.fill_uninitialized_memory = False
     try:
         yield
     finally:
         torch.set_float32_matmul_precision(before[0])
         torch.backends.cudnn.allow_tf32 = before[1]
         torch.use_deterministic_algorithms(deterministic)
-        torch.utils.deterministic.fill_uninitialized_memory = filled  # type: ignore[assignment]
+        memory.fill_uninitialized_memory = filled
 
 
 def random_state(device: torch.device) -> dict[str, Any]:

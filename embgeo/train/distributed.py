@@ -58,19 +58,29 @@ class World:
         return columns[:, self.rank * own : (self.rank + 1) * own].contiguous()
 
     @torch.no_grad()
-    def average(self, parameters: Sequence[Tensor], flags: Sequence[float] = ()) -> list[float]:
-        """Replace gradients by their mean over the processes; the sums of some flags go along."""
+    def average(
+        self, parameters: Sequence[Tensor], loss: Tensor, flags: Sequence[float] = ()
+    ) -> tuple[Tensor, list[float]]:
+        """Replace gradients by their means over the processes.
+
+        Returns
+        -------
+        loss : Tensor
+            Its mean.
+        flags : list of float
+            Their sums.
+        """
         if self.size == 1:
-            return list(flags)
+            return loss, list(flags)
         gradients = [p.grad for p in parameters if p.grad is not None]
-        told = torch.tensor(flags, dtype=torch.float32, device=gradients[0].device)
-        flat = torch.cat([*(g.reshape(-1) / self.size for g in gradients), told])
+        told = torch.tensor(flags, dtype=torch.float32, device=loss.device)
+        flat = torch.cat([*(g.reshape(-1) for g in gradients), loss.reshape(1), told])
         dist.all_reduce(flat)
         sizes = [g.numel() for g in gradients]
-        *means, sums = torch.split(flat, [*sizes, len(flags)])
-        for gradient, mean in zip(gradients, means, strict=True):
-            gradient.copy_(mean.view_as(gradient))
-        return [float(value) for value in sums.tolist()]
+        *sums, loss, told = torch.split(flat, [*sizes, 1, len(flags)])
+        for gradient, found in zip(gradients, sums, strict=True):
+            torch.div(found.view_as(gradient), self.size, out=gradient)
+        return loss[0] / self.size, [float(value) for value in told.tolist()]
 
     def gather(self, value: Any) -> list[Any]:
         """What each process gives, in the order of ranks; known to all."""

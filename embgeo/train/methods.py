@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from embgeo.errors import BadOption
@@ -17,6 +18,7 @@ from embgeo.train.regularizers import (
     CosReg,
     CoupledAdam,
     DOptimal,
+    FactoredHead,
     Frage,
     MomentMatch,
     Regularizer,
@@ -190,7 +192,22 @@ def reference_of(name: str, among: tuple[str, ...]) -> str | None:
     return found[0] if found else None
 
 
+@torch.no_grad()
 def embedding_weights(model: LanguageModel) -> list[Tensor]:
-    """The matrices with a row for each token, tied ones once."""
-    weights = [model.get_input_embeddings().weight, model.get_output_embeddings().weight]
-    return list({id(weight): weight for weight in weights if isinstance(weight, Tensor)}.values())
+    """The matrices with a row for each token: the input's, and the output's if it is another."""
+    before, output = model.get_input_embeddings(), model.get_output_embeddings()
+    found = before.weight
+    assert isinstance(found, Tensor)
+    if isinstance(output, FactoredHead) and output.factored is before:
+        return [found]
+    other = output.weight
+    assert isinstance(other, Tensor)
+    return [found] if other is found else [found, other]
+
+
+def needs_adam(method: Method) -> BadOption:
+    """What is said where a method that is an optimiser of Adam's kind meets SGD."""
+    return BadOption(
+        f"{method.name} is an optimiser, and so is sgd",
+        way_out='leave it out, or set kind = "adamw" in [optimizer]',
+    )

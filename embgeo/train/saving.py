@@ -1,0 +1,43 @@
+"""The model of a finished run, as a file that anything reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from safetensors.torch import save as to_bytes
+from torch import Tensor
+
+from embgeo.train.models import LanguageModel
+
+MODEL_NAME = "model.safetensors"
+
+
+def model_bytes(model: LanguageModel) -> bytes:
+    """All weights in float32, each once; what a tied one is also called stands in the metadata.
+
+    Call :func:`make_plain` first.
+    """
+    first: dict[int, str] = {}
+    tensors: dict[str, Tensor] = {}
+    tied = []
+    for name, tensor in model.state_dict().items():
+        known = first.setdefault(tensor.data_ptr(), name) if tensor.numel() else name
+        if known == name:
+            tensors[name] = tensor.detach().to("cpu", torch.float32).contiguous()
+        else:
+            tied.append(f"{name}={known}")
+    # One entry only: the order of several is not the same from process to process.
+    return to_bytes(tensors, metadata={"tied": ",".join(sorted(tied))} if tied else None)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole, or not at all."""
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_bytes(content)
+    fresh.replace(path)
+
+
+def parameters_of(model: LanguageModel) -> int:
+    """Numbers that are trained, tied ones once."""
+    return sum(p.numel() for p in model.parameters())
