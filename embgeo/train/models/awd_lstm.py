@@ -11,6 +11,7 @@ from embgeo.train.models.base import Output
 from embgeo.train.models.lstm_layer import LstmLayer
 from embgeo.train.models.recurrent import RecurrentModel
 from embgeo.train.models.settings import share, weight
+from embgeo.train.regularizers.precision import at_least_single
 
 
 class AwdLstm(RecurrentModel):
@@ -102,7 +103,8 @@ class AwdLstm(RecurrentModel):
 
     def activation_penalty(self, output: Output) -> Tensor:
         """α·mean(h²) + β·mean((h_t − h_{t−1})²); a window of one token has no change."""
-        found = self.alpha * output.hidden.square().mean()
-        if self.beta and len(output.raw) > 1:
-            found = found + self.beta * (output.raw[1:] - output.raw[:-1]).square().mean()
+        hidden, raw = at_least_single(output.hidden), at_least_single(output.raw)
+        found = self.alpha * hidden.square().mean()
+        if self.beta and len(raw) > 1:
+            found = found + self.beta * (raw[1:] - raw[:-1]).square().mean()
         return found

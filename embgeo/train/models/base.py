@@ -125,7 +125,7 @@ class LanguageModel(nn.Module):
 
     def activation_penalty(self, output: Output) -> Tensor:
         """What the model asks to be added to the loss of a window; 0 for most."""
-        return output.raw.new_zeros(())
+        return torch.zeros((), device=output.raw.device)
 
 
 def detach(state: Any) -> Any:
