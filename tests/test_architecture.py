@@ -71,6 +71,7 @@ LISTS = {
             "base": "the law that all statistics keep",
             "block_rotation": "a cheaper product of log_partition",
             "candidates": "the search of top_neighbors and two_nearest",
+            "rank_update": "the symmetric update of moments",
         },
     ),
     "metrics": (
@@ -272,6 +273,14 @@ LISTS = {
             "outputs": "files that belong together",
             "shared": "options and exit codes of all commands",
             "subjects": "what figures draw",
+            "train_compare": "from runs of train to one comparison",
+            "train_experiment": "the experiments of train",
+            "train_folder": "where train writes",
+            "train_geometry": "what train measures on the way",
+            "train_progress": "bars of train",
+            "train_runs": "the runs of train",
+            "train_settings": "the options of train",
+            "train_summary": "what train says",
         },
     ),
 }

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.stats.base import FloatArray
+from embgeo.stats.rank_update import add_gram
 
 MAX_STEPS = 100
 #: A step that promises to lower the loss by less than this share of it is the last.
@@ -48,7 +49,7 @@ def _in_span(x: FloatArray, x_new: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _newton(x: FloatArray, positive: BoolArray) -> tuple[FloatArray, float, bool]:
-    from scipy.linalg import blas, cho_factor, cho_solve
+    from scipy.linalg import cho_factor, cho_solve
 
     n, d = x.shape
     sign = np.where(positive, 1.0, -1.0)
@@ -61,8 +62,9 @@ def _newton(x: FloatArray, positive: BoolArray) -> tuple[FloatArray, float, bool
         gradient = np.append(beta[:-1] - x.T @ pull, -pull.sum())
         curvature = cost * wrong * (1.0 - wrong)
         hessian = np.zeros((d + 1, d + 1), order="F")
-        scaled = x * np.sqrt(curvature)[:, None]
-        hessian[:d, :d] = blas.dsyrk(1.0, scaled.T)
+        inner = np.zeros((d, d), order="F")
+        add_gram(x * np.sqrt(curvature)[:, None], inner)
+        hessian[:d, :d] = inner
         hessian[:d, d] = x.T @ curvature
         hessian[d, d] = curvature.sum() + 1e-12
         hessian[np.arange(d), np.arange(d)] += 1.0

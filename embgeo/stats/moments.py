@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.stats.base import Block, FloatArray, Statistic, WorkingArray
+from embgeo.stats.rank_update import add_gram
 
 #: Sums in float32 go into float64 after so many blocks, before their rounding adds up.
 SINGLE_BLOCKS = 64
@@ -94,16 +95,14 @@ class Moments(Statistic):
 
     def _add(self, rows: WorkingArray) -> None:
         """Add ``rowsᵀ rows`` in place (a symmetric rank-k update, half the work of a product)."""
-        from scipy.linalg import blas
-
         if rows.dtype == np.float64:
             if self._triangle is None:
                 self._triangle = np.zeros((self.d, self.d), order="F")
-            _update(blas.dsyrk, rows, self._triangle)
+            add_gram(rows, self._triangle)
             return
         if self._recent is None:
             self._recent = np.zeros((self.d, self.d), dtype=np.float32, order="F")
-        _update(blas.ssyrk, rows, self._recent)
+        add_gram(rows, self._recent)
         self._recent_blocks += 1
         if self._recent_blocks >= SINGLE_BLOCKS:
             self._settle()
@@ -160,10 +159,6 @@ class Moments(Statistic):
         gram = self.scatter
         gram += np.outer(self.mean, self.n * self.mean)
         return gram
-
-
-def _update(syrk: Any, rows: WorkingArray, into: WorkingArray) -> None:
-    syrk(1.0, rows.T, beta=1.0, c=into, overwrite_c=1)
 
 
 def _sum(mine: WorkingArray | None, other: WorkingArray) -> WorkingArray:

@@ -1,0 +1,64 @@
+"""XᵀX added to a triangle in place, by BLAS, while other threads go on."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from embgeo.stats.base import WorkingArray
+
+#: Routine and the C type of its two factors.
+ROUTINES = {
+    np.dtype(np.float32): ("ssyrk", ctypes.c_float),
+    np.dtype(np.float64): ("dsyrk", ctypes.c_double),
+}
+
+
+def add_gram(rows: WorkingArray, into: WorkingArray) -> None:
+    """Add ``rowsᵀ rows`` to the upper triangle of `into`: half the work of a product.
+
+    Parameters
+    ----------
+    rows : float32 or float64 array, shape (b, d)
+        In the order of C.
+    into : array of the same type, shape (d, d)
+        In the column order of BLAS; below the diagonal it is left as it is.
+    """
+    b, d = rows.shape
+    name, real = ROUTINES[rows.dtype]
+    contiguous = rows.flags.c_contiguous and into.flags.f_contiguous
+    if into.dtype != rows.dtype or into.shape != (d, d) or not contiguous:
+        raise ValueError("rows and sum do not fit together")
+    width, height, one = ctypes.c_int(d), ctypes.c_int(b), real(1.0)
+    # To BLAS, which counts by columns, rows in the order of C are their own transpose.
+    _routine(name)(
+        b"U", b"N", width, height, one, rows.ctypes.data, width, one, into.ctypes.data, width
+    )
+
+
+@cache
+def _routine(name: str) -> Any:
+    """The BLAS routine that scipy offers to compiled code.
+
+    scipy's own wrapper of it holds Python's lock during the call, so that threads would wait for
+    one another; a call through ctypes gives it back.
+    """
+    from scipy.linalg import cython_blas
+
+    capsules: dict[str, Any] = dict(cython_blas.__pyx_capi__)
+    python = ctypes.pythonapi
+    python.PyCapsule_GetName.restype = ctypes.c_char_p
+    python.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    python.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    python.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    address = python.PyCapsule_GetPointer(capsules[name], python.PyCapsule_GetName(capsules[name]))
+    integer, factor = (
+        ctypes.POINTER(ctypes.c_int),
+        ctypes.POINTER(ctypes.c_float if name[0] == "s" else ctypes.c_double),
+    )
+    text, data = ctypes.c_char_p, ctypes.c_void_p
+    arguments = (text, text, integer, integer, factor, data, integer, factor, data, integer)
+    return ctypes.CFUNCTYPE(None, *arguments)(address)
