@@ -76,8 +76,9 @@ def load_corpus(
     path : Path
         UTF-8 text, plain or compressed (.gz, .xz, .bz2), or a folder.
     unit : str, optional
-        "sentences" (the default): each line ends in an end-of-sentence token. "stream": line ends
-        mean nothing.
+        "sentences": each line ends in an end-of-sentence token. "stream": line ends mean nothing
+        to words, and what the tokenizer makes of them to a tokenizer. Sentences by default, if
+        there is such a token.
     min_count : int, optional
         Words that occur less often in the training split are unknown; 3 where neither this nor
         `size` is given, and 1 where the text has ``<unk>`` already.
@@ -107,6 +108,8 @@ def load_corpus(
     rules = _rules(layout, reader, unit)
     ids = _splits(layout, reader.encode, rules, tokens, seed, notes)
     _check_splits(ids, path)
+    if tokens is not None:
+        notes.append(f"the first {len(ids['train']):,} tokens of the training text")
     name = _name(layout, ids, tokens, rules, notes)
     if isinstance(reader, Tokenizer):
         counts = np.bincount(ids["train"], minlength=reader.size)
@@ -218,7 +221,7 @@ def _check_splits(splits: dict[str, Ids], path: Path) -> None:
         fewest = FEWEST_TRAINING_TOKENS if split == "train" else FEWEST_TOKENS
         if len(ids) < fewest:
             raise UnreadableFile(
-                f"the {split} split has {len(ids):,} tokens, too few of {fewest}",
+                f"{len(ids):,} tokens for the {split} split are less than {fewest}",
                 where=path,
                 way_out="give more text",
             )

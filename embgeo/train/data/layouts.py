@@ -14,6 +14,7 @@ from embgeo.train.data.text import cannot_read
 SPLITS = ("train", "valid", "test")
 _MOST_FILES = 100_000
 _TEXT = re.compile(r"\.(txt|text|tokens|raw)(\.(gz|xz|bz2))?\Z", re.IGNORECASE)
+_ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice)\b", re.IGNORECASE)
 _WORDS = {
     "train": "train",
     "training": "train",
@@ -93,15 +94,15 @@ def find_layout(path: Path) -> Layout:
 
     A folder holds the files of a published corpus; or texts with ``train``, ``valid`` (``dev``)
     and ``test`` in their names or in those of folders; or texts without splits. Texts end in
-    ``.txt``, ``.text``, ``.tokens`` or ``.raw``, compressed or not. Hidden files are left out, and
-    so are links that lead out of the folder.
+    ``.txt``, ``.text``, ``.tokens`` or ``.raw``, compressed or not. Hidden files, readmes and
+    licences are left out, and so are links that lead out of the folder.
 
     Raises
     ------
     UnreadableFile
         No such path, no text, or a training split without a validation split.
     """
-    if not path.is_dir():
+    if not _is_folder(path):
         name = _TEXT.sub("", path.name) or path.name
         return Layout(name, {"all": [path]})
     name = path.name or path.resolve().name
@@ -127,6 +128,13 @@ def find_layout(path: Path) -> Layout:
     return Layout(name, {split: found[split] for split in SPLITS if split in found}, notes=notes)
 
 
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
 def _split_of(text: Path) -> str:
     """The split that a folder, or else the file, is named after; empty if there is none."""
     for part in text.parts:
@@ -138,22 +146,28 @@ def _split_of(text: Path) -> str:
 
 def _texts(folder: Path) -> tuple[list[Path], tuple[str, ...]]:
     inside = folder.resolve()
-    texts, outside = [], 0
+    texts, outside, about = [], 0, []
     for file in _files(folder):
         if not _TEXT.search(file.name):
             continue
-        if file.resolve().is_relative_to(inside):
-            texts.append(file)
-        else:
+        if not file.resolve().is_relative_to(inside):
             outside += 1
+        elif _ABOUT.match(file.name):
+            about.append(file.name)
+        else:
+            texts.append(file)
     if not texts:
         raise UnreadableFile(
             "the folder holds no text (.txt, .tokens, .raw; plain, .gz, .xz or .bz2)",
             where=folder,
             way_out="give a text, or a folder of texts",
         )
-    notes = (f"{outside:,} links that lead out of the folder are left out",) if outside else ()
-    return texts, notes
+    notes = []
+    if outside:
+        notes.append(f"{outside:,} links that lead out of the folder are left out")
+    if about:
+        notes.append(f"{', '.join(about[:3])} is left out: not a text, but about it")
+    return texts, tuple(notes)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -92,10 +92,12 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    if path.exists() and not path.is_file():
-        raise UnreadableFile("is not a regular file", where=path, way_out="save it as a file")
     empty = True
     try:
+        if not path.exists():
+            raise FileNotFoundError
+        if not path.is_file():
+            raise UnreadableFile("is not a regular file", where=path, way_out="save it as a file")
         with _opened(path) as stream:
             while block := stream.read(_BLOCK):
                 empty = False

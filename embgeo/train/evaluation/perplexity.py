@@ -199,7 +199,9 @@ def log_losses(model: LanguageModel, hidden: Tensor, targets: Tensor) -> Tensor:
             reduction="none",
         )
         for states, wanted in zip(
-            hidden.flatten(0, 1).split(positions), targets.flatten().split(positions), strict=True
+            torch.split(hidden.flatten(0, 1), positions),
+            torch.split(targets.flatten(), positions),
+            strict=True,
         )
     ]
     return torch.cat(found).view_as(targets)
