@@ -136,10 +136,10 @@ def test_random_directions_agree_with_other_random_directions(name):
     W = case(name).W
     Z = naive.z_random(W, rng(1).standard_normal((W.shape[1], 20_000)))
     scalar = analysis(name)["isotropy.z_random_std"]
-    assert scalar.sample == "1,000 random directions"
+    assert scalar.sample == "1,000 random directions, 500 and their negatives"
     assert errors_apart(scalar.value, Z.std(), scalar.standard_error) < 4
-    assert analysis(name)["isotropy.z_random_min"].value >= Z.min() - 0.05 * Z.std()
-    assert analysis(name)["isotropy.z_random_max"].value <= Z.max() + 0.05 * Z.std()
+    assert analysis(name)["isotropy.z_random_min"].value >= Z.min() - 0.2 * Z.std()
+    assert analysis(name)["isotropy.z_random_max"].value <= Z.max() + 0.2 * Z.std()
 
 
 def test_standard_error_of_z_random_is_calibrated():

@@ -65,7 +65,8 @@ def isotropy_pair(suffix, logs):
 def isotropy(c: Case):
     scaled = naive.unit_scale(c.W)
     raw = naive.both_signs(c.W)
-    Z = naive.z_random(c.W, drawn("random directions").standard_normal((c.W.shape[1], 1000)))
+    half = drawn("random directions").standard_normal((c.W.shape[1], 500))
+    Z = naive.z_random(c.W, np.hstack([half, -half]))
     return {
         **isotropy_pair("", raw),
         **isotropy_pair("_mean_sign", naive.mean_sign(c.W)),

@@ -10,7 +10,10 @@ from embgeo.stats.rank_update import add_gram
 
 MAX_STEPS = 100
 #: A step that promises to lower the loss by less than this share of it is the last.
-TOLERANCE = 1e-12
+TOLERANCE = 1e-17
+#: Where a step promises more than this share of what the one before it did, the curvature is
+#: computed anew.
+QUICK = 0.1
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -49,40 +52,55 @@ def _in_span(x: FloatArray, x_new: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _newton(x: FloatArray, positive: BoolArray) -> tuple[FloatArray, float, bool]:
-    from scipy.linalg import cho_factor, cho_solve
+    from scipy.linalg import cho_solve
 
     n, d = x.shape
     sign = np.where(positive, 1.0, -1.0)
     cost = np.where(positive, n / (2.0 * positive.sum()), n / (2.0 * (~positive).sum()))
+    single = x.astype(np.float32)
     beta, score = np.zeros(d + 1), np.zeros(n)
     loss = _loss(beta, score, sign, cost)
+    factor, promised = None, np.inf
     for _ in range(MAX_STEPS):
         wrong = _sigmoid(-sign * score)
         pull = cost * sign * wrong
         gradient = np.append(beta[:-1] - x.T @ pull, -pull.sum())
-        curvature = cost * wrong * (1.0 - wrong)
-        hessian = np.zeros((d + 1, d + 1), order="F")
-        inner = np.zeros((d, d), order="F")
-        add_gram(x * np.sqrt(curvature)[:, None], inner)
-        hessian[:d, :d] = inner
-        hessian[:d, d] = x.T @ curvature
-        hessian[d, d] = curvature.sum() + 1e-12
-        hessian[np.arange(d), np.arange(d)] += 1.0
-        step = cho_solve(cho_factor(hessian, overwrite_a=True, check_finite=False), -gradient)
-        promise = -float(gradient @ step)
-        if promise <= TOLERANCE * loss:
-            return beta[:-1], float(beta[-1]), True
+        step = None if factor is None else cho_solve((factor, False), -gradient)
+        # A curvature that still brings the end closer quickly is used again.
+        if step is None or -float(gradient @ step) > QUICK * promised:
+            factor = _curvature(single, cost * wrong * (1.0 - wrong))
+            step = cho_solve((factor, False), -gradient)
+        promised = -float(gradient @ step)
         along = x @ step[:-1] + step[-1]
         length = 1.0
-        while True:
-            trial = _loss(beta + length * step, score + length * along, sign, cost)
-            if trial <= loss - 1e-4 * length * promise:
-                break
-            length *= 0.5
-            if length < 1e-10:  # rounding is all that is left
-                return beta[:-1], float(beta[-1]), True
-        beta, score, loss = beta + length * step, score + length * along, trial
+        # Of smaller promises the rounding of the loss is no judge.
+        if promised > 1e-10 * loss:
+            while _loss(beta + length * step, score + length * along, sign, cost) > (
+                loss - 1e-4 * length * promised
+            ):
+                length *= 0.5
+                if length < 1e-10:  # rounding is all that is left
+                    return beta[:-1], float(beta[-1]), True
+        beta, score = beta + length * step, score + length * along
+        if promised <= TOLERANCE * loss:
+            return beta[:-1], float(beta[-1]), True
+        loss = _loss(beta, score, sign, cost)
     return beta[:-1], float(beta[-1]), False
+
+
+def _curvature(x: npt.NDArray[np.float32], weight: FloatArray) -> FloatArray:
+    """Cholesky factor of the second derivative, in float32: it steers, the gradient decides."""
+    from scipy.linalg import cho_factor
+
+    d = x.shape[1]
+    inner = np.zeros((d, d), dtype=np.float32, order="F")
+    add_gram(x * np.sqrt(weight).astype(np.float32)[:, None], inner)
+    hessian = np.zeros((d + 1, d + 1), order="F")
+    hessian[:d, :d] = inner
+    hessian[:d, d] = x.T @ weight.astype(np.float32)
+    hessian[d, d] = weight.sum() + 1e-12
+    hessian[np.arange(d), np.arange(d)] += 1.0
+    return np.asarray(cho_factor(hessian, overwrite_a=True, check_finite=False)[0])
 
 
 def _loss(beta: FloatArray, score: FloatArray, sign: FloatArray, cost: FloatArray) -> float:

@@ -13,7 +13,7 @@ from embgeo.values import Quantity, Scalar, Table, Value
 
 FAMILY = "tokens"
 #: A sample of rows has these many at least and at most, and not more entries if it can be helped.
-SAMPLE_ROWS = (1_000, 2_500)
+SAMPLE_ROWS = (1_000, 2_000)
 SAMPLE_ENTRIES = 5_000_000
 SAMPLES = 4
 #: Queries of the intrinsic dimension, against every row.

@@ -16,7 +16,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 FAMILY = "frequency"
 #: Queries of each class in the rarity estimate, and tokens of each class in the shown table.
-QUERIES = 500
+QUERIES = 300
 SHOWN = 4
 
 RARITY_RARE = Quantity(

@@ -34,13 +34,10 @@ def ridge_prediction(
     values, vectors = np.linalg.eigh(x.T @ x)
     values = np.maximum(values, 0.0)
     x = x @ vectors
-    along, squares = x.T @ y, np.square(x)
-    errors = []
-    for penalty in penalties:
-        shrunk = 1.0 / (values + penalty)
-        leverage = 1.0 / len(x) + squares @ shrunk
-        left_out = (y - x @ (shrunk * along)) / np.maximum(1.0 - leverage, 1e-12)
-        errors.append(float(left_out @ left_out))
-    penalty = penalties[int(np.argmin(errors))]
+    along = x.T @ y
+    shrunk = 1.0 / (values[:, None] + penalties)
+    leverage = 1.0 / len(x) + np.square(x) @ shrunk
+    left_out = (y[:, None] - x @ (shrunk * along[:, None])) / np.maximum(1.0 - leverage, 1e-12)
+    penalty = penalties[int(np.argmin(np.square(left_out).sum(axis=0)))]
     weights = vectors @ (along / (values + penalty)) / scale
     return np.asarray(target.mean() + (new - centre) @ weights)

@@ -50,11 +50,16 @@ class GroupMoments(Statistic):
     def update(self, block: Block) -> None:
         x = block.rows if self.of == "rows" else block.unit
         labels = self.labels[block.index]
-        for group in np.unique(labels[labels >= 0]):
-            part = x[labels == group]
-            mean = part.mean(axis=0)
-            centred = part - mean
-            self._join(int(group), len(part), mean, float(np.vdot(centred, centred)))
+        inside = labels >= 0
+        if not inside.all():
+            x, labels = x[inside], labels[inside]
+        member = (labels == np.arange(len(self.n))[:, None]).astype(np.float64)
+        n = member.sum(axis=1)
+        mean = member @ x / np.maximum(n, 1.0)[:, None]
+        centred = x - mean[labels]
+        spread = member @ np.einsum("ij,ij->i", centred, centred)
+        for group in np.flatnonzero(n):
+            self._join(int(group), n[group], mean[group], spread[group])
 
     def merge(self, other: Self) -> None:
         for group in np.flatnonzero(other.n):
