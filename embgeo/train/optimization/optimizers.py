@@ -75,13 +75,16 @@ def build_optimizer(
     if kind not in OPTIMIZERS:
         raise BadOption(f"no optimiser {kind!r}", way_out=f"there are {', '.join(OPTIMIZERS)}")
     chosen = resolved(kind, settings or {})
+    listed = list(groups)
+    # One kernel for all parameters; only some kinds of devices have it.
+    fused = all(p.device.type in ("cpu", "cuda") for group in listed for p in group["params"])
     if kind == "coupled-adam":
-        made: Optimizer = CoupledAdam(groups, coupled, **chosen)
+        made: Optimizer = CoupledAdam(listed, coupled, **chosen)
     elif kind == "sgd":
-        made = torch.optim.SGD(groups, fused=True, **chosen)
+        made = torch.optim.SGD(listed, fused=fused, **chosen)
     else:
         make = torch.optim.AdamW if kind == "adamw" else torch.optim.Adam
-        made = make(groups, fused=True, **chosen)
+        made = make(listed, fused=fused, **chosen)
     for group in made.param_groups:
         group["initial_lr"] = group["lr"]
     return made
