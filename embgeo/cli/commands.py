@@ -20,6 +20,7 @@ COMMANDS = {
     "inspect": "List tensors, shapes, types and sizes, and the choice; reads headers only.",
     "merge": "Merge the states of all parts of a matrix, in any order.",
     "report": "Render the report of a saved analysis or comparison again.",
+    "train": "Train language models with each of several methods, and compare what they did.",
 }
 
 

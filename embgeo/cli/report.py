@@ -1,4 +1,4 @@
-"""``embgeo report``: render a saved analysis or comparison again, without any checkpoint."""
+"""``embgeo report``: render a saved analysis, comparison or training again, without checkpoints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from embgeo.cli.shared import Debug, Quiet, guarded, printable
 @guarded
 def report(
     folder: Annotated[
-        Path, typer.Argument(help="Folder that embgeo analyze or embgeo diff wrote.")
+        Path, typer.Argument(help="Folder that embgeo analyze, diff or train wrote.")
     ],
     out: Annotated[
         Path | None,
@@ -48,9 +48,12 @@ def report(
 
 
 def saved_page(folder: Path) -> Callable[[], str]:
-    """What draws the page of the analysis or comparison in `folder`, which is read at once."""
+    """What draws the page of whatever is saved in `folder`, which is read at once."""
     from embgeo.compare.files import COMPARISON_NAME, load_comparison
+    from embgeo.runs.files import TRAINING_NAME
 
+    if folder.name == TRAINING_NAME or (folder / TRAINING_NAME).is_file():
+        return training_page(folder)
     if folder.name == COMPARISON_NAME or (folder / COMPARISON_NAME).is_file():
         from embgeo.report import comparison as several
 
@@ -61,6 +64,19 @@ def saved_page(folder: Path) -> Callable[[], str]:
 
     analysis = load_analysis(folder)
     return lambda: single.render(analysis)
+
+
+def training_page(folder: Path) -> Callable[[], str]:
+    """What draws the page of methods, with their embeddings where those are beside it."""
+    from embgeo.compare.files import COMPARISON_NAME, load_comparison
+    from embgeo.report import training as methods
+    from embgeo.runs.files import COMPARISON_FOLDER, load_training
+
+    home = folder if folder.is_dir() else folder.parent
+    training = load_training(folder)
+    beside = home / COMPARISON_FOLDER
+    compared = load_comparison(beside) if (beside / COMPARISON_NAME).is_file() else None
+    return lambda: methods.render(training, compared)
 
 
 def check_target(target: Path) -> None:

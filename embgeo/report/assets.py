@@ -57,8 +57,10 @@ COMPARISON = Bundle(
     styles=(*ANALYSIS.styles, "comparison.css"),
 )
 
+TRAINING = Bundle(COMPARISON.own_scripts, (*COMPARISON.styles, "training.css"))
+
 #: Every kind of page.
-BUNDLES = (ANALYSIS, COMPARISON)
+BUNDLES = (ANALYSIS, COMPARISON, TRAINING)
 
 
 @cache

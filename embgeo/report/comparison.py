@@ -6,7 +6,7 @@ script adds linked maps of the shared tokens. Every string is hostile text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from embgeo.report.change import headline, sampling
 from embgeo.report.comparison_charts import chart_data
 from embgeo.report.comparison_payload import build, mapped
 from embgeo.report.comparison_tables import (
+    MOST_COLUMNS,
     families,
     headline_rows,
     matches,
@@ -41,7 +42,7 @@ from embgeo.report.visible import visible
 from embgeo.result import REPORT_NAME, write_text
 from embgeo.values import Quantity, format_number
 
-_SECTIONS = (
+SECTIONS = (
     ("training", "Over training"),
     ("maps", "Maps"),
     ("spectrum", "Spectrum"),
@@ -75,7 +76,7 @@ def render(comparison: Comparison) -> str:
     comparison : Comparison
         As :func:`embgeo.compare.files.load_comparison` reads it, or fresh from ``embgeo diff``.
     """
-    return environment().get_template("comparison.html.j2").render(_context(comparison))
+    return environment().get_template("comparison.html.j2").render(context(comparison))
 
 
 def write(comparison: Comparison, folder: Path) -> Path:
@@ -85,10 +86,28 @@ def write(comparison: Comparison, folder: Path) -> Path:
     return target
 
 
-def _context(comparison: Comparison) -> dict[str, Any]:
+def context(
+    comparison: Comparison,
+    *,
+    bundle: assets.Bundle = assets.COMPARISON,
+    more_charts: Mapping[str, Any] | None = None,
+    columns: int = MOST_COLUMNS,
+) -> dict[str, Any]:
+    """What the templates print.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    bundle : Bundle
+        Scripts and styles of the page.
+    more_charts : mapping, optional
+        What the page draws besides the charts of the comparison.
+    columns : int
+        Members beside the baseline in one table, at most.
+    """
     payload = build(comparison)
-    charts = chart_data(comparison)
-    quantities = _quantities(comparison)
+    charts = {**chart_data(comparison), **(more_charts or {})}
+    quantities = quantities_of_comparison(comparison)
     return {
         "title": _title(comparison),
         "facts": _facts(comparison),
@@ -114,13 +133,13 @@ def _context(comparison: Comparison) -> dict[str, Any]:
         "provenances": _provenances(comparison),
         "sections": [
             {"id": key, "title": title}
-            for key, title in _SECTIONS
+            for key, title in SECTIONS
             if key != "training" or comparison.track is not None
         ],
-        **_numbers(comparison),
+        **_numbers(comparison, columns),
         **_training(comparison),
         **code(
-            assets.COMPARISON,
+            bundle,
             charts,
             payload.meta if payload else None,
             payload.block if payload else "",
@@ -128,9 +147,9 @@ def _context(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _numbers(comparison: Comparison) -> dict[str, Any]:
+def _numbers(comparison: Comparison, columns: int) -> dict[str, Any]:
     """The first lines, and every number of the members beside each other."""
-    places = shown_places(comparison)
+    places = shown_places(comparison, columns)
     held = places[-1]
     track = comparison.track
     # Of a run, the first screen shows its two ends.
@@ -226,7 +245,7 @@ def _figures(comparison: Comparison) -> dict[str, dict[str, Any]]:
     return drawn
 
 
-def _quantities(comparison: Comparison) -> list[Quantity]:
+def quantities_of_comparison(comparison: Comparison) -> list[Quantity]:
     """Each quantity once: those of the analyses, then those of pairs."""
     seen: dict[str, Quantity] = {}
     for member in comparison.members:

@@ -67,13 +67,13 @@ class RowView:
     others: tuple[ValueView, ...]
 
 
-def shown_places(comparison: Comparison) -> list[int]:
+def shown_places(comparison: Comparison, most: int = MOST_COLUMNS) -> list[int]:
     """Places of the members beside the baseline that a table has columns for."""
     n = len(comparison.others)
-    if n <= MOST_COLUMNS:
+    if n <= most:
         return list(range(1, n + 1))
     # The last of a run matters most: counted from the end, so that it is among them.
-    return [i + 1 for i in spread(n, MOST_COLUMNS)]
+    return [i + 1 for i in spread(n, most)]
 
 
 def number_rows(comparison: Comparison, places: list[int]) -> list[RowView]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from embgeo.result import Analysis
@@ -45,6 +45,7 @@ class Trained:
 def training_of(
     trained: Sequence[Trained],
     references: Mapping[str, str],
+    titles: Mapping[str, str],
     provenance: Mapping[str, Any],
 ) -> Training:
     """Methods side by side.
@@ -55,6 +56,8 @@ def training_of(
         Method by method, within one by seed; the baseline first.
     references : mapping of str to str
         By method, what it is held against; empty for the baseline.
+    titles : mapping of str to str
+        By method, what people call it.
     provenance : mapping
         Command, settings, versions; what is known of the text is added.
     """
@@ -63,7 +66,7 @@ def training_of(
     priors = prior_settings(trained)
     runs = tuple(run_of(one, priors) for one in trained)
     methods = tuple(
-        method_of(name, references.get(name, ""), trained)
+        method_of(name, titles.get(name, name), references.get(name, ""), trained)
         for name in dict.fromkeys(one.method for one in trained)
     )
     first = trained[0].finished.result
@@ -79,16 +82,7 @@ def training_of(
         outcomes=outcomes(runs),
         notes=notes(trained, runs),
     )
-    said = sentences(training)
-    return Training(
-        training.provenance,
-        training.quantities,
-        methods,
-        runs,
-        training.outcomes,
-        said,
-        training.notes,
-    )
+    return replace(training, sentences=sentences(training))
 
 
 def run_of(one: Trained, priors: Mapping[str, Mapping[str, Any]]) -> Run:
@@ -146,10 +140,11 @@ def own_settings(result: Mapping[str, Any], name: str) -> dict[str, Any]:
     return dict(own) if isinstance(own, Mapping) else {}
 
 
-def method_of(name: str, reference: str, trained: Sequence[Trained]) -> Method:
+def method_of(name: str, title: str, reference: str, trained: Sequence[Trained]) -> Method:
     result = next(one for one in trained if one.method == name).finished.result
     return Method(
         name,
+        title,
         reference,
         result["source"],
         own_settings(result, name),

@@ -72,6 +72,8 @@ class Method:
     Attributes
     ----------
     name : str
+    title : str
+        As people call it.
     reference : str
         The method that this one is held against; empty for the one that all are held against.
     source : str
@@ -83,6 +85,7 @@ class Method:
     """
 
     name: str
+    title: str
     reference: str
     source: str
     settings: Mapping[str, Any] = field(default_factory=dict)

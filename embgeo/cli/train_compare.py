@@ -1,0 +1,119 @@
+"""From finished runs to one comparison: its files and its report."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embgeo.cli.diff_folder import replace_content
+from embgeo.cli.shared import command_line
+from embgeo.errors import EmbgeoError
+
+if TYPE_CHECKING:
+    from embgeo.cli.train_runs import Task
+    from embgeo.compare.comparison import Comparison
+    from embgeo.passes import Progress
+    from embgeo.runs.training import Training
+
+#: What a baseline is, the best first.
+BASELINES = ("mle", "untied")
+
+
+def combine(task: Task, progress: Progress) -> tuple[Training, Path]:
+    """``training.json``, the comparison of the embeddings, and the report; its path.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    from embgeo.report.training import write
+    from embgeo.runs.files import save_training
+
+    training = training_of_runs(task)
+    progress.start("comparing the embeddings", 0)
+    compared = comparison_of_runs(training, task, progress)
+    save_training(training, task.folder)
+    if compared is not None:
+        save_beside(compared, task.folder)
+    return training, write(training, compared, task.folder)
+
+
+def in_order(names: tuple[str, ...]) -> list[str]:
+    """The baseline first, then as they were named."""
+    first = next((name for name in BASELINES if name in names), names[0])
+    return [first, *(name for name in names if name != first)]
+
+
+def training_of_runs(task: Task) -> Training:
+    """Everything the runs say, side by side."""
+    from embgeo.result import load_analysis
+    from embgeo.runs.making import Trained, training_of
+    from embgeo.runs.reading import read_run
+    from embgeo.train.methods import method, reference_of
+    from embgeo.train.run import run_folder
+
+    names = in_order(task.config.compare)
+    trained = []
+    for name in names:
+        for seed in task.config.seeds:
+            home = run_folder(task.folder, name, seed)
+            place = home.relative_to(task.folder).as_posix()
+            trained.append(Trained(place, read_run(home), load_analysis(home)))
+    references = {name: reference_of(name, tuple(names)) or "" for name in names}
+    titles = {name: method(name).title for name in names}
+    return training_of(trained, references, titles, provenance(task))
+
+
+def provenance(task: Task) -> dict[str, Any]:
+    return {"command": command_line(), "settings": task.config.tables()}
+
+
+def comparison_of_runs(training: Training, task: Task, progress: Progress) -> Comparison | None:
+    """The embeddings of the first seed side by side; None of a single method."""
+    from embgeo.compare.comparison import Member
+    from embgeo.compare.making import Run, compare
+    from embgeo.compare.originals import original
+    from embgeo.compare.pairs import Input
+    from embgeo.result import load_analysis
+
+    inputs = []
+    for method in training.methods:
+        home = task.folder / training.runs_of(method.name)[0].folder
+        analysis = load_analysis(home)
+        matrix, absent = original(analysis, home)
+        inputs.append(Input(Member(method.name, str(home), analysis, True, absent), matrix))
+    if len(inputs) < 2:
+        return None
+    return compare(inputs, run=Run(command_line()), progress=progress)
+
+
+def save_beside(comparison: Comparison, folder: Path) -> None:
+    """Write the comparison into its folder, in the place of an earlier one.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    from embgeo.compare.files import COMPARISON_NAME, save_comparison
+    from embgeo.runs.files import COMPARISON_FOLDER
+
+    target = folder.absolute() / COMPARISON_FOLDER
+    fresh = Path(tempfile.mkdtemp(prefix=f".{COMPARISON_FOLDER}.", dir=folder))
+    try:
+        save_comparison(comparison, fresh)
+        target.mkdir(exist_ok=True)
+        if (target / COMPARISON_NAME).is_file():
+            replace_content(target, fresh)
+        else:
+            for path in sorted(fresh.iterdir(), key=lambda path: path.name == COMPARISON_NAME):
+                path.replace(target / path.name)
+    except OSError as error:
+        raise EmbgeoError(
+            f"cannot be written: {error.strerror or error}",
+            where=target,
+            way_out="make room, and go on with --resume",
+        ) from error
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)

@@ -1,0 +1,49 @@
+"""The folder of a comparison: whether it may be written to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from embgeo.cli.train_settings import SETTINGS_NAME
+from embgeo.errors import BadOption
+
+
+def check_runs_folder(folder: Path, *, resume: bool, own: str = SETTINGS_NAME) -> None:
+    """Refuse, before anything is computed, a folder whose content is not ours to add to.
+
+    Parameters
+    ----------
+    folder : Path
+    resume : bool
+        Whether runs in it are gone on with.
+    own : str
+        The file by which a folder of ours is known.
+
+    Raises
+    ------
+    BadOption
+    """
+    try:
+        near = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
+        if not near.is_dir():
+            raise BadOption(
+                f"{near} is not a folder", where=folder, way_out="choose another folder with -o"
+            )
+        empty = near != folder.absolute() or not any(near.iterdir())
+        ours = (folder / own).is_file()
+    except OSError as error:  # too long a name, a loop of links, a folder that may not be read
+        cause = f"cannot be used: {error.strerror or error}"
+        raise BadOption(cause, where=folder, way_out="choose another folder with -o") from error
+    if resume and empty:
+        raise BadOption("holds no runs", where=folder, way_out="leave out --resume")
+    if empty or (ours and resume):
+        return
+    if ours:
+        raise BadOption(
+            "holds runs", where=folder, way_out="go on with --resume, or choose another with -o"
+        )
+    raise BadOption(
+        "exists and holds something else than runs",
+        where=folder,
+        way_out="choose another folder with -o",
+    )

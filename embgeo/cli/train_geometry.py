@@ -1,0 +1,54 @@
+"""The geometry of an embedding while it is trained, by the code of ``embgeo analyze``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+#: What is measured every so many steps.
+MEASURED = (
+    "isotropy.i1",
+    "isotropy.i1_unit",
+    "isotropy.i2",
+    "cosine.mean",
+    "spectrum.effective_rank",
+    "frequency.probe_auc",
+)
+#: And of an untied model.
+OF_TWO = "subspace.distance"
+
+Array = npt.NDArray[np.float32]
+
+
+def geometry(counts: npt.NDArray[np.int64]) -> Callable[[Array, Array | None], dict[str, float]]:
+    """A function that measures an embedding, for :func:`embgeo.train.run.train`.
+
+    Parameters
+    ----------
+    counts : int array
+        Of the tokens in the training split.
+    """
+    from embgeo.analysis import analyze
+    from embgeo.matrix import Frequency, Matrix
+    from embgeo.metrics import Options
+    from embgeo.names import leanest
+
+    frequency = Frequency("counts", np.asarray(counts, dtype=np.float64), "the training split")
+    options = leanest(Options(), (*MEASURED, OF_TWO))
+    families = tuple(dict.fromkeys(name.partition(".")[0] for name in (*MEASURED, OF_TWO)))
+
+    def measure(W: Array, output: Array | None) -> dict[str, float]:
+        twin: Any = None if output is None else Matrix(output, "output")
+        matrix = Matrix(W, frequency=frequency, output=twin)
+        analysis = analyze(matrix, sections=families, options=options, reference=False)
+        found = {name: analysis.scalar(name) for name in (*MEASURED, OF_TWO)}
+        return {
+            name: scalar.value
+            for name, scalar in found.items()
+            if scalar is not None and scalar.value is not None
+        }
+
+    return measure

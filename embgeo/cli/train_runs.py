@@ -1,0 +1,223 @@
+"""All runs of a comparison: each is trained, then analysed as ``embgeo analyze`` would do it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embgeo.cli.shared import command_line, write_folder
+from embgeo.cli.train_compare import combine
+from embgeo.cli.train_folder import check_runs_folder
+from embgeo.cli.train_geometry import geometry
+from embgeo.cli.train_progress import Watch, watch
+from embgeo.cli.train_settings import Given
+from embgeo.cli.train_summary import plan_text, summary
+from embgeo.errors import BadOption, EmbgeoError
+from embgeo.values import format_number
+
+if TYPE_CHECKING:
+    from embgeo.passes import Progress
+    from embgeo.train.budget import Plan
+    from embgeo.train.config import Config
+    from embgeo.train.data import Corpus
+    from embgeo.train.hooks import Measure
+    from embgeo.train.outcome import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be trained, and where.
+
+    Attributes
+    ----------
+    config : Config
+    corpus : Corpus
+    folder : Path
+    """
+
+    config: Config
+    corpus: Corpus
+    folder: Path
+
+    @property
+    def runs(self) -> list[tuple[str, int]]:
+        """Method and seed of every run; all methods of one seed before the next."""
+        return [(method, seed) for seed in self.config.seeds for method in self.config.compare]
+
+
+def prepared(given: Given) -> Task:
+    """Settings and text.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    from embgeo.train.checks import check
+    from embgeo.train.data import load_corpus
+
+    config = given.settings()
+    check(config)
+    if not config.data.path:
+        raise BadOption("no text is given", way_out="give a file or a folder with --data")
+    path = Path(config.data.path)
+    chosen = config.data
+    corpus = load_corpus(
+        path,
+        unit=chosen.unit,
+        min_count=chosen.min_count,
+        size=chosen.size,
+        tokenizer=None if chosen.tokenizer is None else Path(chosen.tokenizer),
+        tokens=chosen.tokens,
+    )
+    return Task(config, corpus, given.folder(path))
+
+
+def foretell(given: Given, *, json_: bool) -> None:
+    """``--dry-run``: sizes, steps and an estimate."""
+    from embgeo.train.budget import plans, settled
+
+    task = prepared(given)
+    measure = geometry(task.corpus.vocabulary.counts)
+    config = settled(task.config, task.corpus, task.folder, measure)
+    plan = plan_of(config, task.corpus, plans(config, task.corpus, measure))
+    print(json.dumps(plan, indent=1) if json_ else plan_text(plan, task.folder))
+
+
+def plan_of(config: Config, corpus: Corpus, plans: Sequence[Plan]) -> dict[str, Any]:
+    """What is going to be trained, JSON-ready."""
+    from embgeo.train.run import corpus_facts
+
+    methods = [{**asdict(plan), "seconds": plan.seconds(config)} for plan in plans]
+    return {
+        "corpus": corpus_facts(corpus),
+        "model": config.tables()["model"],
+        "epochs": config.training.epochs,
+        "seeds": list(config.seeds),
+        "methods": methods,
+        "seconds": len(config.seeds) * sum(each["seconds"] for each in methods),
+    }
+
+
+def compare_methods(given: Given, *, json_: bool, quiet: bool) -> None:
+    """Train, analyse, compare, and say what came of it."""
+    from embgeo.runs.files import training_to_json
+    from embgeo.train.budget import settled
+    from embgeo.train.distributed import joined
+    from embgeo.train.run import write_comparison
+
+    task = prepared(given)
+    check_runs_folder(task.folder, resume=given.resume)
+    measure = geometry(task.corpus.vocabulary.counts)
+    task = replace(task, config=settled(task.config, task.corpus, task.folder, measure))
+    with ExitStack() as stack:
+        world = stack.enter_context(joined(task.config.training.device))
+        watching = stack.enter_context(watch(len(task.runs), quiet or not world.leads))
+        if world.leads:
+            write_comparison(task.config, task.folder)
+        try:
+            for place in range(len(task.runs)):
+                train_one(task, place, measure, watching, leads=world.leads)
+        except KeyboardInterrupt as error:
+            raise interrupted(task.folder) from error
+        if not world.leads:
+            return
+        training, page = combine(task, watching.progress)
+    if json_:
+        print(json.dumps(training_to_json(training), indent=1, allow_nan=False))
+    elif not quiet:
+        summary(training, page)
+
+
+def interrupted(folder: Path) -> EmbgeoError:
+    return EmbgeoError(
+        "interrupted; what was trained is kept",
+        way_out=f"go on with: embgeo train --resume -o {folder}",
+    )
+
+
+def train_one(task: Task, place: int, measure: Measure, watching: Watch, *, leads: bool) -> None:
+    """One run and the analysis of its embedding; what is there already is left as it is."""
+    from embgeo.train.run import run_folder, train
+
+    method, seed = task.runs[place]
+    folder = run_folder(task.folder, method, seed)
+    watching.begin(place)
+    began = time.perf_counter()
+    result = train(
+        task.config.one(method, seed),
+        task.corpus,
+        folder,
+        measure=measure,
+        progress=watching.progress,
+        command=command_line(),
+    )
+    if not leads:
+        return
+    analyse(folder, task.config.training.device, watching.progress)
+    watching.begin(place + 1)
+    watching.say(told(result, place + 1, len(task.runs), time.perf_counter() - began))
+
+
+def told(result: Result, done: int, runs: int, seconds: float) -> str:
+    """The line of a finished run."""
+    perplexity = result.valid.get("perplexity")
+    shown = "unknown" if perplexity is None else format_number(perplexity)
+    return (
+        f"{done}/{runs}  {result.method}, seed {result.seed}: validation perplexity {shown} "
+        f"({seconds:.0f} s)"
+    )
+
+
+def analyse(folder: Path, device: str, progress: Progress) -> None:
+    """The analysis of a run's embedding, in the folder of the run, unless it is there."""
+    import embgeo
+    from embgeo.resources import Resources
+    from embgeo.train.run import VOCABULARY_NAME
+    from embgeo.train.saving import MODEL_NAME
+
+    model = folder / MODEL_NAME
+    if is_analysed(folder, model):
+        return
+    matrix = embgeo.load(model, counts=folder / VOCABULARY_NAME)
+    write_folder(
+        embgeo.analyze(
+            matrix,
+            command=command_line(),
+            progress=progress,
+            resources=Resources(device=device_of_passes(device)),
+        ),
+        folder,
+    )
+
+
+def device_of_passes(device: str) -> str:
+    """Where analyses run: on the CUDA device that trained, else on the CPU."""
+    from embgeo.train.device import device_of
+
+    found = device_of(device)
+    return str(found) if found.type == "cuda" and has_array_api() else "cpu"
+
+
+def has_array_api() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("array_api_compat") is not None
+
+
+def is_analysed(folder: Path, model: Path) -> bool:
+    """Whether the folder holds an analysis of this very file."""
+    from embgeo.result import JSON_NAME
+
+    try:
+        said: Any = json.loads((folder / JSON_NAME).read_text(encoding="utf-8"))
+        own = said["provenance"]["sha256"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+    with model.open("rb") as stream:
+        return bool(hashlib.file_digest(stream, "sha256").hexdigest() == own)

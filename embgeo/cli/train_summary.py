@@ -1,0 +1,122 @@
+"""What ``embgeo train`` says on stdout: a line for each method, then where the report is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embgeo.cli.shared import printable
+from embgeo.values import format_number
+
+if TYPE_CHECKING:
+    from embgeo.runs.training import Training
+
+#: Columns of the table, with their heads; the perplexity of the split that decides stands first.
+COLUMNS = (
+    ("cosine.mean", "mean cosine"),
+    ("isotropy.i1", "I1"),
+    ("isotropy.i1_unit", "I1, unit"),
+    ("spectrum.effective_rank", "eff. rank"),
+    ("frequency.probe_auc", "probe AUC"),
+)
+VERDICTS = ("reproduced", "not reproduced", "not decidable")
+
+
+def summary(training: Training, page: Path) -> None:
+    """What each method did to perplexity and geometry; claims; notes; the report."""
+    for line in table(training):
+        print(printable(line))
+    if training.outcomes:
+        print(claims(training))
+    for note in training.notes:
+        print(printable(f"  note: {note}"))
+    print(printable(f"report: {page}"))
+
+
+def table(training: Training) -> list[str]:
+    """A head, and a line a method."""
+    from embgeo.runs.deciding import perplexity_name
+    from embgeo.runs.spread import spread
+
+    name = perplexity_name(training.runs)
+    split = "test" if name.startswith("test") else "valid"
+    columns = (
+        (name, f"{split} perplexity"),
+        (f"{split}.rare", "rare"),
+        (f"{split}.popular", "popular"),
+        *COLUMNS,
+    )
+    held = [
+        (key, head) for key, head in columns if any(key in run.numbers for run in training.runs)
+    ]
+    rows = [["", *(head for _, head in held)]]
+    for method in training.methods:
+        cells = [method.name]
+        for key, _ in held:
+            found = spread(list(training.values(method.name, key).values()))
+            cells.append("–" if found is None else found.text)
+        rows.append(cells)
+    return aligned(rows)
+
+
+def aligned(rows: list[list[str]]) -> list[str]:
+    """The first column to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def claims(training: Training) -> str:
+    """How many of the papers' claims held."""
+    count = {v: sum(o.verdict == v for o in training.outcomes) for v in VERDICTS}
+    told = ", ".join(f"{number} {verdict}" for verdict, number in count.items() if number)
+    return f"Claims of the papers: {told}."
+
+
+def plan_text(plan: Mapping[str, Any], folder: Path) -> str:
+    """What ``--dry-run`` prints."""
+    corpus = plan["corpus"]
+    tokens = ", ".join(f"{split} {n:,}" for split, n in corpus["tokens"].items())
+    runs = f"{len(plan['methods'])} methods × {len(plan['seeds'])} seeds"
+    lines = [
+        f"{corpus['name']}: {corpus['rows']:,} rows; tokens: {tokens}",
+        f"{plan['model']['name']}, {runs}, into {folder}",
+    ]
+    rows = [["", "parameters", "memory", "steps", "ms a step", "a run"]]
+    for each in plan["methods"]:
+        rows.append(
+            [
+                each["method"],
+                f"{each['parameters']:,}",
+                f"{each['memory'] / 1e6:,.0f} MB",
+                f"{each['steps']:,}",
+                format_number(1000.0 * each["seconds_per_step"], 3),
+                duration(each["seconds"]),
+            ]
+        )
+    lines += aligned(rows)
+    lines.append(f"about {duration(plan['seconds'])} in all; nothing was written")
+    return "\n".join(printable(line) for line in lines)
+
+
+def duration(seconds: float) -> str:
+    """``"2 min 5 s"``.
+
+    >>> duration(4.2), duration(125.0), duration(7300.0)
+    ('4.2 s', '2 min 5 s', '2 h 2 min')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,262 @@
+"""Methods, claims and runs in the shape that the templates print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from embgeo.report.visible import visible
+from embgeo.runs.deciding import perplexity_name, signed
+from embgeo.runs.spread import Paired, in_percent, paired, spread
+from embgeo.runs.training import Method, Outcome, Training, Verdict
+from embgeo.values import Quantity, format_number
+
+#: Columns of the table of methods after the perplexities, with short heads.
+GEOMETRY: tuple[tuple[str, str], ...] = (
+    ("cosine.mean", "mean cosine"),
+    ("isotropy.i1", "I1"),
+    ("isotropy.i1_unit", "I1, norm 1"),
+    ("isotropy.i2", "I2"),
+    ("spectrum.effective_rank", "effective rank"),
+    ("frequency.probe_auc", "probe AUC"),
+    ("frequency.neighbor_rarity_rare", "rare beside rare"),
+    ("subspace.distance", "input–output"),
+)
+COST: tuple[tuple[str, str], ...] = (
+    ("training.microseconds_per_token", "time a token"),
+    ("training.parameters", "parameters"),
+)
+#: Beginnings of the names of numbers whose differences are told in per cent.
+RATIOS = ("valid.", "test.", "training.")
+#: Numbers that are the same whatever the seed: a difference needs no error.
+FIXED = ("training.parameters",)
+
+CHIPS: dict[Verdict, str] = {
+    "reproduced": "healthy",
+    "not reproduced": "degenerate",
+    "not decidable": "undecided",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Head of a column: the number, and what it is called here."""
+
+    name: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A number of a method and its difference from what it is held against.
+
+    Attributes
+    ----------
+    text : str
+        With its deviation over seeds.
+    difference : str
+        Empty where there is nothing to hold it against.
+    word : str
+        "better", "worse", "within seeds", or empty.
+    """
+
+    text: str
+    difference: str = ""
+    word: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MethodRow:
+    """A line of the table of methods."""
+
+    name: str
+    title: str
+    reference: str
+    cells: tuple[Cell, ...]
+
+
+def heads(training: Training) -> tuple[Head, ...]:
+    """Columns that some method has a number for; the split that decides comes first."""
+    held = {name for run in training.runs for name in run.numbers}
+    first = perplexity_name(training.runs).partition(".")[0]
+    other = "valid" if first == "test" else "test"
+    short = {"valid": "validation", "test": "test"}
+    columns = (
+        (f"{first}.perplexity", f"{short[first]} perplexity"),
+        (f"{first}.rare", "of rare words"),
+        (f"{first}.popular", "of popular words"),
+        (f"{other}.perplexity", f"{short[other]} perplexity"),
+        (f"{first}.cache", "with cache"),
+        (f"{first}.dynamic", "dynamic"),
+        *GEOMETRY,
+        *COST,
+    )
+    return tuple(Head(name, title) for name, title in columns if name in held)
+
+
+def method_rows(training: Training) -> tuple[MethodRow, ...]:
+    columns = heads(training)
+    return tuple(
+        MethodRow(
+            visible(method.name),
+            visible(method.title),
+            visible(method.reference),
+            tuple(cell(training, method, head.name) for head in columns),
+        )
+        for method in training.methods
+    )
+
+
+def cell(training: Training, method: Method, name: str) -> Cell:
+    own = training.values(method.name, name)
+    found = spread(list(own.values()))
+    if found is None:
+        return Cell("–")
+    quantity = training.quantity(name)
+    text = with_unit(found.text, quantity)
+    if not method.reference:
+        return Cell(text)
+    relative = name.startswith(RATIOS)
+    held = paired(training.values(method.reference, name), own, relative=relative)
+    if held is None:
+        return Cell(text)
+    return Cell(text, step(held, relative), word(held, quantity, name))
+
+
+def with_unit(text: str, quantity: Quantity | None) -> str:
+    return f"{text} {quantity.unit}" if quantity is not None and quantity.unit else text
+
+
+def step(held: Paired, relative: bool) -> str:
+    """``"−1.4 %"``, ``"+0.171"``."""
+    if not relative:
+        return signed(held.difference)
+    return f"{in_percent(held.difference):+.1f} %".replace("-", "−")
+
+
+def word(held: Paired, quantity: Quantity | None, name: str) -> str:
+    """What is known of a difference over seeds; of numbers with a good direction, which it took."""
+    if name in FIXED or held.interval is None:
+        return ""
+    low, high = held.interval
+    if low <= 0.0 <= high:
+        return "within seeds"
+    if quantity is None or quantity.better is None:
+        return ""
+    return "better" if (high < 0.0) == (quantity.better == "lower") else "worse"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRow:
+    """A claim and what became of it."""
+
+    text: str
+    source: str
+    methods: str
+    number: str
+    number_title: str
+    before: str
+    after: str
+    difference: str
+    verdict: str
+    chip: str
+    reason: str
+    published: str
+
+
+def claim_rows(training: Training) -> tuple[ClaimRow, ...]:
+    return tuple(claim_row(training, outcome) for outcome in training.outcomes)
+
+
+def claim_row(training: Training, o: Outcome) -> ClaimRow:
+    quantity = training.quantity(o.number)
+    difference = ""
+    if o.difference is not None:
+        values = [o.difference, *(o.interval or ())]
+        values = [in_percent(value) for value in values] if o.relative else values
+        first, *ends = (signed(value) for value in values)
+        unit = " %" if o.relative else ""
+        difference = f"{first}{unit}" + (f" ({ends[0]} … {ends[1]})" if ends else "")
+    return ClaimRow(
+        o.text,
+        o.source,
+        f"{visible(o.method)} against {visible(o.reference)}",
+        o.number,
+        o.number if quantity is None else quantity.title,
+        "–" if o.before is None else format_number(o.before),
+        "–" if o.after is None else format_number(o.after),
+        difference,
+        o.verdict,
+        CHIPS[o.verdict],
+        o.reason,
+        o.published,
+    )
+
+
+def headline(training: Training) -> str:
+    """Who has the lowest perplexity, who the roundest embedding, and how many claims held."""
+    said = [best(training, perplexity_name(training.runs))]
+    said += [extreme(training, "isotropy.i1_unit", "I1 at a mean norm of 1")]
+    if training.outcomes:
+        count = sum(o.verdict == "reproduced" for o in training.outcomes)
+        missed = sum(o.verdict == "not reproduced" for o in training.outcomes)
+        left = len(training.outcomes) - count - missed
+        said.append(
+            f"Claims of the papers: {count} reproduced, {missed} not, {left} not decidable."
+        )
+    return " ".join(part for part in said if part)
+
+
+def best(training: Training, name: str) -> str:
+    """The method with the lowest perplexity, beside the baseline."""
+    found = means(training, name)
+    if not found:
+        return ""
+    split = "test" if name.startswith("test") else "validation"
+    winner = min(found, key=lambda method: found[method])
+    base = training.baseline.name
+    text = f"Lowest {split} perplexity: {visible(winner)}, {shown(training, winner, name)}"
+    return f"{text}{beside(training, winner, base, name)}."
+
+
+def extreme(training: Training, name: str, title: str) -> str:
+    """The method with the highest value, beside the baseline."""
+    found = means(training, name)
+    if not found:
+        return ""
+    winner = max(found, key=lambda method: found[method])
+    text = f"Highest {title}: {visible(winner)}, {shown(training, winner, name)}"
+    return f"{text}{beside(training, winner, training.baseline.name, name)}."
+
+
+def beside(training: Training, winner: str, base: str, name: str) -> str:
+    if winner == base or not training.values(base, name):
+        return ""
+    return f" ({visible(base)}: {shown(training, base, name)})"
+
+
+def means(training: Training, name: str) -> dict[str, float]:
+    found = {}
+    for method in training.methods:
+        of_seeds = spread(list(training.values(method.name, name).values()))
+        if of_seeds is not None:
+            found[method.name] = of_seeds.mean
+    return found
+
+
+def shown(training: Training, method: str, name: str) -> str:
+    found = spread(list(training.values(method, name).values()))
+    return "unknown" if found is None else found.text
+
+
+def settings_text(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Tables of settings as dotted names and values."""
+    rows: list[tuple[str, str]] = []
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            rows += [(f"{key}.{name}", text) for name, text in settings_text(value)]
+        else:
+            rows.append((str(key), value if isinstance(value, str) else json.dumps(value)))
+    return rows
