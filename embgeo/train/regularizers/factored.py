@@ -74,9 +74,9 @@ class FactoredEmbedding(nn.Module):
             return rows
         return rows.masked_fill((ids == self.padding_idx).unsqueeze(-1), 0.0)
 
-    def logits(self, hidden: Tensor) -> Tensor:
-        """h·Wᵀ; shape (…, N) for states of shape (…, d)."""
-        return F.linear((hidden @ self.right) * self.sigma, self.left)
+    def logits(self, hidden: Tensor, bias: Tensor | None = None) -> Tensor:
+        """h·Wᵀ + bias; shape (…, N) for states of shape (…, d)."""
+        return F.linear((hidden @ self.right) * self.sigma, self.left, bias)
 
     @property
     def weight(self) -> Tensor:
@@ -129,8 +129,7 @@ class FactoredHead(nn.Module):
         return self.factored.weight
 
     def forward(self, hidden: Tensor) -> Tensor:
-        found = self.factored.logits(hidden)
-        return found if self.bias is None else found + self.bias
+        return self.factored.logits(hidden, self.bias)
 
 
 def factorise(model: nn.Module, *, scale: float | None = None) -> FactoredEmbedding:
