@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import hashlib
 import lzma
 import os
 from collections import Counter
@@ -15,8 +16,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from embgeo.errors import BadOption, EmbgeoError, UnreadableFile
-from embgeo.train.data import Corpus, load_corpus
+from embgeo.errors import BadOption, UnreadableFile
+from embgeo.train.data import Corpus, encoding, layouts, load_corpus
 from embgeo.train.data import text as text_files
 from embgeo.train.data import words as word_numbers
 
@@ -67,6 +68,13 @@ def test_published_corpora_have_the_published_numbers(
     assert {"<unk>", "<eos>"} <= set(corpus.vocabulary.tokens)
     assert len(corpus.files) == 3
     assert words_of(corpus, corpus.valid[-3:]).endswith("<eos>")
+    assert not any("compared" in note for note in corpus.notes)
+    small = load_corpus(DATA / name, size=5000, tokens=50_000)
+    assert small.name == name
+    assert len(small.train) == 50_000
+    assert any("not to be compared with published" in note for note in small.notes)
+    stream = load_corpus(DATA / name, unit="stream", tokens=1000)
+    assert not any("compared" in note or "another text" in note for note in stream.notes)
 
 
 def wikitext(path: Path, text: str = " \n = A = \n \n some <unk> words \n" * 20) -> Path:
@@ -80,7 +88,7 @@ def test_a_layout_alone_does_not_make_a_published_corpus(tmp_path: Path) -> None
     """WikiText-103 has files of the same names; its empty lines are lines too."""
     corpus = load_corpus(wikitext(tmp_path / "wikitext-103"))
     assert corpus.name == "wikitext-103"
-    assert any("not as many as published" in note for note in corpus.notes)
+    assert any("hold another text" in note for note in corpus.notes)
     assert words_of(corpus, corpus.train[:6]) == "<eos> = A = <eos> <eos>"
     assert len(corpus.train) == 20 * (3 + 3 + 4)
     assert sorted(corpus.files) == [f"wiki.{split}.tokens" for split in ("test", "train", "valid")]
@@ -95,6 +103,7 @@ def test_splits_by_name(tmp_path: Path) -> None:
     assert corpus.test is not None
     assert words_of(corpus, corpus.test) == "the dog <eos>"
     assert len(corpus.train) == 20 * 14
+    assert corpus.files["valid.txt"] == hashlib.sha256(b"a cat ran\n").hexdigest()
     assert corpus.name == tmp_path.name
 
 
@@ -342,10 +351,19 @@ def test_options_that_make_no_sense(tmp_path: Path, options: dict[str, object], 
     assert str(caught.value).startswith(cause)
 
 
-def test_a_hostile_number_of_different_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(word_numbers, "MOST_TYPES", 1000)
-    monkeypatch.setattr(text_files, "_BLOCK", 1000)
-    with pytest.raises(EmbgeoError, match="more than 1,000 different words"):
-        load_corpus(folder(tmp_path, " ".join(map(str, range(5000)))))
+def test_hostile_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = folder(tmp_path, " ".join(map(str, range(5000))))
+    with monkeypatch.context() as patch:
+        patch.setattr(word_numbers, "MOST_TYPES", 1000)
+        patch.setattr(text_files, "_BLOCK", 1000)
+        with pytest.raises(UnreadableFile, match=r"\w: the text has more than 1,000 different"):
+            load_corpus(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(encoding, "MOST_TOKENS", 1000)
+        with pytest.raises(UnreadableFile, match=r"train\.txt: the text has more than 1,000 tok"):
+            load_corpus(path)
+        assert len(load_corpus(path, tokens=500, size=50).train) == 500
+    with monkeypatch.context() as patch:
+        patch.setattr(layouts, "_MOST_FILES", 2)
+        with pytest.raises(UnreadableFile, match="the folder holds more than 2 files"):
+            load_corpus(path)

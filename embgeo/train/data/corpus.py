@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from embgeo.errors import BadOption, UnreadableFile
 from embgeo.train.data.encoding import Encode, Rules, encode_files
-from embgeo.train.data.layouts import SPLITS, Layout, find_layout
+from embgeo.train.data.layouts import SPLITS, Layout, Published, find_layout
 from embgeo.train.data.splitting import cut_text
 from embgeo.train.data.text import sha256
 from embgeo.train.data.tokenizer import ENDS, Tokenizer
@@ -103,14 +103,18 @@ def load_corpus(
     _check(unit, min_count, size, tokenizer, tokens)
     layout = find_layout(path)
     notes = list(layout.notes)
-    reader = Words() if tokenizer is None else Tokenizer(tokenizer)
+    reader = Words(path) if tokenizer is None else Tokenizer(tokenizer)
     unit = unit or ("stream" if reader.end() is None else "sentences")
     rules = _rules(layout, reader, unit)
     ids = _splits(layout, reader.encode, rules, tokens, seed, notes)
     _check_splits(ids, path)
     if tokens is not None:
         notes.append(f"the first {len(ids['train']):,} tokens of the training text")
-    name = _name(layout, ids, tokens, rules, notes)
+    published = layout.published
+    if published is not None and not _is_published(published, ids, tokens):
+        if rules.end is not None:
+            notes.append(f"files are named as those of {published.name}, but hold another text")
+        published = None
     if isinstance(reader, Tokenizer):
         counts = np.bincount(ids["train"], minlength=reader.size)
         vocabulary = reader.vocabulary(counts, end=rules.end is not None)
@@ -118,11 +122,20 @@ def load_corpus(
     else:
         vocabulary, rows = _by_words(reader, ids, min_count, size, rules, notes)
     notes += _about_unknown(vocabulary, rows)
+    if published is not None:
+        notes += _about_types(vocabulary, published)
     files = _files(path, layout)
     if tokenizer is not None:
         files[tokenizer.name] = sha256(tokenizer)
     return Corpus(
-        name, vocabulary, rows["train"], rows["valid"], rows.get("test"), unit, tuple(notes), files
+        layout.name if published is None else published.name,
+        vocabulary,
+        rows["train"],
+        rows["valid"],
+        rows.get("test"),
+        unit,
+        tuple(notes),
+        files,
     )
 
 
@@ -154,22 +167,11 @@ def _splits(
     }
 
 
-def _name(
-    layout: Layout, ids: dict[str, Ids], tokens: int | None, rules: Rules, notes: list[str]
-) -> str:
-    """That of a published corpus only if its splits are as long as published."""
-    if layout.published is None:
-        return layout.name
-    lengths = dict(zip(SPLITS, layout.published.tokens, strict=True))
+def _is_published(published: Published, ids: dict[str, Ids], tokens: int | None) -> bool:
+    """Whether splits are as long as published: other corpora have files of the same names."""
+    lengths = dict(zip(SPLITS, published.tokens, strict=True))
     compared = SPLITS if tokens is None else SPLITS[1:]
-    if all(len(ids[split]) == lengths[split] for split in compared):
-        return layout.published.name
-    if rules.end is not None:
-        notes.append(
-            f"the files are named like those of {layout.published.name}, but the tokens are not "
-            "as many as published"
-        )
-    return layout.name
+    return all(len(ids[split]) == lengths[split] for split in compared)
 
 
 def _by_words(
@@ -243,3 +245,12 @@ def _about_unknown(vocabulary: Vocabulary, rows: dict[str, npt.NDArray[np.int64]
         f"{np.mean(found == vocabulary.unknown):.1%} of {split}" for split, found in rows.items()
     )
     return [f"{vocabulary.tokens[vocabulary.unknown]} stands for {', '.join(shares)}"]
+
+
+def _about_types(vocabulary: Vocabulary, published: Published) -> list[str]:
+    if len(vocabulary) == published.types:
+        return []
+    return [
+        f"{len(vocabulary):,} rows where {published.name} has {published.types:,} types: "
+        "perplexities are not to be compared with published ones"
+    ]

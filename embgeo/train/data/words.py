@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from embgeo.errors import UnreadableFile
 from embgeo.train.data.vocabulary import END
 
@@ -10,7 +12,16 @@ MOST_TYPES = 10_000_000
 
 
 class Words(dict[str, int]):
-    """Words to numbers; a new word gets the next one."""
+    """Words to numbers; a new word gets the next one.
+
+    Parameters
+    ----------
+    path : Path
+        Of the text, named in errors.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
     def __missing__(self, word: str) -> int:
         number = self[word] = len(self)
@@ -31,6 +42,7 @@ class Words(dict[str, int]):
         if len(self) > MOST_TYPES:
             raise UnreadableFile(
                 f"the text has more than {MOST_TYPES:,} different words",
+                where=self.path,
                 way_out="check that it is a text, or give a tokenizer.json",
             )
         return [list(map(self.__getitem__, line.split())) for line in lines]
