@@ -82,6 +82,7 @@ LISTS = {
             "convex_hull": "the search of hidden",
             "decay": "the fits of spectrum",
             "folds": "the folds of probe",
+            "least_squares": "the fits of decay",
             "logistic": "the classifier of probe",
             "nearest_point": "the small problem of convex_hull",
             "pairs": "the sampled part of cosine",

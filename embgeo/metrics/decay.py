@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from embgeo.metrics.least_squares import factor, fit
 from embgeo.stats.base import FloatArray
 from embgeo.values import Quantity, Series, Table, Value
 
@@ -69,71 +70,51 @@ def decay_values(normalised: FloatArray) -> list[Value]:
 
 def fit_polynomial(k: FloatArray, y: FloatArray) -> tuple[float, float]:
     """(c1, γ) that minimise Σ(c1·k^(−γ) − y)²; c1 is linear and eliminated."""
-    from scipy.optimize import minimize_scalar
+    log_k = np.log(k)
 
-    def shape(gamma: float) -> FloatArray:
-        return np.asarray(k**-gamma)
-
-    def loss(gamma: float) -> float:
-        return _eliminated(shape(gamma), y)[1]
+    def shape(p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        with np.errstate(under="ignore"):
+            phi = np.exp(-p[0] * log_k)
+            return phi, (-log_k * phi)[:, None]
 
     # A narrow cone falls at once: 60 is σ₂ = 1e-18·σ₁.
-    grid = np.concatenate([np.linspace(0.0, 8.0, 81), np.linspace(9.0, 60.0, 52)])
-    start = int(np.argmin([loss(g) for g in grid]))
-    bounds = (grid[max(start - 1, 0)], grid[min(start + 1, len(grid) - 1)])
-    best = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-12})
-    return _eliminated(shape(float(best.x)), y)[0], float(best.x)
+    grid = np.concatenate([np.linspace(0.0, 8.0, 81), np.linspace(9.0, 60.0, 52)])[:, None]
+    start = int(np.argmin([factor(shape(gamma)[0], y)[1] for gamma in grid]))
+    bounds = grid[max(start - 1, 0)], grid[min(start + 1, len(grid) - 1)]
+    best, _ = fit(shape, y, grid[start], *bounds)
+    return factor(shape(best)[0], y)[0], float(best[0])
 
 
 def fit_exponential(k: FloatArray, y: FloatArray) -> tuple[float, float, float]:
     """(c1, c2, γ) that minimise Σ(c1·exp(−c2·k^γ) − y)² with c2 ≤ `LARGEST_C2`.
 
-    Searched over the slope b = c2·γ and γ, in which exp(−b·(k^γ − 1)/γ) is well scaled for any d
-    and for any γ; c1 is linear and eliminated.
+    Searched over the logarithms of c2 and γ; c1 is linear and eliminated.
     """
-    from scipy.optimize import minimize
+    log_k = np.log(k)
 
-    def parameters(p: FloatArray) -> tuple[float, float]:
-        gamma = float(np.exp(p[1]))
-        return min(float(np.exp(p[0] - p[1])), LARGEST_C2), gamma
-
-    def shape(p: FloatArray) -> FloatArray:
-        c2, gamma = parameters(p)
+    def shape(p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        gamma = np.exp(p[1])
         with np.errstate(under="ignore"):
-            return np.asarray(np.exp(-np.minimum(c2 * np.expm1(gamma * np.log(k)), 700.0)))
-
-    def loss(p: FloatArray) -> float:
-        return _eliminated(shape(p), y)[1]
+            grown = np.exp(p[0]) * np.expm1(gamma * log_k)
+            phi = np.exp(-np.minimum(grown, 700.0))
+            by_gamma = -gamma * log_k * (grown + np.exp(p[0])) * phi
+            return phi, np.stack([-grown * phi, by_gamma], axis=1)
 
     d = float(len(k))
     lengths = [
-        np.array([np.log(gamma) - gamma * np.log(d * length), np.log(gamma)])
+        np.array([-gamma * np.log(d * length), np.log(gamma)])
         for length in (0.03, 0.1, 0.3, 1.0, 3.0, 30.0)
         for gamma in (0.25, 0.5, 1.0, 2.0, 4.0)
     ]
     slopes = [
-        np.log([slope, gamma])
+        np.log([slope / gamma, gamma])
         for slope in (0.03, 0.1, 0.3, 1.0, 3.0)
         for gamma in (0.01, 0.03, 0.1, 0.3)
     ]
-    found = [
-        minimize(
-            loss,
-            start,
-            method="Nelder-Mead",
-            bounds=[(-600.0, 10.0), (np.log(1e-3), np.log(20.0))],
-            options={"xatol": 1e-9, "fatol": 1e-18, "maxiter": 2000, "maxfev": 2000},
-        )
-        for start in sorted([*lengths, *slopes], key=loss)[:STARTS]
-    ]
-    p = np.asarray(min(found, key=lambda f: float(f.fun)).x)
-    c2, gamma = parameters(p)
-    return _eliminated(shape(p), y)[0] * float(np.exp(c2)), c2, gamma
-
-
-def _eliminated(shape: FloatArray, y: FloatArray) -> tuple[float, float]:
-    """The best factor c1 for a given shape, and the sum of squares that is left."""
-    weight = float(shape @ shape)
-    c1 = float(shape @ y) / weight if weight > 0 else 0.0
-    rest = y - c1 * shape
-    return c1, float(rest @ rest)
+    low, high = np.log([1e-260, 1e-3]), np.log([LARGEST_C2, 20.0])
+    starts = sorted(
+        [*lengths, *slopes], key=lambda p: factor(shape(np.clip(p, low, high))[0], y)[1]
+    )[:STARTS]
+    p, _ = min((fit(shape, y, start, low, high) for start in starts), key=lambda f: f[1])
+    c2, gamma = np.exp(p)
+    return factor(shape(p)[0], y)[0] * float(np.exp(c2)), float(c2), float(gamma)
