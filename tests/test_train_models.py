@@ -240,8 +240,19 @@ def test_mixed_precision(name: str) -> None:
         first = model(tokens())
         loss = loss_of(model, tokens(), detach(first.state))
     loss.backward()
-    assert model.activation_penalty(first).dtype == torch.float32
+    assert model.head(first.hidden).dtype == torch.float32
+    with torch.autocast("cpu", torch.bfloat16):
+        assert model.head(first.hidden).dtype == torch.bfloat16
+    assert first.raw.dtype == model.activation_penalty(first).dtype == torch.float32
     assert all(torch.isfinite(p.grad).all() for p in model.parameters())
+
+
+@recurrent
+def test_layers_keep_out_of_mixed_precision(name: str) -> None:
+    model = made(name).eval()
+    expected = model(tokens()).raw
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(model(tokens()).raw, expected)
 
 
 @each_model

@@ -5,14 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from embgeo.train.regularizers.precision import exact
+
 State = tuple[Tensor, Tensor]
 
 
 class LstmLayer(nn.Module):
     """`torch.nn.LSTM` of one layer, with the same parameters under the same names.
 
-    Recurrent weights with some of them dropped are handed over in the call, and are not kept: there
-    is no copy to bring up to date, and no second entry in checkpoints.
+    Under autocast it computes in the precision of its weights. Recurrent weights with some of them
+    dropped are handed over in the call, and are not kept: there is no copy to bring up to date, and
+    no second entry in checkpoints.
 
     Parameters
     ----------
@@ -71,7 +74,13 @@ class LstmLayer(nn.Module):
         # cuDNN has no backward otherwise, and gradients are wanted in evaluation, too (dynamic
         # evaluation). Without dropout inside of the kernel, nothing else depends on it.
         train = torch.is_grad_enabled()
-        found, h, c = torch.lstm(states, state, weights, True, 1, 0.0, train, False, False)
+        start = tuple(part.to(weights[0].dtype) for part in state)
+        # Out of mixed precision: on CUDA, autocast has meant float16 here, whatever was asked for,
+        # and bfloat16 needs a recent cuDNN.
+        with exact(states):
+            found, h, c = torch.lstm(
+                states.to(weights[0].dtype), start, weights, True, 1, 0.0, train, False, False
+            )
         return found, (h, c)
 
     def extra_repr(self) -> str:
