@@ -6,7 +6,15 @@ import torch
 
 from embgeo.train.config import Evaluation
 from embgeo.train.data import Corpus
-from embgeo.train.evaluation import perplexity
+from embgeo.train.evaluation import (
+    PUBLISHED_CACHES,
+    PUBLISHED_DYNAMIC,
+    Cache,
+    Dynamic,
+    continuous_cache,
+    dynamic_evaluation,
+    perplexity,
+)
 from embgeo.train.models import LanguageModel
 from embgeo.train.regularizers import popular_rows
 
@@ -32,6 +40,30 @@ class Scores:
     def valid(self, model: LanguageModel) -> Found:
         """On the validation split."""
         return self.of(model, "valid")
+
+    def final(self, model: LanguageModel) -> tuple[Found, Found | None]:
+        """On both splits, with cache and dynamic evaluation where they are asked for.
+
+        Their settings are those published for the corpus, or else for WikiText-2.
+        """
+        has_test = self.settings.test and self.corpus.test is not None
+        valid = self.of(model, "valid") | self.adapted(model, "valid")
+        return valid, self.of(model, "test") | self.adapted(model, "test") if has_test else None
+
+    def adapted(self, model: LanguageModel, split: str) -> Found:
+        """Perplexities of a model that goes on learning from the split as it reads it."""
+        rows, name = getattr(self.corpus, split), self.corpus.name
+        found: Found = {}
+        if self.settings.cache:
+            cache = PUBLISHED_CACHES.get(name, Cache())
+            cached = continuous_cache(model, rows, settings=cache, device=self.device)
+            found["cache"] = cached.perplexity
+        if self.settings.dynamic:
+            dynamic = PUBLISHED_DYNAMIC.get(name, Dynamic())
+            found["dynamic"] = dynamic_evaluation(
+                model, rows, self.corpus.train, settings=dynamic, device=self.device
+            ).perplexity
+        return found
 
     def of(self, model: LanguageModel, split: str) -> Found:
         """Perplexity on a split, of all tokens, of rare and of popular ones."""
