@@ -27,7 +27,8 @@ def load_subjects(
     ----------
     paths
         Folders of analyses, of comparisons (which stand for their members, and for a run if they
-        track one) or of runs with a ``metrics.jsonl``, or the JSON files themselves.
+        track one), of trainings (which stand for the first run of each method) or of runs with a
+        ``metrics.jsonl``, or the JSON files themselves.
     labels
         What to call them; the names of the folders by default.
     xs
@@ -78,11 +79,14 @@ def load_path(path: Path) -> list[tuple[Subject, Path]]:
     from embgeo.compare.files import COMPARISON_NAME, load_comparison
     from embgeo.figures.paper.base import Subject
     from embgeo.result import JSON_NAME, load_analysis
+    from embgeo.runs.files import TRAINING_NAME
     from embgeo.runs.log import LOG_NAME, read_log
 
-    file_names = (COMPARISON_NAME, JSON_NAME, LOG_NAME)
+    file_names = (TRAINING_NAME, COMPARISON_NAME, JSON_NAME, LOG_NAME)
     home = path.parent if path.name in file_names and not path.is_dir() else path
     held = [name for name in file_names if (path / name).is_file() or path.name == name]
+    if TRAINING_NAME in held:
+        return methods(home)
     if COMPARISON_NAME in held:
         return members(load_comparison(home), home)
     analysis = load_analysis(home) if JSON_NAME in held else None
@@ -94,6 +98,22 @@ def load_path(path: Path) -> list[tuple[Subject, Path]]:
             way_out="make an analysis with: embgeo analyze CHECKPOINT",
         )
     return [(Subject(folder_name(home), analysis, log), home)]
+
+
+def methods(home: Path) -> list[tuple[Subject, Path]]:
+    """Each method of a training, by its run with the first seed."""
+    from embgeo.figures.paper.base import Subject
+    from embgeo.result import load_analysis
+    from embgeo.runs.files import load_training
+    from embgeo.runs.log import LOG_NAME, read_log
+
+    training = load_training(home)
+    found = []
+    for method in training.methods:
+        place = home / training.runs_of(method.name)[0].folder
+        log = read_log(place / LOG_NAME)
+        found.append((Subject(method.name, load_analysis(place), log), place))
+    return found
 
 
 def folder_name(folder: Path) -> str:

@@ -31,6 +31,7 @@ def chart(training: Training, name: str, title: str) -> dict[str, Any]:
         found = band(training.runs_of(look.method), name)
         if found is not None:
             lines.append((look, found.steps, found.mean))
+    log = is_log(training, name)
     x = np.unique(np.concatenate([steps for _, steps, _ in lines]))
     return {
         "kind": "line",
@@ -40,12 +41,12 @@ def chart(training: Training, name: str, title: str) -> dict[str, Any]:
                 "label": look.label,
                 "colour": COLOURS[look.shade],
                 "dash": look.turn,
-                "y": plain(over(x, steps, values), positive=is_log(name)),
+                "y": plain(over(x, steps, values), positive=log),
             }
             for look, steps, values in lines
         ],
         "labels": ["step", title],
-        "log": [False, is_log(name)],
+        "log": [False, log],
     }
 
 

@@ -55,7 +55,8 @@ class Cell:
     Attributes
     ----------
     text : str
-        With its deviation over seeds.
+    deviation : str
+        Over seeds; empty for one.
     difference : str
         Empty where there is nothing to hold it against.
     word : str
@@ -63,6 +64,7 @@ class Cell:
     """
 
     text: str
+    deviation: str = ""
     difference: str = ""
     word: str = ""
 
@@ -102,7 +104,7 @@ def method_rows(training: Training) -> tuple[MethodRow, ...]:
         MethodRow(
             visible(method.name),
             visible(method.title),
-            visible(method.reference),
+            visible(method.reference) if method.reference else "",
             tuple(cell(training, method, head.name) for head in columns),
         )
         for method in training.methods
@@ -115,14 +117,15 @@ def cell(training: Training, method: Method, name: str) -> Cell:
     if found is None:
         return Cell("–")
     quantity = training.quantity(name)
-    text = with_unit(found.text, quantity)
+    mean, deviation = found.parts
+    text = with_unit(mean, quantity)
     if not method.reference:
-        return Cell(text)
+        return Cell(text, deviation)
     relative = name.startswith(RATIOS)
     held = paired(training.values(method.reference, name), own, relative=relative)
     if held is None:
-        return Cell(text)
-    return Cell(text, step(held, relative), word(held, quantity, name))
+        return Cell(text, deviation)
+    return Cell(text, deviation, step(held, relative), word(held, quantity, name))
 
 
 def with_unit(text: str, quantity: Quantity | None) -> str:
@@ -160,6 +163,7 @@ class ClaimRow:
     before: str
     after: str
     difference: str
+    interval: str
     verdict: str
     chip: str
     reason: str
@@ -172,13 +176,9 @@ def claim_rows(training: Training) -> tuple[ClaimRow, ...]:
 
 def claim_row(training: Training, o: Outcome) -> ClaimRow:
     quantity = training.quantity(o.number)
-    difference = ""
-    if o.difference is not None:
-        values = [o.difference, *(o.interval or ())]
-        values = [in_percent(value) for value in values] if o.relative else values
-        first, *ends = (signed(value) for value in values)
-        unit = " %" if o.relative else ""
-        difference = f"{first}{unit}" + (f" ({ends[0]} … {ends[1]})" if ends else "")
+    unit = " %" if o.relative else ""
+    values = [v for v in (o.difference, *(o.interval or ())) if v is not None]
+    shown = [signed(in_percent(value) if o.relative else value) for value in values]
     return ClaimRow(
         o.text,
         o.source,
@@ -187,7 +187,8 @@ def claim_row(training: Training, o: Outcome) -> ClaimRow:
         o.number if quantity is None else quantity.title,
         "–" if o.before is None else format_number(o.before),
         "–" if o.after is None else format_number(o.after),
-        difference,
+        f"{shown[0]}{unit}" if shown else "–",
+        f"{shown[1]} … {shown[2]}" if len(shown) == 3 else "",
         o.verdict,
         CHIPS[o.verdict],
         o.reason,

@@ -86,10 +86,12 @@ def context(training: Training, comparison: Comparison | None) -> dict[str, Any]
 
 def own(training: Training, comparison: Comparison | None) -> dict[str, Any]:
     """What the page says of the methods."""
+    shared = shared_deviations(training)
     versions = training.provenance.get("versions") or {}
     settings = training.provenance.get("settings") or {}
     return {
-        "title": title(training),
+        "title": f"{subject(training)} – embgeo train",
+        "subject": subject(training),
         "facts": facts(training),
         "version": str(versions.get("embgeo", "")),
         "headline": headline(training),
@@ -107,12 +109,13 @@ def own(training: Training, comparison: Comparison | None) -> dict[str, Any]:
                 "name": visible(m.name),
                 "title": visible(m.title),
                 "source": m.source,
-                "reference": visible(m.reference),
+                "reference": visible(m.reference) if m.reference else "",
                 "settings": settings_text(m.settings),
-                "deviations": m.deviations,
+                "deviations": [text for text in m.deviations if text not in shared],
             }
             for m in training.methods
         ],
+        "shared_deviations": shared,
         "run_rows": run_rows(training),
         "shared_settings": settings_text({k: v for k, v in settings.items() if k != "method"}),
         "training_provenance": provenance_rows(
@@ -127,13 +130,20 @@ def own(training: Training, comparison: Comparison | None) -> dict[str, Any]:
     }
 
 
-def title(training: Training) -> str:
-    return f"{len(training.methods)} methods on {corpus_name(training)} – embgeo train"
+def shared_deviations(training: Training) -> list[str]:
+    """What all methods have in common in which they are not what was published."""
+    first, *others = training.methods
+    if not others:
+        return []
+    return [text for text in first.deviations if all(text in m.deviations for m in others)]
 
 
-def corpus_name(training: Training) -> str:
+def subject(training: Training) -> str:
+    """``"8 methods on pydocs"``."""
     corpus = training.provenance.get("corpus") or {}
-    return visible(str(corpus.get("name", "a text")))
+    n = len(training.methods)
+    name = visible(str(corpus.get("name", "a text")))
+    return f"{n} methods on {name}" if n > 1 else f"{visible(training.baseline.name)} on {name}"
 
 
 def facts(training: Training) -> list[str]:

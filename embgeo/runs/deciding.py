@@ -15,22 +15,19 @@ LEAST_SEEDS = 2
 
 
 def outcomes(runs: Sequence[Run], claims: Sequence[Claim] = CLAIMS) -> tuple[Outcome, ...]:
-    """Every claim about a method that was trained, in the order of the claims.
-
-    A claim without anything to hold its method against is not among them.
-    """
+    """Every claim about a method that was trained, in the order of the claims."""
     trained = {run.method for run in runs}
     found = []
     for claim in claims:
-        reference = next((name for name in claim.against if name in trained), None)
+        reference = next((name for name in claim.against if name in trained), "")
         for method in claim.methods:
-            if method in trained and reference is not None and method != reference:
+            if method in trained and method != reference:
                 found.append(outcome(claim, method, reference, runs))
     return tuple(found)
 
 
 def outcome(claim: Claim, method: str, reference: str, runs: Sequence[Run]) -> Outcome:
-    """One claim, decided."""
+    """One claim, decided; without a reference it cannot be."""
     number = perplexity_name(runs) if claim.number == PERPLEXITY else claim.number
     before, after = (
         {r.seed: r.numbers[number] for r in runs if r.method == name and number in r.numbers}
@@ -38,12 +35,14 @@ def outcome(claim: Claim, method: str, reference: str, runs: Sequence[Run]) -> O
     )
     held = paired(before, after, relative=claim.relative)
     verdict, reason = decide(claim, held)
+    if not reference:
+        reason = f"the paper holds it against {claim.against[0]}, which was not trained"
     return Outcome(
         key=claim.key,
         text=claim.text,
         source=claim.source,
         method=method,
-        reference=reference,
+        reference=reference or claim.against[0],
         number=number,
         relative=claim.relative,
         verdict=verdict,

@@ -11,6 +11,7 @@ Format history
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from embgeo.values import quantity_from_json, quantity_to_json
 FORMAT = "embgeo.training"
 FORMAT_VERSION = 1
 TRAINING_NAME = "training.json"
+#: What the folder of a run may be called: nothing leads out of that of the comparison.
+RUN_FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}/seed-\d{1,10}")
 #: The folder with the comparison of the embeddings.
 COMPARISON_FOLDER = "comparison"
 
@@ -121,5 +124,7 @@ def _run(d: dict[str, Any]) -> Run:
     }
     if any(len(c.steps) != len(c.values) for c in curves.values()):
         raise ValueError("a curve with steps that have no value")
+    if not RUN_FOLDER.fullmatch(d["folder"]):
+        raise ValueError("a run in no folder of its own")
     numbers = {str(name): float(value) for name, value in d["numbers"].items()}
     return Run(**{**d, "numbers": numbers, "curves": curves, "notes": tuple(d["notes"])})

@@ -12,7 +12,7 @@ from embgeo.values import format_number
 #: Numbers of the geometry that a sentence tells, with their names in it.
 TOLD = (
     ("cosine.mean", "mean cosine"),
-    ("isotropy.i1_unit", "I1 at a mean norm of 1"),
+    ("isotropy.i1_unit", "I1 (mean norm 1)"),
     ("spectrum.effective_rank", "effective rank"),
     ("frequency.probe_auc", "probe AUC"),
 )

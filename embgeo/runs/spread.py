@@ -31,11 +31,34 @@ class Spread:
     n: int
 
     @property
-    def text(self) -> str:
-        """``"312.4 ± 1.2"``; the mean has one digit more than the deviation can vouch for."""
+    def parts(self) -> tuple[str, str]:
+        """Mean and deviation as they are read, to the same decimal; the latter may be empty.
+
+        As many digits as two of the deviation vouch for, and four of the mean at most.
+        """
         if self.deviation is None:
-            return format_number(self.mean)
-        return f"{format_number(self.mean)} ± {format_number(self.deviation, 2)}"
+            return format_number(self.mean), ""
+        decimals = min(last_decimal(self.mean, 4), last_decimal(self.deviation, 2))
+        rounded = round(self.deviation, decimals)
+        if self.deviation == 0.0 or rounded == 0.0:
+            return format_number(self.mean), format_number(self.deviation, 1)
+        return fixed(self.mean, decimals), fixed(self.deviation, decimals)
+
+    @property
+    def text(self) -> str:
+        """``"312.4 ± 1.2"``."""
+        mean, deviation = self.parts
+        return f"{mean} ± {deviation}" if deviation else mean
+
+
+def last_decimal(value: float, digits: int) -> int:
+    """The decimal place of the last of so many significant digits; below 0 before the point."""
+    return digits - 1 - math.floor(math.log10(abs(value))) if value else 15
+
+
+def fixed(value: float, decimals: int) -> str:
+    """Rounded to a decimal place, with commas between thousands."""
+    return f"{round(value, decimals):,.{max(decimals, 0)}f}".replace("-", "−")
 
 
 def spread(values: Sequence[float]) -> Spread | None:

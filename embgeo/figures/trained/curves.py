@@ -27,6 +27,8 @@ CHOSEN: tuple[tuple[str, str], ...] = (
     ("subspace.distance", "input to output space"),
 )
 COLUMNS = 3
+#: Numbers that span more than this may be drawn on a logarithmic axis.
+WIDE = 30.0
 
 
 def chosen(training: Training) -> list[tuple[str, str]]:
@@ -38,9 +40,15 @@ def chosen(training: Training) -> list[tuple[str, str]]:
     ]
 
 
-def is_log(name: str) -> bool:
-    """Whether an axis is better logarithmic: perplexities fall from the size of the vocabulary."""
-    return name.endswith(".perplexity")
+def is_log(training: Training, name: str) -> bool:
+    """Whether an axis is better logarithmic: perplexities may fall from the size of the vocabulary.
+
+    Within less than this an axis of powers of ten would have one label.
+    """
+    if not name.endswith(".perplexity"):
+        return False
+    values = [v for run in training.runs if name in run.curves for v in run.curves[name].values]
+    return min(values) > 0.0 and max(values) > WIDE * min(values)
 
 
 def draw(training: Training) -> Drawing | None:
@@ -79,7 +87,7 @@ def panel(ax: Axes, training: Training, name: str, title: str) -> None:
             marker=look.marker if few else None,
             markersize=3,
         )
-    if is_log(name) and values:
+    if values and is_log(training, name):
         style.log_axis(ax.yaxis, np.concatenate(values))
     ax.set_title(title, fontsize=8.5, color=style.INK)
     ax.xaxis.set_major_formatter(lambda value, _position: f"{value:,.10g}")
