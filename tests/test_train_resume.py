@@ -1,0 +1,238 @@
+"""Runs that are stopped anywhere and go on to the same bytes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from embgeo.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
+from embgeo.passes import Progress  # noqa: E402
+from embgeo.train.config import Config  # noqa: E402
+from embgeo.train.run import train  # noqa: E402
+from tests.training_runs import (  # noqa: E402
+    Stopped,
+    corpus,
+    numbers,
+    settings,
+    silent,
+    spread,
+    stopping,
+)
+
+ROOT = Path(__file__).parents[1]
+SGD: dict[str, Any] = {"kind": "sgd", "lr": 2.0, "weight_decay": 1e-6}
+ASGD = {"optimizer": {**SGD, "asgd": True, "window": 1}, "evaluation": {"every": 2}}
+RANDOM = {"training": {"random_lengths": True, "accumulate": 2, "clip": 0.25}}
+ONE_CYCLE = {"optimizer": {"schedule": "one-cycle", "average": 0.4}}
+
+CASES: dict[str, Config] = {
+    "mle": settings(geometry={"every": 3}),
+    "frage": settings("frage", method={"frage": {"sample": 20}}),
+    "sc-exp": settings("sc-exp", **ONE_CYCLE),
+    "sc-poly-sgd": settings("sc-poly", optimizer=SGD, method={"sc-poly": {"retract_every": 3}}),
+    "d-optimal": settings("d-optimal"),
+    "nt-asgd": settings("cosreg", **ASGD),
+    "random-lengths": settings("al", **RANDOM),
+    "coupled-adam": settings("coupled-adam", training={"keep": "best"}),
+    "real": settings("real", **ONE_CYCLE),
+    "adversarial": settings("adversarial", evaluation={"every": 5}, training={"keep": "best"}),
+}
+
+
+def run(config: Config, folder: Path, progress: Progress | None = None) -> Any:
+    return train(
+        config,
+        corpus(),
+        folder,
+        measure=spread,
+        progress=progress or silent(),
+        command="embgeo train",
+    )
+
+
+def saving(config: Config, steps: int) -> Config:
+    return config.updated({"training": {"save_steps": steps}})
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Each case without an interruption."""
+    found = {}
+    for name, config in CASES.items():
+        found[name] = tmp_path_factory.mktemp("whole") / name
+        run(config, found[name])
+    return found
+
+
+def assert_same(folder: Path, other: Path) -> None:
+    assert numbers(folder) == numbers(other)
+    assert (folder / "model.safetensors").read_bytes() == (other / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_run_that_is_stopped_twice_is_the_same_run(
+    name: str, whole: dict[str, Path], tmp_path: Path
+) -> None:
+    config = saving(CASES[name], 2)
+    for steps in (5, 8):  # the second time, steps of the first are counted at once
+        with pytest.raises(Stopped):
+            run(config, tmp_path, stopping(steps))
+        assert (tmp_path / "state.pt").is_file()
+    result = run(config, tmp_path)
+    assert_same(tmp_path, whole[name])
+    assert not (tmp_path / "state.pt").exists()
+    assert result.steps == (18 if name != "random-lengths" else result.steps)
+
+
+@pytest.mark.parametrize("after", range(1, 19))
+def test_any_step_will_do(after: int, whole: dict[str, Path], tmp_path: Path) -> None:
+    config = saving(CASES["mle"], 4)
+    with pytest.raises(Stopped):
+        run(config, tmp_path, stopping(after))
+    run(config, tmp_path)
+    assert_same(tmp_path, whole["mle"])
+
+
+def test_averaging_began_in_the_run_with_nt_asgd(whole: dict[str, Path], tmp_path: Path) -> None:
+    from embgeo.train.outcome import load
+
+    notes = load(whole["nt-asgd"]).notes
+    assert any("averaging begins" in note for note in notes)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_the_state_and_ends_the_run(
+    number: signal.Signals, whole: dict[str, Path], tmp_path: Path
+) -> None:
+    steps = []
+
+    def advance(done: int) -> None:
+        steps.append(done)
+        if len(steps) == 7:
+            os.kill(os.getpid(), number)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(CASES["frage"], tmp_path, Progress(advance=advance))
+    assert (tmp_path / "state.pt").is_file()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    run(CASES["frage"], tmp_path)
+    assert_same(tmp_path, whole["frage"])
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from embgeo.passes import Progress
+from tests.test_train_resume import CASES, run, saving
+
+left = [11]
+def advance(done):
+    left[0] -= done
+    if left[0] <= 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+run(saving(CASES["sc-exp"], 3), Path(sys.argv[1]), Progress(advance=advance))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_killed_process_is_taken_up_by_another(whole: dict[str, Path], tmp_path: Path) -> None:
+    threads = str(torch.get_num_threads())
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": threads}
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path)],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not (tmp_path / "result.json").exists()
+    run(saving(CASES["sc-exp"], 3), tmp_path)
+    assert_same(tmp_path, whole["sc-exp"])
+
+
+def test_killed_before_the_first_state_it_begins_anew(
+    whole: dict[str, Path], tmp_path: Path
+) -> None:
+    with pytest.raises(Stopped):
+        run(CASES["mle"], tmp_path, stopping(4))
+    assert not (tmp_path / "state.pt").exists()
+    assert numbers(tmp_path)
+    run(CASES["mle"], tmp_path)
+    assert_same(tmp_path, whole["mle"])
+
+
+def interrupted(folder: Path, config: Config = CASES["mle"]) -> Config:
+    config = saving(config, 2)
+    with pytest.raises(Stopped):
+        run(config, folder, stopping(5))
+    return config
+
+
+def test_other_settings_are_refused_in_one_line(tmp_path: Path) -> None:
+    config = interrupted(tmp_path)
+    with pytest.raises(BadOption, match=r"optimizer.lr was 0.01 and is 0.02; resume with") as error:
+        run(config.updated({"optimizer": {"lr": 0.02}}), tmp_path)
+    assert "\n" not in str(error.value)
+    with pytest.raises(BadOption, match=r"compare was \['mle'\] and is \['cosreg'\]"):
+        run(config.one("cosreg", 0), tmp_path)
+
+
+def test_a_finished_run_of_other_settings_is_refused(tmp_path: Path) -> None:
+    config = settings(training={"steps": 1})
+    first = run(config, tmp_path)
+    assert run(config, tmp_path) == first
+    with pytest.raises(BadOption, match=r"training.steps was 1 and is 2"):
+        run(config.updated({"training": {"steps": 2}}), tmp_path)
+
+
+def test_how_often_states_are_saved_may_change(whole: dict[str, Path], tmp_path: Path) -> None:
+    config = interrupted(tmp_path)
+    free = {"save_steps": 7, "save_seconds": 1.0, "device": "auto"}
+    if torch.cuda.is_available():
+        free["device"] = "cpu"
+    run(config.updated({"training": free}), tmp_path)
+    assert_same(tmp_path, whole["mle"])
+
+
+def test_another_text_is_refused(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    config = interrupted(tmp_path)
+    other = replace(corpus(), files={"drawn.txt": "1" * 64})
+    with pytest.raises(BadOption, match="the text is another one"):
+        train(config, other, tmp_path, measure=None, progress=silent(), command="")
+
+
+def test_a_damaged_state_is_refused_in_one_line(tmp_path: Path) -> None:
+    config = interrupted(tmp_path)
+    path = tmp_path / "state.pt"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(UnreadableFile, match="no state of a run, or damaged; take the file away"):
+        run(config, tmp_path)
+    torch.save({"format": 99}, path)
+    with pytest.raises(UnreadableFile, match="no state in format 1"):
+        run(config, tmp_path)
+
+
+def test_a_log_that_lost_lines_is_refused(tmp_path: Path) -> None:
+    config = interrupted(tmp_path)
+    (tmp_path / "metrics.jsonl").write_bytes(b"")
+    with pytest.raises(UnreadableFile, match="is shorter than the"):
+        run(config, tmp_path)
+
+
+def test_a_loss_that_is_no_number_ends_the_run(tmp_path: Path) -> None:
+    config = settings(optimizer={"kind": "sgd", "lr": 1e38, "weight_decay": 0.0})
+    with pytest.raises(EmbgeoError, match="is no number any more at step 4; lower lr"):
+        run(config, tmp_path)
