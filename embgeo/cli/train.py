@@ -26,7 +26,8 @@ def train(
         ),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="Settings: tiny-cpu, ptb-inan, wt2-fast or wt2-paper.")
+        str | None,
+        typer.Option(help="Settings: tiny-cpu (by default), ptb-inan, wt2-fast or wt2-paper."),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="Settings in TOML; they stand over those of the preset.")

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 #: The settings that a folder of runs was begun with.
 SETTINGS_NAME = "train.toml"
-#: What is compared where nothing is said.
+#: The settings, and what is compared, where nothing is said.
+USUAL_PRESET = "tiny-cpu"
 USUAL = ("mle", "cosreg", "sc-exp", "sc-poly", "frage", "al", "re", "real")
 
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -74,12 +75,11 @@ class Given:
             raise BadOption(
                 "does not say which runs", where="--resume", way_out="give their folder with -o"
             )
-        begun = None if self.out is None else self.out / SETTINGS_NAME
-        if self.resume and begun is not None and begun.is_file() and self.is_bare:
-            return read(begun).updated(self.changes())
+        if self.resume and self.out is not None and self.is_bare:
+            return begun(self.out).updated(self.changes())
         tables: dict[str, Any] = Config(compare=USUAL).tables()
-        if self.preset is not None:
-            tables = preset(self.preset).tables()
+        if self.preset is not None or self.config is None:
+            tables = preset(self.preset or USUAL_PRESET).tables()
         if self.config is not None:
             read(self.config)  # refuses what is wrong in it, by its name
             own = tomllib.loads(self.config.read_text(encoding="utf-8"))
@@ -119,6 +119,21 @@ class Given:
             return self.out
         name = text.resolve().name
         return Path(f"{name.partition('.')[0] or name or 'text'}.runs")
+
+
+def begun(folder: Path) -> Config:
+    """The settings with which the runs of a folder were begun.
+
+    Raises
+    ------
+    BadOption, UnreadableFile
+    """
+    from embgeo.train.config import read
+
+    path = folder / SETTINGS_NAME
+    if not path.is_file():
+        raise BadOption("holds no runs", where=folder, way_out="leave out --resume")
+    return read(path)
 
 
 def put(tables: dict[str, Any], keys: list[str], value: Any) -> None:
