@@ -19,10 +19,9 @@ from embgeo.errors import BadOption  # noqa: E402
 from embgeo.train.config import Config  # noqa: E402
 from embgeo.train.distributed import World, joined  # noqa: E402
 from embgeo.train.run import train_all  # noqa: E402
-from tests.training_runs import LSTM, corpus, numbers, settings, silent, spread, stopping  # noqa: E402
+from tests.training_runs import PLAIN, corpus, numbers, settings, silent, spread, stopping  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
-STILL = {**LSTM} | {name: 0.0 for name in LSTM if "dropout" in name}
 
 #: A penalty of weights, one of positions, a discriminator, factors: each counted once.
 METHODS = ["mle", "cosreg", "sc-exp", "frage", "al"]
@@ -33,7 +32,7 @@ pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="to
 def config() -> Config:
     return settings(
         compare=METHODS,
-        model=STILL,
+        model=PLAIN,
         training={"epochs": 1, "accumulate": 2, "clip": 1.0, "log_every": 1, "save_steps": 2},
         geometry={"every": 2},
         method={"cosreg": {"gamma": 10.0}},

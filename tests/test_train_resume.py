@@ -101,7 +101,7 @@ def test_any_step_will_do(after: int, whole: dict[str, Path], tmp_path: Path) ->
     assert_same(tmp_path, whole["mle"])
 
 
-def test_averaging_began_in_the_run_with_nt_asgd(whole: dict[str, Path], tmp_path: Path) -> None:
+def test_averaging_began_in_the_run_with_nt_asgd(whole: dict[str, Path]) -> None:
     from embgeo.train.outcome import load
 
     notes = load(whole["nt-asgd"]).notes

@@ -8,12 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from embgeo.passes import Progress
 from embgeo.train.config import Config, from_tables
 from embgeo.train.data import Corpus, Vocabulary
+from embgeo.train.distributed import World
+from embgeo.train.loop import Loop
+from embgeo.train.outcome import Result
+from embgeo.train.run import train
 
 N = 50
+CPU = torch.device("cpu")
 
 LSTM: dict[str, Any] = {
     "name": "awd-lstm",
@@ -27,6 +33,9 @@ LSTM: dict[str, Any] = {
     "alpha": 0.1,
     "beta": 0.1,
 }
+
+#: Without dropout.
+PLAIN = {**LSTM} | {name: 0.0 for name in LSTM if "dropout" in name}
 
 
 def corpus(tokens: int = 340, n: int = N) -> Corpus:
@@ -64,6 +73,17 @@ def settings(name: str = "mle", /, **tables: Any) -> Config:
 
 def silent() -> Progress:
     return Progress()
+
+
+def run(config: Config, folder: Path, **more: Any) -> Result:
+    """A run without geometry or progress, unless these are given."""
+    given: dict[str, Any] = {"measure": None, "progress": silent(), "command": "embgeo train"}
+    return train(config, corpus(), folder, **{**given, **more})
+
+
+def loop_of(config: Config, name: str | None = None) -> Loop:
+    """The loop of the first method, or of that one."""
+    return Loop(config.one(name or config.compare[0], 0), corpus(), CPU, World())
 
 
 class Stopped(Exception):

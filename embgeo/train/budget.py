@@ -12,7 +12,7 @@ import torch
 
 from embgeo.errors import BadOption
 from embgeo.train import config as settings
-from embgeo.train.checks import check
+from embgeo.train.checks import resolved
 from embgeo.train.config import Config
 from embgeo.train.data import Corpus
 from embgeo.train.device import device_of, numerics
@@ -84,7 +84,7 @@ def plans(config: Config, corpus: Corpus, measure: Measure | None = None) -> lis
     BadOption
         Settings that make no sense.
     """
-    check(config)
+    config = resolved(config)
     device = device_of(config.training.device)
     with numerics(config.training.precision, device):
         return [
@@ -227,7 +227,7 @@ def settled(config: Config, corpus: Corpus, folder: Path, measure: Measure | Non
         before = settings.read(path)
         begun = before.training
         training = replace(config.training, epochs=begun.epochs, steps=begun.steps)
-        if replace(config, training=training).tables() == before.tables():
+        if resolved(replace(config, training=training)).tables() == before.tables():
             return before
     with joined(config.training.device) as world:
         found = fitted(config, corpus, budget, measure) if world.leads else None

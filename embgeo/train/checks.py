@@ -1,12 +1,73 @@
-"""Whether settings make sense, before anything is computed."""
+"""Whether settings make sense, and what they are where nothing is said."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 from embgeo.errors import BadOption
 from embgeo.train.config import Config
 from embgeo.train.methods import method
+from embgeo.train.models import model_class, settings_of
+from embgeo.train.optimization import SCHEDULES, build_schedule, optimizers
+
+#: Of [optimizer], what goes to the optimiser and what to the schedule.
+OF_OPTIMIZER = ("lr", "weight_decay", "betas", "eps", "momentum")
+OF_SCHEDULE = ("warm_up", "start", "end", "after", "rate")
+
+
+def resolved(config: Config) -> Config:
+    """The same settings with everything that was left open, as a run records them.
+
+    Raises
+    ------
+    BadOption
+        As of :func:`check`, and what a model, an optimiser or a schedule does not know.
+    """
+    check(config)
+    kind = model_class(config.model.name)
+    known = settings_of(kind)
+    for name in config.model.settings:
+        if name not in known:
+            raise BadOption(
+                f"{config.model.name} has no setting {name!r}",
+                way_out=f"it has {', '.join(known)}",
+            )
+    chosen = config.optimizer
+    sgd = chosen.kind == "sgd"
+    build_schedule(chosen.schedule, given(chosen, OF_SCHEDULE))
+    return replace(
+        config,
+        model=replace(config.model, settings=without_none({**known, **config.model.settings})),
+        optimizer=replace(
+            chosen,
+            **optimizers.resolved(chosen.kind, given(chosen, OF_OPTIMIZER)),
+            **{**keywords(SCHEDULES[chosen.schedule]), **given(chosen, OF_SCHEDULE)},
+        ),
+        method={
+            name: table
+            for name in config.compare
+            if (table := method(name).resolved(config.method.get(name, {}), sgd=sgd))
+        },
+    )
+
+
+def given(settings: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """Those of the settings that are not None."""
+    return without_none({name: getattr(settings, name) for name in names})
+
+
+def without_none(table: Mapping[str, Any]) -> dict[str, Any]:
+    """What TOML can hold."""
+    return {name: value for name, value in table.items() if value is not None}
+
+
+def keywords(function: Any) -> dict[str, Any]:
+    """Settings of a function with their defaults."""
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
 def check(config: Config) -> None:

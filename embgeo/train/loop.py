@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from embgeo.errors import EmbgeoError
 from embgeo.train import methods
+from embgeo.train.checks import OF_OPTIMIZER, OF_SCHEDULE, given
 from embgeo.train.config import Config
 from embgeo.train.data import Batches, Corpus, Window, columns
 from embgeo.train.device import autocast, random_state, set_random_state
@@ -32,9 +33,6 @@ from embgeo.train.regularizers import Setup, Step
 #: Between the seeds of the initialisation, of dropout, and of the processes.
 _DROPOUT = 1_000_003
 _RANK = 7_919
-
-_OPTIMIZER = ("lr", "weight_decay", "betas", "eps", "momentum")
-_SCHEDULE = ("warm_up", "start", "end", "after", "rate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +118,10 @@ class Loop:
         self.optimizer = build_optimizer(
             "coupled-adam" if coupled else chosen.kind,
             parameter_groups(self.model, self.regularizer.parameter_groups()),
-            given(chosen, _OPTIMIZER),
+            given(chosen, OF_OPTIMIZER),
             coupled=coupled,
         )
-        self.schedule = build_schedule(chosen.schedule, given(chosen, _SCHEDULE))
+        self.schedule = build_schedule(chosen.schedule, given(chosen, OF_SCHEDULE))
         self.average = WeightAverage(self.parameters)
         self.asgd = NtAsgd(self.average, window=chosen.window) if chosen.asgd else None
 
@@ -243,8 +241,9 @@ class Loop:
             self.model.train()
 
     def matrices(self) -> tuple[Tensor, Tensor | None]:
-        """The embedding, and the output layer's matrix where it is another one; on the CPU."""
-        weights = [w.detach().float().cpu() for w in methods.embedding_weights(self.model)]
+        """Copies of the embedding, and of the output layer's matrix if it is another one."""
+        found = methods.embedding_weights(self.model)
+        weights = [w.detach().to("cpu", torch.float32, copy=True) for w in found]
         return weights[0], weights[1] if len(weights) > 1 else None
 
     # --- To go on later -----------------------------------------------------------------------
@@ -314,12 +313,6 @@ def fingerprint(model: LanguageModel) -> str:
             digest.update(f"{name} {tuple(p.shape)}\n".encode())
             digest.update(p.detach().cpu().numpy().tobytes())
     return digest.hexdigest()
-
-
-def given(settings: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Those of the settings that are not None."""
-    found = {name: getattr(settings, name) for name in names}
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def on(device: torch.device | str, value: Any) -> Any:

@@ -28,6 +28,7 @@ from embgeo.train.regularizers import (
     SpectrumControl,
     Tying,
 )
+from embgeo.train.typed import plain
 
 #: Told by the run (`Setup`), not by settings.
 _BY_THE_RUN = {"self", "source", "embedding", "output", "popular", "model", "setup", "cls"}
@@ -80,26 +81,40 @@ class Method:
         return tuple(dict.fromkeys((*lines, *self.own_deviations)))
 
     def settings(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The settings of each part, those that are `given` among them.
+        """The settings of each part, the usual ones and those that are `given`.
 
         Raises
         ------
         BadOption
-            A setting that no part has.
+            A setting that no part has, or of the wrong type.
         """
         known = [settings_of(part) for part, _ in self.parts]
-        for key in given:
-            if not any(key in names for names in known):
-                names = sorted({name for part in known for name in part})
+        of_any = {name: setting for part in known for name, setting in part.items()}
+        for key, value in given.items():
+            if key not in of_any:
+                way_out = f"it has {', '.join(sorted(of_any))}" if of_any else "it has no settings"
+                raise BadOption(f"[method.{self.name}] has no {key!r}", way_out=way_out)
+            if not is_like(value, of_any[key].like):
                 raise BadOption(
-                    f"[method.{self.name}] has no {key!r}",
-                    way_out=f"it has {', '.join(names)}" if names else "it has no settings",
+                    f"{key} of [method.{self.name}] is {value!r}",
+                    way_out=f"give something like {example(of_any[key].like)}",
                 )
         values = {key: tuple(v) if isinstance(v, list) else v for key, v in given.items()}
-        return [
-            {**usual, **{key: value for key, value in values.items() if key in names}}
-            for (_, usual), names in zip(self.parts, known, strict=True)
-        ]
+        found = []
+        for names, (_, usual) in zip(known, self.parts, strict=True):
+            defaults = {name: setting.default for name, setting in names.items()}
+            own = {name: value for name, value in values.items() if name in names}
+            found.append({**defaults, **usual, **own})
+        return found
+
+    def resolved(self, given: Mapping[str, Any], *, sgd: bool) -> dict[str, Any]:
+        """All settings in one table, as a run records them."""
+        found: dict[str, Any] = plain(
+            {name: v for part in self.settings(given) for name, v in part.items()}
+        )
+        if "mode" in found and "mode" not in given:
+            found["mode"] = "proximal" if sgd else "penalty"
+        return found
 
     def attach(self, model: nn.Module, setup: Setup, given: Mapping[str, Any]) -> Regularizer:
         """Make the method for a model, changing it where the method says so.
@@ -109,15 +124,11 @@ class Method:
         BadOption
             A setting that it has not, or of a value that makes no sense.
         """
-        settings = self.settings(given)
-        made = []
-        for (part, _), own in zip(self.parts, settings, strict=True):
-            try:
-                made.append(part.attach(model, setup, **own))
-            except TypeError as error:
-                raise BadOption(
-                    f"[method.{self.name}]: {error}", way_out="give numbers as numbers"
-                ) from error
+        given = self.resolved(given, sgd=setup.sgd)
+        made = [
+            part.attach(model, setup, **own)
+            for (part, _), own in zip(self.parts, self.settings(given), strict=True)
+        ]
         if not made:
             return Nothing()
         return made[0] if len(made) == 1 else Several(made)
@@ -130,15 +141,51 @@ class Nothing(Regularizer):
     SOURCE = ""
 
 
-def settings_of(part: type[Regularizer]) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a regulariser is told: its default, and a value of the type that it takes."""
+
+    default: Any
+    like: Any
+
+
+def settings_of(part: type[Regularizer]) -> dict[str, Setting]:
     """What the constructor and `attach` of a regulariser can be told."""
-    names: dict[str, None] = {}
+    found: dict[str, Setting] = {}
     for kind in part.__mro__:
         for function in ("__init__", "attach"):
-            if kind is not nn.Module and issubclass(kind, Regularizer) and function in vars(kind):
+            if issubclass(kind, Regularizer) and function in vars(kind):
                 parameters = inspect.signature(getattr(kind, function)).parameters.values()
-                names |= {p.name: None for p in parameters if p.kind is p.KEYWORD_ONLY}
-    return tuple(name for name in names if name not in _BY_THE_RUN)
+                own = {p.name: setting(p) for p in parameters if p.kind is p.KEYWORD_ONLY}
+                found = {**own, **found}
+    return {name: value for name, value in found.items() if name not in _BY_THE_RUN}
+
+
+def setting(parameter: inspect.Parameter) -> Setting:
+    """The setting that a keyword is; where its default is None, by its annotation."""
+    like = parameter.default
+    if like is None:
+        like = 1 if str(parameter.annotation).startswith("int") else 1.0
+    return Setting(parameter.default, like)
+
+
+def is_like(value: Any, like: Any) -> bool:
+    """Whether a value of TOML is of the type of another one."""
+    if isinstance(like, bool | str):
+        return isinstance(value, type(like))
+    if isinstance(like, tuple):
+        return (
+            isinstance(value, list | tuple)
+            and len(value) == len(like)
+            and all(is_like(entry, one) for entry, one in zip(value, like, strict=True))
+        )
+    kind = int if isinstance(like, int) else int | float
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def example(like: Any) -> str:
+    """A value as somebody would write it."""
+    return str(list(like) if isinstance(like, tuple) else like)
 
 
 _TO_UNTIED = ("untied", "mle")

@@ -10,7 +10,7 @@ from typing import Any
 
 from embgeo.errors import BadOption
 from embgeo.train import checkpoint, outcome
-from embgeo.train.checks import check
+from embgeo.train.checks import resolved
 from embgeo.train.config import COMPARISON_NAME, Config
 from embgeo.train.data import Corpus, write_vocabulary
 from embgeo.train.device import device_of, numerics
@@ -66,7 +66,7 @@ def train(
     EmbgeoError
         The loss is no number any more, or something cannot be written.
     """
-    check(config)
+    config = resolved(config)
     if len(config.compare) != 1 or len(config.seeds) != 1:
         raise BadOption("a run has one method and one seed", way_out="take them by Config.one()")
     identity = checkpoint.identity(config.tables(), corpus.files)
@@ -152,7 +152,7 @@ def train_all(
     Runs that are finished are read, one that was interrupted is resumed. Parameters, and what is
     raised, as of :func:`train`.
     """
-    check(config)
+    config = resolved(config)
     with joined(config.training.device) as world:
         if world.leads:
             write_comparison(config, folder)

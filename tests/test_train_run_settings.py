@@ -1,0 +1,134 @@
+"""Settings of runs: what is refused, what is filled in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+
+from embgeo.errors import BadOption, UnreadableFile  # noqa: E402
+from embgeo.train import outcome  # noqa: E402
+from embgeo.train.checks import resolved  # noqa: E402
+from embgeo.train.config import PRESETS, parse, preset  # noqa: E402
+from embgeo.train.models import build  # noqa: E402
+from embgeo.train.run import train_all  # noqa: E402
+from tests.training_runs import (  # noqa: E402
+    N,
+    corpus,
+    run,
+    settings,
+    silent,
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"compare": ["mel"]}, "no method 'mel'; there are mle, untied,"),
+        ({"compare": []}, "no method or no seed"),
+        ({"compare": ["mle", "mle"]}, "given twice"),
+        ({"seeds": [-1]}, "the seed is -1"),
+        ({"training": {"epochs": 0}}, "epochs is 0; give a whole number from 1"),
+        ({"training": {"clip": -1.0}}, "clip is -1.0"),
+        ({"optimizer": {"average": 1.0}}, "average is 1.0"),
+        ({"optimizer": {"asgd": True}}, "asgd averages plain SGD"),
+        ({"method": {"cosreg": {"gama": 1.0}}}, "no 'gama'; it has gamma, min_norm"),
+        ({"method": {"mle": {"gamma": 1.0}}}, "it has no settings"),
+        ({"method": {"cosreg": {"gamma": "x"}}}, "gamma of [method.cosreg] is 'x'"),
+        ({"method": {"sc-exp": {"frobenius": [1]}}}, "give something like [1.0, 1.0]"),
+        ({"model": {"d": 8, "hiden": 3}}, "no setting 'hiden'"),
+        ({"optimizer": {"momentum": 0.9}}, "adamw has no setting 'momentum'"),
+        ({"training": {"device": "cuda:99"}}, "there is no cuda:99 here"),
+        ({"training": {"device": "toaster"}}, "no device 'toaster'"),
+        ({"training": {"sinks": ["paper"]}}, "no sink 'paper'; there are tensorboard, wandb"),
+        ({"training": {"batch": 300}}, "too few for 300 streams"),
+        (
+            {"compare": ["coupled-adam"], "optimizer": {"kind": "sgd"}},
+            "coupled-adam is an optimiser, and so is sgd",
+        ),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BadOption) as error:
+        train_all(
+            settings().updated(changes),
+            corpus(),
+            tmp_path,
+            measure=None,
+            progress=silent(),
+            command="",
+        )
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_sink_that_is_not_installed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "wandb", None)
+    with pytest.raises(BadOption, match="wandb, which is not installed; pip install wandb"):
+        run(settings(training={"sinks": ["wandb"]}), tmp_path)
+
+
+def test_a_sink_hears_what_the_log_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from types import SimpleNamespace
+
+    heard: list[tuple[int, dict[str, float]]] = []
+    ended: list[bool] = []
+    made = SimpleNamespace(
+        log=lambda values, step: heard.append((step, values)), finish=lambda: ended.append(True)
+    )
+    asked: dict[str, Any] = {}
+
+    def init(**given: Any) -> Any:
+        asked.update(given)
+        return made
+
+    monkeypatch.setitem(__import__("sys").modules, "wandb", SimpleNamespace(init=init))
+    run(settings("cosreg", training={"sinks": ["wandb"]}), tmp_path)
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [{"step": step, **values} for step, values in heard] == lines
+    assert ended == [True]
+    assert asked["name"] == "cosreg-0"
+
+
+def test_a_run_is_of_one_method(tmp_path: Path) -> None:
+    with pytest.raises(BadOption, match="one method and one seed"):
+        run(settings(compare=["mle", "re"]), tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadOption, match=r"cannot be written: .*; choose another folder"):
+        run(settings(), tmp_path / "file" / "run")
+
+
+def test_a_result_of_something_else_is_refused(tmp_path: Path) -> None:
+    for content in ("", "[]", '{"format": 2}', "\x00"):
+        (tmp_path / "result.json").write_text(content)
+        with pytest.raises(UnreadableFile):
+            outcome.load(tmp_path)
+
+
+def test_settings_that_are_left_open_are_recorded_as_they_are_taken() -> None:
+    found = resolved(settings(compare=["mle", "sc-exp", "real"], optimizer={"kind": "sgd"}))
+    assert found.model.settings["tied"] is True
+    assert (found.optimizer.lr, found.optimizer.weight_decay) == (0.01, 1.2e-6)
+    assert found.method["sc-exp"]["mode"] == "proximal"
+    assert found.method["real"] == {"gamma": 0.65, "tau": 20.0, "detach": True}
+    assert resolved(found) == found
+    assert parse(found.text(), "settings") == found
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_name_methods_and_settings_that_exist(name: str) -> None:
+    config = resolved(preset(name))
+    assert resolved(parse(config.text(), name)) == config
+    build(config.model.name, N, {**config.model.settings, "d": 8, "hidden": 8})
