@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.cli.outputs import record_bytes, write_set
-from embgeo.cli.shared import command_line, printable, write_folder
+from embgeo.cli.shared import command_line, printable
 from embgeo.cli.train_folder import check_runs_folder
 from embgeo.cli.train_progress import watch
 from embgeo.cli.train_settings import Given
@@ -238,7 +238,7 @@ def train(sweep: Sweep, point: Point, seed: int, home: Path, progress: Progress)
         device=sweep.device,
         advance=progress.advance,
     )
-    write_folder(analysis_of(home / MODEL_NAME), home)
+    analysis_of(home / MODEL_NAME).save(home)
 
 
 def analysis_of(model: Path) -> Analysis:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embgeo.cli.shared import command_line, write_folder
+from embgeo.cli.shared import command_line
 from embgeo.cli.train_compare import combine
 from embgeo.cli.train_folder import check_runs_folder
 from embgeo.cli.train_geometry import geometry
@@ -185,15 +185,12 @@ def analyse(folder: Path, device: str, progress: Progress) -> None:
     if is_analysed(folder, model):
         return
     matrix = embgeo.load(model, counts=folder / VOCABULARY_NAME)
-    write_folder(
-        embgeo.analyze(
-            matrix,
-            command=command_line(),
-            progress=progress,
-            resources=Resources(device=device_of_passes(device)),
-        ),
-        folder,
-    )
+    embgeo.analyze(
+        matrix,
+        command=command_line(),
+        progress=progress,
+        resources=Resources(device=device_of_passes(device)),
+    ).save(folder)
 
 
 def device_of_passes(device: str) -> str:
