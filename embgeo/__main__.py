@@ -1,6 +1,11 @@
 """Where the program starts: ``embgeo`` and ``python -m embgeo``."""
 
+import os
 import sys
+
+# numpy and scipy each bring a BLAS with threads of its own. By default these stay awake for some
+# hundredths of a second after a call and keep the other's from working.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 
 def main() -> None:

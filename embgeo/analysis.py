@@ -229,8 +229,8 @@ def with_reference(
     if not isinstance(norms, Norms):
         norms = Norms()
         run.fold([norms])
-    found = expected(run.context.d)
-    twin = isotropic_twin(norms.values(), run.context.d, options.seed)
+    found = expected(norms.values(), run.context.d)
+    twin = isotropic_twin(norms.values(), run.context.d, options.seed, run.spread)
     note = {"rows": run.context.m if twin else 0, "note": NOTE}
     other: Analysis | None = None
     if twin is None:
@@ -238,7 +238,7 @@ def with_reference(
     else:
         run.progress.start("isotropic reference", 0)
         # Flat all over, its extremes take many steps to find and tell little.
-        plain = replace(options, isotropy_rows=None, asked=(), pairs=0, sphere=False)
+        plain = replace(options, isotropy_rows=None, asked=(), pairs=0, sphere=False, random=False)
         # Norms that float32 does not hold are kept off devices, which may have nothing wider.
         ordinary = twin.working is np.float32
         resources = run.resources if ordinary else replace(run.resources, device="cpu")

@@ -20,11 +20,30 @@ GEOMETRY = ("spectrum", "projection", "cosine", "isotropy")
 @pytest.mark.parametrize("d", [2, 16])
 def test_expectations_over_random_directions(d):
     cosines = (lambda u: u[:, 0] / np.linalg.norm(u, axis=1))(gaussian(60, n=200_000, d=d))
-    e = expected(d)
+    e = expected(np.ones(3), d)
     assert e["cosine.std"] == approx(cosines.std(), rel=0.01)
     assert e["cosine.uniformity"] == approx(math.log(np.exp(4 * cosines - 4).mean()), abs=0.01)
     assert abs(cosines.mean() - e["cosine.mean"]) < 0.01
     assert abs((cosines > 0).mean() - e["cosine.positive_share"]) < 0.01
+
+
+@pytest.mark.parametrize("scale", [0.1, 3.0])
+def test_spread_of_z_over_random_directions(scale):
+    norms = np.linspace(0.5, 2.0, 200) * scale
+    variances = []
+    for seed in range(60):
+        rows = gaussian(seed, n=200, d=6)
+        rows *= (norms / np.linalg.norm(rows, axis=1))[:, None]
+        directions = gaussian(100 + seed, n=6, d=2000)
+        Z = np.exp(rows @ (directions / np.linalg.norm(directions, axis=0))).sum(axis=0)
+        variances.append(Z.var() / Z.mean() ** 2)
+    found = expected(norms, 6)["isotropy.z_random_std"]
+    # Z of longer rows has the heavier tail: its mean over few matrices is less certain.
+    assert found**2 == approx(np.mean(variances), rel=4 * np.std(variances) / 60**0.5 / found**2)
+
+
+def test_norms_too_long_for_a_closed_form_have_none():
+    assert "isotropy.z_random_std" not in expected(np.array([1.0, 1e4]), 6)
 
 
 def test_reference_rows_have_the_given_norms_however_they_are_read():
@@ -42,8 +61,14 @@ def test_an_isotropic_matrix_equals_its_reference():
     found = analyze(matrix, sections=GEOMETRY, options=Options(sphere=True))
     without = {scalar.name for scalar in found.scalars if scalar.reference is None}
     # A gap says nothing beside another matrix; an aperture grows with the pairs looked at; the
-    # extremes of a flat sphere take long to find.
-    assert without == {"isotropy.eigengap", "cosine.cone_aperture", "isotropy.i_sphere"}
+    # extremes of a flat sphere take long to find, and those of a thousand directions are chance.
+    assert without == {
+        "isotropy.eigengap",
+        "cosine.cone_aperture",
+        "isotropy.i_sphere",
+        "isotropy.z_random_min",
+        "isotropy.z_random_max",
+    }
     # Which coordinate the mean of isotropic rows leans to is chance.
     for scalar in found.scalars:
         if scalar.name in (*without, "cosine.max_dimension_share"):

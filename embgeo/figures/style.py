@@ -83,7 +83,7 @@ def axes(
     """An empty figure of this size in inches, with its axes line by line."""
     from matplotlib.figure import Figure
 
-    drawing = Figure(figsize=(width, height), layout="constrained")
+    drawing = Figure(figsize=(width, height), layout="tight")
     grid = [drawing.add_subplot(lines, columns, i + 1) for i in range(lines * columns)]
     for ax in grid:
         ax.spines[["top", "right"]].set_visible(False)

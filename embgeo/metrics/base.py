@@ -49,6 +49,10 @@ class Sweep(Protocol):
 Eigh = Callable[[FloatArray], tuple[FloatArray, FloatArray] | None]
 
 
+#: Up to this size eigenvectors come from numpy, beyond it from scipy, which needs less memory.
+NUMPY_EIGH = 2048
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What the user may choose; defaults are what the command line shows.
@@ -64,6 +68,8 @@ class Options:
         Rows in a sample and number of samples of Wang's protocol; no rows: not run.
     sphere : bool or None
         Whether to search the whole sphere for the extremes of Z; None: if the matrix is small.
+    random : bool
+        Whether to look at Z over random directions.
     neighbors : int
         k of every neighbour search.
     neighbors_of : {"sample", "all"}
@@ -80,6 +86,7 @@ class Options:
     isotropy_rows: int | None = None
     isotropy_runs: int = 10
     sphere: bool | None = None
+    random: bool = True
     neighbors: int = 10
     neighbors_of: Literal["sample", "all"] = "sample"
     precision: Literal["float64", "float32"] = "float64"
@@ -278,10 +285,8 @@ class Seen:
 
 def signed_eigen(gram: FloatArray, mean: FloatArray | None, on_device: Eigh | None = None) -> Eigen:
     """Eigenpairs of a symmetric matrix in falling order, with a stated sign for each vector."""
-    from scipy.linalg import eigh
-
     found = None if on_device is None else on_device(gram)
-    values, vectors = found or eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+    values, vectors = found or _eigh(gram)
     values, vectors = np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
     if mean is None:
         largest = np.argmax(np.abs(vectors), axis=0)
@@ -290,6 +295,21 @@ def signed_eigen(gram: FloatArray, mean: FloatArray | None, on_device: Eigh | No
         side = mean @ vectors
     vectors *= np.where(side < 0, -1.0, 1.0)
     return Eigen(values, vectors)
+
+
+def _eigh(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Rising eigenvalues and their vectors; a large `gram` is overwritten.
+
+    scipy brings a BLAS of its own, whose threads stay awake for a while after a call and keep
+    those of numpy's BLAS from working. But numpy needs five matrices where scipy needs three.
+    """
+    if len(gram) <= NUMPY_EIGH:
+        values, vectors = np.linalg.eigh(gram)
+        return values, vectors
+    from scipy.linalg import eigh
+
+    values, vectors = eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+    return values, vectors
 
 
 class Family(Protocol):

@@ -165,8 +165,9 @@ def second(context: Context, seen: Seen) -> list[Statistic]:
             single=None if seen.rotation is None else shared,
             rotation=seen.rotation,
         ),
-        LogPartition("random", random_directions(context), bound=longest),
     ]
+    if context.options.random:
+        wanted.append(LogPartition("random", random_directions(context), bound=longest))
     if not seen.all_rows_equal:
         wanted.append(
             LogPartition(
@@ -211,7 +212,7 @@ def compute(context: Context, seen: Seen) -> list[Value]:
         *isotropy_pair(UNIT_SIGNED, unit[:1], f"{ONE}; W / mean row norm" + marked),
         LOG_I1.measured(float(raw.min() - raw.max()), convention=BOTH + marked),
         gap,
-        *random_values(seen),
+        *(random_values(seen) if context.options.random else []),
         isoscore(seen),
         z_series(Z_SERIES, raw),
         z_series(Z_UNIT_SERIES, unit),

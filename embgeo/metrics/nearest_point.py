@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import qr_delete, qr_insert, solve_triangular
 
 from embgeo.stats.base import FloatArray, IntArray
 
@@ -102,6 +101,8 @@ class NearestPoint:
 
 def entered(state: _State, place: int, column: FloatArray) -> _State | None:
     """The state with one more point, made feasible; None if the point depends on the others."""
+    from scipy.linalg import qr_delete, qr_insert, solve_triangular
+
     size = len(state.at)
     rest = away_from(state.q, column)
     if np.linalg.norm(rest) <= 8.0 * EPS * np.linalg.norm(column):
