@@ -12,6 +12,7 @@ import torch
 
 from embgeo.errors import BadOption
 from embgeo.train import config as settings
+from embgeo.train.checkpoint import identity
 from embgeo.train.checks import resolved
 from embgeo.train.config import Config
 from embgeo.train.data import Corpus
@@ -19,6 +20,7 @@ from embgeo.train.device import device_of, numerics
 from embgeo.train.distributed import World, joined
 from embgeo.train.hooks import Measure
 from embgeo.train.loop import Loop
+from embgeo.train.regularizers import make_plain
 from embgeo.train.saving import parameters_of
 from embgeo.train.scores import Scores
 
@@ -106,16 +108,19 @@ def plan(config: Config, corpus: Corpus, device: torch.device, measure: Measure 
             times.append(clock(device) - before)
     valid = timed_evaluation(config, corpus, device, loop)
     share = 0 if corpus.test is None or not config.evaluation.test else len(corpus.test)
+    geometry = timed_geometry(loop, measure if config.geometry.every else None)
+    needed = memory(loop, config)
+    make_plain(loop.model)
     epoch = -(-loop.batches.windows_per_epoch // config.training.accumulate)
     return Plan(
         method=config.compare[0],
         parameters=parameters_of(loop.model),
-        memory=memory(loop, config),
+        memory=needed,
         steps=loop.steps,
         steps_per_epoch=epoch,
         seconds_per_step=statistics.fmean(times),
         evaluation=valid,
-        geometry=timed_geometry(loop, measure if config.geometry.every else None),
+        geometry=geometry,
         start=start,
         end=valid * (1.0 + share / len(corpus.valid)),
     )
@@ -210,26 +215,32 @@ def most_steps(total: Callable[[int], float], limit: float, epoch: int) -> int:
 
 
 def settled(config: Config, corpus: Corpus, folder: Path, measure: Measure | None) -> Config:
-    """The settings of a comparison with a budget: those that its folder was begun with, if it was.
+    """All settings of a comparison; with a budget, the epochs that its folder was begun with.
 
-    Timed again, a comparison that is resumed would get other epochs, and its states would not fit.
+    Timed again, a comparison that is resumed would get others, and its states would not fit.
 
     Raises
     ------
     BadOption
         As of :func:`fitted`.
     """
+    config = resolved(config)
     budget = config.training.budget
     if budget is None:
         return config
     path = folder / settings.COMPARISON_NAME
     if path.is_file():
-        before = settings.read(path)
-        begun = before.training
+        begun = settings.read(path).training
         training = replace(config.training, epochs=begun.epochs, steps=begun.steps)
-        if resolved(replace(config, training=training)).tables() == before.tables():
-            return before
+        again = replace(config, training=training)
+        if begun.budget == budget and same_runs(again, settings.read(path)):
+            return again
     with joined(config.training.device) as world:
         found = fitted(config, corpus, budget, measure) if world.leads else None
         known: Config = world.told(found)
     return known
+
+
+def same_runs(one: Config, other: Config) -> bool:
+    """Whether states of one comparison fit the other."""
+    return identity(one.tables(), {}) == identity(resolved(other).tables(), {})
