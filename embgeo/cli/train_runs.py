@@ -58,11 +58,10 @@ def prepared(given: Given) -> Task:
     ------
     EmbgeoError
     """
-    from embgeo.train.checks import check
+    from embgeo.train.checks import resolved
     from embgeo.train.data import load_corpus
 
-    config = given.settings()
-    check(config)
+    config = resolved(given.settings())
     if not config.data.path:
         raise BadOption("no text is given", way_out="give a file or a folder with --data")
     path = Path(config.data.path)
