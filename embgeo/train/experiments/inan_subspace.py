@@ -21,6 +21,7 @@ from torch.nn import functional as F
 
 from embgeo.errors import BadOption
 from embgeo.train.data import Batches, columns
+from embgeo.train.optimization import apply_factor, build_optimizer, build_schedule
 from embgeo.train.regularizers import AugmentedLoss, Step
 
 NAME = "inan-subspace"
@@ -184,13 +185,12 @@ def train_point(
     augmented = AugmentedLoss(model.embedding, gamma=1.0 / point.tau, tau=point.tau)
     batches = Batches(columns(rows, settings.batch), settings.bptt, seed=seed)
     total = settings.epochs * steps_per_epoch(settings, len(rows))
-    optimizer = torch.optim.Adam(model.parameters(), lr=settings.lr)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, settings.lr, total_steps=total, pct_start=0.1, cycle_momentum=False
-    )
+    optimizer = build_optimizer("adam", [{"params": list(model.parameters())}], {"lr": settings.lr})
+    schedule = build_schedule("one-cycle", {"warm_up": 0.1})
     scale = point.beta * point.tau**2 * n_tokens
     losses: list[float] = []
-    for _ in range(settings.epochs):
+    done = 0
+    for epoch in range(settings.epochs):
         losses, state = [], None
         for window in batches:
             inputs, targets = window.inputs.to(device), window.targets.to(device)
@@ -204,8 +204,9 @@ def train_point(
             optimizer.zero_grad()
             wanted.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
+            apply_factor(optimizer, schedule(done, total, epoch))
             optimizer.step()
-            schedule.step()
+            done += 1
             advance(1)
     save(model, folder)
     return float(np.mean(losses))
