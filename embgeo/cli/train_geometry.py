@@ -31,7 +31,7 @@ def geometry(counts: npt.NDArray[np.int64]) -> Callable[[Array, Array | None], d
     counts : int array
         Of the tokens in the training split.
     """
-    from embgeo.analysis import analyze
+    import embgeo
     from embgeo.matrix import Frequency, Matrix
     from embgeo.metrics import Options
     from embgeo.names import leanest
@@ -43,7 +43,7 @@ def geometry(counts: npt.NDArray[np.int64]) -> Callable[[Array, Array | None], d
     def measure(W: Array, output: Array | None) -> dict[str, float]:
         twin: Any = None if output is None else Matrix(output, "output")
         matrix = Matrix(W, frequency=frequency, output=twin)
-        analysis = analyze(matrix, sections=families, options=options, reference=False)
+        analysis = embgeo.analyze(matrix, sections=families, options=options, reference=False)
         found = {name: analysis.scalar(name) for name in (*MEASURED, OF_TWO)}
         return {
             name: scalar.value
