@@ -11,10 +11,11 @@ from embgeo.stats.base import IntArray
 
 FOLDS = 5
 
+#: Positions to fit on, and positions to predict.
+Fold = tuple[IntArray, IntArray]
 
-def folds(
-    rng: np.random.Generator, classes: npt.NDArray[np.bool_]
-) -> Iterator[tuple[IntArray, IntArray]]:
+
+def folds(rng: np.random.Generator, classes: npt.NDArray[np.bool_]) -> Iterator[Fold]:
     """Positions to fit on and positions to predict, `FOLDS` times.
 
     Parameters

@@ -17,7 +17,7 @@ SAMPLE_ROWS = (1_000, 2_000)
 SAMPLE_ENTRIES = 5_000_000
 SAMPLES = 4
 #: Queries of the intrinsic dimension, against every row.
-QUERIES = 600
+QUERIES = 400
 SHOWN = 10
 
 HUBNESS = Quantity(

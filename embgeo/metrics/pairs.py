@@ -99,7 +99,7 @@ def drawn_pairs(context: Context, count: int) -> tuple[IntArray, IntArray]:
 def sampled_pairs(context: Context, norms: FloatArray, count: int) -> PairSample:
     """Cosines of uniform pairs i ≠ j of kept rows, with replacement, in float64."""
     first, second = drawn_pairs(context, count)
-    step = max(1, 2**20 // context.d)
+    step = max(1, 2**18 // context.d)  # rows that stay in the cache
 
     def part(number: int) -> FloatArray:
         i, j = (side[number * step : (number + 1) * step] for side in (first, second))

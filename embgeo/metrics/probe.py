@@ -5,11 +5,14 @@ FRAGE's discriminator used as a meter: always a fresh probe, always judged out o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.metrics.base import Context, Seen
-from embgeo.metrics.folds import FOLDS, folds
+from embgeo.metrics.folds import FOLDS, Fold, folds
 from embgeo.metrics.logistic import log_odds
 from embgeo.metrics.popularity import Popularity, popularity, why_absent
 from embgeo.metrics.ranking import average_ranks
@@ -83,10 +86,44 @@ def compute(context: Context, seen: Seen) -> list[Value]:
     at, sample = probe_rows(context, known)
     popular, log_count = known.popular[at], known.log_count[at]
     rows = context.take(context.kept[at])
+    classes, lines = class_folds(context, popular), line_folds(context, len(rows))
+
+    def fit(number: int) -> Any:
+        """One fold of the probe, or one of the regression: all of them share the threads."""
+        if number < len(classes):
+            train, test = classes[number]
+            return log_odds(rows[train], ~popular[train], rows[test])
+        train, test = lines[number - len(classes)]
+        return ridge_prediction(rows[train], log_count[train], rows[test], PENALTIES)
+
+    found = list(context.spread(fit, len(classes) + len(lines)))
+    scores, predicted = found[: len(classes)], found[len(classes) :]
     return [
-        *probe_values(context, rows, popular, known.convention, sample),
-        ridge_value(context, rows, log_count, known.convention, sample),
+        *probe_values(popular, classes, scores, known.convention, sample),
+        ridge_value(context, log_count, lines, predicted, known.convention, sample),
     ]
+
+
+def class_folds(context: Context, popular: BoolArray) -> list[Fold]:
+    """Folds with the same share of popular rows; none where a class is too small."""
+    if min(popular.sum(), (~popular).sum()) < FOLDS:
+        return []
+    return list(folds(context.rng("folds"), ~popular))
+
+
+def line_folds(context: Context, rows: int) -> list[Fold]:
+    """Folds of the regression; none where there are too few rows."""
+    if rows < 2 * FOLDS:
+        return []
+    return list(folds(context.rng("ridge folds"), np.zeros(rows, dtype=bool)))
+
+
+def out_of_fold(dealt: Sequence[Fold], found: Sequence[FloatArray]) -> FloatArray:
+    """What was found for each row by the fit that did not see it."""
+    whole = np.empty(sum(len(test) for _, test in dealt))
+    for (_, test), part in zip(dealt, found, strict=True):
+        whole[test] = part
+    return whole
 
 
 def probe_rows(context: Context, known: Popularity) -> tuple[IntArray, str]:
@@ -106,13 +143,18 @@ def probe_rows(context: Context, known: Popularity) -> tuple[IntArray, str]:
 
 
 def probe_values(
-    context: Context, rows: FloatArray, popular: BoolArray, convention: str, sample: str
+    popular: BoolArray,
+    dealt: Sequence[Fold],
+    found: Sequence[tuple[FloatArray, bool]],
+    convention: str,
+    sample: str,
 ) -> list[Scalar]:
     quantities = (PROBE_AUC, PROBE_ACCURACY, PROBE_LOSS)
-    if min(popular.sum(), (~popular).sum()) < FOLDS:
+    if not dealt:
         reason = f"{FOLDS} folds need at least {FOLDS} tokens of each class"
         return [quantity.undefined(reason, convention=convention) for quantity in quantities]
-    score, settled = out_of_fold_scores(context, rows, ~popular)
+    score = out_of_fold(dealt, [scores for scores, _ in found])
+    settled = all(done for _, done in found)
     how = "standardised columns, L2 with C = 1, balanced classes"
     convention = f"{convention}; {how}" + ("" if settled else "; did not settle in 100 steps")
     auc, auc_error = auc_with_error(score, ~popular)
@@ -131,24 +173,6 @@ def probe_values(
         )
         for quantity, (value, error), level in zip(quantities, measured, chance, strict=True)
     ]
-
-
-def out_of_fold_scores(
-    context: Context, rows: FloatArray, rare: BoolArray
-) -> tuple[FloatArray, bool]:
-    """log-odds of being rare for each row, from probes that did not see it."""
-    dealt = list(folds(context.rng("folds"), rare))
-
-    def probe(number: int) -> tuple[FloatArray, bool]:
-        train, test = dealt[number]
-        return log_odds(rows[train], rare[train], rows[test])
-
-    score = np.empty(len(rows))
-    settled = True
-    for (_, test), (found, done) in zip(dealt, context.spread(probe, FOLDS), strict=True):
-        score[test] = found
-        settled &= done
-    return score, settled
 
 
 def auc_with_error(score: FloatArray, positive: BoolArray) -> tuple[float, float]:
@@ -177,20 +201,16 @@ def balanced_loss(score: FloatArray, positive: BoolArray) -> tuple[float, float]
 
 
 def ridge_value(
-    context: Context, rows: FloatArray, target: FloatArray, convention: str, sample: str
+    context: Context,
+    target: FloatArray,
+    dealt: Sequence[Fold],
+    found: Sequence[FloatArray],
+    convention: str,
+    sample: str,
 ) -> Scalar:
-    if len(rows) < 2 * FOLDS:
-        return FREQUENCY_R2.undefined(f"{len(rows)} tokens are too few for {FOLDS} folds")
-    predicted = np.empty(len(rows))
-    one_class = np.zeros(len(rows), dtype=bool)
-    dealt = list(folds(context.rng("ridge folds"), one_class))
-
-    def regression(number: int) -> FloatArray:
-        train, test = dealt[number]
-        return ridge_prediction(rows[train], target[train], rows[test], PENALTIES)
-
-    for (_, test), found in zip(dealt, context.spread(regression, FOLDS), strict=True):
-        predicted[test] = found
+    if not dealt:
+        return FREQUENCY_R2.undefined(f"{len(target)} tokens are too few for {FOLDS} folds")
+    predicted = out_of_fold(dealt, found)
     wrong = np.square(target - predicted)
     spread = np.square(target - target.mean())
     if np.ptp(target) == 0:
