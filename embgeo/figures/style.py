@@ -30,6 +30,7 @@ GREEN = "#007a5a"
 GREY = "#808088"
 PURPLE = "#9b3f8f"
 GOLD = "#8a6a00"
+SKY = "#4aa3df"
 LINES = (BLUE, ORANGE, GREEN)
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)))
 
@@ -45,6 +46,7 @@ CLASSES = {
     GREY: "fig-grey",
     PURPLE: "fig-purple",
     GOLD: "fig-gold",
+    SKY: "fig-sky",
     **{colour: f"fig-density-{i}" for i, colour in enumerate(DENSITY)},
     **{colour: f"fig-mixture-{i}" for i, colour in enumerate(MIXTURE) if colour not in LINES},
 }

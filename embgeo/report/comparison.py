@@ -15,7 +15,7 @@ from markupsafe import Markup
 from embgeo.compare.comparison import Comparison, Pair
 from embgeo.compare.quantities import NEIGHBOR_OVERLAP
 from embgeo.figures.compared import FIGURES, render_svg
-from embgeo.figures.compared.base import MOST_LINES, spread
+from embgeo.figures.compared.base import most_lines, spread
 from embgeo.figures.compared.maps import MOST_MAPS
 from embgeo.figures.compared.training import chosen
 from embgeo.report import assets
@@ -116,7 +116,7 @@ def context(
         "notes": comparison.notes,
         "figures": _figures(comparison),
         "drawn": frozenset(charts),
-        "few": _few(comparison, MOST_LINES),
+        "few": _few(comparison, most_lines(comparison)),
         "few_maps": _few(comparison, MOST_MAPS),
         "defined": frozenset(q.name for q in quantities),
         "methods": by_family(quantities, lambda q: q.family),

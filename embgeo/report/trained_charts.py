@@ -12,9 +12,6 @@ from embgeo.report.charts import plain
 from embgeo.runs.training import Training
 from embgeo.values import FloatArray
 
-#: Variables of the style sheet, in the order of the figures' colours.
-COLOURS = ("--text", "--line-0", "--line-1", "--line-2", "--line-3", "--line-4", "--line-5")
-
 
 def chart_data(training: Training) -> dict[str, Any]:
     """Each curve by the name of its chart."""
@@ -39,7 +36,7 @@ def chart(training: Training, name: str, title: str) -> dict[str, Any]:
         "lines": [
             {
                 "label": look.label,
-                "colour": COLOURS[look.shade],
+                "colour": f"--line-{look.shade}",
                 "dash": look.turn,
                 "y": plain(over(x, steps, values), positive=log),
             }

@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 #: Lines of different matrices: told apart by colour, and by dashes.
-COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.GOLD)
+COLOURS = (
+    style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.GOLD, style.INK, style.GREY,
+    style.SKY,
+)  # fmt: skip
 #: Lines of one run: pale at its beginning, dark at its end.
 AGES = style.DENSITY[2:]
-#: Members that one drawing holds, at most.
-MOST_LINES = 5
+#: Members that one drawing holds, at most: as many as there are colours.
+MOST_LINES = len(COLOURS)
+MOST_AGES = len(AGES)
 #: Longest name in a legend, in characters.
 LONGEST = 26
 
@@ -60,10 +64,15 @@ class Look:
     shade: int
 
 
-def looks(comparison: Comparison, most: int = MOST_LINES) -> tuple[Look, ...]:
+def most_lines(comparison: Comparison) -> int:
+    """Members that a drawing holds, unless it says otherwise."""
+    return MOST_LINES if comparison.track is None else MOST_AGES
+
+
+def looks(comparison: Comparison, most: int | None = None) -> tuple[Look, ...]:
     """At most `most` members: all, or the first, the last, and evenly between."""
     members = comparison.members
-    places = spread(len(members), most)
+    places = spread(len(members), most_lines(comparison) if most is None else most)
     track = comparison.track is not None
     out = []
     for i, place in enumerate(places):
@@ -71,8 +80,9 @@ def looks(comparison: Comparison, most: int = MOST_LINES) -> tuple[Look, ...]:
             shade = round(i * (len(AGES) - 1) / max(1, len(places) - 1))
             colour, dash = AGES[shade], "-"
         else:
-            shade = i % len(COLOURS)
-            colour, dash = COLOURS[shade], style.DASHES[i % len(style.DASHES)]
+            # By the place among all: the same wherever the member is drawn.
+            shade = place % len(COLOURS)
+            colour, dash = COLOURS[shade], style.DASHES[place % len(style.DASHES)]
         member = members[place]
         out.append(Look(place, member, name_of(member, track), colour, dash, shade))
     return tuple(out)

@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embgeo.figures import style
-from embgeo.figures.compared.base import drawable
+from embgeo.figures.compared.base import COLOURS, drawable
 from embgeo.runs.training import Run, Training
 from embgeo.values import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-#: The baseline is drawn in ink, the others in colour; dashes tell apart what shares a colour.
-COLOURS = (
-    style.INK, style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.GOLD, style.GREY,
-)  # fmt: skip
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +54,7 @@ class Look:
 
 
 def looks(training: Training) -> tuple[Look, ...]:
-    """Every method, the baseline in ink and with an unbroken line."""
+    """Every method, in the colours that its embedding has among the others."""
     out = []
     for i, method in enumerate(training.methods):
         shade, turn = i % len(COLOURS), i % len(style.DASHES)
