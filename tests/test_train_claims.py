@@ -11,7 +11,7 @@ from embgeo.runs.claims import CLAIMS, PERPLEXITY, Claim
 from embgeo.runs.deciding import decide, outcomes, perplexity_name
 from embgeo.runs.numbers import QUANTITIES
 from embgeo.runs.prior import distance, prior
-from embgeo.runs.spread import in_percent, paired, spread, student
+from embgeo.runs.spread import in_percent, paired, percent_text, spread, student
 from embgeo.runs.training import Run
 from tests.sample_runs import run
 
@@ -134,6 +134,11 @@ def test_as_many_digits_as_seeds_vouch_for(values: list[float], text: str) -> No
     found = spread(values)
     assert found is not None
     assert found.text == text
+
+
+def test_percents_are_zero_only_if_exact() -> None:
+    logs = [0.0, math.log(0.986), math.log(1.0004), math.log(2.5), math.log(1.000002)]
+    assert [percent_text(x) for x in logs] == ["0 %", "−1.4 %", "+0.04 %", "+150.0 %", "+0.0002 %"]
 
 
 def test_nothing_has_no_spread() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from embgeo.report.visible import visible
 from embgeo.runs.deciding import perplexity_name, signed
-from embgeo.runs.spread import Paired, in_percent, paired, spread
+from embgeo.runs.spread import Paired, in_percent, paired, percent_text, spread
 from embgeo.runs.training import Method, Outcome, Training, Verdict
 from embgeo.values import Quantity, format_number
 
@@ -134,9 +134,7 @@ def with_unit(text: str, quantity: Quantity | None) -> str:
 
 def step(held: Paired, relative: bool) -> str:
     """``"−1.4 %"``, ``"+0.171"``."""
-    if not relative:
-        return signed(held.difference)
-    return f"{in_percent(held.difference):+.1f} %".replace("-", "−")
+    return percent_text(held.difference) if relative else signed(held.difference)
 
 
 def word(held: Paired, quantity: Quantity | None, name: str) -> str:
@@ -200,14 +198,21 @@ def headline(training: Training) -> str:
     """Who has the lowest perplexity, who the roundest embedding, and how many claims held."""
     said = [best(training, perplexity_name(training.runs))]
     said += [extreme(training, "isotropy.i1_unit", "I1 at a mean norm of 1")]
-    if training.outcomes:
-        count = sum(o.verdict == "reproduced" for o in training.outcomes)
-        missed = sum(o.verdict == "not reproduced" for o in training.outcomes)
-        left = len(training.outcomes) - count - missed
-        said.append(
-            f"Claims of the papers: {count} reproduced, {missed} not, {left} not decidable."
-        )
+    said += [claims_line(training)]
     return " ".join(part for part in said if part)
+
+
+def claims_line(training: Training) -> str:
+    """How many claims held, which takes several seeds."""
+    if not training.outcomes:
+        return ""
+    count = sum(o.verdict == "reproduced" for o in training.outcomes)
+    missed = sum(o.verdict == "not reproduced" for o in training.outcomes)
+    left = len(training.outcomes) - count - missed
+    if not count and not missed:
+        why = " with one seed" if len(training.seeds) == 1 else ""
+        return f"None of {left} claims of the papers can be decided{why}."
+    return f"Claims of the papers: {count} reproduced, {missed} not, {left} not decidable."
 
 
 def best(training: Training, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from embgeo.runs.deciding import perplexity_name
-from embgeo.runs.spread import in_percent, paired, spread
+from embgeo.runs.spread import paired, percent_text, spread
 from embgeo.runs.training import Method, Training
 from embgeo.values import format_number
 
@@ -47,7 +47,7 @@ def perplexity_part(before: Mapping[int, float], after: Mapping[int, float]) -> 
     if held is None:
         return ""
     text = f"perplexity {shown(before)} → {shown(after)}"
-    change = f"{in_percent(held.difference):+.1f} %".replace("-", "−")
+    change = percent_text(held.difference)
     if held.interval is None:
         return f"{text} ({change}, one seed)"
     low, high = held.interval

@@ -131,3 +131,12 @@ def student(freedom: int) -> float:
 def in_percent(log_ratio: float) -> float:
     """−0.0101 as −1.0: what a difference of logarithms is in per cent."""
     return 100.0 * math.expm1(log_ratio)
+
+
+def percent_text(log_ratio: float) -> str:
+    """``"−1.4 %"``, ``"−0.04 %"``; 0 only if exact."""
+    change = in_percent(log_ratio)
+    if change == 0.0:
+        return "0 %"
+    decimals = 1 if abs(change) >= 1.0 else max(2, last_decimal(change, 1))
+    return f"{change:+,.{decimals}f} %".replace("-", "−")

@@ -28,7 +28,7 @@ def draw(training: Training) -> Drawing | None:
     shown = [(name, title) for name, title in CHOSEN if name in held]
     if across not in held or not shown or len(training.methods) < 2:
         return None
-    drawing, grid = style.axes(10.2, 3.3, len(shown))
+    drawing, grid = style.axes(10.2, 3.6, len(shown))
     split = "test" if across.startswith("test") else "validation"
     for ax, (name, title) in zip(grid, shown, strict=True):
         panel(ax, training, across, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,8 @@ CHOSEN: tuple[tuple[str, str], ...] = (
     ("subspace.distance", "input to output space"),
 )
 COLUMNS = 3
+#: Entries of a legend beside each other, and the height of a line of them in inches.
+ACROSS, LINE = 9, 0.2
 #: Numbers that span more than this may be drawn on a logarithmic axis.
 WIDE = 30.0
 
@@ -95,18 +97,22 @@ def panel(ax: Axes, training: Training, name: str, title: str) -> None:
 
 
 def legend(drawing: Drawing, training: Training) -> None:
-    """One entry a method, below all panels."""
+    """One entry a method, in room of its own below all panels."""
     from matplotlib.lines import Line2D
 
     drawn = looks(training)
     handles = [
         Line2D([], [], color=k.colour, ls=k.dash, marker=k.marker, ms=3.5, lw=1.5) for k in drawn
     ]
+    lines = -(-len(drawn) // ACROSS)
+    room = (0.1 + LINE * lines) / float(drawing.get_size_inches()[1])
+    engine: Any = drawing.get_layout_engine()
+    engine.set(rect=(0.0, room, 1.0, 1.0 - room))
     drawing.legend(
         handles,
         [look.label for look in drawn],
-        loc="outside lower center",
-        ncols=min(8, len(drawn)),
+        loc="lower center",
+        ncols=-(-len(drawn) // lines),
         frameon=False,
         fontsize=8.5,
         labelcolor=style.INK,
