@@ -168,11 +168,14 @@ def test_bf16_trains_too() -> None:
 
 
 def test_what_was_set_for_numerics_is_set_back() -> None:
-    with numerics("tf32", CPU):
+    threads = torch.get_num_threads()
+    with numerics("tf32", CPU, threads + 1):
+        assert torch.get_num_threads() == threads + 1
         assert torch.are_deterministic_algorithms_enabled()
         assert torch.get_float32_matmul_precision() == "high"
     assert not torch.are_deterministic_algorithms_enabled()
     assert torch.get_float32_matmul_precision() == "highest"
+    assert torch.get_num_threads() == threads
 
 
 def test_cache_and_dynamic_evaluation_are_told(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def plans(config: Config, corpus: Corpus, measure: Measure | None = None) -> lis
     """
     config = resolved(config)
     device = device_of(config.training.device)
-    with numerics(config.training.precision, device):
+    with numerics(config.training.precision, device, config.training.threads):
         return [
             plan(config.one(name, config.seeds[0]), corpus, device, measure)
             for name in config.compare

@@ -110,6 +110,7 @@ def counts(config: Config) -> Iterator[tuple[str, int | None]]:
     yield "steps", training.steps
     yield "batch", training.batch
     yield "bptt", training.bptt
+    yield "threads", training.threads
     yield "accumulate", training.accumulate
     yield "log_every", training.log_every
     yield "save_steps", training.save_steps

@@ -119,6 +119,9 @@ class Training:
         tf32 has an effect on CUDA only; bf16 is autocast.
     device : str
         auto, cpu, cuda, cuda:1, mps, …
+    threads : int, optional
+        Of the CPU; by default as many as torch takes. Sums are rounded otherwise with others, so
+        that a run gives the same bytes only with as many.
     keep : {"last", "best"}
         Which weights the run ends with: the last ones, or those with the lowest validation loss.
     log_every : int
@@ -143,6 +146,7 @@ class Training:
     accumulate: int = 1
     precision: Precision = "float32"
     device: str = "auto"
+    threads: int | None = None
     keep: Literal["last", "best"] = "last"
     log_every: int = 50
     save_seconds: float = 120.0

@@ -48,8 +48,8 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager[obj
 
 
 @contextmanager
-def numerics(precision: str, device: torch.device) -> Iterator[None]:
-    """TF32 where it is wanted, and on a CPU nothing but deterministic algorithms.
+def numerics(precision: str, device: torch.device, threads: int | None = None) -> Iterator[None]:
+    """TF32 where it is wanted; on a CPU so many threads, and nothing but deterministic algorithms.
 
     What was set before is set again afterwards.
     """
@@ -57,6 +57,7 @@ def numerics(precision: str, device: torch.device) -> Iterator[None]:
     deterministic = torch.are_deterministic_algorithms_enabled()
     memory: Any = torch.utils.deterministic
     filled = memory.fill_uninitialized_memory
+    number = torch.get_num_threads()
     short = precision != "float32"
     torch.set_float32_matmul_precision("high" if short else "highest")
     torch.backends.cudnn.allow_tf32 = short
@@ -64,9 +65,12 @@ def numerics(precision: str, device: torch.device) -> Iterator[None]:
         torch.use_deterministic_algorithms(True)
         # Memory that is written anyway need not be filled first.
         memory.fill_uninitialized_memory = False
+    if threads is not None:
+        torch.set_num_threads(threads)
     try:
         yield
     finally:
+        torch.set_num_threads(number)
         torch.set_float32_matmul_precision(before[0])
         torch.backends.cudnn.allow_tf32 = before[1]
         torch.use_deterministic_algorithms(deterministic)

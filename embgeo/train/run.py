@@ -78,7 +78,7 @@ def train(
     with ExitStack() as stack:
         world = stack.enter_context(joined(config.training.device))
         device = device_of(config.training.device)
-        stack.enter_context(numerics(config.training.precision, device))
+        stack.enter_context(numerics(config.training.precision, device, config.training.threads))
         interrupts = stack.enter_context(heard())
         sinks = []
         if world.leads:
