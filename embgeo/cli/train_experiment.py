@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from embgeo.cli.outputs import record_bytes, write_set
 from embgeo.cli.shared import command_line, printable
-from embgeo.cli.train_folder import check_runs_folder
-from embgeo.cli.train_progress import watch
+from embgeo.cli.train_folder import check_runs_folder, interrupted
+from embgeo.cli.train_progress import Watch, watch
 from embgeo.cli.train_settings import Given
 from embgeo.cli.train_summary import aligned
 from embgeo.errors import BadOption, UnreadableFile
@@ -71,29 +71,35 @@ def run_experiment(name: str, given: Given, *, dry_run: bool, json_: bool, quiet
         return
     check_runs_folder(sweep.folder, resume=given.resume, own=RECORD_NAME)
     begin(sweep)
-    found = []
     with watch(len(sweep.tasks), quiet) as watching:
         try:
-            for place, (point, seed) in enumerate(sweep.tasks):
-                watching.begin(place)
-                began = time.perf_counter()
-                one = measured(sweep, point, seed, watching.progress)
-                found.append(one)
-                watching.begin(place + 1)
-                seconds = time.perf_counter() - began
-                watching.say(f"{place + 1}/{len(sweep.tasks)}  {told(one, seconds)}")
+            found = points(sweep, watching)
+            watching.progress.start("figures", 0)
+            draw(sweep)
         except KeyboardInterrupt as error:
-            from embgeo.cli.train_runs import interrupted
-
-            raise interrupted(sweep.folder) from error
-        watching.progress.start("figures", 0)
-        draw(sweep)
+            raise interrupted(
+                sweep.folder, f"the same command with --resume -o {sweep.folder}"
+            ) from error
     record = record_of(sweep, found)
     write_set(sweep.folder, {RECORD_NAME: record_bytes(record)})
     if json_:
         print(json.dumps(record, indent=1))
     elif not quiet:
         summary(sweep, found)
+
+
+def points(sweep: Sweep, watching: Watch) -> list[dict[str, Any]]:
+    """Every point, measured."""
+    found = []
+    for place, (point, seed) in enumerate(sweep.tasks):
+        watching.begin(place)
+        began = time.perf_counter()
+        one = measured(sweep, point, seed, watching.progress)
+        found.append(one)
+        watching.begin(place + 1)
+        seconds = time.perf_counter() - began
+        watching.say(f"{place + 1}/{len(sweep.tasks)}  {told(one, seconds)}")
+    return found
 
 
 def asked(name: str, given: Given) -> Sweep:

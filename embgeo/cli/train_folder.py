@@ -1,11 +1,11 @@
-"""The folder of a comparison: whether it may be written to."""
+"""The folder of a comparison: whether it may be written to, and how to go on with it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from embgeo.cli.train_settings import SETTINGS_NAME
-from embgeo.errors import BadOption
+from embgeo.errors import BadOption, EmbgeoError
 
 
 def check_runs_folder(folder: Path, *, resume: bool, own: str = SETTINGS_NAME) -> None:
@@ -47,3 +47,16 @@ def check_runs_folder(folder: Path, *, resume: bool, own: str = SETTINGS_NAME) -
         where=folder,
         way_out="choose another folder with -o",
     )
+
+
+def interrupted(folder: Path, how: str) -> EmbgeoError:
+    """What is said to somebody who has stopped a training.
+
+    Parameters
+    ----------
+    folder : Path
+    how : str
+        The command that goes on.
+    """
+    kept = "what was trained is kept" if folder.exists() else "nothing was written"
+    return EmbgeoError(f"interrupted; {kept}", way_out=f"go on with: {how}")

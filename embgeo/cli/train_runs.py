@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from embgeo.cli.shared import command_line
 from embgeo.cli.train_compare import combine
-from embgeo.cli.train_folder import check_runs_folder
+from embgeo.cli.train_folder import check_runs_folder, interrupted
 from embgeo.cli.train_geometry import geometry
 from embgeo.cli.train_progress import Watch, watch
 from embgeo.cli.train_settings import Given
 from embgeo.cli.train_summary import plan_text, summary
-from embgeo.errors import BadOption, EmbgeoError
+from embgeo.errors import BadOption
 from embgeo.values import format_number
 
 if TYPE_CHECKING:
@@ -111,33 +111,27 @@ def compare_methods(given: Given, *, json_: bool, quiet: bool) -> None:
     from embgeo.train.run import write_comparison
 
     task = prepared(given)
-    check_runs_folder(task.folder, resume=given.resume)
     measure = geometry(task.corpus.vocabulary.counts)
-    task = replace(task, config=settled(task.config, task.corpus, task.folder, measure))
     with ExitStack() as stack:
         world = stack.enter_context(joined(task.config.training.device))
+        if world.leads:
+            check_runs_folder(task.folder, resume=given.resume)
+        task = replace(task, config=settled(task.config, task.corpus, task.folder, measure))
         watching = stack.enter_context(watch(len(task.runs), quiet or not world.leads))
         if world.leads:
             write_comparison(task.config, task.folder)
         try:
             for place in range(len(task.runs)):
                 train_one(task, place, measure, watching, leads=world.leads)
+            if not world.leads:
+                return
+            training, page = combine(task, watching.progress)
         except KeyboardInterrupt as error:
-            raise interrupted(task.folder) from error
-        if not world.leads:
-            return
-        training, page = combine(task, watching.progress)
+            raise interrupted(task.folder, f"embgeo train --resume -o {task.folder}") from error
     if json_:
         print(json.dumps(training_to_json(training), indent=1, allow_nan=False))
     elif not quiet:
         summary(training, page)
-
-
-def interrupted(folder: Path) -> EmbgeoError:
-    return EmbgeoError(
-        "interrupted; what was trained is kept",
-        way_out=f"go on with: embgeo train --resume -o {folder}",
-    )
 
 
 def train_one(task: Task, place: int, measure: Measure, watching: Watch, *, leads: bool) -> None:
