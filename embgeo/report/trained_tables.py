@@ -13,7 +13,7 @@ from embgeo.runs.spread import Paired, in_percent, paired, percent_text, spread
 from embgeo.runs.training import Method, Outcome, Training, Verdict
 from embgeo.values import Quantity, format_number
 
-#: Columns of the table of methods after the perplexities, with short heads.
+#: Columns of the table of methods after the perplexity that decides, with short heads.
 GEOMETRY: tuple[tuple[str, str], ...] = (
     ("cosine.mean", "mean cosine"),
     ("isotropy.i1", "I1"),
@@ -87,12 +87,12 @@ def heads(training: Training) -> tuple[Head, ...]:
     short = {"valid": "validation", "test": "test"}
     columns = (
         (f"{first}.perplexity", f"{short[first]} perplexity"),
-        (f"{first}.rare", "of rare words"),
-        (f"{first}.popular", "of popular words"),
+        *GEOMETRY,
+        (f"{first}.rare", "perplexity, rare words"),
+        (f"{first}.popular", "popular words"),
         (f"{other}.perplexity", f"{short[other]} perplexity"),
         (f"{first}.cache", "with cache"),
         (f"{first}.dynamic", "dynamic"),
-        *GEOMETRY,
         *COST,
     )
     return tuple(Head(name, title) for name, title in columns if name in held)
