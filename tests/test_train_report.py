@@ -286,6 +286,13 @@ def test_figures_draw_a_training(folder: Path, capsys: pytest.CaptureFixture[str
     capsys.readouterr()
 
 
+def test_diff_wants_runs_by_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(["diff", str(folder), str(folder / "mle" / "seed-0")]) == 2
+    error = capsys.readouterr().err
+    assert "runs of several methods; name two of them" in error
+    assert error.count("\n") == 1
+
+
 def test_gate_takes_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rule = ["--rule", "cosine.mean <= 0.9"]
     assert command(["gate", str(folder / "cosreg" / "seed-1"), *rule]) == 0

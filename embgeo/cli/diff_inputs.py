@@ -47,6 +47,7 @@ class Loading:
         """
         from embgeo.compare.files import COMPARISON_NAME
         from embgeo.compare.originals import saved_folder
+        from embgeo.runs.files import TRAINING_NAME
 
         wanted.check()
         if len(paths) < 2:
@@ -61,6 +62,12 @@ class Loading:
                     "a comparison, which holds several analyses",
                     where=path,
                     way_out=f"name one of them, as in {path / '0-…'}",
+                )
+            if (path / TRAINING_NAME).is_file():
+                raise UnreadableFile(
+                    "runs of several methods",
+                    where=path,
+                    way_out=f"name two of them, as in {path / 'mle' / 'seed-0'}",
                 )
         if wanted.sections is not None:
             check_sections(wanted.sections)
