@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
 
 #: The settings that a folder of runs was begun with.
 SETTINGS_NAME = "train.toml"
-#: The settings, and what is compared, where nothing is said.
+#: The settings where nothing is said.
 USUAL_PRESET = "tiny-cpu"
-USUAL = ("mle", "cosreg", "sc-exp", "sc-poly", "frage", "al", "re", "real")
 
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _KEY = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
@@ -68,8 +68,7 @@ class Given:
         ------
         BadOption, UnreadableFile
         """
-        from embgeo.train.config import Config, from_tables, preset, read
-        from embgeo.train.typed import merged
+        from embgeo.train.config import from_tables, preset, read
 
         if self.resume and self.out is None:
             raise BadOption(
@@ -77,17 +76,15 @@ class Given:
             )
         if self.resume and self.out is not None and self.is_bare:
             return begun(self.out).updated(self.changes())
-        tables: dict[str, Any] = Config(compare=USUAL).tables()
-        if self.preset is not None or self.config is None:
-            tables = preset(self.preset or USUAL_PRESET).tables()
+        tables = preset(self.preset or USUAL_PRESET).tables()
         if self.config is not None:
             read(self.config)  # refuses what is wrong in it, by its name
             own = tomllib.loads(self.config.read_text(encoding="utf-8"))
             path = own.get("data", {}).get("path")
             if path:  # as the file means it
                 own["data"]["path"] = str(self.config.parent / path)
-            tables = merged(tables, own)
-        return from_tables(merged(tables, self.changes()))
+            tables = over(tables, own)
+        return from_tables(over(tables, self.changes()))
 
     @property
     def is_bare(self) -> bool:
@@ -119,6 +116,21 @@ class Given:
             return self.out
         name = text.resolve().name
         return Path(f"{name.partition('.')[0] or name or 'text'}.runs")
+
+
+def over(tables: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with some of them changed; another model keeps only those that it knows."""
+    from embgeo.train.models import model_class, settings_of
+    from embgeo.train.typed import merged
+
+    told = changes.get("model")
+    name = told.get("name") if isinstance(told, Mapping) else None
+    before = tables["model"]
+    if isinstance(name, str) and name != before["name"]:
+        known = {"name", *settings_of(model_class(name))}
+        kept = {key: value for key, value in before.items() if key in known}
+        tables = {**tables, "model": kept}
+    return merged(tables, changes)
 
 
 def begun(folder: Path) -> Config:
