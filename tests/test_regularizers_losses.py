@@ -80,6 +80,17 @@ def test_a_prediction_like_the_target_costs_nothing() -> None:
     assert value.item() == pytest.approx(0.0, abs=1e-12)
 
 
+def test_the_augmented_loss_of_many_tokens_in_single_precision() -> None:
+    """The divergence is a small difference of large sums; few of its digits may get lost."""
+    generator = torch.Generator().manual_seed(0)
+    shares = 1.0 / torch.arange(1, 4_001)
+    targets = torch.multinomial(shares, 500, True, generator=generator)
+    L, logits = 0.1 * drawn(4_000, 50).detach(), drawn(500, 4_000, seed=1).detach()
+    exact = AugmentedLoss(L)(Step(logits=logits, targets=targets)).item()
+    found = AugmentedLoss(L.float())(Step(logits=logits.float(), targets=targets)).item()
+    assert found == pytest.approx(exact, rel=2e-3)
+
+
 def test_padding_gets_no_probability_from_the_target() -> None:
     L, logits = drawn(7, 4), drawn(2, 3, 7, seed=1)
     value = AugmentedLoss(L, gamma=1.0, tau=2.0, ignore_rows=(6,))(

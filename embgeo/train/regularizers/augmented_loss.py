@@ -107,8 +107,7 @@ class AugmentedLoss(Regularizer):
         counted = targets >= 0
         distinct, which = torch.unique(targets.clamp(min=0), return_inverse=True)
         L = self.weight()
-        scores = F.linear(F.embedding(distinct, L), L).div(self.tau)
-        scores = at_least_single(scores)
+        scores = at_least_single(F.linear(F.embedding(distinct, L) / self.tau, L))
         if self.kept is not None:
             if self.kept.device != scores.device:
                 self.kept = self.kept.to(scores.device)
@@ -133,9 +132,8 @@ class AugmentedLoss(Regularizer):
 class Divergence(torch.autograd.Function):
     """Mean over positions of KL(ỹ‖softmax(z/τ)) for fixed ỹ.
 
-    With lse = log Σ exp(z/τ) it is Σ_t (Σ_j ỹ log ỹ − ỹ·z_t/τ + lse_t) / T, and Σ_t ỹ·z_t needs
-    the logits summed by target only: nothing of the size of the logits is kept or made besides the
-    gradient (softmax(z/τ) − ỹ)/(τT).
+    Σ_t ỹ·log ŷ_t needs log ŷ summed by target only. The gradient (ŷ − ỹ)/(τT) is made where log ŷ
+    was: besides it, nothing of the size of the logits is kept.
     """
 
     @staticmethod
@@ -146,24 +144,29 @@ class Divergence(torch.autograd.Function):
         number = counted.sum().clamp(min=1)
         resembling = log_resembling.exp()
         m, n = resembling.shape
-        z = at_least_single(logits) / tau
-        lse = torch.logsumexp(z, dim=-1)
-        share = counted.to(z.dtype) / number
+        log_predicted = F.log_softmax(at_least_single(logits) / tau, dim=-1)
+        share = counted.to(log_predicted.dtype) / number
         # What does not count is summed in a row of its own, and then left out.
         place = torch.where(counted, which, m)
-        summed = z.new_zeros(m + 1, n).index_add_(0, place, z)[:m]
+        summed = log_predicted.new_zeros(m + 1, n).index_add_(0, place, log_predicted)[:m]
         weight = share.new_zeros(m + 1).index_add_(0, place, share)[:m]
-        entropy = (resembling * log_resembling).sum(dim=-1)
-        ctx.save_for_backward(logits, lse, resembling, which.clamp(min=0), share)
-        ctx.tau = tau
-        cross = (resembling * summed).sum() / number
-        value: Tensor = weight @ entropy - cross + share @ lse
-        return value
+        # ỹ·(log ỹ − log ŷ) as one sum: each of the two is thousands of times their difference.
+        gap = (log_resembling * weight.unsqueeze(1)).sub_(summed.div_(number)).mul_(resembling)
+        difference = subtract_rows(log_predicted.exp_(), resembling, which.clamp(min=0))
+        ctx.save_for_backward(difference, share)
+        ctx.tau, ctx.dtype = tau, logits.dtype
+        return gap.sum()
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
-        logits, lse, resembling, which, share = ctx.saved_tensors
-        gradient = (at_least_single(logits) / ctx.tau).sub_(lse.unsqueeze(1)).exp_()
-        gradient.sub_(resembling[which])
-        gradient.mul_((share * (grads[0] / ctx.tau)).unsqueeze(1))
-        return gradient.to(logits.dtype), None, None, None
+        difference, share = ctx.saved_tensors
+        gradient = difference * (share * (grads[0] / ctx.tau)).unsqueeze(1)
+        return gradient.to(ctx.dtype), None, None, None
+
+
+def subtract_rows(matrix: Tensor, rows: Tensor, which: Tensor, size: int = 2**22) -> Tensor:
+    """Subtract ``rows[which]`` in place, and so many numbers at a time."""
+    step = max(1, size // matrix.shape[1])
+    for part, chosen in zip(torch.split(matrix, step), torch.split(which, step), strict=True):
+        part.sub_(rows[chosen])
+    return matrix
