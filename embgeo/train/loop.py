@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from embgeo.errors import EmbgeoError
 from embgeo.train import methods
 from embgeo.train.checks import OF_OPTIMIZER, OF_SCHEDULE, given
 from embgeo.train.config import Config
+from embgeo.train.cross_entropy import cross_entropy
 from embgeo.train.data import Batches, Corpus, Window, columns
 from embgeo.train.device import autocast, random_state, set_random_state
 from embgeo.train.distributed import World
@@ -195,7 +195,7 @@ class Loop:
             )
             step.logits = self.regularizer.logits(step)
             assert step.logits is not None
-            loss = F.cross_entropy(step.logits.flatten(0, 1).float(), window.targets.flatten())
+            loss = cross_entropy(step.logits, window.targets)
             objective = loss + self.model.activation_penalty(output)
             if self.regularizer.NEEDS:
                 objective = objective + self.regularizer(step)
