@@ -323,3 +323,35 @@ def test_geometry_of_an_untied_model_has_the_distance_of_its_spaces() -> None:
     measure = geometry(np.arange(60, 0, -1))
     assert set(measure(W, None)) == set(MEASURED)
     assert measure(W, W.copy())["subspace.distance"] == pytest.approx(0.0, abs=1e-6)
+
+
+# --- What a terminal shows -----------------------------------------------------------------------
+
+
+def test_the_bar_over_all_runs_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rich.progress import Progress as Bars
+
+    from embgeo.cli.train_progress import bars
+
+    seen: list[float] = []
+    update = Bars.update
+
+    def noted(self: Bars, task: Any, **changes: Any) -> None:
+        if "completed" in changes:
+            seen.append(changes["completed"])
+        update(self, task, **changes)
+
+    monkeypatch.setattr(Bars, "update", noted)
+    with bars(2) as watching:
+        for place in range(2):
+            watching.begin(place)
+            watching.progress.start("steps", 4)
+            watching.progress.advance(2)  # found in a saved state
+            watching.progress.advance(2)
+            watching.done(place + 1)
+            watching.progress.start("analysis", 100)
+            watching.progress.advance(10)
+            watching.say("a [bold]line[/bold]")
+    assert seen == sorted(seen)
+    assert seen[-1] == 2000.0
+    assert 500.0 in seen

@@ -96,7 +96,7 @@ def points(sweep: Sweep, watching: Watch) -> list[dict[str, Any]]:
         began = time.perf_counter()
         one = measured(sweep, point, seed, watching.progress)
         found.append(one)
-        watching.begin(place + 1)
+        watching.done(place + 1)
         seconds = time.perf_counter() - began
         watching.say(f"{place + 1}/{len(sweep.tasks)}  {told(one, seconds)}")
     return found

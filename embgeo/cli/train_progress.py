@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -23,14 +22,16 @@ class Watch:
     ----------
     progress : Progress
         For a run, and for what else takes long.
-    begin : callable
-        A run begins; how many are behind it.
+    begin, done : callable
+        A run begins, or so many of them have ended; how many are behind. What takes long between
+        the two is part of the run.
     say : callable
         A line that stays.
     """
 
     progress: Progress
     begin: Callable[[int], None]
+    done: Callable[[int], None]
     say: Callable[[str], None]
 
 
@@ -38,12 +39,16 @@ class Watch:
 def watch(runs: int, quiet: bool) -> Iterator[Watch]:
     """Bars where somebody is watching, lines where output goes to a file, nothing if `quiet`."""
     if quiet:
-        yield Watch(Progress(), lambda _done: None, lambda _line: None)
+        yield Watch(Progress(), nothing, nothing, nothing)
     elif not sys.stderr.isatty():
-        yield Watch(Progress(), lambda _done: None, say)
+        yield Watch(Progress(), nothing, nothing, say)
     else:
         with bars(runs) as found:
             yield found
+
+
+def nothing(_told: object) -> None:
+    """What is heard where nobody is told."""
 
 
 def say(line: str) -> None:
@@ -72,7 +77,7 @@ def bars(runs: int) -> Iterator[Watch]:
                 shown.remove_task(TaskID(state.task))
             told = "" if steps else " "
             state.task = shown.add_task(printable(what), total=steps or None, told=told)
-            state.steps, state.done, state.began = steps, 0, time.perf_counter()
+            state.steps, state.done = steps, 0
 
         def advance(steps: int) -> None:
             if state.task is None:
@@ -84,13 +89,14 @@ def bars(runs: int) -> Iterator[Watch]:
                 share = min(1.0, state.done / state.steps)
                 shown.update(total, completed=_WHOLE * (state.behind + share))
 
-        def begin(done: int) -> None:
-            state.behind, state.in_run = done, True
-            shown.update(total, completed=_WHOLE * done, told=f"{done}/{runs}")
+        def count(behind: int, in_run: bool) -> None:
+            state.behind, state.in_run = behind, in_run
+            shown.update(total, completed=_WHOLE * behind, told=f"{behind}/{runs}")
 
         yield Watch(
             Progress(start, advance),
-            begin,
+            lambda behind: count(behind, True),
+            lambda behind: count(behind, False),
             lambda line: console.print(printable(line), markup=False, highlight=False),
         )
 
@@ -102,6 +108,5 @@ class State:
     task: int | None = None
     steps: int = 0
     done: int = 0
-    began: float = 0.0
     behind: int = 0
     in_run: bool = False

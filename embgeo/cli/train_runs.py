@@ -150,10 +150,10 @@ def train_one(task: Task, place: int, measure: Measure, watching: Watch, *, lead
         progress=watching.progress,
         command=command_line(),
     )
+    watching.done(place + 1)
     if not leads:
         return
     analyse(folder, task.config.training.device, watching.progress)
-    watching.begin(place + 1)
     watching.say(told(result, place + 1, len(task.runs), time.perf_counter() - began))
 
 
