@@ -152,6 +152,7 @@ def test_more_seeds_are_added_to_a_folder(
     # Other settings would not be the same comparison.
     assert run(["train", "--resume", "-o", out, "--set", "training.steps=7", "-q"]) == 2
     assert "steps was 6 and is 7" in capsys.readouterr().err
+    assert run(["train", "--resume", "-o", out, "-q"]) == 0  # nothing was changed by that
 
 
 @pytest.mark.usefixtures("here")

@@ -119,6 +119,7 @@ def compare_methods(given: Given, *, json_: bool, quiet: bool) -> None:
         task = replace(task, config=settled(task.config, task.corpus, task.folder, measure))
         watching = stack.enter_context(watch(len(task.runs), quiet or not world.leads))
         if world.leads:
+            check_runs(task)
             write_comparison(task.config, task.folder)
         try:
             for place in range(len(task.runs)):
@@ -132,6 +133,25 @@ def compare_methods(given: Given, *, json_: bool, quiet: bool) -> None:
         print(json.dumps(training_to_json(training), indent=1, allow_nan=False))
     elif not quiet:
         summary(training, page)
+
+
+def check_runs(task: Task) -> None:
+    """Refuse settings that are not those of the runs that are there, before anything is written.
+
+    Raises
+    ------
+    BadOption
+    """
+    from embgeo.train.checkpoint import identity, require_same
+    from embgeo.train.config import read
+    from embgeo.train.run import RUN_NAME, run_folder
+
+    for method, seed in task.runs:
+        home = run_folder(task.folder, method, seed)
+        if (home / RUN_NAME).is_file():
+            before = read(home / RUN_NAME).tables()
+            now = task.config.one(method, seed).tables()
+            require_same(identity(before, {}), identity(now, {}), home)
 
 
 def train_one(task: Task, place: int, measure: Measure, watching: Watch, *, leads: bool) -> None:
