@@ -16,9 +16,11 @@ pytest.importorskip("torch")
 pytest.importorskip("tomli_w")
 
 from embgeo.cli.app import app
+from embgeo.runs.files import training_to_json
 from embgeo.train.config import PRESETS, parse
 from embgeo.train.methods import METHODS
 from tests.documents import FIRST_CELL, ROOT, agrees, blocks, commands
+from tests.sample_runs import sample_training
 
 PAGE = ROOT / "docs" / "training.md"
 TEXT = PAGE.read_text("utf-8")
@@ -71,6 +73,12 @@ def test_the_tables_name_every_method_and_preset() -> None:
         assert ("untied" in model.split(",")[0]) == (method.tied is False), name
         expected = ", else ".join(f"`{other}`" for other in method.reference if other != name)
         assert against == expected, name
+
+
+def test_every_field_of_the_json_is_documented() -> None:
+    cells = re.findall(r"^\|(.*?)\|", section("training.json"), re.MULTILINE)
+    named = [name for cell in cells for name in re.findall(r"`([a-z_]+)`", cell)]
+    assert named == list(training_to_json(sample_training()))
 
 
 def test_the_settings_that_are_shown_are_settings() -> None:
