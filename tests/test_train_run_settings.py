@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,10 +13,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 
-from embgeo.errors import BadOption, UnreadableFile  # noqa: E402
+from embgeo.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
 from embgeo.train import outcome  # noqa: E402
 from embgeo.train.checks import resolved  # noqa: E402
-from embgeo.train.config import PRESETS, parse, preset  # noqa: E402
+from embgeo.train.config import PRESETS, parse, preset, read  # noqa: E402
 from embgeo.train.models import build  # noqa: E402
 from embgeo.train.run import train_all  # noqa: E402
 from tests.training_runs import (  # noqa: E402
@@ -72,14 +74,12 @@ def test_settings_that_make_no_sense_are_refused(
 def test_a_sink_that_is_not_installed_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "wandb", None)
+    monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(BadOption, match="wandb, which is not installed; pip install wandb"):
         run(settings(training={"sinks": ["wandb"]}), tmp_path)
 
 
 def test_a_sink_hears_what_the_log_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from types import SimpleNamespace
-
     heard: list[tuple[int, dict[str, float]]] = []
     ended: list[bool] = []
     made = SimpleNamespace(
@@ -91,7 +91,7 @@ def test_a_sink_hears_what_the_log_holds(tmp_path: Path, monkeypatch: pytest.Mon
         asked.update(given)
         return made
 
-    monkeypatch.setitem(__import__("sys").modules, "wandb", SimpleNamespace(init=init))
+    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=init))
     run(settings("cosreg", training={"sinks": ["wandb"]}), tmp_path)
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [{"step": step, **values} for step, values in heard] == lines
@@ -132,3 +132,81 @@ def test_presets_name_methods_and_settings_that_exist(name: str) -> None:
     config = resolved(preset(name))
     assert resolved(parse(config.text(), name)) == config
     build(config.model.name, N, {**config.model.settings, "d": 8, "hidden": 8})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[training]\nepoch = 3", "[training]: no setting 'epoch'; is epochs meant? known are"),
+        ("[trainin]\nepochs = 3", "settings: no setting 'trainin'; is training meant?"),
+        ("training = 3", "training is no table; write [training]"),
+        ("[method]\ncosreg = 1.0", "method.cosreg is no table; write [method.cosreg]"),
+        ("[training]\nepochs = 3.5", "epochs of [training] is 3.5; it has to be a whole number"),
+        ("[training]\nepochs = true", "epochs of [training] is True; it has to be a whole number"),
+        ('[training]\nclip = "much"', "clip of [training] is 'much'; it has to be a number"),
+        ("[evaluation]\ntest = 1", "test of [evaluation] is 1; it has to be true or false"),
+        ('[optimizer]\nkind = "lion"', "kind of [optimizer] is 'lion'; it has to be adamw or adam"),
+        ("[optimizer]\nbetas = [0.9]", "betas of [optimizer] is [0.9]; it has to be a list"),
+        ('compare = "mle"', "compare is 'mle'; it has to be a list"),
+        ('seeds = ["one"]', "seeds is 'one'; it has to be a whole number"),
+        ("compare = [", "no TOML"),
+    ],
+)
+def test_files_of_settings_are_refused_with_the_place(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(EmbgeoError) as error:
+        read(path)
+    assert str(error.value).startswith(f"{path}: ")
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match="No such file"):
+        read(tmp_path / "none.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(UnreadableFile, match="not UTF-8"):
+        read(tmp_path / "bytes.toml")
+
+
+def test_settings_survive_a_file_and_changes_go_in_depth(tmp_path: Path) -> None:
+    config = settings(
+        compare=["sc-exp"],
+        seeds=[3, 4],
+        data={"path": 'a "quoted" \\ path\n', "size": 5000},
+        method={"sc-exp": {"frobenius": [0.1, 1.0]}},
+    )
+    (tmp_path / "train.toml").write_text(config.text(), "utf-8")
+    assert read(tmp_path / "train.toml") == config
+    changed = config.updated({"data": {"size": None}, "optimizer": {"lr": 1}})
+    assert changed.data.size is None
+    assert changed.data.path == config.data.path
+    assert changed.optimizer.lr == 1.0
+    assert config.one("sc-exp", 4).seeds == (4,)
+    assert config.one("mle", 4).method == {}
+
+
+def test_the_writer_of_tensorboard_hears_each_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[tuple[str, float, int]] = []
+
+    class Writer:
+        def __init__(self, folder: str) -> None:
+            assert folder == str(tmp_path)
+
+        def add_scalar(self, name: str, value: float, step: int) -> None:
+            heard.append((name, value, step))
+
+        def close(self) -> None:
+            heard.append(("closed", 0.0, 0))
+
+    module = SimpleNamespace(SummaryWriter=Writer)
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
+    run(settings(training={"sinks": ["tensorboard"], "steps": 4}), tmp_path)
+    assert {step for name, _, step in heard if name == "train.loss"} == {4}
+    assert "valid.perplexity" in {name for name, *_ in heard}
+    assert heard[-1][0] == "closed"
