@@ -118,7 +118,9 @@ def test_a_result_of_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_settings_that_are_left_open_are_recorded_as_they_are_taken() -> None:
-    found = resolved(settings(compare=["mle", "sc-exp", "real"], optimizer={"kind": "sgd"}))
+    found = resolved(
+        settings(compare=["mle", "sc-exp", "real"], optimizer={"kind": "sgd", "lr": 0.01})
+    )
     assert found.model.settings["tied"] is True
     assert (found.optimizer.lr, found.optimizer.weight_decay) == (0.01, 1.2e-6)
     assert found.method["sc-exp"]["mode"] == "proximal"
@@ -187,6 +189,20 @@ def test_settings_survive_a_file_and_changes_go_in_depth(tmp_path: Path) -> None
     assert changed.optimizer.lr == 1.0
     assert config.one("sc-exp", 4).seeds == (4,)
     assert config.one("mle", 4).method == {}
+
+
+def test_another_choice_leaves_the_settings_of_the_one_before() -> None:
+    config = preset("tiny-cpu").updated({"model": {"name": "transformer", "d": 32}})
+    assert config.model.settings == {"d": 32}
+    same = config.updated({"model": {"name": "transformer", "heads": 2}})
+    assert same.model.settings == {"d": 32, "heads": 2}
+    constant = config.updated({"optimizer": {"schedule": "constant"}})
+    assert constant.optimizer.warm_up is None
+    assert constant.optimizer.lr == config.optimizer.lr
+    sgd = config.updated({"optimizer": {"kind": "sgd", "momentum": 0.9}})
+    assert (sgd.optimizer.lr, sgd.optimizer.momentum, sgd.optimizer.warm_up) == (None, 0.9, 0.1)
+    for changed in (config, same, constant, sgd):
+        resolved(changed)
 
 
 def test_the_writer_of_tensorboard_hears_each_number(

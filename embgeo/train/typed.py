@@ -82,13 +82,37 @@ def plain(value: Any) -> Any:
     return value
 
 
+#: A setting that chooses, and what belongs to the choice; None for all else in the table.
+CHOICES: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
+    ("model", "name", None),
+    ("optimizer", "kind", ("lr", "weight_decay", "betas", "eps", "momentum")),
+    ("optimizer", "schedule", ("warm_up", "start", "end", "after", "rate")),
+)
+
+
 def merged(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with some of their values replaced; None takes a key away.
+
+    Where another model, optimiser or schedule is chosen, the settings of the one before go.
+    """
+    found = dict(tables)
+    for name, key, belonging in CHOICES:
+        table, new = found.get(name), changes.get(name)
+        if not isinstance(table, Mapping) or not isinstance(new, Mapping):
+            continue
+        if new.get(key, table.get(key)) != table.get(key):
+            kept = {k: v for k, v in table.items() if belonging and k not in belonging}
+            found[name] = kept
+    return replaced(found, changes)
+
+
+def replaced(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Tables with some of their values replaced, at any depth; None takes a key away."""
     found = dict(tables)
     for key, value in changes.items():
         if isinstance(value, Mapping):
             inner = found.get(key)
-            found[key] = merged(inner if isinstance(inner, Mapping) else {}, value)
+            found[key] = replaced(inner if isinstance(inner, Mapping) else {}, value)
         elif value is None:
             found.pop(key, None)
         else:
