@@ -73,7 +73,7 @@ def analyze(
     families = chosen_families(sections)
     clock = Clock()
     run = Run(matrix, options, progress, resources)
-    seen = Seen(run.context.eigh)
+    seen = Seen(run.context.eigh, frugal=True)
     absent: dict[str, str] = {}
     families = present(families, run.context, absent)
     run.first_pass(families, seen)

@@ -142,7 +142,7 @@ class Run:
                 shared_fold(
                     self.plan, self.matrix.n, self.sifted_blocks, statistics, self.progress.advance
                 )
-        seen.statistics |= {s.key: s for s in statistics}
+        seen.add(statistics)
         self.know_rows()
 
     def know_rows(self) -> None:
@@ -160,7 +160,7 @@ class Run:
         if statistics:
             self.progress.start("second pass", self.context.m)
             self.fold(statistics)
-        seen.statistics |= {s.key: s for s in statistics}
+        seen.add(statistics)
 
     def sifted_blocks(self, start: int, stop: int) -> Iterator[Block]:
         """Usable rows of a range block by block, noting which are not."""

@@ -19,10 +19,12 @@ from embgeo.stats.base import Block, Statistic, fold
 T = TypeVar("T")
 
 #: What a pass may take by default: blocks and statistics, not the file, which is mapped.
-DEFAULT_MEMORY = 768 * 2**20
+DEFAULT_MEMORY = 640 * 2**20
 #: Longer blocks make the update of a d×d sum no cheaper; smaller matrices are cut in several.
 MOST_ROWS = 2048
 LEAST_ROWS = 64
+#: From here on sums in float32 are moved into float64 on the way.
+MANY_ROWS = 2**18
 #: Copies of a block that statistics hold at one time, in float64.
 COPIES = 4
 
@@ -49,9 +51,10 @@ class Resources:
     def plan(self, n: int, d: int) -> Plan:
         """Workers and block size for a matrix of n rows and d columns."""
         threads = self.threads or blas_threads()
-        # In the first pass each worker keeps sums of d×d, in float64 and in float32; in the
-        # second all share the scatter matrix and the eigenvectors.
-        own, shared = 12 * d * d, 32 * d * d
+        # In the first pass each worker keeps sums of d×d, in float64 and in float32 (of very many
+        # rows also what was moved from the latter to the former); in the second all share the
+        # eigenvectors of two matrices, in both precisions.
+        own, shared = (12 if n < MANY_ROWS else 20) * d * d, 24 * d * d
         row = COPIES * 8 * d
         workers = max(1, min(threads, self.memory // (own + row * LEAST_ROWS)))
         left = (self.memory - max(workers * own, shared)) // workers

@@ -90,6 +90,7 @@ LISTS = {
             "rank_one": "the second eigendecomposition of base",
             "ranking": "ranks, for frequency and probe",
             "ridge": "the regression of probe",
+            "row_space": "what logistic and ridge look at where rows are few",
             "sphere": "the search of isotropy",
         },
     ),

@@ -42,7 +42,7 @@ def test_blocks_and_sums_fit_the_memory(memory):
 
 def test_less_memory_means_fewer_workers():
     wide = [Resources(memory=m, threads=8).plan(10**6, 4096) for m in (2**28, 2**31, 2**33)]
-    assert [plan.workers for plan in wide] == [1, 8, 8]
+    assert [plan.workers for plan in wide] == [1, 6, 8]
     assert [plan.threads for plan in wide] == [8, 1, 1]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol, TypeVar
@@ -229,9 +229,18 @@ S = TypeVar("S")
 class Seen:
     """The statistics after their passes, by key, with what several families derive from them."""
 
-    def __init__(self, eigh: Eigh | None = None) -> None:
+    def __init__(self, eigh: Eigh | None = None, frugal: bool = False) -> None:
+        """With `frugal`, a scatter matrix is let go of once it is decomposed."""
         self.statistics: dict[Hashable, Statistic] = {}
         self._eigh = eigh
+        self._frugal = frugal and eigh is None
+
+    def add(self, statistics: Iterable[Statistic]) -> None:
+        """Statistics of a pass that is over."""
+        for statistic in statistics:
+            if self._frugal and isinstance(statistic, Moments) and statistic.of == "unit":
+                statistic.forget_scatter()  # of which only sums are wanted
+            self.statistics[statistic.key] = statistic
 
     def find(self, kind: type[S], key: Hashable) -> S:
         statistic = self.statistics[key]
@@ -280,7 +289,10 @@ class Seen:
     @cached_property
     def eigen_centered(self) -> Eigen:
         """Of the centred scatter; signs so that the entry of largest magnitude is positive."""
-        return signed_eigen(self.moments.scatter, None, self._eigh)
+        scatter = self.moments.scatter
+        if self._frugal:
+            self.moments.forget_scatter()
+        return signed_eigen(scatter, None, self._eigh)
 
 
 def signed_eigen(gram: FloatArray, mean: FloatArray | None, on_device: Eigh | None = None) -> Eigen:

@@ -149,7 +149,7 @@ def exact_values(moments: Moments) -> list[Value]:
     mean = (squared - m) / (m * (m - 1.0))
     level = float(moments.mean @ moments.mean)
     rest = moments.trace() / m  # 1 − ‖ū‖², without cancellation
-    all_pairs = 2.0 * m * moments.along(moments.mean) + moments.squares()
+    all_pairs = 2.0 * m * moments.along_mean() + moments.squares()
     variance = (all_pairs - m * rest**2) / (m * (m - 1.0)) - (mean - level) ** 2
     return [
         MEAN.measured(mean, convention="over ordered pairs i ≠ j"),

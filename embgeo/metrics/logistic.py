@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.metrics.row_space import in_row_space
 from embgeo.stats.base import FloatArray
 from embgeo.stats.rank_update import add_gram
 
@@ -39,16 +40,9 @@ def log_odds(rows: FloatArray, positive: BoolArray, new: FloatArray) -> tuple[Fl
     centre, spread = rows.mean(axis=0), rows.std(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
     x, x_new = (rows - centre) / scale, (new - centre) / scale
-    if len(x) < x.shape[1]:
-        x, x_new = _in_span(x, x_new)
+    x, x_new = in_row_space(x, x_new)
     weights, bias, settled = _newton(x, positive)
     return np.asarray(x_new @ weights + bias), settled
-
-
-def _in_span(x: FloatArray, x_new: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both in coordinates of the row space of `x`: beyond it every weight is 0 anyway."""
-    basis = np.linalg.qr(x.T)[0]
-    return x @ basis, x_new @ basis
 
 
 def _newton(x: FloatArray, positive: BoolArray) -> tuple[FloatArray, float, bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from embgeo.metrics.row_space import in_row_space
 from embgeo.stats.base import FloatArray
 
 
@@ -30,7 +31,8 @@ def ridge_prediction(
     """
     centre, spread = rows.mean(axis=0), rows.std(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
-    x, y = (rows - centre) / scale, target - target.mean()
+    x, x_new = in_row_space((rows - centre) / scale, (new - centre) / scale)
+    y = target - target.mean()
     values, vectors = np.linalg.eigh(x.T @ x)
     values = np.maximum(values, 0.0)
     x = x @ vectors
@@ -39,5 +41,5 @@ def ridge_prediction(
     leverage = 1.0 / len(x) + np.square(x) @ shrunk
     left_out = (y[:, None] - x @ (shrunk * along[:, None])) / np.maximum(1.0 - leverage, 1e-12)
     penalty = penalties[int(np.argmin(np.square(left_out).sum(axis=0)))]
-    weights = vectors @ (along / (values + penalty)) / scale
-    return np.asarray(target.mean() + (new - centre) @ weights)
+    weights = vectors @ (along / (values + penalty))
+    return np.asarray(target.mean() + x_new @ weights)

@@ -12,7 +12,7 @@ from embgeo.stats.base import Block, FloatArray, Statistic, WorkingArray
 from embgeo.stats.rank_update import add_gram
 
 #: Sums in float32 go into float64 after so many blocks, before their rounding adds up.
-SINGLE_BLOCKS = 64
+SINGLE_BLOCKS = 256
 
 
 class Moments(Statistic):
@@ -37,7 +37,7 @@ class Moments(Statistic):
         Always summed in float64.
     """
 
-    STATE = ("n", "mean", "_triangle", "_recent", "_recent_blocks")
+    STATE = ("n", "mean", "_triangle", "_recent", "_recent_blocks", "_kept")
 
     def __init__(self, d: int, of: Literal["rows", "unit"] = "rows", single: bool = False) -> None:
         self.d = d
@@ -46,6 +46,8 @@ class Moments(Statistic):
         self.clear()
 
     def clear(self) -> None:
+        # Trace, sum of squares and value along the mean row, once the scatter is forgotten.
+        self._kept: tuple[float, float, float] | None = None
         self.n = 0
         self.mean: FloatArray = np.zeros(self.d)
         # Upper triangles, in the column order of BLAS, which adds to them in place.
@@ -117,6 +119,8 @@ class Moments(Statistic):
 
     def _columns(self) -> Iterator[tuple[int, FloatArray]]:
         """The upper triangle in float64, some columns at a time, with the first one's number."""
+        if self._kept:
+            raise ValueError("the scatter matrix was forgotten")
         step = max(1, 2**21 // self.d)
         for start in range(0, self.d, step):
             part = np.zeros((self.d, min(step, self.d - start)))
@@ -139,20 +143,30 @@ class Moments(Statistic):
 
     def trace(self) -> float:
         """Σ‖x−μ‖²."""
-        return float(self.diagonal().sum())
+        return self._kept[0] if self._kept else float(self.diagonal().sum())
 
     def squares(self) -> float:
         """Sum of the squared entries of the scatter matrix."""
+        if self._kept:
+            return self._kept[1]
         upper = sum(float(np.vdot(part, part)) for _, part in self._columns())
         return 2.0 * upper - float(np.square(self.diagonal()).sum())
 
-    def along(self, direction: FloatArray) -> float:
-        """aᵀCa of the scatter matrix C for a direction a, shape (d,)."""
+    def along_mean(self) -> float:
+        """μᵀCμ of the scatter matrix C and the mean row μ."""
+        if self._kept:
+            return self._kept[2]
+        mean = self.mean
         upper = sum(
-            float(direction @ part @ direction[start : start + part.shape[1]])
+            float(mean @ part @ mean[start : start + part.shape[1]])
             for start, part in self._columns()
         )
-        return 2.0 * upper - float(self.diagonal() @ np.square(direction))
+        return 2.0 * upper - float(self.diagonal() @ np.square(mean))
+
+    def forget_scatter(self) -> None:
+        """Keep n, the mean and three sums; d² numbers are let go. No rows may be added after."""
+        self._kept = self.trace(), self.squares(), self.along_mean()
+        self._triangle = self._recent = None
 
     def gram(self) -> FloatArray:
         """Σxxᵀ, uncentred, shape (d, d): a sum of two positive semidefinite parts."""
