@@ -31,7 +31,7 @@ from embgeo.runs.files import (
     training_to_json,
 )
 from embgeo.runs.log import LOG_NAME, Log
-from embgeo.runs.making import Trained, training_of
+from embgeo.runs.making import Trained, notes, training_of
 from embgeo.runs.reading import MOST_POINTS, RESULT_NAME, is_finished, kept_curves, read_run
 from tests.html_page import Page
 from tests.sample_runs import (
@@ -41,8 +41,10 @@ from tests.sample_runs import (
     made_runs,
     result,
     sample_training,
+    trained,
     write_run,
 )
+from tests.sample_runs import run as bare_run
 
 METHODS = ("mle", "cosreg", "sc-exp")
 
@@ -132,6 +134,16 @@ def test_one_seed_is_said_to_be_one() -> None:
     assert {o.verdict for o in training.outcomes} == {"not decidable"}
     assert any("one seed" in note for note in training.notes)
     assert "One seed" in page(seeds=1).text
+
+
+def test_a_model_with_two_matrices_is_said_to_have_them() -> None:
+    finished = [trained(Made("mle", 0, 100.0))]
+    runs = [bare_run("mle", 0, cosine__mean=0.4), bare_run("al", 0, subspace__distance=0.98)]
+    assert [note for note in notes(finished, runs) if "two matrices" in note] == [
+        "al: two matrices; the geometry here is that of the input embedding, and the output "
+        "matrix may have another"
+    ]
+    assert not [note for note in notes(finished, runs[:1]) if "two matrices" in note]
 
 
 def test_claims_deviations_and_settings_are_shown() -> None:

@@ -19,6 +19,8 @@ from embgeo.values import Quantity, Series
 #: The method that spectra are held against the prior of.
 PRIOR_OF = {"exponential": "sc-exp", "polynomial": "sc-poly"}
 SINGULAR_VALUES = "spectrum.singular_values"
+#: What only a model with two matrices has.
+OF_TWO = "subspace.distance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,12 @@ def notes(trained: Sequence[Trained], runs: Sequence[Run]) -> tuple[str, ...]:
     if len({run.seed for run in runs}) == 1:
         said.append(
             "one seed: differences between methods may be chance; --seeds 3 tells them apart"
+        )
+    untied = dict.fromkeys(run.method for run in runs if OF_TWO in run.numbers)
+    if untied:
+        said.append(
+            f"{', '.join(untied)}: two matrices; the geometry here is that of the input embedding, "
+            "and the output matrix may have another"
         )
     by_method: dict[str, dict[str, None]] = {}
     for run in runs:
