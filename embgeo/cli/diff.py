@@ -122,7 +122,7 @@ def diff(
     ] = 0,
     memory: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Memory for the passes, as in 2GB; about 800MB."),
+        typer.Option(metavar="SIZE", help="Memory for the passes, as in 2GB; 640MiB."),
     ] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads; as many as BLAS uses by default.")
