@@ -26,9 +26,9 @@ from embgeo.figures.paper.clouds import view_box
 from embgeo.figures.paper.norms_by_frequency import quartiles
 from embgeo.figures.paper.output import check_format, render
 from embgeo.figures.paper.parameter import parameter_value
-from embgeo.runs.log import Log
 from embgeo.matrix import Frequency, Matrix
 from embgeo.result import Analysis
+from embgeo.runs.log import Log
 from embgeo.values import Cell
 from tests.paper_samples import large_cloud, with_cloud
 from tests.sample_analysis import HOSTILE, sample, with_scalar, without
