@@ -80,7 +80,7 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
         metavar="NAME",
         help=f"only this one, repeatable: {', '.join((*CASES, *SCRIPTS))}",
     )
-    parser.add_argument("--runs", type=int, help="rounds; 5, 3 where one takes minutes")
+    parser.add_argument("--runs", type=int, help="rounds; 5 by default")
     scratch = Path(tempfile.gettempdir()) / "embgeo-benchmarks"
     parser.add_argument(
         "--scratch", type=Path, default=scratch, help="folder for matrices, kept; %(default)s"
