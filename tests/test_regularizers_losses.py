@@ -16,6 +16,7 @@ from embgeo.train.regularizers import (  # noqa: E402
     AugmentedLoss,
     CoupledAdam,
     Step,
+    augmented_loss,
 )
 from embgeo.train.regularizers.augmented_loss import Divergence  # noqa: E402
 from tests.language_model import batches, made  # noqa: E402
@@ -44,7 +45,11 @@ def divergence(L: Any, logits: Any, targets: Any, tau: float) -> Any:
 
 @pytest.mark.parametrize("tau", [1.0, 20.0])
 @pytest.mark.parametrize("detach", [True, False])
-def test_the_augmented_loss_and_its_gradient(tau: float, detach: bool) -> None:
+@pytest.mark.parametrize("at_once", [augmented_loss.AT_ONCE, 14, 1])
+def test_the_augmented_loss_and_its_gradient(
+    tau: float, detach: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(augmented_loss, "AT_ONCE", at_once)
     L, logits = drawn(7, 4), drawn(2, 3, 7, seed=1)
     reg = AugmentedLoss(L, gamma=0.8, tau=tau, detach=detach)
     value = reg(Step(logits=logits, targets=TARGETS))

@@ -20,6 +20,9 @@ from embgeo.train.regularizers.base import (
 )
 from embgeo.train.regularizers.precision import at_least_single
 
+#: Numbers in a matrix of some positions.
+AT_ONCE = 2**22
+
 
 class AugmentedLoss(Regularizer):
     """α·KL(ỹ‖ŷ), the mean over positions, with ŷ = softmax(logits/τ) and ỹ = softmax(Lᵀu/τ).
@@ -132,8 +135,8 @@ class AugmentedLoss(Regularizer):
 class Divergence(torch.autograd.Function):
     """Mean over positions of KL(ỹ‖softmax(z/τ)) for fixed ỹ.
 
-    Σ_t ỹ·log ŷ_t needs log ŷ summed by target only. The gradient (ŷ − ỹ)/(τT) is made where log ŷ
-    was: besides it, nothing of the size of the logits is kept.
+    Σ_t ỹ·log ŷ_t needs log ŷ summed by target only. ŷ − ỹ, for the gradient, is all of the size of
+    the logits that is made; the rest is made for some positions at a time.
     """
 
     @staticmethod
@@ -144,29 +147,27 @@ class Divergence(torch.autograd.Function):
         number = counted.sum().clamp(min=1)
         resembling = log_resembling.exp()
         m, n = resembling.shape
-        log_predicted = F.log_softmax(at_least_single(logits) / tau, dim=-1)
-        share = counted.to(log_predicted.dtype) / number
+        difference = torch.empty_like(logits, dtype=resembling.dtype)
         # What does not count is summed in a row of its own, and then left out.
         place = torch.where(counted, which, m)
-        summed = log_predicted.new_zeros(m + 1, n).index_add_(0, place, log_predicted)[:m]
+        summed = resembling.new_zeros(m + 1, n)
+        few = max(1, AT_ONCE // n)
+        for start in range(0, len(logits), few):
+            rows = slice(start, start + few)
+            log_predicted = F.log_softmax(at_least_single(logits[rows]) / tau, dim=-1)
+            summed.index_add_(0, place[rows], log_predicted)
+            like = resembling[which[rows].clamp(min=0)]
+            torch.sub(log_predicted.exp_(), like, out=difference[rows])
+        share = counted.to(resembling.dtype) / number
         weight = share.new_zeros(m + 1).index_add_(0, place, share)[:m]
         # ỹ·(log ỹ − log ŷ) as one sum: each of the two is thousands of times their difference.
-        gap = (log_resembling * weight.unsqueeze(1)).sub_(summed.div_(number)).mul_(resembling)
-        difference = subtract_rows(log_predicted.exp_(), resembling, which.clamp(min=0))
+        gap = summed[:m].div_(-number).addcmul_(log_resembling, weight.unsqueeze(1))
         ctx.save_for_backward(difference, share)
         ctx.tau, ctx.dtype = tau, logits.dtype
-        return gap.sum()
+        return gap.mul_(resembling).sum()
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
         difference, share = ctx.saved_tensors
         gradient = difference * (share * (grads[0] / ctx.tau)).unsqueeze(1)
         return gradient.to(ctx.dtype), None, None, None
-
-
-def subtract_rows(matrix: Tensor, rows: Tensor, which: Tensor, size: int = 2**22) -> Tensor:
-    """Subtract ``rows[which]`` in place, and so many numbers at a time."""
-    step = max(1, size // matrix.shape[1])
-    for part, chosen in zip(torch.split(matrix, step), torch.split(which, step), strict=True):
-        part.sub_(rows[chosen])
-    return matrix
