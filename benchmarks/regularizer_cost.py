@@ -7,22 +7,23 @@
 Timed are whole steps of the loop of `embgeo train`, with AWD-LSTM under AdamW. The methods take
 turns, one step each, in an order that moves on with every round, so that a busy machine slows all
 of them alike; a ratio is the median over rounds of a method's step over its baseline's of the same
-round, with its quartiles. All start from the same weights and see the same batches. Before any time
-is taken, each is checked: the same cross-entropy as its baseline, and the penalty that the obvious
-computation gives where there is one.
+round, with its quartiles. On a CPU, times are those of the processor, which other programs disturb
+less. All start from the same weights and see the same batches. Before any time is taken, each is
+checked: the same cross-entropy as its baseline, and the penalty that the obvious computation gives
+where there is one.
 
 Two baselines: a tied model, and an untied one for the methods of Inan et al. that are compared with
-it (AL, RE, REAL). With ``--memory``, each runs in a process of its own and its peak is shown (of
-the device, if that is a GPU). The size ``tiny`` says little about a real one: there, constant costs
-of small kernels weigh most. ``reduced`` is AWD-LSTM on WikiText-2 at half the width, a quarter of
-the vocabulary and of the batch.
+it (AL, RE, REAL). With ``--memory``, each runs in a process of its own and its peak is shown, that
+of the device if that is a GPU, or else (on Linux) what was added to the interpreter and torch. The
+size ``tiny`` says little about a real one: there, constant costs of small kernels weigh most.
+``reduced`` is AWD-LSTM on WikiText-2 at half the width, a quarter of the vocabulary and of the
+batch.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
-import resource
 import statistics
 import subprocess
 import sys
@@ -147,12 +148,14 @@ def require(name: str, what: str, found: Tensor, expected: Tensor) -> None:
 
 
 def seconds(loop: Loop) -> float:
-    if loop.device.type == "cuda":
-        torch.cuda.synchronize()
+    if loop.device.type == "cpu":
+        start = time.process_time()
+        loop.step()
+        return time.process_time() - start
+    torch.cuda.synchronize()
     start = time.perf_counter()
     loop.step()
-    if loop.device.type == "cuda":
-        torch.cuda.synchronize()
+    torch.cuda.synchronize()
     return time.perf_counter() - start
 
 
@@ -179,17 +182,30 @@ def peak(name: str, options: argparse.Namespace) -> float:
     return float(run.stdout)
 
 
-def show_peak(loop: Loop) -> None:
+def show_peak(name: str, size: Size, device: str, precision: str) -> None:
+    before = resident("VmRSS") if device == "cpu" else 0.0
+    loop = made(name, size, device, precision)
     for _ in range(3):
         loop.step()
-    if loop.device.type == "cuda":
-        print(torch.cuda.max_memory_allocated() / 2**20)
+    if device == "cpu":
+        print(resident("VmHWM") - before)
     else:
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10)
+        print(torch.cuda.max_memory_allocated() / 2**20)
+
+
+def resident(what: str) -> float:
+    """MiB that the process holds, or held at the most.
+
+    Not by `resource`: there, a process begins with the peak of the one that started it.
+    """
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(what):
+            return int(line.split()[1]) / 2**10
+    raise SystemExit(f"no {what} in /proc/self/status")
 
 
 def show(times: dict[str, list[float]], memory: dict[str, float]) -> None:
-    print("| method | step | over its baseline | quartiles | asked for at wt2 | memory |")
+    print("| method | step | over its baseline | quartiles | asked for at wt2 | memory over it |")
     print("|---|---|---|---|---|---|")
     for name, own in times.items():
         base = baseline(name)
@@ -216,7 +232,7 @@ def main() -> None:
     size = SIZES[options.size]
     with numerics(options.precision, torch.device(options.device)):
         if options.peak_of:
-            show_peak(made(options.peak_of, size, options.device, options.precision))
+            show_peak(options.peak_of, size, options.device, options.precision)
             return
         chosen = set(options.only or METHODS) | {"mle", "untied"}
         names = [name for name in METHODS if name in chosen]
