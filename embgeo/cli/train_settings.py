@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,6 +68,7 @@ class Given:
         BadOption, UnreadableFile
         """
         from embgeo.train.config import from_tables, preset, read
+        from embgeo.train.typed import merged
 
         if self.resume and self.out is None:
             raise BadOption(
@@ -83,8 +83,8 @@ class Given:
             path = own.get("data", {}).get("path")
             if path:  # as the file means it
                 own["data"]["path"] = str(self.config.parent / path)
-            tables = over(tables, own)
-        return from_tables(over(tables, self.changes()))
+            tables = merged(tables, own)
+        return from_tables(merged(tables, self.changes()))
 
     @property
     def is_bare(self) -> bool:
@@ -116,21 +116,6 @@ class Given:
             return self.out
         name = text.resolve().name
         return Path(f"{name.partition('.')[0] or name or 'text'}.runs")
-
-
-def over(tables: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with some of them changed; another model keeps only those that it knows."""
-    from embgeo.train.models import model_class, settings_of
-    from embgeo.train.typed import merged
-
-    told = changes.get("model")
-    name = told.get("name") if isinstance(told, Mapping) else None
-    before = tables["model"]
-    if isinstance(name, str) and name != before["name"]:
-        known = {"name", *settings_of(model_class(name))}
-        kept = {key: value for key, value in before.items() if key in known}
-        tables = {**tables, "model": kept}
-    return merged(tables, changes)
 
 
 def begun(folder: Path) -> Config:
