@@ -236,3 +236,20 @@ def test_a_loss_that_is_no_number_ends_the_run(tmp_path: Path) -> None:
     config = settings(optimizer={"kind": "sgd", "lr": 1e38, "weight_decay": 0.0})
     with pytest.raises(EmbgeoError, match="is no number any more at step 4; lower lr"):
         run(config, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("lr", "more", "said"),
+    [
+        (1e38, {"training": {"steps": 1}}, "no finite perplexity on the validation split"),
+        (1e39, {"geometry": {"every": 3}, "training": {"log_every": 1000}}, "numbers that are not"),
+    ],
+)
+def test_a_training_that_diverges_says_so_and_leaves_no_result(
+    lr: float, more: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    """The loss before the only step is finite; a matrix is measured before a loss is logged."""
+    config = settings(optimizer={"kind": "sgd", "lr": lr, "weight_decay": 0.0}, **more)
+    with pytest.raises(EmbgeoError, match=f"the training diverged: .*{said}"):
+        run(config, tmp_path)
+    assert not (tmp_path / "result.json").exists()

@@ -30,6 +30,9 @@ from embgeo.train.sinks import Sink
 #: the last one.
 _SAVING = 0.1
 
+#: What helps where a training diverges; a folder keeps the settings that it was begun with.
+_CALMER = "lower lr, or set clip in [training], and give another folder"
+
 
 class Session:
     """What one process does for a run.
@@ -126,7 +129,7 @@ class Session:
                 f"the loss of {self.loop.method.name} is no number any more at step "
                 f"{self.loop.step_number:,}",
                 where=self.folder,
-                way_out="lower lr, or set clip in [training]",
+                way_out=_CALMER,
             )
         self.log.write(self.loop.step_number, {**values, "train.seconds": round(self.seconds, 3)})
 
@@ -156,7 +159,30 @@ class Session:
         if measure is None or self.config.geometry.every is None or not self.world.leads:
             return
         with self.loop.evaluated():
-            self.log.write(self.loop.step_number, measured(measure, *self.loop.matrices()))
+            W, output = self.loop.matrices()
+        if not bool(torch.isfinite(W).all()):
+            raise self.diverged("the embedding holds numbers that are not finite")
+        self.log.write(self.loop.step_number, measured(measure, W, output))
+
+    def finite(self, split: str, found: dict[str, float | None]) -> dict[str, float | None]:
+        """The scores; what is infinite or no number, which JSON does not have, is not known.
+
+        Raises
+        ------
+        EmbgeoError
+            That is so of the perplexity itself.
+        """
+        known = {k: v if v is None or math.isfinite(v) else None for k, v in found.items()}
+        if known["perplexity"] is None:
+            raise self.diverged(f"there is no finite perplexity on the {split} split")
+        return known
+
+    def diverged(self, what: str) -> EmbgeoError:
+        """What is said of a training that went wrong."""
+        where = f"{self.loop.method.name}, step {self.loop.step_number:,}"
+        return EmbgeoError(
+            f"the training diverged: {what} ({where})", where=self.folder, way_out=_CALMER
+        )
 
     # --- States -------------------------------------------------------------------------------
 
@@ -217,6 +243,7 @@ class Session:
         if self.world.leads:
             found = self.scores.final(self.loop.model)
         valid, test = self.world.told(found)
+        valid, test = self.finite("validation", valid), test and self.finite("test", test)
         values = named("valid", valid) | (named("test", test) if test else {})
         self.log.write(self.loop.step_number, values)
         if measure is not None and self.config.geometry.every is not None and self.world.leads:
