@@ -81,11 +81,30 @@ def test_accumulated_windows_are_one_batch(name: str) -> None:
         torch.testing.assert_close(q.grad, p.grad, rtol=1e-4, atol=1e-7)
 
 
-def test_a_loss_that_is_summed_over_steps_has_so_many_times_the_gradient() -> None:
-    mean = gradients(settings(model=PLAIN))
-    summed = gradients(settings(model=PLAIN, training={"sum_over_steps": True}))
+@pytest.mark.parametrize("name", ["mle", "cosreg", "al", "sc-exp"])
+def test_a_loss_that_is_summed_over_steps_has_so_many_times_the_gradient(name: str) -> None:
+    """That of a penalty too, whether it looks at logits or at weights alone."""
+    mean = gradients(settings(name, model=PLAIN), name)
+    summed = gradients(settings(name, model=PLAIN, training={"sum_over_steps": True}), name)
     for name, gradient in mean.items():
         torch.testing.assert_close(summed[name], 10.0 * gradient, rtol=1e-4, atol=1e-7)
+
+
+def test_a_summed_loss_at_a_tenth_of_the_rate_is_the_same_training() -> None:
+    """Windows have ten steps; the step that spectrum control takes itself counts, too."""
+    found = []
+    for lr, summed in ((1.0, False), (0.1, True)):
+        config = settings(
+            "sc-poly",
+            model=PLAIN,
+            optimizer={"kind": "sgd", "lr": lr, "weight_decay": 0.0},
+            training={"sum_over_steps": summed},
+        )
+        loop = loop_of(config)
+        for _ in range(3):
+            loop.step()
+        found.append(loop.matrices()[0])
+    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-6)
 
 
 def test_gradients_are_clipped_with_those_of_the_penalty() -> None:

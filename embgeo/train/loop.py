@@ -165,6 +165,7 @@ class Loop:
         wanted = self.config.training.accumulate
         losses: list[Tensor] = []
         ratios: list[float] = []
+        weights: list[float] = []
         tokens = 0
         while len(losses) < wanted and not (losses and self.finished):
             window = self.batches.take()
@@ -172,10 +173,15 @@ class Loop:
             (objective / wanted).backward()  # type: ignore[no-untyped-call]
             losses.append(loss)
             ratios.append(window.length_ratio)
+            weights.append(self.weight(window))
             tokens += window.targets.numel()
         mean = losses[0] if len(losses) == 1 else torch.stack(losses).mean()
         mean, told = self.world.average(self.parameters, mean, flags)
-        self.update(factor * sum(ratios) / len(ratios), wanted / len(losses))
+        self.update(
+            factor * sum(ratios) / len(ratios),
+            wanted / len(losses),
+            sum(weights) / len(weights),
+        )
         self.tokens += tokens * self.world.size
         return Stepped(mean, tokens * self.world.size, told)
 
@@ -199,29 +205,33 @@ class Loop:
             objective = loss + self.model.activation_penalty(output)
             if self.regularizer.NEEDS:
                 objective = objective + self.regularizer(step)
-        if self.config.training.sum_over_steps:
-            objective = objective * len(window.targets)
+        objective = objective * self.weight(window)
         self.hidden = detach(output.state)
         return loss.detach(), objective
 
-    def update(self, factor: float, scale: float) -> None:
+    def weight(self, window: Window) -> float:
+        """What the mean loss of a window is multiplied by."""
+        return float(len(window.targets)) if self.config.training.sum_over_steps else 1.0
+
+    def update(self, factor: float, scale: float, weight: float) -> None:
         """The optimiser's step on gradients that are those of all processes.
 
         What looks at weights alone adds its gradient here: once, however many windows and
-        processes there are.
+        processes there are. It has the same `weight` beside the mean loss as anything else that
+        is added to it; a step that a method takes itself is longer by as much.
         """
         if scale != 1.0:
             for p in self.parameters:
                 if p.grad is not None:
                     p.grad.mul_(scale)
         if not self.regularizer.NEEDS:
-            self.regularizer.add_gradient()
+            self.regularizer.add_gradient(weight)
         if self.config.training.clip:
             torch.nn.utils.clip_grad_norm_(self.parameters, self.config.training.clip)
         lr = apply_factor(self.optimizer, factor)
-        self.regularizer.before_step(lr)
+        self.regularizer.before_step(lr * weight)
         self.optimizer.step()
-        self.regularizer.after_step(lr)
+        self.regularizer.after_step(lr * weight)
         self.step_number += 1
         if self.asgd is not None:
             self.asgd.after_step()
