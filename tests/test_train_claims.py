@@ -168,3 +168,15 @@ def test_distance_from_a_prior() -> None:
     assert distance(flat, target) > 0.1
     assert math.isnan(distance(np.zeros(10), target))
     assert math.isnan(distance(np.ones(9), target))
+
+
+def test_a_tied_model_is_not_held_against_two_matrices() -> None:
+    """Else what tying does to the embedding would count as done by the method."""
+    trained = [
+        run(name, seed, cosine__mean=0.1) for name in ("untied", "cosreg") for seed in (0, 1)
+    ]
+    found = outcomes(trained)
+    assert {o.key for o in found} >= {"cosreg-cosine", "cosreg-perplexity"}
+    for each in found:
+        assert (each.verdict, each.reference) == ("not decidable", "mle")
+        assert each.reason == "the paper holds it against mle, which was not trained"
