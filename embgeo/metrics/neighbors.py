@@ -15,8 +15,10 @@ from embgeo.values import Cell, Quantity, Scalar, Table, Value
 BoolArray = npt.NDArray[np.bool_]
 
 FAMILY = "frequency"
-#: Queries of each class in the rarity estimate, and tokens of each class in the shown table.
-QUERIES = 300
+#: Queries of each class in the rarity estimate: no more than so many entries, within bounds.
+QUERY_ENTRIES = 2**18
+QUERIES = (200, 500)
+#: Tokens of each class in the shown table.
 SHOWN = 4
 
 RARITY_RARE = Quantity(
@@ -98,7 +100,9 @@ def drawn_queries(context: Context, known: Popularity) -> tuple[IntArray, IntArr
     popular, rare = context.kept[known.popular], context.kept[~known.popular]
     if context.options.neighbors_of == "all":
         return popular, rare
-    return sampled(popular, QUERIES, rng), sampled(rare, QUERIES, rng)
+    low, high = QUERIES
+    size = max(low, min(high, QUERY_ENTRIES // context.d))
+    return sampled(popular, size, rng), sampled(rare, size, rng)
 
 
 def shown_rows(context: Context, known: Popularity) -> IntArray:
