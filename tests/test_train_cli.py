@@ -35,6 +35,8 @@ TINY = (
     "--set", "training.batch=4", "--set", "training.bptt=8", "--set", "training.steps=6",
     "--set", "training.log_every=2", "--set", "geometry.every=3", "--set", "evaluation.every=3",
 )  # fmt: skip
+SGD = ("--compare", "mle,coupled-adam", "--set", "optimizer.kind=sgd")
+SHORT = ("--set", "model.name=transformer", "--set", "model.heads=2", "--set", "model.context=64")
 
 
 def text_file(folder: Path) -> Path:
@@ -224,6 +226,11 @@ def test_a_budget_is_fitted_once_for_all_runs(
         (["--data", "words.txt", "--set", "training.epoch=1"], "is epochs meant?"),
         (["--data", "words.txt", "--budget", "soon"], "'soon' is no time"),
         (["--data", "words.txt", "--config", "missing.toml"], "missing.toml"),
+        (["--data", "words.txt", "-o", "new", "--set", "model.d=x"], "d is 'x'"),
+        (["--data", "words.txt", "-o", "new", "--set", "method.sc-exp.tail_ratio=5"], "tail_ratio"),
+        (["--data", "words.txt", "-o", "new", "--set", "training.batch=99999"], "are too few for"),
+        (["--data", "words.txt", "-o", "new", *SGD], "coupled-adam is an optimiser, and so is sgd"),
+        (["--data", "words.txt", "-o", "new", *SHORT], "windows of [evaluation] have 70 tokens"),
         (["--data", "words.txt", "-o", "words.txt"], "is not a folder"),
         (["--data", "words.txt", "-o", "words.runs"], "holds runs; go on with --resume"),
         (["--data", "words.txt", "-o", "."], "holds something else than runs"),
@@ -243,6 +250,7 @@ def test_mistakes_are_told_in_one_line(
     assert error.startswith("embgeo: ")
     assert error.count("\n") == 1
     assert said in error
+    assert not Path("new").exists()
 
 
 def test_without_torch_one_line_says_what_to_install() -> None:

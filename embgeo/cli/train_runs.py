@@ -60,6 +60,7 @@ def prepared(given: Given) -> Task:
     """
     from embgeo.train.checks import resolved
     from embgeo.train.data import load_corpus
+    from embgeo.train.rehearsal import rehearse
 
     config = resolved(given.settings())
     if not config.data.path:
@@ -74,6 +75,7 @@ def prepared(given: Given) -> Task:
         tokenizer=None if chosen.tokenizer is None else Path(chosen.tokenizer),
         tokens=chosen.tokens,
     )
+    rehearse(config, corpus)
     return Task(config, corpus, given.folder(path))
 
 

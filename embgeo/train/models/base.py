@@ -54,6 +54,8 @@ class LanguageModel(nn.Module):
         The publication.
     DEVIATIONS : tuple of str
         Each way in which this is not what was published; shown in the report of a run.
+    longest : int, optional
+        How many tokens a window may have; None: as many as one likes.
     """
 
     NAME: ClassVar[str]
@@ -65,6 +67,7 @@ class LanguageModel(nn.Module):
         self.n_tokens = size("n_tokens", n_tokens)
         self.d = size("d", d)
         self.embedding_dropout = share("embedding_dropout", embedding_dropout)
+        self.longest: int | None = None
         self.embedding: nn.Module
         self.decoder: nn.Module
 

@@ -90,6 +90,7 @@ class Transformer(LanguageModel):
         inner = 4 * d if feedforward is None else size("feedforward", feedforward)
         self.make_embedding(normal(n_tokens, d))
         self.positions = None if rotary else nn.Parameter(normal(context, d))
+        self.longest = None if rotary else context
         blocks = size("layers", layers)
         self.blocks = nn.ModuleList(Block(d, heads, inner, dropout, blocks) for _ in range(blocks))
         self.norm = nn.LayerNorm(d)

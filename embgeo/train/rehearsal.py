@@ -1,0 +1,74 @@
+"""What only shows once a model or a method is made, found out before anything is trained."""
+
+from __future__ import annotations
+
+import torch
+
+from embgeo.errors import BadOption
+from embgeo.train.config import Config
+from embgeo.train.data import Corpus, columns
+from embgeo.train.device import device_of
+from embgeo.train.methods import Method, method, needs_adam
+from embgeo.train.models import LanguageModel, build
+from embgeo.train.regularizers import Setup
+
+#: For methods, whose own settings do not depend on how large a model is.
+_SMALL = {"d": 4, "hidden": 4, "layers": 1}
+_TOKENS = 10
+#: Windows of random length are longer than usual by this at most, but for one in 10⁹.
+_LONGER = 30
+
+
+def rehearse(config: Config, corpus: Corpus) -> None:
+    """Make each method of a comparison, with the model on no device, and forget it.
+
+    In a comparison, the last method is made when the others have been trained.
+
+    Parameters
+    ----------
+    config : Config
+        As of :func:`embgeo.train.checks.resolved`.
+    corpus : Corpus
+
+    Raises
+    ------
+    BadOption
+        A setting outside its range, windows that are longer than the model can read, a batch that
+        is larger than the text, no such device, or a method that does not go with the optimiser.
+    """
+    device_of(config.training.device)
+    columns(corpus.train, config.training.batch)
+    for name in config.compare:
+        chosen = method(name)
+        if chosen.coupled and config.optimizer.kind == "sgd":
+            raise needs_adam(chosen)
+        own = {} if chosen.tied is None else {"tied": chosen.tied}
+        with torch.device("meta"):
+            model = build(config.model.name, _TOKENS, {**config.model.settings, **own})
+        check_windows(model, config)
+        check_method(chosen, config)
+
+
+def check_windows(model: LanguageModel, config: Config) -> None:
+    """Refuse windows that are too long for the model."""
+    training = config.training
+    windows = {
+        "[training]": training.bptt + (_LONGER if training.random_lengths else 0),
+        "[evaluation]": config.evaluation.bptt,
+    }
+    for table, length in windows.items():
+        if model.longest is not None and length > model.longest:
+            raise BadOption(
+                f"windows of {table} have {length:,} tokens, and the model {model.longest:,} "
+                "positions",
+                way_out=f"make context of [model] larger, or bptt of {table} smaller",
+            )
+
+
+def check_method(chosen: Method, config: Config) -> None:
+    """Refuse settings of a method that make no sense; the random state is left as it was."""
+    with torch.random.fork_rng(devices=[]):
+        tied = True if chosen.tied is None else chosen.tied
+        small = build("awd-lstm", _TOKENS, {**_SMALL, "tied": tied})
+        setup = Setup(counts=torch.arange(_TOKENS, 0, -1), sgd=config.optimizer.kind == "sgd")
+        chosen.attach(small, setup, config.method.get(chosen.name, {}))
