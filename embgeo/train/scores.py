@@ -56,7 +56,9 @@ class Scores:
         found: Found = {}
         if self.settings.cache:
             cache = PUBLISHED_CACHES.get(name, Cache())
-            cached = continuous_cache(model, rows, settings=cache, device=self.device)
+            cached = continuous_cache(
+                model, rows, settings=cache, bptt=self.settings.bptt, device=self.device
+            )
             found["cache"] = cached.perplexity
         if self.settings.dynamic:
             dynamic = PUBLISHED_DYNAMIC.get(name, Dynamic())
