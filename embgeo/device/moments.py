@@ -105,4 +105,5 @@ class MomentsKernel(Kernel[Moments]):
             _triangle=triangle,
             _recent=None,
             _recent_blocks=0,
+            _kept=None,
         )
