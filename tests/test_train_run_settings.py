@@ -137,6 +137,19 @@ def test_presets_name_methods_and_settings_that_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [("ptb-inan", 0.5, 0.8), ("wt2-fast", 1.0, 1.5), ("wt2-paper", 1.0, 1.5)],
+)
+def test_the_augmented_loss_is_as_strong_as_published_for_the_text(
+    name: str, least: float, most: float
+) -> None:
+    config = resolved(preset(name).updated({"compare": ["untied", "al", "real"]}))
+    for method in ("al", "real"):
+        assert least <= config.method[method]["gamma"] <= most
+        assert config.method[method]["tau"] == 20.0
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[training]\nepoch = 3", "[training]: no setting 'epoch'; is epochs meant? known are"),
