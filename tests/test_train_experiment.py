@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from safetensors.numpy import load_file  # noqa: E402
 
 from embgeo.cli.app import run  # noqa: E402
-from embgeo.errors import BadOption  # noqa: E402
+from embgeo.errors import BadOption, EmbgeoError  # noqa: E402
 from embgeo.result import load_analysis  # noqa: E402
 from embgeo.train.experiments.inan_subspace import (  # noqa: E402
     InanSubspace,
@@ -75,6 +75,13 @@ def test_every_step_is_told(tmp_path: Path) -> None:
     assert sum(told) == 2 * steps_per_epoch(short, 400) == 20
 
 
+def test_a_training_that_diverges_says_so_and_saves_nothing(tmp_path: Path) -> None:
+    wild = InanSubspace(tokens=400, hidden=4, epochs=1, batch=4, bptt=10, lr=1e39)
+    with pytest.raises(EmbgeoError, match=r"the training diverged: .*; lower lr"):
+        train_point(wild, Point("beta", 0.0, 0.0, 10.0), text(), 40, tmp_path / "wild")
+    assert not (tmp_path / "wild").exists()
+
+
 def test_the_loss_is_that_of_the_paper() -> None:
     """β·J_aug·τ²|V| + (1 − β)·J, with J_aug the mean of KL(ỹ‖ŷ)."""
     from embgeo.train.regularizers import AugmentedLoss, Step
@@ -104,7 +111,14 @@ def test_points_of_both_sweeps() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"hidden": 0}, {"tau": -1.0}, {"betas": (1.5,)}, {"taus": (0.0,)}, {"betas": (), "taus": ()}],
+    [
+        {"hidden": 0},
+        {"tau": -1.0},
+        {"betas": (1.5,)},
+        {"betas": (0.0, 0.5, 0.0)},
+        {"taus": (0.0,)},
+        {"betas": (), "taus": ()},
+    ],
 )
 def test_settings_without_sense_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(BadOption):
@@ -190,6 +204,7 @@ def test_a_dry_run_of_an_experiment(words: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("extra", "said"),
     [
+        (["--set", "batch=9999"], "are too few for 9,999 streams"),
         (["--set", "betas=a"], "is no list of numbers"),
         (["--set", "model.hidden=4"], "model.hidden is no setting of the experiment"),
         (["--set", "hiden=4"], "is hidden meant?"),

@@ -109,7 +109,7 @@ def asked(name: str, given: Given) -> Sweep:
     ------
     EmbgeoError
     """
-    from embgeo.train.data import load_corpus
+    from embgeo.train.data import columns, load_corpus
     from embgeo.train.device import device_of
     from embgeo.train.experiments import EXPERIMENTS, InanSubspace
     from embgeo.train.typed import section
@@ -123,9 +123,11 @@ def asked(name: str, given: Given) -> Sweep:
         raise BadOption("no text is given", way_out="give a file or a folder with --data")
     settings: InanSubspace = section(InanSubspace, settings_given(given), "--set", None)
     settings.check()
+    corpus = load_corpus(given.data, min_count=1, tokens=settings.tokens)
+    columns(corpus.train, settings.batch)  # refuses too large a batch before anything is written
     return Sweep(
         settings,
-        load_corpus(given.data, min_count=1, tokens=settings.tokens),
+        corpus,
         given.out or Path(f"{given.data.resolve().name.partition('.')[0]}.{name}"),
         tuple(range(given.seeds or 1)),
         str(device_of(given.device or "auto")),

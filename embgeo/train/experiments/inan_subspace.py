@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.errors import BadOption
+from embgeo.errors import BadOption, EmbgeoError
 from embgeo.train.data import Batches, columns
 from embgeo.train.optimization import apply_factor, build_optimizer, build_schedule
 from embgeo.train.regularizers import AugmentedLoss, Step
@@ -85,6 +85,9 @@ class InanSubspace:
             raise BadOption("holds a share outside 0 … 1", where="betas")
         if not all(tau > 0.0 for tau in self.taus):
             raise BadOption("holds a temperature that is not above 0", where="taus")
+        for name in ("betas", "taus"):
+            if len(set(getattr(self, name))) < len(getattr(self, name)):
+                raise BadOption("holds a value twice", where=name, way_out="give each once")
         if not self.betas and not self.taus:
             raise BadOption("nothing is swept", where="betas and taus", way_out="give some values")
 
@@ -179,6 +182,8 @@ def train_point(
     ------
     BadOption
         Too little text for a batch.
+    EmbgeoError
+        The training diverged; nothing is saved.
     """
     torch.manual_seed(seed)
     model = UntiedLstm(n_tokens, settings.hidden).to(device)
@@ -208,6 +213,10 @@ def train_point(
             optimizer.step()
             done += 1
             advance(1)
+    if not all(bool(torch.isfinite(p).all()) for p in model.parameters()):
+        raise EmbgeoError(
+            "the training diverged: weights are not finite", where=folder, way_out="lower lr"
+        )
     save(model, folder)
     return float(np.mean(losses))
 
