@@ -218,6 +218,18 @@ def test_another_choice_leaves_the_settings_of_the_one_before() -> None:
         resolved(changed)
 
 
+def test_a_tokenizer_leaves_the_size_of_a_vocabulary_of_words() -> None:
+    """The usual preset has one, and there is no way to unset it on the line."""
+    config = preset("tiny-cpu").updated({"data": {"tokenizer": "tokenizer.json", "tokens": 500}})
+    assert (config.data.size, config.data.tokenizer, config.data.tokens) == (
+        None,
+        "tokenizer.json",
+        500,
+    )
+    both = preset("tiny-cpu").updated({"data": {"tokenizer": "tokenizer.json", "size": 9}})
+    assert both.data.size == 9  # asked for, and then refused by `load_corpus`
+
+
 def test_the_writer_of_tensorboard_hears_each_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

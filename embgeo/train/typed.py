@@ -84,6 +84,7 @@ def plain(value: Any) -> Any:
 
 #: A setting that chooses, and what belongs to the choice; None for all else in the table.
 CHOICES: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
+    ("data", "tokenizer", ("size", "min_count")),
     ("model", "name", None),
     ("optimizer", "kind", ("lr", "weight_decay", "betas", "eps", "momentum")),
     ("optimizer", "schedule", ("warm_up", "start", "end", "after", "rate")),
@@ -93,7 +94,8 @@ CHOICES: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
 def merged(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Settings with some of their values replaced; None takes a key away.
 
-    Where another model, optimiser or schedule is chosen, the settings of the one before go.
+    Where another model, optimiser or schedule is chosen, the settings of the one before go; with a
+    tokenizer, which has a vocabulary of its own, those of the vocabulary.
     """
     found = dict(tables)
     for name, key, belonging in CHOICES:
