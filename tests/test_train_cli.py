@@ -229,6 +229,7 @@ def test_a_budget_is_fitted_once_for_all_runs(
         (["--data", "words.txt", "-o", "new", "--set", "model.d=x"], "d is 'x'"),
         (["--data", "words.txt", "-o", "new", "--set", "method.sc-exp.tail_ratio=5"], "tail_ratio"),
         (["--data", "words.txt", "-o", "new", "--set", "training.batch=99999"], "are too few for"),
+        (["--data", "words.txt", "-o", "new", "--set", "model.d=9999"], "as many rows as columns"),
         (["--data", "words.txt", "-o", "new", *SGD], "coupled-adam is an optimiser, and so is sgd"),
         (["--data", "words.txt", "-o", "new", *SHORT], "windows of [evaluation] have 70 tokens"),
         (["--data", "words.txt", "-o", "words.txt"], "is not a folder"),

@@ -11,6 +11,7 @@ from embgeo.train.device import device_of
 from embgeo.train.methods import Method, method, needs_adam
 from embgeo.train.models import LanguageModel, build
 from embgeo.train.regularizers import Setup
+from embgeo.train.regularizers.constrained import Constrained
 
 #: For methods, whose own settings do not depend on how large a model is.
 _SMALL = {"d": 4, "hidden": 4, "layers": 1}
@@ -46,6 +47,13 @@ def rehearse(config: Config, corpus: Corpus) -> None:
         with torch.device("meta"):
             model = build(config.model.name, _TOKENS, {**config.model.settings, **own})
         check_windows(model, config)
+        factored = any(issubclass(part, Constrained) for part, _ in chosen.parts)
+        if factored and len(corpus.vocabulary) < model.d:
+            raise BadOption(
+                f"{name} needs as many rows as columns, and there are {len(corpus.vocabulary):,} "
+                f"words and d = {model.d:,}",
+                way_out="make d of [model] smaller, or the vocabulary larger",
+            )
         check_method(chosen, config)
 
 
