@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -210,6 +211,17 @@ def test_a_budget_is_fitted_once_for_all_runs(
     assert run(["train", "--resume", "-o", out, "-q"]) == 0
     assert asked == [120.0]
     assert {each.steps for each in load_training(tmp_path / "quick").runs} == {3}
+
+
+def test_of_a_single_method_no_comparison_is_left(home: Path, tmp_path: Path) -> None:
+    """That of more methods would stand beside a report that does not know them."""
+    out = tmp_path / "words.runs"
+    shutil.copytree(home / "words.runs", out)
+    assert (out / "comparison").is_dir()
+    assert run(["train", "--resume", "-o", str(out), "--compare", "cosreg", "-q"]) == 0
+    assert [method.name for method in load_training(out).methods] == ["cosreg"]
+    assert not (out / "comparison").exists()
+    assert (out / "mle" / "seed-0" / "result.json").is_file()
 
 
 # --- What goes wrong -----------------------------------------------------------------------------

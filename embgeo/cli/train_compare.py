@@ -35,7 +35,9 @@ def combine(task: Task, progress: Progress) -> tuple[Training, Path]:
     progress.start("comparing the embeddings", 0)
     compared = comparison_of_runs(training, task, progress)
     save_training(training, task.folder)
-    if compared is not None:
+    if compared is None:
+        forget_beside(task.folder)
+    else:
         save_beside(compared, task.folder)
     return training, write(training, compared, task.folder)
 
@@ -87,6 +89,15 @@ def comparison_of_runs(training: Training, task: Task, progress: Progress) -> Co
     if len(inputs) < 2:
         return None
     return compare(inputs, run=Run(command_line()), progress=progress)
+
+
+def forget_beside(folder: Path) -> None:
+    """Take away the comparison of runs of which a single method is left in the report."""
+    from embgeo.compare.files import COMPARISON_NAME
+    from embgeo.runs.files import COMPARISON_FOLDER
+
+    if (folder / COMPARISON_FOLDER / COMPARISON_NAME).is_file():
+        shutil.rmtree(folder / COMPARISON_FOLDER, ignore_errors=True)
 
 
 def save_beside(comparison: Comparison, folder: Path) -> None:
