@@ -256,7 +256,7 @@ def test_neighbours_of_all_rows_of_a_larger_matrix(monkeypatch, device):
     W[200:230] = W[100:130]
     W[5:20] = W[5]
     monkeypatch.setattr("embgeo.metrics.neighborhoods.SAMPLE_ROWS", (40, 40))
-    monkeypatch.setattr("embgeo.metrics.neighborhoods.QUERIES", 50)
+    monkeypatch.setattr("embgeo.metrics.neighborhoods.QUERIES", (50, 50))
     monkeypatch.setattr("embgeo.device.rows.MOST_ROWS", 70)
     monkeypatch.setattr("embgeo.resources.MOST_ROWS", 110)
     found = measured(Matrix(W), device, sections=("tokens",), neighbors_of="all", neighbors=4)

@@ -16,8 +16,10 @@ FAMILY = "tokens"
 SAMPLE_ROWS = (1_000, 2_000)
 SAMPLE_ENTRIES = 5_000_000
 SAMPLES = 4
-#: Queries of the intrinsic dimension, against every row.
-QUERIES = 400
+#: Queries of the intrinsic dimension, against every row: no more than so many entries, within
+#: bounds.
+QUERY_ENTRIES = 2**18
+QUERIES = (300, 600)
 SHOWN = 10
 
 HUBNESS = Quantity(
@@ -75,7 +77,9 @@ def rows_read(context: Context, seen: Seen) -> IntArray:
 
 
 def drawn_queries(context: Context, rows: IntArray) -> IntArray:
-    return sampled(rows, QUERIES, context.rng("intrinsic dimension"))
+    low, high = QUERIES
+    size = max(low, min(high, QUERY_ENTRIES // context.d))
+    return sampled(rows, size, context.rng("intrinsic dimension"))
 
 
 def distinct_rows(context: Context, seen: Seen) -> IntArray:

@@ -165,7 +165,8 @@ class Moments(Statistic):
 
     def forget_scatter(self) -> None:
         """Keep n, the mean and three sums; d² numbers are let go. No rows may be added after."""
-        self._kept = self.trace(), self.squares(), self.along_mean()
+        with np.errstate(over="ignore", invalid="ignore"):  # entries beyond the root of a square
+            self._kept = self.trace(), self.squares(), self.along_mean()
         self._triangle = self._recent = None
 
     def gram(self) -> FloatArray:
