@@ -32,7 +32,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -40,8 +39,9 @@ from torch.nn import functional as F
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
+from benchmarks.harness.zipf import zipf_corpus
 from embgeo.train.config import from_tables
-from embgeo.train.data import Corpus, Vocabulary
+from embgeo.train.data import Corpus
 from embgeo.train.device import numerics
 from embgeo.train.distributed import World
 from embgeo.train.loop import Loop
@@ -81,14 +81,9 @@ BOUNDS = {
 OTHER_START = ("spectral-norm", "d-optimal")
 
 
-def corpus_of(size: Size, windows: int = 4) -> Corpus:
-    """Tokens drawn by Zipf's law."""
-    counts = (1e6 / np.arange(1, size.n + 1)).round().astype(np.int64)
-    number = size.batch * (size.bptt * windows + 1)
-    rows = np.random.default_rng(0).choice(size.n, number, p=counts / counts.sum())
-    names = tuple(f"w{row}" for row in range(size.n))
-    vocabulary = Vocabulary(names, counts, unknown=None, end=None)
-    return Corpus("drawn", vocabulary, rows, rows, None, "stream", (), {})
+def corpus_of(size: Size) -> Corpus:
+    """Enough for four windows."""
+    return zipf_corpus(size.n, size.batch * (size.bptt * 4 + 1))
 
 
 def made(name: str, size: Size, device: str, precision: str) -> Loop:

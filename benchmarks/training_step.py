@@ -27,15 +27,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
+from benchmarks.harness.zipf import zipf_corpus
 from embgeo.train.config import Config, from_tables
-from embgeo.train.data import Corpus, Vocabulary
+from embgeo.train.data import Corpus
 from embgeo.train.device import numerics
 from embgeo.train.distributed import World
 from embgeo.train.loop import Loop
@@ -129,14 +129,9 @@ class Example:
         return loss.detach()
 
 
-def corpus_of(size: Size, windows: int = 8) -> Corpus:
-    """Tokens drawn by Zipf's law."""
-    counts = (1e6 / np.arange(1, size.n + 1)).round().astype(np.int64)
-    number = size.batch * (size.bptt * windows + 1)
-    rows = np.random.default_rng(0).choice(size.n, number, p=counts / counts.sum())
-    names = tuple(f"w{row}" for row in range(size.n))
-    vocabulary = Vocabulary(names, counts, unknown=None, end=None)
-    return Corpus("drawn", vocabulary, rows, rows, None, "stream", (), {})
+def corpus_of(size: Size) -> Corpus:
+    """Enough for eight windows."""
+    return zipf_corpus(size.n, size.batch * (size.bptt * 8 + 1))
 
 
 def config_of(size: Size, device: str, contender: str, dropout: float | None = None) -> Config:

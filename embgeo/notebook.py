@@ -14,7 +14,8 @@ from embgeo.errors import EmbgeoError
 from embgeo.report.headline import headline_rows
 from embgeo.report.verdict import judge
 from embgeo.report.visible import visible_text
-from embgeo.result import REPORT_NAME, Analysis, write_text
+from embgeo.result import REPORT_NAME, Analysis
+from embgeo.saved import write_text
 
 if TYPE_CHECKING:
     import pandas as pd

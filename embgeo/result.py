@@ -12,10 +12,6 @@ Format history
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-import zipfile
-import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.errors import EmbgeoError, UnreadableFile
+from embgeo.saved import DAMAGE, AtomicFile, read_json, write_text
 from embgeo.values import (
     Column,
     Histogram,
@@ -39,23 +36,10 @@ from embgeo.values import (
 
 FORMAT = "embgeo.analysis"
 FORMAT_VERSION = 1
+_AGAIN = "make one with: embgeo analyze CHECKPOINT"
 JSON_NAME = "analysis.json"
 ARRAYS_NAME = "arrays.npz"
 REPORT_NAME = "report.html"
-#: What reading damaged JSON or a damaged archive raises.
-DAMAGE = (
-    OSError,
-    EOFError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    MemoryError,
-    NotImplementedError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,35 +201,6 @@ class Analysis:
             ) from error
 
 
-class AtomicFile:
-    """A temporary path beside `target`, renamed to it on success and removed otherwise."""
-
-    def __init__(self, target: Path) -> None:
-        self.target = target
-
-    def __enter__(self) -> Path:
-        handle, name = tempfile.mkstemp(prefix=f".{self.target.name}.", dir=self.target.parent)
-        os.close(handle)
-        self.temporary = Path(name)
-        return self.temporary
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            # mkstemp makes files private; results are meant to be shared like any other file.
-            mask = os.umask(0)
-            os.umask(mask)
-            self.temporary.chmod(0o666 & ~mask)
-            self.temporary.replace(self.target)
-        else:
-            self.temporary.unlink(missing_ok=True)
-
-
-def write_text(target: Path, text: str) -> None:
-    """Write UTF-8 text with Unix line ends, whole or not at all."""
-    with AtomicFile(target) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
-
-
 def load_analysis(folder: Path) -> Analysis:
     """Read a folder that :meth:`Analysis.save` wrote.
 
@@ -255,22 +210,7 @@ def load_analysis(folder: Path) -> Analysis:
         If there is no analysis, or one of a format version that this embgeo does not know.
     """
     path = folder / JSON_NAME if folder.is_dir() else folder
-    try:
-        d = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UnreadableFile(
-            f"no {JSON_NAME} here", where=folder, way_out="make one with: embgeo analyze CHECKPOINT"
-        ) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise UnreadableFile(f"not readable as an analysis ({error})", where=path) from error
-    if not isinstance(d, dict) or d.get("format") != FORMAT:
-        raise UnreadableFile("not an analysis that embgeo wrote", where=path)
-    if d.get("format_version") != FORMAT_VERSION:
-        raise UnreadableFile(
-            f"format version {d.get('format_version')!r}, this embgeo reads {FORMAT_VERSION}",
-            where=path,
-            way_out="analyse the checkpoint again",
-        )
+    d = read_json(path, folder, (FORMAT, FORMAT_VERSION), "an analysis", _AGAIN)
     arrays_path = path.parent / ARRAYS_NAME
     try:
         # Opened here: np.load leaves its own file open where the archive turns out to be damaged.
@@ -283,7 +223,7 @@ def load_analysis(folder: Path) -> Analysis:
         raise UnreadableFile(
             f"damaged, or does not belong to its {JSON_NAME} ({error})",
             where=arrays_path,
-            way_out="analyse the checkpoint again",
+            way_out=_AGAIN,
         ) from error
 
 

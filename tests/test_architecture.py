@@ -23,7 +23,8 @@ MAY_IMPORT = {
     "values": "",
     "matrix": "errors read_ahead",
     "read_ahead": "",
-    "result": "errors values",
+    "saved": "errors",
+    "result": "errors saved values",
     "sources": "errors matrix",
     "stats": "",
     "metrics": "stats values",
@@ -33,32 +34,43 @@ MAY_IMPORT = {
     "passes": "device matrix metrics resources stats",
     "resources": "stats",
     "analysis": "errors matrix metrics passes provenance reference resources result stats values",
-    "parts": "analysis errors matrix metrics passes provenance resources result sources stats",
-    "compare": "analysis errors matrix metrics passes provenance resources result sources stats "
-    "values",
+    "parts": "analysis errors matrix metrics passes provenance resources result saved sources "
+    "stats",
+    "compare": "analysis errors matrix metrics passes provenance resources result saved sources "
+    "stats values",
     "arrays": "errors matrix sources",
-    "notebook": "errors report result",
+    "notebook": "errors report result saved",
     "api": "analysis arrays matrix metrics notebook passes resources result",
     "callbacks": "api arrays errors metrics names",
     "train": "errors",
     "config": "errors",
     "gate": "errors result values",
     "names": "errors metrics values",
-    "runs": "errors result values",
+    "runs": "errors result saved values",
     "figures": "compare errors result runs values",
     "tables": "result values",
     "delimited": "values",
     "export": "delimited errors result values",
-    "report": "compare errors figures result runs values",
+    "report": "compare errors figures result runs saved values",
     "__init__": "api errors matrix metrics result sources values",
     "__main__": "cli",
     "cli": "__init__ compare config delimited device errors export figures gate matrix metrics "
-    "names parts passes report resources result runs sources tables train values",
+    "names parts passes report resources result runs saved sources tables train values",
 }
 
 #: What `embgeo --help` and a look into a header must not wait for.
 HEAVY = ("matplotlib", "pandas", "scipy", "sklearn", "torch")
-LIGHT_PARTS = ("__init__", "cli", "errors", "values", "matrix", "result", "sources", "stats")
+LIGHT_PARTS = (
+    "__init__",
+    "cli",
+    "errors",
+    "values",
+    "matrix",
+    "result",
+    "saved",
+    "sources",
+    "stats",
+)
 
 MOST_LINES = 400
 MOST_FUNCTION_LINES = 60

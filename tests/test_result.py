@@ -187,7 +187,7 @@ def test_json_that_is_not_text(folder):
 def test_another_format_version(folder, version):
     content = json.loads((folder / JSON_NAME).read_text())
     (folder / JSON_NAME).write_text(json.dumps({**content, "format_version": version}))
-    assert "analyse the checkpoint again" in refused(folder)
+    assert "make one with: embgeo analyze" in refused(folder)
 
 
 PARTS = ["provenance", "notes", "absent", "scalars", "series", "histograms", "points", "columns"]

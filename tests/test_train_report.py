@@ -199,7 +199,7 @@ def test_saved_and_read_back(hostile: bool, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda d: d.update(format="other"), "no comparison of methods"),
+        (lambda d: d.update(format="other"), "not a comparison of methods"),
         (lambda d: d.update(format_version=9), "format version 9"),
         (lambda d: d.pop("runs"), "damaged"),
         (lambda d: d["runs"].clear(), "damaged"),

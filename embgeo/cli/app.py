@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from embgeo.cli.commands import LazyGroup
+from embgeo.cli.commands import APPEARANCE, LazyGroup
 from embgeo.cli.shared import FAILED, one_line, printable, silence_stdout
 
 app = typer.Typer(
@@ -18,10 +18,7 @@ app = typer.Typer(
     help="The shape of a language model's embedding matrix: is it degenerate, by which evidence, "
     "and which tokens are to blame.",
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **APPEARANCE,
 )
 
 

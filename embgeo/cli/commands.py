@@ -24,6 +24,15 @@ COMMANDS = {
 }
 
 
+#: How typer shows every command, and the list of them.
+APPEARANCE: dict[str, Any] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+
+
 class Commands(Mapping[str, Any]):
     """The commands as typer wants them, each made when it is first looked up."""
 
@@ -34,12 +43,7 @@ class Commands(Mapping[str, Any]):
         if name not in COMMANDS:
             raise KeyError(name)
         if name not in self._made:
-            alone = typer.Typer(
-                add_completion=False,
-                pretty_exceptions_enable=False,
-                rich_markup_mode=None,
-                context_settings={"help_option_names": ["-h", "--help"]},
-            )
+            alone = typer.Typer(**APPEARANCE)
             alone.command(name)(getattr(import_module(f"embgeo.cli.{name}"), name))
             self._made[name] = typer.main.get_command(alone)
         return self._made[name]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embgeo.cli.diff_inputs import name_of
+from embgeo.cli.shared import is_occupied
 from embgeo.errors import BadOption, EmbgeoError
 
 if TYPE_CHECKING:
@@ -37,20 +38,15 @@ def check_folder(folder: Path, inputs: Sequence[Path]) -> None:
     """
     from embgeo.compare.files import COMPARISON_NAME
 
-    try:
-        near = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
-        if not near.is_dir():
-            cause = f"{near} is not a folder"
-        elif near != folder.absolute() or not any(near.iterdir()):
-            return
-        elif not (near / COMPARISON_NAME).is_file():
-            cause = "exists and holds something else than a comparison"
-        elif any(near.resolve() in (p, *p.parents) for p in map(Path.resolve, inputs)):
-            cause = "holds one of the analyses that are compared"
-        else:
-            return
-    except OSError as error:  # too long a name, a loop of links, a folder that may not be read
-        cause = f"cannot be used: {error.strerror or error}"
+    if not is_occupied(folder):
+        return
+    own = folder.resolve()
+    if not (folder / COMPARISON_NAME).is_file():
+        cause = "exists and holds something else than a comparison"
+    elif any(own in (p, *p.parents) for p in map(Path.resolve, inputs)):
+        cause = "holds one of the analyses that are compared"
+    else:
+        return
     raise BadOption(cause, where=folder, way_out="choose another folder with -o")
 
 

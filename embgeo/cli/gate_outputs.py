@@ -179,7 +179,7 @@ def write_file(path: Path, text: str) -> None:
     ------
     EmbgeoError
     """
-    from embgeo.result import write_text
+    from embgeo.saved import write_text
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,8 @@ def report(
     Example: embgeo report baseline.embgeo
     """
     from embgeo.errors import EmbgeoError
-    from embgeo.result import REPORT_NAME, write_text
+    from embgeo.result import REPORT_NAME
+    from embgeo.saved import write_text
 
     draw = saved_page(folder)
     home = folder if folder.is_dir() else folder.parent

@@ -131,6 +131,24 @@ def progress_bar(quiet: bool) -> Iterator[Progress | None]:
         yield Progress(start, advance)
 
 
+def is_occupied(folder: Path) -> bool:
+    """Whether a folder to be written to exists and holds something.
+
+    Raises
+    ------
+    BadOption
+        It can be no folder.
+    """
+    try:
+        near = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
+        if near.is_dir():
+            return near == folder.absolute() and any(near.iterdir())
+        cause = f"{near} is not a folder"
+    except OSError as error:  # too long a name, a loop of links, a folder that may not be read
+        cause = f"cannot be used: {error.strerror or error}"
+    raise BadOption(cause, where=folder, way_out="choose another folder with -o")
+
+
 def check_output(folder: Path) -> None:
     """Refuse, before anything is computed, a folder whose content is not ours to replace.
 
@@ -140,17 +158,12 @@ def check_output(folder: Path) -> None:
     """
     from embgeo.result import JSON_NAME
 
-    try:
-        near = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
-        if not near.is_dir():
-            cause = f"{near} is not a folder"
-        elif near == folder.absolute() and any(near.iterdir()) and not (near / JSON_NAME).exists():
-            cause = "exists and holds something else than an analysis"
-        else:
-            return
-    except OSError as error:  # too long a name, a loop of links, a folder that may not be read
-        cause = f"cannot be used: {error.strerror or error}"
-    raise BadOption(cause, where=folder, way_out="choose another folder with -o")
+    if is_occupied(folder) and not (folder / JSON_NAME).exists():
+        raise BadOption(
+            "exists and holds something else than an analysis",
+            where=folder,
+            way_out="choose another folder with -o",
+        )
 
 
 def write_folder(analysis: Analysis, folder: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from embgeo.cli.shared import is_occupied
 from embgeo.cli.train_settings import SETTINGS_NAME
 from embgeo.errors import BadOption, EmbgeoError
 
@@ -23,17 +24,8 @@ def check_runs_folder(folder: Path, *, resume: bool, own: str = SETTINGS_NAME) -
     ------
     BadOption
     """
-    try:
-        near = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
-        if not near.is_dir():
-            raise BadOption(
-                f"{near} is not a folder", where=folder, way_out="choose another folder with -o"
-            )
-        empty = near != folder.absolute() or not any(near.iterdir())
-        ours = (folder / own).is_file()
-    except OSError as error:  # too long a name, a loop of links, a folder that may not be read
-        cause = f"cannot be used: {error.strerror or error}"
-        raise BadOption(cause, where=folder, way_out="choose another folder with -o") from error
+    empty = not is_occupied(folder)
+    ours = (folder / own).is_file()
     if resume and empty:
         raise BadOption("holds no runs", where=folder, way_out="leave out --resume")
     if empty or (ours and resume):

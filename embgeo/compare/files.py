@@ -23,7 +23,8 @@ import numpy.typing as npt
 from embgeo.compare import stored
 from embgeo.compare.comparison import Comparison, Member, Pair
 from embgeo.errors import EmbgeoError, UnreadableFile
-from embgeo.result import ARRAYS_NAME, DAMAGE, Analysis, AtomicFile, load_analysis, write_text
+from embgeo.result import ARRAYS_NAME, Analysis, load_analysis
+from embgeo.saved import DAMAGE, AtomicFile, read_json, write_text
 
 FORMAT = "embgeo.comparison"
 FORMAT_VERSION = 1
@@ -99,7 +100,7 @@ def load_comparison(folder: Path) -> Comparison:
         not know.
     """
     path = folder / COMPARISON_NAME if folder.is_dir() else folder
-    d = _read_json(path, folder)
+    d = _content(path, folder)
     analyses = [load_analysis(path.parent / name) for name in member_folders(d, path)]
     arrays_path = path.parent / ARRAYS_NAME
     try:
@@ -117,22 +118,8 @@ def load_comparison(folder: Path) -> Comparison:
         ) from error
 
 
-def _read_json(path: Path, given: Path) -> dict[str, Any]:
-    try:
-        d = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UnreadableFile(f"no {COMPARISON_NAME} here", where=given, way_out=_AGAIN) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise UnreadableFile(f"not readable as a comparison ({error})", where=path) from error
-    if not isinstance(d, dict) or d.get("format") != FORMAT:
-        raise UnreadableFile("not a comparison that embgeo wrote", where=path)
-    if d.get("format_version") != FORMAT_VERSION:
-        raise UnreadableFile(
-            f"format version {d.get('format_version')!r}, this embgeo reads {FORMAT_VERSION}",
-            where=path,
-            way_out=_AGAIN,
-        )
-    return d
+def _content(path: Path, given: Path) -> dict[str, Any]:
+    return read_json(path, given, (FORMAT, FORMAT_VERSION), "a comparison", _AGAIN)
 
 
 def member_folders(d: dict[str, Any], path: Path) -> list[str]:
@@ -156,7 +143,7 @@ def earlier_folders(folder: Path) -> list[str]:
     """Names of the members' folders of the comparison in `folder`; none if it is damaged."""
     path = folder / COMPARISON_NAME
     try:
-        return member_folders(_read_json(path, folder), path)
+        return member_folders(_content(path, folder), path)
     except UnreadableFile:
         return []
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from embgeo.errors import EmbgeoError, UnreadableFile
 from embgeo.parts.packing import Packer, Unpackable, Unpacker
-from embgeo.result import AtomicFile
+from embgeo.saved import AtomicFile
 from embgeo.sources.guard import Damaged, reading
 from embgeo.sources.numpy_npy import read_array, read_header
 from embgeo.sources.zip_members import Archive, open_archive

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from embgeo.compare.comparison import Comparison, Pair
 from embgeo.compare.quantities import NEIGHBOR_OVERLAP
 from embgeo.figures.compared import FIGURES, render_svg
@@ -33,13 +31,14 @@ from embgeo.report.comparison_tables import (
 )
 from embgeo.report.member_names import member_name, short_name
 from embgeo.report.moved import moved_table, moved_tokens, rare_tokens
-from embgeo.report.page import code, environment
+from embgeo.report.page import code, drawings, environment
 from embgeo.report.run import curve_families, main_bends, no_bends
 from embgeo.report.shifts import shifts, state_rows
 from embgeo.report.tables import by_family, provenance_rows
 from embgeo.report.tables import quantities as quantities_of
 from embgeo.report.visible import visible
-from embgeo.result import REPORT_NAME, write_text
+from embgeo.result import REPORT_NAME
+from embgeo.saved import write_text
 from embgeo.values import Quantity, format_number
 
 SECTIONS = (
@@ -114,7 +113,7 @@ def context(
         "version": _version(comparison),
         "track": comparison.track,
         "notes": comparison.notes,
-        "figures": _figures(comparison),
+        "figures": drawings(comparison, FIGURES, render_svg),
         "drawn": frozenset(charts),
         "few": _few(comparison, most_lines(comparison)),
         "few_maps": _few(comparison, MOST_MAPS),
@@ -230,19 +229,6 @@ def _few(comparison: Comparison, most: int) -> str:
         return ""
     shown = [member_name(comparison, place) for place in spread(n, most)]
     return f"Shown are {most} of {n}: {', '.join(shown)}."
-
-
-def _figures(comparison: Comparison) -> dict[str, dict[str, Any]]:
-    drawn = {}
-    for figure in FIGURES:
-        svg = render_svg(comparison, figure)
-        if svg is not None:
-            drawn[figure.name] = {
-                "svg": Markup(svg),
-                "caption": figure.caption,
-                "alternative": figure.alternative,
-            }
-    return drawn
 
 
 def quantities_of_comparison(comparison: Comparison) -> list[Quantity]:

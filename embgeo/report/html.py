@@ -10,13 +10,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from embgeo.figures import FIGURES, render_svg
 from embgeo.report import assets, thresholds
 from embgeo.report.charts import chart_data
 from embgeo.report.headline import headline_rows
-from embgeo.report.page import code, environment
+from embgeo.report.page import code, drawings, environment
 from embgeo.report.payload import build
 from embgeo.report.published import SOURCE, WANG_TABLE_3, before_and_after
 from embgeo.report.tables import (
@@ -30,7 +28,8 @@ from embgeo.report.tables import (
     table_view,
 )
 from embgeo.report.verdict import judge
-from embgeo.result import REPORT_NAME, Analysis, write_text
+from embgeo.result import REPORT_NAME, Analysis
+from embgeo.saved import write_text
 from embgeo.values import format_number
 
 _SECTIONS = (
@@ -114,7 +113,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "published_source": SOURCE,
         "warnings": analysis.notes,
         "absences": absences(analysis),
-        "figures": _figures(analysis),
+        "figures": drawings(analysis, FIGURES, render_svg),
         "tables": tables,
         "other_tables": [key for key in tables if key not in _PLACED],
         "notes_by_value": {h.name: h.note for h in analysis.histograms},
@@ -143,19 +142,6 @@ def _context(analysis: Analysis) -> dict[str, Any]:
             payload.block if payload else "",
         ),
     }
-
-
-def _figures(analysis: Analysis) -> dict[str, dict[str, Any]]:
-    drawn = {}
-    for figure in FIGURES:
-        svg = render_svg(analysis, figure)
-        if svg is not None:
-            drawn[figure.name] = {
-                "svg": Markup(svg),
-                "caption": figure.caption,
-                "alternative": figure.alternative,
-            }
-    return drawn
 
 
 def _frequency(analysis: Analysis) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,8 @@ from embgeo.report.charts import script_json
 from embgeo.report.tables import capital
 from embgeo.report.visible import visible_text
 from embgeo.values import format_number
+
+Render = Callable[[Any, Any], str | None]
 
 
 @cache
@@ -31,6 +34,29 @@ def environment() -> Environment:
     made.filters["number"] = format_number
     made.filters["capital"] = capital
     return made
+
+
+def drawings(subject: Any, figures: Iterable[Any], render: Render) -> dict[str, dict[str, Any]]:
+    """The figures that there is something to draw for, by name.
+
+    Parameters
+    ----------
+    subject : Analysis, Comparison or Training
+    figures : iterable
+        Of this kind of page: each has a name, a caption and an alternative.
+    render : callable
+        ``render(subject, figure)`` gives an ``<svg>`` element, or None.
+    """
+    drawn = {}
+    for figure in figures:
+        svg = render(subject, figure)
+        if svg is not None:
+            drawn[figure.name] = {
+                "svg": Markup(svg),
+                "caption": figure.caption,
+                "alternative": figure.alternative,
+            }
+    return drawn
 
 
 def code(

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from embgeo.compare.comparison import Comparison
 from embgeo.figures.trained import FIGURES, render_svg
 from embgeo.figures.trained.curves import chosen
@@ -19,7 +17,7 @@ from embgeo.report import assets
 from embgeo.report.comparison import SECTIONS as OF_COMPARISON
 from embgeo.report.comparison import context as of_comparison
 from embgeo.report.comparison import quantities_of_comparison
-from embgeo.report.page import code, environment
+from embgeo.report.page import code, drawings, environment
 from embgeo.report.tables import by_family, provenance_rows
 from embgeo.report.trained_charts import chart_data, chart_name
 from embgeo.report.trained_tables import (
@@ -30,8 +28,9 @@ from embgeo.report.trained_tables import (
     settings_text,
 )
 from embgeo.report.visible import visible
-from embgeo.result import REPORT_NAME, write_text
+from embgeo.result import REPORT_NAME
 from embgeo.runs.training import Training
+from embgeo.saved import write_text
 from embgeo.values import Quantity, format_number
 
 #: Methods beside the baseline that tables of the embeddings have columns for.
@@ -79,7 +78,7 @@ def context(training: Training, comparison: Comparison | None) -> dict[str, Any]
             comparison, bundle=assets.TRAINING, more_charts=charts, columns=COLUMNS
         )
     found |= own(training, comparison)
-    found["figures"] = {**found["figures"], **drawings(training)}
+    found["figures"] = {**found["figures"], **drawings(training, FIGURES, render_svg)}
     found["defined"] = found["defined"] | {q.name for q in training.quantities}
     return found
 
@@ -181,19 +180,6 @@ def run_rows(training: Training) -> list[dict[str, str]]:
 
 def number(numbers: Mapping[str, float], name: str) -> str:
     return format_number(numbers[name]) if name in numbers else "–"
-
-
-def drawings(training: Training) -> dict[str, dict[str, Any]]:
-    drawn = {}
-    for figure in FIGURES:
-        svg = render_svg(training, figure)
-        if svg is not None:
-            drawn[figure.name] = {
-                "svg": Markup(svg),
-                "caption": figure.caption,
-                "alternative": figure.alternative,
-            }
-    return drawn
 
 
 def sections(training: Training, comparison: Comparison | None) -> list[dict[str, str]]:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.errors import EmbgeoError, UnreadableFile
-from embgeo.result import DAMAGE, write_text
 from embgeo.runs.training import Curve, Method, Outcome, Run, Training
+from embgeo.saved import DAMAGE, read_json, write_text
 from embgeo.values import quantity_from_json, quantity_to_json
 
 FORMAT = "embgeo.training"
@@ -78,20 +78,7 @@ def load_training(folder: Path) -> Training:
         If there is none, a damaged one, or one of a format version that this embgeo does not know.
     """
     path = folder / TRAINING_NAME if folder.is_dir() else folder
-    try:
-        d = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UnreadableFile(f"no {TRAINING_NAME} here", where=folder, way_out=_AGAIN) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise UnreadableFile(f"not readable as a training ({error})", where=path) from error
-    if not isinstance(d, dict) or d.get("format") != FORMAT:
-        raise UnreadableFile("no comparison of methods that embgeo wrote", where=path)
-    if d.get("format_version") != FORMAT_VERSION:
-        raise UnreadableFile(
-            f"format version {d.get('format_version')!r}, this embgeo reads {FORMAT_VERSION}",
-            where=path,
-            way_out=_AGAIN,
-        )
+    d = read_json(path, folder, (FORMAT, FORMAT_VERSION), "a comparison of methods", _AGAIN)
     try:
         return _from_json(d)
     except DAMAGE as error:

@@ -28,37 +28,33 @@ def add_gram(rows: WorkingArray, into: WorkingArray) -> None:
         In the column order of BLAS; below the diagonal it is left as it is.
     """
     b, d = rows.shape
-    name, real = ROUTINES[rows.dtype]
     contiguous = rows.flags.c_contiguous and into.flags.f_contiguous
     if into.dtype != rows.dtype or into.shape != (d, d) or not contiguous:
         raise ValueError("rows and sum do not fit together")
-    width, height, one = ctypes.c_int(d), ctypes.c_int(b), real(1.0)
+    width, height = ctypes.c_int(d), ctypes.c_int(b)
+    routine, one = _routine(rows.dtype)
     # To BLAS, which counts by columns, rows in the order of C are their own transpose.
-    _routine(name)(
-        b"U", b"N", width, height, one, rows.ctypes.data, width, one, into.ctypes.data, width
-    )
+    routine(b"U", b"N", width, height, one, rows.ctypes.data, width, one, into.ctypes.data, width)
 
 
 @cache
-def _routine(name: str) -> Any:
-    """The BLAS routine that scipy offers to compiled code.
+def _routine(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The BLAS routine that scipy offers to compiled code, and a factor of one.
 
     scipy's own wrapper of it holds Python's lock during the call, so that threads would wait for
     one another; a call through ctypes gives it back.
     """
     from scipy.linalg import cython_blas
 
-    capsules: dict[str, Any] = dict(cython_blas.__pyx_capi__)
+    name, real = ROUTINES[dtype]
+    capsule: Any = dict(cython_blas.__pyx_capi__)[name]
     python = ctypes.pythonapi
     python.PyCapsule_GetName.restype = ctypes.c_char_p
     python.PyCapsule_GetName.argtypes = [ctypes.py_object]
     python.PyCapsule_GetPointer.restype = ctypes.c_void_p
     python.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    address = python.PyCapsule_GetPointer(capsules[name], python.PyCapsule_GetName(capsules[name]))
-    integer, factor = (
-        ctypes.POINTER(ctypes.c_int),
-        ctypes.POINTER(ctypes.c_float if name[0] == "s" else ctypes.c_double),
-    )
+    address = python.PyCapsule_GetPointer(capsule, python.PyCapsule_GetName(capsule))
+    integer, factor = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(real)
     text, data = ctypes.c_char_p, ctypes.c_void_p
     arguments = (text, text, integer, integer, factor, data, integer, factor, data, integer)
-    return ctypes.CFUNCTYPE(None, *arguments)(address)
+    return ctypes.CFUNCTYPE(None, *arguments)(address), real(1.0)
