@@ -56,6 +56,13 @@ def test_the_layer_is_the_plain_one() -> None:
     assert torch.allclose(layer.singular_values(), torch.linalg.svdvals(W))
 
 
+def test_rows_lie_side_by_side() -> None:
+    """LAPACK gives columns, with which a step takes 4 % longer at the size of WikiText-2."""
+    e = FactoredEmbedding(torch.randn(30, 5))
+    assert e.left.is_contiguous()
+    assert e.right.is_contiguous()
+
+
 def test_a_step_moves_w_as_it_would_move_a_plain_w() -> None:
     """Of a nearly flat spectrum, one step of SGD along the gradient of any loss of the rows."""
     W = 0.1 * torch.linalg.qr(rows(300, 6))[0] * math.sqrt(300)
@@ -346,8 +353,8 @@ def test_proximal_training_stays_on_the_manifold_at_a_rate_of_30() -> None:
         reg.after_step(30.0)
         losses.append(float(loss.detach()))
     layer = reg.embedding
-    assert float(residual(layer.left.detach(), layer.scale).abs().max()) < 1e-4
-    assert float(residual(layer.right.detach()).abs().max()) < 1e-4
+    assert float(residual(layer.left.detach(), layer.scale).abs().max()) < 1e-5
+    assert float(residual(layer.right.detach()).abs().max()) < 1e-5
     assert all(map(math.isfinite, losses))
 
 

@@ -14,7 +14,7 @@ MAX_STEPS = 100
 TOLERANCE = 1e-17
 #: Where a step promises more than this share of what the one before it did, the curvature is
 #: computed anew.
-QUICK = 0.1
+QUICK = 0.2
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -60,9 +60,9 @@ class FactoredEmbedding(nn.Module):
         c = (S.mean() if scale is None else torch.tensor(scale)).to(S.device, torch.float32)
         self.num_embeddings, self.embedding_dim = n, d
         self.padding_idx = None if padding_idx is None else padding_idx % n
-        self.left = nn.Parameter((U * c).to(weight.dtype))
+        # Contiguous, where LAPACK gives columns: rows are looked up, and products want them.
+        self.left = nn.Parameter((U * c).contiguous().to(weight.dtype))
         self.sigma = nn.Parameter((S / c).to(weight.dtype))
-        # Contiguous, so that checkpoints and optimisers see one layout.
         self.right = nn.Parameter(Vh.T.contiguous().to(weight.dtype))
         self.scale: Tensor
         self.register_buffer("scale", c)
