@@ -40,5 +40,9 @@ class LabelMismatch(EmbgeoError):
     """Token labels or counts that do not line up with the rows of the matrix."""
 
 
+class Diverged(EmbgeoError):
+    """A training whose loss or weights are no numbers any more; other runs may go on."""
+
+
 class BadOption(EmbgeoError):
     """An option with a value that makes no sense for this matrix."""

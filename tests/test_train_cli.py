@@ -213,15 +213,46 @@ def test_a_budget_is_fitted_once_for_all_runs(
     assert {each.steps for each in load_training(tmp_path / "quick").runs} == {3}
 
 
-def test_of_a_single_method_no_comparison_is_left(home: Path, tmp_path: Path) -> None:
-    """That of more methods would stand beside a report that does not know them."""
+def test_methods_are_added_to_a_folder(here: Path, tmp_path: Path) -> None:
     out = tmp_path / "words.runs"
-    shutil.copytree(home / "words.runs", out)
-    assert (out / "comparison").is_dir()
-    assert run(["train", "--resume", "-o", str(out), "--compare", "cosreg", "-q"]) == 0
-    assert [method.name for method in load_training(out).methods] == ["cosreg"]
-    assert not (out / "comparison").exists()
-    assert (out / "mle" / "seed-0" / "result.json").is_file()
+    shutil.copytree(here / "words.runs", out)
+    before = (out / "cosreg" / "seed-0" / "result.json").read_bytes()
+    assert run(["train", "--resume", "-o", str(out), "--compare", "re", "-q"]) == 0
+    assert [method.name for method in load_training(out).methods] == ["mle", "cosreg", "re"]
+    assert load_training(out).seeds == (0, 1)
+    assert (out / "cosreg" / "seed-0" / "result.json").read_bytes() == before
+    # A line that says all of it says the same.
+    whole = ["train", "--data", "words.txt", "--compare", "re", *TINY, "-o", str(out), "-q"]
+    assert run([*whole, "--resume"]) == 0
+    assert len(load_training(out).runs) == 6
+
+
+@pytest.mark.usefixtures("here")
+def test_a_run_that_diverges_leaves_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "part"
+    given = ["--data", "words.txt", *TINY, "-o", str(out), "--set", "method.cosreg.gamma=1e39"]
+    assert run(["train", "--compare", "cosreg,mle,re", *given]) == 2
+    told = capsys.readouterr()
+    assert "cosreg, seed 0: the training diverged: " in told.err
+    assert "1 of 3 runs diverged (cosreg with seed 0); the report is about" in told.err
+    training = load_training(out)
+    assert [method.name for method in training.methods] == ["mle", "re"]
+    assert training.notes[0].startswith("cosreg, seed 0: the training diverged: ")
+    assert training.notes[0].endswith("no number here knows it")
+    assert (out / "report.html").is_file()
+
+
+@pytest.mark.usefixtures("here")
+def test_nothing_is_said_of_runs_that_all_diverged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "none"
+    given = ["--data", "words.txt", *TINY, "-o", str(out), "--set", "method.cosreg.gamma=1e39"]
+    assert run(["train", "--compare", "cosreg", *given, "-q"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (out / "report.html").exists()
 
 
 # --- What goes wrong -----------------------------------------------------------------------------
@@ -324,6 +355,15 @@ def test_settings_on_the_line_stand_over_those_of_files(tmp_path: Path) -> None:
     assert (config.training.batch, config.training.bptt) == (3, 11)
     assert config.data.path == str(tmp_path / "text.txt")
     assert config.model.name == "awd-lstm"
+
+
+def test_a_file_means_paths_beside_itself(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text('[data]\npath = "text.txt"\ntokenizer = "sub/t.json"\n')
+    data = Given(config=own).settings().data
+    assert (data.path, data.tokenizer) == (str(tmp_path / "text.txt"), str(tmp_path / "sub/t.json"))
+    on_the_line = Given(config=own, set_=("data.tokenizer=t.json",)).settings().data
+    assert on_the_line.tokenizer == "t.json"
 
 
 def test_another_model_starts_from_its_own_settings(tmp_path: Path) -> None:

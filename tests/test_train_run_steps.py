@@ -173,6 +173,14 @@ def test_the_best_weights_are_kept(tmp_path: Path) -> None:
     )
 
 
+def test_the_last_weights_may_be_the_best(tmp_path: Path) -> None:
+    """The run ends between two checks: its end is looked at, too."""
+    config = settings(training={"keep": "best", "steps": 7}, evaluation={"every": 3})
+    run(config, tmp_path)
+    steps = [line["step"] for line in numbers(tmp_path) if "valid.loss" in line]
+    assert steps == [3, 6, 7, 7]
+
+
 def test_bf16_trains_too() -> None:
     exact, short = (
         loop_of(settings(model=PLAIN, training={"precision": precision}))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.cli.diff_folder import replace_content
 from embgeo.cli.shared import command_line
-from embgeo.errors import EmbgeoError
+from embgeo.errors import Diverged, EmbgeoError
 
 if TYPE_CHECKING:
     from embgeo.cli.train_runs import Task
@@ -17,12 +18,22 @@ if TYPE_CHECKING:
     from embgeo.passes import Progress
     from embgeo.runs.training import Training
 
+#: Method and seed of runs without an end.
+Lost = Mapping[tuple[str, int], Diverged]
+
 #: What a baseline is, the best first.
 BASELINES = ("mle", "untied")
 
 
-def combine(task: Task, progress: Progress) -> tuple[Training, Path]:
+def combine(task: Task, lost: Lost, progress: Progress) -> tuple[Training, Path]:
     """``training.json``, the comparison of the embeddings, and the report; its path.
+
+    Parameters
+    ----------
+    task : Task
+    lost : dict of (str, int) to Diverged
+        Method and seed of the runs that did not come to their end; some others did.
+    progress : Progress
 
     Raises
     ------
@@ -31,13 +42,11 @@ def combine(task: Task, progress: Progress) -> tuple[Training, Path]:
     from embgeo.report.training import write
     from embgeo.runs.files import save_training
 
-    training = training_of_runs(task)
+    training = training_of_runs(task, lost)
     progress.start("comparing the embeddings", 0)
     compared = comparison_of_runs(training, task, progress)
     save_training(training, task.folder)
-    if compared is None:
-        forget_beside(task.folder)
-    else:
+    if compared is not None:
         save_beside(compared, task.folder)
     return training, write(training, compared, task.folder)
 
@@ -48,7 +57,7 @@ def in_order(names: tuple[str, ...]) -> list[str]:
     return [first, *(name for name in names if name != first)]
 
 
-def training_of_runs(task: Task) -> Training:
+def training_of_runs(task: Task, lost: Lost) -> Training:
     """Everything the runs say, side by side."""
     from embgeo.result import load_analysis
     from embgeo.runs.making import Trained, training_of
@@ -56,16 +65,20 @@ def training_of_runs(task: Task) -> Training:
     from embgeo.train.methods import method, reference_of
     from embgeo.train.run import run_folder
 
-    names = in_order(task.config.compare)
+    kept = [run for run in task.runs if run not in lost]
+    names = in_order(tuple(dict.fromkeys(name for name, _ in kept)))
     trained = []
     for name in names:
         for seed in task.config.seeds:
+            if (name, seed) in lost:
+                continue
             home = run_folder(task.folder, name, seed)
             place = home.relative_to(task.folder).as_posix()
             trained.append(Trained(place, read_run(home), load_analysis(home)))
     references = {name: reference_of(name, tuple(names)) or "" for name in names}
     titles = {name: method(name).title for name in names}
-    return training_of(trained, references, titles, provenance(task))
+    told = [f"{name}, seed {seed}: {why.cause}" for (name, seed), why in lost.items()]
+    return training_of(trained, references, titles, provenance(task), told)
 
 
 def provenance(task: Task) -> dict[str, Any]:
@@ -89,15 +102,6 @@ def comparison_of_runs(training: Training, task: Task, progress: Progress) -> Co
     if len(inputs) < 2:
         return None
     return compare(inputs, run=Run(command_line()), progress=progress)
-
-
-def forget_beside(folder: Path) -> None:
-    """Take away the comparison of runs of which a single method is left in the report."""
-    from embgeo.compare.files import COMPARISON_NAME
-    from embgeo.runs.files import COMPARISON_FOLDER
-
-    if (folder / COMPARISON_FOLDER / COMPARISON_NAME).is_file():
-        shutil.rmtree(folder / COMPARISON_FOLDER, ignore_errors=True)
 
 
 def save_beside(comparison: Comparison, folder: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from embgeo.cli.train_geometry import geometry
 from embgeo.cli.train_progress import Watch, watch
 from embgeo.cli.train_settings import Given
 from embgeo.cli.train_summary import plan_text, summary
-from embgeo.errors import BadOption
+from embgeo.errors import BadOption, Diverged, EmbgeoError
 from embgeo.values import format_number
 
 if TYPE_CHECKING:
@@ -123,18 +123,41 @@ def compare_methods(given: Given, *, json_: bool, quiet: bool) -> None:
         if world.leads:
             check_runs(task)
             write_comparison(task.config, task.folder)
+        lost: dict[tuple[str, int], Diverged] = {}
         try:
-            for place in range(len(task.runs)):
-                train_one(task, place, measure, watching, leads=world.leads)
+            for place, run in enumerate(task.runs):
+                try:
+                    train_one(task, place, measure, watching, leads=world.leads)
+                except Diverged as error:
+                    if len(task.runs) == len(lost) + 1:
+                        raise
+                    lost[run] = error
+                    watching.say(
+                        f"{place + 1}/{len(task.runs)}  {run[0]}, seed {run[1]}: {error.cause}"
+                    )
             if not world.leads:
                 return
-            training, page = combine(task, watching.progress)
+            training, page = combine(task, lost, watching.progress)
         except KeyboardInterrupt as error:
             raise interrupted(task.folder, f"embgeo train --resume -o {task.folder}") from error
     if json_:
         print(json.dumps(training_to_json(training), indent=1, allow_nan=False))
     elif not quiet:
         summary(training, page)
+    if lost:
+        raise incomplete(task, lost)
+
+
+def incomplete(task: Task, lost: Mapping[tuple[str, int], Diverged]) -> EmbgeoError:
+    """What is said of a comparison from which runs are missing."""
+    from embgeo.train.session import CALMER
+
+    names = ", ".join(f"{method} with seed {seed}" for method, seed in lost)
+    return EmbgeoError(
+        f"{len(lost)} of {len(task.runs)} runs diverged ({names}); the report is about the others",
+        where=task.folder,
+        way_out=CALMER,
+    )
 
 
 def check_runs(task: Task) -> None:

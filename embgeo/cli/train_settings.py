@@ -74,17 +74,19 @@ class Given:
             raise BadOption(
                 "does not say which runs", where="--resume", way_out="give their folder with -o"
             )
-        if self.resume and self.out is not None and self.is_bare:
-            return begun(self.out).updated(self.changes())
+        before = begun(self.out) if self.resume and self.out is not None else None
+        if before is not None and self.is_bare:
+            return grown(before, before.updated(self.changes()))
         tables = preset(self.preset or USUAL_PRESET).tables()
         if self.config is not None:
             read(self.config)  # refuses what is wrong in it, by its name
             own = tomllib.loads(self.config.read_text(encoding="utf-8"))
-            path = own.get("data", {}).get("path")
-            if path:  # as the file means it
-                own["data"]["path"] = str(self.config.parent / path)
+            for name in ("path", "tokenizer"):  # as the file means them
+                if own.get("data", {}).get(name):
+                    own["data"][name] = str(self.config.parent / own["data"][name])
             tables = merged(tables, own)
-        return from_tables(merged(tables, self.changes()))
+        found = from_tables(merged(tables, self.changes()))
+        return found if before is None else grown(before, found)
 
     @property
     def is_bare(self) -> bool:
@@ -131,6 +133,16 @@ def begun(folder: Path) -> Config:
     if not path.is_file():
         raise BadOption("holds no runs", where=folder, way_out="leave out --resume")
     return read(path)
+
+
+def grown(before: Config, now: Config) -> Config:
+    """Other settings, with the methods and seeds that a folder has already."""
+    return now.updated(
+        {
+            "compare": list(dict.fromkeys((*before.compare, *now.compare))),
+            "seeds": sorted({*before.seeds, *now.seeds}),
+        }
+    )
 
 
 def put(tables: dict[str, Any], keys: list[str], value: Any) -> None:

@@ -49,6 +49,7 @@ def training_of(
     references: Mapping[str, str],
     titles: Mapping[str, str],
     provenance: Mapping[str, Any],
+    lost: Sequence[str] = (),
 ) -> Training:
     """Methods side by side.
 
@@ -62,6 +63,8 @@ def training_of(
         By method, what people call it.
     provenance : mapping
         Command, settings, versions; what is known of the text is added.
+    lost : sequence of str
+        Runs that did not come to their end, and why.
     """
     if not trained:
         raise ValueError("nothing was trained")
@@ -82,7 +85,7 @@ def training_of(
         methods=methods,
         runs=runs,
         outcomes=outcomes(runs),
-        notes=notes(trained, runs),
+        notes=(*(f"{one}; no number here knows it" for one in lost), *notes(trained, runs)),
     )
     return replace(training, sentences=sentences(training))
 

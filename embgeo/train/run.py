@@ -63,8 +63,10 @@ def train(
     ------
     BadOption
         Settings that make no sense, or a folder with a run of other settings.
+    Diverged
+        The loss or the weights are no numbers any more.
     EmbgeoError
-        The loss is no number any more, or something cannot be written.
+        Something cannot be written.
     """
     config = resolved(config)
     if len(config.compare) != 1 or len(config.seeds) != 1:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from embgeo.errors import EmbgeoError
+from embgeo.errors import Diverged
 from embgeo.train import checkpoint
 from embgeo.train.config import Config
 from embgeo.train.data import Corpus
@@ -31,7 +31,7 @@ from embgeo.train.sinks import Sink
 _SAVING = 0.1
 
 #: What helps where a training diverges; a folder keeps the settings that it was begun with.
-_CALMER = "lower lr, or set clip in [training], and give another folder"
+CALMER = "lower lr, or set clip in [training], and give another folder"
 
 
 class Session:
@@ -88,7 +88,7 @@ class Session:
         ------
         KeyboardInterrupt
             Somebody asked to stop; the state is saved.
-        EmbgeoError
+        Diverged
             The loss is no number any more.
         """
         loop = self.loop
@@ -125,20 +125,16 @@ class Session:
             return
         values = self.interval.taken()
         if not math.isfinite(values["train.loss"]):
-            raise EmbgeoError(
-                f"the loss of {self.loop.method.name} is no number any more at step "
-                f"{self.loop.step_number:,}",
-                where=self.folder,
-                way_out=_CALMER,
-            )
+            raise self.diverged("the loss is no number any more")
         self.log.write(self.loop.step_number, {**values, "train.seconds": round(self.seconds, 3)})
 
     def check(self, ended: bool) -> None:
         """Evaluate on the validation split if it is time."""
         every = self.config.evaluation.every
-        if not (ended if every is None else self.loop.step_number % every == 0):
-            return
         keeps = self.config.training.keep == "best"
+        due = ended if every is None else self.loop.step_number % every == 0
+        if not due and not (keeps and self.loop.finished):
+            return
         if self.loop.finished and not keeps:
             return  # measured at the end
         with self.loop.evaluated() as model:
@@ -156,20 +152,21 @@ class Session:
 
     def measure(self, measure: Measure | None) -> None:
         """Geometry of the weights that an evaluation would take."""
-        if measure is None or self.config.geometry.every is None or not self.world.leads:
+        if measure is None or self.config.geometry.every is None:
             return
         with self.loop.evaluated():
             W, output = self.loop.matrices()
-        if not bool(torch.isfinite(W).all()):
+        if not bool(torch.isfinite(W).all()):  # in all processes, which hold the same
             raise self.diverged("the embedding holds numbers that are not finite")
-        self.log.write(self.loop.step_number, measured(measure, W, output))
+        if self.world.leads:
+            self.log.write(self.loop.step_number, measured(measure, W, output))
 
     def finite(self, split: str, found: dict[str, float | None]) -> dict[str, float | None]:
         """The scores; what is infinite or no number, which JSON does not have, is not known.
 
         Raises
         ------
-        EmbgeoError
+        Diverged
             That is so of the perplexity itself.
         """
         known = {k: v if v is None or math.isfinite(v) else None for k, v in found.items()}
@@ -177,11 +174,11 @@ class Session:
             raise self.diverged(f"there is no finite perplexity on the {split} split")
         return known
 
-    def diverged(self, what: str) -> EmbgeoError:
+    def diverged(self, what: str) -> Diverged:
         """What is said of a training that went wrong."""
         where = f"{self.loop.method.name}, step {self.loop.step_number:,}"
-        return EmbgeoError(
-            f"the training diverged: {what} ({where})", where=self.folder, way_out=_CALMER
+        return Diverged(
+            f"the training diverged: {what} ({where})", where=self.folder, way_out=CALMER
         )
 
     # --- States -------------------------------------------------------------------------------
