@@ -16,7 +16,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 FAMILY = "frequency"
 #: Queries of each class in the rarity estimate: no more than so many entries, within bounds.
-QUERY_ENTRIES = 2**18
+QUERY_ENTRIES = 2**17
 QUERIES = (200, 500)
 #: Tokens of each class in the shown table.
 SHOWN = 4
