@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,9 @@ def test_a_budget_is_fitted_once_for_all_runs(
     given = ["train", "--data", "words.txt", "--compare", "mle,cosreg", *TINY, "--budget", "2m"]
     assert run([*given, "-o", out, "-q"]) == 0
     assert run(["train", "--resume", "-o", out, "-q"]) == 0
+    assert run(["train", "--resume", "-o", out, "--compare", "re", "-q"]) == 0
     assert asked == [120.0]
+    assert len(load_training(tmp_path / "quick").runs) == 3
     assert {each.steps for each in load_training(tmp_path / "quick").runs} == {3}
 
 
@@ -255,6 +258,79 @@ def test_nothing_is_said_of_runs_that_all_diverged(
     assert not (out / "report.html").exists()
 
 
+@pytest.mark.usefixtures("here")
+def test_a_method_that_diverges_can_be_planned(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--data", "words.txt", *TINY, "-o", "plan", "--set", "method.cosreg.gamma=1e39"]
+    assert run(["train", "--compare", "cosreg", *given, "--dry-run"]) == 0
+    assert "cosreg" in capsys.readouterr().out
+
+
+def test_settings_of_methods_that_come_later_are_kept() -> None:
+    from embgeo.train.checks import resolved
+
+    config = resolved(Given(preset="wt2-fast", compare="mle,cosreg").settings())
+    assert config.method["real"] == {"gamma": 1.25, "tau": 20.0}
+    assert config.method["cosreg"]["gamma"] == 1.0
+    later = resolved(config.updated({"compare": ["mle", "real"]}))
+    assert later.one("real", 0) == resolved(
+        Given(preset="wt2-fast", compare="mle,real").settings()
+    ).one("real", 0)
+
+
+def test_a_folder_is_resumed_from_anywhere_with_its_own_text_only(
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(home)
+    out = tmp_path / "moved"
+    given = ["--data", "words.txt", "--compare", "mle", *TINY, "-o", str(out), "-q"]
+    assert run(["train", *given]) == 0
+    monkeypatch.chdir(tmp_path)
+    assert run(["train", "--resume", "-o", str(out), "-q"]) == 2
+    assert "seen from here; say where it is with --data" in capsys.readouterr().err
+    # Another text is refused before anything is written.
+    other = tmp_path / "other.txt"
+    other.write_text((home / "words.txt").read_text("utf-8") + "one more line\n", "utf-8")
+    before = (out / "train.toml").read_bytes()
+    assert run(["train", "--resume", "-o", str(out), "--data", str(other), "-q"]) == 2
+    assert "the text is another one" in capsys.readouterr().err
+    assert (out / "train.toml").read_bytes() == before
+    again = ["train", "--resume", "-o", str(out), "--data", str(home / "words.txt"), "-q"]
+    assert run(again) == 0
+
+
+def test_what_is_missing_of_a_run_is_made_again_or_named(
+    here: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "words.runs"
+    shutil.copytree(here / "words.runs", out)
+    seed = out / "mle" / "seed-1"
+    (seed / "arrays.npz").unlink()
+    assert run(["train", "--resume", "-o", str(out), "-q"]) == 0
+    assert (seed / "arrays.npz").is_file()
+    (seed / "model.safetensors").unlink()
+    assert run(["train", "--resume", "-o", str(out), "-q"]) == 2
+    assert "is gone; take this folder away" in capsys.readouterr().err
+
+
+def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
+    training = load_training(here / "words.runs")
+    assert training.shown_seed == 0
+    first, second = training.methods
+    lost = replace(
+        training, runs=(*training.runs_of(first.name)[1:], *training.runs_of(second.name))
+    )
+    assert lost.shown_seed == 1
+    assert [lost.shown_run(method.name).seed for method in lost.methods] == [1, 1]
+    none = replace(
+        training, runs=(training.runs_of(first.name)[0], training.runs_of(second.name)[1])
+    )
+    assert none.shown_seed is None
+    assert [none.shown_run(method.name).seed for method in none.methods] == [0, 1]
+
+
 # --- What goes wrong -----------------------------------------------------------------------------
 
 
@@ -273,6 +349,17 @@ def test_nothing_is_said_of_runs_that_all_diverged(
         (["--data", "words.txt", "-o", "new", "--set", "method.sc-exp.tail_ratio=5"], "tail_ratio"),
         (["--data", "words.txt", "-o", "new", "--set", "training.batch=99999"], "are too few for"),
         (["--data", "words.txt", "-o", "new", "--set", "model.d=9999"], "as many rows as columns"),
+        (["--data", "words.txt", "-o", "new", "--set", "training.clip=inf"], "clip of [training]"),
+        (["--data", "words.txt", "-o", "new", "--set", "training.save_seconds=-1"], "save_seconds"),
+        (
+            ["--data", "words.txt", "-o", "new", "--set", "method.cosreg.gamma=nan"],
+            "gamma of [meth",
+        ),
+        (["--data", "words.txt", "-o", "new", "--set", "method.cosreg.gamma=-10"], "gamma is -10"),
+        (["--data", "words.txt", "-o", "new", "--set", "method.al.gamma=-1"], "gamma is -1"),
+        (["--data", "words.txt", "-o", "new", "--set", "method.frage.lambda_=-1"], "lambda_ is -1"),
+        (["--data", "words.txt", "-o", "new", "--set", "method.frage.lr=-1"], "lr is -1"),
+        (["--data", "words.txt", "-o", "new", "--set", 'training.sinks=["foo"]'], "no sink 'foo'"),
         (["--data", "words.txt", "-o", "new", *SGD], "coupled-adam is an optimiser, and so is sgd"),
         (["--data", "words.txt", "-o", "new", *SHORT], "windows of [evaluation] have 70 tokens"),
         (["--data", "words.txt", "-o", "words.txt"], "is not a folder"),

@@ -198,6 +198,8 @@ def test_a_dry_run_of_an_experiment(words: Path, capsys: pytest.CaptureFixture[s
     given = ["train", "--experiment", "inan-subspace", "--data", "words.txt", *ARGUMENTS]
     assert run([*given, "--dry-run"]) == 0
     assert "4 trainings of " in capsys.readouterr().out
+    assert run([*given, "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["trainings"] == 4
     assert {path.name for path in words.iterdir()} == {"words.txt"}
 
 
@@ -219,3 +221,8 @@ def test_mistakes(extra: list[str], said: str, capsys: pytest.CaptureFixture[str
     assert error.count("\n") == 1
     assert said in error
     assert not Path("out").exists()
+
+
+def test_values_that_look_alike_have_folders_of_their_own() -> None:
+    folders = [Point("tau", tau, 1.0, tau).folder for tau in (2.0, 0.1, 1e6, 1000001.0)]
+    assert folders == ["tau/tau=2", "tau/tau=0.1", "tau/tau=1e+06", "tau/tau=1000001.0"]

@@ -17,6 +17,8 @@ from embgeo.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
 from embgeo.passes import Progress  # noqa: E402
 from embgeo.train.config import Config  # noqa: E402
 from embgeo.train.run import train  # noqa: E402
+from embgeo.train.saving import write  # noqa: E402
+from embgeo.train.session import Session  # noqa: E402
 from tests.training_runs import (  # noqa: E402
     Stopped,
     corpus,
@@ -253,3 +255,27 @@ def test_a_training_that_diverges_says_so_and_leaves_no_result(
     with pytest.raises(EmbgeoError, match=f"the training diverged: .*{said}"):
         run(config, tmp_path)
     assert not (tmp_path / "result.json").exists()
+
+
+def test_a_request_to_stop_is_heard_to_the_very_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last evaluation goes on, and nothing is begun after it."""
+    final = Session.final_scores
+
+    def asked(self: Session, *given: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return final(self, *given)
+
+    monkeypatch.setattr(Session, "final_scores", asked)
+    with pytest.raises(KeyboardInterrupt):
+        run(CASES["mle"], tmp_path)
+    assert (tmp_path / "result.json").is_file()
+
+
+def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "model.safetensors"
+    target.mkdir()  # in the place of a full disk: the rename fails
+    with pytest.raises(EmbgeoError, match=r"model.safetensors: cannot be written.*make room"):
+        write(target, b"content")
+    assert list(tmp_path.iterdir()) == [target]

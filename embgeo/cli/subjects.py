@@ -101,7 +101,7 @@ def load_path(path: Path) -> list[tuple[Subject, Path]]:
 
 
 def methods(home: Path) -> list[tuple[Subject, Path]]:
-    """Each method of a training, by its run with the first seed."""
+    """Each method of a training, by its run with the first seed that all have."""
     from embgeo.figures.paper.base import Subject
     from embgeo.result import load_analysis
     from embgeo.runs.files import load_training
@@ -110,7 +110,7 @@ def methods(home: Path) -> list[tuple[Subject, Path]]:
     training = load_training(home)
     found = []
     for method in training.methods:
-        place = home / training.runs_of(method.name)[0].folder
+        place = home / training.shown_run(method.name).folder
         log = read_log(place / LOG_NAME)
         found.append((Subject(method.name, load_analysis(place), log), place))
     return found

@@ -40,13 +40,15 @@ def combine(task: Task, lost: Lost, progress: Progress) -> tuple[Training, Path]
     EmbgeoError
     """
     from embgeo.report.training import write
-    from embgeo.runs.files import save_training
+    from embgeo.runs.files import COMPARISON_FOLDER, save_training
 
     training = training_of_runs(task, lost)
     progress.start("comparing the embeddings", 0)
     compared = comparison_of_runs(training, task, progress)
     save_training(training, task.folder)
-    if compared is not None:
+    if compared is None:
+        shutil.rmtree(task.folder / COMPARISON_FOLDER, ignore_errors=True)
+    else:
         save_beside(compared, task.folder)
     return training, write(training, compared, task.folder)
 
@@ -86,21 +88,21 @@ def provenance(task: Task) -> dict[str, Any]:
 
 
 def comparison_of_runs(training: Training, task: Task, progress: Progress) -> Comparison | None:
-    """The embeddings of the first seed side by side; None of a single method."""
+    """The embeddings of the first seed that all have; None of a single method, or of no seed."""
     from embgeo.compare.comparison import Member
     from embgeo.compare.making import Run, compare
     from embgeo.compare.originals import original
     from embgeo.compare.pairs import Input
     from embgeo.result import load_analysis
 
+    if len(training.methods) < 2 or training.shown_seed is None:
+        return None
     inputs = []
     for method in training.methods:
-        home = task.folder / training.runs_of(method.name)[0].folder
+        home = task.folder / training.shown_run(method.name).folder
         analysis = load_analysis(home)
         matrix, absent = original(analysis, home)
         inputs.append(Input(Member(method.name, str(home), analysis, True, absent), matrix))
-    if len(inputs) < 2:
-        return None
     return compare(inputs, run=Run(command_line()), progress=progress)
 
 

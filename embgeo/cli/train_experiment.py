@@ -67,7 +67,7 @@ def run_experiment(name: str, given: Given, *, dry_run: bool, json_: bool, quiet
     """
     sweep = asked(name, given)
     if dry_run:
-        print(plan_text(sweep))
+        print(json.dumps(plan(sweep), indent=1) if json_ else plan_text(sweep))
         return
     check_runs_folder(sweep.folder, resume=given.resume, own=RECORD_NAME)
     begin(sweep)
@@ -78,7 +78,9 @@ def run_experiment(name: str, given: Given, *, dry_run: bool, json_: bool, quiet
             draw(sweep)
         except KeyboardInterrupt as error:
             raise interrupted(
-                sweep.folder, f"the same command with --resume -o {sweep.folder}"
+                sweep.folder,
+                f"the same command with --resume -o {sweep.folder}",
+                "finished points are kept, the one in progress begins anew",
             ) from error
     record = record_of(sweep, found)
     write_set(sweep.folder, {RECORD_NAME: record_bytes(record)})
@@ -169,15 +171,26 @@ def told(one: dict[str, Any], seconds: float) -> str:
     return f"{where}: distance {format_number(one['distance'])} ({seconds:.0f} s)"
 
 
-def plan_text(sweep: Sweep) -> str:
+def plan(sweep: Sweep) -> dict[str, Any]:
+    """What ``--dry-run`` tells, JSON-ready."""
     from embgeo.train.experiments.inan_subspace import steps_per_epoch
 
-    s, n = sweep.settings, len(sweep.corpus.vocabulary)
-    steps = s.epochs * steps_per_epoch(s, len(sweep.corpus.train))
+    tokens = len(sweep.corpus.train)
+    return {
+        "trainings": len(sweep.tasks),
+        "steps": sweep.settings.epochs * steps_per_epoch(sweep.settings, tokens),
+        "tokens": tokens,
+        "types": len(sweep.corpus.vocabulary),
+        "settings": asdict(sweep.settings),
+    }
+
+
+def plan_text(sweep: Sweep) -> str:
+    said = plan(sweep)
     return printable(
-        f"{len(sweep.tasks)} trainings of {steps:,} steps on {len(sweep.corpus.train):,} tokens of "
-        f"{sweep.corpus.name} ({n:,} types), 2×{s.hidden} LSTM, into {sweep.folder}; nothing was "
-        "written"
+        f"{said['trainings']} trainings of {said['steps']:,} steps on {said['tokens']:,} tokens of "
+        f"{sweep.corpus.name} ({said['types']:,} types), 2×{sweep.settings.hidden} LSTM, into "
+        f"{sweep.folder}; nothing was written"
     )
 
 

@@ -41,7 +41,7 @@ def check_runs_folder(folder: Path, *, resume: bool, own: str = SETTINGS_NAME) -
     )
 
 
-def interrupted(folder: Path, how: str) -> EmbgeoError:
+def interrupted(folder: Path, how: str, kept: str = "what was trained is kept") -> EmbgeoError:
     """What is said to somebody who has stopped a training.
 
     Parameters
@@ -49,6 +49,8 @@ def interrupted(folder: Path, how: str) -> EmbgeoError:
     folder : Path
     how : str
         The command that goes on.
+    kept : str
+        What is said of it where something was written.
     """
-    kept = "what was trained is kept" if folder.exists() else "nothing was written"
-    return EmbgeoError(f"interrupted; {kept}", way_out=f"go on with: {how}")
+    told = kept if folder.exists() else "nothing was written"
+    return EmbgeoError(f"interrupted; {told}", way_out=f"go on with: {how}")

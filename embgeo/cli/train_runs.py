@@ -18,7 +18,7 @@ from embgeo.cli.train_geometry import geometry
 from embgeo.cli.train_progress import Watch, watch
 from embgeo.cli.train_settings import Given
 from embgeo.cli.train_summary import plan_text, summary
-from embgeo.errors import BadOption, Diverged, EmbgeoError
+from embgeo.errors import BadOption, Diverged, EmbgeoError, UnreadableFile
 from embgeo.values import format_number
 
 if TYPE_CHECKING:
@@ -66,6 +66,12 @@ def prepared(given: Given) -> Task:
     if not config.data.path:
         raise BadOption("no text is given", way_out="give a file or a folder with --data")
     path = Path(config.data.path)
+    if given.resume and given.data is None and not path.exists():
+        raise BadOption(
+            "the text that the runs were begun with is not there, seen from here",
+            where=path,
+            way_out="say where it is with --data",
+        )
     chosen = config.data
     corpus = load_corpus(
         path,
@@ -169,14 +175,16 @@ def check_runs(task: Task) -> None:
     """
     from embgeo.train.checkpoint import identity, require_same
     from embgeo.train.config import read
-    from embgeo.train.run import RUN_NAME, run_folder
+    from embgeo.train.run import RUN_NAME, begun_with, run_folder
 
     for method, seed in task.runs:
         home = run_folder(task.folder, method, seed)
-        if (home / RUN_NAME).is_file():
-            before = read(home / RUN_NAME).tables()
-            now = task.config.one(method, seed).tables()
-            require_same(identity(before, {}), identity(now, {}), home)
+        now = task.config.one(method, seed).tables()
+        known = begun_with(home)
+        if known is not None:
+            require_same(known, identity(now, task.corpus.files), home)
+        elif (home / RUN_NAME).is_file():
+            require_same(identity(read(home / RUN_NAME).tables(), {}), identity(now, {}), home)
 
 
 def train_one(task: Task, place: int, measure: Measure, watching: Watch, *, leads: bool) -> None:
@@ -220,6 +228,12 @@ def analyse(folder: Path, device: str, progress: Progress) -> None:
     from embgeo.train.saving import MODEL_NAME
 
     model = folder / MODEL_NAME
+    if not model.is_file():
+        raise UnreadableFile(
+            f"the run is finished, but its {MODEL_NAME} is gone",
+            where=folder,
+            way_out="take this folder away, and train it again with --resume",
+        )
     if is_analysed(folder, model):
         return
     matrix = embgeo.load(model, counts=folder / VOCABULARY_NAME)
@@ -247,11 +261,11 @@ def has_array_api() -> bool:
 
 def is_analysed(folder: Path, model: Path) -> bool:
     """Whether the folder holds an analysis of this very file."""
-    from embgeo.result import JSON_NAME
+    from embgeo.result import ARRAYS_NAME, JSON_NAME
 
     try:
         said: Any = json.loads((folder / JSON_NAME).read_text(encoding="utf-8"))
-        own = said["provenance"]["sha256"]
+        own = said["provenance"]["sha256"] if (folder / ARRAYS_NAME).is_file() else None
     except (OSError, ValueError, LookupError, TypeError):
         return False
     with model.open("rb") as stream:

@@ -91,7 +91,7 @@ class Given:
     @property
     def is_bare(self) -> bool:
         """Whether nothing says what to train: then a folder that is resumed does."""
-        return self.preset is None and self.config is None and self.data is None
+        return self.preset is None and self.config is None
 
     def changes(self) -> dict[str, Any]:
         """What the options change in the settings, as tables."""

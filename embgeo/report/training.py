@@ -122,7 +122,7 @@ def own(training: Training, comparison: Comparison | None) -> dict[str, Any]:
         ),
         "training_notes": training.notes,
         "embeddings": comparison is not None,
-        "first_seed": training.seeds[0],
+        "first_seed": training.shown_seed,
         "sections": sections(training, comparison),
         "methods": by_family(quantities(training, comparison), lambda q: q.family),
         "same_start": len({run.initial for run in training.runs if run.seed == training.seeds[0]}),

@@ -1,6 +1,6 @@
 """A comparison of methods as ``training.json``, saved and read back.
 
-Beside it lie the runs (``METHOD/seed-S``), ``comparison`` (the embeddings of the first seed side by
+Beside it lie the runs (``METHOD/seed-S``), ``comparison`` (the embeddings of one seed side by
 side, see :mod:`embgeo.compare.files`) and, once rendered, ``report.html``.
 
 Format history

@@ -176,6 +176,9 @@ def notes(trained: Sequence[Trained], runs: Sequence[Run]) -> tuple[str, ...]:
         said.append(
             "one seed: differences between methods may be chance; --seeds 3 tells them apart"
         )
+    seeds = [{run.seed for run in runs if run.method == one} for one in {r.method for r in runs}]
+    if not set.intersection(*seeds):
+        said.append("the methods have no seed in common: no embeddings are held side by side")
     untied = dict.fromkeys(run.method for run in runs if OF_TWO in run.numbers)
     if untied:
         said.append(

@@ -42,11 +42,6 @@ class Finished:
     numbers: Mapping[str, float]
 
 
-def is_finished(folder: Path) -> bool:
-    """Whether the folder is that of a run that came to its end."""
-    return (folder / RESULT_NAME).is_file()
-
-
 def read_run(folder: Path) -> Finished:
     """Read a run.
 

@@ -178,6 +178,17 @@ class Training:
         """Every seed, rising."""
         return tuple(sorted({run.seed for run in self.runs}))
 
+    @property
+    def shown_seed(self) -> int | None:
+        """The first seed that every method has; None where they have none in common."""
+        held = [{run.seed for run in self.runs_of(method.name)} for method in self.methods]
+        return min(set.intersection(*held), default=None)
+
+    def shown_run(self, method: str) -> Run:
+        """The run that stands for a method: that of `shown_seed`, or the first there is."""
+        runs = self.runs_of(method)
+        return next((run for run in runs if run.seed == self.shown_seed), runs[0])
+
     def runs_of(self, method: str) -> tuple[Run, ...]:
         return tuple(run for run in self.runs if run.method == method)
 

@@ -100,6 +100,8 @@ def plan(config: Config, corpus: Corpus, device: torch.device, measure: Measure 
     began = time.perf_counter()
     loop = Loop(config, corpus, device, World())
     start = clock(device) - began
+    # Before the steps: whether a method diverges is not for a plan to find out.
+    geometry = timed_geometry(loop, measure if config.geometry.every else None)
     times = []
     for number in range(WARM + TIMED):
         before = clock(device)
@@ -108,7 +110,6 @@ def plan(config: Config, corpus: Corpus, device: torch.device, measure: Measure 
             times.append(clock(device) - before)
     valid = timed_evaluation(config, corpus, device, loop)
     share = 0 if corpus.test is None or not config.evaluation.test else len(corpus.test)
-    geometry = timed_geometry(loop, measure if config.geometry.every else None)
     needed = memory(loop, config)
     make_plain(loop.model)
     epoch = -(-loop.batches.windows_per_epoch // config.training.accumulate)
@@ -242,5 +243,9 @@ def settled(config: Config, corpus: Corpus, folder: Path, measure: Measure | Non
 
 
 def same_runs(one: Config, other: Config) -> bool:
-    """Whether states of one comparison fit the other."""
-    return identity(one.tables(), {}) == identity(resolved(other).tables(), {})
+    """Whether states of one comparison fit the other, which may have other methods and seeds."""
+    mine, theirs = (
+        {k: v for k, v in c.tables().items() if k not in ("compare", "seeds", "method")}
+        for c in (one, resolved(other))
+    )
+    return identity(mine, {}) == identity(theirs, {})

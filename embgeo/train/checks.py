@@ -46,12 +46,21 @@ def resolved(config: Config) -> Config:
             **optimizers.resolved(chosen.kind, given(chosen, OF_OPTIMIZER)),
             **{**keywords(SCHEDULES[chosen.schedule]), **given(chosen, OF_SCHEDULE)},
         ),
-        method={
-            name: table
-            for name in config.compare
-            if (table := method(name).resolved(config.method.get(name, {}), sgd=sgd))
-        },
+        method=own_settings(config, sgd=sgd),
     )
+
+
+def own_settings(config: Config, *, sgd: bool) -> dict[str, Mapping[str, Any]]:
+    """The tables of the methods: complete for those that are compared, for others as given.
+
+    The others may be added to the comparison later.
+    """
+    found = dict(config.method)
+    for name in config.compare:
+        table = method(name).resolved(config.method.get(name, {}), sgd=sgd)
+        if table:
+            found[name] = table
+    return found
 
 
 def given(settings: Any, names: tuple[str, ...]) -> dict[str, Any]:
@@ -96,6 +105,8 @@ def check(config: Config) -> None:
     for name, number in shares(config):
         if not 0.0 <= number < 1.0:
             raise BadOption(f"{name} is {number}", way_out="give a number from 0 to below 1")
+    if not config.training.save_seconds >= 0.0:
+        raise BadOption(f"save_seconds is {config.training.save_seconds}", way_out="give 0 or more")
     if not config.training.clip >= 0.0:
         raise BadOption(f"clip is {config.training.clip}", way_out="give a norm, or 0 for none")
     if config.optimizer.asgd and config.optimizer.kind != "sgd":

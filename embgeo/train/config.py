@@ -284,7 +284,9 @@ def read(path: Path) -> Config:
             error.strerror or str(error), where=path, way_out="give a file of settings"
         ) from error
     except ValueError as error:
-        raise UnreadableFile("not UTF-8 text", where=path) from error
+        raise UnreadableFile(
+            "not UTF-8 text", where=path, way_out="give a file of settings in TOML"
+        ) from error
     return parse(text, path)
 
 
@@ -293,7 +295,9 @@ def parse(text: str, where: Path | str) -> Config:
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UnreadableFile(f"no TOML: {error}", where=where) from error
+        raise UnreadableFile(
+            f"no TOML: {error}", where=where, way_out="mend it at that place"
+        ) from error
     return from_tables(document, where)
 
 

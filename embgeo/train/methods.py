@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -180,7 +181,7 @@ def is_like(value: Any, like: Any) -> bool:
             and all(is_like(entry, one) for entry, one in zip(value, like, strict=True))
         )
     kind = int if isinstance(like, int) else int | float
-    return isinstance(value, kind) and not isinstance(value, bool)
+    return isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def example(like: Any) -> str:

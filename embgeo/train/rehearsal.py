@@ -12,6 +12,7 @@ from embgeo.train.methods import Method, method, needs_adam
 from embgeo.train.models import LanguageModel, build
 from embgeo.train.regularizers import Setup
 from embgeo.train.regularizers.constrained import Constrained
+from embgeo.train.sinks import check_sinks
 
 #: For methods, whose own settings do not depend on how large a model is.
 _SMALL = {"d": 4, "hidden": 4, "layers": 1}
@@ -38,6 +39,7 @@ def rehearse(config: Config, corpus: Corpus) -> None:
         is larger than the text, no such device, or a method that does not go with the optimiser.
     """
     device_of(config.training.device)
+    check_sinks(config.training.sinks)
     columns(corpus.train, config.training.batch)
     for name in config.compare:
         chosen = method(name)

@@ -73,10 +73,8 @@ def train(
         raise BadOption("a run has one method and one seed", way_out="take them by Config.one()")
     identity = checkpoint.identity(config.tables(), corpus.files)
     if outcome.finished(folder):
-        result = outcome.load(folder)
-        before = checkpoint.identity(dict(result.settings), dict(result.corpus["files"]))
-        checkpoint.require_same(before, identity, folder)
-        return result
+        checkpoint.require_same(begun_with(folder), identity, folder)
+        return outcome.load(folder)
     with ExitStack() as stack:
         world = stack.enter_context(joined(config.training.device))
         device = device_of(config.training.device)
@@ -89,7 +87,25 @@ def train(
         session = Session(config, corpus, folder, device, world, identity, sinks)
         stack.callback(session.close)
         session.train(measure, progress, interrupts)
-        return finish(session, measure, command)
+        result = finish(session, measure, command)
+        if world.told(interrupts.asked):
+            raise KeyboardInterrupt
+        return result
+
+
+def begun_with(folder: Path) -> dict[str, Any] | None:
+    """Settings and text of the run in a folder, as far as it was saved; None if nothing was.
+
+    Raises
+    ------
+    UnreadableFile
+        A damaged file.
+    """
+    if outcome.finished(folder):
+        result = outcome.load(folder)
+        return checkpoint.identity(dict(result.settings), dict(result.corpus["files"]))
+    state = checkpoint.load(folder)
+    return None if state is None else dict(state["identity"])
 
 
 def begin(config: Config, corpus: Corpus, folder: Path) -> None:

@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
+from embgeo.errors import EmbgeoError
 from embgeo.train.models import LanguageModel
 
 MODEL_NAME = "model.safetensors"
@@ -32,10 +33,24 @@ def model_bytes(model: LanguageModel) -> bytes:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file whole, or not at all."""
+    """Write a file whole, or not at all.
+
+    Raises
+    ------
+    EmbgeoError
+        It cannot be written.
+    """
     fresh = path.with_name(f".{path.name}.new")
-    fresh.write_bytes(content)
-    fresh.replace(path)
+    try:
+        fresh.write_bytes(content)
+        fresh.replace(path)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise EmbgeoError(
+            f"cannot be written: {error.strerror or error}",
+            where=path,
+            way_out="make room, and go on with --resume",
+        ) from error
 
 
 def parameters_of(model: LanguageModel) -> int:

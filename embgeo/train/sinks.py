@@ -14,9 +14,13 @@ from embgeo.errors import BadOption
 Sink = Callable[[Mapping[str, float], int], None]
 
 
+#: What each sink is imported from.
+MODULES = {"tensorboard": "torch.utils.tensorboard", "wandb": "wandb"}
+
+
 def tensorboard(folder: Path, _settings: Mapping[str, Any], closing: ExitStack) -> Sink:
     """Event files in the folder of the run."""
-    writer = package("torch.utils.tensorboard", "tensorboard").SummaryWriter(str(folder))
+    writer = package(MODULES["tensorboard"], "tensorboard").SummaryWriter(str(folder))
     closing.callback(writer.close)
 
     def write(values: Mapping[str, float], step: int) -> None:
@@ -29,7 +33,7 @@ def tensorboard(folder: Path, _settings: Mapping[str, Any], closing: ExitStack) 
 def wandb(folder: Path, settings: Mapping[str, Any], closing: ExitStack) -> Sink:
     """A run of Weights & Biases, where and as its own environment says."""
     method, seed = settings["compare"][0], settings["seeds"][0]
-    run = package("wandb", "wandb").init(
+    run = package(MODULES["wandb"], "wandb").init(
         project="embgeo", name=f"{method}-{seed}", dir=str(folder), config=dict(settings)
     )
     closing.callback(run.finish)
@@ -52,10 +56,22 @@ def open_sinks(
     BadOption
         There is none of this name, or what it needs is not installed.
     """
+    check_sinks(names)
+    return [SINKS[name](folder, settings, closing) for name in names]
+
+
+def check_sinks(names: tuple[str, ...]) -> None:
+    """Refuse sinks that cannot be opened.
+
+    Raises
+    ------
+    BadOption
+        As of :func:`open_sinks`.
+    """
     for name in names:
         if name not in SINKS:
             raise BadOption(f"no sink {name!r}", way_out=f"there are {', '.join(SINKS)}")
-    return [SINKS[name](folder, settings, closing) for name in names]
+        package(MODULES[name], name)
 
 
 def package(module: str, name: str) -> Any:

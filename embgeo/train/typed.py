@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import types
 from collections.abc import Collection, Mapping
 from dataclasses import fields
@@ -52,7 +53,7 @@ def typed(value: Any, hint: Any, name: str, where: Path | str | None) -> Any:
         if isinstance(value, bool):
             if kind is bool:
                 return value
-        elif kind is float and isinstance(value, int | float):
+        elif kind is float and isinstance(value, int | float) and math.isfinite(value):
             return float(value)
         elif kind in (int, str) and isinstance(value, kind):
             return value

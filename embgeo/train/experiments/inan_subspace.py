@@ -118,7 +118,9 @@ class Point:
     @property
     def folder(self) -> str:
         """Where its files are, in the folder of the experiment."""
-        return f"{self.sweep}/{self.sweep}={self.value:g}"
+        short = f"{self.value:g}"
+        exact = short if float(short) == self.value else repr(self.value)
+        return f"{self.sweep}/{self.sweep}={exact}"
 
 
 class UntiedLstm(nn.Module):

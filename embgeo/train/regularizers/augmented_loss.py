@@ -17,6 +17,7 @@ from embgeo.train.regularizers.base import (
     Weight,
     input_of,
     kept_rows,
+    require_weight,
 )
 from embgeo.train.regularizers.precision import at_least_single
 
@@ -75,6 +76,7 @@ class AugmentedLoss(Regularizer):
         ignore_rows: tuple[int, ...] = (),
     ) -> None:
         super().__init__()
+        require_weight("gamma", gamma)
         if not tau > 0.0:
             raise BadOption(f"tau is {tau}", way_out="give a temperature above 0")
         self.weight = Weight(source)

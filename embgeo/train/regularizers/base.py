@@ -18,6 +18,7 @@ do is a no-op, so that a loop can call all of it for every method, in this order
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
@@ -298,3 +299,9 @@ def kept_rows(n: int, ignore_rows: Sequence[int]) -> Tensor:
             raise BadOption(f"ignore_rows: no row {row}", way_out=f"there are {n} rows, from 0")
         kept[row] = False
     return kept
+
+
+def require_weight(name: str, value: float) -> None:
+    """`BadOption` unless the weight of a penalty is a number from 0."""
+    if not 0.0 <= value < math.inf:
+        raise BadOption(f"the weight {name} is {value}", way_out="give a number from 0")

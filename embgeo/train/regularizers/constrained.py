@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor, nn
 
 from embgeo.errors import BadOption
-from embgeo.train.regularizers.base import Regularizer, Setup, Step
+from embgeo.train.regularizers.base import Regularizer, Setup, Step, require_weight
 from embgeo.train.regularizers.factored import FactoredEmbedding, factorise
 from embgeo.train.regularizers.orthogonality import Orthogonality, retract
 
@@ -111,12 +110,6 @@ class Constrained(Regularizer):
 
     def set_extra_state(self, state: dict[str, int]) -> None:
         self.steps = state["steps"]
-
-
-def require_weight(name: str, value: float) -> None:
-    """`BadOption` unless the weight of a penalty is a number from 0."""
-    if not 0.0 <= value < math.inf:
-        raise BadOption(f"the weight {name} is {value}", way_out="give a number from 0")
 
 
 def learning_rate(lr: float | None) -> float:

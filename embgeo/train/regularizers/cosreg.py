@@ -17,6 +17,7 @@ from embgeo.train.regularizers.base import (
     Weight,
     kept_rows,
     output_of,
+    require_weight,
 )
 from embgeo.train.regularizers.precision import at_least_single, exact
 
@@ -71,6 +72,7 @@ class CosReg(Regularizer):
         min_norm: float = 1e-8,
     ) -> None:
         super().__init__()
+        require_weight("gamma", gamma)
         if not min_norm >= 0.0:
             raise BadOption(f"min_norm is {min_norm}", way_out="give a length from 0")
         self.weight = Weight(source)

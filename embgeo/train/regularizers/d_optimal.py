@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from embgeo.train.regularizers.base import Step
-from embgeo.train.regularizers.constrained import learning_rate, require_weight
+from embgeo.train.regularizers.base import Step, require_weight
+from embgeo.train.regularizers.constrained import learning_rate
 from embgeo.train.regularizers.factored import FactoredEmbedding
 from embgeo.train.regularizers.spectral_norm import SpectralNorm
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
@@ -10,7 +11,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.errors import BadOption
-from embgeo.train.regularizers.base import Regularizer, Setup, Source, Step, Weight, input_of
+from embgeo.train.regularizers.base import (
+    Regularizer,
+    Setup,
+    Source,
+    Step,
+    Weight,
+    input_of,
+    require_weight,
+)
 from embgeo.train.regularizers.popular import classes, popular_of
 from embgeo.train.regularizers.precision import exact
 
@@ -81,6 +90,9 @@ class Frage(Regularizer):
         seed: int = 0,
     ) -> None:
         super().__init__()
+        require_weight("lambda_", lambda_)
+        if not 0.0 < lr < math.inf:
+            raise BadOption(f"lr is {lr}", way_out="give a learning rate above 0")
         for name, value in (("hidden", hidden), ("sample", sample)):
             if value is not None and value < 1:
                 raise BadOption(f"{name} is {value}", way_out="give a number from 1, or None")

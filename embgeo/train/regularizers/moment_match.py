@@ -9,7 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from embgeo.errors import BadOption
-from embgeo.train.regularizers.base import Regularizer, Setup, Source, Step, Weight, input_of
+from embgeo.train.regularizers.base import (
+    Regularizer,
+    Setup,
+    Source,
+    Step,
+    Weight,
+    input_of,
+    require_weight,
+)
 from embgeo.train.regularizers.popular import classes, popular_of
 from embgeo.train.regularizers.precision import at_least_single, exact
 
@@ -62,6 +70,7 @@ class MomentMatch(Regularizer):
         ignore_rows: Sequence[int] = (),
     ) -> None:
         super().__init__()
+        require_weight("lambda_", lambda_)
         if moments not in (1, 2, 3, 4):
             raise BadOption(f"{moments} moments", way_out="give 1, 2, 3 or 4")
         self.weight = Weight(source)

@@ -9,12 +9,11 @@ import torch
 from torch import Tensor
 
 from embgeo.errors import BadOption
-from embgeo.train.regularizers.base import Step
+from embgeo.train.regularizers.base import Step, require_weight
 from embgeo.train.regularizers.constrained import (
     DEVIATIONS,
     Constrained,
     learning_rate,
-    require_weight,
 )
 from embgeo.train.regularizers.factored import FactoredEmbedding
 
