@@ -49,6 +49,23 @@ from tests.test_train_distributed import compare, interrupt
 """
 
 
+#: What optimisers import late must not keep the group, whose threads abort a process at its end.
+GROUP = """
+import weakref
+
+from torch import distributed
+
+from embgeo.train.distributed import joined
+
+with joined("cpu") as world:
+    group = weakref.ref(distributed.group.WORLD)
+    import torch.distributed.nn
+
+    assert world.told(world.rank) == 0
+assert group() is None
+"""
+
+
 def compare(folder: Path) -> list[Any]:
     return train_all(
         config(), corpus(), folder, measure=spread, progress=silent(), command="embgeo train"
@@ -77,11 +94,11 @@ def free_port() -> int:
         return port
 
 
-def in_two_processes(folder: Path, what: str) -> None:
+def in_two_processes(script: str, *arguments: str) -> None:
     port = str(free_port())
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", TRAIN, str(folder), what],
+            [sys.executable, "-c", script, *arguments],
             env={
                 **os.environ,
                 "PYTHONPATH": str(ROOT),
@@ -108,10 +125,14 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """What one process wrote, and what two did that were stopped and resumed on the way."""
     alone, together = tmp_path_factory.mktemp("alone"), tmp_path_factory.mktemp("together")
     compare(alone)
-    in_two_processes(together, "interrupt")
+    in_two_processes(TRAIN, str(together), "interrupt")
     assert (together / "frage" / "seed-0" / "state.pt").is_file()
-    in_two_processes(together, "train")
+    in_two_processes(TRAIN, str(together), "train")
     return alone, together
+
+
+def test_nothing_keeps_the_group_of_processes() -> None:
+    in_two_processes(GROUP)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from torch import distributed as dist
 from embgeo.errors import BadOption
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class World:
     """The processes of a run; one alone unless torchrun started more.
 
@@ -26,8 +27,8 @@ class World:
     Attributes
     ----------
     rank, size : int
-    talk : object
-        The group that small messages go through; by way of the CPU.
+    talk : object, optional
+        The group that small messages go through, by way of the CPU; None for that of all.
     """
 
     rank: int = 0
@@ -114,13 +115,19 @@ def joined(device: str) -> Iterator[World]:
         return
     started = not dist.is_initialized()
     if started:
+        # Imported later, as optimisers do, its functions would have the group of all as a default
+        # value and keep it alive; its threads then abort the process at its end.
+        import_module("torch.distributed.nn")
         on_gpu = device != "cpu" and torch.cuda.is_available()
         if on_gpu:
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
         dist.init_process_group("nccl" if on_gpu else "gloo")
+    # None is the group of all.
+    talk = None if dist.get_backend() == "gloo" else dist.new_group(backend="gloo")
+    world = World(dist.get_rank(), dist.get_world_size(), talk)
     try:
-        talk = dist.group.WORLD if dist.get_backend() == "gloo" else dist.new_group(backend="gloo")
-        yield World(dist.get_rank(), dist.get_world_size(), talk)
+        yield world
     finally:
+        world.talk = talk = None
         if started:
             dist.destroy_process_group()
