@@ -315,6 +315,20 @@ def test_what_is_missing_of_a_run_is_made_again_or_named(
     assert "is gone; take this folder away" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("ours", [True, False])
+def test_no_stale_comparison_stands_beside_a_report(
+    ours: bool, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no seed is common to all; what is not a comparison of ours stays."""
+    out = tmp_path / "words.runs"
+    shutil.copytree(here / "words.runs", out)
+    if not ours:
+        (out / "comparison" / "comparison.json").unlink()
+    monkeypatch.setattr("embgeo.cli.train_compare.comparison_of_runs", lambda *_: None)
+    assert run(["train", "--resume", "-o", str(out), "-q"]) == 0
+    assert (out / "comparison").exists() is not ours
+
+
 def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
     training = load_training(here / "words.runs")
     assert training.shown_seed == 0
@@ -351,6 +365,7 @@ def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
         (["--data", "words.txt", "-o", "new", "--set", "model.d=9999"], "as many rows as columns"),
         (["--data", "words.txt", "-o", "new", "--set", "training.clip=inf"], "clip of [training]"),
         (["--data", "words.txt", "-o", "new", "--set", "training.save_seconds=-1"], "save_seconds"),
+        (["--data", "words.txt", "-o", "new", "--set", f"optimizer.lr={10**400}"], "lr of [optimi"),
         (
             ["--data", "words.txt", "-o", "new", "--set", "method.cosreg.gamma=nan"],
             "gamma of [meth",

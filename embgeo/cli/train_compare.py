@@ -39,6 +39,7 @@ def combine(task: Task, lost: Lost, progress: Progress) -> tuple[Training, Path]
     ------
     EmbgeoError
     """
+    from embgeo.compare.files import COMPARISON_NAME
     from embgeo.report.training import write
     from embgeo.runs.files import COMPARISON_FOLDER, save_training
 
@@ -46,10 +47,11 @@ def combine(task: Task, lost: Lost, progress: Progress) -> tuple[Training, Path]
     progress.start("comparing the embeddings", 0)
     compared = comparison_of_runs(training, task, progress)
     save_training(training, task.folder)
-    if compared is None:
-        shutil.rmtree(task.folder / COMPARISON_FOLDER, ignore_errors=True)
-    else:
+    earlier = task.folder / COMPARISON_FOLDER
+    if compared is not None:
         save_beside(compared, task.folder)
+    elif (earlier / COMPARISON_NAME).is_file():  # of other runs than those of the report
+        shutil.rmtree(earlier, ignore_errors=True)
     return training, write(training, compared, task.folder)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from embgeo.errors import BadOption, EmbgeoError, UnreadableFile
+from embgeo.errors import BadOption, UnreadableFile
+from embgeo.train.saving import written
 
 STATE_NAME = "state.pt"
 FORMAT = 1
@@ -57,21 +57,9 @@ def require_same(before: Any, now: Any, where: Path) -> None:
 
 def save(state: dict[str, Any], folder: Path) -> None:
     """Write the state to a temporary name, and rename it when it is whole on the disk."""
-    path = folder / STATE_NAME
-    fresh = folder / f".{STATE_NAME}.new"
-    try:
-        with fresh.open("wb") as file:
-            torch.save({"format": FORMAT, **state}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    except OSError as error:
-        fresh.unlink(missing_ok=True)
-        raise EmbgeoError(
-            f"cannot be written: {error.strerror or error}",
-            where=path,
-            way_out="make room; the state saved before is still whole",
-        ) from error
+    way_out = "make room; the state saved before is still whole"
+    with written(folder / STATE_NAME, way_out) as file:
+        torch.save({"format": FORMAT, **state}, file)
 
 
 def load(folder: Path) -> dict[str, Any] | None:

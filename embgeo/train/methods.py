@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,7 +28,7 @@ from embgeo.train.regularizers import (
     SpectrumControl,
     Tying,
 )
-from embgeo.train.typed import plain
+from embgeo.train.typed import is_number, plain
 
 #: Told by the run (`Setup`), not by settings.
 _BY_THE_RUN = {"self", "source", "embedding", "output", "popular", "model", "setup", "cls"}
@@ -181,7 +180,7 @@ def is_like(value: Any, like: Any) -> bool:
             and all(is_like(entry, one) for entry, one in zip(value, like, strict=True))
         )
     kind = int if isinstance(like, int) else int | float
-    return isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, kind) and is_number(value)
 
 
 def example(like: Any) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import torch
 from safetensors.torch import save as to_bytes
@@ -40,16 +44,31 @@ def write(path: Path, content: bytes) -> None:
     EmbgeoError
         It cannot be written.
     """
+    with written(path, "make room, and go on with --resume") as file:
+        file.write(content)
+
+
+@contextmanager
+def written(path: Path, way_out: str) -> Iterator[BinaryIO]:
+    """A file under a temporary name, which gets its own once all of it is on the disk.
+
+    Raises
+    ------
+    EmbgeoError
+        It cannot be written.
+    """
+    # Always the same name: what a killed process leaves, the next one writes over.
     fresh = path.with_name(f".{path.name}.new")
     try:
-        fresh.write_bytes(content)
+        with fresh.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
         fresh.replace(path)
     except OSError as error:
         fresh.unlink(missing_ok=True)
         raise EmbgeoError(
-            f"cannot be written: {error.strerror or error}",
-            where=path,
-            way_out="make room, and go on with --resume",
+            f"cannot be written: {error.strerror or error}", where=path, way_out=way_out
         ) from error
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import math
+import sys
 import types
 from collections.abc import Collection, Mapping
 from dataclasses import fields
@@ -53,11 +53,18 @@ def typed(value: Any, hint: Any, name: str, where: Path | str | None) -> Any:
         if isinstance(value, bool):
             if kind is bool:
                 return value
-        elif kind is float and isinstance(value, int | float) and math.isfinite(value):
+        elif kind is float and is_number(value):
             return float(value)
         elif kind in (int, str) and isinstance(value, kind):
             return value
     raise BadOption(f"{name} is {value!r}", where=where, way_out=f"it has to be {wanted(hint)}")
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number that a float holds; true, false, inf and nan are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max
 
 
 def wanted(hint: Any) -> str:
