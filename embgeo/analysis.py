@@ -76,13 +76,15 @@ def analyze(
     seen = Seen(run.context.eigh, frugal=True)
     absent: dict[str, str] = {}
     families = present(families, run.context, absent)
-    run.first_pass(families, seen)
-    clock.lap("first pass")
-    check_usable(matrix, run, options)
-    families = present(families, run.context, absent)
-    run.second_pass(families, seen)
-    clock.lap("second pass")
-    return complete(run, families, seen, absent, sections if reference else (), command, clock)
+    with run.quiet():
+        run.first_pass(families, seen)
+        clock.lap("first pass")
+        check_usable(matrix, run, options)
+        families = present(families, run.context, absent)
+        run.second_pass(families, seen)
+        clock.lap("second pass")
+        compared = sections if reference else ()
+        return complete(run, families, seen, absent, compared, command, clock)
 
 
 def complete(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,7 +15,7 @@ import numpy.typing as npt
 
 from embgeo.matrix import FinalNorm, Matrix
 from embgeo.metrics import Context, Family, Options, Seen
-from embgeo.resources import Resources, shared_fold
+from embgeo.resources import NARROW, Resources, limited, shared_fold
 from embgeo.stats import Census, PairHistogram
 from embgeo.stats.base import Block, IntArray, Statistic
 
@@ -131,6 +133,19 @@ class Run:
             return 0
         return self.matrix.hidden.n - sum(len(block.index) for block in self.hidden_blocks())
 
+    @property
+    def narrow(self) -> bool:
+        """Whether d×d matrices are so small that their products gain little by a second thread."""
+        return self.matrix.d <= NARROW
+
+    def quiet(self) -> AbstractContextManager[None]:
+        """BLAS held to one thread a call where that is enough.
+
+        Its threads stay awake for some hundredths of a second after a call, in the way of the
+        passes' own, which take as long for a narrow matrix.
+        """
+        return limited(1) if self.narrow else nullcontext()
+
     def first_pass(self, families: Sequence[Family], seen: Seen) -> None:
         statistics = distinct(s for family in families for s in family.first(self.context))
         self.progress.start("first pass", self.matrix.n)
@@ -156,11 +171,26 @@ class Run:
         )
 
     def second_pass(self, families: Sequence[Family], seen: Seen) -> None:
-        statistics = distinct(s for f in families for s in f.second(self.context, seen))
+        def wanted() -> list[Statistic]:
+            return distinct(s for f in families for s in f.second(self.context, seen))
+
+        if self.narrow and self.plan.workers * self.plan.threads > 1:
+            with ThreadPoolExecutor(1) as other:  # decompositions take one thread
+                ahead = other.submit(self._ahead, families, seen, np.geterr())
+                statistics = wanted()
+            seen.add(ahead.result())
+        else:
+            statistics = wanted()
         if statistics:
             self.progress.start("second pass", self.context.m)
             self.fold(statistics)
         seen.add(statistics)
+
+    def _ahead(self, families: Sequence[Family], seen: Seen, errors: Any) -> list[Statistic]:
+        """What families gather by themselves while matrices are decomposed."""
+        hooks = [family.ahead for family in families if hasattr(family, "ahead")]
+        with np.errstate(**errors):
+            return [s for ahead in hooks for s in ahead(self.context, seen)]
 
     def sifted_blocks(self, start: int, stop: int) -> Iterator[Block]:
         """Usable rows of a range block by block, noting which are not."""

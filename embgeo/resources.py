@@ -23,6 +23,9 @@ DEFAULT_MEMORY = 640 * 2**20
 #: Longer blocks make the update of a d×d sum no cheaper; smaller matrices are cut in several.
 MOST_ROWS = 2048
 LEAST_ROWS = 64
+#: Up to this many columns the d×d sums lie in the cache, and so should a block: of so many entries.
+NARROW = 1024
+NARROW_ENTRIES = 2**19
 #: From here on sums in float32 are moved into float64 on the way.
 MANY_ROWS = 2**18
 #: Copies of a block that statistics hold at one time, in float64.
@@ -58,7 +61,8 @@ class Resources:
         row = COPIES * 8 * d
         workers = max(1, min(threads, self.memory // (own + row * LEAST_ROWS)))
         left = (self.memory - max(workers * own, shared)) // workers
-        rows = max(LEAST_ROWS, min(MOST_ROWS, left // row))
+        most = MOST_ROWS if d > NARROW else min(MOST_ROWS, NARROW_ENTRIES // d)
+        rows = max(LEAST_ROWS, min(most, left // row))
         workers = max(1, min(workers, -(-n // rows)))
         # All workers end together: blocks of one size, the same number for each.
         rounds = -(-n // (rows * workers))
@@ -172,6 +176,7 @@ def shared_fold(
         except BaseException:
             stopped.set()
             raise
-    for own in copies[1:]:
-        for mine, other in zip(statistics, own, strict=True):
-            mine.merge(other)
+        # With BLAS still held back: threads that it wakes stay awake a while and are in the way.
+        for own in copies[1:]:
+            for mine, other in zip(statistics, own, strict=True):
+                mine.merge(other)

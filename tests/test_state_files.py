@@ -101,7 +101,10 @@ VALUES = (
     np.arange(6.0).reshape(2, 3).astype(ml_dtypes.bfloat16),
     np.array([True, False]),
     Eigen(np.ones(2), np.eye(2)),
-    BlockRotation([(slice(0, 1), np.ones((1, 1), np.float32))], np.zeros((1, 0), np.float32), []),
+    BlockRotation(
+        np.zeros((1, 0), np.float32),
+        [(slice(0, 1), slice(0, 0), np.ones((1, 1), np.float32))],
+    ),
     Options(asked=(("a", ("b", "c")),), pairs=None),
     STAND_IN,
     Matrix(

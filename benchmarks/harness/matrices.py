@@ -121,7 +121,7 @@ def opened(path: Path) -> Array:
 
 def cut(path: Path, rows: int | None, columns: int | None) -> Array:
     """The first rows and columns of a matrix, in memory and in C order."""
-    return np.ascontiguousarray(opened(path)[:rows, :columns])
+    return np.array(opened(path)[:rows, :columns], order="C")
 
 
 def warm(path: Path) -> None:

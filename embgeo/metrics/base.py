@@ -328,7 +328,9 @@ class Family(Protocol):
     """One module of `metrics`: a section of the analysis.
 
     FAMILY is the name that ``--sections`` and the values' names use. The passes come before
-    `compute`: a statistic wanted by several families is taken once, by key.
+    `compute`: a statistic wanted by several families is taken once, by key. A family may also
+    have ``ahead(context, seen)``: statistics that it gathers by itself after the first pass,
+    while matrices are decomposed; nothing may hang on whether they were.
     """
 
     FAMILY: str

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.metrics.base import Context, Seen
-from embgeo.metrics.pairs import pair_values, rows_of_pairs
-from embgeo.stats import AngleTo, Moments, Norms
+from embgeo.metrics.pairs import pair_values, pairs_ahead, rows_of_pairs
+from embgeo.stats import AngleTo, Moments, Norms, PairSample
 from embgeo.stats.base import FloatArray, IntArray, Statistic
 from embgeo.values import Column, Histogram, Quantity, Series, Table, Value
 
@@ -116,6 +116,10 @@ def second(context: Context, seen: Seen) -> list[Statistic]:
     return [] if direction is None else [AngleTo("mean", direction)]
 
 
+def ahead(context: Context, seen: Seen) -> list[Statistic]:
+    return pairs_ahead(context, row_norms(seen))
+
+
 def mean_direction(seen: Seen) -> FloatArray | None:
     """Σŵ_i as a unit vector; None where the unit rows cancel but for rounding."""
     mean = seen.unit_moments.mean
@@ -130,7 +134,7 @@ def rows_read(context: Context, seen: Seen) -> IntArray:
 def compute(context: Context, seen: Seen) -> list[Value]:
     values = exact_values(seen.unit_moments)
     values += cone_values(seen)
-    values += pair_values(context, seen.find(Norms, "Norms").values())
+    values += pair_values(context, row_norms(seen), seen.statistics.get(PairSample().key))
     values += dimension_values(seen)
     return values
 
@@ -180,6 +184,10 @@ def nice_range(low: float, high: float, least: float, most: float) -> tuple[floa
     wide_low = max(least, float(np.floor(low / step) * step))
     wide_high = min(most, float(np.ceil(high / step) * step))
     return (wide_low, wide_high) if wide_low < wide_high else (low - step, high + step)
+
+
+def row_norms(seen: Seen) -> FloatArray:
+    return np.asarray(seen.find(Norms, "Norms").values())
 
 
 def dimension_values(seen: Seen) -> list[Value]:

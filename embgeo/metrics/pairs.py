@@ -8,12 +8,14 @@ import numpy as np
 
 from embgeo.metrics.base import NO_ROWS, Context
 from embgeo.stats import PairHistogram, PairSample
-from embgeo.stats.base import Block, FloatArray, IntArray
+from embgeo.stats.base import Block, FloatArray, IntArray, Statistic, row_products
 from embgeo.stats.pair_cosines import FINE_BINS
 from embgeo.values import Histogram, Quantity, Scalar, Table, Value
 
 #: Up to this many pairs every cosine is kept, and all quantiles are exact.
 KEPT_PAIRS = 5_000_000
+#: More pairs than this are not sampled ahead: an interrupt should not have to wait for them.
+MOST_AHEAD = 2**18
 #: Rows, and entries at most, in a block of the search over all pairs.
 BLOCK_ROWS = 1024
 BLOCK_ENTRIES = 2**22
@@ -60,8 +62,8 @@ HISTOGRAM = Quantity(
 )
 
 
-def pair_values(context: Context, norms: FloatArray) -> list[Value]:
-    """From every pair or from a sample of pairs; `norms` of the kept rows."""
+def pair_values(context: Context, norms: FloatArray, ready: Statistic | None = None) -> list[Value]:
+    """From every pair or from a sample of pairs; `norms` of the kept rows; `ready`: the sample."""
     if context.m < 2 or context.options.pairs == 0:
         reason = "a single row has no pairs" if context.m < 2 else "no pairs were asked for"
         return [q.undefined(reason) for q in (POSITIVE_SHARE, APERTURE, UNIFORMITY)]
@@ -73,8 +75,16 @@ def pair_values(context: Context, norms: FloatArray) -> list[Value]:
         on_device = context.pair_histogram
         counted = on_device() if on_device else all_pairs(context, PairHistogram())
         return from_histogram(counted, f"all {pairs:,} pairs")
-    sample = sampled_pairs(context, norms, wanted)
+    sample = ready if isinstance(ready, PairSample) else sampled_pairs(context, norms, wanted)
     return from_sample(sample, f"{wanted:,} of {pairs:,} pairs, drawn uniformly", False)
+
+
+def pairs_ahead(context: Context, norms: FloatArray) -> list[Statistic]:
+    """The sample of `pair_values`, if there is one and it is small."""
+    wanted = context.options.pairs
+    if not wanted or not context.m * (context.m - 1) // 2 > wanted <= MOST_AHEAD:
+        return []
+    return [sampled_pairs(context, norms, wanted)]
 
 
 def rows_of_pairs(context: Context) -> IntArray:
@@ -106,8 +116,8 @@ def sampled_pairs(context: Context, norms: FloatArray, count: int) -> PairSample
         left, right = (context.take(context.kept[side]) for side in (i, j))
         if not ordinary(norms):
             left, right = (Block(side, rows).unit for side, rows in ((i, left), (j, right)))
-            return np.asarray(np.einsum("ij,ij->i", left, right))
-        return np.asarray(np.einsum("ij,ij->i", left, right) / (norms[i] * norms[j]))
+            return row_products(left, right)
+        return np.asarray(row_products(left, right) / (norms[i] * norms[j]))
 
     sample = PairSample()
     for cosines in context.spread(part, -(-count // step)):

@@ -26,24 +26,21 @@ class BlockRotation:
 
     Attributes
     ----------
-    blocks : list of (slice, float32 array)
-        Columns (and rows) of a diagonal block, and the block.
     left : float32 array, shape (d, R)
-    right : list of (slice, float32 array)
-        For each block the columns of `left` that serve it, and their factor, shape (r, width).
+    blocks : list of (slice, slice, float32 array)
+        Columns (and rows) of a diagonal block, the columns of `left` that serve it, and the
+        block above their factor, shape (width + r, width).
     """
 
-    blocks: list[tuple[slice, npt.NDArray[np.float32]]]
     left: npt.NDArray[np.float32]
-    right: list[tuple[slice, npt.NDArray[np.float32]]]
+    blocks: list[tuple[slice, slice, npt.NDArray[np.float32]]]
 
     def apply(self, x: WorkingArray) -> npt.NDArray[np.float32]:
         """``x @ Q`` for float32 rows, shape (b, d)."""
         out = np.empty(x.shape, dtype=np.float32)
         outside = x @ self.left
-        for (columns, block), (ranks, factor) in zip(self.blocks, self.right, strict=True):
-            out[:, columns] = x[:, columns] @ block
-            out[:, columns] += outside[:, ranks] @ factor
+        for columns, ranks, factor in self.blocks:
+            np.matmul(np.hstack([x[:, columns], outside[:, ranks]]), factor, out=out[:, columns])
         return out
 
 
@@ -56,8 +53,8 @@ def block_rotation(q: FloatArray) -> BlockRotation | None:
         Orthonormal columns.
     """
     d = len(q)
-    width = 128 if d < 2048 else 256
-    blocks, lefts, right = [], [], []
+    width = 96 if d < 2048 else 256
+    blocks, lefts = [], []
     ranks, most = 0, WORTHWHILE * d
     for start in range(0, d, width):
         columns = slice(start, min(start + width, d))
@@ -68,8 +65,8 @@ def block_rotation(q: FloatArray) -> BlockRotation | None:
         rank = directions.shape[1]
         if ranks + rank + width > most:
             return None
-        blocks.append((columns, q[columns, columns].astype(np.float32)))
+        factor = np.vstack([q[columns, columns], directions.T]).astype(np.float32)
+        blocks.append((columns, slice(ranks, ranks + rank), factor))
         lefts.append((outside @ directions).astype(np.float32))
-        right.append((slice(ranks, ranks + rank), directions.T.astype(np.float32)))
         ranks += rank
-    return BlockRotation(blocks, np.hstack(lefts), right)
+    return BlockRotation(np.hstack(lefts), blocks)

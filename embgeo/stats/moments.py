@@ -139,7 +139,13 @@ class Moments(Statistic):
 
     def diagonal(self) -> FloatArray:
         """Sum of squared deviations of each coordinate, shape (d,)."""
-        return np.concatenate([np.diagonal(part, -start) for start, part in self._columns()])
+        if self._kept:
+            raise ValueError("the scatter matrix was forgotten")
+        diagonal = np.zeros(self.d)
+        for triangle in (self._triangle, self._recent):
+            if triangle is not None:
+                diagonal += np.diagonal(triangle)
+        return diagonal
 
     def trace(self) -> float:
         """Σ‖x−μ‖²."""

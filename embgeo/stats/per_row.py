@@ -103,7 +103,9 @@ class Projection2(PerRow):
         return ("projection", self.name)
 
     def compute(self, block: Block) -> FloatArray:
-        return np.asarray(block.rows @ self.axes - self.shift @ self.axes)
+        # One axis at a time: BLAS is slow at products with so few columns.
+        along = np.stack([block.rows @ axis for axis in self.axes.T], axis=1)
+        return np.asarray(along - self.shift @ self.axes)
 
 
 class AngleTo(PerRow):
