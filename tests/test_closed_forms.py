@@ -309,6 +309,32 @@ def test_chance_level_of_class_means():
     assert abs(np.mean(squares) - squared_level) < 4 * np.std(squares) / math.sqrt(300)
 
 
+@pytest.mark.parametrize(
+    ("of", "apart", "size"),
+    [
+        ("rows", 1.0, 1.0),
+        ("rows", 1e-6, 1.0),
+        ("unit", 1.0, 1.0),
+        ("unit", 1e-6, 1.0),
+        ("unit", 1.0, 1e-200),
+        ("unit", 1.0, 1e170),
+    ],
+)
+def test_spread_within_groups_keeps_its_digits(of, apart, size):
+    """Wide groups, narrow ones around a far mean, and norms that cannot be squared."""
+    g = rng(48)
+    W = np.ones(6) + apart * g.standard_normal((40, 6))
+    labels = g.integers(-1, 2, 40)
+    found = GroupMoments("some", labels, 2, 6, of=of)
+    for start in range(0, 40, 15):
+        found.update(Block(np.arange(40)[start : start + 15], W[start : start + 15] * size))
+    X = W / np.linalg.norm(W, axis=1)[:, None] if of == "unit" else W
+    for group in (0, 1):
+        rows = X[labels == group]
+        assert found.mean[group] == approx(rows.mean(axis=0), rel=1e-13)
+        assert found.spread[group] == approx(np.square(rows - rows.mean(axis=0)).sum(), rel=1e-9)
+
+
 def test_rank_order_is_read_as_order():
     """Row 0 is the most frequent; log count is then −ln rank."""
     found = with_counts(gaussian(40, n=M), kind="rank")

@@ -46,9 +46,11 @@ def test_less_memory_means_fewer_workers():
     assert [plan.threads for plan in wide] == [8, 1, 1]
 
 
-def test_threads_change_no_answer():
+@pytest.mark.parametrize("pairs", [500, 100_000])
+def test_threads_change_no_answer(pairs):
+    """Nor does it matter that a sample of pairs is taken while a matrix is decomposed."""
     W = (gaussian(91, n=300, d=8) + 0.3).astype(np.float32)
-    options = Options(isotropy_rows=50, isotropy_runs=2)
+    options = Options(isotropy_rows=50, isotropy_runs=2, pairs=pairs)
     found = [
         analyze(Matrix(W), options=options, reference=False, resources=Resources(threads=threads))
         for threads in (1, 4)

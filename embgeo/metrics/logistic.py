@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.metrics.row_space import in_row_space
+from embgeo.metrics.row_space import standardised
 from embgeo.stats.base import FloatArray
 from embgeo.stats.rank_update import add_gram
 
@@ -15,6 +15,8 @@ TOLERANCE = 1e-17
 #: Where a step promises more than this share of what the one before it did, the curvature is
 #: computed anew.
 QUICK = 0.2
+#: Weighted rows at a time, that they stay in the cache.
+ROWS = 512
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -37,10 +39,7 @@ def log_odds(rows: FloatArray, positive: BoolArray, new: FloatArray) -> tuple[Fl
     -------
     tuple of a float64 array, shape (m,), and whether the search settled
     """
-    centre, spread = rows.mean(axis=0), rows.std(axis=0)
-    scale = np.where(spread > 0, spread, 1.0)
-    x, x_new = (rows - centre) / scale, (new - centre) / scale
-    x, x_new = in_row_space(x, x_new)
+    x, x_new = standardised(rows, new)
     weights, bias, settled = _newton(x, positive)
     return np.asarray(x_new @ weights + bias), settled
 
@@ -88,7 +87,9 @@ def _curvature(x: npt.NDArray[np.float32], weight: FloatArray) -> FloatArray:
 
     d = x.shape[1]
     inner = np.zeros((d, d), dtype=np.float32, order="F")
-    add_gram(x * np.sqrt(weight).astype(np.float32)[:, None], inner)
+    root = np.sqrt(weight).astype(np.float32)[:, None]
+    for start in range(0, len(x), ROWS):
+        add_gram(x[start : start + ROWS] * root[start : start + ROWS], inner)
     hessian = np.zeros((d + 1, d + 1), order="F")
     hessian[:d, :d] = inner
     hessian[:d, d] = x.T @ weight.astype(np.float32)

@@ -1,10 +1,10 @@
-"""Ridge regression whose penalty is chosen by leaving one row out, from one decomposition."""
+"""Ridge regression whose penalty is chosen by generalised cross-validation."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from embgeo.metrics.row_space import in_row_space
+from embgeo.metrics.row_space import standardised
 from embgeo.stats.base import FloatArray
 
 
@@ -13,9 +13,9 @@ def ridge_prediction(
 ) -> FloatArray:
     """Predictions for `new` rows from a ridge regression on standardised columns.
 
-    The squared error with each row left out in turn follows from the residuals and leverages,
-    (y_i − ŷ_i)/(1 − h_i), so that all penalties share one eigendecomposition (Golub, Heath &
-    Wahba 1979).
+    The penalty has the least ‖y − ŷ‖² / (1 − tr H/n)², H the matrix that turns y into ŷ: the
+    squared error with each row left out in turn, had all rows the same leverage (Golub, Heath &
+    Wahba 1979). All penalties share one decomposition of d×d, and no row is looked at again.
 
     Parameters
     ----------
@@ -23,23 +23,23 @@ def ridge_prediction(
     target : float64 array, shape (n,)
     new : float64 array, shape (m, d)
     penalties : float64 array
-        Positive; the one of least leave-one-out error is taken, the first where several tie.
+        Positive; the first where several tie.
 
     Returns
     -------
     float64 array, shape (m,)
     """
-    centre, spread = rows.mean(axis=0), rows.std(axis=0)
-    scale = np.where(spread > 0, spread, 1.0)
-    x, x_new = in_row_space((rows - centre) / scale, (new - centre) / scale)
+    x, x_new = standardised(rows, new)
     y = target - target.mean()
     values, vectors = np.linalg.eigh(x.T @ x)
-    values = np.maximum(values, 0.0)
-    x = x @ vectors
-    along = x.T @ y
-    shrunk = 1.0 / (values[:, None] + penalties)
-    leverage = 1.0 / len(x) + np.square(x) @ shrunk
-    left_out = (y[:, None] - x @ (shrunk * along[:, None])) / np.maximum(1.0 - leverage, 1e-12)
-    penalty = penalties[int(np.argmin(np.square(left_out).sum(axis=0)))]
+    # Beyond the rank of the rows there is nothing but rounding.
+    values = np.where(values > values[-1] * max(x.shape) * np.finfo(float).eps, values, 0.0)
+    along = vectors.T @ (x.T @ y)
+    inside = np.divide(along, np.sqrt(values), out=np.zeros_like(along), where=values > 0)
+    kept = values[:, None] / (values[:, None] + penalties)
+    rest = max(float(y @ y - inside @ inside), 0.0)
+    error = rest + np.square((1.0 - kept) * inside[:, None]).sum(axis=0)
+    freedom = 1.0 - (1.0 + kept.sum(axis=0)) / len(x)
+    penalty = penalties[int(np.argmin(error / np.square(freedom)))]
     weights = vectors @ (along / (values + penalty))
     return np.asarray(target.mean() + x_new @ weights)

@@ -1,10 +1,33 @@
-"""Fewer coordinates where there are fewer rows than columns."""
+"""Rows as a linear fit with a penalty sees them: standardised, in no more coordinates than rows."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from embgeo.stats.base import FloatArray
+
+
+def standardised(rows: FloatArray, new: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Both with columns of mean 0 and standard deviation 1 in `rows`, then in its row space.
+
+    A column that is constant but for rounding is centred alone.
+
+    Parameters
+    ----------
+    rows : float64 array, shape (n, d)
+    new : float64 array, shape (m, d)
+
+    Returns
+    -------
+    two float64 arrays, shapes (n, min(n, d)) and (m, min(n, d))
+    """
+    centre = rows.mean(axis=0)
+    x = rows - centre
+    spread = np.sqrt(np.einsum("ij,ij->j", x, x) / len(x))
+    varied = spread > len(x) * np.finfo(float).eps * np.abs(centre)
+    scale = np.where(varied, spread, 1.0)
+    x /= scale
+    return in_row_space(x, (new - centre) / scale)
 
 
 def in_row_space(rows: FloatArray, new: FloatArray) -> tuple[FloatArray, FloatArray]:

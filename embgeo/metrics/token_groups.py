@@ -39,8 +39,14 @@ SPECIAL = re.compile(
 )
 
 
+#: How spellings of these groups begin: most tokens need no closer look.
+BEGINNINGS = ("<", "[", "m", "M")
+
+
 def kind_of(token: str) -> str:
     """``"unused"``, ``"byte"``, ``"special"`` or empty for an ordinary token."""
+    if not token.startswith(BEGINNINGS):
+        return ""
     if UNUSED.fullmatch(token):
         return "unused"
     if BYTE.fullmatch(token):

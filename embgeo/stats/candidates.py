@@ -37,7 +37,8 @@ def candidates(scores: WorkingArray, least: FloatArray, k: int) -> tuple[IntArra
     mask &= scores > -np.inf
     if np.count_nonzero(mask) > MOST * k * len(scores):
         return None
-    query, column = np.nonzero(mask)
+    # In one dimension the search is several times as fast.
+    query, column = np.divmod(np.flatnonzero(mask), scores.shape[1])
     return query, column
 
 

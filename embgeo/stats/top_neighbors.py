@@ -6,7 +6,14 @@ from typing import Self
 
 import numpy as np
 
-from embgeo.stats.base import Block, FloatArray, IntArray, Statistic, WorkingArray
+from embgeo.stats.base import (
+    Block,
+    FloatArray,
+    IntArray,
+    Statistic,
+    WorkingArray,
+    row_products,
+)
 from embgeo.stats.candidates import best_of_each, candidates, kth_best, rounding
 
 #: Cosines are compared on this grid (1e-12): those of exact duplicates differ in their last bits
@@ -89,7 +96,7 @@ class TopNeighbors(Statistic):
         step = max(1, 2**21 // unit.shape[1])
         for start in range(0, len(query), step):
             part = slice(start, start + step)
-            cosines[part] = np.einsum("ij,ij->i", self.queries[query[part]], unit[at[part]])
+            cosines[part] = row_products(self.queries[query[part]], unit[at[part]])
         return gridded(cosines)
 
     def _join_dense(self, block: Block) -> None:
