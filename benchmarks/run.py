@@ -25,8 +25,19 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+#: What holds BLAS to other kernels than it would choose for this processor.
+HOLDS_KERNELS = (
+    "OPENBLAS_CORETYPE",
+    "OPENBLAS_L2_SIZE",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "BLIS_ARCH_TYPE",
+)
+KEEP_KERNELS = "--keep-kernels"
 if __name__ == "__main__":
     sys.path[0] = str(ROOT)
+    if KEEP_KERNELS not in sys.argv:
+        for name in HOLDS_KERNELS:  # before numpy is imported, and for every process after this one
+            os.environ.pop(name, None)
 
 from benchmarks.harness import peers  # noqa: E402
 from benchmarks.harness.call import Failed, Wrong, in_a_process  # noqa: E402
@@ -87,6 +98,11 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--peers", type=Path, help="Python with the packages to compare with")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument(
+        KEEP_KERNELS,
+        action="store_true",
+        help=f"keep {', '.join(HOLDS_KERNELS)} of the environment",
+    )
     parser.add_argument("--tiny", action="store_true", help="tiny sizes: does everything work?")
     options = parser.parse_args(arguments)
     if options.runs is not None and options.runs < 1:
