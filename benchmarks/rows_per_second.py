@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 import embgeo
+from embgeo.blas_threads import limited
 from embgeo.matrix import Frequency, Matrix
 from embgeo.metrics import SECTIONS, Options
 from embgeo.parts import (
@@ -34,7 +35,7 @@ from embgeo.parts import (
 )
 from embgeo.parts.part import sha256_of_rows
 from embgeo.parts.states import save_first, save_second
-from embgeo.resources import Resources, limited
+from embgeo.resources import Resources
 
 T = TypeVar("T")
 CHOICES = {

@@ -104,7 +104,8 @@ def analyze(
         Recorded in the provenance.
     progress : Progress, optional
     resources : Resources, optional
-        Memory and threads.
+        Memory and threads. BLAS is held to few threads a call in the whole process while the
+        passes run on threads of their own.
 
     Returns
     -------

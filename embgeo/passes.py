@@ -13,9 +13,10 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.blas_threads import limited
 from embgeo.matrix import FinalNorm, Matrix
 from embgeo.metrics import Context, Family, Options, Seen
-from embgeo.resources import NARROW, Resources, limited, shared_fold
+from embgeo.resources import NARROW, Resources, shared_fold
 from embgeo.stats import Census, PairHistogram
 from embgeo.stats.base import Block, IntArray, Statistic
 
@@ -171,11 +172,14 @@ class Run:
         )
 
     def second_pass(self, families: Sequence[Family], seen: Seen) -> None:
+        """Decompose what the first pass summed, and feed the rows again to what needs it."""
+
         def wanted() -> list[Statistic]:
             return distinct(s for f in families for s in f.second(self.context, seen))
 
         if self.narrow and self.plan.workers * self.plan.threads > 1:
-            with ThreadPoolExecutor(1) as other:  # decompositions take one thread
+            # Decompositions take one thread: another one has time for what needs none of them.
+            with self.quiet(), ThreadPoolExecutor(1) as other:
                 ahead = other.submit(self._ahead, families, seen, np.geterr())
                 statistics = wanted()
             seen.add(ahead.result())

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from threading import Event
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
+from embgeo.blas_threads import blas_threads, limited
 from embgeo.stats.base import Block, Statistic, fold
 
 T = TypeVar("T")
@@ -107,29 +105,6 @@ class Plan:
             finally:
                 for one in waiting:
                     one.cancel()
-
-
-@cache
-def _controller() -> Any:
-    import numpy.linalg  # noqa: F401  (its BLAS must be there to be found)
-    import scipy.linalg.blas  # noqa: F401
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController().select(user_api="blas")
-
-
-@cache
-def blas_threads() -> int:
-    """Threads that BLAS uses as the environment has it."""
-    counts = [library["num_threads"] for library in _controller().info()]
-    return max(1, min(counts)) if counts else (os.cpu_count() or 1)
-
-
-@contextmanager
-def limited(threads: int) -> Iterator[None]:
-    """BLAS with so many threads a call."""
-    with _controller().limit(limits=threads):
-        yield
 
 
 def shared_fold(

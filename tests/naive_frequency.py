@@ -102,15 +102,14 @@ def ridge_prediction(X, y, X_new, penalty):
 
 
 def best_penalty(X, y, penalties):
-    """The penalty of least generalised cross-validation error, from the whole hat matrix."""
-    n, d = X.shape
-    A = X - X.mean(axis=0)
+    """The penalty of least squared error when each row in turn is left out."""
 
-    def error(penalty):
-        H = 1.0 / n + A @ np.linalg.solve(A.T @ A + penalty * np.eye(d), A.T)
-        return ((y - H @ y) ** 2).sum() / (1.0 - np.trace(H) / n) ** 2
+    def left_out(i, penalty):
+        others = np.arange(len(X)) != i
+        return ridge_prediction(X[others], y[others], X[[i]], penalty)[0]
 
-    return penalties[int(np.argmin([error(p) for p in penalties]))]
+    errors = [sum((left_out(i, p) - y[i]) ** 2 for i in range(len(X))) for p in penalties]
+    return penalties[int(np.argmin(errors))]
 
 
 def r_squared(y, predicted):

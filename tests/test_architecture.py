@@ -31,11 +31,12 @@ MAY_IMPORT = {
     "device": "errors matrix stats",
     "reference": "matrix",
     "provenance": "matrix metrics",
-    "passes": "device matrix metrics resources stats",
-    "resources": "stats",
+    "passes": "blas_threads device matrix metrics resources stats",
+    "resources": "blas_threads stats",
+    "blas_threads": "",
     "analysis": "errors matrix metrics passes provenance reference resources result stats values",
-    "parts": "analysis errors matrix metrics passes provenance resources result saved sources "
-    "stats",
+    "parts": "analysis blas_threads errors matrix metrics passes provenance resources result saved "
+    "sources stats",
     "compare": "analysis errors matrix metrics passes provenance resources result saved sources "
     "stats values",
     "arrays": "errors matrix sources",

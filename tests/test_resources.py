@@ -7,8 +7,10 @@ import mmap
 import ml_dtypes
 import numpy as np
 import pytest
+import threadpoolctl
 
 from embgeo.analysis import analyze
+from embgeo.blas_threads import blas_threads, limited
 from embgeo.cli.measuring import size_in_bytes
 from embgeo.errors import BadOption
 from embgeo.matrix import Matrix
@@ -58,6 +60,29 @@ def test_threads_change_no_answer(pairs):
     for one, four in zip(*(f.scalars for f in found), strict=True):
         assert one.name == four.name
         assert one.value == pytest.approx(four.value, rel=1e-6), one.name
+
+
+def test_bounds_on_blas_hold_and_go_in_any_order():
+    """Two analyses at a time may end in the order in which they began."""
+
+    def now() -> set[int]:
+        pools = threadpoolctl.threadpool_info()
+        return {pool["num_threads"] for pool in pools if pool["user_api"] == "blas"}
+
+    with threadpoolctl.threadpool_limits(3, user_api="blas"):
+        first, second = limited(1), limited(2)
+        first.__enter__()
+        second.__enter__()
+        assert (now(), blas_threads()) == ({1}, 3)
+        first.__exit__(None, None, None)
+        assert (now(), blas_threads()) == ({2}, 3)
+        second.__exit__(None, None, None)
+        assert (now(), blas_threads()) == ({3}, 3)
+        with limited(8):
+            assert now() == {3}
+        with pytest.raises(KeyError), limited(2):
+            raise KeyError
+        assert now() == {3}
 
 
 def test_what_fails_in_a_thread_fails_the_pass():

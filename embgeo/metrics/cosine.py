@@ -6,7 +6,7 @@ import numpy as np
 
 from embgeo.metrics.base import Context, Seen
 from embgeo.metrics.pairs import pair_values, pairs_ahead, rows_of_pairs
-from embgeo.stats import AngleTo, Moments, Norms, PairSample
+from embgeo.stats import AngleTo, Moments, Norms
 from embgeo.stats.base import FloatArray, IntArray, Statistic
 from embgeo.values import Column, Histogram, Quantity, Series, Table, Value
 
@@ -134,7 +134,7 @@ def rows_read(context: Context, seen: Seen) -> IntArray:
 def compute(context: Context, seen: Seen) -> list[Value]:
     values = exact_values(seen.unit_moments)
     values += cone_values(seen)
-    values += pair_values(context, row_norms(seen), seen.statistics.get(PairSample().key))
+    values += pair_values(context, row_norms(seen), seen.statistics.get("PairSample"))
     values += dimension_values(seen)
     return values
 

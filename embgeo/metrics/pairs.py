@@ -82,7 +82,7 @@ def pair_values(context: Context, norms: FloatArray, ready: Statistic | None = N
 def pairs_ahead(context: Context, norms: FloatArray) -> list[Statistic]:
     """The sample of `pair_values`, if there is one and it is small."""
     wanted = context.options.pairs
-    if not wanted or not context.m * (context.m - 1) // 2 > wanted <= MOST_AHEAD:
+    if not wanted or wanted > MOST_AHEAD or wanted >= context.m * (context.m - 1) // 2:
         return []
     return [sampled_pairs(context, norms, wanted)]
 

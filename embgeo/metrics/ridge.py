@@ -1,11 +1,14 @@
-"""Ridge regression whose penalty is chosen by generalised cross-validation."""
+"""Ridge regression whose penalty is chosen by leaving one row out, from one decomposition."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from embgeo.metrics.row_space import standardised
-from embgeo.stats.base import FloatArray
+from embgeo.stats.base import FloatArray, WorkingArray
+
+#: Rows with more leverage than this have their errors computed in float64.
+HIGH = 0.5
 
 
 def ridge_prediction(
@@ -13,9 +16,9 @@ def ridge_prediction(
 ) -> FloatArray:
     """Predictions for `new` rows from a ridge regression on standardised columns.
 
-    The penalty has the least ‖y − ŷ‖² / (1 − tr H/n)², H the matrix that turns y into ŷ: the
-    squared error with each row left out in turn, had all rows the same leverage (Golub, Heath &
-    Wahba 1979). All penalties share one decomposition of d×d, and no row is looked at again.
+    The squared error with each row left out in turn follows from the residuals and leverages,
+    (y_i − ŷ_i)/(1 − h_i), so that all penalties share one eigendecomposition (Golub, Heath &
+    Wahba 1979).
 
     Parameters
     ----------
@@ -23,7 +26,7 @@ def ridge_prediction(
     target : float64 array, shape (n,)
     new : float64 array, shape (m, d)
     penalties : float64 array
-        Positive; the first where several tie.
+        Positive; the one of least leave-one-out error is taken, the first where several tie.
 
     Returns
     -------
@@ -32,14 +35,28 @@ def ridge_prediction(
     x, x_new = standardised(rows, new)
     y = target - target.mean()
     values, vectors = np.linalg.eigh(x.T @ x)
-    # Beyond the rank of the rows there is nothing but rounding.
-    values = np.where(values > values[-1] * max(x.shape) * np.finfo(float).eps, values, 0.0)
+    values = np.maximum(values, 0.0)
     along = vectors.T @ (x.T @ y)
-    inside = np.divide(along, np.sqrt(values), out=np.zeros_like(along), where=values > 0)
-    kept = values[:, None] / (values[:, None] + penalties)
-    rest = max(float(y @ y - inside @ inside), 0.0)
-    error = rest + np.square((1.0 - kept) * inside[:, None]).sum(axis=0)
-    freedom = 1.0 - (1.0 + kept.sum(axis=0)) / len(x)
-    penalty = penalties[int(np.argmin(error / np.square(freedom)))]
+    shrunk = 1.0 / (values[:, None] + penalties)
+    penalty = penalties[int(np.argmin(_left_out(x, y, vectors, along, shrunk)))]
     weights = vectors @ (along / (values + penalty))
     return np.asarray(target.mean() + x_new @ weights)
+
+
+def _left_out(
+    x: FloatArray, y: FloatArray, vectors: FloatArray, along: FloatArray, shrunk: FloatArray
+) -> FloatArray:
+    """Sum of squared leave-one-out errors for each penalty, shape (penalties,)."""
+
+    def errors(rotated: WorkingArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        leverage = 1.0 / len(x) + np.square(rotated) @ shrunk.astype(rotated.dtype)
+        residual = y[:, None] - rotated @ (shrunk * along[:, None]).astype(rotated.dtype)
+        return leverage, np.square(residual / np.maximum(1.0 - leverage, 1e-12))
+
+    single = np.float32
+    leverage, squares = errors(x.astype(single) @ vectors.astype(single), y)
+    # float32 is enough to choose, but where 1 − h cancels.
+    near = leverage.max(axis=1) > HIGH
+    if near.any():
+        squares[near] = errors(x[near] @ vectors, y[near])[1]
+    return np.asarray(squares.sum(axis=0))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.blas_threads import limited
 from embgeo.errors import EmbgeoError
 from embgeo.matrix import Matrix
 from embgeo.metrics import Options
@@ -31,7 +32,7 @@ from embgeo.parts.plans import Plan, planned
 from embgeo.parts.second_round import Task, second_round, task_of
 from embgeo.parts.states import FirstState, SecondState
 from embgeo.passes import Progress
-from embgeo.resources import DEFAULT_MEMORY, Resources, limited
+from embgeo.resources import DEFAULT_MEMORY, Resources
 from embgeo.result import Analysis
 from embgeo.sources import load, open_checkpoint
 from embgeo.sources.choose import choose

@@ -26,6 +26,8 @@ class GroupMoments(Statistic):
     labels : int array, shape (N,)
         Group of every row of the matrix; negative: in none.
     groups, d : int
+    of : {"rows", "unit"}
+        The rows, or the rows divided by their norms.
 
     Attributes
     ----------

@@ -1,0 +1,61 @@
+"""How many threads BLAS takes for a call: counted, and held back by several callers at a time.
+
+The number is one for the whole process. Each caller names a bound; the least of those that hold
+now is set, and what was there before comes back with the last of them, whatever the order in which
+they end.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any
+
+_lock = Lock()
+#: The bounds that hold now, and the threads of each library before the first of them.
+_bounds: list[int] = []
+_before: list[int] = []
+
+
+@cache
+def _libraries() -> list[Any]:
+    import numpy.linalg  # noqa: F401  (its BLAS must be there to be found)
+    import scipy.linalg.blas  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def blas_threads() -> int:
+    """Threads that BLAS takes where nobody holds it back: what the environment says."""
+    with _lock:
+        counts = _before if _bounds else _counts()
+        return max(1, min(counts)) if counts else (os.cpu_count() or 1)
+
+
+@contextmanager
+def limited(threads: int) -> Iterator[None]:
+    """BLAS with at most so many threads a call, in the whole process."""
+    with _lock:
+        if not _bounds:
+            _before[:] = _counts()
+        _bounds.append(threads)
+        _apply()
+    try:
+        yield
+    finally:
+        with _lock:
+            _bounds.remove(threads)
+            _apply()
+
+
+def _counts() -> list[int]:
+    return [library.num_threads for library in _libraries()]
+
+
+def _apply() -> None:
+    for library, before in zip(_libraries(), _before, strict=True):
+        library.set_num_threads(min([before, *_bounds]))
