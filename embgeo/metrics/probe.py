@@ -22,7 +22,7 @@ from embgeo.values import Quantity, Scalar, Value
 
 FAMILY = "frequency"
 MAX_ROWS = 6_000
-MAX_ENTRIES = 3_000_000
+MAX_ENTRIES = 2_500_000
 MIN_ROWS = 1_000
 
 #: Ridge penalties to choose from, on standardised columns.
