@@ -15,6 +15,9 @@ def main() -> None:
     """
     try:
         from embgeo.cli.app import main as run
+    except KeyboardInterrupt:
+        print("embgeo: interrupted; nothing was written", file=sys.stderr)
+        sys.exit(2)
     except Exception as error:
         cause = " ".join(f"{type(error).__name__}: {error}".split())
         print(f"embgeo: cannot start ({cause}); install it again", file=sys.stderr)

@@ -87,6 +87,7 @@ class Run:
             hidden_rounding=rounding(matrix.hidden),
             masked=int((~self.takes_part).sum()),
             masked_rows=matrix.masked,
+            announce=progress.start,
             **({} if self.engine is None else self._on_device(self.engine)),
             **final_norm(matrix.final_norm),
         )

@@ -18,10 +18,13 @@ PACKAGES = ("numpy", "scipy", "ml_dtypes")
 #: Those that compute on a device as well.
 DEVICE_PACKAGES = ("torch", "array-api-compat")
 
+IN_SINGLE = (
+    "products for Z and the scatter of unit rows in float32 where entries are stored so and "
+    "exponents are small, good to 1e-6"
+)
 CONVENTIONS = {
     "rows": "zero, non-finite and masked rows are left out of every statistic",
-    "accumulation": "float64, whatever the file's dtype; products for Z and the scatter of unit "
-    "rows in float32 where entries are stored so and exponents are small, good to 1e-6",
+    "accumulation": f"float64, whatever the file's dtype; {IN_SINGLE}",
     "spectrum": "singular values, not eigenvalues; uncentred unless it says centred",
     "cosine": "over ordered pairs i ≠ j; the CosReg term divides by N²",
     "isotropy": "E holds v and −v unless it says one sign; natural logarithms",
@@ -108,11 +111,19 @@ def provenance(
         "sections": list(sections),
         "options": jsonable_options(context.options),
         "seed": context.options.seed,
-        "conventions": CONVENTIONS,
+        "conventions": conventions(context.options),
         "command": command,
         "device": context.device,
         "versions": versions(context.device),
     }
+
+
+def conventions(options: Options) -> dict[str, str]:
+    """What holds for every number of this analysis."""
+    if options.precision == "float64":
+        return CONVENTIONS
+    single = f"float64, but products for the spectrum in float32 as was asked for; {IN_SINGLE}"
+    return CONVENTIONS | {"accumulation": single}
 
 
 def jsonable_options(options: Options) -> dict[str, Any]:

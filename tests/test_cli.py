@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import embgeo
 from embgeo.cli import shared
-from embgeo.cli.app import app
+from embgeo.cli.app import app, run
 from embgeo.cli.commands import COMMANDS
 from embgeo.errors import BadOption
 
@@ -393,6 +393,34 @@ def test_interrupted_while_computing(
 ) -> None:
     monkeypatch.setattr(where, failing(KeyboardInterrupt()))
     assert "interrupted; nothing was written" in refused(here, "analyze", "matrix.npy", *QUICK)
+
+
+@pytest.mark.parametrize("how", [KeyboardInterrupt(), SystemExit(130), 130])
+def test_interrupted_before_any_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], how: Any
+) -> None:
+    """typer itself may catch it first, and answers with a code of its own."""
+
+    def group(*_: object, **__: object) -> int:
+        if isinstance(how, int):
+            return how
+        raise how
+
+    monkeypatch.setattr("embgeo.cli.app.app", group)
+    assert run(["analyze", "matrix.npy"]) == 2
+    assert capsys.readouterr().err == "embgeo: interrupted; nothing was written\n"
+
+
+def test_interrupted_while_the_program_is_read() -> None:
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "from embgeo.__main__ import main\n"
+        "class Stop:\n"
+        "    def find_spec(self, *_): raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Stop()); main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "embgeo: interrupted; nothing was written\n")
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])

@@ -15,6 +15,7 @@ from embgeo.cli.measuring import size_in_bytes
 from embgeo.errors import BadOption
 from embgeo.matrix import Matrix
 from embgeo.metrics import Options
+from embgeo.passes import Progress
 from embgeo.read_ahead import read_ahead
 from embgeo.resources import COPIES, Plan, Resources
 from tests.matrices import gaussian
@@ -85,6 +86,20 @@ def test_bounds_on_blas_hold_and_go_in_any_order():
         assert now() == {3}
 
 
+def test_every_pass_is_announced_with_its_rows():
+    W = gaussian(93, n=300, d=8)
+    told, read = [], []
+    options = Options(sphere=True, isotropy_rows=50, isotropy_runs=2)
+    watching = Progress(lambda what, rows: told.append((what, rows)), read.append)
+    sections = ("isotropy",)
+    analyze(Matrix(W), sections=sections, options=options, reference=False, progress=watching)
+    names = [what for what, _ in told]
+    assert names[:2] == ["first pass", "second pass"]
+    assert "search of the sphere, pass 1" in names
+    assert names[-2:] == ["isotropy of samples, 1 of 2", "isotropy of samples, 2 of 2"]
+    assert sum(rows for what, rows in told) == sum(read)
+
+
 def test_what_fails_in_a_thread_fails_the_pass():
     class Broken(np.ndarray):
         def __getitem__(self, rows):
@@ -121,6 +136,7 @@ def test_float32_is_close_and_says_so():
     exact = analyze(Matrix(W), reference=False)
     rough = analyze(Matrix(W), options=Options(precision="float32"), reference=False)
     assert rough.provenance["options"]["precision"] == "float32"
+    assert "spectrum in float32" in rough.provenance["conventions"]["accumulation"]
     differs = 0
     for a, b in zip(exact.scalars, rough.scalars, strict=True):
         if a.value is not None and a.name not in ("isotropy.eigengap",):

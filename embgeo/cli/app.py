@@ -12,6 +12,9 @@ import typer
 from embgeo.cli.commands import APPEARANCE, LazyGroup
 from embgeo.cli.shared import FAILED, one_line, printable, silence_stdout
 
+#: typer's own answer to an interrupt that it catches first.
+INTERRUPTED = 130
+
 app = typer.Typer(
     name="embgeo",
     cls=LazyGroup,
@@ -59,10 +62,12 @@ def run(arguments: list[str]) -> int:
     try:
         code = app(arguments, standalone_mode=False)
         sys.stdout.flush()
-    except SystemExit as error:  # typer's own answer to an interrupt is 130
-        return 0 if error.code in (0, None) else FAILED
+    except SystemExit as error:
+        code = error.code if error.code in (None, 0, INTERRUPTED) else FAILED
     except (Exception, KeyboardInterrupt) as error:
         return failed(arguments, error)
+    if code == INTERRUPTED:
+        return failed(arguments, KeyboardInterrupt())
     return code if isinstance(code, int) else 0
 
 

@@ -140,7 +140,8 @@ def size_in_bytes(text: str) -> int:
     number = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?) ?([A-Za-z]{2,3})", text.strip())
     unit = UNITS.get(number[2].upper()) if number else None
     if number is None or unit is None:
-        raise BadOption(f"{text!r} is no size", where="--memory", way_out="write it as in 2GB")
+        wrong = "has no unit" if text.strip().isdecimal() else "is no size"
+        raise BadOption(f"{text!r} {wrong}", where="--memory", way_out="write it as in 2GB")
     size = int(float(number[1]) * unit)
     if size < LEAST_MEMORY:
         raise BadOption(

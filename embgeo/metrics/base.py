@@ -157,6 +157,8 @@ class Context:
         Rows left out: by request, exactly zero, with a non-finite entry.
     masked_rows : mapping of str to int array
         Those left out by request, by reason.
+    announce : callable
+        ``announce(what, rows)`` before a further pass over so many rows, for who watches.
     passes_absent : str
         Why there can be no further pass over all rows; empty where there can.
     """
@@ -189,6 +191,7 @@ class Context:
     zero: int = 0
     nonfinite: int = 0
     masked_rows: Mapping[str, IntArray] = field(default_factory=dict)
+    announce: Callable[[str, int], None] = lambda _what, _rows: None
     passes_absent: str = ""
 
     @property

@@ -328,7 +328,8 @@ def samples(context: Context, rows: int) -> Iterator[IntArray]:
 def sampled_runs(context: Context, rows: int) -> list[Value]:
     """Wang's protocol: isotropy of uniform samples of rows, E recomputed for each."""
     table: list[tuple[float, float, float, float]] = []
-    for chosen in samples(context, rows):
+    for run, chosen in enumerate(samples(context, rows), 1):
+        context.announce(f"isotropy of samples, {run} of {context.options.isotropy_runs}", 2 * rows)
         moments = row_moments(context)
         context.fold([moments], chosen)
         vectors = signed_eigen(moments.gram(), moments.mean, context.eigh).vectors

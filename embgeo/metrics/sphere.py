@@ -8,13 +8,15 @@ rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 
 from embgeo.metrics.base import Context, Eigen, Fold
 from embgeo.stats import PartitionGradient
-from embgeo.stats.base import FloatArray
+from embgeo.stats.base import FloatArray, IntArray, Statistic
 from embgeo.values import Quantity, Table, Value
 
 #: Directions started on either side, and passes over the rows at most.
@@ -70,7 +72,7 @@ def sphere_values(
     signed = np.hstack([eigen.vectors, -eigen.vectors])
     order = np.argsort(log_z.ravel(), kind="stable")
     low, high = signed[:, order[:STARTS]], signed[:, order[::-1][:STARTS]]
-    found = search(context.fold, low, high, longest)
+    found = search(watched(context), low, high, longest)
     convention = (
         f"from the {STARTS} best eigenvectors on either side, "
         f"{'settled' if found.settled else f'not settled after {MAX_PASSES} passes'}: "
@@ -82,6 +84,17 @@ def sphere_values(
     if i_sphere == 0.0:
         return [I_SPHERE.undefined("smaller than the smallest floating-point number")]
     return [I_SPHERE.measured(i_sphere, convention=convention), direction_table(found)]
+
+
+def watched(context: Context) -> Fold:
+    """Passes over all kept rows, each announced with its number."""
+    passes = count(1)
+
+    def fold(statistics: Sequence[Statistic], rows: IntArray | None = None) -> None:
+        context.announce(f"search of the sphere, pass {next(passes)}", context.m)
+        context.fold(statistics, rows)
+
+    return fold
 
 
 def direction_table(found: Extremes) -> Table:
