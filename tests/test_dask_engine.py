@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +18,14 @@ import pytest
 from typer.testing import CliRunner
 
 import embgeo
+from embgeo import metrics
 from embgeo.analysis import analyze
 from embgeo.cli.app import app
+from embgeo.cli.on_cluster import with_file
 from embgeo.errors import EmbgeoError
 from embgeo.metrics import Options
 from embgeo.parts import cluster as engine
+from embgeo.parts import connection
 from embgeo.parts.cluster import Cluster, Shard, analyze_on_cluster, pieces_of
 from embgeo.passes import Progress
 from embgeo.result import Analysis
@@ -36,17 +42,7 @@ SECTIONS = ("spectrum", "isotropy", "cosine", "tokens")
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     """Two workers in threads of this process, with an address."""
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=False,
-            protocol="tcp",
-            dashboard_address=":0",
-            silence_logs=50,
-        ) as local,
-        distributed.Client(local) as found,
-    ):
+    with scheduler(n_workers=2) as local, distributed.Client(local) as found:
         yield found
 
 
@@ -64,6 +60,18 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("tokens.txt").write_text("".join(f"t{i}\n" for i in range(N)))
     Path("counts.tsv").write_text("".join(f"t{i}\t{N - i // 2}\n" for i in range(N)))
     return tmp_path
+
+
+def scheduler(n_workers: int) -> Any:
+    """A cluster in threads of this process."""
+    return distributed.LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp",
+        dashboard_address=":0",
+        silence_logs=50,
+    )
 
 
 def on_cluster(client: Any, progress: Progress | None = None, **wanted: Any) -> Analysis:
@@ -99,6 +107,15 @@ def test_a_search_that_makes_passes_of_its_own(client: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("section", metrics.SECTIONS)
+def test_every_section_alone(client: Any, section: str) -> None:
+    """Some need no second pass and no row, and are finished from the first."""
+    matrix = embgeo.load("W.npy", tokens="tokens.txt", counts="counts.tsv", output="none")
+    wanted: dict[str, Any] = {"sections": (section,), "options": Options(sphere=False)}
+    found = on_cluster(client, described=lambda plan: with_file(plan, matrix), **wanted)
+    check_analyses(found, analyze(matrix, **wanted))
+
+
 def test_a_worker_that_is_killed_during_a_pass() -> None:
     """Its tasks are done again elsewhere; a new worker takes its place."""
     with (
@@ -123,13 +140,30 @@ def test_a_worker_that_is_killed_during_a_pass() -> None:
 
 
 def test_workers_that_are_lost_again_and_again() -> None:
-    class Lost:
-        def result(self) -> Any:
-            raise distributed.KilledWorker("second_task", None, 3)
+    with (
+        pytest.raises(EmbgeoError, match="4 workers were lost over the same rows"),
+        connection.in_one_line("tcp://10.0.0.1:8786"),
+    ):
+        raise distributed.KilledWorker("second_task", None, 3)
 
-    future: Any = Lost()
-    with pytest.raises(EmbgeoError, match="4 workers were lost over the same rows"):
-        engine.result_of(future)
+
+def test_workers_that_leave_and_do_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "WORKER_SECONDS", 0.2)
+    with scheduler(n_workers=1) as local, distributed.Client(local.scheduler_address) as client:
+
+        def start(what: str, _rows: int) -> None:
+            if what == "second pass":
+                client.retire_workers(close_workers=True)
+
+        with pytest.raises(EmbgeoError, match=f"^--scheduler {client.scheduler.address}: no work"):
+            on_cluster(client, Progress(start), sections=SECTIONS)
+
+
+def test_a_client_that_gave_its_scheduler_up() -> None:
+    with scheduler(n_workers=0) as local, distributed.Client(local.scheduler_address) as client:
+        cluster = Cluster(client, pieces_of([Shard("W.npy", N)], 2), Progress())
+    with pytest.raises(EmbgeoError, match=f"the scheduler at {cluster.address} was lost"):
+        cluster.first(None, Options(), False)
 
 
 # The command line ---------------------------------------------------------------------------------
@@ -194,11 +228,48 @@ def test_a_file_that_the_workers_cannot_read(client: Any) -> None:
 
 
 def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(connection, "CONNECT_SECONDS", 0.2)
     result = call("analyze W.npy --engine dask --scheduler tcp://127.0.0.1:9")
     assert result.exit_code == 2
     assert "no scheduler answers at tcp://127.0.0.1:9" in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("greeting", [b"", b"SSH-2.0-OpenSSH_9.2\r\n"])
+def test_a_port_of_something_else(greeting: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "CONNECT_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        accepted = pool.submit(server.accept)
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        accepted.add_done_callback(lambda done: done.result()[0].sendall(greeting))
+        result = call(f"analyze W.npy --engine dask --scheduler {address}")
+        accepted.result()[0].close()
+    assert result.exit_code == 2
+    assert f"no scheduler answers at {address}" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_scheduler_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "WORKER_SECONDS", 0.2)
+    with scheduler(n_workers=0) as local:
+        address = local.scheduler_address
+        result = call(f"analyze W.npy --engine dask --scheduler {address}")
+    assert result.exit_code == 2
+    assert f"--scheduler {address}: no worker is there; start `dask worker" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_scheduler_that_is_lost(caplog: pytest.LogCaptureFixture) -> None:
+    with scheduler(n_workers=0) as local:
+        address = local.scheduler_address
+        end = threading.Timer(0.5, local.close)
+        end.start()
+        result = call(f"analyze W.npy --engine dask --scheduler {address}")
+        end.join()
+    assert result.exit_code == 2
+    assert f"the scheduler at {address} was lost; start it and run again" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not [record for record in caplog.records if record.name == "distributed.client"]
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,8 @@ def measured_on_cluster(
     ------
     EmbgeoError
     """
-    from embgeo.parts.cluster import Cluster, analyze_on_cluster, connected, pieces_of
+    from embgeo.parts.cluster import Cluster, analyze_on_cluster, pieces_of
+    from embgeo.parts.connection import connected
     from embgeo.passes import Progress
 
     paths = files_of(source.path)

@@ -7,10 +7,11 @@ computed again elsewhere.
 
 from __future__ import annotations
 
+import asyncio
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from concurrent.futures import wait
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +25,7 @@ from embgeo.errors import EmbgeoError
 from embgeo.matrix import Matrix
 from embgeo.metrics import Options
 from embgeo.metrics.base import NO_ROWS
+from embgeo.parts.connection import Watch, in_one_line, is_closed, lost
 from embgeo.parts.finish import finished
 from embgeo.parts.first_round import first_round, part_of
 from embgeo.parts.merging import plan_of, with_rows
@@ -47,7 +49,8 @@ MERGED_AT_ONCE = 8
 TASKS_A_THREAD = 4
 #: Shorter parts take longer to send around than to measure.
 LEAST_ROWS = 4096
-CONNECT_SECONDS = 20
+#: How often rows are told of, and the cluster is looked after.
+LOOK_SECONDS = 0.02
 
 State = TypeVar("State", FirstState, SecondState)
 
@@ -171,6 +174,10 @@ class Cluster:
     client: Client
     pieces: Sequence[Piece]
     progress: Progress
+    address: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.address = self.client.scheduler.address
 
     def first(
         self, sections: tuple[str, ...] | None, options: Options, reference: bool
@@ -182,9 +189,11 @@ class Cluster:
         return found
 
     def second(self, task: Task) -> SecondState:
-        """A pass with the statistics of a task, the rows that it wants, or both."""
+        """A pass with the statistics of a task, the rows that it wants, or both; or no pass."""
         every = bool(task.statistics)
         pieces = [piece for piece in self.pieces if every or holds(piece, task.wanted)]
+        if not pieces:
+            return SecondState(task.plan, [], [])
         with warnings.catch_warnings():
             # Eigenvectors are large; as an argument they are there again after any loss.
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
@@ -204,41 +213,47 @@ class Cluster:
         return found.entries
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
+        if is_closed(self.client):
+            raise lost(self.address)
         return self.client.submit(function, *arguments, pure=False)
 
     def _merged(self, what: str, pieces: Sequence[Piece], submit: Callable[[Piece], Future]) -> Any:
         """The merged result of a task for each piece."""
-        from distributed import as_completed
-
         self.progress.start(what, sum(piece.stop - piece.start for piece in pieces))
         leaves = level = [submit(piece) for piece in pieces]
         sizes = {leaf.key: p.stop - p.start for leaf, p in zip(leaves, pieces, strict=True)}
         while len(level) > 1:
             groups = [level[i : i + MERGED_AT_ONCE] for i in range(0, len(level), MERGED_AT_ONCE)]
             level = [self._submit(merge_task, *group) for group in groups]
-        for done in as_completed(leaves):
-            self.progress.advance(sizes[done.key])
-        return result_of(level[0])
+        with in_one_line(self.address):
+            return self._fetched(level[0], leaves, sizes)
 
+    def _fetched(self, root: Future, leaves: Sequence[Future], sizes: dict[str, int]) -> Any:
+        """What came out of the root of all tasks; tells of the rows that its leaves have seen."""
+        from distributed import as_completed
 
-def result_of(future: Future) -> Any:
-    """What came out of a task.
-
-    Raises
-    ------
-    EmbgeoError
-        Where every worker that took it was lost.
-    """
-    from distributed import KilledWorker
-
-    try:
-        return future.result()
-    except KilledWorker as error:
-        raise EmbgeoError(
-            f"{error.allowed_failures + 1} workers were lost over the same rows",
-            where="--engine dask",
-            way_out="give the workers more memory, or less to the passes with --memory",
-        ) from error
+        ended = as_completed(leaves, loop=self.client.loop)
+        watch = Watch(self.client, self.address)
+        result = asyncio.run_coroutine_threadsafe(
+            self.client.gather(root, asynchronous=True), self.client.loop.asyncio_loop
+        )
+        left = sum(sizes.values())
+        try:
+            while not result.done():
+                wait([result], LOOK_SECONDS)
+                while ended.has_ready():
+                    rows = sizes[next(ended).key]
+                    self.progress.advance(rows)
+                    left -= rows
+                if not result.done():
+                    watch.look()
+        finally:
+            if not result.done() and not is_closed(self.client):
+                root.cancel()  # ends the gathering, in order
+        found = result.result()
+        if left:
+            self.progress.advance(left)
+        return found
 
 
 def holds(piece: Piece, rows: IntArray) -> bool:
@@ -308,37 +323,3 @@ def analyze_on_cluster(
         resources=resources,
         fold=fold,
     )
-
-
-@contextmanager
-def connected(scheduler: str | None, threads: int) -> Iterator[Client]:
-    """A client of the cluster at an address, or of one of its own on this machine.
-
-    Raises
-    ------
-    EmbgeoError
-        If dask.distributed is not installed, or nothing answers.
-    """
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise EmbgeoError(
-            "needs dask.distributed", where="--engine dask", way_out="pip install 'embgeo[dask]'"
-        ) from error
-    if scheduler is not None:
-        try:
-            client = Client(scheduler, timeout=CONNECT_SECONDS)
-        except (OSError, ValueError) as error:
-            raise EmbgeoError(
-                f"no scheduler answers at {scheduler}",
-                where="--scheduler",
-                way_out="give the address that dask scheduler prints, as in tcp://10.0.0.1:8786",
-            ) from error
-        with client:
-            yield client
-        return
-    local = LocalCluster(
-        n_workers=threads, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-    )
-    with local, Client(local) as client:
-        yield client
