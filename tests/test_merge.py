@@ -228,7 +228,7 @@ def states_of(*cuts: tuple[int, int], total: int | None = 100) -> list[FirstStat
         ([(0, 40), (50, 100)], "rows 40 to 49 are in no part"),
         ([(10, 100)], "rows 0 to 9 are in no part"),
         ([(0, 60)], "rows 60 to 99 are in no part"),
-        ([(0, 60), (50, 100)], "rows 0 to 59 of W.npy"),
+        ([(0, 60), (50, 100)], "W.npy: its rows 50 to 59 are in another part too"),
         ([(0, 100), (0, 100)], "in another part too"),
         ([(0, 100), (20, 30)], "in another part too"),
         ([(0, 0), (100, 100)], "rows 0 to 99 are in no part"),
@@ -241,7 +241,7 @@ def test_rows_that_are_missing_or_there_twice(cuts: list[tuple[int, int]], says:
 
 def test_parts_of_matrices_of_different_lengths() -> None:
     states = [*states_of((0, 50)), *states_of((50, 100), total=101)]
-    with pytest.raises(EmbgeoError, match="100 and 101 rows"):
+    with pytest.raises(EmbgeoError, match=r"cut out of 101 rows, W\.npy out of 100"):
         merged(states)
 
 
@@ -256,7 +256,7 @@ def test_only_empty_parts() -> None:
         ({"tokens": None}, "no tokens"),
         ({"frequency": None}, "no counts"),
         ({"frequency": Frequency("rank", np.arange(300, 0, -1.0), "")}, "sorted by frequency"),
-        ({"output": Matrix(gaussian(306, 300, 4))}, "4 and 5 columns"),
+        ({"output": Matrix(gaussian(306, 300, 4))}, "of 4 columns, that of W has 5"),
     ],
 )
 def test_parts_that_contradict_each_other(change: dict[str, Any], says: str) -> None:

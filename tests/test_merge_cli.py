@@ -220,15 +220,23 @@ def test_stdin_cannot_be_read_twice() -> None:
         ("s1.npz s2.npz s3.npz --plan plan.npz -o out", "a plan is no result yet"),
         ("s1.npz s2.npz s3.npz --plan W.npy", "exists and is no state or plan"),
         ("s1.npz s3.npz -o out", "rows 40 to 79 are in no part"),
-        ("s1.npz s2.npz s3.npz s2.npz -o out", "in another part too"),
-        ("s1.npz t1.npz -o out", "not a mixture"),
-        ("plan.npz -o out", "not a mixture"),
-        ("plan.npz plan.npz t1.npz -o out", "not a mixture"),
+        ("s1.npz s2.npz s3.npz s2.npz -o out", "s2.npz: given twice; give each state once"),
+        ("s1.npz s2.npz ./s2.npz s3.npz -o out", "given twice"),
+        ("s1.npz copy.npz s2.npz s3.npz -o out", "rows 40 to 79 are in copy.npz too"),
+        (
+            "s1.npz t1.npz -o out",
+            "s1.npz: holds the first round of a part, t1.npz the second round of a part; merge",
+        ),
+        ("plan.npz s1.npz -o out", "s1.npz: holds the first round of a part, plan.npz a plan;"),
+        ("plan.npz -o out", "plan.npz: a plan alone; give the states"),
+        ("plan.npz again.npz t1.npz -o out", "again.npz: a plan, and so is plan.npz; give one"),
+        ("t1.npz t2.npz t3.npz t2.npz -o out", "t2.npz: given twice"),
         ("t1.npz t3.npz -o out", "rows 40 to 79 are in no part"),
         ("t1.npz t2.npz t3.npz --plan more.npz", "those of the last round"),
         ("t1.npz t2.npz t3.npz --rank-order -o out", "belong to the first round"),
-        ("W.npy -o out", "W.npy: "),
-        ("tokens.txt", "tokens.txt: "),
+        ("W.npy s1.npz -o out", "W.npy: no state or plan of embgeo; make one with: embgeo anal"),
+        ("tokens.txt", "tokens.txt: no state or plan"),
+        ("cut_off.npz s2.npz", "cut_off.npz: a damaged or cut off state"),
         ("missing.npz", "missing.npz: cannot be read"),
         ("s1.npz s2.npz s3.npz -o full", "holds something else"),
         ("s1.npz s2.npz s3.npz --counts counts.tsv --rank-order", "exclude each other"),
@@ -239,6 +247,9 @@ def test_states_that_do_not_merge(arguments: str, says: str) -> None:
     first_round(3, *QUICK)
     done("merge --plan plan.npz -q", *states("s"))
     second_round()
+    shutil.copy("s2.npz", "copy.npz")
+    shutil.copy("plan.npz", "again.npz")
+    Path("cut_off.npz").write_bytes(Path("s1.npz").read_bytes()[:-500])
     Path("full").mkdir()
     Path("full/mine.txt").write_text("precious")
     assert says in refused("merge", *arguments.split())
@@ -272,9 +283,114 @@ def test_every_section_may_need_a_second_round() -> None:
     assert "every section needs a second round (isotropy)" in refused("merge", *states("s"))
 
 
-def test_no_round_is_left() -> None:
-    first_round(2, "--sections", "spectrum")
-    assert "need no second round" in refused("merge --plan plan.npz", *states("s"))
+def test_a_plan_that_asks_for_nothing() -> None:
+    """Two rounds by a script, where one would do."""
+    first_round(3, "--sections", "spectrum")
+    told = done("merge --plan plan.npz", *states("s"))
+    assert told.startswith("plan.npz: asks for nothing, the second round is empty\n")
+    told = done("analyze W.npy --part 1/3 --plan plan.npz --save-state t1.npz")
+    assert told == "t1.npz: second round, rows 0 to 39\n"
+    second_round()
+    done("merge -o out -q", *states("t"))
+    done("merge -o one_round -q", *states("s"))
+    one, found = (embgeo.load_analysis(Path(name)) for name in ("one_round", "out"))
+    check_analyses(found, one)
+
+
+# Parts of two matrices ----------------------------------------------------------------------------
+
+#: Sections whose plans know the norms of all rows, and some whose plans do not.
+KNOWING = ("with norms", QUICK), ("without norms", ("--sections", "projection", "--no-reference"))
+
+
+@pytest.fixture
+def other(here: Path) -> Path:
+    """A matrix of the same shape, of which two rows are the same."""
+    W = gaussian(503, N, 4) + 0.3
+    W[[0, -1]] = np.load("W.npy")[[0, -1]]
+    np.save("V.npy", W)
+    return here
+
+
+@pytest.mark.usefixtures("other")
+@pytest.mark.parametrize("cut", ["--part 2/3", "--rows 40:80"])
+def test_a_part_cut_out_of_another_matrix(cut: str) -> None:
+    first_round(3, *QUICK)
+    done(f"analyze V.npy {cut} --save-state v.npz -q", *QUICK)
+    said = refused("merge v.npz s1.npz s3.npz --plan plan.npz")
+    assert said == (
+        "embgeo: v.npz: cut out of another matrix (V.npy) than s1.npz (W.npy), of the same shape; "
+        "merge parts of one matrix only\n"
+    )
+
+
+@pytest.mark.usefixtures("other")
+@pytest.mark.parametrize("quick", [options for _, options in KNOWING], ids=[n for n, _ in KNOWING])
+@pytest.mark.parametrize("cut", ["--part 2/3", "--part 1/2", "--rows 7:8"])
+def test_another_matrix_in_the_second_round(cut: str, quick: tuple[str, ...]) -> None:
+    first_round(3, *quick)
+    done("merge --plan plan.npz -q", *states("s"))
+    assert "V.npy: its rows" in (
+        said := refused(f"analyze V.npy {cut} --plan plan.npz --save-state v.npz")
+    )
+    assert "not those of the first round" in said
+
+
+@pytest.mark.usefixtures("other")
+def test_rows_are_told_by_their_norms_where_files_are_cut_otherwise() -> None:
+    for start in (0, 40, 80):
+        done(f"analyze rows{start:03}.npy --first-row {start} --save-state s{start}.npz -q", *QUICK)
+    done("merge --plan plan.npz -q", *states("s"))
+    done("analyze W.npy --part 2/5 --plan plan.npz --save-state t.npz -q")
+    assert "row 24 has another length" in refused(
+        "analyze V.npy --part 2/5 --plan plan.npz --save-state v.npz"
+    )
+    W = np.load("rows040.npy")
+    W[13] *= 1 + 1e-5
+    np.save("rows040.npy", W)
+    assert "rows040.npy: its rows are not those of the first round: row 53 has" in refused(
+        "analyze rows040.npy --rows 1:40 --first-row 40 --plan plan.npz --save-state v.npz"
+    )
+
+
+@pytest.mark.usefixtures("other")
+def test_rows_that_are_gathered_are_told_by_their_norms() -> None:
+    first_round(3, *QUICK)
+    shutil.move("W.npy", "moved.npy")
+    done("merge --plan plan.npz -q", *states("s"))
+    np.save("v.npy", np.load("V.npy")[40:80])
+    assert "has another length" in refused(
+        "analyze v.npy --rows 1:40 --first-row 40 --plan plan.npz --save-state v.npz"
+    )
+
+
+@pytest.mark.usefixtures("other")
+def test_parts_in_files_of_their_own_may_be_of_any_matrix() -> None:
+    """Nobody can tell that these were cut out of something else."""
+    np.save("v.npy", np.load("V.npy")[40:80])
+    for name, start in (("rows000", 0), ("v", 40), ("rows080", 80)):
+        done(f"analyze {name}.npy --first-row {start} --save-state s{start}.npz -q", *QUICK)
+    done("merge --plan plan.npz -q", *states("s"))
+
+
+def test_labels_that_some_parts_have() -> None:
+    def measured(state: str, part: int, *labels: str) -> None:
+        done(f"analyze W.npy --part {part}/2 --save-state {state} -q", *QUICK, *labels)
+
+    tokens = ("--tokens", "tokens.txt")
+    measured("bare.npz", 1)
+    measured("named.npz", 1, *tokens)
+    measured("counted.npz", 2, *tokens, "--counts", "counts.tsv")
+    measured("ranked.npz", 1, *tokens, "--rank-order")
+    for one, cause in (
+        ("bare.npz", "bare.npz: its rows 0 to 59 have no tokens, those of counted.npz have; give"),
+        ("named.npz", "named.npz: its rows 0 to 59 have no counts, those of counted.npz have;"),
+        (
+            "ranked.npz",
+            "counted.npz: its rows 60 to 119 have counts, those of ranked.npz are sorted by freq",
+        ),
+    ):
+        assert cause in refused(f"merge {one} counted.npz -o out")
 
 
 def test_nothing_can_be_analysed() -> None:

@@ -17,14 +17,16 @@ from embgeo.errors import EmbgeoError, UnreadableFile
 from embgeo.matrix import FinalNorm, Frequency, Matrix, Origin
 from embgeo.metrics import Options
 from embgeo.metrics.base import Eigen
-from embgeo.parts import files, first_round, part_of, plan_of, planned
+from embgeo.parts import files, first_round, part_of, plan_of, planned, seen_norms
 from embgeo.parts.gathered import Gathered, Rows, RowsMissing
 from embgeo.parts.merging import load_plan, merged_first, plan_for
 from embgeo.parts.packing import RECORDS, Packer, Unpackable, Unpacker
 from embgeo.parts.part import Elsewhere, Setup, cut, sha256_of_rows, share, without_entries
 from embgeo.parts.plans import save_plan
 from embgeo.parts.second_round import read_task
+from embgeo.parts.seen_norms import SeenNorms
 from embgeo.parts.states import save_first
+from embgeo.stats.base import Block
 from embgeo.stats.block_rotation import BlockRotation
 from tests.matrices import gaussian
 from tests.test_monoid_laws import MAKERS, ROWS, N, feed, same, seen
@@ -256,7 +258,8 @@ def test_where_nothing_can_be_written(state: Path) -> None:
     [
         (b"", "empty"),
         (b"PK\x03\x04 and nothing", "damaged"),
-        (b"\x80\x04\x95 a pickle", "damaged"),
+        (b"\x80\x04\x95 a pickle", "no state or plan of embgeo; make one with"),
+        (b"P", "no state or plan of embgeo"),
     ],
 )
 def test_files_that_are_no_archives(tmp_path: Path, content: bytes, says: str) -> None:
@@ -368,6 +371,39 @@ def test_a_plan_that_is_another_one_now(plan: Path) -> None:
     for content in (remembered, {"plan": "x", "plan_path": 3}, {}):
         with pytest.raises(UnreadableFile, match="not there any more"):
             plan_for([second(content)])
+
+
+def test_a_part_reads_the_norms_of_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seen_norms, "PIECE_ROWS", 16)
+    W = gaussian(402, 40, 3)
+    W[[16, 39]] = 0.0
+    matrix = Matrix(W)
+    whole = plan_of(first_round(matrix, part_of(matrix)))
+    save_plan(planned(whole, lambda rows: np.asarray(W[rows])), tmp_path / "plan.npz")
+    stored = files.read(tmp_path / "plan.npz", ("plan",))
+    expected = SeenNorms.of(whole.first)
+    assert expected is not None
+    for start, stop, rows in ((0, 16, range(16)), (15, 17, range(32)), (33, 40, range(32, 40))):
+        found = seen_norms.of_rows(stored, start, stop)
+        assert found is not None
+        assert found.index.tolist() == [row for row in rows if row not in (16, 39)]
+        np.testing.assert_array_equal(
+            found.values, expected.values[np.isin(expected.index, found.index)]
+        )
+    again = SeenNorms.of(load_plan(stored).first)
+    assert again is not None
+    np.testing.assert_array_equal(again.values, expected.values)
+    rows = np.arange(17, 39)
+    assert again.other_row(Block(rows, W[rows])) is None
+    assert again.other_row(Block(rows, W[rows] * np.where(rows > 30, 1.00001, 1)[:, None])) == 31
+
+
+def test_norms_without_their_rows() -> None:
+    for index in (np.array([1, 2]), np.array([2, 1, 3]), np.zeros((3, 1), np.int64)):
+        with pytest.raises(ValueError, match="norms"):
+            SeenNorms(index, np.ones(3))
 
 
 # Rows and parts -----------------------------------------------------------------------------------

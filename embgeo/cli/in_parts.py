@@ -160,7 +160,8 @@ def save_part(
         second = second_round(task, matrix, part, progress=progress, resources=resources)
     save_second(second, in_parts.plan, in_parts.save_state)
     if not quiet:
-        what = "second round" if task.statistics else f"{len(second.rows.index):,} rows gathered"
+        gathers = len(task.wanted) and not task.statistics
+        what = f"{len(second.rows.index):,} rows gathered" if gathers else "second round"
         print(printable(f"{in_parts.save_state}: {what}, {part.rows}"))
 
 

@@ -102,17 +102,13 @@ def write_plan(whole: Plan, path: Path, state: Path, quiet: bool) -> None:
     with progress_bar(quiet) as progress, files.consistent(state):
         fetch = from_files(whole, state.absolute().parent)
         whole = planned(whole, fetch, progress)
-    if not whole.statistics and not len(whole.wanted):
-        raise EmbgeoError(
-            "these states need no second round",
-            where="--plan",
-            way_out="merge them to a result with -o",
-        )
     save_plan(whole, path)
     if quiet:
         return
     gathers = f"gathers {len(whole.wanted):,} rows"
-    if whole.only_gathers:
+    if not whole.statistics and not len(whole.wanted):
+        print(printable(f"{path}: asks for nothing, the second round is empty"))
+    elif whole.only_gathers:
         print(printable(f"{path}: {gathers} first, which no file within reach holds"))
     else:
         print(printable(f"{path}: second pass over {whole.matrix.n:,} rows, {gathers}"))
@@ -144,13 +140,9 @@ def finish_second(
     from embgeo.parts import files, finished, with_rows
     from embgeo.parts.merging import load_plan, merged_second, plan_for
 
+    check_mixture(stored)
     seconds = [one for one in stored if one.kind == "second"]
     plans = [one for one in stored if one.kind == "plan"]
-    if not seconds or len(plans) > 1 or len(seconds) + len(plans) < len(stored):
-        raise BadOption(
-            "states of the first round, or of the second with their plan, merge: not a mixture",
-            way_out="embgeo merge s*.npz --plan plan.npz, or embgeo merge t*.npz -o OUT",
-        )
     known = plans[0] if plans else plan_for(seconds)
     plan = load_plan(known)
     gathered = plan.only_gathers
@@ -174,6 +166,35 @@ def finish_second(
     with progress_bar(quiet) as progress, files.consistent(known.path):
         analysis = finished(plan, second.statistics, command=command_line(), progress=progress)
     give(analysis, folder, json_, quiet)
+
+
+def check_mixture(stored: list[Stored]) -> None:
+    """Refuse all but states of the second round, with one plan at most.
+
+    Raises
+    ------
+    BadOption
+    """
+    from embgeo.parts.files import KINDS
+
+    of_kind = {kind: [one.path for one in stored if one.kind == kind] for kind in KINDS}
+    first, plans, second = of_kind["first"], of_kind["plan"], of_kind["second"]
+    if first:
+        other = next(one for one in stored if one.kind != "first")
+        raise BadOption(
+            f"holds {KINDS['first']}, {other.path} {KINDS[other.kind]}",
+            where=first[0],
+            way_out="merge states of one round: embgeo merge s*.npz --plan plan.npz, then "
+            "embgeo merge t*.npz -o OUT",
+        )
+    if len(plans) > 1:
+        raise BadOption(
+            f"a plan, and so is {plans[0]}", where=plans[1], way_out="give one plan at most"
+        )
+    if not second:
+        raise BadOption(
+            "a plan alone", where=plans[0], way_out="give the states of its second round too"
+        )
 
 
 def result_folder(plan: Plan, out: Path | None, json_: bool) -> Path | None:

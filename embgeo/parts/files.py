@@ -23,8 +23,9 @@ from embgeo.errors import EmbgeoError, UnreadableFile
 from embgeo.parts.packing import Packer, Unpackable, Unpacker
 from embgeo.saved import AtomicFile
 from embgeo.sources.guard import Damaged, reading
+from embgeo.sources.memory import map_file
 from embgeo.sources.numpy_npy import read_array, read_header
-from embgeo.sources.zip_members import Archive, open_archive
+from embgeo.sources.zip_members import MAGICS, Archive, open_archive
 
 FORMAT = "embgeo.part"
 FORMAT_VERSION = 1
@@ -136,6 +137,8 @@ def read(path: Path, kinds: Iterable[str] = KINDS) -> Stored:
     """
     wanted = tuple(kinds)
     with reading(path, "state"):
+        if map_file(path)[:4].tobytes() not in MAGICS:
+            raise Damaged("no state or plan of embgeo", _way_out(wanted))
         archive = open_archive(path)
         if archive.members.get(f"{HEADER}.npy") is None:
             raise Damaged("no state or plan of embgeo", _way_out(wanted))

@@ -10,7 +10,15 @@ import numpy as np
 from embgeo.analysis import REFERENCE_SECTIONS, chosen_families
 from embgeo.matrix import Matrix
 from embgeo.metrics import Options
-from embgeo.parts.part import Elsewhere, Part, Setup, cut, sha256_of_rows, without_entries
+from embgeo.parts.part import (
+    Elsewhere,
+    Part,
+    Setup,
+    cut,
+    fingerprint,
+    sha256_of_rows,
+    without_entries,
+)
 from embgeo.parts.states import FirstState
 from embgeo.passes import Progress, Run, distinct
 from embgeo.resources import Resources, shared_fold
@@ -39,9 +47,11 @@ def part_of(
     total : int, optional
         Rows of the whole, where they are known.
     digest : bool
-        Whether to compute the SHA-256 of the rows.
+        Whether to compute the SHA-256 of the rows, and the fingerprint of the matrix where they
+        are cut out of it.
     """
     stop = matrix.n if stop is None else stop
+    is_cut = total == matrix.n and stop - start < matrix.n
     origin = matrix.origin
     return Part(
         file=origin.path or matrix.name,
@@ -52,6 +62,7 @@ def part_of(
         first_row=first_row,
         total=total,
         sha256=sha256_of_rows(matrix.data[start:stop]) if digest else "",
+        whole=fingerprint(matrix.data) if digest and is_cut else "",
     )
 
 

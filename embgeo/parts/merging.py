@@ -48,7 +48,7 @@ def merged_first(states: Sequence[files.Stored]) -> FirstState:
     check_version(setup, states[0].path)
     for stored in states[1:]:
         if difference := read_setup(stored).difference(setup):
-            raise files.unfit(stored.path, f"differs from {states[0].path.name} in {difference}")
+            raise files.unfit(stored.path, f"differs from {states[0].path} in {difference}")
     blanks = first_statistics(setup)
     whole = FirstState(setup, [], Census(), blanks)
     for stored in by_first_row(states, "pieces"):
@@ -96,6 +96,7 @@ def plan_of(state: FirstState) -> Plan:
     setup = replace(state.setup, options=with_tokens(state.setup.options, matrix.tokens))
     if matrix.n != n:
         raise EmbgeoError(f"the parts hold {matrix.n:,} rows, the matrix has {n:,}")
+    parts = [replace(part, state="") for part in parts]  # where states lie is no plan's business
     return Plan(setup, parts, matrix, state.census, state.statistics)
 
 

@@ -17,6 +17,8 @@ from embgeo.provenance import installed
 from embgeo.sources.memory import number_type
 
 _HASH_BYTES = 4 * 2**20
+#: Enough that matrices which share some rows, such as frozen ones, differ in another.
+FINGERPRINT_ROWS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,11 @@ class Part:
         Rows of the whole matrix, where the part knows it.
     sha256 : str
         Of the part's rows as they are stored, one after the other.
+    whole : str
+        What :func:`fingerprint` says of the file that the part was cut out of; empty where it is
+        a file of its own.
+    state : str
+        The file that the part's state was read from; empty in the file itself.
     """
 
     file: str
@@ -48,10 +55,26 @@ class Part:
     first_row: int
     total: int | None
     sha256: str
+    whole: str = ""
+    state: str = ""
+
+    @property
+    def named(self) -> str:
+        """What messages call it: by its state, of which there may be many of one file."""
+        return self.state or self.file
 
     @property
     def rows(self) -> str:
-        return f"rows {self.start:,} to {self.stop - 1:,}" if self.stop > self.start else "no rows"
+        return span(self.start, self.stop)
+
+
+def span(start: int, stop: int) -> str:
+    """Rows in words, the first one and the last.
+
+    >>> span(5000, 10000), span(7, 8), span(3, 3)
+    ('rows 5,000 to 9,999', 'rows 7 to 7', 'no rows')
+    """
+    return f"rows {start:,} to {stop - 1:,}" if stop > start else "no rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +191,20 @@ def share(text: str, n: int) -> tuple[int, int]:
     return n * (i - 1) // p, n * i // p
 
 
+def differ_as_wholes(one: Part, other: Part) -> bool:
+    """Whether two parts were cut out of matrices of one shape that are not the same."""
+    cut_out = bool(one.whole and other.whole) and one.total == other.total
+    return cut_out and one.whole != other.whole
+
+
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 10
+
+
+def fingerprint(data: npt.NDArray[Any]) -> str:
+    """SHA-256 of some rows from the first to the last: tells a matrix from others of its shape."""
+    rows = np.unique(np.linspace(0, len(data) - 1, FINGERPRINT_ROWS).astype(np.int64))
+    return sha256_of_rows(data[rows])
 
 
 def sha256_of_rows(data: npt.NDArray[Any]) -> str:

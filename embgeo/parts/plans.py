@@ -18,11 +18,12 @@ from embgeo.metrics.base import NO_ROWS
 from embgeo.parts import files
 from embgeo.parts.gathered import Gathered, Rows, RowsMissing
 from embgeo.parts.part import Part, Setup
+from embgeo.parts.seen_norms import SeenNorms, pieces, statistic_of
 from embgeo.parts.states import longest
 from embgeo.passes import Progress, Run, distinct
 from embgeo.resources import Resources
 from embgeo.sources.guard import Damaged, reading
-from embgeo.stats import Census
+from embgeo.stats import Census, Norms
 from embgeo.stats.base import IntArray, Statistic
 
 #: Bytes of rows that are gathered for one family at most.
@@ -193,6 +194,9 @@ def save_plan(plan: Plan, path: Path) -> None:
     """
     content = {name: getattr(plan, name) for name in PLAIN}
     content |= {"index": plan.rows.index, "rows": plan.rows.entries, "left_out": plan.left_out}
+    if norms := SeenNorms.of(plan.first):
+        content["first"] = [s for s in plan.first if not isinstance(s, Norms)]
+        content |= pieces(norms, plan.matrix.n)
     files.write(path, "plan", content)
 
 
@@ -220,4 +224,5 @@ def read_plan(stored: files.Stored) -> Plan:
             raise Damaged("damaged, or not written by embgeo")
         if not all(map(is_derived, plan.derived)):
             raise Damaged("damaged, or not written by embgeo")
-        return plan
+        norms = statistic_of(stored, plan.matrix.n)
+        return replace(plan, first=[*plan.first, *norms])

@@ -13,8 +13,8 @@ from embgeo.errors import EmbgeoError
 from embgeo.matrix import Matrix
 from embgeo.parts.gathered import RowsMissing
 from embgeo.parts.plans import Fetch, Plan
+from embgeo.parts.seen_norms import SeenNorms
 from embgeo.sources import load
-from embgeo.stats import Norms
 from embgeo.stats.base import Block, IntArray
 
 
@@ -31,7 +31,7 @@ def from_files(plan: Plan, folder: Path) -> Fetch:
         Where the states lie: files are looked for from the current folder, then from there.
     """
     setup = plan.setup
-    norms = next((s for s in plan.first if isinstance(s, Norms)), None)
+    norms = SeenNorms.of(plan.first)
 
     @cache
     def opened(file: str, tensor: str, transposed: bool) -> Matrix:
@@ -53,19 +53,12 @@ def from_files(plan: Plan, folder: Path) -> Fetch:
             found[low:high] = own
         if found is None:
             raise RowsMissing("no part holds them")
-        if norms is None or not same_norms(norms, rows, found):
+        block = Block(rows, np.asarray(found, dtype=np.float64))
+        if norms is None or norms.other_row(block) is not None:
             raise RowsMissing("the files hold other rows by now")
         return found
 
     return fetch
-
-
-def same_norms(norms: Norms, rows: IntArray, entries: npt.NDArray[Any]) -> bool:
-    """Whether rows have the norms that were seen of them; rows that were left out have none."""
-    index, seen = norms.index(), norms.values()
-    known = np.isin(rows, index)
-    now = Block(rows[known], np.asarray(entries[known], dtype=np.float64)).norms
-    return bool(np.allclose(now, seen[np.searchsorted(index, rows[known])], rtol=1e-6, atol=0.0))
 
 
 def open_again(file: str, tensor: str, transposed: bool, folder: Path) -> Matrix:

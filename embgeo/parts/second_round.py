@@ -11,8 +11,9 @@ from embgeo.errors import EmbgeoError, UnreadableFile
 from embgeo.matrix import Matrix
 from embgeo.parts import files
 from embgeo.parts.gathered import Rows
-from embgeo.parts.part import Part, Setup, cut
+from embgeo.parts.part import Part, Setup, cut, differ_as_wholes
 from embgeo.parts.plans import Plan
+from embgeo.parts.seen_norms import SeenNorms, of_rows
 from embgeo.parts.states import SecondState, longest
 from embgeo.passes import Progress, Run
 from embgeo.resources import Resources, shared_fold
@@ -37,6 +38,8 @@ class Task:
         Rows of the whole that no statistic sees, and those to be gathered.
     output_width : int or None
         Columns of the output projection, where the model is untied.
+    stored : Stored or None
+        The plan's file, if it was read from one: it holds the norms of all rows.
     """
 
     plan: str
@@ -46,6 +49,7 @@ class Task:
     left_out: IntArray
     wanted: IntArray
     output_width: int | None
+    stored: files.Stored | None = None
 
 
 def task_of(plan: Plan, identity: str = "") -> Task:
@@ -84,28 +88,48 @@ def read_task(stored: files.Stored) -> Task:
             found["left_out"],
             found["wanted"],
             None if matrix.output is None else matrix.output.d,
+            stored,
         )
 
 
 def check_same_rows(task: Task, matrix: Matrix, part: Part) -> None:
-    """That a part is the kind of rows, and the very rows, that the first round saw.
+    """That a part is the kind of rows that the first round saw, of a file that it saw.
 
     Raises
     ------
     UnreadableFile
     """
-    way_out = "measure the parts that the plan was made of"
     if (matrix.d, matrix.dtype) != (task.setup.d, task.setup.dtype):
         cause = (
             f"{matrix.d:,} columns of {matrix.dtype}, the plan is about {task.setup.d:,} of "
             f"{task.setup.dtype}"
         )
-        raise UnreadableFile(cause, where=part.file, way_out=way_out)
+        raise other_rows(part, cause)
     for known in task.parts:
         alike = (known.start, known.stop) == (part.start, part.stop)
         if alike and known.sha256 and part.sha256 and known.sha256 != part.sha256:
-            cause = f"its {part.rows} are not those of the first round"
-            raise UnreadableFile(cause, where=part.file, way_out=way_out)
+            raise other_rows(part, f"its {part.rows} are not those of the first round")
+        if differ_as_wholes(known, part):
+            cause = f"its rows are not those of the first round, which were cut out of {known.file}"
+            raise other_rows(part, cause)
+
+
+def check_norms(seen: SeenNorms | None, block: Block, part: Part) -> None:
+    """That rows of a part have the lengths that the first round saw.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    row = None if seen is None else seen.other_row(block)
+    if row is not None:
+        cause = f"its rows are not those of the first round: row {row:,} has another length"
+        raise other_rows(part, cause)
+
+
+def other_rows(part: Part, cause: str) -> UnreadableFile:
+    way_out = "measure the parts that the plan was made of, or all of them again"
+    return UnreadableFile(cause, where=part.file, way_out=way_out)
 
 
 def second_round(
@@ -139,15 +163,20 @@ def second_round(
     piece = replace(piece, masked={}, output=output_rows(task, piece, part), hidden=None)
     run = Run(piece, task.setup.options, progress or Progress(), resources)
     run.takes_part[within(task.left_out, part)] = False
+    seen = None if task.stored is None else of_rows(task.stored, part.start, part.stop)
 
     def blocks(start: int, stop: int) -> Iterator[Block]:
         for block in run.blocks(None, start, stop):
-            yield Block(block.index + part.start, block.stored, block.paired)
+            own = Block(block.index + part.start, block.stored, block.paired)
+            check_norms(seen, own, part)
+            yield own
 
     if statistics:
         run.progress.start("second pass", piece.n)
         shared_fold(run.plan, piece.n, blocks, statistics, run.progress.advance)
     own = within(task.wanted, part)
+    if not statistics:
+        check_norms(seen, Block(own + part.start, piece.stored(own)), part)
     rows = Rows(own + part.start, np.ascontiguousarray(piece.data[own])) if len(own) else Rows()
     return SecondState(task.plan, [part], statistics, rows)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -123,7 +123,7 @@ def read_first(stored: files.Stored, blanks: Sequence[Statistic]) -> FirstState:
     found = stored.unpack("setup", "pieces", "census", "states", longest=longest(stored))
     with reading(stored.path, "state"):
         census = _restored(Census(), found["census"])
-        pieces = [(_checked(part, Part), matrix) for part, matrix in found["pieces"]]
+        pieces = [(_part(part, stored.path), matrix) for part, matrix in found["pieces"]]
         return FirstState(found["setup"], pieces, census, _of_keys(blanks, found["states"]))
 
 
@@ -163,7 +163,7 @@ def read_second(stored: files.Stored, blanks: Sequence[Statistic]) -> SecondStat
     names = ("plan", "parts", "states", "index", "rows")
     found = stored.unpack(*names, longest=longest(stored))
     with reading(stored.path, "state"):
-        parts = [_checked(part, Part) for part in found["parts"]]
+        parts = [_part(part, stored.path) for part in found["parts"]]
         states = _of_keys(blanks, found["states"])
         return SecondState(found["plan"], parts, states, Rows(found["index"], found["rows"]))
 
@@ -193,6 +193,11 @@ def _restored(statistic: S, state: dict[str, Any]) -> S:
     for name, value in state.items():
         setattr(statistic, name, value)
     return statistic
+
+
+def _part(value: Any, state: Path) -> Part:
+    part: Part = _checked(value, Part)
+    return replace(part, state=str(state))
 
 
 def _checked(value: Any, kind: type) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +12,11 @@ import numpy.typing as npt
 
 from embgeo.errors import EmbgeoError
 from embgeo.matrix import Frequency, Matrix
-from embgeo.parts.part import Elsewhere, Part, Setup
+from embgeo.parts.part import Elsewhere, Part, Setup, span
 
 #: Notes of single parts that are shown; there may be thousands of parts.
 SHOWN_NOTES = 8
+ONE_MATRIX = "merge parts of one matrix only"
 
 Piece = tuple[Part, Matrix | None]
 
@@ -36,42 +38,83 @@ def check_cover(parts: Sequence[Part], total: int | None = None) -> int:
     ------
     EmbgeoError
     """
-    totals = {part.total for part in parts if part.total is not None}
-    if total is not None:
-        totals.add(total)
-    if len(totals) > 1:
-        counts = " and ".join(f"{n:,}" for n in sorted(totals)[:2])
-        raise EmbgeoError(
-            f"the parts come from matrices of {counts} rows",
-            way_out="merge parts of one matrix only",
-        )
+    ordered = in_order(parts)
+    check_one_whole(ordered, total)
+    totals = [total, *(part.total for part in ordered)]
     reached = 0
     before: Part | None = None
-    for part in in_order(parts):
+    for part in ordered:
         if part.start == part.stop:
             continue
         if part.start < reached and before is not None:
-            raise EmbgeoError(
-                f"its {part.rows} are partly in another part too, {before.rows} of {before.file}",
-                where=part.file,
-                way_out="give each part once, and number rows of several files with --first-row",
-            )
+            raise twice(part, before)
         if part.start > reached:
             raise missing(reached, part.start)
         reached, before = part.stop, part
-    whole = totals.pop() if totals else reached
+    whole = next((n for n in totals if n is not None), reached)
     if reached < whole:
         raise missing(reached, whole)
-    if reached > whole:
-        raise EmbgeoError(f"the parts hold {reached:,} rows, the matrix has {whole:,}")
-    if not whole:
+    if before is None:
         raise EmbgeoError("all parts are empty", way_out="merge parts with rows")
+    if reached > whole:
+        raise EmbgeoError(
+            f"its {before.rows} reach beyond the matrix, which has {whole:,} rows",
+            where=before.named,
+            way_out=ONE_MATRIX,
+        )
     return whole
+
+
+def check_one_whole(parts: Sequence[Part], total: int | None) -> None:
+    """That no two parts say that they were cut out of different matrices.
+
+    Raises
+    ------
+    EmbgeoError
+        Names a part that is not like most, and one of those.
+    """
+    if pair := unlike(parts, lambda part: part.total):
+        odd, usual = pair
+        cause = f"cut out of {odd.total:,} rows, {usual.named} out of {usual.total:,}"
+        raise EmbgeoError(cause, where=odd.named, way_out=ONE_MATRIX)
+    sized = next((part for part in parts if part.total is not None), None)
+    if total is not None and sized is not None and sized.total != total:
+        cause = f"cut out of {sized.total:,} rows, the plan is about {total:,}"
+        raise EmbgeoError(cause, where=sized.named, way_out=ONE_MATRIX)
+    if pair := unlike(parts, lambda part: part.whole):
+        odd, usual = pair
+        cause = (
+            f"cut out of another matrix ({odd.file}) than {usual.named} ({usual.file}), of the "
+            "same shape"
+        )
+        raise EmbgeoError(cause, where=odd.named, way_out=ONE_MATRIX)
+
+
+def unlike(parts: Sequence[Part], trait: Callable[[Part], Hashable]) -> tuple[Part, Part] | None:
+    """A part that differs from most in a trait that both have, and one of those; None if none."""
+    known = [part for part in parts if trait(part)]
+    most = Counter(map(trait, known)).most_common(1)
+    odd = next((part for part in known if trait(part) != most[0][0]), None)
+    if odd is None:
+        return None
+    return odd, next(part for part in known if trait(part) == most[0][0])
+
+
+def twice(part: Part, before: Part) -> EmbgeoError:
+    """The error for rows that the part before has too; of one state, given twice, or of two."""
+    if part.state and part.state == before.state:
+        return EmbgeoError("given twice", where=part.state, way_out="give each state once")
+    rows = span(part.start, min(part.stop, before.stop))
+    return EmbgeoError(
+        f"its {rows} are in {before.state or 'another part'} too",
+        where=part.named,
+        way_out="give each part once, and number rows of several files with --first-row",
+    )
 
 
 def missing(start: int, stop: int) -> EmbgeoError:
     return EmbgeoError(
-        f"rows {start:,} to {stop - 1:,} are in no part",
+        f"{span(start, stop)} are in no part",
         way_out="give the states of all parts; measure those that are missing",
     )
 
@@ -99,7 +142,7 @@ def joined(pieces: Sequence[Piece], setup: Setup) -> Matrix:
     if len(files) > 1:
         stored = (setup.d, n) if part.transposed else (n, setup.d)
     path = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1:,} more"
-    output = output_of([matrix for _, matrix in known], n)
+    output = output_of(known, n)
     # Where matrices differ, single parts of them may still be equal.
     untied = output is not None
     notes = [m.origin.notes for _, m in known]
@@ -129,8 +172,8 @@ def all_or_none(known: Sequence[tuple[Part, Matrix]], have: Sequence[bool], what
     if any(have) and not all(have):
         with_it, without = known[have.index(True)][0], known[have.index(False)][0]
         raise EmbgeoError(
-            f"{without.rows} have no {what}, {with_it.rows} have",
-            where=without.file,
+            f"its {without.rows} have no {what}, those of {with_it.named} have",
+            where=without.named,
             way_out=f"give {what} to all parts, or to none",
         )
     return all(have)
@@ -146,8 +189,14 @@ def joined_frequency(known: Sequence[tuple[Part, Matrix]], n: int) -> Frequency 
     if not all_or_none(known, [m.frequency is not None for _, m in known], "counts"):
         return None
     found = [matrix.frequency for _, matrix in known if matrix.frequency is not None]
-    if len({f.kind for f in found}) > 1:
-        raise EmbgeoError("some parts have counts, others say that rows are sorted by frequency")
+    kinds = [f.kind for f in found]
+    if len(set(kinds)) > 1:
+        counted, ranked = (known[kinds.index(kind)][0] for kind in ("counts", "rank"))
+        raise EmbgeoError(
+            f"its {counted.rows} have counts, those of {ranked.named} are sorted by frequency",
+            where=counted.named,
+            way_out="give counts to all parts, or --rank-order to all",
+        )
     sources = list(dict.fromkeys(f.source for f in found))
     source = sources[0] if len(sources) == 1 else f"{sources[0]} and {len(sources) - 1:,} more"
     if found[0].kind == "rank":  # a part does not know how many rows follow it
@@ -164,12 +213,19 @@ def joined_masked(known: Sequence[tuple[Part, Matrix]]) -> dict[str, npt.NDArray
     return {reason: np.concatenate(parts) for reason, parts in rows.items()}
 
 
-def output_of(matrices: Sequence[Matrix], n: int) -> Matrix | None:
+def output_of(known: Sequence[tuple[Part, Matrix]], n: int) -> Matrix | None:
     """The output projection, where a part has one."""
-    outputs = [matrix.output for matrix in matrices if matrix.output is not None]
-    widths = {output.d for output in outputs}
-    if len(widths) > 1:
-        raise EmbgeoError(f"output projections of {' and '.join(map(str, sorted(widths)))} columns")
+    having = [(part, matrix.output) for part, matrix in known if matrix.output is not None]
+    for part, output in having:
+        first, usual = having[0]
+        if output.d != usual.d:
+            raise EmbgeoError(
+                f"an output projection of {output.d:,} columns, that of {first.named} has "
+                f"{usual.d:,}",
+                where=part.named,
+                way_out=ONE_MATRIX,
+            )
+    outputs = [output for _, output in having]
     if not outputs:
         return None
     stand_in: Any = Elsewhere((n, outputs[0].d), outputs[0].dtype)
