@@ -1,4 +1,4 @@
-"""docs/scale.md runs: its story in two rounds, its Slurm job, its program for Ray."""
+"""docs/scale.md runs: its story in two rounds, its job for Slurm, its programs for Ray, Spark."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -81,19 +83,33 @@ def test_the_slurm_job(tmp_path: Path) -> None:
 def ray_that_runs_here() -> ModuleType:
     """A stand-in for ray: a remote call is made when its result is asked for."""
     ray: Any = ModuleType("ray")
-
-    def remote(function: Any) -> Any:
-        function.remote = lambda *arguments: (function, arguments)
-        return function
-
-    ray.remote = remote
-    ray.get = lambda calls: [function(*arguments) for function, arguments in calls]
+    ray.remote = lambda function: SimpleNamespace(remote=partial(partial, function))
+    ray.get = lambda calls: [call() for call in calls]
     found: ModuleType = ray
     return found
 
 
-def test_the_program_for_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (program,) = blocks(PAGE, "python")
+class SparkThatRunsHere:
+    """A stand-in for a session of Spark: what is mapped is computed when it is collected."""
+
+    def __init__(self) -> None:
+        self.sparkContext = self
+
+    def parallelize(self, items: Iterable[Any], slices: int) -> SparkThatRunsHere:
+        self.items = list(items)
+        assert slices == len(self.items)
+        return self
+
+    def map(self, function: Callable[[Any], Any]) -> SimpleNamespace:
+        return SimpleNamespace(collect=lambda: [function(item) for item in self.items])
+
+
+@pytest.mark.parametrize("engine", ["ray", "spark"])
+def test_the_programs_for_ray_and_spark(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    common, *programs = blocks(PAGE, "python")
+    (program,) = [text for text in programs if f"{engine}." in text]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "ray", ray_that_runs_here())
 
@@ -105,5 +121,6 @@ def test_the_program_for_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(subprocess, "run", run)
     np.save("table.npy", gaussian(701, 40, 3))
-    exec(compile(program, str(PAGE), "exec"), {})
+    names = {"spark": SparkThatRunsHere()} if engine == "spark" else {}
+    exec(compile(f"{common}\n{program}", str(PAGE), "exec"), names)
     assert embgeo.load_analysis("result.embgeo").provenance["n"] == 40
