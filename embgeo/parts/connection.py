@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from distributed import Client
 
 CONNECT_SECONDS = 20
-#: How long a cluster may be without workers while it has something to do.
-WORKER_SECONDS = 30.0
+#: How long a cluster may be without workers while it has something to do: those that are started
+#: when there is work take a while.
+WORKER_SECONDS = 120.0
 
 
 @contextmanager
