@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.metrics.rank_one import add_rank_one
-from embgeo.stats import Moments, PairHistogram
+from embgeo.stats import LogPartition, Moments, PairHistogram
 from embgeo.stats.base import Block, FloatArray, IntArray, Statistic, WorkingArray
 from embgeo.stats.block_rotation import BlockRotation, block_rotation
 from embgeo.values import Value
@@ -233,7 +233,7 @@ class Seen:
     """The statistics after their passes, by key, with what several families derive from them."""
 
     def __init__(self, eigh: Eigh | None = None, frugal: bool = False) -> None:
-        """With `frugal`, a scatter matrix is let go of once it is decomposed."""
+        """With `frugal`, scatter matrices and directions are let go of once they are used."""
         self.statistics: dict[Hashable, Statistic] = {}
         self._eigh = eigh
         self._frugal = frugal and eigh is None
@@ -243,6 +243,8 @@ class Seen:
         for statistic in statistics:
             if self._frugal and isinstance(statistic, Moments) and statistic.of == "unit":
                 statistic.forget_scatter()  # of which only sums are wanted
+            elif self._frugal and isinstance(statistic, LogPartition):
+                statistic.forget_directions()
             self.statistics[statistic.key] = statistic
 
     def find(self, kind: type[S], key: Hashable) -> S:

@@ -133,6 +133,11 @@ class LogPartition(Statistic):
             self._sum[at] = self._sum[at] * np.exp(mine - both) + total * np.exp(top - both)
         self._top[at] = both
 
+    def forget_directions(self) -> None:
+        """Keep what was summed; the directions are let go. No rows may be added after."""
+        self.directions, self.rotation = np.empty((0, 0)), None
+        self.single = np.empty((0, 0), dtype=np.float32)
+
     def log_z(self, scale: float = 1.0) -> FloatArray:
         """log Z: row 0 at the directions, row 1 (if looked at) at their negatives; k columns."""
         at = self.scales.index(scale)
