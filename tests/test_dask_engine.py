@@ -147,16 +147,29 @@ def test_workers_that_are_lost_again_and_again() -> None:
         raise distributed.KilledWorker("second_task", None, 3)
 
 
+class Deserted:
+    """A client whose cluster has a worker at first and then none."""
+
+    status, cluster = "running", None
+
+    def __init__(self) -> None:
+        self.workers: list[dict[str, int]] = [{"worker": 1}, {}, {}]
+
+    def nthreads(self) -> dict[str, int]:
+        return self.workers.pop(0)
+
+
 def test_workers_that_leave_and_do_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "WORKER_SECONDS", 0.2)
-    with scheduler(n_workers=1) as local, distributed.Client(local.scheduler_address) as client:
-
-        def start(what: str, _rows: int) -> None:
-            if what == "second pass":
-                client.retire_workers(close_workers=True)
-
-        with pytest.raises(EmbgeoError, match=f"^--scheduler {client.scheduler.address}: no work"):
-            on_cluster(client, Progress(start), sections=SECTIONS)
+    clock = iter([0.0, 50.0, 51.0, 160.0, 171.0, 173.0])
+    monkeypatch.setattr(connection, "monotonic", lambda: next(clock))
+    client: Any = Deserted()
+    watch = connection.Watch(client, "tcp://10.0.0.1:8786")
+    for _ in range(3):  # a worker, too soon to ask again, none for 110 s
+        watch.look()
+    assert client.workers == [{}]
+    watch.look()  # too soon to ask again
+    with pytest.raises(EmbgeoError, match="^--scheduler .*: no worker is there"):
+        watch.look()
 
 
 def test_a_client_that_gave_its_scheduler_up() -> None:
