@@ -82,7 +82,9 @@ class Settings:
 
 def parsed(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,  # KEEP_KERNELS is looked for before there is a parser
     )
     parser.add_argument(
         "--only",

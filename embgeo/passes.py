@@ -16,7 +16,7 @@ import numpy.typing as npt
 from embgeo.blas_threads import limited
 from embgeo.matrix import FinalNorm, Matrix
 from embgeo.metrics import Context, Family, Options, Seen
-from embgeo.resources import NARROW, Resources, shared_fold
+from embgeo.resources import NARROW, Resources, as_caller, shared_fold
 from embgeo.stats import Census, PairHistogram
 from embgeo.stats.base import Block, IntArray, Statistic
 
@@ -181,7 +181,7 @@ class Run:
         if self.narrow and self.plan.workers * self.plan.threads > 1:
             # Decompositions take one thread: another one has time for what needs none of them.
             with self.quiet(), ThreadPoolExecutor(1) as other:
-                ahead = other.submit(self._ahead, families, seen, np.geterr())
+                ahead = other.submit(as_caller(self._ahead), families, seen)
                 statistics = wanted()
             seen.add(ahead.result())
         else:
@@ -191,11 +191,10 @@ class Run:
             self.fold(statistics)
         seen.add(statistics)
 
-    def _ahead(self, families: Sequence[Family], seen: Seen, errors: Any) -> list[Statistic]:
+    def _ahead(self, families: Sequence[Family], seen: Seen) -> list[Statistic]:
         """What families gather by themselves while matrices are decomposed."""
         hooks = [family.ahead for family in families if hasattr(family, "ahead")]
-        with np.errstate(**errors):
-            return [s for ahead in hooks for s in ahead(self.context, seen)]
+        return [s for ahead in hooks for s in ahead(self.context, seen)]
 
     def sifted_blocks(self, start: int, stop: int) -> Iterator[Block]:
         """Usable rows of a range block by block, noting which are not."""

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Event
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
 from embgeo.blas_threads import blas_threads, limited
 from embgeo.stats.base import Block, Statistic, fold
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 #: What a pass may take by default: blocks and statistics, not the file, which is mapped.
@@ -87,12 +88,7 @@ class Plan:
         if threads < 2:
             yield from map(work, range(count))
             return
-        errors = np.geterr()
-
-        def careful(number: int) -> T:
-            with np.errstate(**errors):
-                return work(number)
-
+        careful = as_caller(work)
         waiting: deque[Future[T]] = deque()
         with limited(1), ThreadPoolExecutor(threads) as pool:
             try:
@@ -105,6 +101,20 @@ class Plan:
             finally:
                 for one in waiting:
                     one.cancel()
+
+
+def as_caller(work: Callable[P, T]) -> Callable[P, T]:
+    """The work for another thread: each begins with numpy's own answers to overflow and the like.
+
+    Here it has those that hold where it is asked for.
+    """
+    errors = np.geterr()
+
+    def careful(*arguments: P.args, **named: P.kwargs) -> T:
+        with np.errstate(**errors):
+            return work(*arguments, **named)
+
+    return careful
 
 
 def shared_fold(
@@ -133,18 +143,17 @@ def shared_fold(
             fold(blocks(start, stop), statistics, progress)
         return
     stopped = Event()
-    errors = np.geterr()  # each thread begins with numpy's own settings
 
     def work(part: tuple[int, int], own: Sequence[Statistic]) -> None:
-        with np.errstate(**errors):
-            for block in blocks(*part):
-                if stopped.is_set():
-                    return
-                fold([block], own, progress)
+        for block in blocks(*part):
+            if stopped.is_set():
+                return
+            fold([block], own, progress)
 
+    careful = as_caller(work)
     copies = [list(statistics), *([s.blank() for s in statistics] for _ in parts[1:])]
     with limited(plan.threads), ThreadPoolExecutor(len(parts)) as pool:
-        waiting = [pool.submit(work, part, own) for part, own in zip(parts, copies, strict=True)]
+        waiting = [pool.submit(careful, part, own) for part, own in zip(parts, copies, strict=True)]
         try:
             for one in waiting:
                 one.result()

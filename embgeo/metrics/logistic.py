@@ -15,8 +15,6 @@ TOLERANCE = 1e-17
 #: Where a step promises more than this share of what the one before it did, the curvature is
 #: computed anew.
 QUICK = 0.2
-#: Weighted rows at a time, that they stay in the cache.
-ROWS = 512
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -87,9 +85,7 @@ def _curvature(x: npt.NDArray[np.float32], weight: FloatArray) -> FloatArray:
 
     d = x.shape[1]
     inner = np.zeros((d, d), dtype=np.float32, order="F")
-    root = np.sqrt(weight).astype(np.float32)[:, None]
-    for start in range(0, len(x), ROWS):
-        add_gram(x[start : start + ROWS] * root[start : start + ROWS], inner)
+    add_gram(x * np.sqrt(weight).astype(np.float32)[:, None], inner)
     hessian = np.zeros((d + 1, d + 1), order="F")
     hessian[:d, :d] = inner
     hessian[:d, d] = x.T @ weight.astype(np.float32)

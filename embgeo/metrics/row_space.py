@@ -27,24 +27,9 @@ def standardised(rows: FloatArray, new: FloatArray) -> tuple[FloatArray, FloatAr
     varied = spread > len(x) * np.finfo(float).eps * np.abs(centre)
     scale = np.where(varied, spread, 1.0)
     x /= scale
-    return in_row_space(x, (new - centre) / scale)
-
-
-def in_row_space(rows: FloatArray, new: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both in coordinates of the row space of `rows`, where that is smaller than all of space.
-
-    A linear fit with an L2 penalty has no weight outside it, so that it stays the same.
-
-    Parameters
-    ----------
-    rows : float64 array, shape (n, d)
-    new : float64 array, shape (m, d)
-
-    Returns
-    -------
-    two float64 arrays, shapes (n, min(n, d)) and (m, min(n, d))
-    """
-    if len(rows) >= rows.shape[1]:
-        return rows, new
-    basis = np.linalg.qr(rows.T)[0]
-    return rows @ basis, new @ basis
+    x_new = (new - centre) / scale
+    if len(x) >= x.shape[1]:
+        return x, x_new
+    # A linear fit with an L2 penalty has no weight outside the row space: it stays the same.
+    basis = np.linalg.qr(x.T)[0]
+    return x @ basis, x_new @ basis
