@@ -17,8 +17,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.callbacks import Gauge
-from embgeo.callbacks.gauge import SCALARS
+from embgeo.integrations import Gauge
+from embgeo.integrations.gauge import SCALARS
 
 Rows = npt.NDArray[np.float32]
 

@@ -24,11 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 import embgeo
-from embgeo.compare.overlap import drawn_queries, overlap_values
-from embgeo.compare.pairs import read_both
-from embgeo.compare.shared import Shared
-from embgeo.compare.similarity import similarities
-from embgeo.values import Scalar
+from embgeo.comparison.overlap import drawn_queries, overlap_values
+from embgeo.comparison.pairs import read_both
+from embgeo.comparison.shared import Shared
+from embgeo.comparison.similarity import similarities
+from embgeo.core.values import Scalar
 
 TENSOR = "embed_tokens.weight"
 ROOT = Path(__file__).parents[1]

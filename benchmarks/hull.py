@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.matrix import Matrix
+from embgeo.core.matrix import Matrix
 from embgeo.metrics.convex_hull import Hull, distance_to_hull
 from embgeo.stats.base import Block
 

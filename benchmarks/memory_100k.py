@@ -82,10 +82,6 @@ def imports() -> dict[str, Any]:
     import sklearn.linear_model
     import sklearn.model_selection  # noqa: F401
 
-    import embgeo.analysis
-    import embgeo.report.html
-    import embgeo.sources  # noqa: F401
-
     return {}
 
 

@@ -40,12 +40,12 @@ if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from benchmarks.harness.zipf import zipf_corpus
-from embgeo.train.config import from_tables
-from embgeo.train.data import Corpus
-from embgeo.train.device import numerics
-from embgeo.train.distributed import World
-from embgeo.train.loop import Loop
-from embgeo.train.methods import METHODS, reference_of
+from embgeo.training.data import Corpus
+from embgeo.training.loop.device import numerics
+from embgeo.training.loop.distributed import World
+from embgeo.training.loop.loop import Loop
+from embgeo.training.methods.published import METHODS, reference_of
+from embgeo.training.settings.config import from_tables
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 import embgeo
-from embgeo.blas_threads import limited
-from embgeo.matrix import Frequency, Matrix
-from embgeo.metrics import SECTIONS, Options
-from embgeo.parts import (
+from embgeo.core.matrix import Frequency, Matrix
+from embgeo.distributed import (
     finished,
     first_round,
     part_of,
@@ -33,9 +31,11 @@ from embgeo.parts import (
     task_of,
     with_rows,
 )
-from embgeo.parts.part import sha256_of_rows
-from embgeo.parts.states import save_first, save_second
-from embgeo.resources import Resources
+from embgeo.distributed.part import sha256_of_rows
+from embgeo.distributed.states import save_first, save_second
+from embgeo.measure.resources import Resources
+from embgeo.metrics import SECTIONS, Options
+from embgeo.numerics.blas_threads import limited
 
 T = TypeVar("T")
 CHOICES = {

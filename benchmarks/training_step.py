@@ -34,11 +34,11 @@ if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from benchmarks.harness.zipf import zipf_corpus
-from embgeo.train.config import Config, from_tables
-from embgeo.train.data import Corpus
-from embgeo.train.device import numerics
-from embgeo.train.distributed import World
-from embgeo.train.loop import Loop
+from embgeo.training.data import Corpus
+from embgeo.training.loop.device import numerics
+from embgeo.training.loop.distributed import World
+from embgeo.training.loop.loop import Loop
+from embgeo.training.settings.config import Config, from_tables
 
 CLIP = 0.25
 PEER = "word_language_model"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from types import ModuleType
 
-from embgeo.sources import BESIDE, FORMATS, model_folder, torch_distributed
-from embgeo.sources.compressed import CODECS, MAX_BYTES, MAX_RATIO, RATIO_FREE_BYTES
-from embgeo.sources.containers import DEEPEST
-from embgeo.sources.unknown import FOLDERS as FOREIGN
-from embgeo.sources.unknown import OTHER_SIGNS, WELL_KNOWN
+from embgeo.io import BESIDE, FORMATS
+from embgeo.io.bounded.compressed import CODECS, MAX_BYTES, MAX_RATIO, RATIO_FREE_BYTES
+from embgeo.io.bounded.containers import DEEPEST
+from embgeo.io.formats.huggingface import model_folder
+from embgeo.io.formats.torch import torch_distributed
+from embgeo.io.unknown import FOLDERS as FOREIGN
+from embgeo.io.unknown import OTHER_SIGNS, WELL_KNOWN
 
 TARGET = Path(__file__).with_name("formats.md")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 from embgeo import metrics
-from embgeo.provenance import CONVENTIONS
-from embgeo.values import Quantity
+from embgeo.core.values import Quantity
+from embgeo.measure.provenance import CONVENTIONS
 
 TARGET = Path(__file__).with_name("metrics.md")
 

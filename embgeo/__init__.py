@@ -6,22 +6,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from embgeo.api import Analysis, analyze, load_analysis
-    from embgeo.matrix import Matrix
+    from embgeo.core.matrix import Matrix
+    from embgeo.io import load
     from embgeo.metrics import Options
-    from embgeo.sources import load
+    from embgeo.workflows.analyze import Analysis, analyze, load_analysis
 
     __version__: str
 
 __all__ = ["Analysis", "Matrix", "Options", "__version__", "analyze", "load", "load_analysis"]
 
 _HOME = {
-    "Analysis": "embgeo.api",
-    "Matrix": "embgeo.matrix",
+    "Analysis": "embgeo.workflows.analyze",
+    "Matrix": "embgeo.core.matrix",
     "Options": "embgeo.metrics",
-    "analyze": "embgeo.api",
-    "load": "embgeo.sources",
-    "load_analysis": "embgeo.api",
+    "analyze": "embgeo.workflows.analyze",
+    "load": "embgeo.io",
+    "load_analysis": "embgeo.workflows.analyze",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.train.data import Corpus, Vocabulary
+from embgeo.training.data import Corpus, Vocabulary
 
 
 def zipf_corpus(types: int, length: int) -> Corpus:

@@ -26,8 +26,8 @@ from embgeo.cli.shared import (
 )
 
 if TYPE_CHECKING:
-    from embgeo.resources import Resources
-    from embgeo.result import Analysis
+    from embgeo.measure.resources import Resources
+    from embgeo.result.analysis import Analysis
 
 
 class Precision(StrEnum):
@@ -290,7 +290,7 @@ def default_name(path: Path) -> str:
 
 def summary(analysis: Analysis, report: Path) -> None:
     """Verdict and headline numbers on stdout."""
-    from embgeo.report.verdict import judge
+    from embgeo.diagnosis.verdict import judge
 
     p = analysis.provenance
     verdict = judge(analysis)

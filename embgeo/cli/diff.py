@@ -15,7 +15,7 @@ from embgeo.cli.diff_inputs import How, Loading, in_order, read_inputs
 from embgeo.cli.diff_summary import summary
 from embgeo.cli.measuring import Wanted, chosen_resources
 from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded, progress_bar
-from embgeo.errors import BadOption
+from embgeo.core.errors import BadOption
 
 
 class Match(StrEnum):
@@ -172,9 +172,9 @@ def diff(
     if not json_ or out is not None:
         check_folder(folder, ordered)
 
-    from embgeo.compare.files import comparison_to_json
-    from embgeo.compare.making import Run, compare
-    from embgeo.compare.pairs import Options
+    from embgeo.comparison.files import comparison_to_json
+    from embgeo.comparison.making import Run, compare
+    from embgeo.comparison.pairs import Options
 
     with progress_bar(quiet) as progress:
         how = How(loading, wanted, resources, quiet)

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from embgeo.cli.diff_inputs import name_of
 from embgeo.cli.shared import is_occupied
-from embgeo.errors import BadOption, EmbgeoError
+from embgeo.core.errors import BadOption, EmbgeoError
 
 if TYPE_CHECKING:
-    from embgeo.compare.comparison import Comparison
+    from embgeo.comparison.comparison import Comparison
 
 
 def default_folder(paths: Sequence[Path], track: bool) -> Path:
     """``baseline-vs-other.embgeo`` here; a track is named by its first and last checkpoint."""
-    from embgeo.compare.originals import saved_folder
+    from embgeo.comparison.originals import saved_folder
 
     names = [name_of(path, saved_folder(path))[:60] for path in paths]
     if track:
@@ -36,7 +36,7 @@ def check_folder(folder: Path, inputs: Sequence[Path]) -> None:
     ------
     BadOption
     """
-    from embgeo.compare.files import COMPARISON_NAME
+    from embgeo.comparison.files import COMPARISON_NAME
 
     if not is_occupied(folder):
         return
@@ -55,7 +55,7 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
 
     What an earlier comparison wrote into `folder` is replaced; other files in it stay.
     """
-    from embgeo.compare.files import save_comparison
+    from embgeo.comparison.files import save_comparison
     from embgeo.report.comparison import write
 
     folder = folder.absolute()
@@ -87,8 +87,8 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
 
 def replace_content(folder: Path, fresh: Path) -> None:
     """Put what is in `fresh` in the place of what an earlier comparison wrote."""
-    from embgeo.compare.files import COMPARISON_NAME, earlier_folders
-    from embgeo.result import ARRAYS_NAME, JSON_NAME, REPORT_NAME
+    from embgeo.comparison.files import COMPARISON_NAME, earlier_folders
+    from embgeo.result.analysis import ARRAYS_NAME, JSON_NAME, REPORT_NAME
 
     earlier = earlier_folders(folder)
     # Without its list of members the folder is no comparison: nobody reads a half-replaced one.

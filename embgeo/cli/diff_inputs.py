@@ -12,15 +12,15 @@ from embgeo.cli.analyze import default_name
 from embgeo.cli.corpus_bar import corpus_bar
 from embgeo.cli.measuring import Wanted
 from embgeo.cli.shared import command_line
-from embgeo.errors import BadOption, UnreadableFile
+from embgeo.core.errors import BadOption, UnreadableFile
 
 if TYPE_CHECKING:
-    from embgeo.compare.pairs import Input
-    from embgeo.compare.steps import Steps
-    from embgeo.matrix import Matrix
-    from embgeo.passes import Progress
-    from embgeo.resources import Resources
-    from embgeo.result import Analysis
+    from embgeo.comparison.pairs import Input
+    from embgeo.comparison.steps import Steps
+    from embgeo.core.matrix import Matrix
+    from embgeo.measure.passes import Progress
+    from embgeo.measure.resources import Resources
+    from embgeo.result.analysis import Analysis
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class Loading:
         ------
         BadOption, UnreadableFile
         """
-        from embgeo.compare.files import COMPARISON_NAME
-        from embgeo.compare.originals import saved_folder
-        from embgeo.runs.files import TRAINING_NAME
+        from embgeo.comparison.files import COMPARISON_NAME
+        from embgeo.comparison.originals import saved_folder
+        from embgeo.training.study.files import TRAINING_NAME
 
         wanted.check()
         if len(paths) < 2:
@@ -139,8 +139,8 @@ def option(name: str) -> str:
 
 def in_order(paths: Sequence[Path]) -> tuple[list[Path], Steps]:
     """The checkpoints of a run by rising step, and their steps."""
-    from embgeo.compare.steps import Steps, steps_of
-    from embgeo.sources.training_step import training_step
+    from embgeo.comparison.steps import Steps, steps_of
+    from embgeo.io.training_step import training_step
 
     found = steps_of(paths, training_step)
     order = found.order
@@ -154,8 +154,8 @@ def read_inputs(
     progress: Progress | None,
 ) -> tuple[list[Input], dict[str, float]]:
     """Every input with its analysis, and the seconds that each took."""
-    from embgeo.compare.names import told_apart
-    from embgeo.compare.originals import saved_folder
+    from embgeo.comparison.names import told_apart
+    from embgeo.comparison.originals import saved_folder
 
     plain = [name_of(path, saved_folder(path)) for path in paths]
     names = told_apart(plain, paths)
@@ -192,7 +192,7 @@ class Opened:
 
 def opened_input(path: Path, how: How) -> Opened:
     import embgeo
-    from embgeo.compare.originals import original, saved_folder
+    from embgeo.comparison.originals import original, saved_folder
 
     saved = saved_folder(path)
     if saved is None:
@@ -222,8 +222,8 @@ def analysed(opened: Opened, how: How, progress: Progress | None) -> Opened:
 
 
 def as_input(opened: Opened, name: str, given: str, step: float | None) -> Input:
-    from embgeo.compare.comparison import Member
-    from embgeo.compare.pairs import Input
+    from embgeo.comparison.comparison import Member
+    from embgeo.comparison.pairs import Input
 
     if opened.analysis is None:
         raise ValueError("nothing was analysed")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from embgeo.cli.shared import printable
 
 if TYPE_CHECKING:
-    from embgeo.compare.comparison import Comparison, Curve, Difference, Pair, Track
+    from embgeo.comparison.comparison import Comparison, Curve, Difference, Pair, Track
 
 HEADLINE = (
     "spectrum.effective_rank",
@@ -52,7 +52,7 @@ def summary(comparison: Comparison, page: Path) -> None:
 
 
 def verdicts(comparison: Comparison) -> None:
-    from embgeo.report.verdict import judge
+    from embgeo.diagnosis.verdict import judge
 
     shown = comparison.members
     if comparison.track is not None:
@@ -164,7 +164,7 @@ def known(curve: Curve) -> bool:
 
 
 def number_text(value: float, digits: int = 4) -> str:
-    from embgeo.values import format_number  # brings numpy, which --help must not wait for
+    from embgeo.core.values import format_number  # brings numpy, which --help must not wait for
 
     return format_number(value, digits)
 

@@ -16,10 +16,10 @@ import typer
 import embgeo
 from embgeo.cli.export_vectors import Reading, of_analysis, of_checkpoint
 from embgeo.cli.shared import Debug, Quiet, command_line, guarded, printable
-from embgeo.errors import BadOption, EmbgeoError, UnreadableFile
+from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
 
 if TYPE_CHECKING:
-    from embgeo.export.base import Request, Target
+    from embgeo.publish.export.base import Request, Target
 
 
 class To(StrEnum):
@@ -106,7 +106,7 @@ def export(
 
     Example: embgeo export baseline.embgeo --to csv
     """
-    from embgeo.export import TARGETS
+    from embgeo.publish.export import TARGETS
 
     reading = Reading(tensor, rows, transpose, tokens, counts)
     given = reading.given() | {
@@ -143,7 +143,7 @@ def check_about(to: To, given: Mapping[str, object]) -> None:
 
 def default_stem(source: Path) -> str:
     from embgeo.cli.analyze import default_name
-    from embgeo.compare.originals import saved_folder
+    from embgeo.comparison.originals import saved_folder
 
     folder = saved_folder(source)
     if folder is None:
@@ -179,10 +179,10 @@ def requested(source: Path, target: Target, reading: Reading, given: Mapping[str
     ------
     EmbgeoError
     """
-    from embgeo.compare.originals import saved_folder
-    from embgeo.export.base import FORMAT, FORMAT_VERSION, Request
-    from embgeo.export.columns import meanings
-    from embgeo.result import load_analysis
+    from embgeo.comparison.originals import saved_folder
+    from embgeo.publish.export.base import FORMAT, FORMAT_VERSION, Request
+    from embgeo.publish.export.columns import meanings
+    from embgeo.result.analysis import load_analysis
 
     record: dict[str, Any] = {
         "format": FORMAT,
@@ -257,7 +257,7 @@ def write(target: Target, request: Request, path: Path) -> list[Path]:
 
 def notes(request: Request) -> list[str]:
     """What a user has to know about what was written."""
-    from embgeo.export.projector import SHOWN_POINTS
+    from embgeo.publish.export.projector import SHOWN_POINTS
 
     if request.vectors is None or request.vectors.n <= SHOWN_POINTS:
         return []

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embgeo.errors import BadOption
+from embgeo.core.errors import BadOption
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from embgeo.export.base import Labels, Vectors
-    from embgeo.matrix import Matrix
-    from embgeo.result import Analysis
+    from embgeo.core.matrix import Matrix
+    from embgeo.publish.export.base import Labels, Vectors
+    from embgeo.result.analysis import Analysis
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ def of_analysis(
     BadOption
         If the checkpoint is not there, or is not the one that was analysed.
     """
-    from embgeo.compare.originals import original
-    from embgeo.export.columns import flat, frequency
+    from embgeo.comparison.originals import original
+    from embgeo.publish.export.columns import flat, frequency
 
     named = analysis
     if checkpoint is not None:
@@ -113,7 +113,7 @@ def chosen(
 ) -> npt.NDArray[np.int64]:
     import numpy as np
 
-    from embgeo.export.thinning import thinned
+    from embgeo.publish.export.thinning import thinned
 
     as_float = None if falling is None else np.asarray(falling, dtype=np.float64)
     return thinned(as_float, rows, rows if at_most is None else at_most)
@@ -123,7 +123,7 @@ def picked(columns: dict[str, Any], positions: npt.NDArray[np.int64]) -> Labels:
     """The columns at these positions, as Python's own values."""
     import numpy as np
 
-    from embgeo.export.base import Labels
+    from embgeo.publish.export.base import Labels
 
     values = []
     for column in columns.values():
@@ -135,7 +135,7 @@ def picked(columns: dict[str, Any], positions: npt.NDArray[np.int64]) -> Labels:
 
 
 def vectors(matrix: Matrix, rows: npt.NDArray[np.int64], labels: Labels) -> Vectors:
-    from embgeo.export.base import Vectors
+    from embgeo.publish.export.base import Vectors
 
     def blocks() -> Iterator[npt.NDArray[np.float64]]:
         for _, block in matrix.blocks(rows):

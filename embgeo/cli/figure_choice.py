@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from embgeo.errors import BadOption
+from embgeo.core.errors import BadOption
 
 if TYPE_CHECKING:
-    from embgeo.figures.paper.base import PaperFigure
-    from embgeo.tables.base import LatexTable
+    from embgeo.charts.paper.base import PaperFigure
+    from embgeo.publish.latex.base import LatexTable
 
 #: The figures and tables that an option is about; options of all figures are about "figures".
 ABOUT = {
@@ -47,8 +47,8 @@ def choose(figures: Sequence[str], tables: Sequence[str]) -> Wanted:
     ------
     BadOption
     """
-    from embgeo.figures.paper import PAPER_FIGURES
-    from embgeo.tables import TABLES
+    from embgeo.charts.paper import PAPER_FIGURES
+    from embgeo.publish.latex import TABLES
 
     for given, known, option in (
         (figures, [f.name for f in PAPER_FIGURES], "--figure"),

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import embgeo
 from embgeo.cli.figure_choice import Wanted
 from embgeo.cli.outputs import check_free, record_bytes
-from embgeo.errors import BadOption
+from embgeo.core.errors import BadOption
 
 if TYPE_CHECKING:
-    from embgeo.figures.paper.base import Choices, PaperFigure, Subject
-    from embgeo.tables.base import LatexTable
+    from embgeo.charts.paper.base import Choices, PaperFigure, Subject
+    from embgeo.publish.latex.base import LatexTable
 
 FORMAT = "embgeo.figure"
 FORMAT_VERSION = 1
@@ -83,7 +83,7 @@ class Maker:
         ------
         BadOption
         """
-        from embgeo.figures.paper.output import check_format
+        from embgeo.charts.paper.output import check_format
 
         for form in self.forms if wanted.figures else ():
             check_format(form)
@@ -103,7 +103,7 @@ class Maker:
         BadOption
             If nothing can be made, or something that was asked for by name cannot.
         """
-        from embgeo.figures.paper.base import NO_MATTER
+        from embgeo.charts.paper.base import NO_MATTER
 
         made: list[Made] = []
         left_out: dict[str, str] = {}
@@ -122,7 +122,7 @@ class Maker:
         return made, left_out
 
     def figure_job(self, figure: PaperFigure) -> Job:
-        from embgeo.figures.paper.base import Choices
+        from embgeo.charts.paper.base import Choices
 
         choices = Choices(self.colour, self.scalars, self.parameter)
         return Job(
@@ -133,7 +133,7 @@ class Maker:
         )
 
     def table_job(self, table: LatexTable) -> Job:
-        from embgeo.figures.paper.base import NO_ANALYSIS
+        from embgeo.charts.paper.base import NO_ANALYSIS
 
         return Job(
             table.name,
@@ -149,10 +149,10 @@ class Maker:
         notes: tuple[str, ...],
     ) -> Made:
         """A figure in all formats, with its data and its record."""
-        from embgeo.delimited import csv_lines
-        from embgeo.figures.paper import style
-        from embgeo.figures.paper.output import render
-        from embgeo.tables.latex_text import DEFINITION, latex_text
+        from embgeo.charts.paper import style
+        from embgeo.charts.paper.output import render
+        from embgeo.io.bounded.delimited import csv_lines
+        from embgeo.publish.latex.latex_text import DEFINITION, latex_text
 
         files: dict[str, bytes] = {}
         with style.settings(preamble=DEFINITION):
@@ -176,9 +176,9 @@ class Maker:
         self, table: LatexTable, subjects: Sequence[Subject], notes: tuple[str, ...]
     ) -> Made:
         """A table in LaTeX, with its data and its record."""
-        from embgeo.delimited import csv_lines
-        from embgeo.tables.base import Method
-        from embgeo.tables.render import render_table
+        from embgeo.io.bounded.delimited import csv_lines
+        from embgeo.publish.latex.base import Method
+        from embgeo.publish.latex.render import render_table
 
         methods = [Method(s.label, s.analysis) for s in subjects if s.analysis is not None]
         content = table.fill(methods, self.signs)

@@ -16,7 +16,7 @@ from embgeo.cli.figure_maker import Made, Maker
 from embgeo.cli.outputs import write_set
 from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded, printable
 from embgeo.cli.subjects import load_subjects
-from embgeo.errors import BadOption
+from embgeo.core.errors import BadOption
 
 
 class Form(StrEnum):
@@ -155,7 +155,7 @@ def chosen_width(venue: VenueName | None, text: bool | None, width: float | None
     ------
     BadOption
     """
-    from embgeo.figures.paper.style import VENUES
+    from embgeo.charts.paper.style import VENUES
 
     if width is not None:
         if venue is not None or text is not None:
@@ -206,7 +206,7 @@ def check_used(
 
 def summary(out: Path, made: Sequence[Made], left_out: Mapping[str, str]) -> None:
     """What was written, what a caption should not hide, and what could not be made."""
-    from embgeo.figures.paper.base import NO_MATTER
+    from embgeo.charts.paper.base import NO_MATTER
 
     for one in made:
         shown = [name for name in one.files if not name.endswith((".json", ".csv"))]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embgeo.cli.shared import one_line
-from embgeo.errors import BadOption, EmbgeoError
+from embgeo.core.errors import BadOption, EmbgeoError
 
 if TYPE_CHECKING:
     from embgeo.gate.check import Outcome
@@ -179,7 +179,7 @@ def write_file(path: Path, text: str) -> None:
     ------
     EmbgeoError
     """
-    from embgeo.saved import write_text
+    from embgeo.io.bounded.saved import write_text
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from embgeo.cli.gate_outputs import Outputs, write_file
 from embgeo.cli.measured import Measuring, is_saved, measured
 from embgeo.cli.shared import command_line, printable
-from embgeo.errors import BadOption, UnreadableFile
+from embgeo.core.errors import BadOption, UnreadableFile
 
 if TYPE_CHECKING:
-    from embgeo.config import GateSettings, RuleEntry
     from embgeo.gate.check import Measured, Outcome
     from embgeo.gate.rule import Rule
-    from embgeo.result import Analysis
+    from embgeo.gate.settings import GateSettings, RuleEntry
+    from embgeo.result.analysis import Analysis
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Plan:
     def before(self) -> list[Measured]:
         """The baseline: its file, or what of an analysis or a checkpoint the rules compare with."""
         from embgeo.gate.baseline_file import is_baseline, read
-        from embgeo.result import load_analysis
+        from embgeo.result.analysis import load_analysis
 
         assert self.baseline is not None
         if is_baseline(self.baseline):
@@ -105,7 +105,7 @@ def settings_of(config: Path | None, no_config: bool) -> GateSettings:
     ------
     BadOption, UnreadableFile
     """
-    from embgeo.config import GateSettings, find_gate, read_gate
+    from embgeo.gate.settings import GateSettings, find_gate, read_gate
 
     if config is None:
         return GateSettings() if no_config else find_gate(Path.cwd())
@@ -135,8 +135,8 @@ def plan(
     """
     from embgeo.gate.reading import LEVEL, deviations
     from embgeo.gate.rule import Rule
-    from embgeo.names import known_names, require_known
-    from embgeo.result import load_analysis
+    from embgeo.metrics.names import known_names, require_known
+    from embgeo.result.analysis import load_analysis
 
     parsed = [from_entry(entry, settings) for entry in settings.rules]
     parsed += [Rule.parse(text) for text in rules]

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from embgeo.cli.matrix_source import MatrixSource
 from embgeo.cli.measuring import Wanted
 from embgeo.cli.shared import printable, progress_bar
-from embgeo.errors import BadOption
+from embgeo.core.errors import BadOption
 
 if TYPE_CHECKING:
-    from embgeo.matrix import Matrix
-    from embgeo.parts.part import Part
-    from embgeo.resources import Resources
+    from embgeo.core.matrix import Matrix
+    from embgeo.distributed.part import Part
+    from embgeo.measure.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +131,9 @@ def save_part(
     if in_parts.save_state is None:
         raise ValueError("no file for the state")
     check_state_file(in_parts.save_state)
-    from embgeo.parts import files, first_round, second_round
-    from embgeo.parts.second_round import read_task
-    from embgeo.parts.states import save_first, save_second
+    from embgeo.distributed import files, first_round, second_round
+    from embgeo.distributed.second_round import read_task
+    from embgeo.distributed.states import save_first, save_second
 
     if in_parts.plan is None:
         options = wanted.plain_options(None)
@@ -172,9 +172,9 @@ def part_from(source: MatrixSource, in_parts: InParts, matrix: Matrix) -> Part:
     ------
     BadOption
     """
-    from embgeo.parts import part_of
-    from embgeo.parts.part import share
-    from embgeo.sources.rows import parse_rows
+    from embgeo.distributed import part_of
+    from embgeo.distributed.part import share
+    from embgeo.io.labels.rows import parse_rows
 
     if in_parts.part is not None:
         start, stop = share(in_parts.part, matrix.n)
@@ -193,8 +193,8 @@ def check_state_file(path: Path) -> None:
     ------
     BadOption
     """
-    from embgeo.errors import EmbgeoError
-    from embgeo.parts import files
+    from embgeo.core.errors import EmbgeoError
+    from embgeo.distributed import files
 
     try:
         if not path.exists() and not path.is_symlink():

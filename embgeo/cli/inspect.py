@@ -12,8 +12,8 @@ import typer
 from embgeo.cli.shared import Debug, Json, guarded, printable
 
 if TYPE_CHECKING:
-    from embgeo.sources import Checkpoint
-    from embgeo.sources.inspection import Inspection
+    from embgeo.io import Checkpoint
+    from embgeo.io.inspection import Inspection
 
 
 @guarded
@@ -33,8 +33,8 @@ def inspect(
 
     Example: embgeo inspect fixtures/baseline.pt
     """
-    from embgeo.sources import open_checkpoint
-    from embgeo.sources.inspection import inspect_checkpoint
+    from embgeo.io import open_checkpoint
+    from embgeo.io.inspection import inspect_checkpoint
 
     checkpoint = open_checkpoint(path)
     found = inspect_checkpoint(checkpoint, tensor=tensor, output=output, transpose=transpose)
@@ -47,7 +47,7 @@ def inspect(
 
 def listing(checkpoint: Checkpoint, found: Inspection) -> None:
     """The tensors as an aligned table, then the choice and the notes."""
-    from embgeo.sources.choose import shape_text
+    from embgeo.io.choose import shape_text
 
     lines = [("tensor", "shape and type", "size", "")]
     for shown, stored in zip(found.tensors, checkpoint.tensors, strict=True):

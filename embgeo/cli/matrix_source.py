@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from embgeo.cli.corpus_bar import corpus_bar
 
 if TYPE_CHECKING:
-    from embgeo.matrix import Matrix
+    from embgeo.core.matrix import Matrix
 
 
 @dataclass(frozen=True, slots=True)

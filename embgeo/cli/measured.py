@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Self, get_type_hints
 from embgeo.cli.corpus_bar import corpus_bar
 from embgeo.cli.measuring import Wanted
 from embgeo.cli.shared import command_line, progress_bar
-from embgeo.errors import BadOption
+from embgeo.core.errors import BadOption
 
 if TYPE_CHECKING:
+    from embgeo.core.matrix import Matrix
     from embgeo.gate.check import Measured
     from embgeo.gate.rule import Rule
-    from embgeo.matrix import Matrix
     from embgeo.metrics import Options
-    from embgeo.result import Analysis
+    from embgeo.result.analysis import Analysis
 
 #: Options that each say where the tokens' frequencies come from: one takes the others' place.
 FREQUENCIES = ("counts", "corpus", "rank_order")
@@ -103,7 +103,7 @@ class Measuring:
             )
 
     def options(self, matrix: Matrix, rules: Sequence[Rule]) -> Options:
-        from embgeo.names import lean
+        from embgeo.metrics.names import lean
 
         wanted = Wanted(
             sections=None,
@@ -121,7 +121,7 @@ class Measuring:
 
 def is_saved(path: Path) -> bool:
     """Whether a path is an analysis that was saved, and not something to be analysed."""
-    from embgeo.result import FORMAT, JSON_NAME
+    from embgeo.result.analysis import FORMAT, JSON_NAME
 
     try:
         if path.is_dir():
@@ -186,7 +186,7 @@ def from_checkpoint(
 
 
 def holds(path: Path, tensor: str) -> bool:
-    from embgeo.sources import open_checkpoint
+    from embgeo.io import open_checkpoint
 
     return any(
         t.name == tensor or t.name.endswith(f".{tensor}") for t in open_checkpoint(path).tensors

@@ -21,12 +21,12 @@ from embgeo.cli.shared import (
     progress_bar,
     write_folder,
 )
-from embgeo.errors import BadOption, EmbgeoError
+from embgeo.core.errors import BadOption, EmbgeoError
 
 if TYPE_CHECKING:
-    from embgeo.parts.files import Stored
-    from embgeo.parts.plans import Plan
-    from embgeo.result import Analysis
+    from embgeo.distributed.files import Stored
+    from embgeo.distributed.plans import Plan
+    from embgeo.result.analysis import Analysis
 
 
 @guarded
@@ -68,9 +68,9 @@ def merge(
         )
     if plan is not None:
         check_state_file(plan)
-    from embgeo.parts import files
-    from embgeo.parts.labels import labelled
-    from embgeo.parts.merging import merged_first, plan_of
+    from embgeo.distributed import files
+    from embgeo.distributed.labels import labelled
+    from embgeo.distributed.merging import merged_first, plan_of
 
     stored = [files.read(path) for path in states]
     kinds = {one.kind for one in stored}
@@ -95,9 +95,9 @@ def merge(
 
 def write_plan(whole: Plan, path: Path, state: Path, quiet: bool) -> None:
     """Write the plan, and say what it wants."""
-    from embgeo.parts import files, planned
-    from embgeo.parts.plans import save_plan
-    from embgeo.parts.reach import from_files
+    from embgeo.distributed import files, planned
+    from embgeo.distributed.plans import save_plan
+    from embgeo.distributed.reach import from_files
 
     with progress_bar(quiet) as progress, files.consistent(state):
         fetch = from_files(whole, state.absolute().parent)
@@ -117,7 +117,7 @@ def write_plan(whole: Plan, path: Path, state: Path, quiet: bool) -> None:
 
 def finish_first(whole: Plan, out: Path | None, json_: bool, quiet: bool) -> None:
     """Write what one round gives, and say what the second would add."""
-    from embgeo.parts import after_one_round
+    from embgeo.distributed import after_one_round
 
     folder = result_folder(whole, out, json_)
     with progress_bar(quiet) as progress:
@@ -137,8 +137,8 @@ def finish_second(
     stored: list[Stored], path: Path | None, out: Path | None, json_: bool, quiet: bool
 ) -> None:
     """Write the result of the second round; or, where it gathered rows, the plan of the pass."""
-    from embgeo.parts import files, finished, with_rows
-    from embgeo.parts.merging import load_plan, merged_second, plan_for
+    from embgeo.distributed import files, finished, with_rows
+    from embgeo.distributed.merging import load_plan, merged_second, plan_for
 
     check_mixture(stored)
     seconds = [one for one in stored if one.kind == "second"]
@@ -175,7 +175,7 @@ def check_mixture(stored: list[Stored]) -> None:
     ------
     BadOption
     """
-    from embgeo.parts.files import KINDS
+    from embgeo.distributed.files import KINDS
 
     of_kind = {kind: [one.path for one in stored if one.kind == kind] for kind in KINDS}
     first, plans, second = of_kind["first"], of_kind["plan"], of_kind["second"]

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from embgeo.cli.matrix_source import MatrixSource
 from embgeo.cli.measuring import Wanted
 from embgeo.cli.shared import command_line, progress_bar
-from embgeo.errors import BadOption
+from embgeo.core.errors import BadOption
 
 if TYPE_CHECKING:
-    from embgeo.matrix import Matrix
-    from embgeo.parts.cluster import Piece, Shard
-    from embgeo.parts.plans import Plan
-    from embgeo.resources import Resources
-    from embgeo.result import Analysis
+    from embgeo.core.matrix import Matrix
+    from embgeo.distributed.cluster import Piece, Shard
+    from embgeo.distributed.plans import Plan
+    from embgeo.measure.resources import Resources
+    from embgeo.result.analysis import Analysis
 
 #: Signs in a path that stands for several files.
 WILDCARDS = frozenset("*?[")
@@ -37,9 +37,9 @@ def measured_on_cluster(
     ------
     EmbgeoError
     """
-    from embgeo.parts.cluster import Cluster, analyze_on_cluster, pieces_of
-    from embgeo.parts.connection import connected
-    from embgeo.passes import Progress
+    from embgeo.distributed.cluster import Cluster, analyze_on_cluster, pieces_of
+    from embgeo.distributed.connection import connected
+    from embgeo.measure.passes import Progress
 
     paths = files_of(source.path)
     matrix = source.load(quiet) if len(paths) == 1 else None
@@ -82,7 +82,7 @@ def files_of(path: Path) -> list[Path]:
 
 def shard_of(matrix: Matrix, source: MatrixSource) -> Shard:
     """The one file, opened by the workers as it was opened here; labels stay here."""
-    from embgeo.parts.cluster import Shard
+    from embgeo.distributed.cluster import Shard
 
     return Shard(
         str(source.path.absolute()),
@@ -97,7 +97,7 @@ def shard_of(matrix: Matrix, source: MatrixSource) -> Shard:
 
 def shards_of(paths: list[Path], source: MatrixSource) -> list[Shard]:
     """Several files, one below the other; only their headers are read."""
-    from embgeo.parts.cluster import Shard, rows_in
+    from embgeo.distributed.cluster import Shard, rows_in
 
     shards: list[Shard] = []
     first_row = 0
@@ -121,7 +121,7 @@ def with_file(plan: Plan, matrix: Matrix) -> Plan:
     """The plan with what is known of the one file here."""
     from dataclasses import replace
 
-    from embgeo.parts.merging import with_labels
+    from embgeo.distributed.merging import with_labels
 
     plan = with_labels(plan, matrix.tokens, matrix.frequency)
     whole = replace(
@@ -132,7 +132,7 @@ def with_file(plan: Plan, matrix: Matrix) -> Plan:
 
 def with_names(plan: Plan, source: MatrixSource) -> Plan:
     """The plan with labels and counts of the whole, where the options give some."""
-    from embgeo.parts.labels import labelled
+    from embgeo.distributed.labels import labelled
 
     if source.corpus is not None:
         raise BadOption(

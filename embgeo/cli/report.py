@@ -27,9 +27,9 @@ def report(
 
     Example: embgeo report baseline.embgeo
     """
-    from embgeo.errors import EmbgeoError
-    from embgeo.result import REPORT_NAME
-    from embgeo.saved import write_text
+    from embgeo.core.errors import EmbgeoError
+    from embgeo.io.bounded.saved import write_text
+    from embgeo.result.analysis import REPORT_NAME
 
     draw = saved_page(folder)
     home = folder if folder.is_dir() else folder.parent
@@ -50,8 +50,8 @@ def report(
 
 def saved_page(folder: Path) -> Callable[[], str]:
     """What draws the page of whatever is saved in `folder`, which is read at once."""
-    from embgeo.compare.files import COMPARISON_NAME, load_comparison
-    from embgeo.runs.files import TRAINING_NAME
+    from embgeo.comparison.files import COMPARISON_NAME, load_comparison
+    from embgeo.training.study.files import TRAINING_NAME
 
     if folder.name == TRAINING_NAME or (folder / TRAINING_NAME).is_file():
         return training_page(folder)
@@ -61,7 +61,7 @@ def saved_page(folder: Path) -> Callable[[], str]:
         compared = load_comparison(folder)
         return lambda: several.render(compared)
     from embgeo.report import html as single
-    from embgeo.result import load_analysis
+    from embgeo.result.analysis import load_analysis
 
     analysis = load_analysis(folder)
     return lambda: single.render(analysis)
@@ -69,9 +69,9 @@ def saved_page(folder: Path) -> Callable[[], str]:
 
 def training_page(folder: Path) -> Callable[[], str]:
     """What draws the page of methods, with their embeddings where those are beside it."""
-    from embgeo.compare.files import COMPARISON_NAME, load_comparison
+    from embgeo.comparison.files import COMPARISON_NAME, load_comparison
     from embgeo.report import training as methods
-    from embgeo.runs.files import COMPARISON_FOLDER, load_training
+    from embgeo.training.study.files import COMPARISON_FOLDER, load_training
 
     home = folder if folder.is_dir() else folder.parent
     training = load_training(folder)
@@ -82,7 +82,7 @@ def training_page(folder: Path) -> Callable[[], str]:
 
 def check_target(target: Path) -> None:
     """Refuse to write over a file that is no HTML page."""
-    from embgeo.errors import BadOption
+    from embgeo.core.errors import BadOption
 
     try:
         if not target.exists():

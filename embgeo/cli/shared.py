@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
-from embgeo.errors import BadOption, EmbgeoError
+from embgeo.core.errors import BadOption, EmbgeoError
 
 if TYPE_CHECKING:
-    from embgeo.passes import Progress
-    from embgeo.result import Analysis
+    from embgeo.measure.passes import Progress
+    from embgeo.result.analysis import Analysis
 
 #: 0: done and passed; 1: a gate failed; 2: anything else that went wrong, a crash included.
 FAILED = 2
@@ -102,7 +102,7 @@ def progress_bar(quiet: bool) -> Iterator[Progress | None]:
     from rich.progress import Progress as Bars
     from rich.text import Text
 
-    from embgeo.passes import Progress
+    from embgeo.measure.passes import Progress
 
     class Rate(ProgressColumn):
         """So many a second."""
@@ -156,7 +156,7 @@ def check_output(folder: Path) -> None:
     ------
     BadOption
     """
-    from embgeo.result import JSON_NAME
+    from embgeo.result.analysis import JSON_NAME
 
     if is_occupied(folder) and not (folder / JSON_NAME).exists():
         raise BadOption(
@@ -169,7 +169,7 @@ def check_output(folder: Path) -> None:
 def write_folder(analysis: Analysis, folder: Path) -> Path:
     """Result and report in `folder`, whole or not at all; the path of the report."""
     from embgeo.report.html import write
-    from embgeo.result import ARRAYS_NAME, JSON_NAME, REPORT_NAME
+    from embgeo.result.analysis import ARRAYS_NAME, JSON_NAME, REPORT_NAME
 
     folder = folder.absolute()
     fresh: Path | None = None

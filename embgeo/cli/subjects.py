@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embgeo.errors import BadOption, UnreadableFile
+from embgeo.core.errors import BadOption, UnreadableFile
 
 if TYPE_CHECKING:
-    from embgeo.compare.comparison import Comparison
-    from embgeo.figures.paper.base import Subject
-    from embgeo.runs.log import Log
+    from embgeo.charts.paper.base import Subject
+    from embgeo.comparison.comparison import Comparison
+    from embgeo.training.study.log import Log
 
 
 def load_subjects(
@@ -40,8 +40,8 @@ def load_subjects(
     ------
     EmbgeoError
     """
-    from embgeo.compare.names import told_apart
-    from embgeo.figures.paper.parameter import parameter_value
+    from embgeo.charts.paper.parameter import parameter_value
+    from embgeo.comparison.names import told_apart
 
     found = [pair for path in paths for pair in load_path(path)]
     subjects = [subject for subject, _ in found]
@@ -76,11 +76,11 @@ def check_number(values: Sequence[object], subjects: Sequence[Subject], option: 
 
 def load_path(path: Path) -> list[tuple[Subject, Path]]:
     """What one path stands for, each with a path that names it."""
-    from embgeo.compare.files import COMPARISON_NAME, load_comparison
-    from embgeo.figures.paper.base import Subject
-    from embgeo.result import JSON_NAME, load_analysis
-    from embgeo.runs.files import TRAINING_NAME
-    from embgeo.runs.log import LOG_NAME, read_log
+    from embgeo.charts.paper.base import Subject
+    from embgeo.comparison.files import COMPARISON_NAME, load_comparison
+    from embgeo.result.analysis import JSON_NAME, load_analysis
+    from embgeo.training.study.files import TRAINING_NAME
+    from embgeo.training.study.log import LOG_NAME, read_log
 
     file_names = (TRAINING_NAME, COMPARISON_NAME, JSON_NAME, LOG_NAME)
     home = path.parent if path.name in file_names and not path.is_dir() else path
@@ -102,10 +102,10 @@ def load_path(path: Path) -> list[tuple[Subject, Path]]:
 
 def methods(home: Path) -> list[tuple[Subject, Path]]:
     """Each method of a training, by its run with the first seed that all have."""
-    from embgeo.figures.paper.base import Subject
-    from embgeo.result import load_analysis
-    from embgeo.runs.files import load_training
-    from embgeo.runs.log import LOG_NAME, read_log
+    from embgeo.charts.paper.base import Subject
+    from embgeo.result.analysis import load_analysis
+    from embgeo.training.study.files import load_training
+    from embgeo.training.study.log import LOG_NAME, read_log
 
     training = load_training(home)
     found = []
@@ -122,7 +122,7 @@ def folder_name(folder: Path) -> str:
 
 def members(comparison: Comparison, home: Path) -> list[tuple[Subject, Path]]:
     """The compared analyses, and the run that they make up where they are a track."""
-    from embgeo.figures.paper.base import Subject
+    from embgeo.charts.paper.base import Subject
 
     found = [(Subject(m.name, m.analysis, x=m.step), Path(m.given)) for m in comparison.members]
     if comparison.track is not None:
@@ -134,7 +134,7 @@ def track_log(comparison: Comparison) -> Log:
     """The curves of a track; those that take two matrices are named by what they are against."""
     import numpy as np
 
-    from embgeo.runs.log import Log
+    from embgeo.training.study.log import Log
 
     track = comparison.track
     assert track is not None

@@ -108,7 +108,7 @@ def require_torch() -> None:
     """
     from importlib.util import find_spec
 
-    from embgeo.errors import EmbgeoError
+    from embgeo.core.errors import EmbgeoError
 
     missing = [name for name in ("torch", "tomli_w") if find_spec(name) is None]
     if missing:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from embgeo.cli.diff_folder import replace_content
 from embgeo.cli.shared import command_line
-from embgeo.errors import Diverged, EmbgeoError
+from embgeo.core.errors import Diverged, EmbgeoError
 
 if TYPE_CHECKING:
     from embgeo.cli.train_runs import Task
-    from embgeo.compare.comparison import Comparison
-    from embgeo.passes import Progress
-    from embgeo.runs.training import Training
+    from embgeo.comparison.comparison import Comparison
+    from embgeo.measure.passes import Progress
+    from embgeo.training.study.training import Training
 
 #: Method and seed of runs without an end.
 Lost = Mapping[tuple[str, int], Diverged]
@@ -39,9 +39,9 @@ def combine(task: Task, lost: Lost, progress: Progress) -> tuple[Training, Path]
     ------
     EmbgeoError
     """
-    from embgeo.compare.files import COMPARISON_NAME
+    from embgeo.comparison.files import COMPARISON_NAME
     from embgeo.report.training import write
-    from embgeo.runs.files import COMPARISON_FOLDER, save_training
+    from embgeo.training.study.files import COMPARISON_FOLDER, save_training
 
     training = training_of_runs(task, lost)
     progress.start("comparing the embeddings", 0)
@@ -63,11 +63,11 @@ def in_order(names: tuple[str, ...]) -> list[str]:
 
 def training_of_runs(task: Task, lost: Lost) -> Training:
     """Everything the runs say, side by side."""
-    from embgeo.result import load_analysis
-    from embgeo.runs.making import Trained, training_of
-    from embgeo.runs.reading import read_run
-    from embgeo.train.methods import method, reference_of
-    from embgeo.train.run import run_folder
+    from embgeo.result.analysis import load_analysis
+    from embgeo.training.loop.run import run_folder
+    from embgeo.training.methods.published import method, reference_of
+    from embgeo.training.study.making import Trained, training_of
+    from embgeo.training.study.reading import read_run
 
     kept = [run for run in task.runs if run not in lost]
     names = in_order(tuple(dict.fromkeys(name for name, _ in kept)))
@@ -91,11 +91,11 @@ def provenance(task: Task) -> dict[str, Any]:
 
 def comparison_of_runs(training: Training, task: Task, progress: Progress) -> Comparison | None:
     """The embeddings of the first seed that all have; None of a single method, or of no seed."""
-    from embgeo.compare.comparison import Member
-    from embgeo.compare.making import Run, compare
-    from embgeo.compare.originals import original
-    from embgeo.compare.pairs import Input
-    from embgeo.result import load_analysis
+    from embgeo.comparison.comparison import Member
+    from embgeo.comparison.making import Run, compare
+    from embgeo.comparison.originals import original
+    from embgeo.comparison.pairs import Input
+    from embgeo.result.analysis import load_analysis
 
     if len(training.methods) < 2 or training.shown_seed is None:
         return None
@@ -115,8 +115,8 @@ def save_beside(comparison: Comparison, folder: Path) -> None:
     ------
     EmbgeoError
     """
-    from embgeo.compare.files import COMPARISON_NAME, save_comparison
-    from embgeo.runs.files import COMPARISON_FOLDER
+    from embgeo.comparison.files import COMPARISON_NAME, save_comparison
+    from embgeo.training.study.files import COMPARISON_FOLDER
 
     target = folder.absolute() / COMPARISON_FOLDER
     fresh = Path(tempfile.mkdtemp(prefix=f".{COMPARISON_FOLDER}.", dir=folder))

@@ -15,14 +15,14 @@ from embgeo.cli.train_folder import check_runs_folder, interrupted
 from embgeo.cli.train_progress import Watch, watch
 from embgeo.cli.train_settings import Given
 from embgeo.cli.train_summary import aligned
-from embgeo.errors import BadOption, UnreadableFile
-from embgeo.values import format_number
+from embgeo.core.errors import BadOption, UnreadableFile
+from embgeo.core.values import format_number
 
 if TYPE_CHECKING:
-    from embgeo.passes import Progress
-    from embgeo.result import Analysis
-    from embgeo.train.data import Corpus
-    from embgeo.train.experiments import InanSubspace, Point
+    from embgeo.measure.passes import Progress
+    from embgeo.result.analysis import Analysis
+    from embgeo.training.data import Corpus
+    from embgeo.training.experiments import InanSubspace, Point
 
 FORMAT = "embgeo.experiment"
 FORMAT_VERSION = 1
@@ -111,10 +111,10 @@ def asked(name: str, given: Given) -> Sweep:
     ------
     EmbgeoError
     """
-    from embgeo.train.data import columns, load_corpus
-    from embgeo.train.device import device_of
-    from embgeo.train.experiments import EXPERIMENTS, InanSubspace
-    from embgeo.train.typed import section
+    from embgeo.training.data import columns, load_corpus
+    from embgeo.training.experiments import EXPERIMENTS, InanSubspace
+    from embgeo.training.loop.device import device_of
+    from embgeo.training.settings.typed import section
 
     known = [module.NAME for module in EXPERIMENTS]
     if name not in known:
@@ -173,7 +173,7 @@ def told(one: dict[str, Any], seconds: float) -> str:
 
 def plan(sweep: Sweep) -> dict[str, Any]:
     """What ``--dry-run`` tells, JSON-ready."""
-    from embgeo.train.experiments.inan_subspace import steps_per_epoch
+    from embgeo.training.experiments.inan_subspace import steps_per_epoch
 
     tokens = len(sweep.corpus.train)
     return {
@@ -221,7 +221,7 @@ def begin(sweep: Sweep) -> None:
 
 def measured(sweep: Sweep, point: Point, seed: int, progress: Progress) -> dict[str, Any]:
     """One point, trained unless it was before, and its distance by the analysis."""
-    from embgeo.result import JSON_NAME, load_analysis
+    from embgeo.result.analysis import JSON_NAME, load_analysis
 
     home = sweep.home(point, seed)
     if not (home / JSON_NAME).is_file():
@@ -244,7 +244,7 @@ def measured(sweep: Sweep, point: Point, seed: int, progress: Progress) -> dict[
 
 def train(sweep: Sweep, point: Point, seed: int, home: Path, progress: Progress) -> None:
     """Train a point and write its analysis, which tells that the point is finished."""
-    from embgeo.train.experiments.inan_subspace import MODEL_NAME, steps_per_epoch, train_point
+    from embgeo.training.experiments.inan_subspace import MODEL_NAME, steps_per_epoch, train_point
 
     rows = sweep.corpus.train
     steps = sweep.settings.epochs * steps_per_epoch(sweep.settings, len(rows))
@@ -273,10 +273,10 @@ def analysis_of(model: Path) -> Analysis:
 
 def draw(sweep: Sweep) -> None:
     """The distance against each parameter, as ``embgeo figures`` draws a sweep."""
+    from embgeo.charts.paper.style import VENUES
     from embgeo.cli.figure_choice import choose
     from embgeo.cli.figure_maker import Maker
     from embgeo.cli.subjects import load_subjects
-    from embgeo.figures.paper.style import VENUES
 
     for parameter in ("beta", "tau"):
         homes = [sweep.home(point, seed) for point, seed in sweep.tasks if point.sweep == parameter]
@@ -298,8 +298,8 @@ def draw(sweep: Sweep) -> None:
 
 def record_of(sweep: Sweep, points: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The content of ``experiment.json``."""
-    from embgeo.train.experiments import inan_subspace
-    from embgeo.train.run import corpus_facts, versions
+    from embgeo.training.experiments import inan_subspace
+    from embgeo.training.loop.run import corpus_facts, versions
 
     return {
         "format": FORMAT,
@@ -317,7 +317,7 @@ def record_of(sweep: Sweep, points: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def summary(sweep: Sweep, found: Sequence[dict[str, Any]]) -> None:
     """Each sweep as a table, and where its figure is."""
-    from embgeo.runs.spread import spread
+    from embgeo.training.study.spread import spread
 
     for parameter, where in (("beta", f"τ = {sweep.settings.tau:g}"), ("tau", "β = 1")):
         own = [one for one in found if one["sweep"] == parameter]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from embgeo.cli.shared import is_occupied
 from embgeo.cli.train_settings import SETTINGS_NAME
-from embgeo.errors import BadOption, EmbgeoError
+from embgeo.core.errors import BadOption, EmbgeoError
 
 
 def check_runs_folder(folder: Path, *, resume: bool, own: str = SETTINGS_NAME) -> None:

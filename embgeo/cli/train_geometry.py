@@ -24,7 +24,7 @@ Array = npt.NDArray[np.float32]
 
 
 def geometry(counts: npt.NDArray[np.int64]) -> Callable[[Array, Array | None], dict[str, float]]:
-    """A function that measures an embedding, for :func:`embgeo.train.run.train`.
+    """A function that measures an embedding, for :func:`embgeo.training.loop.run.train`.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ def geometry(counts: npt.NDArray[np.int64]) -> Callable[[Array, Array | None], d
         Of the tokens in the training split.
     """
     import embgeo
-    from embgeo.matrix import Frequency, Matrix
+    from embgeo.core.matrix import Frequency, Matrix
     from embgeo.metrics import Options
-    from embgeo.names import leanest
+    from embgeo.metrics.names import leanest
 
     frequency = Frequency("counts", np.asarray(counts, dtype=np.float64), "the training split")
     options = leanest(Options(), (*MEASURED, OF_TWO))

@@ -18,16 +18,16 @@ from embgeo.cli.train_geometry import geometry
 from embgeo.cli.train_progress import Watch, watch
 from embgeo.cli.train_settings import Given
 from embgeo.cli.train_summary import plan_text, summary
-from embgeo.errors import BadOption, Diverged, EmbgeoError, UnreadableFile
-from embgeo.values import format_number
+from embgeo.core.errors import BadOption, Diverged, EmbgeoError, UnreadableFile
+from embgeo.core.values import format_number
 
 if TYPE_CHECKING:
-    from embgeo.passes import Progress
-    from embgeo.train.budget import Plan
-    from embgeo.train.config import Config
-    from embgeo.train.data import Corpus
-    from embgeo.train.hooks import Measure
-    from embgeo.train.outcome import Result
+    from embgeo.measure.passes import Progress
+    from embgeo.training.data import Corpus
+    from embgeo.training.loop.hooks import Measure
+    from embgeo.training.loop.outcome import Result
+    from embgeo.training.settings.budget import Plan
+    from embgeo.training.settings.config import Config
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ def prepared(given: Given) -> Task:
     ------
     EmbgeoError
     """
-    from embgeo.train.checks import resolved
-    from embgeo.train.data import load_corpus
-    from embgeo.train.rehearsal import rehearse
+    from embgeo.training.data import load_corpus
+    from embgeo.training.loop.rehearsal import rehearse
+    from embgeo.training.settings.checks import resolved
 
     config = resolved(given.settings())
     if not config.data.path:
@@ -87,7 +87,7 @@ def prepared(given: Given) -> Task:
 
 def foretell(given: Given, *, json_: bool) -> None:
     """``--dry-run``: sizes, steps and an estimate."""
-    from embgeo.train.budget import plans, settled
+    from embgeo.training.settings.budget import plans, settled
 
     task = prepared(given)
     measure = geometry(task.corpus.vocabulary.counts)
@@ -98,7 +98,7 @@ def foretell(given: Given, *, json_: bool) -> None:
 
 def plan_of(config: Config, corpus: Corpus, plans: Sequence[Plan]) -> dict[str, Any]:
     """What is going to be trained, JSON-ready."""
-    from embgeo.train.run import corpus_facts
+    from embgeo.training.loop.run import corpus_facts
 
     methods = [{**asdict(plan), "seconds": plan.seconds(config)} for plan in plans]
     return {
@@ -113,10 +113,10 @@ def plan_of(config: Config, corpus: Corpus, plans: Sequence[Plan]) -> dict[str, 
 
 def compare_methods(given: Given, *, json_: bool, quiet: bool) -> None:
     """Train, analyse, compare, and say what came of it."""
-    from embgeo.runs.files import training_to_json
-    from embgeo.train.budget import settled
-    from embgeo.train.distributed import joined
-    from embgeo.train.run import write_comparison
+    from embgeo.training.loop.distributed import joined
+    from embgeo.training.loop.run import write_comparison
+    from embgeo.training.settings.budget import settled
+    from embgeo.training.study.files import training_to_json
 
     task = prepared(given)
     measure = geometry(task.corpus.vocabulary.counts)
@@ -156,7 +156,7 @@ def compare_methods(given: Given, *, json_: bool, quiet: bool) -> None:
 
 def incomplete(task: Task, lost: Mapping[tuple[str, int], Diverged]) -> EmbgeoError:
     """What is said of a comparison from which runs are missing."""
-    from embgeo.train.session import CALMER
+    from embgeo.training.loop.session import CALMER
 
     names = ", ".join(f"{method} with seed {seed}" for method, seed in lost)
     return EmbgeoError(
@@ -173,9 +173,9 @@ def check_runs(task: Task) -> None:
     ------
     BadOption
     """
-    from embgeo.train.checkpoint import identity, require_same
-    from embgeo.train.config import read
-    from embgeo.train.run import RUN_NAME, begun_with, run_folder
+    from embgeo.training.loop.checkpoint import identity, require_same
+    from embgeo.training.loop.run import RUN_NAME, begun_with, run_folder
+    from embgeo.training.settings.config import read
 
     for method, seed in task.runs:
         home = run_folder(task.folder, method, seed)
@@ -189,7 +189,7 @@ def check_runs(task: Task) -> None:
 
 def train_one(task: Task, place: int, measure: Measure, watching: Watch, *, leads: bool) -> None:
     """One run and the analysis of its embedding; what is there already is left as it is."""
-    from embgeo.train.run import run_folder, train
+    from embgeo.training.loop.run import run_folder, train
 
     method, seed = task.runs[place]
     folder = run_folder(task.folder, method, seed)
@@ -223,9 +223,9 @@ def told(result: Result, done: int, runs: int, seconds: float) -> str:
 def analyse(folder: Path, device: str, progress: Progress) -> None:
     """The analysis of a run's embedding, in the folder of the run, unless it is there."""
     import embgeo
-    from embgeo.resources import Resources
-    from embgeo.train.run import VOCABULARY_NAME
-    from embgeo.train.saving import MODEL_NAME
+    from embgeo.measure.resources import Resources
+    from embgeo.training.loop.run import VOCABULARY_NAME
+    from embgeo.training.loop.saving import MODEL_NAME
 
     model = folder / MODEL_NAME
     if not model.is_file():
@@ -247,7 +247,7 @@ def analyse(folder: Path, device: str, progress: Progress) -> None:
 
 def device_of_passes(device: str) -> str:
     """Where analyses run: on the CUDA device that trained, else on the CPU."""
-    from embgeo.train.device import device_of
+    from embgeo.training.loop.device import device_of
 
     found = device_of(device)
     return str(found) if found.type == "cuda" and has_array_api() else "cpu"
@@ -261,7 +261,7 @@ def has_array_api() -> bool:
 
 def is_analysed(folder: Path, model: Path) -> bool:
     """Whether the folder holds an analysis of this very file."""
-    from embgeo.result import ARRAYS_NAME, JSON_NAME
+    from embgeo.result.analysis import ARRAYS_NAME, JSON_NAME
 
     try:
         said: Any = json.loads((folder / JSON_NAME).read_text(encoding="utf-8"))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embgeo.errors import BadOption
+from embgeo.core.errors import BadOption
 
 if TYPE_CHECKING:
-    from embgeo.train.config import Config
+    from embgeo.training.settings.config import Config
 
 #: The settings that a folder of runs was begun with.
 SETTINGS_NAME = "train.toml"
@@ -67,8 +67,8 @@ class Given:
         ------
         BadOption, UnreadableFile
         """
-        from embgeo.train.config import from_tables, preset, read
-        from embgeo.train.typed import merged
+        from embgeo.training.settings.config import from_tables, preset, read
+        from embgeo.training.settings.typed import merged
 
         if self.resume and self.out is None:
             raise BadOption(
@@ -127,7 +127,7 @@ def begun(folder: Path) -> Config:
     ------
     BadOption, UnreadableFile
     """
-    from embgeo.train.config import read
+    from embgeo.training.settings.config import read
 
     path = folder / SETTINGS_NAME
     if not path.is_file():

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.cli.shared import printable
-from embgeo.values import format_number
+from embgeo.core.values import format_number
 
 if TYPE_CHECKING:
-    from embgeo.runs.training import Training
+    from embgeo.training.study.training import Training
 
 #: Columns of the table, with their heads; the perplexity of the split that decides stands first.
 COLUMNS = (
@@ -36,8 +36,8 @@ def summary(training: Training, page: Path) -> None:
 
 def table(training: Training) -> list[str]:
     """A head, and a line a method."""
-    from embgeo.runs.deciding import perplexity_name
-    from embgeo.runs.spread import spread
+    from embgeo.training.study.deciding import perplexity_name
+    from embgeo.training.study.spread import spread
 
     name = perplexity_name(training.runs)
     split = "test" if name.startswith("test") else "valid"

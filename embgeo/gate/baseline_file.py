@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
-from embgeo.errors import UnreadableFile
+from embgeo.core.errors import UnreadableFile
 from embgeo.gate.check import Measured
 from embgeo.gate.reading import Known, Reading
 from embgeo.gate.text import rounded

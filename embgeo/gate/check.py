@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from embgeo.errors import BadOption, EmbgeoError
+from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.core.values import Scalar
 from embgeo.gate.reading import LEVEL, Reading, deviations
 from embgeo.gate.rule import Finding, Rule, State
-from embgeo.result import Analysis
-from embgeo.values import Scalar
+from embgeo.result.analysis import Analysis
 
 
 @dataclass(frozen=True, slots=True)

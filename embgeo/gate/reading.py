@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal
 
-from embgeo.errors import BadOption
-from embgeo.values import Scalar, format_number
+from embgeo.core.errors import BadOption
+from embgeo.core.values import Scalar, format_number
 
 #: How much of a normal distribution an interval holds unless something else is asked for.
 LEVEL = 0.95

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
-from embgeo.errors import BadOption
+from embgeo.core.errors import BadOption
 from embgeo.gate.reading import Reading
 from embgeo.gate.wording import RESOLUTION, sentence
 

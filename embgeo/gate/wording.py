@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from embgeo.core.values import format_number
 from embgeo.gate.reading import Reading
-from embgeo.values import format_number
 
 if TYPE_CHECKING:
     from embgeo.gate.rule import Rule

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.metrics.base import Context, Seen
 from embgeo.stats import TopNeighbors
-from embgeo.stats.base import FloatArray, IntArray
 
 #: Cosines nearer than this are equal: rounding may not choose who is a neighbour.
 TIE = 1e-12

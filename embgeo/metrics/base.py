@@ -11,11 +11,12 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.metrics.rank_one import add_rank_one
+from embgeo.core.arrays import FloatArray, IntArray, WorkingArray
+from embgeo.core.values import Value
+from embgeo.numerics.block_rotation import BlockRotation, block_rotation
+from embgeo.numerics.rank_one import add_rank_one
 from embgeo.stats import LogPartition, Moments, PairHistogram
-from embgeo.stats.base import Block, FloatArray, IntArray, Statistic, WorkingArray
-from embgeo.stats.block_rotation import BlockRotation, block_rotation
-from embgeo.values import Value
+from embgeo.stats.base import Block, Statistic
 
 T = TypeVar("T")
 X = TypeVar("X", bound=Statistic)

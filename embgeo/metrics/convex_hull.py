@@ -15,9 +15,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.metrics.nearest_point import EPS, NearestPoint
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.numerics.nearest_point import EPS, NearestPoint
 from embgeo.stats import RowHashes
-from embgeo.stats.base import Block, FloatArray, IntArray, concatenated
+from embgeo.stats.base import Block, concatenated
 
 #: Relative gap between the bounds at which the distance counts as known.
 GAP = 1e-6

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.values import Column, Histogram, Quantity, Series, Table, Value
 from embgeo.metrics.base import Context, Seen
 from embgeo.metrics.pairs import pair_values, pairs_ahead, rows_of_pairs
 from embgeo.stats import AngleTo, Moments, Norms
-from embgeo.stats.base import FloatArray, IntArray, Statistic
-from embgeo.values import Column, Histogram, Quantity, Series, Table, Value
+from embgeo.stats.base import Statistic
 
 FAMILY = "cosine"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.metrics.least_squares import factor, fit
-from embgeo.stats.base import FloatArray
-from embgeo.values import Quantity, Series, Table, Value
+from embgeo.core.arrays import FloatArray
+from embgeo.core.values import Quantity, Series, Table, Value
+from embgeo.numerics.least_squares import factor, fit
 
 DECAY = Quantity(
     "spectrum.decay",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.values import Cell, Column, Quantity, Scalar, Table, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.metrics.popularity import BINS, Popularity, popularity, why_absent
-from embgeo.metrics.ranking import spearman
+from embgeo.numerics.ranking import spearman
 from embgeo.stats import GroupMoments, Moments, Norms
-from embgeo.stats.base import FloatArray, IntArray, Statistic
-from embgeo.values import Cell, Column, Quantity, Scalar, Table, Value
+from embgeo.stats.base import Statistic
 
 FAMILY = "frequency"
 GONG = "Gong et al. 2018 (FRAGE), §3"

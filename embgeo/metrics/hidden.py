@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from embgeo.core.arrays import IntArray
+from embgeo.core.values import Quantity, Scalar, Series, Table, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.metrics.convex_hull import Hull, distance_to_hull
-from embgeo.stats.base import IntArray, Statistic
-from embgeo.values import Quantity, Scalar, Series, Table, Value
+from embgeo.stats.base import Statistic
 
 FAMILY = "hidden"
 GAO = "Gao et al. 2019, §4.1, Theorem 2"

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.values import Cell, Quantity, Scalar, Series, Table, Value
 from embgeo.metrics.base import (
     NO_ROWS,
     SPHERE_LIMIT,
@@ -21,8 +23,7 @@ from embgeo.metrics.base import (
 )
 from embgeo.metrics.sphere import sphere_values
 from embgeo.stats import LogPartition, Norms
-from embgeo.stats.base import FloatArray, IntArray, Statistic
-from embgeo.values import Cell, Quantity, Scalar, Series, Table, Value
+from embgeo.stats.base import Statistic
 
 FAMILY = "isotropy"
 

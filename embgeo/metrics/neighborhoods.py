@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.values import Quantity, Scalar, Table, Value
 from embgeo.metrics.all_neighbors import TIE, all_occurrences, places
 from embgeo.metrics.base import Context, Seen, sampled
 from embgeo.stats import RowHashes, TwoNearest
-from embgeo.stats.base import FloatArray, IntArray, Statistic
-from embgeo.values import Quantity, Scalar, Table, Value
+from embgeo.stats.base import Statistic
 
 FAMILY = "tokens"
 #: A sample of rows has these many at least and at most, and not more entries if it can be helped.

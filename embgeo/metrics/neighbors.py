@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.arrays import IntArray
+from embgeo.core.values import Cell, Quantity, Scalar, Table, Value
 from embgeo.metrics.all_neighbors import all_neighbors
 from embgeo.metrics.base import NO_ROWS, Context, Seen, sampled
 from embgeo.metrics.popularity import Popularity, popularity, why_absent
 from embgeo.stats import CloserRows, TopNeighbors
-from embgeo.stats.base import IntArray, Statistic
-from embgeo.values import Cell, Quantity, Scalar, Table, Value
+from embgeo.stats.base import Statistic
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -6,11 +6,12 @@ from typing import TypeVar
 
 import numpy as np
 
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.values import Histogram, Quantity, Scalar, Table, Value
 from embgeo.metrics.base import NO_ROWS, Context
 from embgeo.stats import PairHistogram, PairSample
-from embgeo.stats.base import Block, FloatArray, IntArray, Statistic, row_products
+from embgeo.stats.base import Block, Statistic, row_products
 from embgeo.stats.pair_cosines import FINE_BINS
-from embgeo.values import Histogram, Quantity, Scalar, Table, Value
 
 #: Up to this many pairs every cosine is kept, and all quantiles are exact.
 KEPT_PAIRS = 5_000_000

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.metrics.base import Context
-from embgeo.stats.base import FloatArray, IntArray
 
 #: Bins of equal token counts, by falling frequency (definitions, section 5).
 BINS = 10

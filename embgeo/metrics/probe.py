@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.values import Quantity, Scalar, Value
 from embgeo.metrics.base import Context, Seen
-from embgeo.metrics.folds import FOLDS, Fold, folds
-from embgeo.metrics.logistic import log_odds
 from embgeo.metrics.popularity import Popularity, popularity, why_absent
-from embgeo.metrics.ranking import average_ranks
-from embgeo.metrics.ridge import ridge_prediction
-from embgeo.stats.base import FloatArray, IntArray, Statistic
-from embgeo.values import Quantity, Scalar, Value
+from embgeo.numerics.folds import FOLDS, Fold, folds
+from embgeo.numerics.logistic import log_odds
+from embgeo.numerics.ranking import average_ranks
+from embgeo.numerics.ridge import ridge_prediction
+from embgeo.stats.base import Statistic
 
 FAMILY = "frequency"
 MAX_ROWS = 6_000

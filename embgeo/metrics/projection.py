@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from embgeo.core.arrays import IntArray
+from embgeo.core.values import Points, Quantity, Value
 from embgeo.metrics.base import NO_ROWS, Context, Eigen, Seen, row_moments
 from embgeo.stats import Projection2
-from embgeo.stats.base import IntArray, Statistic
-from embgeo.values import Points, Quantity, Value
+from embgeo.stats.base import Statistic
 
 FAMILY = "projection"
 

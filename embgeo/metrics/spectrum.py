@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.values import Quantity, Series, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen, row_moments
 from embgeo.metrics.decay import decay_values
 from embgeo.stats import StackedQR
-from embgeo.stats.base import FloatArray, IntArray, Statistic
-from embgeo.values import Quantity, Series, Value
+from embgeo.stats.base import Statistic
 
 FAMILY = "spectrum"
 

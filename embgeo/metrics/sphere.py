@@ -14,10 +14,11 @@ from itertools import count
 
 import numpy as np
 
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.values import Quantity, Table, Value
 from embgeo.metrics.base import Context, Eigen, Fold
 from embgeo.stats import PartitionGradient
-from embgeo.stats.base import FloatArray, IntArray, Statistic
-from embgeo.values import Quantity, Table, Value
+from embgeo.stats.base import Statistic
 
 #: Directions started on either side, and passes over the rows at most.
 STARTS = 4

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.values import Quantity, Series, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.stats import StackedQR
-from embgeo.stats.base import FloatArray, IntArray, Statistic
-from embgeo.values import Quantity, Series, Value
+from embgeo.stats.base import Statistic
 
 FAMILY = "subspace"
 

@@ -6,10 +6,11 @@ import re
 
 import numpy as np
 
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.values import Cell, Quantity, Table, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.stats import Norms
-from embgeo.stats.base import Block, FloatArray, IntArray, Statistic
-from embgeo.values import Cell, Quantity, Table, Value
+from embgeo.stats.base import Block, Statistic
 
 FAMILY = "tokens"
 EXAMPLES = 5

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.values import Cell, Column, Histogram, Quantity, Table, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.metrics.cosine import mean_direction, nice_range
 from embgeo.stats import AngleTo, Moments, Norms, RowHashes
-from embgeo.stats.base import FloatArray, IntArray, Statistic
-from embgeo.values import Cell, Column, Histogram, Quantity, Table, Value
+from embgeo.stats.base import Statistic
 
 FAMILY = "tokens"
 SHOWN = 10

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.values import Cell, Column, Quantity, Table, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen, row_moments
 from embgeo.metrics.token_groups import unused_rows
 from embgeo.stats import Norms
-from embgeo.stats.base import FloatArray, IntArray, Statistic
+from embgeo.stats.base import Statistic
 from embgeo.stats.per_row import AngleAfterRemoval
-from embgeo.values import Cell, Column, Quantity, Table, Value
 
 FAMILY = "tokens"
 SHOWN = 30

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.figures.base import singular_values
-from embgeo.figures.style import subscripts
-from embgeo.result import Analysis
-from embgeo.values import FloatArray, Series
+from embgeo.charts.base import singular_values
+from embgeo.charts.style import subscripts
+from embgeo.core.arrays import FloatArray
+from embgeo.core.values import Series
+from embgeo.result.analysis import Analysis
 
 #: Where isotropic rows lie on the axis of a histogram.
 ISOTROPIC = {

@@ -10,14 +10,18 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from embgeo.compare.comparison import Comparison, Pair
-from embgeo.compare.quantities import NEIGHBOR_OVERLAP
-from embgeo.figures.compared import FIGURES, render_svg
-from embgeo.figures.compared.base import most_lines, spread
-from embgeo.figures.compared.maps import MOST_MAPS
-from embgeo.figures.compared.training import chosen
+from embgeo.charts.compared import FIGURES, render_svg
+from embgeo.charts.compared.base import most_lines, spread
+from embgeo.charts.compared.maps import MOST_MAPS
+from embgeo.charts.compared.training import chosen
+from embgeo.comparison.comparison import Comparison, Pair
+from embgeo.comparison.quantities import NEIGHBOR_OVERLAP
+from embgeo.core.values import Quantity, format_number
+from embgeo.diagnosis.change import headline, sampling
+from embgeo.diagnosis.moved import moved_table, moved_tokens, rare_tokens
+from embgeo.diagnosis.shifts import shifts, state_rows
+from embgeo.io.bounded.saved import write_text
 from embgeo.report import assets
-from embgeo.report.change import headline, sampling
 from embgeo.report.comparison_charts import chart_data
 from embgeo.report.comparison_payload import build, mapped
 from embgeo.report.comparison_tables import (
@@ -30,16 +34,12 @@ from embgeo.report.comparison_tables import (
     shown_places,
 )
 from embgeo.report.member_names import member_name, short_name
-from embgeo.report.moved import moved_table, moved_tokens, rare_tokens
 from embgeo.report.page import code, drawings, environment
 from embgeo.report.run import curve_families, main_bends, no_bends
-from embgeo.report.shifts import shifts, state_rows
 from embgeo.report.tables import by_family, provenance_rows
 from embgeo.report.tables import quantities as quantities_of
 from embgeo.report.visible import visible
-from embgeo.result import REPORT_NAME
-from embgeo.saved import write_text
-from embgeo.values import Quantity, format_number
+from embgeo.result.analysis import REPORT_NAME
 
 SECTIONS = (
     ("training", "Over training"),
@@ -73,7 +73,7 @@ def render(comparison: Comparison) -> str:
     Parameters
     ----------
     comparison : Comparison
-        As :func:`embgeo.compare.files.load_comparison` reads it, or fresh from ``embgeo diff``.
+        As :func:`embgeo.comparison.files.load_comparison` reads it, or fresh from ``embgeo diff``.
     """
     return environment().get_template("comparison.html.j2").render(context(comparison))
 

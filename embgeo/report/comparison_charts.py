@@ -6,19 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.compare.comparison import Comparison
-from embgeo.figures.base import series, singular_values, table
-from embgeo.figures.compared.angles import angles
-from embgeo.figures.compared.bars import density, found
-from embgeo.figures.compared.base import Look, looks
-from embgeo.figures.compared.overlaps import overlaps
-from embgeo.figures.compared.partitions import PANELS as PARTITIONS
-from embgeo.figures.compared.spectra import LINE
-from embgeo.figures.compared.training import chosen
-from embgeo.figures.frequency import column
-from embgeo.figures.style import subscripts
+from embgeo.charts.base import series, singular_values, table
+from embgeo.charts.compared.angles import angles
+from embgeo.charts.compared.bars import density, found
+from embgeo.charts.compared.base import Look, looks
+from embgeo.charts.compared.overlaps import overlaps
+from embgeo.charts.compared.partitions import PANELS as PARTITIONS
+from embgeo.charts.compared.spectra import LINE
+from embgeo.charts.compared.training import chosen
+from embgeo.charts.frequency import column
+from embgeo.charts.style import subscripts
+from embgeo.comparison.comparison import Comparison
+from embgeo.core.arrays import FloatArray
+from embgeo.core.values import Histogram, Series
 from embgeo.report.charts import ISOTROPIC, plain
-from embgeo.values import FloatArray, Histogram, Series
 
 #: Histograms that are overlaid, by the name of their chart.
 HISTOGRAMS = {

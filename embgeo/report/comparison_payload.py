@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.compare.comparison import Comparison, Member
-from embgeo.figures.base import points
-from embgeo.figures.compared.base import spread
-from embgeo.figures.compared.maps import MOST_MAPS, same_scale
-from embgeo.figures.maps import view_box
+from embgeo.charts.base import points
+from embgeo.charts.compared.base import spread
+from embgeo.charts.compared.maps import MOST_MAPS, same_scale
+from embgeo.charts.maps import view_box
+from embgeo.comparison.comparison import Comparison, Member
+from embgeo.diagnosis.moved import moved_rows
 from embgeo.report.block import Block, pack_tokens
 from embgeo.report.member_names import member_name
-from embgeo.report.moved import moved_rows
 from embgeo.report.payload import (
     MOST_ROWS,
     SPELLING,
@@ -24,7 +24,7 @@ from embgeo.report.payload import (
     pack_views,
     thin,
 )
-from embgeo.result import Analysis
+from embgeo.result.analysis import Analysis
 
 Rows = npt.NDArray[np.int64]
 

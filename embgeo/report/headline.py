@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from embgeo.result import Analysis
-from embgeo.values import Scalar
+from embgeo.core.values import Scalar
+from embgeo.result.analysis import Analysis
 
 #: Rows of the headline table, at most.
 MOST = 10

@@ -10,8 +10,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from embgeo.figures import FIGURES, render_svg
-from embgeo.report import assets, thresholds
+from embgeo.charts import FIGURES, render_svg
+from embgeo.core.values import format_number
+from embgeo.diagnosis import thresholds
+from embgeo.diagnosis.verdict import judge
+from embgeo.io.bounded.saved import write_text
+from embgeo.report import assets
 from embgeo.report.charts import chart_data
 from embgeo.report.headline import headline_rows
 from embgeo.report.page import code, drawings, environment
@@ -27,10 +31,7 @@ from embgeo.report.tables import (
     quantities,
     table_view,
 )
-from embgeo.report.verdict import judge
-from embgeo.result import REPORT_NAME, Analysis
-from embgeo.saved import write_text
-from embgeo.values import format_number
+from embgeo.result.analysis import REPORT_NAME, Analysis
 
 _SECTIONS = (
     ("spectrum", "Spectrum"),
@@ -71,7 +72,7 @@ def render(analysis: Analysis) -> str:
     Parameters
     ----------
     analysis : Analysis
-        As :func:`embgeo.result.load_analysis` reads it, or fresh from an analysis.
+        As :func:`embgeo.result.analysis.load_analysis` reads it, or fresh from an analysis.
     """
     return environment().get_template("report.html.j2").render(_context(analysis))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from embgeo.compare.comparison import Comparison
-from embgeo.figures.compared.base import name_of
+from embgeo.charts.compared.base import name_of
+from embgeo.comparison.comparison import Comparison
 from embgeo.report.visible import visible
 
 #: Characters that the head of a column holds.

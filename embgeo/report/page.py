@@ -9,11 +9,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from embgeo.core.values import format_number
 from embgeo.report import assets
 from embgeo.report.charts import script_json
 from embgeo.report.tables import capital
 from embgeo.report.visible import visible_text
-from embgeo.values import format_number
 
 Render = Callable[[Any, Any], str | None]
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.figures.maps import axis_names, view_box
+from embgeo.charts.maps import axis_names, view_box
 from embgeo.report.block import Block, pack_tokens
 from embgeo.report.visible import ACCENTS, HIDDEN, LIMIT, NAMED
-from embgeo.result import Analysis
+from embgeo.result.analysis import Analysis
 
 #: Rows that a page holds; beyond it the rows are thinned by frequency.
 MOST_ROWS = 300_000

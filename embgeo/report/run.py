@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from embgeo.compare.comparison import Comparison, Curve, Track
-from embgeo.figures.compared.training import chosen
+from embgeo.charts.compared.training import chosen
+from embgeo.comparison.comparison import Comparison, Curve, Track
+from embgeo.core.values import Quantity, format_number
 from embgeo.report.tables import by_family
-from embgeo.values import Quantity, format_number
 
 #: Size of a small curve, in the units of its drawing; a margin keeps its ends inside.
 WIDTH, HEIGHT, MARGIN = 120.0, 26.0, 2.0

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
+from embgeo.core.values import Cell, Quantity, Scalar, Table, format_number
 from embgeo.report.visible import visible
-from embgeo.result import Analysis
-from embgeo.values import Cell, Quantity, Scalar, Table, format_number
+from embgeo.result.analysis import Analysis
 
 T = TypeVar("T")
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.figures.trained.base import Look, band, looks
-from embgeo.figures.trained.curves import chosen, is_log
+from embgeo.charts.trained.base import Look, band, looks
+from embgeo.charts.trained.curves import chosen, is_log
+from embgeo.core.arrays import FloatArray
 from embgeo.report.charts import plain
-from embgeo.runs.training import Training
-from embgeo.values import FloatArray
+from embgeo.training.study.training import Training
 
 
 def chart_data(training: Training) -> dict[str, Any]:

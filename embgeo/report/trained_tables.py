@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from embgeo.core.values import Quantity, format_number
 from embgeo.report.visible import visible
-from embgeo.runs.deciding import perplexity_name, signed
-from embgeo.runs.spread import Paired, in_percent, paired, percent_text, spread
-from embgeo.runs.training import Method, Outcome, Training, Verdict
-from embgeo.values import Quantity, format_number
+from embgeo.training.study.deciding import perplexity_name, signed
+from embgeo.training.study.spread import Paired, in_percent, paired, percent_text, spread
+from embgeo.training.study.training import Method, Outcome, Training, Verdict
 
 #: Columns of the table of methods after the perplexity that decides, with short heads.
 GEOMETRY: tuple[tuple[str, str], ...] = (

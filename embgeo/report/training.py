@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from embgeo.compare.comparison import Comparison
-from embgeo.figures.trained import FIGURES, render_svg
-from embgeo.figures.trained.curves import chosen
+from embgeo.charts.trained import FIGURES, render_svg
+from embgeo.charts.trained.curves import chosen
+from embgeo.comparison.comparison import Comparison
+from embgeo.core.values import Quantity, format_number
+from embgeo.io.bounded.saved import write_text
 from embgeo.report import assets
 from embgeo.report.comparison import SECTIONS as OF_COMPARISON
 from embgeo.report.comparison import context as of_comparison
@@ -20,18 +22,10 @@ from embgeo.report.comparison import quantities_of_comparison
 from embgeo.report.page import code, drawings, environment
 from embgeo.report.tables import by_family, provenance_rows
 from embgeo.report.trained_charts import chart_data, chart_name
-from embgeo.report.trained_tables import (
-    claim_rows,
-    headline,
-    heads,
-    method_rows,
-    settings_text,
-)
+from embgeo.report.trained_tables import claim_rows, headline, heads, method_rows, settings_text
 from embgeo.report.visible import visible
-from embgeo.result import REPORT_NAME
-from embgeo.runs.training import Training
-from embgeo.saved import write_text
-from embgeo.values import Quantity, format_number
+from embgeo.result.analysis import REPORT_NAME
+from embgeo.training.study.training import Training
 
 #: Methods beside the baseline that tables of the embeddings have columns for.
 COLUMNS = 9
@@ -49,7 +43,7 @@ def render(training: Training, comparison: Comparison | None) -> str:
     Parameters
     ----------
     training : Training
-        As :func:`embgeo.runs.files.load_training` reads it.
+        As :func:`embgeo.training.study.files.load_training` reads it.
     comparison : Comparison or None
         Of the embeddings; None of a single method.
     """

@@ -16,10 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-#: float32 or float64.
-WorkingArray = npt.NDArray[Any]
+from embgeo.core.arrays import FloatArray, IntArray, WorkingArray
 
 #: Exponents up to this are good to 5e-7 in float32: half its spacing there.
 SINGLE_BOUND = 16.0

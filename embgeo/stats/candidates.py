@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.stats.base import FloatArray, IntArray, WorkingArray
+from embgeo.core.arrays import FloatArray, IntArray, WorkingArray
 
 #: Candidates for each wanted row beyond which a block is better searched as a whole.
 MOST = 8

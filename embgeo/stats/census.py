@@ -7,7 +7,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.stats.base import IntArray, Statistic, WorkingArray, concatenated
+from embgeo.core.arrays import IntArray, WorkingArray
+from embgeo.stats.base import Statistic, concatenated
 
 
 class Census(Statistic):

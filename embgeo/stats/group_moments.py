@@ -7,7 +7,8 @@ from typing import Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.stats.base import Block, FloatArray, IntArray, Statistic, row_products
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.stats.base import Block, Statistic, row_products
 
 #: Where less than this share of the squares is left around the mean, the differences are formed:
 #: sixteen digits of the squares would leave fewer than thirteen.

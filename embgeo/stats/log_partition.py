@@ -7,8 +7,9 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.stats.base import SINGLE_BOUND, Block, FloatArray, Statistic, WorkingArray
-from embgeo.stats.block_rotation import BlockRotation
+from embgeo.core.arrays import FloatArray, WorkingArray
+from embgeo.numerics.block_rotation import BlockRotation
+from embgeo.stats.base import SINGLE_BOUND, Block, Statistic
 
 #: Entries whose exponentials are taken at a time: they stay in the cache.
 CHUNK = 2**17

@@ -8,8 +8,9 @@ from typing import Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.stats.base import Block, FloatArray, Statistic, WorkingArray
-from embgeo.stats.rank_update import add_gram
+from embgeo.core.arrays import FloatArray, WorkingArray
+from embgeo.numerics.rank_update import add_gram
+from embgeo.stats.base import Block, Statistic
 
 #: Sums in float32 go into float64 after so many blocks, before their rounding adds up.
 SINGLE_BLOCKS = 256

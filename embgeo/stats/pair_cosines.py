@@ -6,7 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from embgeo.stats.base import FloatArray, Statistic, WorkingArray, concatenated
+from embgeo.core.arrays import FloatArray, WorkingArray
+from embgeo.stats.base import Statistic, concatenated
 
 #: Bins of the fine histogram over [−1, 1]; quantiles read from it are good to 8e-6.
 FINE_BINS = 2**18

@@ -6,7 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from embgeo.stats.base import SINGLE_BOUND, Block, FloatArray, Statistic, WorkingArray
+from embgeo.core.arrays import FloatArray, WorkingArray
+from embgeo.stats.base import SINGLE_BOUND, Block, Statistic
 
 
 class PartitionGradient(Statistic):

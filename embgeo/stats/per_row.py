@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.stats.base import Block, FloatArray, IntArray, Statistic, concatenated
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.stats.base import Block, Statistic, concatenated
 
 #: Up to this cosine the angle follows from it to 1e-12.
 NEAR_ONE = 0.999

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Self
 
-from embgeo.stats.base import Block, FloatArray, IntArray, Statistic
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.stats.base import Block, Statistic
 from embgeo.stats.top_neighbors import TopNeighbors
 
 

@@ -6,7 +6,8 @@ from typing import Literal, Self
 
 import numpy as np
 
-from embgeo.stats.base import Block, FloatArray, Statistic
+from embgeo.core.arrays import FloatArray
+from embgeo.stats.base import Block, Statistic
 
 
 class StackedQR(Statistic):

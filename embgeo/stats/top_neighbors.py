@@ -6,14 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from embgeo.stats.base import (
-    Block,
-    FloatArray,
-    IntArray,
-    Statistic,
-    WorkingArray,
-    row_products,
-)
+from embgeo.core.arrays import FloatArray, IntArray, WorkingArray
+from embgeo.stats.base import Block, Statistic, row_products
 from embgeo.stats.candidates import best_of_each, candidates, kth_best, rounding
 
 #: Cosines are compared on this grid (1e-12): those of exact duplicates differ in their last bits

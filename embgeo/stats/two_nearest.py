@@ -7,7 +7,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.stats.base import Block, FloatArray, IntArray, Statistic, WorkingArray
+from embgeo.core.arrays import FloatArray, IntArray, WorkingArray
+from embgeo.stats.base import Block, Statistic
 from embgeo.stats.candidates import best_of_each, candidates, kth_best, rounding
 
 #: Candidates whose distance is computed from the difference: the product form loses small ones.

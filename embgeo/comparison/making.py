@@ -1,0 +1,197 @@
+"""From analyses, and their matrices where they are at hand, to a comparison."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from embgeo.comparison.comparison import Comparison, Member, Pair
+from embgeo.comparison.curves import track_of
+from embgeo.comparison.differences import differences
+from embgeo.comparison.overlap import NEIGHBORS
+from embgeo.comparison.paired import Paired, paired_errors
+from embgeo.comparison.pairs import Input, Options, compared
+from embgeo.comparison.sentences import sentences, track_sentences
+from embgeo.core.errors import BadOption
+from embgeo.measure.passes import Progress
+
+#: Characters of a token that a note shows.
+LONGEST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is recorded about how a comparison was made.
+
+    Attributes
+    ----------
+    command : str
+    track : str
+        Where the steps of the members come from; empty where they are no checkpoints of one run.
+    timing : dict of str to float
+        Seconds that were spent before.
+    """
+
+    command: str = ""
+    track: str = ""
+    timing: Mapping[str, float] | None = None
+
+
+def compare(
+    inputs: Sequence[Input],
+    options: Options | None = None,
+    run: Run | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare analyses with the first of them.
+
+    Parameters
+    ----------
+    inputs : sequence of Input
+        The baseline first, two at least; in a track in the order of their steps.
+    options : Options, optional
+    run : Run, optional
+    progress : Progress, optional
+
+    Raises
+    ------
+    BadOption
+        If there is nothing to compare with.
+    """
+    options, run, progress = options or Options(), run or Run(), progress or Progress()
+    if len(inputs) < 2:
+        raise BadOption("a comparison takes two at least", way_out="name another checkpoint")
+    timing = dict(run.timing or {})
+    inputs = list(inputs)
+    members = tuple(one.member for one in inputs)
+    pairs = []
+    for first, second in places(len(inputs), consecutive=bool(run.track)):
+        began = time.perf_counter()
+        pairs.append(compared(inputs, first, second, options, progress))
+        name = f"{members[first].name} and {members[second].name}"
+        timing[name] = round(time.perf_counter() - began, 4)
+    rows = differences(members, same_samples(inputs, pairs))
+    track = track_of(members, pairs, run.track) if run.track else None
+    said = (
+        sentences(members, pairs, rows) if track is None else track_sentences(members, rows, track)
+    )
+    return Comparison(
+        provenance=provenance(members, options, run.command),
+        members=members,
+        pairs=tuple(pairs),
+        differences=rows,
+        sentences=said,
+        notes=notes(members, pairs),
+        track=track,
+        timing=timing,
+    )
+
+
+def places(members: int, consecutive: bool) -> list[tuple[int, int]]:
+    """Pairs of members: each with the baseline, then each with the one before."""
+    found = [(0, second) for second in range(1, members)]
+    return found + [(i, i + 1) for i in range(1, members - 1)] if consecutive else found
+
+
+def same_samples(inputs: Sequence[Input], pairs: Sequence[Pair]) -> dict[int, Mapping[str, Paired]]:
+    """Errors of differences from the baseline that a shared sample gives, by member."""
+    found: dict[int, Mapping[str, Paired]] = {}
+    for pair in pairs:
+        one, other = inputs[pair.first], inputs[pair.second]
+        if pair.first == 0 and one.matrix is not None and other.matrix is not None:
+            found[pair.second] = paired_errors(
+                one.member.analysis,
+                other.member.analysis,
+                (one.matrix, other.matrix),
+                pair.matching,
+            )
+    return found
+
+
+def provenance(members: Sequence[Member], options: Options, command: str) -> dict[str, Any]:
+    """Command, options, and the versions of the first analysis made here."""
+    fresh = next((m for m in members if not m.from_saved), None)
+    from embgeo.measure.provenance import versions
+
+    return {
+        "command": command,
+        "seed": options.seed,
+        "options": {"match": options.match, "queries": options.queries, "neighbors": NEIGHBORS},
+        "inputs": [
+            {
+                "given": m.given,
+                "file": m.analysis.provenance.get("file", ""),
+                "tensor": m.analysis.provenance.get("tensor", ""),
+                "sha256": m.analysis.provenance.get("sha256", ""),
+            }
+            for m in members
+        ],
+        "versions": versions() if fresh is None else fresh.analysis.provenance["versions"],
+    }
+
+
+def notes(members: Sequence[Member], pairs: Sequence[Pair]) -> tuple[str, ...]:
+    """How rows were matched, what was left out, which matrices were not at hand."""
+    between = [f"{members[p.first].name} and {members[p.second].name}" for p in pairs]
+    names = [member.name for member in members]
+    said = [
+        *told("all", between, [matching_notes(p, members) for p in pairs]),
+        *own_rows(pairs),
+        *told("all", names, [[m.matrix_absent] if m.matrix_absent else [] for m in members]),
+        *told("all", names, [list(m.analysis.notes) for m in members]),
+    ]
+    return tuple(dict.fromkeys(said))
+
+
+def own_rows(pairs: Sequence[Pair]) -> list[str]:
+    """A caution where vocabularies differ."""
+    if not any(part.missing + part.ambiguous for p in pairs for part in p.matching.left_out):
+        return []
+    return ["numbers of one matrix are over all its rows, those of two over the shared ones alone"]
+
+
+def told(every: str, names: Sequence[str], notes: Sequence[Sequence[str]]) -> list[str]:
+    """Notes with the name of what they are about; what is true of several at once is said once."""
+    said = []
+    for name, own in zip(names, notes, strict=True):
+        for note in own:
+            common = len(names) > 1 and all(note in others for others in notes)
+            said.append(f"{every if common else name}: {note}")
+    return list(dict.fromkeys(said))
+
+
+def matching_notes(pair: Pair, members: Sequence[Member]) -> list[str]:
+    matching = pair.matching
+    if matching.by is None:
+        return [f"rows are not matched: {matching.reason}"]
+    what = "tokens" if matching.by == "token" else "rows"
+    said = [f"{counted(matching.shared, what)} shared, matched by {matching.by}"]
+    if matching.by == "row":
+        said[0] += f" ({matching.reason})"
+    for place, part in zip((pair.first, pair.second), matching.left_out, strict=True):
+        if part.missing:
+            more = ", …" if part.missing > len(part.examples) else ""
+            only = f"only in {members[place].name}: {named(part.examples, what)}{more}"
+            said.append(f"{counted(part.missing, what)} {only}")
+    ambiguous = max(matching.left_out, key=lambda part: part.ambiguous)
+    if ambiguous.ambiguous:
+        said.append(
+            f"{counted(ambiguous.ambiguous, 'rows')} left out: tokens that stand in several rows, "
+            f"not the same ones on both sides: {named(ambiguous.ambiguous_examples, 'tokens')}"
+        )
+    return said
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number:,} {what[:-1] if number == 1 else what}"
+
+
+def named(examples: Sequence[str], what: str) -> str:
+    """Tokens in quotes, cut where they are very long; rows as they are."""
+    if what == "rows":
+        return ", ".join(examples)
+    return ", ".join(
+        repr(token if len(token) <= LONGEST else f"{token[:LONGEST]}…") for token in examples
+    )

@@ -1,0 +1,120 @@
+"""Which row of one matrix is which row of the other: by token, else by row number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from embgeo.comparison.comparison import LeftOut, Matching
+from embgeo.core.arrays import IntArray
+from embgeo.result.analysis import Analysis
+
+By = Literal["token", "row"]
+#: Tokens named of those that are left out.
+EXAMPLES = 5
+
+
+def match(first: Analysis, second: Analysis, asked: By | None = None) -> Matching:
+    """Match the kept rows of two analyses.
+
+    Tokens are matched by their string where both sides have them. A string that stands in several
+    rows says nothing about which of them is which: such rows are matched where they are the same
+    row numbers on both sides, and left out otherwise. Without tokens rows are matched by their
+    number in the file, if both matrices are cut alike.
+
+    Parameters
+    ----------
+    first, second : Analysis
+    asked : {"token", "row"}, optional
+        What the user wants; by default what the analyses allow.
+    """
+    if first.tokens is not None and second.tokens is not None and asked != "row":
+        return by_token(first, second)
+    if asked == "token":
+        return Matching(None, f"{without_tokens(first, second)}, so none can be matched by token")
+    reason = "asked for" if asked == "row" else without_tokens(first, second)
+    cuts = [(offset(a), a.provenance.get("n", len(a.rows))) for a in (first, second)]
+    if asked is None and cuts[0] != cuts[1]:
+        return Matching(
+            None,
+            f"{reason}, and {cuts[0][1]:,} rows are not {cuts[1][1]:,} rows: --tokens FILE labels "
+            "them, --rows A:B cuts what both share, --match row pairs equal row numbers",
+        )
+    return by_row(first, second, reason)
+
+
+def without_tokens(first: Analysis, second: Analysis) -> str:
+    missing = [a.tokens is None for a in (first, second)]
+    return "neither side has tokens" if all(missing) else "one side has no tokens"
+
+
+def offset(analysis: Analysis) -> int:
+    """Row number in the file of the first row analysed."""
+    cut = analysis.provenance.get("row_range")
+    return int(cut[0]) if cut else 0
+
+
+def by_row(first: Analysis, second: Analysis, reason: str) -> Matching:
+    ours, theirs = (a.rows + offset(a) for a in (first, second))
+    shared, at_first, at_second = np.intersect1d(
+        ours, theirs, assume_unique=True, return_indices=True
+    )
+    return Matching(
+        "row",
+        reason,
+        at_first.astype(np.int64),
+        at_second.astype(np.int64),
+        (missing_rows(ours, shared), missing_rows(theirs, shared)),
+    )
+
+
+def missing_rows(rows: IntArray, shared: IntArray) -> LeftOut:
+    missing = np.setdiff1d(rows, shared, assume_unique=True)
+    return LeftOut(len(missing), tuple(f"row {row}" for row in missing[:EXAMPLES].tolist()))
+
+
+def by_token(first: Analysis, second: Analysis) -> Matching:
+    places = [places_of(a.tokens or ()) for a in (first, second)]
+    numbers = [(a.rows + offset(a)).tolist() for a in (first, second)]
+    pairs: list[tuple[int, int]] = []
+    ambiguous: set[str] = set()
+    for token, ours in places[0].items():
+        theirs = places[1].get(token)
+        if theirs is None:
+            continue
+        same_rows = [numbers[0][i] for i in ours] == [numbers[1][i] for i in theirs]
+        if same_rows or len(ours) == len(theirs) == 1:
+            pairs += zip(ours, theirs, strict=True)
+        else:
+            ambiguous.add(token)
+    matched = np.asarray(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+    return Matching(
+        "token",
+        "both have tokens",
+        matched[:, 0].copy(),
+        matched[:, 1].copy(),
+        (left_out(places[0], places[1], ambiguous), left_out(places[1], places[0], ambiguous)),
+    )
+
+
+def places_of(tokens: Sequence[str]) -> dict[str, list[int]]:
+    """Positions of each token, ascending."""
+    places: dict[str, list[int]] = {}
+    for place, token in enumerate(tokens):
+        places.setdefault(token, []).append(place)
+    return places
+
+
+def left_out(
+    ours: Mapping[str, Sequence[int]], theirs: Mapping[str, Sequence[int]], ambiguous: set[str]
+) -> LeftOut:
+    missing = [token for token in ours if token not in theirs]
+    unclear = [token for token in ours if token in ambiguous]
+    return LeftOut(
+        sum(len(ours[token]) for token in missing),
+        tuple(missing[:EXAMPLES]),
+        sum(len(ours[token]) for token in unclear),
+        tuple(unclear[:EXAMPLES]),
+    )

@@ -1,0 +1,78 @@
+"""The checkpoint that a saved analysis was made of, if it is still there and still the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from embgeo.core.errors import EmbgeoError
+from embgeo.core.matrix import Matrix
+from embgeo.result.analysis import JSON_NAME, Analysis
+
+
+def saved_folder(path: Path) -> Path | None:
+    """The folder of a saved analysis, where `path` names one (or its ``analysis.json``)."""
+    if path.name == JSON_NAME and path.is_file():
+        return path.parent
+    return path if path.is_dir() and (path / JSON_NAME).is_file() else None
+
+
+def original(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
+    """The matrix that was analysed, or why it is not at hand.
+
+    Parameters
+    ----------
+    analysis : Analysis
+    folder : Path
+        Where it was saved: a relative path in its provenance is looked for from the present
+        folder, then from the one around `folder`.
+    """
+    p = analysis.provenance
+    given, digest = str(p.get("file") or ""), str(p.get("sha256") or "")
+    if p.get("parts") and not digest:
+        return None, "the saved analysis was merged from parts"
+    if not given or given == "-" or not digest:
+        return None, "the saved analysis was made of an array in memory, or of a pipe"
+    path = found(given, folder)
+    if path is None:
+        return None, f"{given}, which the saved analysis was made of, is not there"
+    try:
+        matrix = loaded(path, p)
+    except EmbgeoError as error:
+        return None, f"{given}, which the saved analysis was made of, cannot be read: {error.cause}"
+    if matrix.origin.sha256 != digest:
+        return None, f"{given} has changed since it was analysed (another sha256)"
+    name = matrix.origin.tensor or matrix.name
+    if (name, matrix.n, matrix.d) != (p.get("tensor"), p.get("n"), p.get("d")):
+        return None, f"{given} gives another matrix than the one that was analysed"
+    return matrix, ""
+
+
+def found(given: str, folder: Path) -> str | None:
+    """The path under which the file is there; a member of an archive keeps its name."""
+    archive, sign, member = given.partition("::")
+    if Path(given).exists():
+        return given
+    for home in (Path(), folder.absolute().parent):
+        for name, rest in ((given, ""), (archive, sign + member)):
+            if (home / name).exists():
+                return f"{home / name}{rest}"
+    return None
+
+
+def loaded(path: str, provenance: dict[str, Any]) -> Matrix:
+    """The same tensor, cut and turned as it was for the analysis; without labels and counts."""
+    from embgeo.io import load
+
+    rows = provenance.get("row_range")
+    named = str(provenance.get("tensor") or "")
+    # A file that is one array has no name for it: the analysis calls it by the file's.
+    nameless = named == Path(path.partition("::")[2] or path).name
+    return load(
+        path,
+        tensor=None if nameless else named,
+        output="none",
+        rows=None if rows is None else (int(rows[0]), int(rows[1])),
+        transpose=bool(provenance.get("transposed")),
+        padding="keep",
+    )

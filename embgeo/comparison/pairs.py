@@ -1,0 +1,158 @@
+"""What takes two matrices: the values of a pair, or why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from embgeo.comparison import quantities as q
+from embgeo.comparison.comparison import Matching, Member, Pair
+from embgeo.comparison.joint import Joint, read_joint
+from embgeo.comparison.matching import By, match
+from embgeo.comparison.overlap import (
+    NEIGHBORS,
+    Overlap,
+    drawn_queries,
+    in_chunks,
+    joined,
+    moved_table,
+    overlap_values,
+    searches,
+    token_overlap,
+)
+from embgeo.comparison.shared import Shared
+from embgeo.comparison.similarity import similarities
+from embgeo.core.arrays import IntArray
+from embgeo.core.values import Histogram, Scalar, Series, Table
+from embgeo.measure.resources import Resources
+
+if TYPE_CHECKING:
+    from embgeo.core.matrix import Matrix
+    from embgeo.measure.passes import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user may choose about a comparison.
+
+    Attributes
+    ----------
+    seed : int
+    match : {"token", "row"} or None
+        How rows are matched; None: by token where all have tokens, else by row.
+    queries : int or None
+        Tokens whose neighbours are compared; None: all up to 5,000, else 1,000; 0: none.
+    resources : Resources
+        Memory and threads.
+    """
+
+    seed: int = 0
+    match: By | None = None
+    queries: int | None = None
+    resources: Resources = field(default_factory=Resources)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A member of a comparison, with its matrix where that is at hand."""
+
+    member: Member
+    matrix: Matrix | None = None
+
+
+def compared(
+    inputs: list[Input], first: int, second: int, options: Options, progress: Progress
+) -> Pair:
+    """Everything about two of the inputs."""
+    one, other = inputs[first], inputs[second]
+    matching = match(one.member.analysis, other.member.analysis, options.match)
+    reason = why_undefined(one, other, matching)
+    if reason or one.matrix is None or other.matrix is None:
+        return Pair(first, second, matching, tuple(s.undefined(reason) for s in q.SCALARS))
+    shared = Shared(
+        one.matrix,
+        other.matrix,
+        one.member.analysis.rows[matching.first],
+        other.member.analysis.rows[matching.second],
+        options.resources,
+    )
+    # Not by name: what draws the bar reads markup in it.
+    progress.start(f"matrices {first + 1} and {second + 1}", shared.n)
+    reason = no_neighbors(shared.n, options)
+    queries = drawn_queries(shared.n, 0 if reason else options.queries, options.seed)
+    joint, found = read_both(shared, queries, progress.advance)
+    values: list[Scalar | Series | Histogram | Table] = [*similarities(joint)]
+    by_token = None if found is None else token_overlap(found)
+    if found is None:
+        values.append(q.NEIGHBOR_OVERLAP.undefined(reason))
+    else:
+        values += overlap_values(found, options.seed)
+        counts = one.member.analysis.counts
+        values.append(
+            moved_table(
+                found,
+                labels(one.member, matching),
+                None if counts is None else counts[matching.first],
+            )
+        )
+    order = {quantity.name: place for place, quantity in enumerate(q.SCALARS)}
+    scalars = [v for v in values if isinstance(v, Scalar)]
+    return Pair(
+        first,
+        second,
+        matching,
+        tuple(sorted(scalars, key=lambda s: order[s.name])),
+        tuple(v for v in values if isinstance(v, Series)),
+        tuple(v for v in values if isinstance(v, Histogram)),
+        columns=() if by_token is None else (by_token,),
+        tables=tuple(v for v in values if isinstance(v, Table)),
+    )
+
+
+def read_both(
+    shared: Shared, queries: IntArray, advance: Callable[[int], None]
+) -> tuple[Joint, Overlap | None]:
+    """One pass for everything, unless very many tokens are asked or residuals are small."""
+    chunks = in_chunks(queries, shared.resources.memory)
+    if not chunks:
+        return read_joint(shared, advance), None
+    before, after = searches(shared, chunks[0])
+    joint = read_joint(shared, advance, (before, after))
+    found = [Overlap(chunks[0], before.found.neighbors, after.found.neighbors, shared.n)]
+    for chunk in chunks[1:]:
+        before, after = searches(shared, chunk)
+        shared.fold((before, after), lambda _rows: None)
+        found.append(Overlap(chunk, before.found.neighbors, after.found.neighbors, shared.n))
+    return joint, joined(found)
+
+
+def why_undefined(one: Input, other: Input, matching: Matching) -> str:
+    """Why nothing that takes both matrices can be said; empty if it can."""
+    if matching.by is None:
+        return matching.reason
+    if matching.shared < 2:
+        number = "one" if matching.shared else "no"
+        if matching.by == "token":
+            return f"{number} token is shared; --match row pairs equal row numbers"
+        return f"{number} row is shared"
+    for side in (one, other):
+        if side.matrix is None:
+            return side.member.matrix_absent or "the matrix is not at hand"
+    return ""
+
+
+def no_neighbors(shared: int, options: Options) -> str:
+    if options.queries == 0:
+        return "no queries were asked for"
+    if shared <= NEIGHBORS:
+        return f"{shared:,} shared tokens have no {NEIGHBORS} neighbours each"
+    return ""
+
+
+def labels(member: Member, matching: Matching) -> list[str]:
+    """Tokens of the shared rows, or their numbers."""
+    analysis = member.analysis
+    if analysis.tokens is None:
+        return [f"row {row}" for row in analysis.rows[matching.first].tolist()]
+    return [analysis.tokens[at] for at in matching.first.tolist()]

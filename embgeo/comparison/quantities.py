@@ -1,0 +1,110 @@
+"""The facts of every number that takes two matrices (definitions, section 9)."""
+
+from __future__ import annotations
+
+from embgeo.core.values import Quantity
+
+SUBSPACE_DISTANCE = Quantity(
+    "compare.subspace_distance",
+    "Subspace distance",
+    "How far the column spaces of the two matrices lie apart, over their shared tokens. 0: one "
+    "contains the other; 1: orthogonal. Two random subspaces lie near the chance level.",
+    "√( ‖V − UUᵀV‖_F² / C ) = √(mean sin²θ_i)",
+    "Inan et al. 2017, appendix B",
+)
+PRINCIPAL_ANGLES = Quantity(
+    "compare.principal_angles",
+    "Principal angles",
+    "The angles between the two column spaces, smallest first. All near 0°: the same space.",
+    "θ_i, cos θ_i the singular values of UᵀV",
+    "Inan et al. 2017, appendix B; Björck & Golub 1973",
+    unit="°",
+)
+CKA = Quantity(
+    "compare.cka",
+    "Linear CKA",
+    "How similar the two matrices are as pictures of which tokens lie near which, whatever the "
+    "rotation and the scale. 1: equal but for these; near the chance level: unrelated.",
+    "‖YᵀX‖_F² / (‖XᵀX‖_F ‖YᵀY‖_F), X and Y centred",
+    "Kornblith et al. 2019",
+)
+PROCRUSTES = Quantity(
+    "compare.procrustes",
+    "Procrustes residual",
+    "What is left of the difference of the two matrices after the best rotation, both scaled to "
+    "Frobenius norm 1. 0: one is a rotated copy of the other; √2: nothing in common.",
+    "min_Q ‖X/‖X‖_F − (Y/‖Y‖_F)·Q‖_F, QᵀQ = 1",
+    "Schönemann 1966; Williams et al. 2021",
+)
+RELATIVE_CHANGE = Quantity(
+    "compare.relative_change",
+    "Relative change",
+    "Length of the difference of the two matrices, entry by entry, beside that of the first. Says "
+    "how far training moved the rows; a rotation counts as movement.",
+    "‖Y − X‖_F / ‖X‖_F",
+    "Frobenius norm",
+)
+MATRIX_COSINE = Quantity(
+    "compare.matrix_cosine",
+    "Cosine of the matrices",
+    "The two matrices as two long vectors: the cosine of the angle between them.",
+    "⟨X, Y⟩_F / (‖X‖_F ‖Y‖_F)",
+    "Frobenius inner product",
+)
+CHANGE_RANK = Quantity(
+    "compare.change_effective_rank",
+    "Effective rank of the change",
+    "Over how many directions the difference of the two matrices is spread. 1: every row moved "
+    "along one direction; d: evenly in all.",
+    "exp(−Σ p_k ln p_k), p_k = σ_k / Σσ, σ the singular values of Y − X",
+    "Roy & Vetterli 2007",
+)
+CHANGE_SPECTRUM = Quantity(
+    "compare.change_singular_values",
+    "Spectrum of the change",
+    "Singular values of the difference of the two matrices, divided by the largest.",
+    "σ_k(Y − X) / σ_1(Y − X)",
+    "singular value decomposition",
+)
+NEIGHBOR_OVERLAP = Quantity(
+    "compare.neighbor_overlap",
+    "Neighbour overlap",
+    "Of the tokens that are among a token's nearest neighbours in either matrix, the share that is "
+    "in both; mean over tokens. 1: all neighbourhoods are the same; near the chance level: none "
+    "survived.",
+    "mean |A_i ∩ B_i| / |A_i ∪ B_i|, A_i and B_i the k nearest by cosine",
+    "mean Jaccard index of the nearest neighbours; Hamilton et al. 2016",
+)
+OVERLAP_HISTOGRAM = Quantity(
+    "compare.overlap_histogram",
+    "Neighbour overlap by token",
+    "How many of the tokens that were looked at have which overlap of their neighbours.",
+    "|A_i ∩ B_i| / |A_i ∪ B_i|",
+    "mean Jaccard index of the nearest neighbours; Hamilton et al. 2016",
+)
+TOKEN_OVERLAP = Quantity(
+    "compare.token_overlap",
+    "Neighbour overlap of the token",
+    "Of the tokens that are among this one's nearest neighbours in either matrix, the share that "
+    "is in both. 1: it keeps all of them; 0: none.",
+    "|A_i ∩ B_i| / |A_i ∪ B_i|",
+    "mean Jaccard index of the nearest neighbours; Hamilton et al. 2016",
+)
+MOVED = Quantity(
+    "compare.moved",
+    "Tokens that moved most",
+    "The tokens whose nearest neighbours changed most, with those before and after.",
+    "smallest |A_i ∩ B_i| / |A_i ∪ B_i|",
+    "Hamilton et al. 2016",
+)
+
+#: Numbers of a pair, in the order in which they are shown.
+SCALARS = (
+    SUBSPACE_DISTANCE,
+    CKA,
+    PROCRUSTES,
+    NEIGHBOR_OVERLAP,
+    RELATIVE_CHANGE,
+    MATRIX_COSINE,
+    CHANGE_RANK,
+)

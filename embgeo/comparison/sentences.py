@@ -1,0 +1,139 @@
+"""What stands out in a comparison, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from embgeo.comparison import quantities as q
+from embgeo.comparison.comparison import Difference, Member, Pair, Track
+from embgeo.comparison.norms import explain, is_carried, is_noticed, median_norms
+from embgeo.core.values import Scalar, format_number
+
+#: Curves of a track whose bends are told.
+HEADLINES = (
+    "spectrum.effective_rank",
+    "cosine.mean",
+    "isotropy.i1",
+    "isotropy.i1_unit",
+    "frequency.probe_auc",
+)
+#: Neighbourhoods that overlap less than this many times the chance level have little in common.
+LOST = 1.5
+
+
+def sentences(
+    members: Sequence[Member], pairs: Sequence[Pair], differences: Sequence[Difference]
+) -> tuple[str, ...]:
+    """A few for each member but the baseline, which is not named where there is only one."""
+    said: list[str] = []
+    for place, member in enumerate(members[1:], start=1):
+        rows = rows_of(differences, place)
+        pair = next((p for p in pairs if (p.first, p.second) == (0, place)), None)
+        found = [
+            isotropy(rows, norms_of(members, place)),
+            neighbourhoods(pair),
+            counted(list(rows.values())),
+        ]
+        lead = f"{member.name}: " if len(members) > 2 else ""
+        said += [f"{lead}{text if lead else capital(text)}." for text in found if text]
+    return tuple(said)
+
+
+def track_sentences(
+    members: Sequence[Member], differences: Sequence[Difference], track: Track
+) -> tuple[str, ...]:
+    """From the first step to the last, and where the headline curves bent."""
+    last = len(members) - 1
+    text = isotropy(rows_of(differences, last), norms_of(members, last))
+    steps = f"step {format_number(track.steps[0])} to {format_number(track.steps[-1])}"
+    said = [f"From {steps}, {text}."] if text else []
+    for curve in track.curves:
+        if curve.bend is not None and not curve.against and curve.quantity.name in HEADLINES:
+            title = curve.quantity.title
+            said.append(f"{title} bends at step {format_number(curve.bend.step)}.")
+    return tuple(said)
+
+
+def rows_of(differences: Sequence[Difference], place: int) -> dict[str, Difference]:
+    return {d.name: d for d in differences if d.member == place}
+
+
+def isotropy(rows: Mapping[str, Difference], norms: tuple[float, float] | None) -> str:
+    """I1 as it is and at unit scale, so that shrunken norms cannot pass for isotropy.
+
+    Parameters
+    ----------
+    rows : mapping of str to Difference
+    norms : tuple of two floats or None
+        Median norm of the rows on either side.
+    """
+    raw, unit = rows.get("isotropy.i1"), rows.get("isotropy.i1_unit")
+    if raw is None or raw.difference is None:
+        return ""
+    text = f"I1 {verb(raw)} {span(raw)}"
+    if unit is None or unit.difference is None:
+        return text
+    same = verb(unit) == verb(raw)
+    if not is_noticed(raw.difference) or is_carried(raw.difference, unit.difference):
+        return f"{text}, and {'' if same else f'{verb(unit)} '}{span(unit)} at unit scale"
+    text += f", but {'only ' if same else f'{verb(unit)} '}{span(unit)} at unit scale"
+    if norms is None or not explain(*norms, rose=raw.difference > 0):
+        return text
+    return f"{text}: what moved it are the norms (median {shown(norms[0])}, then {shown(norms[1])})"
+
+
+def norms_of(members: Sequence[Member], place: int) -> tuple[float, float] | None:
+    return median_norms(members[0].analysis, members[place].analysis)
+
+
+def verb(row: Difference) -> str:
+    """How a number of the size of 1 moved."""
+    if row.difference is None or not is_noticed(row.difference):
+        return "stayed"
+    return "rose" if row.difference > 0 else "fell"
+
+
+def span(row: Difference) -> str:
+    if row.value is None or row.baseline is None:
+        return "unknown"
+    if verb(row) == "stayed":
+        return f"at {shown(row.value)}"
+    return f"from {shown(row.baseline)} to {shown(row.value)}"
+
+
+def shown(value: float) -> str:
+    return format_number(value, 3)
+
+
+def neighbourhoods(pair: Pair | None) -> str:
+    """If tokens keep all of their neighbours, or none."""
+    overlap = (
+        None
+        if pair is None
+        else next((s for s in pair.scalars if s.name == q.NEIGHBOR_OVERLAP.name), None)
+    )
+    if not isinstance(overlap, Scalar) or overlap.value is None or overlap.reference is None:
+        return ""
+    if overlap.value == 1.0:
+        return "every token that was looked at keeps all its neighbours"
+    if overlap.value < LOST * overlap.reference:
+        return "tokens keep no more of their neighbours than chance would have it"
+    return ""
+
+
+def counted(rows: Sequence[Difference]) -> str:
+    """How many of the sampled differences are larger than sampling explains."""
+    judged = [d for d in rows if d.change in ("beyond error", "within error")]
+    inside = [d for d in judged if d.change == "within error"]
+    if not inside:
+        return ""
+    if len(inside) == len(judged):
+        return "every difference between sampled numbers is within sampling error"
+    return (
+        f"of {len(judged)} differences between sampled numbers {len(inside)} "
+        f"{'is' if len(inside) == 1 else 'are'} within sampling error"
+    )
+
+
+def capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,67 @@
+"""Two matrices over their shared tokens, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.matrix import Matrix
+from embgeo.measure.resources import Plan, Resources, shared_fold
+from embgeo.stats.base import Block, Statistic
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """X and Y side by side: row i of ``[X | Y]`` is that of shared token i.
+
+    Attributes
+    ----------
+    first, second : Matrix
+        Of p and of q columns.
+    first_rows, second_rows : int arrays, shape (S,)
+        Row numbers of the shared tokens in either matrix.
+    resources : Resources
+    """
+
+    first: Matrix
+    second: Matrix
+    first_rows: IntArray
+    second_rows: IntArray
+    resources: Resources = field(default_factory=Resources)
+
+    @property
+    def n(self) -> int:
+        """S, the number of shared tokens."""
+        return len(self.first_rows)
+
+    @property
+    def p(self) -> int:
+        return self.first.d
+
+    @property
+    def q(self) -> int:
+        return self.second.d
+
+    def rows(self, index: IntArray) -> tuple[FloatArray, FloatArray]:
+        """The rows of some shared tokens, in float64."""
+        x = self.first.take(self.first_rows[index])
+        return x, self.second.take(self.second_rows[index])
+
+    def fold(self, statistics: Sequence[Statistic], advance: Callable[[int], None]) -> None:
+        """One pass: feed all rows ``[x | y]`` to the statistics, on all threads."""
+        plan = self.resources.plan(self.n, self.p + self.q)
+
+        def blocks(start: int, stop: int) -> Iterator[Block]:
+            return self._blocks(start, stop, plan)
+
+        shared_fold(plan, self.n, blocks, statistics, advance)
+
+    def _blocks(self, start: int, stop: int, plan: Plan) -> Iterator[Block]:
+        for first in range(start, stop, plan.block_rows):
+            index = np.arange(first, min(first + plan.block_rows, stop), dtype=np.int64)
+            x = self.first.stored(self.first_rows[index])
+            y = self.second.stored(self.second_rows[index])
+            yield Block(index, np.hstack([x, y]))

@@ -1,0 +1,130 @@
+"""Subspace distance, CKA, Procrustes residual, and the change itself, from a joint factor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.comparison import quantities as q
+from embgeo.comparison.joint import Joint
+from embgeo.core.arrays import FloatArray
+from embgeo.core.values import Scalar, Series
+from embgeo.metrics.spectrum import effective_rank
+from embgeo.metrics.subspace import principal_cosines_and_sines
+
+#: A change smaller than this beside the matrices is of the size of rounding errors.
+LEAST_CHANGE = 1e-10
+
+
+def similarities(joint: Joint) -> list[Scalar | Series]:
+    """Every number of two matrices that needs no neighbours."""
+    return [
+        *subspace_values(joint),
+        cka(joint),
+        procrustes(joint),
+        *change_values(joint),
+    ]
+
+
+def subspace_values(joint: Joint) -> list[Scalar | Series]:
+    """Distance and angles of the column spaces; sines are formed from residuals."""
+    x, y = joint.bases()
+    if not x.shape[1] or not y.shape[1]:
+        return [q.SUBSPACE_DISTANCE.undefined("a matrix of rank 0 spans no subspace")]
+    larger, smaller = (x, y) if x.shape[1] >= y.shape[1] else (y, x)
+    cosines, sines = principal_cosines_and_sines(larger, smaller)
+    angles = np.degrees(np.arctan2(sines, cosines))
+    wide = larger.shape[1]
+    return [
+        q.SUBSPACE_DISTANCE.measured(
+            float(np.sqrt(np.mean(np.square(sines)))),
+            convention=f"column spaces of dimension {x.shape[1]:,} and {y.shape[1]:,} in "
+            f"R^{joint.n:,}; V is the smaller; uncentred",
+            reference=float(np.sqrt(max(0.0, 1.0 - wide / joint.n))),
+            reference_note=f"chance: √(1 − p/N) for random {wide:,}-dimensional subspaces of "
+            f"R^{joint.n:,}",
+        ),
+        Series(
+            q.PRINCIPAL_ANGLES,
+            np.arange(1, len(angles) + 1, dtype=np.float64),
+            {"principal angle": angles},
+            "index i",
+            "θ_i (°)",
+        ),
+    ]
+
+
+def cka(joint: Joint) -> Scalar:
+    """Linear CKA, and its mean over all ways to pair the tokens of one with those of the other.
+
+    That mean is tr(K)·tr(L) / ((N−1)·‖K‖_F·‖L‖_F) for the centred Gram matrices K and L.
+    """
+    scatter, p = joint.moments.scatter, joint.p
+    level = np.diag(joint.moments.gram())
+    parts = (slice(None, p), slice(p, None))
+    for part in parts:
+        if not np.trace(scatter[part, part]) > level[part].sum() * 1e-28:
+            return q.CKA.undefined("all rows of one side are equal, centring leaves nothing")
+    # Scaled by their traces first, so that no square overflows.
+    own = [float(np.trace(scatter[part, part])) for part in parts]
+    xx, yy = (scatter[part, part] / size for part, size in zip(parts, own, strict=True))
+    xy = scatter[parts[0], parts[1]] / np.sqrt(own[0]) / np.sqrt(own[1])
+    lengths = float(np.linalg.norm(xx) * np.linalg.norm(yy))
+    return q.CKA.measured(
+        min(1.0, float(np.square(xy).sum()) / lengths),
+        convention="linear, centred, biased",
+        reference=min(1.0, 1.0 / ((joint.n - 1) * lengths)),
+        reference_note="chance: the mean over all pairings of the tokens",
+    )
+
+
+def procrustes(joint: Joint) -> Scalar:
+    """min_Q ‖X/‖X‖ − (Y/‖Y‖)Q‖_F, the residual formed."""
+    x, y = same_width(joint.x, joint.y)
+    x, y = x / np.linalg.norm(x), y / np.linalg.norm(y)
+    u, _, vt = np.linalg.svd(y.T @ x)
+    padded = "" if joint.x.shape[1] == joint.y.shape[1] else "; the narrower padded with zeros"
+    return q.PROCRUSTES.measured(
+        float(np.linalg.norm(x - y @ (u @ vt))),
+        convention=f"uncentred; reflections allowed; between 0 and √2{padded}",
+    )
+
+
+def same_width(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The narrower one padded with zero columns."""
+    width = max(x.shape[1], y.shape[1])
+    padded = [np.pad(a, ((0, 0), (0, width - a.shape[1]))) for a in (x, y)]
+    return padded[0], padded[1]
+
+
+def change_values(joint: Joint) -> list[Scalar | Series]:
+    """The difference Y − X itself; it takes matrices of equally many columns."""
+    sums = joint.sums
+    wanted = (q.RELATIVE_CHANGE, q.MATRIX_COSINE, q.CHANGE_RANK)
+    if joint.x.shape[1] != joint.y.shape[1]:
+        reason = f"{joint.x.shape[1]:,} columns are not {joint.y.shape[1]:,}"
+        return [quantity.undefined(reason) for quantity in wanted]
+    relative = float(np.sqrt(sums.difference / sums.first))
+    return [
+        q.RELATIVE_CHANGE.measured(relative),
+        q.MATRIX_COSINE.measured(sums.product / float(np.sqrt(sums.first) * np.sqrt(sums.second))),
+        *change_spectrum(joint, relative),
+    ]
+
+
+def change_spectrum(joint: Joint, relative: float) -> list[Scalar | Series]:
+    if not relative > LEAST_CHANGE:
+        reason = "nothing changed" if relative == 0 else "the change is of the size of rounding"
+        return [q.CHANGE_RANK.undefined(reason)]
+    sigma = np.asarray(np.linalg.svd(joint.y - joint.x, compute_uv=False), dtype=np.float64)
+    return [
+        q.CHANGE_RANK.measured(effective_rank(sigma), convention="σ, not σ²; uncentred"),
+        Series(
+            q.CHANGE_SPECTRUM,
+            np.arange(1, len(sigma) + 1, dtype=np.float64),
+            {"σ_k / σ_1": sigma / sigma[0]},
+            "index k",
+            "σ_k / σ₁",
+            log_y=True,
+            note=f"σ₁ = {sigma[0]:.6g}",
+        ),
+    ]

@@ -1,0 +1,13 @@
+"""Types of the arrays that the package passes around."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+#: float32 or float64.
+WorkingArray = npt.NDArray[Any]

@@ -1,0 +1,53 @@
+"""Which tokens stand behind a finding: the deepest in a cone, or the rows of largest norm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from embgeo.core.values import Cell
+from embgeo.report.visible import visible
+from embgeo.result.analysis import Analysis
+
+#: Tokens that the verdict names, at most.
+NAMED = 5
+
+#: Longest name of a token inside a sentence, in characters.
+LONGEST = 24
+
+
+def blamed(analysis: Analysis, causes: Iterable[str]) -> tuple[str, tuple[str, ...]]:
+    """What the named tokens have in common, and the tokens; two empties if there are none.
+
+    Parameters
+    ----------
+    analysis : Analysis
+    causes : iterable of str
+        "cone" or "large norms", the most telling first.
+    """
+    for cause in causes:
+        lead, name = _TABLES[cause]
+        table = next((t for t in analysis.tables if t.name == name), None)
+        if table is not None and table.rows:
+            row_at, token_at = table.columns.index("row"), table.columns.index("token")
+            labelled = analysis.tokens is not None
+            return lead, tuple(
+                _name(row[token_at] if labelled else None, row[row_at])
+                for row in table.rows[:NAMED]
+            )
+    return "", ()
+
+
+_TABLES = {
+    "cone": ("Deepest in the cone", "tokens.nearest_to_mean"),
+    "large norms": ("Largest norms", "tokens.largest_norms"),
+}
+
+
+def _name(token: Cell, row: Cell) -> str:
+    if not isinstance(token, str):
+        return f"row {row:,}" if isinstance(row, int) else f"row {row}"
+    shown = visible(token)
+    if len(shown) > LONGEST:
+        shown = shown[: LONGEST - 1] + "…"
+    # A comma would read as the end of a token.
+    return f"“{shown}”" if "," in shown else shown

@@ -1,0 +1,149 @@
+"""The lines that sum up a comparison: what became of the shape, and what part norms played."""
+
+from __future__ import annotations
+
+from embgeo.comparison.comparison import Comparison, Difference
+from embgeo.comparison.norms import explain, is_carried, is_noticed, median_norms
+from embgeo.diagnosis.finding import RANK, State, short
+from embgeo.diagnosis.verdict import Verdict, judge
+from embgeo.report.member_names import member_name
+
+#: Members that the headline names, at most.
+NAMED = 4
+
+#: Findings that say what is wrong with a shape, the most telling first.
+_CAUSES = ("cone", "spectrum", "two-sided")
+
+_STATES: dict[State, str] = {
+    "healthy": "not degenerate",
+    "mild": "mildly degenerate",
+    "degenerate": "degenerate",
+    "undecided": "undecided",
+}
+
+
+def headline(comparison: Comparison) -> str:
+    """The state of each matrix; of two also the evidence, and I1 with the part that norms played.
+
+    Of a track, the two are its first and its last checkpoint.
+    """
+    verdicts = [judge(member.analysis) for member in comparison.members]
+    if comparison.track is None and len(verdicts) > 2:
+        return _states_of_many(comparison, [v.state for v in verdicts])
+    last = len(verdicts) - 1
+    said = [_states_of_two(comparison, verdicts[0].state, verdicts[-1].state)]
+    said += [_evidence(verdicts[0], verdicts[-1]), isotropy(comparison, last)]
+    return " ".join(part for part in said if part)
+
+
+def _states_of_two(comparison: Comparison, before: State, after: State) -> str:
+    if comparison.track is None:
+        return f"{became(before, after).capitalize()}."
+    first, last = member_name(comparison, 0), member_name(comparison, len(comparison.members) - 1)
+    if before == after:
+        return f"{_STATES[after].capitalize()} at {first} and still at {last}."
+    return f"{_STATES[before].capitalize()} at {first}, {_STATES[after]} at {last}."
+
+
+def _states_of_many(comparison: Comparison, states: list[State]) -> str:
+    named = [
+        f"{member_name(comparison, place)}: {became(states[0], states[place])}"
+        for place in range(1, min(NAMED, len(states) - 1) + 1)
+    ]
+    left = len(states) - 1 - len(named)
+    more = f"; {left} more below" if left else ""
+    return f"Baseline {_STATES[states[0]]}. {'; '.join(named)}{more}."
+
+
+def became(before: State, after: State) -> str:
+    """The change of state in words.
+
+    >>> became("degenerate", "healthy"), became("healthy", "healthy")
+    ('no longer degenerate', 'not degenerate, before or after')
+    """
+    if "undecided" in (before, after):
+        return f"{_STATES[before]} before, {_STATES[after]} after"
+    if RANK[after] < RANK[before]:
+        return "no longer degenerate" if after == "healthy" else "only mildly degenerate now"
+    if RANK[after] > RANK[before]:
+        return f"became {_STATES[after]}"
+    return "not degenerate, before or after" if after == "healthy" else f"still {_STATES[after]}"
+
+
+def _evidence(old: Verdict, new: Verdict) -> str:
+    """What the state of either side rests on, before and now; the cone where nothing is wrong."""
+    causes = {_cause(verdict) for verdict in (old, new)} - {""} or {"cone"}
+    keys = [key for key in _CAUSES if key in causes]
+    sides = [
+        [f.clause for key in keys if (f := verdict.finding(key)) is not None and f.clause]
+        for verdict in (old, new)
+    ]
+    if not all(sides):
+        return ""
+    before, now = (" and ".join(clauses) for clauses in sides)
+    return f"Before: {before}; now: {now}."
+
+
+def _cause(verdict: Verdict) -> str:
+    """The first finding that is as bad as the whole; empty where the whole is not bad."""
+    if verdict.state not in ("mild", "degenerate"):
+        return ""
+    found = (key for key in _CAUSES if getattr(verdict.finding(key), "state", "") == verdict.state)
+    return next(found, "")
+
+
+def isotropy(comparison: Comparison, place: int) -> str:
+    """How I1 moved, and whether only because norms did; empty where I1 is not known."""
+    rows = {d.name: d for d in comparison.differences_of(place)}
+    raw, unit = rows.get("isotropy.i1"), rows.get("isotropy.i1_unit")
+    if raw is None or raw.difference is None:
+        return ""
+    if unit is None or unit.difference is None:
+        return f"I1 {_went(raw)} as stored; at a mean norm of 1 it is not known."
+    if not is_noticed(raw.difference):
+        but = "but" if is_noticed(unit.difference) else "and"
+        return f"I1 {_went(raw)} as stored, {but} {_went(unit)} at a mean norm of 1."
+    norms, helped = _norms(comparison, place, raw.difference > 0)
+    if is_carried(raw.difference, unit.difference):
+        part = f"not only because of {norms}" if helped else f"which {norms} do not explain"
+    else:
+        along = is_noticed(unit.difference) and unit.difference / raw.difference > 0
+        only = "mostly" if along else "only"
+        part = f"{only} because of {norms}"
+    return f"I1 {_went(raw)}, {part}: at a mean norm of 1 it {_went(unit)}."
+
+
+def _norms(comparison: Comparison, place: int, rose: bool) -> tuple[str, bool]:
+    """``"smaller norms (median 1.76 → 1.57)"``, and whether they moved I1 the way it went."""
+    medians = median_norms(comparison.baseline.analysis, comparison.members[place].analysis)
+    if medians is None:
+        return "norms", True
+    before, after = medians
+    moved = f"(median {short(before)} → {short(after)})"
+    if not explain(before, after, rose):
+        return f"norms {moved}", False
+    return f"{'smaller' if rose else 'larger'} norms {moved}", True
+
+
+def _went(row: Difference) -> str:
+    """``rose from 0.0912 to 0.767``, ``stayed at 0.767``."""
+    if row.difference is None or row.value is None or row.baseline is None:
+        return "is not known"
+    if not is_noticed(row.difference):
+        return f"stayed at {short(row.value)}"
+    direction = "rose" if row.difference > 0 else "fell"
+    return f"{direction} from {short(row.baseline)} to {short(row.value)}"
+
+
+def sampling(comparison: Comparison, place: int) -> str:
+    """How many of the sampled differences of a member are larger than sampling explains."""
+    judged = [
+        d for d in comparison.differences_of(place) if d.change in ("beyond error", "within error")
+    ]
+    if not judged:
+        return "none rests on a sample: all are exact"
+    beyond = sum(d.change == "beyond error" for d in judged)
+    if len(judged) == 1:
+        held = "exceeds" if beyond else "is within"
+        return f"the one that is sampled {held} its sampling error"
+    return f"{beyond} of the {len(judged)} sampled ones exceed their sampling error"

@@ -1,0 +1,128 @@
+"""What a finding is, and what every question needs to look up and print numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from embgeo.core.values import Scalar, format_number
+from embgeo.result.analysis import Analysis
+
+State = Literal["healthy", "mild", "degenerate", "undecided"]
+
+RANK: dict[State, int] = {"undecided": -1, "healthy": 0, "mild": 1, "degenerate": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A number inside a sentence: the quantity that defines it, and how it reads."""
+
+    name: str
+    text: str
+
+
+Part = str | Quote
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One question, answered.
+
+    Attributes
+    ----------
+    key : str
+        "cone", "spectrum", "two-sided", "isotropy", "frequency" or "coordinate".
+    title : str
+        The question as a heading.
+    state : {"healthy", "mild", "degenerate", "undecided"}
+    parts : tuple of str and Quote
+        The sentence with its numbers.
+    clause : str
+        What the headline takes over; empty if it says nothing there.
+    """
+
+    key: str
+    title: str
+    state: State
+    parts: tuple[Part, ...]
+    clause: str = ""
+
+    @property
+    def word(self) -> str:
+        """The state as the page and the headline call it."""
+        return FREQUENCY_WORDS[self.state] if self.key == "frequency" else self.state
+
+    @property
+    def sentence(self) -> str:
+        return "".join(part if isinstance(part, str) else part.text for part in self.parts)
+
+    @property
+    def quoted(self) -> tuple[str, ...]:
+        """Names of the quantities that the sentence rests on."""
+        return tuple(part.name for part in self.parts if isinstance(part, Quote))
+
+
+#: How a state reads where "degenerate" would say too much.
+FREQUENCY_WORDS: dict[State, str] = {
+    "healthy": "mixed",
+    "mild": "partly split",
+    "degenerate": "split",
+    "undecided": "undecided",
+}
+
+
+class Undecided(Exception):
+    """A number that a finding needs is not there; the message says why."""
+
+
+def percent(share: float) -> str:
+    """A share in [0, 1] as per cent; 0 % and 100 % only when exact."""
+    for digits in range(2, 12):
+        # Rounded before it is multiplied: 100 times a share may round to the other side.
+        text = format_number(100.0 * float(f"{share:.{digits}g}"), digits)
+        if float(text) not in (0.0, 100.0) or share in (0.0, 1.0):
+            return f"{text}\u00a0%"
+    return f"{format_number(100.0 * share, 12)}\u00a0%"
+
+
+def need(analysis: Analysis, name: str) -> Scalar:
+    """The scalar of that name with a value; `Undecided` says why there is none."""
+    scalar = analysis.scalar(name)
+    if scalar is None:
+        family = name.partition(".")[0]
+        sections = analysis.provenance.get("sections")
+        if family in analysis.absent:
+            raise Undecided(analysis.absent[family])
+        if sections is not None and family not in sections:
+            raise Undecided(f"the section {family} was left out")
+        raise Undecided(f"{name} is not part of this analysis")
+    if scalar.value is None:
+        raise Undecided(f"{scalar.quantity.title} is not defined ({scalar.undefined})")
+    return scalar
+
+
+def value_of(scalar: Scalar) -> float:
+    """The value; `Undecided` if there is none."""
+    if scalar.value is None:
+        raise Undecided(f"{scalar.quantity.title} is not defined ({scalar.undefined})")
+    return scalar.value
+
+
+def dimensions(analysis: Analysis) -> int:
+    """d, at least 1."""
+    return max(1, int(analysis.provenance.get("d") or 1))
+
+
+def reference_of(scalar: Scalar, fallback: float) -> float:
+    """What isotropic rows give, or `fallback` where that was not computed."""
+    return scalar.reference if scalar.reference else fallback
+
+
+def milder(first: State, second: State) -> State:
+    """The milder of two states: a finding that needs two tests is as bad as the better one."""
+    return min(first, second, key=RANK.__getitem__)
+
+
+def short(value: float) -> str:
+    """A number for the headline: three digits."""
+    return format_number(value, 3)

@@ -1,0 +1,94 @@
+"""Do rare and popular tokens live apart? Three tests, of which the worst answer counts."""
+
+from __future__ import annotations
+
+import math
+
+from embgeo.diagnosis import thresholds as limits
+from embgeo.diagnosis.finding import RANK, Part, Quote, State, need, percent, short, value_of
+from embgeo.result.analysis import Analysis
+
+
+def rare_and_popular(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
+    """State, sentence and clause; the sentence begins with the test that decided."""
+    auc = need(a, "frequency.probe_auc")
+    value, error = value_of(auc), auc.standard_error or 0.0
+    above_chance = value - 0.5 > limits.STANDARD_ERRORS * error
+    by_probe: State = limits.PROBE.state(value) if above_chance else "healthy"
+    by_neighbors, neighbors_parts, neighbors_clause = _neighbors(a)
+    by_norm, norm_parts, norm_clause = _norms(a)
+    state: State = max(by_probe, by_neighbors, by_norm, key=RANK.__getitem__)
+    only = "only " if state == "healthy" else ""
+    probe_parts: tuple[Part, ...] = (
+        f"a linear probe has an AUC of {only}",
+        Quote(auc.name, auc.text),
+        " (chance: 0.5)",
+    )
+    said = [(by_probe, probe_parts), (by_neighbors, neighbors_parts), (by_norm, norm_parts)]
+    # The test that decided comes first; the sort keeps the order of the others.
+    said = sorted((s for s in said if s[1]), key=lambda s: s[0] != state)
+    parts: list[Part] = [_frequency_lead(state, by_norm_only=state not in (by_probe, by_neighbors))]
+    for i, (_, piece) in enumerate(said):
+        parts += [*(["; "] if i else []), *piece]
+    if state == "healthy":
+        clause = f"rare and popular tokens are mixed (AUC {short(value)})"
+    elif by_probe == state:
+        partly = "" if state == "degenerate" else "partly "
+        clause = f"rare tokens are {partly}separable from popular ones (AUC {short(value)})"
+    else:
+        clause = neighbors_clause if by_neighbors == state else norm_clause
+    return state, (*parts, "."), clause
+
+
+def _frequency_lead(state: State, by_norm_only: bool) -> str:
+    if state == "healthy":
+        return "Rare and popular tokens are mixed: "
+    if by_norm_only:
+        somewhat = "" if state == "degenerate" else "somewhat "
+        return f"Rare and popular tokens differ {somewhat}in length: "
+    partly = "" if state == "degenerate" else "partly "
+    return f"Rare and popular tokens {partly}live apart: "
+
+
+def _neighbors(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
+    rare = a.scalar("frequency.neighbor_rarity_rare")
+    popular = a.scalar("frequency.neighbor_rarity_popular")
+    if rare is None or popular is None or rare.value is None or popular.value is None:
+        return "healthy", (), ""
+    gap = rare.value - popular.value
+    error = math.hypot(rare.standard_error or 0.0, popular.standard_error or 0.0)
+    within_error = gap <= limits.STANDARD_ERRORS * error
+    state: State = "healthy" if within_error else limits.NEIGHBOR_GAP.state(gap)
+    base = f" (base rate {percent(rare.reference)})" if rare.reference is not None else ""
+    shares = percent(rare.value), percent(popular.value)
+    parts: tuple[Part, ...] = (
+        "of the nearest neighbours of rare tokens ",
+        Quote(rare.name, shares[0]),
+        " are rare, of those of popular tokens ",
+        Quote(popular.name, shares[1]),
+        base,
+    )
+    clause = f"neighbours of rare tokens are rare ({shares[0]}, of popular tokens {shares[1]})"
+    return state, parts, clause
+
+
+def _norms(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
+    rho = a.scalar("frequency.norm_spearman")
+    if rho is None or rho.value is None:
+        return "healthy", (), ""
+    # A rank correlation of M unrelated pairs has standard error 1/√(M−1).
+    kept = max(2, int(a.provenance.get("kept") or 2))
+    size = abs(rho.value)
+    state: State = (
+        limits.NORM_RANK.state(size)
+        if size * math.sqrt(kept - 1) > limits.STANDARD_ERRORS
+        else "healthy"
+    )
+    if state == "healthy":
+        return state, (), ""
+    parts: tuple[Part, ...] = (
+        "norms follow frequency (rank correlation ",
+        Quote(rho.name, rho.text),
+        ")",
+    )
+    return state, parts, f"norms follow frequency (rank correlation {short(rho.value)})"

@@ -1,0 +1,199 @@
+"""What became of each finding about the baseline in another matrix, in words and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from embgeo.comparison.comparison import Change, Comparison, Difference
+from embgeo.comparison.norms import median_norms
+from embgeo.core.values import Scalar, format_number
+from embgeo.diagnosis.finding import Finding, Part, Quote, percent
+from embgeo.diagnosis.verdict import judge
+
+#: What is known of a difference, inside a sentence.
+SURENESS: dict[Change, str] = {
+    "beyond error": "beyond sampling error",
+    "within error": "within sampling error",
+    "not judged": "sampled, its error unknown",
+    "exact": "exact",
+    "equal": "equal",
+    "undefined": "not comparable",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """One question, answered for the baseline and for another matrix.
+
+    Attributes
+    ----------
+    key, title : str
+        Of the finding; "tokens" for what takes both matrices.
+    before, after : Finding or None
+        None for "tokens", which has no state.
+    parts : tuple of str and Quote
+        The sentence with its numbers.
+    """
+
+    key: str
+    title: str
+    before: Finding | None
+    after: Finding | None
+    parts: tuple[Part, ...]
+
+    @property
+    def sentence(self) -> str:
+        return "".join(part if isinstance(part, str) else part.text for part in self.parts)
+
+
+class _Sides:
+    """Two analyses and the differences of their numbers."""
+
+    def __init__(self, comparison: Comparison, place: int) -> None:
+        self.comparison, self.place = comparison, place
+        self.old = comparison.baseline.analysis
+        self.new = comparison.members[place].analysis
+        self.differences = {d.name: d for d in comparison.differences_of(place)}
+
+    def both(self, name: str) -> tuple[Scalar, Scalar, Difference] | None:
+        """The number on both sides, where both have a value and may be compared."""
+        old, new = self.old.scalar(name), self.new.scalar(name)
+        difference = self.differences.get(name)
+        if old is None or new is None or difference is None or difference.difference is None:
+            return None
+        return None if old.value is None or new.value is None else (old, new, difference)
+
+    def moved(self, name: str, share: bool = False) -> list[Part]:
+        """``"0.4673 → 0.004687"``, each number linked; empty where there are not two."""
+        found = self.both(name)
+        if found is None:
+            return []
+        old, new, _ = found
+        text = (lambda s: percent(s.value or 0.0)) if share else (lambda s: s.text)
+        return [Quote(name, text(old)), " → ", Quote(name, text(new))]
+
+    def sure(self, *names: str) -> str:
+        """What is known of these differences, as the end of a clause in brackets."""
+        said = [SURENESS[found[2].change] for name in names if (found := self.both(name))]
+        return f" ({'; '.join(dict.fromkeys(said))})" if said else ""
+
+
+def shifts(comparison: Comparison, place: int) -> tuple[Shift, ...]:
+    """Every question that both analyses answer, and what became of the tokens' neighbours."""
+    sides = _Sides(comparison, place)
+    old, new = judge(sides.old), judge(sides.new)
+    found = []
+    for key, title, tell in _QUESTIONS:
+        parts = tell(sides)
+        if parts:
+            found.append(Shift(key, title, old.finding(key), new.finding(key), tuple(parts)))
+    tokens = _tokens(sides)
+    if tokens:
+        found.append(Shift("tokens", "Do tokens keep their neighbours?", None, None, tuple(tokens)))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class StateRow:
+    """One question and how each of several matrices answers it; None where one does not."""
+
+    title: str
+    findings: tuple[Finding | None, ...]
+
+
+def state_rows(comparison: Comparison, places: Sequence[int]) -> tuple[StateRow, ...]:
+    """The questions, answered for the members at these places."""
+    judged = [judge(comparison.members[place].analysis) for place in places]
+    rows = (StateRow(title, tuple(v.finding(key) for v in judged)) for key, title, _ in _QUESTIONS)
+    return tuple(row for row in rows if any(row.findings))
+
+
+def _cone(sides: _Sides) -> list[Part]:
+    mean = sides.moved("cosine.mean")
+    if not mean:
+        return []
+    parts: list[Part] = ["Mean cosine of two rows ", *mean, sides.sure("cosine.mean")]
+    angle = sides.moved("cosine.cone_half_angle_median")
+    if angle:
+        parts += ["; median angle to the mean direction ", *angle]
+    return [*parts, ". Isotropic rows: 0 and 90°."]
+
+
+def _spectrum(sides: _Sides) -> list[Part]:
+    top = sides.moved("spectrum.top_share", share=True)
+    rank = sides.moved("spectrum.effective_rank")
+    parts: list[Part] = []
+    if top:
+        parts += ["Energy of the strongest direction ", *top]
+    if rank:
+        parts += ["; effective rank " if top else "Effective rank ", *rank]
+    if not parts:
+        return []
+    return [*parts, f"{sides.sure('spectrum.top_share', 'spectrum.effective_rank')}."]
+
+
+def _isotropy(sides: _Sides) -> list[Part]:
+    unit, raw = sides.moved("isotropy.i1_unit"), sides.moved("isotropy.i1")
+    if not unit and not raw:
+        return []
+    parts: list[Part] = []
+    if raw:
+        parts += ["I1 as stored ", *raw]
+    if unit:
+        parts += ["; at a mean norm of 1 " if raw else "I1 at a mean norm of 1 ", *unit]
+    parts += [f"{sides.sure('isotropy.i1', 'isotropy.i1_unit')}."]
+    norms = median_norms(sides.old, sides.new)
+    if norms:
+        before, after = norms
+        parts += [
+            " Median norm ",
+            Quote("tokens.norm", format_number(before)),
+            " → ",
+            Quote("tokens.norm", format_number(after)),
+            "; small norms alone raise I1 as stored, not I1 at a mean norm of 1.",
+        ]
+    return parts
+
+
+def _frequency(sides: _Sides) -> list[Part]:
+    parts: list[Part] = []
+    for lead, name in (
+        ("AUC of a probe that tells rare from popular tokens ", "frequency.probe_auc"),
+        ("rare among the neighbours of popular tokens ", "frequency.neighbor_rarity_popular"),
+    ):
+        moved = sides.moved(name)
+        if moved:
+            parts += [*(["; "] if parts else []), lead, *moved, sides.sure(name)]
+    if not parts:
+        return []
+    if isinstance(parts[0], str):
+        parts[0] = parts[0][0].upper() + parts[0][1:]
+    return [*parts, "."]
+
+
+def _tokens(sides: _Sides) -> list[Part]:
+    pair = sides.comparison.pair(0, sides.place)
+    scalars = {s.name: s for s in pair.scalars if s.value is not None} if pair else {}
+    parts: list[Part] = []
+    for lead, name in (
+        ("overlap of nearest neighbours (Jaccard) ", "compare.neighbor_overlap"),
+        ("linear CKA ", "compare.cka"),
+        ("subspace distance ", "compare.subspace_distance"),
+    ):
+        if name in scalars:
+            s = scalars[name]
+            chance = f" (chance: {s.reference_text})" if s.reference_text else ""
+            parts += ["; " if parts else "", lead, Quote(name, s.text), chance]
+    if not parts:
+        return []
+    lead = str(parts[1])
+    return [lead[0].upper() + lead[1:], *parts[2:], "."]
+
+
+_QUESTIONS: tuple[tuple[str, str, Callable[[_Sides], list[Part]]], ...] = (
+    ("cone", "Do the rows point the same way?", _cone),
+    ("spectrum", "Do a few directions hold everything?", _spectrum),
+    ("isotropy", "Are all directions alike?", _isotropy),
+    ("frequency", "Do rare and popular tokens live apart?", _frequency),
+)

@@ -1,0 +1,170 @@
+"""Where the verdict draws its lines. Every limit stands here; docs/verdict.md argues each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["healthy", "mild", "degenerate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Two limits on one quantity.
+
+    Attributes
+    ----------
+    name : str
+        What :mod:`embgeo.diagnosis.verdict` calls it.
+    quantity : str
+        What is compared, in words or as ``family.name``.
+    mild, degenerate : float
+        Limits of the two states.
+    worse : {"above", "below"}
+        On which side of a limit (itself included) the worse state lies.
+    argument : str
+        One line; docs/verdict.md has the rest.
+    """
+
+    name: str
+    quantity: str
+    mild: float
+    degenerate: float
+    worse: Literal["above", "below"]
+    argument: str
+
+    def state(self, value: float) -> State:
+        """On which side of the limits `value` lies."""
+        beyond = value.__ge__ if self.worse == "above" else value.__le__
+        if beyond(self.degenerate):
+            return "degenerate"
+        return "mild" if beyond(self.mild) else "healthy"
+
+
+CONE = Threshold(
+    "cone",
+    "mean cosine of two different rows",
+    0.1,
+    0.3,
+    "above",
+    "a mean cosine ρ puts the share ρ of the unit rows' energy on one common direction; "
+    "isotropic rows put none there",
+)
+TOP_SHARE = Threshold(
+    "top share",
+    "share of the energy that the first singular direction holds",
+    0.2,
+    0.5,
+    "above",
+    "at one half, the first direction outweighs all the others together",
+)
+TOP_RATIO = Threshold(
+    "top ratio",
+    "that share as a multiple of what isotropic rows give",
+    2.0,
+    3.0,
+    "above",
+    "with few dimensions a large share is no sign of collapse: both tests must agree",
+)
+RANK_RATIO = Threshold(
+    "rank ratio",
+    "effective rank as a share of what isotropic rows give",
+    0.5,
+    0.2,
+    "below",
+    "catches a collapse on to several directions, which the first one alone does not show",
+)
+LINE = Threshold(
+    "line",
+    "mean squared cosine of two different rows, where the mean cosine is below the cone's limit",
+    0.1,
+    0.3,
+    "above",
+    "rows along one line, on both sides of the origin, cancel in the mean cosine but not here",
+)
+LINE_RATIO = Threshold(
+    "line ratio",
+    "mean squared cosine as a multiple of 1/d, the value of isotropic rows",
+    2.0,
+    3.0,
+    "above",
+    "with few dimensions isotropic rows have large squared cosines too",
+)
+PARTITION = Threshold(
+    "partition",
+    "I1 with rows scaled to a mean norm of 1",
+    0.5,
+    1 / 3,
+    "below",
+    "a cone of mean cosine ρ gives I1 ≈ exp(−2√ρ): 0.53 at ρ = 0.1, 0.33 at ρ = 0.3",
+)
+PARTITION_RATIO = Threshold(
+    "partition ratio",
+    "that I1 as a share of what isotropic rows give",
+    0.75,
+    0.5,
+    "below",
+    "a few rows are uneven by chance alone: both tests must agree",
+)
+PROBE = Threshold(
+    "probe",
+    "AUC of a linear probe that tells rare from popular tokens",
+    0.7,
+    0.9,
+    "above",
+    "0.5 is chance; at 0.9 nine of ten pairs of a rare and a popular token are told apart",
+)
+NEIGHBOR_GAP = Threshold(
+    "neighbour gap",
+    "share of rare tokens among the neighbours of rare tokens, less that of popular ones",
+    0.2,
+    0.5,
+    "above",
+    "0 if neighbourhoods ignore frequency, 1 if rare and popular tokens never mix",
+)
+NORM_RANK = Threshold(
+    "norm rank",
+    "size of the rank correlation of norm and count",
+    0.3,
+    0.7,
+    "above",
+    "its square is the share of the ranks' variance that frequency explains: 9 % and 49 %",
+)
+ROGUE = Threshold(
+    "rogue coordinate",
+    "share of the mean cosine that one coordinate makes",
+    0.25,
+    0.5,
+    "above",
+    "the cone is then a matter of one coordinate, and centring or dropping it removes it",
+)
+ROGUE_RATIO = Threshold(
+    "rogue ratio",
+    "that share as a multiple of 2·ln(d)/d, the largest coordinate of a random direction",
+    2.0,
+    3.0,
+    "above",
+    "with few dimensions every direction has a large coordinate",
+)
+
+THRESHOLDS: tuple[Threshold, ...] = (
+    CONE,
+    TOP_SHARE,
+    TOP_RATIO,
+    RANK_RATIO,
+    LINE,
+    LINE_RATIO,
+    PARTITION,
+    PARTITION_RATIO,
+    PROBE,
+    NEIGHBOR_GAP,
+    NORM_RANK,
+    ROGUE,
+    ROGUE_RATIO,
+)
+
+#: Standard errors from chance within which a sampled number decides nothing.
+STANDARD_ERRORS = 3.0
+
+#: Relative gap between neighbouring eigenvalues below which I1 and I2 depend on the basis chosen.
+EIGENGAP = 1e-6

@@ -1,0 +1,117 @@
+"""From the numbers of an analysis to a line that a newcomer understands, and its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from embgeo.diagnosis.blame import blamed
+from embgeo.diagnosis.finding import RANK, Finding, State
+from embgeo.diagnosis.findings import TESTS, decide, few_large_rows
+from embgeo.result.analysis import Analysis
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The headline, the state of the geometry, and the findings behind it.
+
+    Attributes
+    ----------
+    headline : str
+    state : {"healthy", "mild", "degenerate", "undecided"}
+    findings : tuple of Finding
+    blame_lead : str
+        What the tokens in `blame` have in common, e.g. "Deepest in the cone"; empty if none is
+        named.
+    blame : tuple of str
+        Up to five tokens, hidden characters spelled out; rows by number where tokens are unknown.
+    """
+
+    headline: str
+    state: State
+    findings: tuple[Finding, ...]
+    blame_lead: str = ""
+    blame: tuple[str, ...] = ()
+
+    @property
+    def blame_sentence(self) -> str:
+        """The tokens to blame as a line of text; empty if there are none."""
+        return f"{self.blame_lead}: {', '.join(self.blame)}" if self.blame else ""
+
+    @property
+    def tone(self) -> State:
+        """How alarming the headline looks: a split by frequency alone is no calm matter."""
+        frequency = self.finding("frequency")
+        split = frequency is not None and frequency.state in ("mild", "degenerate")
+        return "mild" if self.state == "healthy" and split else self.state
+
+    def finding(self, key: str) -> Finding | None:
+        return next((f for f in self.findings if f.key == key), None)
+
+
+def judge(analysis: Analysis) -> Verdict:
+    """All findings about one matrix, and the line that sums them up."""
+    findings = tuple(decide(key, title, test, analysis) for key, title, test in TESTS)
+    shown = tuple(f for f in findings if _worth_saying(f))
+    geometry = [f for f in findings if f.key in ("cone", "spectrum", "two-sided", "isotropy")]
+    state: State = max((f.state for f in geometry), key=RANK.__getitem__)
+    # Other healthy numbers must not hide that the cone or the spectrum was never looked at.
+    if state == "healthy" and any(f.state == "undecided" for f in geometry[:2]):
+        state = "undecided"
+    return Verdict(
+        _headline(state, shown), state, shown, *blamed(analysis, _causes(analysis, shown))
+    )
+
+
+def _causes(analysis: Analysis, findings: tuple[Finding, ...]) -> list[str]:
+    """Of what single tokens can be the cause; a split by frequency is nobody's."""
+    states = {f.key: f.state for f in findings}
+    causes = ["cone"] if states["cone"] in ("mild", "degenerate") else []
+    if states["spectrum"] in ("mild", "degenerate") and few_large_rows(analysis):
+        causes.append("large norms")
+    return causes
+
+
+def _worth_saying(finding: Finding) -> bool:
+    """The first four questions are always answered; the other two only if there is an answer."""
+    if finding.key == "coordinate":
+        return finding.state in ("mild", "degenerate")
+    return finding.key != "two-sided" or finding.state != "undecided"
+
+
+def _headline(state: State, findings: tuple[Finding, ...]) -> str:
+    by_key = {f.key: f for f in findings}
+    frequency = by_key["frequency"]
+    apart = frequency.state in ("mild", "degenerate")
+    worst = [
+        f.clause
+        for f in findings
+        if f.key in ("cone", "spectrum", "two-sided") and f.state == state and f.clause
+    ]
+    if state in ("mild", "degenerate"):
+        clauses = worst or [by_key["isotropy"].clause]
+        # A milder cone beside a collapsed spectrum still belongs to the picture.
+        cone = by_key["cone"]
+        if state == "degenerate" and cone.state == "mild":
+            clauses = [*clauses, cone.clause]
+        lead = "Degenerate" if state == "degenerate" else "Mildly degenerate"
+        return f"{lead}: {_listed([*clauses, frequency.clause] if apart else clauses)}."
+    if state == "undecided":
+        open_question = next(f for f in findings if f.state == "undecided")
+        reason = open_question.sentence.removeprefix("Not decided: ").rstrip(".")
+        known = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.clause]
+        if apart:
+            known.append(frequency.clause)
+        return f"Undecided: {'; '.join([reason, *([_listed(known)] if known else [])])}."
+    calm = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.state == "healthy"]
+    if apart:
+        lead = f"Not degenerate, but {frequency.word} by frequency"
+        return f"{lead}: {_listed(calm)}, yet {frequency.clause}."
+    if frequency.clause:
+        calm.append(frequency.clause)
+    return f"No sign of degeneration: {_listed(calm)}."
+
+
+def _listed(clauses: list[str]) -> str:
+    if len(clauses) < 2:
+        return "".join(clauses)
+    return f"{', '.join(clauses[:-1])}{',' if len(clauses) > 2 else ''} and {clauses[-1]}"

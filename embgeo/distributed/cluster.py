@@ -1,0 +1,326 @@
+"""Both rounds over the parts of a matrix as tasks of a dask.distributed cluster.
+
+A task opens its rows where it runs and returns a state; states are merged on the cluster, in the
+order of their rows. Tasks depend on nothing but their arguments: whatever a lost worker had is
+computed again elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import wait
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.arrays import IntArray
+from embgeo.core.errors import EmbgeoError
+from embgeo.core.matrix import Matrix
+from embgeo.distributed.connection import Watch, in_one_line, is_closed, lost
+from embgeo.distributed.finish import finished
+from embgeo.distributed.first_round import first_round, part_of
+from embgeo.distributed.merging import plan_of, with_rows
+from embgeo.distributed.part import Part
+from embgeo.distributed.plans import Plan, planned
+from embgeo.distributed.second_round import Task, second_round, task_of
+from embgeo.distributed.states import FirstState, SecondState
+from embgeo.io import load, open_checkpoint
+from embgeo.io.choose import choose
+from embgeo.measure.passes import Progress
+from embgeo.measure.resources import DEFAULT_MEMORY, Resources
+from embgeo.metrics import Options
+from embgeo.metrics.base import NO_ROWS
+from embgeo.numerics.blas_threads import limited
+from embgeo.result.analysis import Analysis
+from embgeo.stats.base import Statistic
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+#: States that one task merges, and tasks for each thread of the cluster: enough that all end
+#: together, and that little is lost with a worker.
+MERGED_AT_ONCE = 8
+TASKS_A_THREAD = 4
+#: Shorter parts take longer to send around than to measure.
+LEAST_ROWS = 4096
+#: How often rows are told of, and the cluster is looked after.
+LOOK_SECONDS = 0.02
+
+State = TypeVar("State", FirstState, SecondState)
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A file that every worker can read, and where its rows stand in the whole.
+
+    Attributes
+    ----------
+    path : str
+    n, first_row : int
+        Its rows, and the number that row 0 has in the whole.
+    given : str
+        The path as the user wrote it.
+    tensor, output : str or None
+    transpose : bool
+    padding : str
+        As for :func:`embgeo.load`.
+    """
+
+    path: str
+    n: int
+    first_row: int = 0
+    given: str = ""
+    tensor: str | None = None
+    output: str | None = None
+    transpose: bool = False
+    padding: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows of a shard for one task; `masked` in place of the labels of the shard, if given."""
+
+    shard: Shard
+    start: int
+    stop: int
+    memory: int = DEFAULT_MEMORY
+    masked: tuple[tuple[str, IntArray], ...] | None = None
+
+
+@lru_cache(maxsize=4)
+def opened(shard: Shard) -> Matrix:
+    """The matrix of a shard, opened once in each worker process."""
+    matrix = load(
+        shard.path,
+        tensor=shard.tensor,
+        output=shard.output,
+        transpose=shard.transpose,
+        padding=shard.padding,
+        hash_file=False,
+    )
+    return replace(matrix, origin=replace(matrix.origin, path=shard.given or shard.path))
+
+
+def rows_in(path: Path, tensor: str | None, transpose: bool) -> int:
+    """Rows of the embedding matrix in a file, from its header.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    choice = choose(open_checkpoint(path), tensor=tensor, output="none", transpose=transpose)
+    return choice.input.shape[1 if choice.input_transposed else 0]
+
+
+def at_hand(piece: Piece) -> tuple[Matrix, Part]:
+    matrix = opened(piece.shard)
+    if piece.masked is not None:
+        matrix = replace(matrix, tokens=None, frequency=None, masked=dict(piece.masked))
+    first_row = piece.shard.first_row
+    return matrix, part_of(matrix, piece.start, piece.stop, first_row=first_row, digest=False)
+
+
+def first_task(
+    piece: Piece, sections: tuple[str, ...] | None, options: Options, reference: bool
+) -> FirstState:
+    matrix, part = at_hand(piece)
+    with limited(1):
+        return first_round(
+            matrix,
+            part,
+            sections=sections,
+            options=options,
+            reference=reference,
+            resources=Resources(piece.memory, threads=1),
+        )
+
+
+def second_task(piece: Piece, task: Task) -> SecondState:
+    matrix, part = at_hand(piece)
+    with limited(1):
+        return second_round(task, matrix, part, resources=Resources(piece.memory, threads=1))
+
+
+def merge_task(first: State, *others: State) -> State:
+    """All states in one; they may be wanted again, and stay as they are."""
+    whole = first.blank()
+    whole.merge(first)
+    for state in others:
+        whole.merge(state)
+    return whole
+
+
+def same(task: Task) -> Task:
+    return task
+
+
+@dataclass
+class Cluster:
+    """Tasks on a cluster, and their merged result.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    pieces : sequence of Piece
+    progress : Progress
+    """
+
+    client: Client
+    pieces: Sequence[Piece]
+    progress: Progress
+    address: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.address = self.client.scheduler.address
+
+    def first(
+        self, sections: tuple[str, ...] | None, options: Options, reference: bool
+    ) -> FirstState:
+        chosen = (sections, options, reference)
+        found: FirstState = self._merged(
+            "first pass", self.pieces, lambda piece: self._submit(first_task, piece, *chosen)
+        )
+        return found
+
+    def second(self, task: Task) -> SecondState:
+        """A pass with the statistics of a task, the rows that it wants, or both; or no pass."""
+        every = bool(task.statistics)
+        pieces = [piece for piece in self.pieces if every or holds(piece, task.wanted)]
+        if not pieces:
+            return SecondState(task.plan, [], [])
+        with warnings.catch_warnings():
+            # Eigenvectors are large; as an argument they are there again after any loss.
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            held = self._submit(same, task)
+        found: SecondState = self._merged(
+            "second pass" if every else "single rows",
+            pieces,
+            lambda piece: self._submit(second_task, piece, held),
+        )
+        return found
+
+    def rows(self, plan: Plan, wanted: IntArray) -> npt.NDArray[Any]:
+        """Rows of the whole, shape (len(wanted), d)."""
+        found = self.second(replace(task_of(plan), statistics=(), wanted=wanted)).rows
+        if found.entries is None:
+            raise EmbgeoError("no rows came back from the cluster")
+        return found.entries
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
+        if is_closed(self.client):
+            raise lost(self.address)
+        return self.client.submit(function, *arguments, pure=False)
+
+    def _merged(self, what: str, pieces: Sequence[Piece], submit: Callable[[Piece], Future]) -> Any:
+        """The merged result of a task for each piece."""
+        self.progress.start(what, sum(piece.stop - piece.start for piece in pieces))
+        leaves = level = [submit(piece) for piece in pieces]
+        sizes = {leaf.key: p.stop - p.start for leaf, p in zip(leaves, pieces, strict=True)}
+        while len(level) > 1:
+            groups = [level[i : i + MERGED_AT_ONCE] for i in range(0, len(level), MERGED_AT_ONCE)]
+            level = [self._submit(merge_task, *group) for group in groups]
+        with in_one_line(self.address):
+            return self._fetched(level[0], leaves, sizes)
+
+    def _fetched(self, root: Future, leaves: Sequence[Future], sizes: dict[str, int]) -> Any:
+        """What came out of the root of all tasks; tells of the rows that its leaves have seen."""
+        from distributed import as_completed
+
+        ended = as_completed(leaves, loop=self.client.loop)
+        watch = Watch(self.client, self.address)
+        result = asyncio.run_coroutine_threadsafe(
+            self.client.gather(root, asynchronous=True), self.client.loop.asyncio_loop
+        )
+        left = sum(sizes.values())
+        try:
+            while not result.done():
+                wait([result], LOOK_SECONDS)
+                while ended.has_ready():
+                    rows = sizes[next(ended).key]
+                    self.progress.advance(rows)
+                    left -= rows
+                if not result.done():
+                    watch.look()
+        finally:
+            if not result.done() and not is_closed(self.client):
+                root.cancel()  # ends the gathering, in order
+        found = result.result()
+        if left:
+            self.progress.advance(left)
+        return found
+
+
+def holds(piece: Piece, rows: IntArray) -> bool:
+    first = piece.shard.first_row
+    low, high = np.searchsorted(rows, (first + piece.start, first + piece.stop))
+    return bool(low < high)
+
+
+def pieces_of(
+    shards: Sequence[Shard],
+    threads: int,
+    memory: int = DEFAULT_MEMORY,
+    masked: dict[str, IntArray] | None = None,
+) -> list[Piece]:
+    """The rows of all shards in tasks for so many threads."""
+    total = sum(shard.n for shard in shards)
+    size = max(LEAST_ROWS, -(-total // (threads * TASKS_A_THREAD)))
+    pieces = []
+    for shard in shards:
+        count = -(-shard.n // size)
+        edges = [shard.n * i // count for i in range(count + 1)]
+        for start, stop in pairwise(edges):
+            own = None if masked is None else tuple(masked.items())
+            pieces.append(Piece(shard, start, stop, memory, own))
+    return pieces
+
+
+def analyze_on_cluster(
+    cluster: Cluster,
+    *,
+    sections: Sequence[str] | None = None,
+    options: Options | None = None,
+    reference: bool = True,
+    described: Callable[[Plan], Plan] = lambda plan: plan,
+    command: str = "",
+    resources: Resources | None = None,
+) -> Analysis:
+    """Measure a matrix with both passes on a cluster.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    sections, options, reference, command, resources
+        As for :func:`embgeo.analyze`.
+    described : callable, optional
+        Adds what is known of the whole here: labels, counts, origin.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    chosen = None if sections is None else tuple(sections)
+    known = described(plan_of(cluster.first(chosen, options or Options(), reference)))
+    plan = planned(known, lambda wanted: cluster.rows(known, wanted), cluster.progress)
+    second = cluster.second(task_of(plan))
+
+    def fold(statistics: Sequence[Statistic]) -> None:
+        task = replace(task_of(plan), statistics=tuple(statistics), wanted=NO_ROWS)
+        for mine, other in zip(statistics, cluster.second(task).statistics, strict=True):
+            mine.merge(other)
+
+    return finished(
+        with_rows(plan, second.rows),
+        second.statistics,
+        command=command,
+        progress=cluster.progress,
+        resources=resources,
+        fold=fold,
+    )

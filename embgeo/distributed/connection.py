@@ -1,0 +1,191 @@
+"""The connection to a dask scheduler: nothing is waited for without an end.
+
+dask itself waits for ever for whatever takes a connection and says nothing, and for workers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from concurrent import futures
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from embgeo.core.errors import EmbgeoError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+CONNECT_SECONDS = 20
+#: How long a cluster may be without workers while it has something to do: those that are started
+#: when there is work take a while.
+WORKER_SECONDS = 120.0
+
+
+@contextmanager
+def connected(scheduler: str | None, threads: int) -> Iterator[Client]:
+    """A client of the cluster at an address, or of one of its own on this machine.
+
+    Raises
+    ------
+    EmbgeoError
+        If dask.distributed is not installed, or nothing answers.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise EmbgeoError(
+            "needs dask.distributed", where="--engine dask", way_out="pip install 'embgeo[dask]'"
+        ) from error
+    if scheduler is not None:
+        with quiet(), client_of(scheduler) as client:
+            yield client
+        return
+    local = LocalCluster(
+        n_workers=threads, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+    )
+    with local, Client(local) as client:
+        yield client
+
+
+def client_of(scheduler: str) -> Client:
+    """A client of the scheduler at an address.
+
+    Raises
+    ------
+    EmbgeoError
+        If no scheduler answers there.
+    """
+    from distributed import Client
+
+    try:
+        asyncio.run(shake_hands(scheduler))
+        return Client(scheduler, timeout=CONNECT_SECONDS)
+    except Exception as error:  # whatever is made of the words of another kind of server
+        raise EmbgeoError(
+            f"no scheduler answers at {scheduler}",
+            where="--scheduler",
+            way_out="give the address that dask scheduler prints, as in tcp://10.0.0.1:8786",
+        ) from error
+
+
+async def shake_hands(address: str) -> None:
+    """Connect and part again; a client would wait without end for a server that says nothing."""
+    from distributed import Security
+    from distributed.comm import connect
+
+    keys = Security().get_connection_args("client")
+    connecting = connect(address, timeout=CONNECT_SECONDS, **keys)
+    comm = await asyncio.wait_for(connecting, CONNECT_SECONDS)
+    await comm.close()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without what a client logs when its scheduler is lost: an error says it in one line."""
+    logger = logging.getLogger("distributed.client")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@dataclass
+class Watch:
+    """Sees while a result is waited for that somebody works on it.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    address : str
+        Of its scheduler.
+    """
+
+    client: Client
+    address: str
+    seen: float = field(init=False)
+    asked: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.seen = self.asked = monotonic()
+
+    def look(self) -> None:
+        """Ask, now and then, whether there are workers.
+
+        Raises
+        ------
+        EmbgeoError
+            If the scheduler is lost, or no worker has been there for some time.
+        """
+        if is_closed(self.client):
+            raise lost(self.address)
+        now = monotonic()
+        if now - self.asked < WORKER_SECONDS / 10 or self.client.status != "running":
+            return
+        self.asked = now
+        try:
+            workers = self.client.nthreads()
+        except OSError as error:
+            raise lost(self.address) from error
+        if workers:
+            self.seen = now
+        elif now - self.seen > WORKER_SECONDS:
+            raise no_worker(self.client, self.address)
+
+
+def is_closed(client: Client) -> bool:
+    return client.status in ("closing", "closed")
+
+
+def lost(address: str) -> EmbgeoError:
+    return EmbgeoError(f"the scheduler at {address} was lost", way_out="start it and run again")
+
+
+def no_worker(client: Client, address: str) -> EmbgeoError:
+    if client.cluster is not None:
+        return EmbgeoError(
+            "no worker is left",
+            where="--engine dask",
+            way_out="give less to the passes with --memory, or leave --engine dask out",
+        )
+    return EmbgeoError(
+        "no worker is there",
+        where=f"--scheduler {address}",
+        way_out=f"start `dask worker {address}` where embgeo is installed",
+    )
+
+
+@contextmanager
+def in_one_line(address: str) -> Iterator[None]:
+    """What dask raises where a result is waited for, as an error that says what to do.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    try:
+        yield
+    except KilledWorker as error:
+        raise EmbgeoError(
+            f"{error.allowed_failures + 1} workers were lost over the same rows",
+            where="--engine dask",
+            way_out="give the workers more memory, or less to the passes with --memory",
+        ) from error
+    except (futures.CancelledError, asyncio.CancelledError, CommClosedError) as error:
+        raise lost(address) from error
+    except RuntimeError as error:
+        if "deserialization of the task graph" not in str(error):
+            raise
+        raise EmbgeoError(
+            "the scheduler cannot read the tasks",
+            where=f"--scheduler {address}",
+            way_out="install the same embgeo where `dask scheduler` and its workers run",
+        ) from error

@@ -1,0 +1,201 @@
+"""Files of states and plans: versioned .npz archives without pickles, read in bounds.
+
+Format history
+--------------
+1 : first version (embgeo 0.1).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.distributed.packing import Packer, Unpackable, Unpacker
+from embgeo.io.bounded.guard import Damaged, reading
+from embgeo.io.bounded.memory import map_file
+from embgeo.io.bounded.saved import AtomicFile
+from embgeo.io.bounded.zip_members import MAGICS, Archive, open_archive
+from embgeo.io.formats.numpy.numpy_npy import read_array, read_header
+
+FORMAT = "embgeo.part"
+FORMAT_VERSION = 1
+HEADER = "header"
+LARGEST_HEADER = 256 * 2**20
+
+#: What a file may be, with the words that messages have for it.
+KINDS = {
+    "first": "the first round of a part",
+    "plan": "a plan",
+    "second": "the second round of a part",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file whose header was read; its content is unpacked piece by piece.
+
+    The file is not kept open: there may be more states than a process may have open files.
+
+    Attributes
+    ----------
+    path : Path
+    kind : {"first", "plan", "second"}
+    identity : str
+        Differs between files of different content.
+    """
+
+    path: Path
+    kind: str
+    identity: str
+    content: Mapping[str, Any]
+    size: int
+
+    def unpack(self, *names: str, longest: int) -> dict[str, Any]:
+        """The named parts of the content.
+
+        Raises
+        ------
+        UnreadableFile
+        """
+        with reading(self.path, "state"):
+            archive = open_archive(self.path)
+            unpacker = Unpacker(lambda name: array_of(archive, name), longest)
+            try:
+                return {name: unpacker.unpack(self.content[name]) for name in names}
+            except (Unpackable, LookupError) as error:
+                raise Damaged(f"damaged, or not written by embgeo ({error})") from error
+
+    def plain(self, name: str) -> Any:
+        """A part of the content as JSON gave it; None where there is none."""
+        return self.content.get(name)
+
+
+def array_of(archive: Archive, name: str) -> npt.NDArray[Any]:
+    """A copy of an array of the archive, held against its checksum.
+
+    Raises
+    ------
+    Damaged
+    """
+    data = archive.bytes_of(f"{name}.npy")
+    if zlib.crc32(data.data) != archive.members[f"{name}.npy"].crc:
+        raise Damaged(f"{name} does not match its checksum")
+    return read_array(data, read_header(data, len(data))).copy(order="K")
+
+
+def write(path: Path, kind: str, content: Mapping[str, Any]) -> None:
+    """Write a file that appears whole or not at all; equal content gives equal bytes.
+
+    Parameters
+    ----------
+    path : Path
+    kind : {"first", "plan", "second"}
+    content : mapping of str to whatever a `Packer` packs
+
+    Raises
+    ------
+    EmbgeoError
+        If it cannot be written.
+    """
+    packer = Packer()
+    header = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "kind": kind,
+        "content": {name: packer.pack(value) for name, value in content.items()},
+    }
+    text = json.dumps(header, ensure_ascii=True, allow_nan=False).encode()
+    arrays = {HEADER: np.frombuffer(text, dtype=np.uint8), **packer.arrays}
+    try:
+        with AtomicFile(path) as temporary, temporary.open("wb") as stream:
+            np.savez(stream, allow_pickle=False, **arrays)
+    except OSError as error:
+        raise EmbgeoError(
+            f"cannot be written: {error.strerror or error}",
+            where=path,
+            way_out="choose another file",
+        ) from error
+
+
+def read(path: Path, kinds: Iterable[str] = KINDS) -> Stored:
+    """Open a file of one of these kinds; arrays are read when they are unpacked.
+
+    Raises
+    ------
+    UnreadableFile
+        Missing, damaged, hostile, of another kind, or of a version that is not known.
+    """
+    wanted = tuple(kinds)
+    with reading(path, "state"):
+        if map_file(path)[:4].tobytes() not in MAGICS:
+            raise Damaged("no state or plan of embgeo", _way_out(wanted))
+        archive = open_archive(path)
+        if archive.members.get(f"{HEADER}.npy") is None:
+            raise Damaged("no state or plan of embgeo", _way_out(wanted))
+        if archive.members[f"{HEADER}.npy"].size > LARGEST_HEADER:
+            raise Damaged("its header is absurdly long")
+        header = json.loads(array_of(archive, HEADER).tobytes())
+        if not isinstance(header, dict) or header.get("format") != FORMAT:
+            raise Damaged("no state or plan of embgeo", _way_out(wanted))
+        if header.get("format_version") != FORMAT_VERSION:
+            raise Damaged(
+                f"format version {header.get('format_version')!r:.20}, this embgeo reads "
+                f"{FORMAT_VERSION}",
+                "make the states of all parts with one version of embgeo",
+            )
+        kind, content = header.get("kind"), header.get("content")
+        if kind not in KINDS or not isinstance(content, dict):
+            raise Damaged("damaged, or not written by embgeo")
+        if kind not in wanted:
+            is_wanted = " or ".join(KINDS[k] for k in wanted)
+            raise Damaged(f"holds {KINDS[kind]}, not {is_wanted}", _way_out(wanted))
+    return Stored(path, kind, _identity(archive), content, len(archive.data))
+
+
+def _way_out(kinds: tuple[str, ...]) -> str:
+    if "plan" in kinds and len(kinds) == 1:
+        return "make one with: embgeo merge s*.npz --plan plan.npz"
+    return "make one with: embgeo analyze PART --save-state FILE"
+
+
+def _identity(archive: Archive) -> str:
+    """From names, sizes and checksums, so that gigabytes need not be read again."""
+    digest = hashlib.sha256()
+    for name, member in sorted(archive.members.items()):
+        digest.update(f"{name}\0{member.size}\0{member.crc}\n".encode())
+    return digest.hexdigest()
+
+
+@contextmanager
+def consistent(path: Path) -> Iterator[None]:
+    """What is read from a file and used inside the block fits together, or the file is refused.
+
+    Checksums catch accidents when arrays are read; this is about files that lie.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UnreadableFile(
+            f"its content contradicts itself ({type(error).__name__}: {error})",
+            where=path,
+            way_out="make the states of all parts, and their plan, again",
+        ) from error
+
+
+def unfit(path: Path | str, cause: str) -> UnreadableFile:
+    """The error for a state that does not go with the others."""
+    return UnreadableFile(cause, where=path, way_out="make the states of all parts alike")

@@ -1,0 +1,225 @@
+"""States of many parts made one: in the order of their rows, whatever order they come in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.matrix import Frequency, Matrix
+from embgeo.distributed import files
+from embgeo.distributed.first_round import first_statistics
+from embgeo.distributed.gathered import Rows
+from embgeo.distributed.part import Part, Setup
+from embgeo.distributed.plans import Plan, read_plan
+from embgeo.distributed.states import (
+    FirstState,
+    SecondState,
+    longest,
+    merge_by_key,
+    read_first,
+    read_second,
+    read_setup,
+)
+from embgeo.distributed.whole import check_cover, in_order, joined
+from embgeo.io.bounded.guard import Damaged, reading
+from embgeo.measure.provenance import installed
+from embgeo.metrics import Options
+from embgeo.stats import Census
+
+
+def merged_first(states: Sequence[files.Stored]) -> FirstState:
+    """The first round of all parts; no more than two states are held at a time.
+
+    Parameters
+    ----------
+    states : sequence of Stored
+        At least one.
+
+    Raises
+    ------
+    UnreadableFile
+        A damaged file, or one that was made otherwise than the first.
+    """
+    setup = read_setup(states[0])
+    check_version(setup, states[0].path)
+    for stored in states[1:]:
+        if difference := read_setup(stored).difference(setup):
+            raise files.unfit(stored.path, f"differs from {states[0].path} in {difference}")
+    blanks = first_statistics(setup)
+    whole = FirstState(setup, [], Census(), blanks)
+    for stored in by_first_row(states, "pieces"):
+        state = read_first(stored, blanks)
+        with reading(stored.path, "state"):
+            whole.merge(state)
+    return whole
+
+
+def check_version(setup: Setup, path: Path) -> None:
+    own = installed("embgeo")
+    if setup.embgeo != own:
+        raise UnreadableFile(
+            f"made by embgeo {setup.embgeo}, this is {own}",
+            where=path,
+            way_out="make and merge all states with one version",
+        )
+
+
+def by_first_row(states: Sequence[files.Stored], name: str) -> list[files.Stored]:
+    """The files in the order of their rows, so that sums do not hang on the order of names."""
+
+    def key(stored: files.Stored) -> tuple[int, int]:
+        found = stored.unpack(name, longest=longest(stored))[name]
+        with reading(stored.path, "state"):
+            parts = [entry if name == "parts" else entry[0] for entry in found]
+            if not parts or not all(isinstance(part, Part) for part in parts):
+                raise Damaged("damaged, or not written by embgeo")
+            return min((int(part.start), int(part.stop)) for part in parts)
+
+    return sorted(states, key=key)
+
+
+def plan_of(state: FirstState) -> Plan:
+    """A plan that knows the first pass over all parts, and wants nothing yet.
+
+    Raises
+    ------
+    EmbgeoError
+        If rows are missing or in two parts, or parts contradict each other.
+    """
+    parts = in_order([part for part, _ in state.pieces])
+    n = check_cover(parts)
+    matrix = joined(state.pieces, state.setup)
+    setup = replace(state.setup, options=with_tokens(state.setup.options, matrix.tokens))
+    if matrix.n != n:
+        raise EmbgeoError(f"the parts hold {matrix.n:,} rows, the matrix has {n:,}")
+    parts = [replace(part, state="") for part in parts]  # where states lie is no plan's business
+    return Plan(setup, parts, matrix, state.census, state.statistics)
+
+
+def with_tokens(options: Options, tokens: tuple[str, ...] | None) -> Options:
+    """The options with tokens asked for that hold a ``=`` themselves, which no part can tell."""
+    if tokens is None or not options.asked:
+        return options
+    known = set(tokens)
+    asked = tuple(
+        (whole, ()) if (whole := "=".join([token, ",".join(others)])) in known else (token, others)
+        for token, others in options.asked
+    )
+    return replace(options, asked=asked)
+
+
+def with_labels(plan: Plan, tokens: tuple[str, ...] | None, frequency: Frequency | None) -> Plan:
+    """The plan with labels and counts of the whole, which no part has.
+
+    Raises
+    ------
+    EmbgeoError
+        If the parts have their own.
+    """
+    matrix: Matrix = plan.matrix
+    for what, given, own in (
+        ("--tokens", tokens, matrix.tokens),
+        ("--counts or --rank-order", frequency, matrix.frequency),
+    ):
+        if given is not None and own is not None:
+            raise EmbgeoError(
+                "the parts bring their own already",
+                where=what,
+                way_out="leave it out here, or measure the parts without",
+            )
+    matrix = replace(
+        matrix,
+        tokens=tokens if tokens is not None else matrix.tokens,
+        frequency=frequency if frequency is not None else matrix.frequency,
+    )
+    setup = replace(plan.setup, options=with_tokens(plan.setup.options, matrix.tokens))
+    return replace(plan, matrix=matrix, setup=setup)
+
+
+def merged_second(plan: Plan, identity: str, states: Sequence[files.Stored]) -> SecondState:
+    """The second round of all parts.
+
+    Raises
+    ------
+    UnreadableFile
+        A damaged file, or one made for another plan.
+    EmbgeoError
+        If rows are missing or in two parts.
+    """
+    blanks = plan.statistics
+    whole = SecondState(identity, [], [blank.blank() for blank in blanks])
+    rows: list[Rows] = []
+    for stored in by_first_row(states, "parts"):
+        if stored.plain("plan") != identity:
+            raise UnreadableFile(
+                "made for another plan",
+                where=stored.path,
+                way_out="merge states of one plan, with that plan",
+            )
+        state = read_second(stored, blanks)
+        with reading(stored.path, "state"):
+            check_rows(state.rows, plan.setup)
+            whole.parts += state.parts
+            merge_by_key(whole.statistics, {s.key: s for s in state.statistics})
+            rows.append(state.rows)
+    check_cover(whole.parts, plan.matrix.n)
+    return replace(whole, rows=all_rows(rows))
+
+
+def check_rows(rows: Rows, setup: Setup) -> None:
+    """That gathered rows are rows of this matrix; Damaged if not."""
+    entries = rows.entries
+    if entries is not None and (
+        entries.shape[1:] != (setup.d,) or str(entries.dtype) != setup.dtype
+    ):
+        raise Damaged("it holds rows of another matrix")
+
+
+def all_rows(parts: Sequence[Rows]) -> Rows:
+    """Rows of parts that follow one another, in one array."""
+    some = [rows for rows in parts if rows.entries is not None]
+    if not some:
+        return Rows()
+    index = np.concatenate([rows.index for rows in some])
+    return Rows(index, np.concatenate([rows.entries for rows in some if rows.entries is not None]))
+
+
+def with_rows(plan: Plan, rows: Rows) -> Plan:
+    """The plan once the rows that it wanted were gathered.
+
+    Raises
+    ------
+    EmbgeoError
+        If some are missing.
+    """
+    if len(np.setdiff1d(plan.wanted, rows.index)):
+        raise EmbgeoError("rows that the plan wanted are in no state", way_out="measure again")
+    return replace(plan, rows=plan.rows.joined(rows), wanted=np.zeros(0, dtype=np.int64))
+
+
+def plan_for(states: Sequence[files.Stored]) -> files.Stored:
+    """The plan that second rounds were made for, where they remember it to lie.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    place = states[0].plain("plan_path")
+    found = files.read(Path(place), ("plan",)) if isinstance(place, str) and place else None
+    if found is None or found.identity != states[0].plain("plan"):
+        raise UnreadableFile(
+            "the plan that it was made for is not there any more",
+            where=states[0].path,
+            way_out="name it: embgeo merge plan.npz t*.npz",
+        )
+    return found
+
+
+def load_plan(stored: files.Stored) -> Plan:
+    plan = read_plan(stored)
+    check_version(plan.setup, stored.path)
+    return plan

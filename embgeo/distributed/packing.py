@@ -1,0 +1,210 @@
+"""Statistics as plain data and arrays, and back: what a file can hold without a pickle.
+
+Only what is named in `RECORDS` comes back as more than numbers and text, and no code of theirs
+runs: their attributes are set, after it was checked that they are no methods.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.matrix import FinalNorm, Frequency, Matrix, Origin
+from embgeo.distributed.part import Elsewhere, Part, Setup
+from embgeo.metrics import Options
+from embgeo.metrics.base import Eigen
+from embgeo.numerics.block_rotation import BlockRotation
+from embgeo.stats import STATISTICS
+from embgeo.stats.base import Statistic
+
+Array = npt.NDArray[Any]
+
+#: What may be packed beside numbers, text, arrays, lists, tuples, mappings and slices.
+RECORDS: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        *STATISTICS,
+        BlockRotation,
+        Eigen,
+        Elsewhere,
+        FinalNorm,
+        Frequency,
+        Matrix,
+        Options,
+        Origin,
+        Part,
+        Setup,
+    )
+}
+
+
+class Unpackable(ValueError):
+    """Plain data that no `Packer` makes."""
+
+
+class Packer:
+    """Turns values into plain data for JSON, and collects their arrays.
+
+    Attributes
+    ----------
+    arrays : dict of str to array
+        An array that several values share is collected once, and is shared again when unpacked.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Array] = {}
+        self._names: dict[int, Any] = {}
+        # Values stay alive while their identity stands for them.
+        self._kept: list[Any] = []
+
+    def pack(self, value: Any) -> Any:
+        """Plain data for a value; TypeError where there is none."""
+        if value is None or isinstance(value, bool | int | str):
+            return value
+        if isinstance(value, np.generic):
+            return self.pack(value.item())
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if isinstance(value, list) and value and all(isinstance(v, np.ndarray) for v in value):
+            # Statistics that gather rows keep a list of pieces, which means their sequence.
+            return {"pieces": self._array(np.concatenate(value))}
+        if isinstance(value, list):
+            return [self.pack(item) for item in value]
+        if isinstance(value, tuple):
+            return {"tuple": [self.pack(item) for item in value]}
+        if isinstance(value, dict):
+            return {"dict": [[self.pack(k), self.pack(v)] for k, v in value.items()]}
+        if isinstance(value, slice):
+            return {"slice": [value.start, value.stop, value.step]}
+        if RECORDS.get(type(value).__name__) is type(value):
+            return {"record": type(value).__name__, "of": self.attributes(value)}
+        raise TypeError(f"{type(value).__name__} cannot be saved")
+
+    def attributes(self, value: Any, names: tuple[str, ...] | None = None) -> dict[str, Any]:
+        """The named attributes of a record; all by default."""
+        if names is None:
+            names = tuple(f.name for f in fields(value)) if is_dataclass(value) else ()
+            names = names or tuple(vars(value))
+        return {name: self.pack(getattr(value, name)) for name in names}
+
+    def _array(self, array: Array) -> Any:
+        known = self._names.get(id(array))
+        if known is None:
+            known = self._names[id(array)] = self._described(array)
+            self._kept.append(array)
+        return known
+
+    def _described(self, array: Array) -> dict[str, Any]:
+        if array.dtype == np.int64 and array.ndim == 1 and _is_range(array):
+            first = int(array[0]) if len(array) else 0
+            return {"range": [first, first + len(array)]}
+        name = f"a{len(self.arrays)}"
+        if hasattr(ml_dtypes, array.dtype.name):
+            # .npy has no name for these types: their bits are saved.
+            self.arrays[name] = array.view(f"u{array.dtype.itemsize}")
+            return {"array": name, "dtype": array.dtype.name}
+        self.arrays[name] = array
+        return {"array": name}
+
+
+def _is_range(array: Array) -> bool:
+    return not len(array) or (
+        int(array[-1]) - int(array[0]) == len(array) - 1 and bool(np.all(np.diff(array) == 1))
+    )
+
+
+class Unpacker:
+    """Turns the plain data of a `Packer` into values again.
+
+    Parameters
+    ----------
+    array : callable
+        Gives the array of a name.
+    longest : int
+        No range may be longer: it would become an array of that size out of nothing.
+    """
+
+    def __init__(self, array: Callable[[str], Array], longest: int) -> None:
+        self._array = array
+        self._longest = longest
+        self._known: dict[str | tuple[int, int], Array] = {}
+
+    def unpack(self, plain: Any) -> Any:
+        """The value; Unpackable where the data is not what a `Packer` makes."""
+        if plain is None or isinstance(plain, bool | int | float | str):
+            return plain
+        if isinstance(plain, list):
+            return [self.unpack(item) for item in plain]
+        match plain:
+            case {"float": "inf" | "-inf" | "nan" as text}:
+                return float(text)
+            case {"array": str(name)} if set(plain) <= {"array", "dtype"}:
+                return self._shared(name, plain.get("dtype"))
+            case {"range": [int(first), int(stop)]}:
+                return self._range(first, stop)
+            case {"pieces": dict(pieces)}:
+                joined = self.unpack(pieces)
+                return [joined]
+            case {"tuple": list(items)}:
+                return tuple(self.unpack(item) for item in items)
+            case {"dict": list(items)}:
+                return {self.unpack(k): self.unpack(v) for k, v in items}
+            case {"slice": [start, stop, step]}:
+                return slice(*(_bound(edge) for edge in (start, stop, step)))
+            case {"record": str(name), "of": dict(attributes)} if name in RECORDS:
+                return self._record(RECORDS[name], attributes)
+        raise Unpackable("something that no state holds")
+
+    def set_attributes(self, record: Any, attributes: dict[str, Any]) -> None:
+        """Set what was saved of a record, in place."""
+        for name, plain in attributes.items():
+            if hasattr(type(record), name) or not name.isidentifier():
+                raise Unpackable(f"{type(record).__name__} keeps nothing called {name!r:.40}")
+            setattr(record, name, self.unpack(plain))
+
+    def _record(self, kind: type, attributes: dict[str, Any]) -> Any:
+        if is_dataclass(kind):
+            if set(attributes) != {f.name for f in fields(kind)}:
+                raise Unpackable(f"{kind.__name__} is not complete")
+            return kind(**{name: self.unpack(plain) for name, plain in attributes.items()})
+        record: Statistic = object.__new__(kind)
+        self.set_attributes(record, attributes)
+        if not set(record.STATE) <= set(attributes):
+            raise Unpackable(f"{kind.__name__} is not complete")
+        return record
+
+    def _range(self, first: int, stop: int) -> Array:
+        if not 0 <= stop - first <= self._longest:
+            raise Unpackable("a range that is longer than the matrix")
+        if (first, stop) not in self._known:
+            self._known[first, stop] = np.arange(first, stop, dtype=np.int64)
+        return self._known[first, stop]
+
+    def _shared(self, name: str, dtype: Any) -> Array:
+        if name not in self._known:
+            array = self._array(name)
+            if dtype is not None:
+                array = array.view(_ml_dtype(dtype))
+            self._known[name] = array
+        return self._known[name]
+
+
+def _bound(edge: Any) -> int | None:
+    if edge is not None and type(edge) is not int:
+        raise Unpackable("a slice without numbers")
+    return edge
+
+
+def _ml_dtype(name: Any) -> np.dtype[Any]:
+    if not isinstance(name, str) or "float" not in name or not hasattr(ml_dtypes, name):
+        raise Unpackable("an array of an unknown type")
+    dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+    return dtype

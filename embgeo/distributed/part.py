@@ -1,0 +1,217 @@
+"""Parts of a matrix: which rows they are, where those lie, and what has to be alike in all."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.core.matrix import Frequency, Matrix
+from embgeo.io.bounded.memory import number_type
+from embgeo.measure.provenance import installed
+from embgeo.metrics import Options
+
+_HASH_BYTES = 4 * 2**20
+#: Enough that matrices which share some rows, such as frozen ones, differ in another.
+FINGERPRINT_ROWS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of the whole matrix that one state has seen.
+
+    Attributes
+    ----------
+    file : str
+        As the user named it.
+    tensor : str
+        Name inside the file; empty where the file is one array.
+    transposed : bool
+    start, stop : int
+        Rows of the whole matrix; equal where the part is empty.
+    first_row : int
+        Number that the file's row 0 has in the whole matrix.
+    total : int or None
+        Rows of the whole matrix, where the part knows it.
+    sha256 : str
+        Of the part's rows as they are stored, one after the other.
+    whole : str
+        What :func:`fingerprint` says of the file that the part was cut out of; empty where it is
+        a file of its own.
+    state : str
+        The file that the part's state was read from; empty in the file itself.
+    """
+
+    file: str
+    tensor: str
+    transposed: bool
+    start: int
+    stop: int
+    first_row: int
+    total: int | None
+    sha256: str
+    whole: str = ""
+    state: str = ""
+
+    @property
+    def named(self) -> str:
+        """What messages call it: by its state, of which there may be many of one file."""
+        return self.state or self.file
+
+    @property
+    def rows(self) -> str:
+        return span(self.start, self.stop)
+
+
+def span(start: int, stop: int) -> str:
+    """Rows in words, the first one and the last.
+
+    >>> span(5000, 10000), span(7, 8), span(3, 3)
+    ('rows 5,000 to 9,999', 'rows 7 to 7', 'no rows')
+    """
+    return f"rows {start:,} to {stop - 1:,}" if stop > start else "no rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What was measured, and on what kind of rows: alike in all parts of a matrix."""
+
+    embgeo: str
+    sections: tuple[str, ...] | None
+    options: Options
+    reference: bool
+    d: int
+    dtype: str
+
+    @classmethod
+    def of(
+        cls, matrix: Matrix, sections: Sequence[str] | None, options: Options, reference: bool
+    ) -> Setup:
+        chosen = None if sections is None else tuple(sections)
+        return cls(installed("embgeo"), chosen, options, reference, matrix.d, matrix.dtype)
+
+    def difference(self, other: Setup) -> str:
+        """What is not alike, in words; empty where everything is."""
+        for name, mine, theirs in self._pairs(other):
+            if mine != theirs:
+                return f"{NAMES.get(name, name)}: {_shown(mine)} here, {_shown(theirs)} there"
+        return ""
+
+    def _pairs(self, other: Setup) -> list[tuple[str, Any, Any]]:
+        own = [f.name for f in fields(self) if f.name != "options"]
+        chosen = [f.name for f in fields(self.options)]
+        return [
+            *((name, getattr(self, name), getattr(other, name)) for name in own),
+            *((n, getattr(self.options, n), getattr(other.options, n)) for n in chosen),
+        ]
+
+
+NAMES = {
+    "d": "columns",
+    "dtype": "type of the entries",
+    "embgeo": "version of embgeo",
+    "reference": "isotropic rows to compare with",
+}
+
+
+def _shown(value: object) -> str:
+    return f"{value:,}" if type(value) is int else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Stands in for the entries of a matrix that are not at hand."""
+
+    shape: tuple[int, int]
+    name: str
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return number_type(self.name)
+
+    def __getitem__(self, rows: object) -> npt.NDArray[Any]:
+        raise EmbgeoError("rows were asked for that are not at hand")
+
+
+def without_entries(matrix: Matrix) -> Matrix:
+    """All that is known of a matrix but its entries."""
+    shape = (matrix.n, matrix.d)
+    output = None if matrix.output is None else without_entries(matrix.output)
+    if output is not None:  # tokens and the rest are those of the embedding
+        output = replace(output, tokens=None, frequency=None, masked={})
+    frequency = matrix.frequency
+    if frequency is not None and frequency.kind == "rank":  # ranks in the whole are known later
+        frequency = replace(frequency, counts=np.zeros(0))
+    stand_in: Any = Elsewhere(shape, matrix.dtype)
+    return replace(matrix, data=stand_in, output=output, frequency=frequency, hidden=None)
+
+
+def cut(matrix: Matrix, start: int, stop: int) -> Matrix:
+    """Rows `start` to `stop`, at least one, with whatever belongs to them."""
+    frequency = matrix.frequency
+    if frequency is not None:
+        frequency = Frequency(frequency.kind, frequency.counts[start:stop], frequency.source)
+    masked = {
+        reason: rows[(rows >= start) & (rows < stop)] - start
+        for reason, rows in matrix.masked.items()
+    }
+    return replace(
+        matrix,
+        data=matrix.data[start:stop],
+        tokens=None if matrix.tokens is None else matrix.tokens[start:stop],
+        frequency=frequency,
+        masked={reason: rows for reason, rows in masked.items() if len(rows)},
+        output=None if matrix.output is None else cut(matrix.output, start, stop),
+    )
+
+
+def share(text: str, n: int) -> tuple[int, int]:
+    """The rows that part I of P has of n: ``I/P``, I from 1.
+
+    >>> share("2/3", 10)
+    (3, 6)
+
+    Raises
+    ------
+    BadOption
+    """
+    number, slash, count = text.partition("/")
+    if not (slash and _is_number(number) and _is_number(count)) or not 1 <= int(number) <= int(
+        count
+    ):
+        raise BadOption(
+            f"{text!r} is no part", where="--part", way_out="write I/P, from 1/16 to 16/16"
+        )
+    i, p = int(number), int(count)
+    return n * (i - 1) // p, n * i // p
+
+
+def differ_as_wholes(one: Part, other: Part) -> bool:
+    """Whether two parts were cut out of matrices of one shape that are not the same."""
+    cut_out = bool(one.whole and other.whole) and one.total == other.total
+    return cut_out and one.whole != other.whole
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
+
+
+def fingerprint(data: npt.NDArray[Any]) -> str:
+    """SHA-256 of some rows from the first to the last: tells a matrix from others of its shape."""
+    rows = np.unique(np.linspace(0, len(data) - 1, FINGERPRINT_ROWS).astype(np.int64))
+    return sha256_of_rows(data[rows])
+
+
+def sha256_of_rows(data: npt.NDArray[Any]) -> str:
+    """Of the entries as they are stored, row after row, in hexadecimal."""
+    digest = hashlib.sha256()
+    step = max(1, _HASH_BYTES // max(1, data.shape[1] * data.dtype.itemsize))
+    for start in range(0, len(data), step):
+        rows = np.ascontiguousarray(data[start : start + step])
+        digest.update(rows.view(np.uint8).data)
+    return digest.hexdigest()

@@ -1,0 +1,206 @@
+"""What a part of a matrix knows after a pass over its rows; states are monoids like statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from embgeo.core.matrix import Matrix
+from embgeo.distributed import files
+from embgeo.distributed.gathered import Rows
+from embgeo.distributed.part import Part, Setup
+from embgeo.io.bounded.guard import Damaged, reading
+from embgeo.stats import Census
+from embgeo.stats.base import Statistic
+
+S = TypeVar("S", bound=Statistic)
+
+#: Without a row for each, a file may still speak of so many rows.
+FEW_ROWS = 2**24
+
+
+@dataclass
+class FirstState:
+    """The first pass over one or several parts.
+
+    Attributes
+    ----------
+    setup : Setup
+    pieces : list of (Part, Matrix or None)
+        The parts with all that is known of them but their entries; None where they are empty.
+    census : Census
+        Row numbers are those of the whole matrix.
+    statistics : list of Statistic
+        Of the first pass, each of its own key.
+    """
+
+    setup: Setup
+    pieces: list[tuple[Part, Matrix | None]]
+    census: Census
+    statistics: list[Statistic]
+
+    def blank(self) -> Self:
+        """The same statistics without rows."""
+        return type(self)(self.setup, [], Census(), [s.blank() for s in self.statistics])
+
+    def merge(self, other: Self) -> None:
+        """Add the parts of another state of the same setup."""
+        self.pieces += other.pieces
+        self.census.merge(other.census)
+        merge_by_key(self.statistics, {s.key: s for s in other.statistics})
+
+
+@dataclass
+class SecondState:
+    """The second pass over one or several parts, as a plan wants it.
+
+    Attributes
+    ----------
+    plan : str
+        Identity of the plan.
+    parts : list of Part
+    statistics : list of Statistic
+        Those of the plan.
+    rows : Rows
+        The wanted rows that the parts hold.
+    """
+
+    plan: str
+    parts: list[Part]
+    statistics: list[Statistic]
+    rows: Rows = field(default_factory=Rows)
+
+    def blank(self) -> Self:
+        """The same statistics without rows."""
+        return type(self)(self.plan, [], [s.blank() for s in self.statistics])
+
+    def merge(self, other: Self) -> None:
+        """Add the parts of another state of the same plan."""
+        self.parts += other.parts
+        merge_by_key(self.statistics, {s.key: s for s in other.statistics})
+        self.rows = self.rows.joined(other.rows)
+
+
+def merge_by_key(mine: Iterable[Statistic], others: dict[Hashable, Statistic]) -> None:
+    for statistic in mine:
+        statistic.merge(others[statistic.key])
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+def save_first(state: FirstState, path: Path) -> None:
+    """Write the first round of a part; of its statistics only the state.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    content = {
+        "setup": state.setup,
+        "pieces": state.pieces,
+        "census": _only_state(state.census),
+        "states": [(s.key, _only_state(s)) for s in state.statistics],
+    }
+    files.write(path, "first", content)
+
+
+def read_first(stored: files.Stored, blanks: Sequence[Statistic]) -> FirstState:
+    """Read what :func:`save_first` wrote.
+
+    Parameters
+    ----------
+    stored : Stored
+    blanks : sequence of Statistic
+        The statistics of the first pass, without rows.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    found = stored.unpack("setup", "pieces", "census", "states", longest=longest(stored))
+    with reading(stored.path, "state"):
+        census = _restored(Census(), found["census"])
+        pieces = [(_part(part, stored.path), matrix) for part, matrix in found["pieces"]]
+        return FirstState(found["setup"], pieces, census, _of_keys(blanks, found["states"]))
+
+
+def read_setup(stored: files.Stored) -> Setup:
+    """What a first round was about."""
+    found = stored.unpack("setup", longest=0)
+    with reading(stored.path, "state"):
+        setup: Setup = _checked(found["setup"], Setup)
+        return setup
+
+
+def save_second(state: SecondState, plan: Path, path: Path) -> None:
+    """Write the second round of a part, with the place of its plan.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    content = {
+        "plan": state.plan,
+        "plan_path": str(plan.absolute()),
+        "parts": state.parts,
+        "states": [(s.key, _only_state(s)) for s in state.statistics],
+        "index": state.rows.index,
+        "rows": state.rows.entries,
+    }
+    files.write(path, "second", content)
+
+
+def read_second(stored: files.Stored, blanks: Sequence[Statistic]) -> SecondState:
+    """Read what :func:`save_second` wrote.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    names = ("plan", "parts", "states", "index", "rows")
+    found = stored.unpack(*names, longest=longest(stored))
+    with reading(stored.path, "state"):
+        parts = [_part(part, stored.path) for part in found["parts"]]
+        states = _of_keys(blanks, found["states"])
+        return SecondState(found["plan"], parts, states, Rows(found["index"], found["rows"]))
+
+
+def longest(stored: files.Stored) -> int:
+    """How long a range of row numbers may be: numbers that stand for rows come with the rows."""
+    return max(FEW_ROWS, stored.size)
+
+
+def _only_state(statistic: Statistic) -> dict[str, Any]:
+    return {name: getattr(statistic, name) for name in statistic.STATE}
+
+
+def _of_keys(
+    blanks: Sequence[Statistic], states: Sequence[tuple[Hashable, dict[str, Any]]]
+) -> list[Statistic]:
+    """Statistics like the blank ones, with what was saved under the same keys."""
+    known = dict(states)
+    if len(known) != len(states) or set(known) != {blank.key for blank in blanks}:
+        raise Damaged("it holds other statistics than these parts have")
+    return [_restored(blank.blank(), known[blank.key]) for blank in blanks]
+
+
+def _restored(statistic: S, state: dict[str, Any]) -> S:
+    if set(state) != set(statistic.STATE):
+        raise Damaged(f"{type(statistic).__name__} is not complete")
+    for name, value in state.items():
+        setattr(statistic, name, value)
+    return statistic
+
+
+def _part(value: Any, state: Path) -> Part:
+    part: Part = _checked(value, Part)
+    return replace(part, state=str(state))
+
+
+def _checked(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise Damaged("damaged, or not written by embgeo")
+    return value

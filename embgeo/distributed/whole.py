@@ -1,0 +1,247 @@
+"""The whole matrix from what its parts know of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.errors import EmbgeoError
+from embgeo.core.matrix import Frequency, Matrix
+from embgeo.distributed.part import Elsewhere, Part, Setup, span
+
+#: Notes of single parts that are shown; there may be thousands of parts.
+SHOWN_NOTES = 8
+ONE_MATRIX = "merge parts of one matrix only"
+
+Piece = tuple[Part, Matrix | None]
+
+
+def in_order(parts: Sequence[Part]) -> list[Part]:
+    return sorted(parts, key=lambda part: (part.start, part.stop))
+
+
+def check_cover(parts: Sequence[Part], total: int | None = None) -> int:
+    """That the parts are all rows of one matrix, each once; the number of rows.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+    total : int, optional
+        Rows that there are to be.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    ordered = in_order(parts)
+    check_one_whole(ordered, total)
+    totals = [total, *(part.total for part in ordered)]
+    reached = 0
+    before: Part | None = None
+    for part in ordered:
+        if part.start == part.stop:
+            continue
+        if part.start < reached and before is not None:
+            raise twice(part, before)
+        if part.start > reached:
+            raise missing(reached, part.start)
+        reached, before = part.stop, part
+    whole = next((n for n in totals if n is not None), reached)
+    if reached < whole:
+        raise missing(reached, whole)
+    if before is None:
+        raise EmbgeoError("all parts are empty", way_out="merge parts with rows")
+    if reached > whole:
+        raise EmbgeoError(
+            f"its {before.rows} reach beyond the matrix, which has {whole:,} rows",
+            where=before.named,
+            way_out=ONE_MATRIX,
+        )
+    return whole
+
+
+def check_one_whole(parts: Sequence[Part], total: int | None) -> None:
+    """That no two parts say that they were cut out of different matrices.
+
+    Raises
+    ------
+    EmbgeoError
+        Names a part that is not like most, and one of those.
+    """
+    if pair := unlike(parts, lambda part: part.total):
+        odd, usual = pair
+        cause = f"cut out of {odd.total:,} rows, {usual.named} out of {usual.total:,}"
+        raise EmbgeoError(cause, where=odd.named, way_out=ONE_MATRIX)
+    sized = next((part for part in parts if part.total is not None), None)
+    if total is not None and sized is not None and sized.total != total:
+        cause = f"cut out of {sized.total:,} rows, the plan is about {total:,}"
+        raise EmbgeoError(cause, where=sized.named, way_out=ONE_MATRIX)
+    if pair := unlike(parts, lambda part: part.whole):
+        odd, usual = pair
+        cause = (
+            f"cut out of another matrix ({odd.file}) than {usual.named} ({usual.file}), of the "
+            "same shape"
+        )
+        raise EmbgeoError(cause, where=odd.named, way_out=ONE_MATRIX)
+
+
+def unlike(parts: Sequence[Part], trait: Callable[[Part], Hashable]) -> tuple[Part, Part] | None:
+    """A part that differs from most in a trait that both have, and one of those; None if none."""
+    known = [part for part in parts if trait(part)]
+    most = Counter(map(trait, known)).most_common(1)
+    odd = next((part for part in known if trait(part) != most[0][0]), None)
+    if odd is None:
+        return None
+    return odd, next(part for part in known if trait(part) == most[0][0])
+
+
+def twice(part: Part, before: Part) -> EmbgeoError:
+    """The error for rows that the part before has too; of one state, given twice, or of two."""
+    if part.state and part.state == before.state:
+        return EmbgeoError("given twice", where=part.state, way_out="give each state once")
+    rows = span(part.start, min(part.stop, before.stop))
+    return EmbgeoError(
+        f"its {rows} are in {before.state or 'another part'} too",
+        where=part.named,
+        way_out="give each part once, and number rows of several files with --first-row",
+    )
+
+
+def missing(start: int, stop: int) -> EmbgeoError:
+    return EmbgeoError(
+        f"{span(start, stop)} are in no part",
+        way_out="give the states of all parts; measure those that are missing",
+    )
+
+
+def joined(pieces: Sequence[Piece], setup: Setup) -> Matrix:
+    """All that is known of the whole matrix but its entries.
+
+    Parameters
+    ----------
+    pieces : sequence of (Part, Matrix or None)
+        They cover all rows.
+    setup : Setup
+
+    Raises
+    ------
+    EmbgeoError
+        If the parts contradict each other.
+    """
+    ordered = sorted(pieces, key=lambda piece: (piece[0].start, piece[0].stop))
+    known = [(part, matrix) for part, matrix in ordered if matrix is not None]
+    n = known[-1][0].stop
+    part, first = known[0]
+    files = list(dict.fromkeys(p.file for p, _ in known))
+    stored = first.origin.stored_shape
+    if len(files) > 1:
+        stored = (setup.d, n) if part.transposed else (n, setup.d)
+    path = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1:,} more"
+    output = output_of(known, n)
+    # Where matrices differ, single parts of them may still be equal.
+    untied = output is not None
+    notes = [m.origin.notes for _, m in known]
+    said = [[note for note in own if not (untied and note.startswith("tied"))] for own in notes]
+    stand_in: Any = Elsewhere((n, setup.d), setup.dtype)
+    return replace(
+        first,
+        data=stand_in,
+        name=first.name if len(files) == 1 else path,
+        tokens=joined_tokens(known),
+        frequency=joined_frequency(known, n),
+        masked=joined_masked(known),
+        output=output,
+        origin=replace(
+            first.origin,
+            path=path,
+            stored_shape=stored,
+            sha256="",
+            rows=None,
+            notes=tuple(joined_notes([part for part, _ in known], said)),
+        ),
+    )
+
+
+def all_or_none(known: Sequence[tuple[Part, Matrix]], have: Sequence[bool], what: str) -> bool:
+    """Whether all parts have something; an error if some have and some have not."""
+    if any(have) and not all(have):
+        with_it, without = known[have.index(True)][0], known[have.index(False)][0]
+        raise EmbgeoError(
+            f"its {without.rows} have no {what}, those of {with_it.named} have",
+            where=without.named,
+            way_out=f"give {what} to all parts, or to none",
+        )
+    return all(have)
+
+
+def joined_tokens(known: Sequence[tuple[Part, Matrix]]) -> tuple[str, ...] | None:
+    if not all_or_none(known, [m.tokens is not None for _, m in known], "tokens"):
+        return None
+    return tuple(token for _, matrix in known for token in matrix.tokens or ())
+
+
+def joined_frequency(known: Sequence[tuple[Part, Matrix]], n: int) -> Frequency | None:
+    if not all_or_none(known, [m.frequency is not None for _, m in known], "counts"):
+        return None
+    found = [matrix.frequency for _, matrix in known if matrix.frequency is not None]
+    kinds = [f.kind for f in found]
+    if len(set(kinds)) > 1:
+        counted, ranked = (known[kinds.index(kind)][0] for kind in ("counts", "rank"))
+        raise EmbgeoError(
+            f"its {counted.rows} have counts, those of {ranked.named} are sorted by frequency",
+            where=counted.named,
+            way_out="give counts to all parts, or --rank-order to all",
+        )
+    sources = list(dict.fromkeys(f.source for f in found))
+    source = sources[0] if len(sources) == 1 else f"{sources[0]} and {len(sources) - 1:,} more"
+    if found[0].kind == "rank":  # a part does not know how many rows follow it
+        return Frequency("rank", np.arange(n, 0, -1, dtype=np.float64), source)
+    return Frequency("counts", np.concatenate([f.counts for f in found]), source)
+
+
+def joined_masked(known: Sequence[tuple[Part, Matrix]]) -> dict[str, npt.NDArray[np.int64]]:
+    """Rows to leave out by reason, numbered as in the whole."""
+    rows: dict[str, list[npt.NDArray[np.int64]]] = {}
+    for part, matrix in known:
+        for reason, own in matrix.masked.items():
+            rows.setdefault(reason, []).append(own + part.start)
+    return {reason: np.concatenate(parts) for reason, parts in rows.items()}
+
+
+def output_of(known: Sequence[tuple[Part, Matrix]], n: int) -> Matrix | None:
+    """The output projection, where a part has one."""
+    having = [(part, matrix.output) for part, matrix in known if matrix.output is not None]
+    for part, output in having:
+        first, usual = having[0]
+        if output.d != usual.d:
+            raise EmbgeoError(
+                f"an output projection of {output.d:,} columns, that of {first.named} has "
+                f"{usual.d:,}",
+                where=part.named,
+                way_out=ONE_MATRIX,
+            )
+    outputs = [output for _, output in having]
+    if not outputs:
+        return None
+    stand_in: Any = Elsewhere((n, outputs[0].d), outputs[0].dtype)
+    return replace(outputs[0], data=stand_in)
+
+
+def joined_notes(parts: Sequence[Part], said: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Notes that all parts share, then those of single parts, of which there may be many."""
+    shared = [note for note in said[0] if all(note in notes for notes in said)]
+    yield from shared
+    own = [
+        f"{part.rows}: {note}"
+        for part, notes in zip(parts, said, strict=True)
+        for note in notes
+        if note not in shared
+    ]
+    yield from own[:SHOWN_NOTES]
+    if len(own) > SHOWN_NOTES:
+        yield f"{len(own) - SHOWN_NOTES:,} more notes of single parts"

@@ -1,0 +1,75 @@
+"""A callback for the Trainer of transformers."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from embgeo.integrations.gauge import Gauge
+from embgeo.integrations.loggers import sender
+
+
+def base() -> Any:
+    """The class that callbacks are made of; where there is no transformers, any will do."""
+    try:
+        return import_module("transformers").TrainerCallback
+    except ImportError:
+        return object
+
+
+Base: Any = base()
+
+
+class TrainerGeometry(Base):  # type: ignore[misc]
+    """Logs numbers of the embedding at the start, every so many steps, and at the last one.
+
+    Parameters
+    ----------
+    to : object
+        The Trainer itself, whose loggers all get the values, or a logger; see
+        :func:`embgeo.integrations.loggers.sender`. A callback is not told which Trainer calls it:
+        :func:`attach` puts both together.
+    gauge : Gauge, optional
+        What to measure, and when.
+    """
+
+    def __init__(self, to: Any, gauge: Gauge | None = None) -> None:
+        self.send = sender(to)
+        self.gauge = gauge or Gauge()
+
+    def on_train_begin(
+        self, _args: Any, state: Any, control: Any, model: Any = None, **_: Any
+    ) -> None:
+        """At the first step of this run."""
+        self._log(state, control, model)
+
+    def on_step_end(
+        self, _args: Any, state: Any, control: Any, model: Any = None, **_: Any
+    ) -> None:
+        """When it is due."""
+        last = 0 < state.max_steps <= state.global_step
+        if self.gauge.due(state.global_step, last=last):
+            self._log(state, control, model)
+
+    def _log(self, state: Any, control: Any, model: Any) -> None:
+        report = bool(state.is_world_process_zero)
+        values = self.gauge.measure(model, state.global_step, report=report)
+        if values:
+            # Whatever is logged counts as the log of this step, and the Trainer leaves out its own.
+            own = control.should_log
+            self.send(values, state.global_step)
+            control.should_log = own
+
+
+def attach(trainer: Any, gauge: Gauge | None = None) -> TrainerGeometry:
+    """Let a Trainer log numbers of its model's embedding, to all its loggers.
+
+    Parameters
+    ----------
+    trainer : transformers.Trainer
+    gauge : Gauge, optional
+        What to measure, and when.
+    """
+    callback = TrainerGeometry(trainer, gauge)
+    trainer.add_callback(callback)
+    return callback

@@ -1,0 +1,127 @@
+"""Chosen numbers of a model's embedding, measured when they are due."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.io.memory import as_matrix
+from embgeo.metrics import Options
+from embgeo.metrics.names import known_names, leanest, require_known
+from embgeo.workflows.analyze import analyze
+
+#: Cheap, and enough to see a cone form: its strength, and how many directions are in use.
+SCALARS = ("cosine.mean", "spectrum.effective_rank", "spectrum.top_share")
+
+
+class Gauge:
+    """Measures an embedding every so many steps of a training.
+
+    Parameters
+    ----------
+    scalars : sequence of str
+        Names of single numbers, as in ``analysis.json``; only their sections are measured.
+    every : int
+        Steps between two measurements.
+    of : callable, optional
+        ``of(model)`` gives what to measure: a layer or a tensor. By default the model itself, which
+        means its input embedding.
+    tokens, counts
+        As of :func:`embgeo.analyze`; what is measured of frequency needs counts.
+    options : Options, optional
+    prefix : str
+        Put before each name.
+
+    Attributes
+    ----------
+    seconds : float
+        What the last measurement took.
+    measured_at : int or None
+        Its step.
+
+    Raises
+    ------
+    BadOption
+        A name that no value has, or steps below 1.
+    """
+
+    def __init__(
+        self,
+        scalars: Sequence[str] = SCALARS,
+        *,
+        every: int = 500,
+        of: Callable[[Any], Any] | None = None,
+        tokens: Any = None,
+        counts: Any = None,
+        options: Options | None = None,
+        prefix: str = "embgeo/",
+    ) -> None:
+        if isinstance(scalars, str) or not scalars:
+            raise BadOption("scalars is no list of names", way_out='give ["cosine.mean", …]')
+        if every < 1:
+            raise BadOption(f"every is {every}", way_out="give a number of steps from 1")
+        known = known_names()
+        for name in scalars:
+            require_known(name, known, "scalars")
+        self.scalars = tuple(scalars)
+        self.every = every
+        self.of = of
+        self.tokens = tokens
+        self.counts = counts
+        self.options = leanest(options or Options(), self.scalars)
+        self.prefix = prefix
+        self.seconds = 0.0
+        self.measured_at: int | None = None
+        self._warned: set[str] = set()
+
+    def due(self, step: int, *, last: bool = False) -> bool:
+        """Whether to measure at this step; the last one of a training always counts."""
+        return step != self.measured_at and (last or step % self.every == 0)
+
+    def measure(self, model: Any, step: int, *, report: bool = True) -> dict[str, float]:
+        """The numbers by name, with the seconds that they took; empty if they cannot be had.
+
+        A training is not stopped by its gauge: what goes wrong is told once, as a warning.
+
+        Parameters
+        ----------
+        model : module, tensor or array
+        step : int
+        report : bool
+            False in all processes but one: then the parts of a sharded tensor are handed over,
+            and nothing is computed.
+        """
+        self.measured_at = step
+        start = time.perf_counter()
+        try:
+            matrix = as_matrix(
+                model if self.of is None else self.of(model), tokens=self.tokens, counts=self.counts
+            )
+            values = self._values(matrix) if report else {}
+        except EmbgeoError as error:
+            self._warn(f"embgeo measured nothing at step {step:,}: {error}", str(error))
+            return {}
+        self.seconds = time.perf_counter() - start
+        return values | {f"{self.prefix}seconds": self.seconds} if values else {}
+
+    def _values(self, matrix: Any) -> dict[str, float]:
+        sections = tuple(dict.fromkeys(name.partition(".")[0] for name in self.scalars))
+        analysis = analyze(matrix, sections=sections, options=self.options, reference=False)
+        found: dict[str, float] = {}
+        for name in self.scalars:
+            scalar = analysis.scalar(name)
+            if scalar is not None and scalar.value is not None:
+                found[self.prefix + name] = scalar.value
+                continue
+            reason = analysis.absent.get(name.partition(".")[0], "it is no single number here")
+            reason = reason if scalar is None else scalar.undefined
+            self._warn(f"{name} is not logged: {reason}", name)
+        return found
+
+    def _warn(self, message: str, key: str) -> None:
+        if key not in self._warned:
+            self._warned.add(key)
+            warnings.warn(message, stacklevel=4)

@@ -1,0 +1,47 @@
+"""Whatever takes numbers: trainers, experiment trackers, writers, functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from embgeo.core.errors import BadOption
+
+Values = dict[str, float]
+
+
+def sender(target: Any) -> Callable[[Values, int], None]:
+    """A function that hands values and their step over to `target`, by what it offers.
+
+    Parameters
+    ----------
+    target : object
+        A Trainer of transformers (which passes them on to all its loggers), a logger of Lightning
+        or the module mlflow (``log_metrics``), a SummaryWriter (``add_scalar``), a run of Weights &
+        Biases (``log``), or a function of values and step.
+
+    Raises
+    ------
+    BadOption
+        It offers nothing of the kind.
+    """
+    # The Trainer knows its step, and takes something else as its second argument.
+    if hasattr(target, "callback_handler") and callable(getattr(target, "log", None)):
+        return lambda values, _step: target.log(dict(values))
+    if callable(getattr(target, "log_metrics", None)):
+        return lambda values, step: target.log_metrics(dict(values), step=step)
+    if callable(getattr(target, "add_scalar", None)):
+        return lambda values, step: to_writer(target, values, step)
+    if callable(getattr(target, "log", None)):
+        return lambda values, step: target.log(dict(values), step=step)
+    if callable(target):
+        return lambda values, step: target(dict(values), step)
+    raise BadOption(
+        f"{type(target).__name__} logs nothing",
+        way_out="give a Trainer, a logger with log_metrics, add_scalar or log, or a function",
+    )
+
+
+def to_writer(writer: Any, values: Values, step: int) -> None:
+    for name, value in values.items():
+        writer.add_scalar(name, value, step)

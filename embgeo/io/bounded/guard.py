@@ -1,0 +1,124 @@
+"""One place where everything that a damaged file can cause becomes one line."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from embgeo.core.errors import EmbgeoError, UnreadableFile
+
+T = TypeVar("T")
+
+#: What to do about a file that is not what it says it is.
+GET_AGAIN = "download or save the file again"
+
+_LONGEST_TEXT = 80
+
+# What the standard library and numpy raise on hostile bytes. MemoryError is among them because
+# a size that lies inside the file can still be more than the machine has.
+_CAUSED_BY_BYTES = (
+    struct.error,
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    zlib.error,
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    NotImplementedError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+class Damaged(Exception):
+    """Bytes that contradict themselves or ask for too much; a reader raises it, `reading` ends it.
+
+    Parameters
+    ----------
+    cause : str
+        What is wrong.
+    way_out : str, optional
+        What the user can do about it.
+    """
+
+    def __init__(self, cause: str, way_out: str = GET_AGAIN) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.way_out = way_out
+
+
+@contextmanager
+def reading(path: Path, what: str) -> Iterator[None]:
+    """Turn whatever a bad file causes inside the block into :class:`UnreadableFile`.
+
+    Parameters
+    ----------
+    path : Path
+        The file being read; named in the message.
+    what : str
+        The format it seemed to be.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    try:
+        yield
+    except EmbgeoError:
+        raise
+    except Damaged as error:
+        raise UnreadableFile(error.cause, where=path, way_out=error.way_out) from None
+    except OSError as error:
+        raise UnreadableFile(
+            f"cannot be read: {error.strerror or type(error).__name__}",
+            where=path,
+            way_out="check the path and the permissions",
+        ) from error
+    except MemoryError as error:
+        raise UnreadableFile(
+            f"this {what} needs more memory than there is",
+            where=path,
+            way_out="use a machine with more memory, or save the matrix alone as .npy",
+        ) from error
+    except _CAUSED_BY_BYTES as error:
+        raise UnreadableFile(
+            f"a damaged or cut off {what} ({type(error).__name__})", where=path, way_out=GET_AGAIN
+        ) from error
+
+
+def guarded(path: Path, what: str, action: Callable[[], T]) -> Callable[[], T]:
+    """`action` run inside :func:`reading`; for what is opened after the headers were read."""
+
+    def run() -> T:
+        with reading(path, what):
+            return action()
+
+    return run
+
+
+def plain(text: str) -> str:
+    """`text` with every character that is not printable written as its escape.
+
+    Names in a file are the file's author's: they may hold newlines, terminal controls, or halves
+    of surrogate pairs that no encoder takes.
+
+    >>> plain("encoder.weight"), plain("a\\x1b[2J\\n")
+    ('encoder.weight', 'a\\\\x1b[2J\\\\n')
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def short(text: str) -> str:
+    """:func:`plain` text, cut so that a message stays one readable line."""
+    cut = plain(text[:_LONGEST_TEXT])
+    return f"{cut}…" if len(text) > _LONGEST_TEXT else cut

@@ -1,0 +1,61 @@
+"""Bytes that a pickle spells as a very long text, left in the file until somebody wants them.
+
+Protocols before 3 have no bytes: Python 3 writes those of an array as a text of the characters 0 to
+255, to be encoded as Latin-1. No other text is as long.
+"""
+
+from __future__ import annotations
+
+import codecs
+
+import numpy as np
+
+from embgeo.io.bounded.guard import Damaged
+
+_PIECE = 2**22
+
+
+class LongText:
+    """A text that is not decoded; `piece` is its UTF-8."""
+
+    __slots__ = ("piece",)
+
+    def __init__(self, piece: memoryview) -> None:
+        self.piece = piece
+
+
+class EncodedText:
+    """The Latin-1 bytes of a :class:`LongText`."""
+
+    __slots__ = ("_length", "_piece")
+
+    def __init__(self, text: LongText) -> None:
+        self._piece = text.piece
+        self._length = -1
+
+    def __len__(self) -> int:
+        if self._length < 0:
+            raw = np.frombuffer(self._piece, dtype=np.uint8)
+            pieces = (raw[start : start + _PIECE] for start in range(0, len(raw), _PIECE))
+            self._length = sum(int(np.count_nonzero(piece & 0xC0 != 0x80)) for piece in pieces)
+        return self._length
+
+    def decoded(self) -> memoryview:
+        """The bytes.
+
+        Raises
+        ------
+        Damaged
+        """
+        out = np.empty(len(self), dtype=np.uint8)
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        filled = 0
+        try:
+            for start in range(0, len(self._piece), _PIECE):
+                end = start + _PIECE
+                text = decoder.decode(self._piece[start:end], end >= len(self._piece))
+                out[filled : filled + len(text)] = np.frombuffer(text.encode("latin-1"), np.uint8)
+                filled += len(text)
+        except UnicodeError:
+            raise Damaged("the pickle has bytes with values beyond 255") from None
+        return out.data

@@ -1,0 +1,159 @@
+"""Files as memory: maps, number types, and views that stay inside their bytes."""
+
+from __future__ import annotations
+
+import math
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.io.bounded.guard import Damaged
+
+Array = npt.NDArray[Any]
+Bytes = npt.NDArray[np.uint8]
+
+#: numpy 1.26 knows no more.
+MOST_DIMENSIONS = 32
+
+#: A view may repeat its bytes (stride 0), but not into a size no pass could ever walk through.
+_MOST_REPEATED_ELEMENTS = 2**32
+#: Nor is one opened that turns a small file into hours of work.
+_MOST_OPENED_ELEMENTS = 2**26
+
+_LARGEST = 2**62
+
+
+def map_file(path: Path) -> Bytes:
+    """The whole file as a read-only map of bytes; nothing is read yet.
+
+    Raises
+    ------
+    Damaged
+        If it is empty or no regular file.
+    OSError
+        If it cannot be opened.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise Damaged("not a regular file", "name a file")
+    if status.st_size == 0:
+        raise Damaged("the file is empty")
+    return np.memmap(path, dtype=np.uint8, mode="r")
+
+
+def number_type(name: str) -> np.dtype[Any]:
+    """The numpy or ml_dtypes type with this name, e.g. ``float8_e4m3fn``."""
+    return np.dtype(getattr(ml_dtypes, name)) if hasattr(ml_dtypes, name) else np.dtype(name)
+
+
+def is_numeric(dtype: np.dtype[Any]) -> bool:
+    """Whether arrays of this type hold numbers (ml_dtypes' types count: kind ``V``, but named)."""
+    return dtype.kind in "biufc" or _is_ml_type(dtype)
+
+
+def _is_ml_type(dtype: np.dtype[Any]) -> bool:
+    return hasattr(ml_dtypes, dtype.name)
+
+
+def whole_numbers(values: object, what: str) -> tuple[int, ...]:
+    """`values` as a shape or strides: a short tuple of non-negative integers.
+
+    Raises
+    ------
+    Damaged
+    """
+    if not isinstance(values, (tuple, list)) or len(values) > MOST_DIMENSIONS:
+        raise Damaged(f"{what} is not a list of at most {MOST_DIMENSIONS} sizes")
+    for value in values:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise Damaged(f"{what} holds something that is not a whole number")
+        if value < 0:
+            raise Damaged(f"{what} holds a negative number")
+        if value >= _LARGEST:
+            raise Damaged(f"{what} holds a number beyond any file")
+    return tuple(values)
+
+
+def count(shape: Sequence[int]) -> int:
+    """Number of elements; Python integers, so that it cannot wrap around."""
+    return math.prod(shape)
+
+
+def check_view(shape: Sequence[int], strides: Sequence[int], offset: int, elements: int) -> None:
+    """Refuse a strided view that leaves its storage; everything is counted in elements.
+
+    Raises
+    ------
+    Damaged
+    """
+    if len(shape) != len(strides):
+        raise Damaged("a tensor's shape and strides have different lengths")
+    wanted = count(shape)
+    last = offset + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
+    if offset > elements or (wanted > 0 and last >= elements):
+        raise Damaged("a tensor reaches beyond its storage")
+    if wanted > max(elements, _MOST_REPEATED_ELEMENTS):
+        raise Damaged("a tensor repeats its storage into an absurd size")
+
+
+def view(
+    buffer: Bytes,
+    dtype: np.dtype[Any],
+    shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    offset: int = 0,
+    *,
+    swapped: bool = False,
+    fortran: bool = False,
+) -> Array:
+    """A read-only array over `buffer`, without a copy unless the bytes must be swapped.
+
+    Parameters
+    ----------
+    buffer : array of uint8
+    dtype : dtype
+        In native byte order.
+    shape : sequence of int
+    strides : sequence of int, optional
+        In elements; contiguous by default.
+    offset : int
+        In elements.
+    swapped : bool
+        Whether the bytes are in the other order than this machine's.
+    fortran : bool
+        Column-major where no strides are given.
+
+    Raises
+    ------
+    Damaged
+    """
+    size = dtype.itemsize
+    elements = len(buffer) // size
+    if strides is None:
+        if offset + count(shape) > elements:
+            raise Damaged("an array is longer than its bytes")
+    else:
+        check_view(shape, strides, offset, elements)
+        if count(shape) > max(elements, _MOST_OPENED_ELEMENTS):
+            raise Damaged("a tensor repeats its storage into an absurd size")
+    # ml_dtypes' types lose their meaning under newbyteorder (they become void): they are swapped
+    # as integers of the same width.
+    as_integers = swapped and _is_ml_type(dtype)
+    stored = np.dtype(f"u{size}") if as_integers else dtype
+    array: Array = np.ndarray(
+        tuple(shape),
+        stored.newbyteorder() if swapped else stored,
+        buffer=buffer,
+        offset=offset * size,
+        strides=None if strides is None else tuple(step * size for step in strides),
+        order="F" if fortran else "C",
+    )
+    if as_integers:
+        array = array.astype(stored).view(dtype)
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,175 @@
+"""Small files read whole, with limits: heads of files, text with its encoding, JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.compressed import BoundedStream, codec_of
+
+#: What every format's ``sniff`` gets to see.
+HEAD_BYTES = 4096
+#: Vocabularies, counts and configurations are read whole; nothing sensible is larger.
+SIDE_FILE_BYTES = 128 * 2**20
+#: The largest tokenizer.json has less than half of this.
+JSON_BYTES = 128 * 2**20
+#: Memory that the lines, or the values of a JSON text, may take together with the text.
+_MOST_MEMORY = 850 * 2**20
+#: What CPython takes, in bytes, for a line and its parts.
+_LINE_COST = 150
+#: What CPython takes, in bytes, for each sign: an empty list or dict, an entry of a list, a key.
+_COST = {"[": 88, "{": 88, ",": 72, ":": 110}
+
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+def cannot_read(path: Path, error: OSError) -> UnreadableFile:
+    """The one-line error for what the operating system refused."""
+    if isinstance(error, FileNotFoundError):
+        return UnreadableFile("there is no such file", where=path, way_out="check the path")
+    if isinstance(error, PermissionError):
+        return UnreadableFile(
+            "permission to read it is denied", where=path, way_out="change its permissions"
+        )
+    reason = error.strerror or str(error)
+    return UnreadableFile(f"cannot be read ({reason})", where=path, way_out="check the path")
+
+
+def read_head(path: Path) -> bytes:
+    """The first `HEAD_BYTES` bytes of a regular, non-empty file."""
+    try:
+        if path.exists() and not path.is_file():
+            raise UnreadableFile(
+                "is not a regular file", where=path, way_out="save it as a file first"
+            )
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    except ValueError as error:  # an embedded NUL in the name
+        raise UnreadableFile("is no file name", where=repr(str(path))) from error
+    if not head:
+        raise UnreadableFile(
+            "the file is empty", where=path, way_out="write or download it once more"
+        )
+    return head
+
+
+def read_bytes(path: Path, limit: int = SIDE_FILE_BYTES) -> bytes:
+    """The whole content of a plain or compressed file, refused beyond `limit` bytes."""
+    codec = codec_of(read_head(path))
+    try:
+        if codec is not None:
+            with BoundedStream(path, codec) as stream:
+                data = stream.read(limit + 1)
+        else:
+            with path.open("rb") as file:
+                data = file.read(limit + 1)
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    if len(data) > limit:
+        raise UnreadableFile(
+            f"more than {limit // 2**20:,} MiB, too long for a file of this kind",
+            where=path,
+            way_out="check that it is the right file",
+        )
+    return data
+
+
+def decode_text(data: bytes, path: Path) -> str:
+    """Text from UTF-8 (with or without byte order mark) or marked UTF-16."""
+    encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        # utf-8-sig counts from behind the mark.
+        mark = 3 if encoding == "utf-8-sig" and data.startswith(b"\xef\xbb\xbf") else 0
+        raise UnreadableFile(
+            f"is not valid {'UTF-16' if encoding == 'utf-16' else 'UTF-8'} "
+            f"at byte {error.start + mark:,}",
+            where=path,
+            way_out="save it as UTF-8",
+        ) from error
+    lines = text.count("\n")
+    # One sign beyond the basic plane makes each sign of the text take four bytes.
+    if len(data) + sys.getsizeof(text) + lines * _LINE_COST > _MOST_MEMORY:
+        raise UnreadableFile(
+            f"{lines:,} lines are too many for a file of this kind",
+            where=path,
+            way_out="check that it is the right file",
+        )
+    return text
+
+
+def read_text(path: Path) -> str:
+    """The text of a vocabulary, counts or configuration file."""
+    return decode_text(read_bytes(path), path)
+
+
+def split_lines(text: str) -> list[str]:
+    r"""Lines ended by ``\n`` or ``\r\n`` and nothing else.
+
+    ``str.splitlines`` would also cut at U+2028, U+0085, form feeds and the like, all of which
+    occur inside the tokens of real vocabularies.
+    """
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [line[:-1] if line.endswith("\r") else line for line in lines]
+
+
+def check_json(text: str, path: Path) -> None:
+    """Refuse a JSON text whose values might take absurdly more memory than the text.
+
+    ``[],[],…`` takes thirty times its length; the signs are counted before anything is built.
+    """
+    cost = sys.getsizeof(text) + sum(text.count(sign) * cost for sign, cost in _COST.items())
+    if cost > _MOST_MEMORY:
+        raise UnreadableFile(
+            "its JSON holds absurdly many values",
+            where=path,
+            way_out="check that it is the right file",
+        )
+
+
+def parse_json(text: str, path: Path) -> Any:
+    """The value of a JSON text; malformed and absurdly nested ones are refused in one line."""
+    check_json(text, path)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UnreadableFile(
+            f"is not valid JSON at line {error.lineno} column {error.colno} ({error.msg})",
+            where=path,
+            way_out="write or download it once more",
+        ) from error
+    except RecursionError as error:
+        raise UnreadableFile(
+            "its JSON is nested too deeply to be read",
+            where=path,
+            way_out="check that it is the right file",
+        ) from error
+    except ValueError as error:
+        raise UnreadableFile(
+            f"its JSON holds a value that cannot be read ({str(error)[:80]})",
+            where=path,
+            way_out="check that it is the right file",
+        ) from error
+
+
+def read_json(path: Path) -> Any:
+    """The value of a JSON file."""
+    return parse_json(decode_text(read_bytes(path, JSON_BYTES), path), path)
+
+
+def safe_text(token: str) -> str:
+    r"""`token` with lone surrogates written out (``\ud800``), so that it can be encoded.
+
+    JSON may hold them, but no UTF-8 file can.
+    """
+    if token.isascii():
+        return token
+    return token.encode("utf-8", "backslashreplace").decode("utf-8")

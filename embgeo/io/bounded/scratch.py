@@ -1,0 +1,112 @@
+"""Room for what cannot be a map of the user's file: memory, or a temporary file."""
+
+from __future__ import annotations
+
+import atexit
+import math
+import os
+import tempfile
+import weakref
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.errors import UnreadableFile
+
+#: Arrays up to this size are held in memory, larger ones in an unnamed temporary file.
+MEMORY_BYTES = 256 * 2**20
+
+
+def empty(
+    shape: tuple[int, ...], path: Path, dtype: npt.DTypeLike = np.float32
+) -> npt.NDArray[Any]:
+    """An array to be filled: in memory if small, else a map of a nameless file.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    path : Path
+        The file it is for, named in the error if there is no room.
+    dtype : dtype
+    """
+    size = np.dtype(dtype).itemsize * math.prod(shape)
+    if size <= MEMORY_BYTES:
+        return np.empty(shape, dtype=dtype)
+    try:
+        with tempfile.TemporaryFile() as file:
+            # Reserve the blocks now: a full disk behind a map ends the process with SIGBUS.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
+    except OSError as error:
+        raise _no_room(path, f"{size / 2**20:,.0f} MiB of vectors", error) from error
+
+
+class ScratchFile:
+    """A temporary file that vanishes with this object, or at the latest with the process."""
+
+    def __init__(self, suffix: str = "") -> None:
+        handle, name = tempfile.mkstemp(prefix="embgeo-", suffix=suffix)
+        os.close(handle)
+        self.path = Path(name)
+        self._finalizer = weakref.finalize(self, _remove, self.path)
+
+    def remove(self) -> None:
+        """Remove the file now; a second call does nothing."""
+        self._finalizer()
+
+
+def filled(pieces: Iterable[bytes], path: Path, what: str) -> ScratchFile:
+    """A scratch file that holds `pieces` one after the other.
+
+    Parameters
+    ----------
+    pieces : iterable of bytes
+        What goes wrong in it removes the file and is passed on.
+    path : Path
+        The file they come from, named in the error if there is no room.
+    what : str
+        What they are, in words.
+    """
+    scratch = ScratchFile()
+    try:
+        with scratch.path.open("wb") as target:
+            for piece in pieces:
+                _write(target, piece, path, what)
+    except BaseException:
+        scratch.remove()
+        raise
+    return scratch
+
+
+def _write(target: BinaryIO, piece: bytes, path: Path, what: str) -> None:
+    try:
+        target.write(piece)
+    except OSError as error:
+        raise _no_room(path, what, error) from error
+
+
+def _no_room(path: Path, what: str, error: OSError) -> UnreadableFile:
+    folder = tempfile.gettempdir()
+    return UnreadableFile(
+        f"no room for {what} in {folder} ({error.strerror or error})",
+        where=path,
+        way_out="free some space or let TMPDIR name a folder with more of it",
+    )
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except PermissionError:  # Windows, while an array still maps the file
+        atexit.register(_remove_quietly, path)
+
+
+def _remove_quietly(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return

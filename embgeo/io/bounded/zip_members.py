@@ -1,0 +1,291 @@
+"""The members of a zip archive as memory: stored ones mapped, others inflated in bounds."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from embgeo.io.bounded.guard import Damaged, short
+from embgeo.io.bounded.memory import Bytes, map_file
+from embgeo.io.bounded.scratch import MEMORY_BYTES, filled
+
+MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
+
+#: About a hundred thousand members; Python's zipfile takes ten times as much memory, and a second.
+LARGEST_DIRECTORY = 8 * 2**20
+
+#: Above this size a member may not be this many times smaller when compressed. Trained weights
+#: compress by a factor below 2; only constant ones and bombs go beyond.
+LARGE = 16 * 2**20
+MOST_RATIO = 100
+
+_LOCAL_HEADER = struct.Struct("<4s5H3I2H")
+_CHUNK = 2**20
+
+#: The record at the end, with the longest comment, and those of zip64 before it.
+_LONGEST_TAIL = 22 + 65535 + 20 + 56
+_ENCRYPTED = 1
+_METHODS = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstandard"}
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member: where its bytes lie in the file, and what the directory says they are."""
+
+    name: str
+    start: int
+    stored: int
+    size: int
+    compressed: bool
+    crc: int
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A zip archive whose directory was read and whose members were checked against the file."""
+
+    data: Bytes
+    members: dict[str, Member]
+
+    def bytes_of(self, name: str, *, whole: bool = False) -> Bytes:
+        """The member's bytes: a view of the map where they are stored as they are.
+
+        Parameters
+        ----------
+        name : str
+        whole : bool
+            Whether they are going to be read anyway, so that the checksum may be verified too
+            (an inflated member is always verified).
+
+        Raises
+        ------
+        Damaged
+        """
+        member = self.members.get(name)
+        if member is None:
+            raise Damaged(f"{short(name)} is missing in the archive")
+        raw = self.data[member.start : member.start + member.stored]
+        if member.compressed and member.size > MEMORY_BYTES:
+            return self._unfolded(name)
+        if member.compressed:
+            raw = _inflate(member, raw, member.size)
+        # A checksum reads every byte of the map into memory.
+        whole = whole and member.size <= MEMORY_BYTES
+        if (whole or member.compressed) and zlib.crc32(raw.data) != member.crc:
+            raise Damaged(f"{short(name)} does not match its checksum")
+        return raw
+
+    def _unfolded(self, name: str) -> Bytes:
+        """A compressed member that is too large for memory, mapped from a file without a name."""
+        content = filled(self.pieces_of(name), Path(short(name)), "the content of the archive")
+        data = map_file(content.path)
+        content.remove()
+        return data
+
+    def start_of(self, name: str, size: int) -> Bytes:
+        """The member's first `size` bytes, or all there are; nothing more is inflated."""
+        member = self.members[name]
+        wanted = min(size, member.size)
+        raw = self.data[member.start : member.start + member.stored]
+        return _inflate(member, raw, wanted) if member.compressed else raw[:wanted]
+
+    def pieces_of(self, name: str) -> Iterator[bytes]:
+        """The member's bytes one piece after the other; the last step verifies their checksum.
+
+        Raises
+        ------
+        Damaged
+        """
+        member = self.members[name]
+        raw = self.data[member.start : member.start + member.stored]
+        size, checksum = 0, 0
+        for piece in _inflated(member, raw) if member.compressed else _stored(raw):
+            size += len(piece)
+            if size > member.size:
+                raise Damaged(f"{short(name)} is longer than the directory says")
+            checksum = zlib.crc32(piece, checksum)
+            yield piece
+        if size < member.size:
+            raise Damaged(f"{short(name)} is shorter than the directory says")
+        if checksum != member.crc:
+            raise Damaged(f"{short(name)} does not match its checksum")
+
+
+def open_archive(path: Path) -> Archive:
+    """Map the file and read its directory.
+
+    Raises
+    ------
+    Damaged
+        Also for members that overlap, repeat a name, leave the file, are encrypted, or promise to
+        grow absurdly.
+    OSError, zipfile.BadZipFile
+    """
+    return archive_in(map_file(path))
+
+
+def archive_in(data: Bytes) -> Archive:
+    """The directory of an archive in memory, which may be part of a larger file.
+
+    Raises
+    ------
+    Damaged
+        As :func:`open_archive`.
+    zipfile.BadZipFile
+    """
+    if _directory_size(data) > LARGEST_DIRECTORY:
+        raise Damaged("the archive has absurdly many members")
+    with zipfile.ZipFile(_MemoryFile(data)) as archive:
+        infos = archive.infolist()
+    members: dict[str, Member] = {}
+    for info in infos:
+        if info.filename in members:
+            raise Damaged(f"the archive has two members named {short(info.filename)}")
+        members[info.filename] = _member(data, info)
+    _refuse_overlap(members)
+    return Archive(data, members)
+
+
+def first_name(head: bytes) -> str:
+    """The name of the archive's first member as its first bytes give it; empty if there is none."""
+    if len(head) < _LOCAL_HEADER.size or head[:4] != MAGICS[0]:
+        return ""
+    length = _LOCAL_HEADER.unpack_from(head)[9]
+    return head[_LOCAL_HEADER.size : _LOCAL_HEADER.size + length].decode("utf-8", "replace")
+
+
+def first_start(data: Bytes) -> int:
+    """Where the bytes of the member begin whose header the first bytes are; −1 if there is none."""
+    head = data[: _LOCAL_HEADER.size].tobytes()
+    if len(head) < _LOCAL_HEADER.size or head[:4] != MAGICS[0]:
+        return -1
+    header = _LOCAL_HEADER.unpack(head)
+    return _LOCAL_HEADER.size + int(header[9]) + int(header[10])
+
+
+class _MemoryFile(io.RawIOBase):
+    """Bytes in memory as a file to be read; `io.BytesIO` would copy them."""
+
+    def __init__(self, data: Bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: len(self._data)}[whence]
+        if start + offset < 0:
+            raise OSError(errno.EINVAL, "Invalid argument")  # what zipfile expects of a file
+        self._at = start + offset
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        stop = len(self._data) if size is None or size < 0 else self._at + size
+        piece = self._data[self._at : stop].tobytes()
+        self._at += len(piece)
+        return piece
+
+
+def _directory_size(data: Bytes) -> int:
+    """Bytes of the central directory, from the record at the end of the file; 0 without one."""
+    tail = data[-_LONGEST_TAIL:].tobytes()
+    at = tail.rfind(b"PK\x05\x06")
+    if at < 0 or at + 16 > len(tail):
+        return 0
+    size = int.from_bytes(tail[at + 12 : at + 16], "little")
+    if size != 0xFFFFFFFF:
+        return size
+    # Beyond 4 GiB the record of the zip64 extension says it, 20 bytes of locator before this one.
+    wide = tail.rfind(b"PK\x06\x06", 0, at)
+    return int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else size
+
+
+def _member(data: Bytes, info: zipfile.ZipInfo) -> Member:
+    name = short(info.filename)
+    if info.flag_bits & _ENCRYPTED:
+        raise Damaged(f"{name} is encrypted", "unpack the archive and name the file inside")
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        method = _METHODS.get(info.compress_type, str(info.compress_type))
+        raise Damaged(f"{name} is compressed by {method}", "save it without compression")
+    compressed = info.compress_type == zipfile.ZIP_DEFLATED
+    if info.header_offset < 0 or info.header_offset + _LOCAL_HEADER.size > len(data):
+        raise Damaged(f"{name} lies outside of the file")
+    header = _LOCAL_HEADER.unpack(
+        data[info.header_offset : info.header_offset + _LOCAL_HEADER.size].tobytes()
+    )
+    if header[0] != MAGICS[0]:
+        raise Damaged(f"{name} does not start where the directory says")
+    start = info.header_offset + _LOCAL_HEADER.size + header[9] + header[10]
+    if start + info.compress_size > len(data):
+        raise Damaged(f"{name} is longer than the file")
+    if not compressed and info.compress_size != info.file_size:
+        raise Damaged(f"{name} has two different sizes")
+    if info.file_size > max(LARGE, MOST_RATIO * info.compress_size):
+        raise Damaged(
+            f"{name} would grow from {info.compress_size:,} to {info.file_size:,} bytes",
+            "if this is no attack, save it without compression",
+        )
+    return Member(info.filename, start, info.compress_size, info.file_size, compressed, info.CRC)
+
+
+def _refuse_overlap(members: dict[str, Member]) -> None:
+    end = 0
+    for member in sorted(members.values(), key=lambda m: (m.start, m.stored)):
+        # An empty member may share its place with the next header; it has no bytes to share.
+        if member.stored and member.start < end:
+            raise Damaged(f"{short(member.name)} overlaps another member of the archive")
+        end = max(end, member.start + member.stored)
+
+
+def _inflate(member: Member, raw: Bytes, wanted: int) -> Bytes:
+    """The first `wanted` bytes; where that is all, there may not be more."""
+    # np.empty commits memory only as it is filled: a size that lies costs nothing.
+    out = np.empty(wanted, dtype=np.uint8)
+    filled = 0
+    for inflated in _inflated(member, raw):
+        piece = inflated[: wanted - filled] if wanted < member.size else inflated
+        if filled + len(piece) > wanted:
+            raise Damaged(f"{short(member.name)} is longer than the directory says")
+        out[filled : filled + len(piece)] = np.frombuffer(piece, dtype=np.uint8)
+        filled += len(piece)
+        if filled == wanted < member.size:
+            break
+    if filled != wanted:
+        raise Damaged(f"{short(member.name)} is shorter than the directory says")
+    out.flags.writeable = False
+    return out
+
+
+def _inflated(member: Member, raw: Bytes) -> Iterator[bytes]:
+    """Everything that the member's compressed bytes stand for, a piece at a time."""
+    machine = zlib.decompressobj(-zlib.MAX_WBITS)
+    fed, pending = 0, b""
+    while not machine.eof:
+        if not pending:
+            pending = raw[fed : fed + _CHUNK].tobytes()
+            fed += len(pending)
+        if not pending:
+            raise Damaged(f"{short(member.name)} ends early")
+        yield machine.decompress(pending, _CHUNK)
+        pending = machine.unconsumed_tail
+
+
+def _stored(raw: Bytes) -> Iterator[bytes]:
+    for start in range(0, len(raw), _CHUNK):
+        yield raw[start : start + _CHUNK].tobytes()

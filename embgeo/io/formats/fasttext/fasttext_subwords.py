@@ -1,0 +1,168 @@
+"""fastText's character n-grams: their hashes, and words as the mean of their rows.
+
+The bytes, the order of the n-grams and the order of the additions (float32, the word's own row
+first) are those of fastText 0.9.2, so that the means are the numbers its ``get_word_vector`` gives.
+Source: Bojanowski, Grave, Joulin and Mikolov (2017), "Enriching Word Vectors with Subword
+Information", section 3.2; hash: FNV-1a over signed bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.io.bounded import scratch
+
+Floats = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
+
+#: Longer n-grams than this are no setting that anyone trains with.
+LONGEST_NGRAM = 100
+END_OF_SENTENCE = b"</s>"
+
+_FNV_START = np.uint32(2166136261)
+_FNV_PRIME = np.uint32(16777619)
+
+# A block of words is so large that its n-grams, or its vectors, take about this many bytes.
+_BLOCK_BYTES = 8 * 2**20
+_BYTES_PER_NGRAM = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Subwords:
+    """How a model cuts words into n-grams.
+
+    Attributes
+    ----------
+    shortest, longest : int
+        Length of the n-grams in characters, the marks ``<`` and ``>`` around the word included.
+    buckets : int
+        Number of values that hashes take.
+    kept : tuple of two int arrays, optional
+        Of a pruned model: hashes in ascending order, and the row of each; others have no row.
+    whole : bytes, optional
+        The word that is not cut.
+    """
+
+    shortest: int
+    longest: int
+    buckets: int
+    kept: tuple[Integers, Integers] | None = None
+    whole: bytes | None = None
+
+    @property
+    def is_none(self) -> bool:
+        """Whether no word has any n-gram."""
+        return (
+            self.buckets <= 0
+            or self.longest < max(self.shortest, 1)
+            or (self.kept is not None and not len(self.kept[0]))
+        )
+
+
+def ngram_rows(words: Sequence[bytes], subwords: Subwords) -> tuple[Integers, Integers]:
+    """Number of n-grams of each word, and their rows, one word after the other."""
+    flat = np.frombuffer(b"".join(b"<%b>" % word for word in words), dtype=np.uint8)
+    lengths = np.array([len(word) + 2 for word in words], dtype=np.int64)
+    starts = np.flatnonzero((flat & 0xC0) != 0x80)  # first bytes of UTF-8 characters
+    word_of = np.repeat(np.arange(len(words)), lengths)[starts]
+    if subwords.whole is not None:
+        whole = np.array([word == subwords.whole for word in words], dtype=bool)
+        cut = ~whole[word_of]
+    else:
+        cut = np.ones(len(starts), dtype=bool)
+    begins, hashes = _hashes(flat, starts, word_of, cut, subwords)
+    order = np.argsort(begins, kind="stable")
+    owners, rows = word_of[begins[order]], hashes[order] % subwords.buckets
+    if subwords.kept is not None:
+        known, targets = subwords.kept
+        places = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+        present = known[places] == rows
+        owners, rows = owners[present], targets[places[present]]
+    return np.bincount(owners, minlength=len(words)).astype(np.int64), rows
+
+
+def _hashes(
+    flat: npt.NDArray[np.uint8],
+    starts: Integers,
+    word_of: Integers,
+    cut: npt.NDArray[np.bool_],
+    subwords: Subwords,
+) -> tuple[Integers, Integers]:
+    """First character and hash of every n-gram, by length."""
+    signed = flat.view(np.int8).astype(np.int32).view(np.uint32)
+    widths = np.diff(starts, append=len(flat))
+    ends = np.searchsorted(word_of, word_of, side="right")  # behind each word's last character
+    is_first = np.diff(word_of, prepend=-1) != 0
+    state = np.full(len(starts), _FNV_START, dtype=np.uint32)
+    live = np.flatnonzero(cut)
+    begins, hashes = [live[:0]], [live[:0]]
+    for n in range(1, subwords.longest + 1):
+        live = live[live + n <= ends[live]]
+        if not len(live):
+            break
+        last = live + n - 1
+        part = np.arange(len(live))
+        offset = 0
+        while len(part := part[widths[last[part]] > offset]):
+            at = live[part]
+            state[at] = (state[at] ^ signed[starts[last[part]] + offset]) * _FNV_PRIME
+            offset += 1
+        if n >= subwords.shortest:
+            # The marks alone are no n-grams.
+            taken = live if n > 1 else live[~is_first[live] & (live + 1 < ends[live])]
+            begins.append(taken)
+            hashes.append(state[taken].astype(np.int64))
+    return np.concatenate(begins), np.concatenate(hashes)
+
+
+def mean_vectors(
+    words: Sequence[bytes],
+    subwords: Subwords,
+    word_rows: Callable[[Integers], Floats],
+    ngram_vectors: Callable[[Integers], Floats],
+    d: int,
+    path: Path,
+) -> Floats:
+    """Each word's vector: the mean of its own row and the rows of its n-grams.
+
+    Parameters
+    ----------
+    words : sequence of bytes
+    subwords : Subwords
+    word_rows, ngram_vectors : callable
+        Give the float32 rows with the given numbers.
+    d : int
+        Numbers in a row.
+    path : Path
+        The file it is for, named in the error if there is no room.
+    """
+    out = scratch.empty((len(words), d), path)
+    for start, stop in _blocks(words, subwords, d):
+        counts, rows = ngram_rows(words[start:stop], subwords)
+        first = np.cumsum(counts) - counts
+        order = np.argsort(-counts, kind="stable")
+        total = word_rows(start + order)
+        with np.errstate(over="ignore", invalid="ignore"):  # such rows are counted as such later
+            for place in range(int(counts.max(initial=0))):
+                having = order[: np.searchsorted(-counts[order], -place)]
+                total[: len(having)] += ngram_vectors(rows[first[having] + place])
+            total *= (1.0 / (counts[order] + 1)).astype(np.float32)[:, None]
+        out[start + order] = total
+    return out
+
+
+def _blocks(words: Sequence[bytes], subwords: Subwords, d: int) -> Iterator[tuple[int, int]]:
+    start, size = 0, 0
+    lengths = max(subwords.longest - max(subwords.shortest, 1) + 1, 1)
+    for stop, word in enumerate(words):
+        size += 4 * d + (len(word) + 2) * min(lengths, len(word) + 2) * _BYTES_PER_NGRAM
+        if size > _BLOCK_BYTES:
+            yield start, stop + 1
+            start, size = stop + 1, 0
+    if start < len(words):
+        yield start, len(words)

@@ -1,0 +1,259 @@
+"""The header of a GGUF file: metadata and the places of the tensors, read within bounds."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from embgeo.io.bounded.guard import Damaged, short
+from embgeo.io.bounded.memory import Bytes, count, whole_numbers
+
+MAGIC = b"GGUF"
+
+_MOST_TENSORS = 1_000_000
+#: Vocabulary and merges of the largest tokenizers have about a million entries together.
+_MOST_ITEMS = 4_000_000
+_LONGEST_TEXT = 65_536
+_MOST_TEXT = 128 * 2**20
+_DEEPEST_ARRAY = 4
+#: ggml itself knows no more.
+_MOST_DIMENSIONS = 4
+_LARGEST_ALIGNMENT = 2**20
+
+_STRING, _ARRAY, _BOOL = 8, 9, 7
+#: Number types of metadata values, as ``struct`` calls them.
+_NUMBERS = {
+    0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", _BOOL: "?", 10: "Q", 11: "q", 12: "d",
+}  # fmt: skip
+
+#: Metadata that is looked at; the rest is only walked over.
+TOKENS = "tokenizer.ggml.tokens"
+TOKEN_TYPES = "tokenizer.ggml.token_type"
+TOKEN_MODEL = "tokenizer.ggml.model"
+ARCHITECTURE = "general.architecture"
+_ALIGNMENT = "general.alignment"
+_WANTED = frozenset({TOKENS, TOKEN_TYPES, TOKEN_MODEL, ARCHITECTURE, _ALIGNMENT})
+
+#: ggml's number types: name, numbers in a block, bytes of a block.
+TYPES: dict[int, tuple[str, int, int]] = {
+    0: ("F32", 1, 4),
+    1: ("F16", 1, 2),
+    2: ("Q4_0", 32, 18),
+    3: ("Q4_1", 32, 20),
+    6: ("Q5_0", 32, 22),
+    7: ("Q5_1", 32, 24),
+    8: ("Q8_0", 32, 34),
+    9: ("Q8_1", 32, 40),
+    10: ("Q2_K", 256, 84),
+    11: ("Q3_K", 256, 110),
+    12: ("Q4_K", 256, 144),
+    13: ("Q5_K", 256, 176),
+    14: ("Q6_K", 256, 210),
+    15: ("Q8_K", 256, 292),
+    16: ("IQ2_XXS", 256, 66),
+    17: ("IQ2_XS", 256, 74),
+    18: ("IQ3_XXS", 256, 98),
+    19: ("IQ1_S", 256, 50),
+    20: ("IQ4_NL", 32, 18),
+    21: ("IQ3_S", 256, 110),
+    22: ("IQ2_S", 256, 82),
+    23: ("IQ4_XS", 256, 136),
+    24: ("I8", 1, 1),
+    25: ("I16", 1, 2),
+    26: ("I32", 1, 4),
+    27: ("I64", 1, 8),
+    28: ("F64", 1, 8),
+    29: ("IQ1_M", 256, 56),
+    30: ("BF16", 1, 2),
+    34: ("TQ1_0", 256, 54),
+    35: ("TQ2_0", 256, 66),
+    39: ("MXFP4", 32, 17),
+    40: ("NVFP4", 64, 36),
+    41: ("Q1_0", 128, 18),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """A tensor in the file: bytes `start` to `end`, rows first in `shape`."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a GGUF file says before its tensors begin.
+
+    Attributes
+    ----------
+    big_endian : bool
+    metadata : dict
+        The entries that are of use here.
+    tensors : tuple of TensorInfo
+        In the order of the file; of types that are known.
+    unknown : tuple of str
+        Names of tensors of a type that is not known.
+    """
+
+    big_endian: bool
+    metadata: dict[str, Any]
+    tensors: tuple[TensorInfo, ...]
+    unknown: tuple[str, ...]
+
+
+def read_header(data: Bytes) -> Header:
+    """Parse the start of a GGUF file and hold it against the file's size.
+
+    Raises
+    ------
+    Damaged
+        Also for tensors that leave the file or overlap.
+    """
+    cursor = _Cursor(data)
+    n_tensors, n_entries = cursor.length(), cursor.length()
+    if n_tensors > _MOST_TENSORS or n_entries > _MOST_TENSORS:
+        raise Damaged("the header promises absurdly many tensors or entries")
+    metadata: dict[str, Any] = {}
+    for _ in range(n_entries):
+        key = cursor.text()
+        kind = cursor.number("I")
+        if key in _WANTED:
+            metadata[key] = cursor.value(kind)
+        else:
+            cursor.skip(kind)
+    alignment = metadata.get(_ALIGNMENT, 32)
+    if not isinstance(alignment, int) or not 0 < alignment <= _LARGEST_ALIGNMENT:
+        raise Damaged("the header's alignment is damaged")
+    described = [cursor.tensor() for _ in range(n_tensors)]
+    base = -(-cursor.position // alignment) * alignment
+    known = tuple(_placed(info, base, len(data)) for info in described if info.type in TYPES)
+    _check_places(known)
+    unknown = tuple(info.name for info in described if info.type not in TYPES)
+    return Header(cursor.order == ">", metadata, known, unknown)
+
+
+def _placed(info: TensorInfo, base: int, size: int) -> TensorInfo:
+    _, numbers, length = TYPES[info.type]
+    columns = info.shape[-1] if info.shape else 1
+    if columns % numbers:
+        raise Damaged(f"the rows of {short(info.name)} do not fill its blocks of {numbers} numbers")
+    start = base + info.start
+    end = start + count(info.shape) // numbers * length
+    if end > size:
+        raise Damaged(f"{short(info.name)} reaches beyond the end of the file")
+    return TensorInfo(info.name, info.shape, info.type, start, end)
+
+
+def _check_places(infos: tuple[TensorInfo, ...]) -> None:
+    if len({info.name for info in infos}) < len(infos):
+        raise Damaged("the header has two tensors of one name")
+    end = 0
+    for info in sorted(infos, key=lambda info: (info.start, info.end)):
+        if info.start < end:
+            raise Damaged(f"{short(info.name)} overlaps another tensor")
+        end = info.end
+
+
+class _Cursor:
+    """Walks over the header; every length is held against what is left of the file."""
+
+    def __init__(self, data: Bytes) -> None:
+        # Slices of a memoryview cost a tenth of those of an array, and there may be a million.
+        self.data = data.data
+        self.order = "<"
+        self.position = len(MAGIC)
+        self.items = 0
+        self.text_bytes = 0
+        # Up to version 1 lengths had 4 bytes; in files of the other byte order the version, a
+        # small number, shows in the upper half.
+        version = self.number("I")
+        if version & 0xFFFF == 0:
+            self.order = ">"
+            version = int.from_bytes(version.to_bytes(4, "little"), "big")
+        if not 1 <= version <= 3:
+            raise Damaged(f"version {version} of the GGUF format is not known")
+        self.length_code = "I" if version == 1 else "Q"
+
+    def number(self, code: str) -> Any:
+        form = self.order + code
+        return struct.unpack(form, self._take(struct.calcsize(form)))[0]
+
+    def length(self) -> int:
+        return int(self.number(self.length_code))
+
+    def text(self) -> str:
+        length = self.length()
+        self.text_bytes += length
+        if length > _LONGEST_TEXT or self.text_bytes > _MOST_TEXT:
+            raise Damaged("the header holds absurdly much text")
+        return bytes(self._take(length)).decode("utf-8", "backslashreplace")
+
+    def _take(self, size: int) -> memoryview:
+        start = self.position
+        self._jump(size)
+        return self.data[start : self.position]
+
+    def _jump(self, size: int) -> None:
+        if size > len(self.data) - self.position:
+            raise Damaged("the file ends inside its header")
+        self.position += size
+
+    def _items(self, length: int) -> int:
+        """`length`, added to what the arrays before it hold."""
+        self.items += length
+        if self.items > _MOST_ITEMS:
+            raise Damaged("the header's lists have absurdly many entries")
+        return length
+
+    def value(self, kind: int) -> Any:
+        """A number, a text, or a list of either; lists of lists are of no use here."""
+        if kind == _STRING:
+            return self.text()
+        if kind != _ARRAY:
+            return self.number(_code(kind))
+        inner, length = self.number("I"), self.length()
+        if inner == _STRING:
+            return [self.text() for _ in range(self._items(length))]
+        code = _code(inner)
+        size = struct.calcsize(code) * self._items(length)
+        return list(struct.unpack(f"{self.order}{length}{code}", self._take(size)))
+
+    def skip(self, kind: int, depth: int = 0) -> None:
+        """Step over a value."""
+        if kind == _STRING:
+            self._jump(self.length())
+        elif kind != _ARRAY:
+            self._jump(struct.calcsize(_code(kind)))
+        elif depth == _DEEPEST_ARRAY:
+            raise Damaged("the header's lists are nested too deeply")
+        else:
+            inner, length = self.number("I"), self.length()
+            if inner in (_STRING, _ARRAY):
+                for _ in range(self._items(length)):
+                    self.skip(inner, depth + 1)
+            else:
+                self._jump(struct.calcsize(_code(inner)) * length)
+
+    def tensor(self) -> TensorInfo:
+        """A tensor's description; its place is still counted from the end of the header."""
+        name = self.text()
+        dimensions = self.number("I")
+        if dimensions > _MOST_DIMENSIONS:
+            raise Damaged(f"{short(name)} has {dimensions:,} dimensions")
+        # The fastest dimension comes first: rows, the slowest, are last.
+        sizes = [self.length() for _ in range(dimensions)]
+        shape = whole_numbers(sizes[::-1], f"the shape of {short(name)}")
+        kind = self.number("I")
+        start = self.number("Q")
+        return TensorInfo(name, shape, kind, start, start)
+
+
+def _code(kind: int) -> str:
+    if kind not in _NUMBERS:
+        raise Damaged(f"the header holds a value of the unknown type {kind}")
+    return _NUMBERS[kind]

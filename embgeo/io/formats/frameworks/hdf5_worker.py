@@ -1,0 +1,233 @@
+"""Reads HDF5 files with h5py, in a process of its own.
+
+Run as a script by :mod:`embgeo.io.formats.frameworks.hdf5_file`: a file that makes the HDF5 library
+take all memory, hang or crash ends this process and nothing else. It is told what to do by a line
+of JSON on its standard input, and answers by one on its standard output. So it imports nothing of
+embgeo.
+
+Only what lies in the file itself is read: links, external storage and virtual datasets, all of
+which may name other files, are left out, and so are filters that HDF5 would load as a plug-in.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import h5py
+import numpy as np
+
+_MOST_OBJECTS = 100_000
+_DEEPEST = 64
+#: A chunk is unpacked as a whole.
+_LARGEST_CHUNK = 256 * 2**20
+#: Above this size a dataset may not be so many times larger than its bytes in the file.
+_LARGE = 16 * 2**20
+_MOST_RATIO = 100
+_MOST_WORDS = 4_000_000
+_WORDS_AT_A_TIME = 4096
+
+#: deflate, shuffle, fletcher32, szip, nbit, scale-offset and h5py's lzf; all others are plug-ins.
+_FILTERS = frozenset({1, 2, 3, 4, 5, 6, 32000})
+_OPTIMISER = frozenset({"optimizer_weights", "optimizer"})
+
+Keys = tuple[str, ...]
+
+
+class Refused(Exception):
+    """Why the whole file is refused."""
+
+
+class Listing:
+    """What was found: datasets of numbers, word lists, and what is left out, by reason."""
+
+    def __init__(self) -> None:
+        self.datasets: list[dict[str, Any]] = []
+        self.left_out: list[tuple[Keys, str]] = []
+
+
+def main() -> None:
+    request = json.loads(sys.stdin.readline())
+    try:
+        limit_memory(request["memory"])
+        limit_time(request["seconds"])
+        with h5py.File(request["path"], "r", locking="best-effort") as file:
+            answer = ACTIONS[request["action"]](file, request)
+    except Refused as error:
+        answer = {"error": str(error)}
+    except MemoryError:
+        answer = {"error": f"reading it takes more than {request['memory'] // 2**20:,} MiB"}
+    except Exception as error:
+        answer = {"error": f"a damaged or cut off HDF5 file ({type(error).__name__})"}
+    sys.stdout.write(json.dumps(answer))
+
+
+def limit_memory(size: int) -> None:
+    """Let memory beyond `size` bytes be refused to this process, where the system can do that."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def limit_time(seconds: float) -> None:
+    """End this process after so many seconds of computing, where the system has such a clock."""
+    try:
+        import signal
+
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+    except (ImportError, AttributeError):  # Windows
+        return
+
+
+def describe(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
+    """Every dataset of numbers or of words, with its place where it lies in one piece."""
+    size = os.stat(request["path"]).st_size
+    listing = Listing()
+    for keys, dataset, alias_of in datasets(file, listing):
+        words = is_words(dataset)
+        reason = refused(dataset, size, words)
+        if reason:
+            listing.left_out.append((keys, reason))
+            continue
+        dtype = dataset.dtype
+        listing.datasets.append(
+            {
+                "keys": keys,
+                "shape": dataset.shape,
+                "dtype": "words" if words else number_name(dataset),
+                "swapped": not dtype.isnative,
+                "offset": None if dataset.chunks else dataset.id.get_offset(),
+                "alias_of": alias_of,
+            }
+        )
+    return {"datasets": listing.datasets, "left_out": listing.left_out}
+
+
+def values(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
+    """The numbers of one dataset, in this machine's byte order, into the output file."""
+    dataset = at(file, request["keys"])
+    dtype = dataset.dtype.newbyteorder("=")
+    out = np.memmap(request["output"], dtype=dtype, mode="w+", shape=dataset.shape or (1,))
+    dataset.read_direct(out if dataset.shape else out.reshape(()))
+    out.flush()
+    return {}
+
+
+def words(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
+    """The strings of one dataset into the output file, a list in JSON on each line."""
+    dataset = at(file, request["keys"])
+    with open(request["output"], "w", encoding="ascii") as out:
+        for start in range(0, len(dataset), _WORDS_AT_A_TIME):
+            block = dataset[start : start + _WORDS_AT_A_TIME].tolist()
+            out.write(json.dumps([word.decode("utf-8", "backslashreplace") for word in block]))
+            out.write("\n")
+            if out.tell() > request["most"]:
+                raise Refused("its words take absurdly much room")
+    return {}
+
+
+ACTIONS = {"describe": describe, "values": values, "words": words}
+
+
+def at(file: h5py.File, keys: list[str]) -> h5py.Dataset:
+    """The dataset that the keys of hard links lead to, one after the other."""
+    item: Any = file
+    for key in keys:
+        item = item[key]
+    return item
+
+
+def datasets(file: h5py.File, listing: Listing) -> Iterator[tuple[Keys, h5py.Dataset, Keys]]:
+    """Every dataset that hard links lead to, and its keys where it came before."""
+    seen: dict[Any, Keys] = {h5py.h5o.get_info(file.id).addr: ()}
+    pending: list[tuple[Keys, h5py.Group]] = [((), file)]
+    entries = 0
+    while pending:
+        above, group = pending.pop()
+        entries += len(group)
+        if entries > _MOST_OBJECTS or len(above) > _DEEPEST:
+            raise Refused("the file holds absurdly many or deeply nested objects")
+        inner = []
+        for key in group:
+            keys = (*above, key)
+            if not above and key in _OPTIMISER:
+                listing.left_out.append((keys, "it is the optimiser's state"))
+                continue
+            # A name with a slash would be taken for a path, through links of any kind.
+            if "/" in key or not isinstance(group.get(key, getlink=True), h5py.HardLink):
+                listing.left_out.append((keys, "it is a link to another place or file"))
+                continue
+            item = group[key]
+            address = h5py.h5o.get_info(item.id).addr
+            if isinstance(item, h5py.Dataset):
+                yield keys, item, seen.get(address, ())
+            elif isinstance(item, h5py.Group) and address not in seen:
+                inner.append((keys, item))
+            seen.setdefault(address, keys)
+        pending += reversed(inner)
+
+
+def refused(dataset: h5py.Dataset, file_size: int, words: bool) -> str:
+    """Why a dataset is not read, as a clause; empty if it is."""
+    properties = dataset.id.get_create_plist()
+    if properties.get_external_count():
+        return "its numbers lie in another file"
+    if properties.get_layout() == h5py.h5d.VIRTUAL:
+        return "it is put together from other datasets"
+    used = {properties.get_filter(place)[0] for place in range(properties.get_nfilters())}
+    if not used <= _FILTERS or not all(map(h5py.h5z.filter_avail, used)):
+        return "it is compressed by a filter that is not read"
+    if dataset.shape is None or not (words or number_name(dataset)):
+        return "it holds no numbers"
+    if words and (len(dataset.shape) != 1 or dataset.shape[0] > _MOST_WORDS):
+        return "it holds no numbers"
+    size = math.prod(dataset.shape) * dataset.dtype.itemsize
+    stored = dataset.id.get_storage_size()
+    if stored > file_size or size > max(_LARGE, _MOST_RATIO * stored):
+        return f"it promises {size:,} bytes, and the file holds {stored:,} of them"
+    if dataset.chunks and math.prod(dataset.chunks) * dataset.dtype.itemsize > _LARGEST_CHUNK:
+        return "its chunks are absurdly large"
+    return ""
+
+
+def is_words(dataset: h5py.Dataset) -> bool:
+    """Whether it holds strings, of fixed or variable length."""
+    try:
+        return h5py.check_string_dtype(dataset.dtype) is not None
+    except TypeError:
+        return False
+
+
+def number_name(dataset: h5py.Dataset) -> str:
+    """The name of its number type; empty if it holds other things."""
+    try:
+        dtype = dataset.dtype
+    except TypeError:
+        return ""
+    if dtype.kind in "biufc":
+        return str(dtype.name)
+    return "bfloat16" if is_bfloat16(dataset) else ""
+
+
+def is_bfloat16(dataset: h5py.Dataset) -> bool:
+    """Whether Keras wrote it, which keeps bfloat16 as two opaque bytes and a remark."""
+    dtype = dataset.dtype
+    return bool(
+        dtype.kind == "V"
+        and dtype.itemsize == 2
+        and dtype.names is None
+        and "dtype" in dataset.attrs
+        and dataset.attrs["dtype"] == "bfloat16"
+    )
+
+
+if __name__ == "__main__":
+    main()

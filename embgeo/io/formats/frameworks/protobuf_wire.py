@@ -1,0 +1,109 @@
+"""Protocol buffers taken apart field by field, without their schema and within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from embgeo.io.bounded.guard import Damaged
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+_LONGEST_VARINT = 10
+_LONGEST_TEXT = 4096
+
+Value: TypeAlias = int | memoryview
+#: Number of the field, kind of its value, and the value: a number, or a view of its bytes.
+Field: TypeAlias = tuple[int, int, Value]
+
+
+class Message:
+    """Takes messages apart, and counts fields over all of them so that none can be endless.
+
+    Parameters
+    ----------
+    most_fields : int
+    """
+
+    def __init__(self, most_fields: int) -> None:
+        self._left = most_fields
+
+    def fields(self, data: memoryview) -> Iterator[Field]:
+        """The fields of one message, in the order of the file.
+
+        Raises
+        ------
+        Damaged
+        """
+        position, size = 0, len(data)
+        while position < size:
+            self._left -= 1
+            if self._left < 0:
+                raise Damaged("it has absurdly many fields")
+            tag, position = varint(data, position)
+            kind = tag & 7
+            if kind == VARINT:
+                value, position = varint(data, position)
+                yield tag >> 3, kind, value
+                continue
+            if kind == BYTES:
+                length, position = varint(data, position)
+            elif kind in (FIXED64, FIXED32):
+                length = 8 if kind == FIXED64 else 4
+            else:
+                raise Damaged(f"a field has the unknown kind {kind}")
+            if length > size - position:
+                raise Damaged("a field reaches beyond its message")
+            yield tag >> 3, kind, data[position : position + length]
+            position += length
+
+
+def varint(data: memoryview, position: int) -> tuple[int, int]:
+    """A number of variable length, and the position behind it."""
+    value = 0
+    for place in range(_LONGEST_VARINT):
+        if position + place >= len(data):
+            raise Damaged("a number is cut off")
+        byte = data[position + place]
+        value |= (byte & 0x7F) << (7 * place)
+        if byte < 0x80:
+            return value & 0xFFFF_FFFF_FFFF_FFFF, position + place + 1
+    raise Damaged("a number is longer than any")
+
+
+def varints(data: memoryview, most: int) -> list[int]:
+    """Numbers packed one after the other."""
+    values: list[int] = []
+    position = 0
+    while position < len(data):
+        if len(values) == most:
+            raise Damaged(f"a list has more than {most:,} numbers")
+        value, position = varint(data, position)
+        values.append(value)
+    return values
+
+
+def signed(value: int) -> int:
+    """The number that a varint of 64 bits stands for in two's complement."""
+    return value - 2**64 if value >= 2**63 else value
+
+
+def text(value: Value) -> str:
+    """A short string field; bytes that are no UTF-8 are written as escapes."""
+    content = raw(value)
+    if len(content) > _LONGEST_TEXT:
+        raise Damaged("a name is absurdly long")
+    return bytes(content).decode("utf-8", "backslashreplace")
+
+
+def raw(value: Value) -> memoryview:
+    """A field of bytes, refused where the message holds a number instead."""
+    if not isinstance(value, memoryview):
+        raise Damaged("a field is of another kind than its format says")
+    return value
+
+
+def number(value: Value) -> int:
+    """A field of a number, refused where the message holds bytes instead."""
+    if not isinstance(value, int):
+        raise Damaged("a field is of another kind than its format says")
+    return value

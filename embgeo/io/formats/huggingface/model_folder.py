@@ -1,0 +1,164 @@
+"""A Hugging Face model folder: configuration, weights, tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.base import Checkpoint
+from embgeo.io.bounded.reading import cannot_read, read_json
+from embgeo.io.formats.torch.torch_distributed import METADATA
+from embgeo.io.labels.folder_vocabulary import vocabulary_of
+from embgeo.io.unknown import unknown_folder
+
+NAME = "model folder"
+RECOGNISED = "a folder with model.safetensors, pytorch_model.bin or one other file that is read"
+READ = "the weights as their own format; config.json and the tokenizer's files are read"
+EXTRA = ""
+
+#: Weights files by name, the preferred one first.
+WEIGHTS = (
+    "model.safetensors.index.json",
+    "model.safetensors",
+    "pytorch_model.bin.index.json",
+    "pytorch_model.bin",
+)
+
+#: Files of training programs that hold arrays but no model.
+NOT_WEIGHTS = (
+    "optimizer",
+    "scheduler",
+    "scaler",
+    "rng_state",
+    "training_args",
+    "trainer_state",
+    "random_states",
+    "merges.txt",
+)
+_LISTED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Configuration:
+    tied: bool | None = None
+    vocabulary_size: int | None = None
+    model_type: str = ""
+
+
+def open_folder(
+    folder: Path,
+    open_file: Callable[[Path], Checkpoint],
+    is_known: Callable[[Path], bool],
+) -> Checkpoint:
+    """The weights of a model folder, with its tokens and what it says about tying.
+
+    Parameters
+    ----------
+    folder : Path
+    open_file : callable
+        Opens a single weights file, whatever its format.
+    is_known : callable
+        Whether a file's first bytes are those of a format that `open_file` reads.
+
+    Raises
+    ------
+    UnreadableFile
+        No weights, several possible ones, or a damaged configuration or tokenizer.
+    """
+    weights = open_file(_weights_file(folder, is_known))
+    configuration = _configuration(folder)
+    # Vectors with counts know their own words: GloVe's vocab.txt, say, is no list of tokens.
+    vocabulary, left_out = None, tuple[str, ...]()
+    if weights.counts is None:
+        vocabulary, left_out = vocabulary_of(folder, configuration.model_type)
+    notes = [*weights.notes, *left_out]
+    size = configuration.vocabulary_size
+    if size is not None and not any(size in t.shape for t in weights.tensors):
+        notes.append(f"config.json says vocab_size {size:,}, but no tensor has that many rows")
+    if vocabulary is None:
+        checkpoint = replace(weights, path=folder, tied=configuration.tied)
+    else:
+        notes += vocabulary.notes
+        checkpoint = replace(
+            weights,
+            path=folder,
+            tied=configuration.tied,
+            tokens=vocabulary.tokens,
+            tokens_source=vocabulary.source,
+            vocabularies=(),
+            encoder=vocabulary.encoder,
+        )
+    return replace(checkpoint, format=f"{NAME} ({weights.format})", notes=tuple(notes))
+
+
+def _weights_file(folder: Path, is_known: Callable[[Path], bool]) -> Path:
+    try:
+        files = sorted(entry for entry in folder.iterdir() if entry.is_file())
+    except OSError as error:
+        raise cannot_read(folder, error) from error
+    by_name = {file.name: file for file in files}
+    for name in WEIGHTS:
+        if name in by_name:
+            return by_name[name]
+    metadata = by_name.get(METADATA)
+    if metadata is not None and metadata.stat().st_size and is_known(metadata):
+        return metadata
+    saved_model = folder / "variables" / "variables.index"
+    if "saved_model.pb" in by_name and saved_model.is_file():
+        return saved_model
+    known = [file for file in files if _may_be_weights(file) and is_known(file)]
+    if len(known) == 1:
+        return known[0]
+    if known:
+        listing = _listing([file.name for file in known])
+        raise UnreadableFile(
+            f"the folder holds several files with tensors: {listing}",
+            where=folder,
+            way_out="name one of them",
+        )
+    listing = _listing([file.name for file in files])
+    other = unknown_folder(by_name)
+    if other is not None:
+        raise UnreadableFile(f"the folder is {other[0]}", where=folder, way_out=other[1])
+    raise UnreadableFile(
+        f"no model weights in this folder (it holds {listing})"
+        if files
+        else "no model weights in this folder (it holds no files)",
+        where=folder,
+        way_out="name a checkpoint file, or a folder with model.safetensors or pytorch_model.bin",
+    )
+
+
+def _may_be_weights(file: Path) -> bool:
+    return file.stat().st_size > 0 and not file.name.startswith((".", *NOT_WEIGHTS))
+
+
+def _listing(names: list[str]) -> str:
+    shown = ", ".join(names[:_LISTED])
+    return f"{shown} and {len(names) - _LISTED:,} more" if len(names) > _LISTED else shown
+
+
+def _configuration(folder: Path) -> _Configuration:
+    path = folder / "config.json"
+    if not path.is_file():
+        return _Configuration()
+    data = read_json(path)
+    if not isinstance(data, dict):
+        raise UnreadableFile(
+            "is not a JSON object", where=path, way_out="download the configuration once more"
+        )
+    # Models of text and pictures keep the language model's part under text_config.
+    inner = data.get("text_config")
+    parts = [data, inner] if isinstance(inner, dict) else [data]
+    return _Configuration(
+        tied=_first(parts, "tie_word_embeddings", bool),
+        vocabulary_size=_first(parts, "vocab_size", int),
+        model_type=_first(parts, "model_type", str) or "",
+    )
+
+
+def _first(parts: list[dict[str, Any]], key: str, kind: type) -> Any:
+    return next((part[key] for part in parts if type(part.get(key)) is kind), None)

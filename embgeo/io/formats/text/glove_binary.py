@@ -1,0 +1,140 @@
+"""GloVe's native binary: bare float64 numbers, which only the ``vocab.txt`` beside them explains.
+
+For each word d numbers and a bias, then the same again for each word as a context. The original
+program's text output gives the sum of the two parts (``-model 2``, its default), as the paper
+recommends; so does ``vectors`` here, which is taken for the embedding. ``word`` and ``context``
+are the parts. Source: Pennington, Socher and Manning (2014), "GloVe: Global Vectors for Word
+Representation", section 4.2.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.base import Checkpoint, Tensor
+from embgeo.io.bounded import scratch
+from embgeo.io.bounded.guard import Damaged, guarded, reading
+from embgeo.io.bounded.memory import Array, map_file, view
+from embgeo.io.bounded.reading import read_bytes
+from embgeo.io.labels.frequencies import LARGEST_COUNT
+from embgeo.io.labels.words import decode_words
+
+NAME = "GloVe binary"
+RECOGNISED = "a vocab.txt beside it, of words and counts, and a size that fits it"
+READ = "parts mapped; their sum in memory or a temporary file"
+EXTRA = ""
+
+VOCABULARY = "vocab.txt"
+_WIDEST = 65_536
+_SAMPLE = 4096
+_BLOCK_ROWS = 4096
+
+# Trained vectors lie far inside this range; other bytes read as float64 hardly ever do.
+_SMALLEST, _LARGEST = 1e-6, 1e4
+
+
+def belongs(path: Path) -> bool:
+    """Whether the file beside this one says that its numbers are GloVe's."""
+    try:
+        words, _ = _vocabulary(path.with_name(VOCABULARY))
+        size = path.stat().st_size
+    except (UnreadableFile, Damaged, OSError):
+        return False
+    return _width(size, len(words)) is not None and _are_numbers(path)
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """Word vectors, context vectors, biases, and the words with their counts.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    UnreadableFile
+        Also for the file of squared gradients that GloVe writes in the same form.
+    """
+    with reading(path, NAME):
+        data = map_file(path)
+        words, counts = _vocabulary(path.with_name(VOCABULARY))
+        width = _width(len(data), len(words))
+        if width is None:
+            raise Damaged(
+                f"its size does not fit the {len(words):,} words of {VOCABULARY}",
+                f"put the {VOCABULARY} of the same run beside it",
+            )
+        n, d = len(words), width - 1
+        table = view(data, np.dtype(np.float64), (2, n, width), swapped=not np.little_endian)
+        if (table[0, :_SAMPLE] >= 1).all():
+            raise Damaged(
+                "sums of squared gradients, not vectors",
+                "name the file that GloVe's -save-file gave, not that of -gradsq-file",
+            )
+        tokens, notes = decode_words(words, path)
+    parts = {
+        "word": table[0, :, :d],
+        "context": table[1, :, :d],
+        "word_bias": table[0, :, d],
+        "context_bias": table[1, :, d],
+    }
+    total = guarded(path, NAME, partial(_sum, parts["word"], parts["context"], path))
+    return Checkpoint(
+        path=path,
+        format=NAME,
+        tensors=(
+            Tensor("vectors", (n, d), "float32", total),
+            *(Tensor(name, p.shape, "float64", partial(_same, p)) for name, p in parts.items()),
+        ),
+        files=(path,),
+        tokens=tokens,
+        tokens_source=f"{VOCABULARY} beside the file",
+        notes=("vectors are the sum of word and context vectors, as in GloVe's text", *notes),
+        counts=counts,
+        counts_source=f"counts in the {VOCABULARY} beside the file",
+    )
+
+
+def _vocabulary(path: Path) -> tuple[list[bytes], np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    words: list[bytes] = []
+    counts: list[int] = []
+    for number, line in enumerate(read_bytes(path).split(b"\n"), 1):
+        word, _, count = line.rstrip(b"\r").rpartition(b" ")
+        if not line and number > 1:
+            continue
+        if not word or not count.isdigit() or len(count) > 18 or int(count) > LARGEST_COUNT:
+            raise Damaged(f"line {number:,} of {VOCABULARY} is not a word and its count")
+        words.append(word)
+        counts.append(int(count))
+    return words, np.array(counts, dtype=np.float64)
+
+
+def _width(size: int, words: int) -> int | None:
+    """Numbers in a row, the bias included, if the size is that of whole rows."""
+    width, rest = divmod(size, 2 * 8 * words)
+    return width if not rest and 2 <= width <= _WIDEST else None
+
+
+def _are_numbers(path: Path) -> bool:
+    with path.open("rb") as file:
+        sample = np.frombuffer(file.read(8 * _SAMPLE), dtype="<f8")
+    sizes = np.abs(sample)
+    return bool(np.isfinite(sample).all() and _SMALLEST < np.median(sizes) < _LARGEST)
+
+
+def _same(part: Array) -> Array:
+    return part
+
+
+def _sum(word: Array, context: Array, path: Path) -> Array:
+    out = scratch.empty((len(word), word.shape[1]), path)
+    with np.errstate(over="ignore", invalid="ignore"):  # damaged numbers are counted as such later
+        for start in range(0, len(word), _BLOCK_ROWS):
+            rows = slice(start, start + _BLOCK_ROWS)
+            out[rows] = word[rows] + context[rows]
+    out.flags.writeable = False
+    return out

@@ -1,0 +1,169 @@
+"""What stands beside the tensors of TensorBoard's projector: configuration and metadata."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.guard import short
+from embgeo.io.bounded.reading import decode_text, read_bytes, read_text, safe_text, split_lines
+from embgeo.io.labels import side_tables
+from embgeo.io.labels.frequencies import LARGEST_COUNT
+
+_TEXT_CONFIGURATION = "projector_config.pbtxt"
+_JSON_CONFIGURATIONS = "*projector_config.json"
+_MOST_CONFIGURATIONS = 10
+_LARGEST_CONFIGURATION = 256 * 2**10
+_PART = re.compile(
+    r'"((?:[^"\\]|\\.){0,1000})"|\'((?:[^\'\\]|\\.){0,1000})\'|([\w.+-]+)|([{}:<>])|#[^\n]*'
+)
+
+#: What names of tensor files have where names of their metadata files have "metadata".
+_TENSOR_WORDS = ("tensors", "tensor", "vectors")
+_METADATA = "metadata.tsv"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a configuration says about one file of tensors; paths without their folders."""
+
+    tensor: str
+    metadata: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """Labels and counts of the rows; `notes` say what could not be used."""
+
+    tokens: tuple[str, ...] | None = None
+    source: str = ""
+    counts: npt.NDArray[np.float64] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def entry_for(path: Path) -> Entry | None:
+    """What a configuration in the same folder says about `path`."""
+    for entry in _entries(path.parent):
+        if entry.tensor == path.name:
+            return entry
+    return None
+
+
+def _entries(folder: Path) -> Iterator[Entry]:
+    found = sorted(folder.glob(_JSON_CONFIGURATIONS))[:_MOST_CONFIGURATIONS]
+    for file in (folder / _TEXT_CONFIGURATION, *found):
+        if not file.is_file():
+            continue
+        try:
+            text = decode_text(read_bytes(file, _LARGEST_CONFIGURATION), file)
+        except UnreadableFile:
+            continue
+        yield from _from_json(text) if file.suffix == ".json" else _from_text(text)
+
+
+def _from_json(text: str) -> Iterator[Entry]:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    listed = data.get("embeddings") if isinstance(data, dict) else None
+    for fields in listed if isinstance(listed, list) else ():
+        if isinstance(fields, dict):
+            shape = fields.get("tensorShape", fields.get("tensor_shape"))
+            yield _entry(
+                fields.get("tensorPath", fields.get("tensor_path")),
+                fields.get("metadataPath", fields.get("metadata_path")),
+                shape if isinstance(shape, list) else [],
+            )
+
+
+def _from_text(text: str) -> Iterator[Entry]:
+    """The ``embeddings { … }`` blocks of a protocol buffer in text form; the rest is skipped."""
+    depth, key = 0, ""
+    fields: dict[str, Any] = {}
+    shape: list[int] = []
+    for part in _PART.finditer(text):
+        double, single, word, sign = part.groups()
+        if sign in ("{", "<"):
+            depth += 1
+            if depth == 1:
+                fields, shape = {}, []
+        elif sign in ("}", ">"):
+            depth -= 1
+            if depth == 0:
+                yield _entry(fields.get("tensor_path"), fields.get("metadata_path"), shape)
+        elif depth == 1 and key == "tensor_shape" and word and word.isdecimal():
+            shape.append(int(word[:18]))
+            key = ""
+        elif depth == 1 and key and (double is not None or single is not None):
+            fields[key] = double if double is not None else single
+        elif word:
+            key = word
+
+
+def _entry(tensor: object, metadata: object, shape: list[Any]) -> Entry:
+    sizes = tuple(size for size in shape if type(size) is int and 0 < size < 2**40)
+    return Entry(_file_name(tensor), _file_name(metadata), sizes)
+
+
+def _file_name(value: object) -> str:
+    """Only files of the same folder are looked at, whatever folders a configuration names."""
+    return PurePosixPath(value).name if isinstance(value, str) and value.isprintable() else ""
+
+
+def metadata_of(path: Path, n: int) -> Metadata:
+    """Labels and counts for the `n` rows of the tensor file `path`, where a file beside it fits."""
+    entry = entry_for(path)
+    names = [entry.metadata] if entry is not None and entry.metadata else []
+    if not names:
+        names = [path.name.replace(w, "metadata") for w in _TENSOR_WORDS if w in path.name]
+        names.append(_METADATA)
+    for name in names:
+        file = path.with_name(name)
+        if file.suffix == ".tsv" and file.is_file() and file != path and not file.is_symlink():
+            return _read(file, n)
+    return Metadata()
+
+
+def _read(file: Path, n: int) -> Metadata:
+    try:
+        lines = split_lines(read_text(file))
+    except UnreadableFile as error:
+        return Metadata(notes=(f"{short(file.name)} beside it is not used: {error.cause}",))
+    token_column, count_column = 0, None
+    cells = [line.split("\t") for line in lines]
+    # One column has no header, several have one: so says the projector's documentation.
+    if cells and len(cells[0]) > 1:
+        heading = side_tables.header(cells[0])
+        if heading is not None:
+            token_column, count_column = heading.token or 0, heading.count
+        cells = cells[1:]
+    if len(cells) != n:
+        note = f"{short(file.name)} beside it labels {len(cells):,} rows, not {n:,}: not used"
+        return Metadata(notes=(note,))
+    if any(len(row) <= token_column for row in cells):
+        return Metadata(
+            notes=(f"{short(file.name)} beside it has lines without a label: not used",)
+        )
+    tokens, _ = side_tables.unescaped([row[token_column] for row in cells])
+    counts = None if count_column is None else _counts(cells, count_column)
+    labels = tuple(safe_text(token) for token in tokens)
+    return Metadata(labels, f"{short(file.name)} beside the file", counts)
+
+
+def _counts(cells: list[list[str]], column: int) -> npt.NDArray[np.float64] | None:
+    """The column as counts; None where it holds anything else, such as shares."""
+    texts = [row[column] if column < len(row) else "" for row in cells]
+    if not all(text.isascii() and text.isdecimal() and len(text) < 17 for text in texts):
+        return None
+    values = np.array([int(text) for text in texts], dtype=np.float64)
+    return values if values.max(initial=0) <= LARGEST_COUNT else None

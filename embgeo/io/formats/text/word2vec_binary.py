@@ -1,0 +1,119 @@
+"""word2vec's binary format: a header line, then word, space and d float32 again and again.
+
+Vectors lie between words, so they cannot be one map of the file: they are copied, beyond
+`scratch.MEMORY_BYTES` into a temporary file. Both dialects are read: the original program ends
+each vector with a newline, gensim does not.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+from array import array
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.base import Checkpoint, Tensor
+from embgeo.io.bounded import scratch
+from embgeo.io.formats.text import text_vectors
+from embgeo.io.labels.words import WordList
+
+NAME = "word2vec binary"
+RECOGNISED = "a first line of two numbers, then a word, a space and no text"
+READ = "vectors in memory or a temporary file"
+EXTRA = ""
+
+#: The original program cuts words at 50 bytes; gensim writes whatever it is given.
+MAX_WORD_BYTES = 65_536
+_HEADER = re.compile(rb"(\d{1,18})[ \t]+(\d{1,9})[ \t]*\n")
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the first bytes are a header ``N d`` and what follows is not text."""
+    header = _HEADER.match(head)
+    if header is None or text_vectors.sniff(head):
+        return False
+    word, space, vector = head[header.end() :].partition(b" ")
+    return bool(word and space and vector)
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """Words and shape of a word2vec binary file; the vectors are copied when opened.
+
+    Raises
+    ------
+    UnreadableFile
+        Fewer vectors than the header promises, or words that are none.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        header = _HEADER.match(data[:64])
+        if header is None:
+            raise UnreadableFile("no word2vec header", where=path, way_out="write it once more")
+        promised, d = int(header[1]), int(header[2])
+        if promised == 0 or d == 0:
+            raise UnreadableFile(
+                f"its header says {promised:,} vectors of {d:,} numbers",
+                where=path,
+                way_out="write it once more",
+            )
+        words, starts, end = _scan(data, header.end(), promised, 4 * d, path)
+    tokens, notes = words.finished()
+    if size - end > 1:
+        notes += (f"{size - end:,} bytes behind the last promised vector were not read",)
+    tensor = Tensor("vectors", (promised, d), "float32", partial(_vectors, path, starts, d))
+    return Checkpoint(
+        path=path,
+        format=NAME,
+        tensors=(tensor,),
+        files=(path,),
+        tokens=tokens,
+        tokens_source="the words of the file itself",
+        notes=notes,
+    )
+
+
+def _scan(
+    data: mmap.mmap, start: int, promised: int, width: int, path: Path
+) -> tuple[WordList, npt.NDArray[np.int64], int]:
+    """Words, the byte at which each vector starts, and the byte behind the last one."""
+    words = WordList(path)
+    starts = array("q")
+    size = len(data)
+    position = start
+    # The header's count only ends the loop; nothing is reserved on its word.
+    while len(words) < promised:
+        space = data.find(b" ", position, position + MAX_WORD_BYTES)
+        if space < 0 and size - position > MAX_WORD_BYTES:
+            raise UnreadableFile(
+                f"no word ends within {MAX_WORD_BYTES:,} bytes behind vector {len(words):,}",
+                where=path,
+                way_out="the header's dimension may be wrong; write it once more",
+            )
+        if space < 0 or space + 1 + width > size:
+            raise UnreadableFile(
+                f"the file holds {len(words):,} vectors, its header promises {promised:,}",
+                where=path,
+                way_out="it is probably cut off; write or download it once more",
+            )
+        words.add(data[position:space].lstrip(b"\n"))
+        starts.append(space + 1)
+        position = space + 1 + width
+    return words, np.array(starts, dtype=np.int64), position
+
+
+def _vectors(path: Path, starts: npt.NDArray[np.int64], d: int) -> npt.NDArray[np.float32]:
+    out = scratch.empty((len(starts), d), path)
+    width = 4 * d
+    target = out.data.cast("B")
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        for row, start in enumerate(starts.tolist()):
+            target[row * width : (row + 1) * width] = data[start : start + width]
+    target.release()
+    if not np.little_endian:
+        out.byteswap(inplace=True)
+    return out

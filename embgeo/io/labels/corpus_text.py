@@ -1,0 +1,207 @@
+"""The text of a corpus in pieces: one file, plain or compressed, or a folder of them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.compressed import BoundedStream, Codec, codec_of
+from embgeo.io.bounded.reading import cannot_read, read_head
+from embgeo.io.left_out import LeftOut
+
+#: ``heard(bytes read so far, bytes in all)``; 0 in all where a file is compressed.
+Heard = Callable[[int, int], None]
+
+_BLOCK = 2**18
+_LONGEST_WORD = 2**20
+_MOST_FILES = 100_000
+_MARK = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+#: Of bytes at the beginning that are not UTF-8; text in an older encoding of a Latin alphabet has
+#: a few, anything else has more.
+_MOST_INVALID = 0.1
+_LAST_SPACE = re.compile(rb"[ \t\r\f\v](?=[^ \t\r\f\v]*\Z)")
+_INVALID = re.compile("[\udc80-\udcff]")
+
+
+class CorpusText:
+    """The files of a corpus, and what was noticed while they were read.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or a folder, of which every file counts that is not hidden and no link.
+    heard : callable, optional
+
+    Attributes
+    ----------
+    name : str
+        Base name of `path`.
+    invalid : int
+        Bytes so far that are not UTF-8.
+
+    Raises
+    ------
+    UnreadableFile
+        There is no such path, or no file in the folder.
+    """
+
+    def __init__(self, path: Path, heard: Heard | None = None) -> None:
+        self.path = path
+        self.name = path.name or path.resolve().name
+        self.invalid = 0
+        self._is_folder = path.is_dir()
+        self._left_out = LeftOut()
+        self._heard = heard or (lambda _read, _total: None)
+        self._files = _files(path) if self._is_folder else [path]
+        self._codecs = {file: _codec(file) for file in self._files}
+        packed = any(self._codecs.values())
+        self._total = 0 if packed else sum(file.stat().st_size for file in self._files)
+        self._read = 0
+
+    def pieces(self, *, words: bool) -> Iterator[bytes]:
+        """The text in order, cut behind line ends or, failing that, before white space.
+
+        Parameters
+        ----------
+        words : bool
+            Words are wanted whole: refuse a MiB without white space. Otherwise that is cut
+            between characters.
+
+        Raises
+        ------
+        UnreadableFile
+            Damaged, or no text; inside a folder the latter is left out.
+        """
+        for file in self._files:
+            try:
+                with _stream(file, self._codecs[file]) as read:
+                    yield from self._pieces_of(file, read, words)
+            except OSError as error:
+                raise cannot_read(file, error) from error
+
+    def notes(self) -> tuple[str, ...]:
+        """What was noticed, in words."""
+        notes = list(self._left_out.notes())
+        if self.invalid:
+            notes.append(f"{self.invalid:,} bytes of {self.name} are not valid UTF-8")
+        return tuple(notes)
+
+    def _pieces_of(self, file: Path, read: Callable[[int], bytes], words: bool) -> Iterator[bytes]:
+        rest = b""
+        is_first = True
+        while block := read(_BLOCK):
+            if is_first:
+                is_first = False
+                if why := _no_text(block):
+                    if not self._is_folder:
+                        raise UnreadableFile(why, where=file, way_out="give text in UTF-8")
+                    self._left_out.add(file.name, why)
+                    return
+                block = block.removeprefix(_MARK)
+            self._read += len(block)
+            self._heard(self._read, self._total)
+            whole, rest = _cut(rest + block)
+            if len(rest) > _LONGEST_WORD:
+                if words:
+                    raise UnreadableFile(
+                        f"more than {_LONGEST_WORD / 2**20:,.3g} MiB without white space",
+                        where=file,
+                        way_out="give plain text, words separated by white space",
+                    )
+                at = _between_characters(rest)
+                whole, rest = whole + rest[:at], rest[at:]
+            if whole:
+                yield self._checked(whole)
+        if rest:
+            yield self._checked(rest)
+
+    def _checked(self, piece: bytes) -> bytes:
+        try:
+            piece.decode()
+        except UnicodeDecodeError:
+            self.invalid += _invalid_bytes(piece)
+        return piece
+
+
+def _files(folder: Path) -> list[Path]:
+    found: list[Path] = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            file = Path(place, name)
+            if not name.startswith(".") and file.is_file() and not file.is_symlink():
+                found.append(file)
+        if len(found) > _MOST_FILES:
+            raise UnreadableFile(
+                f"the folder holds more than {_MOST_FILES:,} files",
+                where=folder,
+                way_out="join them into one",
+            )
+    files = [file for file in found if file.stat().st_size]
+    if not files:
+        raise UnreadableFile(
+            "the folder holds no files with text", where=folder, way_out="check the path"
+        )
+    return files
+
+
+def _codec(file: Path) -> Codec | None:
+    return codec_of(read_head(file))
+
+
+def _stream(path: Path, codec: Codec | None) -> AbstractContextManager[Callable[[int], bytes]]:
+    return _plain_stream(path) if codec is None else _unfolded_stream(path, codec)
+
+
+@contextmanager
+def _unfolded_stream(path: Path, codec: Codec) -> Iterator[Callable[[int], bytes]]:
+    with BoundedStream(path, codec) as stream:
+        yield stream.read
+
+
+@contextmanager
+def _plain_stream(path: Path) -> Iterator[Callable[[int], bytes]]:
+    with path.open("rb") as file:
+        yield file.read
+
+
+def _no_text(start: bytes) -> str:
+    """Why bytes are not the beginning of a text; empty if they are."""
+    if start.startswith(_UTF16_MARKS):
+        return "it is UTF-16, not UTF-8"
+    if b"\0" in start:
+        return "it is binary, not text"
+    # A character may be cut off at the end.
+    invalid = _invalid_bytes(start[: _between_characters(start)])
+    if invalid > _MOST_INVALID * len(start):
+        return f"{invalid:,} of its first {len(start):,} bytes are not UTF-8"
+    return ""
+
+
+def _invalid_bytes(piece: bytes) -> int:
+    return len(_INVALID.findall(piece.decode("utf-8", "surrogateescape")))
+
+
+def _cut(data: bytes) -> tuple[bytes, bytes]:
+    """All up to the last line end or, without one, up to the last white space; and the rest."""
+    at = data.rfind(b"\n") + 1
+    if at == 0:
+        found = _LAST_SPACE.search(data)
+        at = found.start() if found else 0
+    return data[:at], data[at:]
+
+
+def _between_characters(data: bytes) -> int:
+    """Where to cut so that no character in UTF-8 is cut: near the end, before one begins."""
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte < 0x80:
+            break
+        if byte >= 0xC0:
+            return len(data) - back
+    return len(data)

@@ -1,0 +1,154 @@
+"""Counts of a model's tokens in a corpus, by its own tokenizer.
+
+The packages that run tokenizers are code in Rust and C++ that a file can make take all memory or
+crash, so they work in a process of their own (:mod:`embgeo.io.labels.tokenizer_worker`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.guard import plain
+from embgeo.io.labels.corpus_text import CorpusText, Heard
+from embgeo.io.labels.text_encoder import TextEncoder
+
+EXTRA = "hf"
+
+_WORKER = Path(__file__).with_name("tokenizer_worker.py")
+_MOST_MEMORY = 900 * 2**20
+
+_MOST_ANSWER = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusCounts:
+    """What a tokenizer finds in a corpus.
+
+    Attributes
+    ----------
+    counts : array of float64
+        How often each id occurs.
+    source : str
+        In words.
+    name : str
+        Of the corpus.
+    notes : tuple of str
+    """
+
+    counts: npt.NDArray[np.float64]
+    source: str
+    name: str
+    notes: tuple[str, ...]
+
+
+class NotUsable(Exception):
+    """Why a tokenizer cannot be run, in words."""
+
+
+def count_tokens(
+    encoder: TextEncoder, size: int, path: Path, heard: Heard | None = None
+) -> CorpusCounts:
+    """Encode a corpus and count the ids 0 to `size` − 1.
+
+    The text is encoded as it stands, line ends included, in pieces of some thousand characters,
+    without the special tokens that a model adds around its input.
+
+    Raises
+    ------
+    NotUsable
+        Its package is not installed, or does not understand the file.
+    UnreadableFile
+        The corpus cannot be read, or the tokenizer fails on it.
+    """
+    if importlib.util.find_spec(encoder.package) is None:
+        raise NotUsable(f"that needs pip install 'embgeo[{EXTRA}]'")
+    text = CorpusText(path, heard)
+    with _start() as worker:
+        try:
+            counts, total, beyond = _talk(worker, encoder, size, text)
+        finally:
+            worker.kill()
+            with contextlib.suppress(OSError):  # what it did not take any more
+                worker.stdin.close()  # type: ignore[union-attr]
+    notes = list(text.notes())
+    if beyond:
+        notes.append(f"{beyond:,} of {total:,} tokens of {text.name} have ids beyond the labels")
+    source = f"corpus {text.name}, {total:,} tokens by {encoder.name}"
+    return CorpusCounts(counts, source, text.name, tuple(notes))
+
+
+def _start() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-P", "-W", "ignore", str(_WORKER)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "true"},
+    )
+
+
+def _talk(
+    worker: subprocess.Popen[bytes], encoder: TextEncoder, size: int, text: CorpusText
+) -> tuple[npt.NDArray[np.float64], int, int]:
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    request = {
+        "kind": encoder.kind,
+        "files": [str(file.resolve()) for file in encoder.files],
+        "lowercase": encoder.lowercase,
+        "size": size,
+        "memory": _MOST_MEMORY,
+    }
+    _send(worker.stdin, [json.dumps(request).encode() + b"\n"])
+    first = _answer(worker.stdout)
+    if "error" in first:
+        raise NotUsable(f"the package {encoder.package} cannot read it ({first['error']})")
+    _send(worker.stdin, _framed(text))
+    last = _answer(worker.stdout)
+    data = worker.stdout.read(8 * size)
+    if "error" in last or len(data) != 8 * size:
+        raise UnreadableFile(
+            f"the tokenizer fails on the corpus ({last.get('error', 'it ends early')})",
+            where=encoder.files[0],
+            way_out="give the counts with --counts FILE",
+        )
+    counts = np.frombuffer(data, dtype="<i8").astype(np.float64)
+    return counts, int(last["total"]), int(last["beyond"])
+
+
+def _framed(text: CorpusText) -> Iterable[bytes]:
+    for piece in text.pieces(words=False):
+        yield len(piece).to_bytes(8, "little") + piece
+    yield (0).to_bytes(8, "little")
+
+
+def _send(stream: IO[bytes], parts: Iterable[bytes]) -> None:
+    try:
+        for part in parts:
+            stream.write(part)
+            stream.flush()
+    except OSError:
+        return  # the worker has ended; its answer says why
+
+
+def _answer(stream: IO[bytes]) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(stream.readline(_MOST_ANSWER))
+    except ValueError:
+        return {"error": "it takes too much time or memory"}
+    if "error" in found:
+        found["error"] = plain(str(found["error"]))
+    return found

@@ -1,0 +1,180 @@
+"""Rows of a matrix: cutting a range out, and laying labels along them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.errors import BadOption, LabelMismatch
+
+#: What may happen to rows beyond the vocabulary.
+PADDINGS = ("auto", "mask", "keep")
+Rows = str | tuple[int | None, int | None] | None
+PADDING_REASON = "padding beyond the vocabulary"
+
+_RANGE = re.compile(r"\s*(\d{0,18})\s*:\s*(\d{0,18})\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Rows `start` to `stop` (exclusive) of a matrix of `total` rows."""
+
+    total: int
+    start: int
+    stop: int
+
+    @property
+    def size(self) -> int:
+        return self.stop - self.start
+
+    @property
+    def is_whole(self) -> bool:
+        return self.size == self.total
+
+    def fit(self, length: int) -> slice | None:
+        """Which of `length` entries belong to the cut rows; None if they line up with neither."""
+        if length == self.size:
+            return slice(None)
+        return slice(self.start, self.stop) if length == self.total else None
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Labels of the cut rows.
+
+    Attributes
+    ----------
+    tokens : tuple of str
+        One for each row of the cut.
+    masked : int array
+        Rows of the cut to leave out, because no token belongs to them.
+    notes : tuple of str
+    first : int
+        Row of the whole matrix to which the first token of the vocabulary belongs.
+    """
+
+    tokens: tuple[str, ...]
+    masked: npt.NDArray[np.int64]
+    notes: tuple[str, ...] = ()
+    first: int = 0
+
+
+def parse_rows(rows: Rows, total: int) -> Cut:
+    """The cut that ``A:B`` means in a matrix of `total` rows; either side may be left out.
+
+    Raises
+    ------
+    BadOption
+        Something else than a range, an empty one, or one beyond the last row.
+    """
+    if rows is None:
+        return Cut(total, 0, total)
+    text = rows if isinstance(rows, str) else ":".join("" if n is None else str(n) for n in rows)
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        raise BadOption(
+            f"--rows {text!r} is no range", way_out="write A:B, for instance 0:5000, from row 0"
+        )
+    start = int(found[1]) if found[1] else 0
+    stop = int(found[2]) if found[2] else total
+    if stop > total or start >= total:
+        raise BadOption(
+            f"--rows {text!r} reaches beyond the matrix, which has {total:,} rows",
+            way_out=f"stay within 0:{total}",
+        )
+    if start >= stop:
+        raise BadOption(f"--rows {text!r} is an empty range", way_out="write A:B with A below B")
+    return Cut(total, start, stop)
+
+
+def lay_given(tokens: Sequence[str], cut: Cut, padding: str, where: Path, columns: int) -> Labelled:
+    """Labels from a file that the user named; they have to line up, unless padding is allowed.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        As many as the cut has rows, or as the whole matrix has (then they are cut along).
+    cut : Cut
+    padding : {"auto", "mask", "keep"}
+        With "mask" and "keep" there may be fewer tokens than rows.
+    where : Path
+        The file, named in the error.
+    columns : int
+        Of the matrix; recognises one that lies on its side.
+
+    Raises
+    ------
+    LabelMismatch
+    """
+    length = len(tokens)
+    fitting = cut.fit(length)
+    if fitting is not None:
+        notes = () if cut.is_whole else (_which_rows(where.name, length, cut),)
+        first = cut.start if length == cut.size else 0
+        return Labelled(tuple(tokens[fitting]), np.zeros(0, dtype=np.int64), notes, first)
+    if length > cut.total or padding == "auto":
+        raise mismatch("tokens", length, cut, where, columns)
+    # Fewer than the cut has: they begin with its first row. More: they are those of the matrix.
+    first = cut.start if length < cut.size else 0
+    return _padded(tokens, first, cut, padding, where.name)
+
+
+def lay_found(tokens: Sequence[str], cut: Cut, padding: str, source: str) -> Labelled:
+    """Labels that came with the model: they begin at row 0, and models often pad their rows."""
+    length = len(tokens)
+    if length < cut.total:
+        return _padded(tokens, 0, cut, padding, source)
+    notes: tuple[str, ...] = ()
+    if length > cut.total:
+        notes = (f"{length - cut.total:,} tokens of {source} lie beyond the last row",)
+    kept = tuple(tokens[cut.start : cut.stop])
+    return Labelled(kept, np.zeros(0, dtype=np.int64), notes)
+
+
+def mismatch(what: str, length: int, cut: Cut, where: Path, columns: int) -> LabelMismatch:
+    """The error for labels or counts whose number is not that of the rows."""
+    rows = f"{cut.size:,} rows"
+    if not cut.is_whole:
+        rows += f" (cut from {cut.total:,})"
+    if length == columns:
+        way_out = "if words are the columns of this matrix, add --transpose"
+    elif length > cut.total:
+        way_out = "give the file that belongs to this matrix"
+    elif what == "tokens":
+        way_out = (
+            "if the rows beyond the tokens are padding add --padding mask, "
+            f"or cut with --rows 0:{length}"
+        )
+    else:
+        way_out = f"cut with --rows 0:{length}, or name the rows with --tokens FILE"
+    return LabelMismatch(f"{length:,} {what} for {rows}", where=where, way_out=way_out)
+
+
+def _padded(tokens: Sequence[str], first: int, cut: Cut, padding: str, source: str) -> Labelled:
+    """Labels for rows first, first + 1, … of the whole matrix; the other rows are padding."""
+    last = first + len(tokens)
+    name = "row" if padding == "keep" else "padding row"
+    laid = tuple(
+        tokens[row - first] if first <= row < last else f"<{name} {row}>"
+        for row in range(cut.start, cut.stop)
+    )
+    rows = np.arange(cut.start, cut.stop, dtype=np.int64)
+    beyond = np.flatnonzero((rows < first) | (rows >= last)).astype(np.int64)
+    if not len(beyond):
+        return Labelled(laid, beyond, first=first)
+    note = f"{source} labels {len(tokens):,} of {cut.total:,} rows; {len(beyond):,} rows without "
+    if padding == "keep":
+        kept = np.zeros(0, dtype=np.int64)
+        return Labelled(laid, kept, (f"{note}a token are kept",), first)
+    return Labelled(laid, beyond, (f"{note}a token are masked as padding",), first)
+
+
+def _which_rows(name: str, length: int, cut: Cut) -> str:
+    if length == cut.size:
+        return f"{name} labels the {length:,} rows that were cut out"
+    return f"{name} labels all {length:,} rows and was cut along with them"

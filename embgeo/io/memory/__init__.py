@@ -1,0 +1,155 @@
+"""Matrices from whatever holds one in memory: arrays, tensors, models, word vectors, tables.
+
+Nothing is imported for it: an object of a library can only be there if the library is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from embgeo.core.errors import BadOption
+from embgeo.core.matrix import Matrix, Origin
+from embgeo.io.labels.frequencies import from_rank
+from embgeo.io.memory import frames, keyed_vectors, torch_modules, torch_tensors
+from embgeo.io.memory.found import Found
+from embgeo.io.memory.labels import with_counts, with_tokens
+
+#: Every kind of object, in the order in which they are asked: each gives what it finds, or None
+#: for an object that is none of its own.
+KINDS: tuple[Callable[[Any], Found | None], ...] = (
+    torch_tensors.found,
+    torch_modules.found,
+    keyed_vectors.found,
+    frames.found,
+)
+
+
+def as_matrix(
+    W: Any,
+    *,
+    tokens: Any = None,
+    counts: Any = None,
+    rank_order: bool = False,
+    hidden: Any = None,
+) -> Matrix:
+    """An embedding matrix of anything that holds one.
+
+    Parameters
+    ----------
+    W : Matrix, array, tensor, module, KeyedVectors or DataFrame
+        A matrix with a row for each token, or what has one: a torch module gives its input
+        embedding, and its output embedding where that is another one; word vectors of gensim give
+        tokens and counts too, a DataFrame the labels of its rows.
+    tokens : sequence of str, mapping of token to row, or tokenizer, optional
+        A sequence labels every row. A mapping or a tokenizer (whatever has ``get_vocab``) may
+        leave rows out: those are masked as padding.
+    counts : array of N numbers, or mapping of token to count, optional
+        How often tokens occur; a mapping needs tokens.
+    rank_order : bool
+        Rows are sorted by frequency, the most frequent token first; in place of counts.
+    hidden : array or tensor, optional
+        Hidden states of the model, one a row.
+
+    Returns
+    -------
+    Matrix
+        Over the memory of `W` wherever its type allows that, not over a copy.
+
+    Raises
+    ------
+    BadOption
+        `W` holds no matrix, or `counts` do not fit it.
+    LabelMismatch
+        Tokens or counts that do not line up with the rows.
+    """
+    matrix = W if isinstance(W, Matrix) else from_found(find(W))
+    if tokens is not None:
+        matrix = with_tokens(matrix, tokens)
+    if rank_order and counts is not None:
+        raise BadOption("counts and rank_order exclude each other", way_out="give one of them")
+    if rank_order:
+        matrix = matrix.with_frequency(from_rank(matrix.n))
+    elif counts is not None:
+        matrix = with_counts(matrix, counts)
+    if hidden is not None:
+        matrix = replace(matrix, hidden=states_of(hidden))
+    return matrix
+
+
+def states_of(hidden: Any) -> Matrix:
+    """Hidden states, one a row: of a batch of texts, each position of each text."""
+    if isinstance(hidden, Matrix):
+        return hidden
+    found = find(hidden)
+    rows = found.rows
+    if rows.ndim > 2:
+        rows = rows.reshape(-1, rows.shape[-1])
+    return from_found(replace(found, rows=rows, name="hidden", tokens=None, output=None))
+
+
+def find(W: Any) -> Found:
+    """The matrix that an object is or holds.
+
+    Raises
+    ------
+    BadOption
+    """
+    for kind in KINDS:
+        found = kind(W)
+        if found is not None:
+            return found
+    return from_array(W)
+
+
+def from_array(W: Any) -> Found:
+    """Of an array of numpy or of any library whose arrays numpy understands."""
+    name = type(W).__name__
+    if isinstance(W, str | bytes) or hasattr(W, "__fspath__"):
+        raise BadOption(
+            f"{W!r} is a name and no matrix", way_out="embgeo.load(name) reads what it names"
+        )
+    if hasattr(W, "toarray"):
+        raise BadOption(f"{name} is sparse", way_out="give .toarray() of it")
+    if isinstance(W, np.ma.MaskedArray):
+        W = np.ma.filled(W.astype(np.result_type(W.dtype, np.float32)), np.nan)
+    try:
+        rows = np.asarray(W)
+    except Exception as error:  # whatever the object's own conversion raises
+        raise BadOption(
+            f"{name} gives no array ({type(error).__name__}: {error})",
+            way_out="give an array with a row for each token",
+        ) from error
+    if rows.dtype.kind in "OUS":
+        raise BadOption(
+            f"{name} is no matrix of numbers", way_out="give an array with a row for each token"
+        )
+    return Found(rows)
+
+
+def from_found(found: Found) -> Matrix:
+    """The matrix, with what was found beside it."""
+    notes = found.notes
+    output = None
+    if found.output is not None:
+        output = Matrix(
+            found.output, name="output", origin=Origin(tensor=found.output_name, format="array")
+        )
+    matrix = Matrix(
+        found.rows,
+        name=found.name or "W",
+        tokens=found.tokens,
+        output=output,
+        origin=Origin(
+            format=found.format,
+            tensor=found.name,
+            stored_shape=tuple(found.rows.shape),
+            dtype=str(found.rows.dtype),
+            reason=found.reason,
+            notes=notes,
+        ),
+    )
+    return matrix.with_frequency(found.frequency)

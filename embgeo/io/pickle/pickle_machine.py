@@ -1,0 +1,258 @@
+"""The state of a pickle machine that cannot call anything, and the inert objects it builds.
+
+A pickle is a program for a stack machine, and Python's own machine imports and calls whatever the
+program names. This one knows the opcodes only. A name in the file becomes a :class:`Global`, which
+is a string in a box; calling a name looks it up in the table of constructors that the reader was
+given, and builds an inert :class:`Stub` where the table has no entry. Nothing is imported, no
+attribute is looked up, and nothing but plain scalars is ever hashed or compared, so that deep or
+self-similar structures cost no more than their bytes. What the objects take in memory is counted
+as they are made, and a program that makes too many ends before they are there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from embgeo.io.bounded.guard import Damaged
+from embgeo.io.pickle.pickle_costs import CALL_COST, PAIR_COST
+
+T = TypeVar("T")
+
+Constructor = Callable[["Machine", tuple[object, ...]], object]
+
+#: A vocabulary of a million words, and its counts, take half as many.
+MOST_OPCODES = 8_000_000
+#: What the objects of one pickle may take, with what a walk over them notes; a vocabulary of
+#: three million words takes less.
+MOST_MEMORY = 700 * 2**20
+#: Objects that a Stub gathers from BUILD: the state, and the keyword arguments of NEWOBJ_EX.
+_MOST_STATES = 8
+#: Lines of this length are counted before they become text: four bytes a character at most.
+_LONG_LINE = 2**16
+
+_WINDOW = 256
+
+#: Integers beyond it hash alike by construction; as keys they would make a dict quadratic.
+_LARGEST_KEY = 2**60
+
+
+class Global:
+    """A name that the file mentions: ``module.name``; never resolved."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class Stub:
+    """What stands for an object whose class is not on the list.
+
+    Attributes
+    ----------
+    name : str
+        Qualified name of what the file wanted to call.
+    args : tuple
+        What it would have been called with.
+    states, items, entries : sequence
+        What BUILD, APPEND and SETITEM put into it.
+    """
+
+    __slots__ = ("args", "entries", "items", "name", "states")
+
+    def __init__(self, name: str, args: tuple[object, ...] = ()) -> None:
+        self.name = name
+        self.args = args
+        # Most stubs never get any: the lists are made when they do.
+        self.states: Sequence[object] = ()
+        self.items: Sequence[object] = ()
+        self.entries: Sequence[tuple[object, object]] = ()
+
+    def add_state(self, state: object) -> None:
+        if len(self.states) == _MOST_STATES:
+            raise Damaged("the pickle sets the state of one object over and over")
+        self.states = (*self.states, state)
+
+    def add_items(self, values: Sequence[object]) -> None:
+        self.items = _extended(self.items, values)
+
+    def add_entries(self, pairs: Sequence[tuple[object, object]]) -> None:
+        self.entries = _extended(self.entries, pairs)
+
+
+def _extended(known: Sequence[T], more: Sequence[T]) -> list[T]:
+    extended = known if isinstance(known, list) else []
+    extended.extend(more)
+    return extended
+
+
+class Buildable:
+    """An object of a constructor that takes the state given by BUILD."""
+
+    __slots__ = ()
+
+    def build(self, state: object) -> None:
+        raise NotImplementedError
+
+
+class OddKey:
+    """A dict key other than a short scalar, kept by identity so that it is never hashed."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+def as_key(value: object) -> object:
+    """`value` where hashing it is cheap and safe, boxed otherwise."""
+    if value is None or isinstance(value, (str, bytes, float)):
+        return value
+    if isinstance(value, int) and -_LARGEST_KEY < value < _LARGEST_KEY:
+        return value
+    return OddKey(value)
+
+
+class Machine:
+    """The program, the stack and the memo of one pickle.
+
+    Parameters
+    ----------
+    data : memoryview
+        The pickle and whatever follows it.
+    constructors : mapping
+        What each allowed qualified name builds from its arguments.
+    persistent : callable, optional
+        Builds an object from a persistent id; a stub by default.
+    most_opcodes : int
+        Longer programs are refused.
+    """
+
+    def __init__(
+        self,
+        data: memoryview,
+        constructors: Mapping[str, Constructor],
+        persistent: Callable[[object], object] | None = None,
+        most_opcodes: int = MOST_OPCODES,
+    ) -> None:
+        self.data = data
+        self.most_opcodes = most_opcodes
+        self.at = 0
+        self.stack: list[object] = []
+        self.marks: list[int] = []
+        # Nearly all pickles number their memo 0, 1, 2, …: a list takes a tenth of a dict.
+        self.memo: list[object] = []
+        self.far_memo: dict[int, object] = {}
+        self.constructors = constructors
+        self.persistent = persistent
+        self.memory_left = MOST_MEMORY
+
+    # Bytes of the program.
+
+    def take(self, size: int) -> memoryview:
+        end = self.at + size
+        if end > len(self.data):
+            raise Damaged("the pickle ends early")
+        piece = self.data[self.at : end]
+        self.at = end
+        return piece
+
+    def number(self, size: int) -> int:
+        if size == 1 and self.at < len(self.data):
+            self.at += 1
+            return self.data[self.at - 1]
+        return int.from_bytes(self.take(size), "little")
+
+    def line(self, longest: int | None = None) -> bytes:
+        """Up to the next newline, which is taken too."""
+        window = _WINDOW
+        while True:
+            if window > _LONG_LINE:
+                self.charge(min(window, len(self.data) - self.at))
+            piece = bytes(self.data[self.at : self.at + window])
+            end = piece.find(b"\n")
+            if longest is not None and (end if end >= 0 else len(piece)) > longest:
+                raise Damaged("the pickle has an overlong name or number")
+            if end >= 0:
+                self.at += end + 1
+                return piece[:end]
+            if len(piece) < window:
+                raise Damaged("the pickle ends early")
+            window *= 8
+
+    def text(self, piece: memoryview | bytes, encoding: str = "utf-8") -> str:
+        """Decoded, and counted."""
+        size = len(piece)
+        if size > _LONG_LINE:
+            self.charge(4 * size)
+        text = str(piece, encoding, "surrogatepass" if encoding == "utf-8" else "strict")
+        # Besides the string its bytes, which are in memory too once they are read from the map.
+        self.memory_left -= size + sys.getsizeof(text)
+        return text
+
+    # The stack and the memo.
+
+    def push(self, value: object) -> None:
+        self.stack.append(value)
+
+    def pop(self) -> object:
+        if len(self.stack) <= (self.marks[-1] if self.marks else 0):
+            raise Damaged("the pickle takes more from its stack than it put there")
+        return self.stack.pop()
+
+    def peek(self) -> object:
+        value = self.pop()
+        self.stack.append(value)
+        return value
+
+    def since_mark(self) -> list[object]:
+        if not self.marks:
+            raise Damaged("the pickle closes a group that it never opened")
+        start = self.marks.pop()
+        values = self.stack[start:]
+        del self.stack[start:]
+        return values
+
+    def remember(self, index: int) -> None:
+        value = self.peek()
+        if index < len(self.memo):
+            self.memo[index] = value
+        elif index == len(self.memo):
+            self.far_memo.pop(index, None)
+            self.memo.append(value)
+        else:
+            self.charge(PAIR_COST)
+            self.far_memo[index] = value
+
+    def remember_next(self) -> None:
+        self.remember(len(self.memo) + len(self.far_memo))
+
+    def recall(self, index: int) -> None:
+        try:
+            self.push(self.memo[index] if index < len(self.memo) else self.far_memo[index])
+        except KeyError:
+            raise Damaged("the pickle recalls something that it never stored") from None
+
+    # Objects.
+
+    def charge(self, amount: int) -> None:
+        """Count `amount` bytes, and end a program that makes absurdly many objects."""
+        self.memory_left -= amount
+        if self.memory_left < 0:
+            raise Damaged(
+                "the pickle makes or copies absurdly many objects",
+                "save the matrix as .npy or .safetensors",
+            )
+
+    def make(self, function: object, args: object) -> object:
+        """The object that calling `function` with `args` stands for; nothing is called."""
+        self.charge(CALL_COST)
+        arguments = args if isinstance(args, tuple) else (args,)
+        if not isinstance(function, Global):
+            return Stub("(call of an object)", arguments)
+        constructor = self.constructors.get(function.name)
+        if constructor is None:
+            return Stub(function.name, arguments)
+        return constructor(self, arguments)

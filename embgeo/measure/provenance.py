@@ -1,0 +1,150 @@
+"""How a result came about: file, tensor, options, conventions, versions."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.matrix import Matrix
+from embgeo.metrics import Context, Options
+
+#: Packages whose version can change a number.
+PACKAGES = ("numpy", "scipy", "ml_dtypes")
+#: Those that compute on a device as well.
+DEVICE_PACKAGES = ("torch", "array-api-compat")
+
+IN_SINGLE = (
+    "products for Z and the scatter of unit rows in float32 where entries are stored so and "
+    "exponents are small, good to 1e-6"
+)
+CONVENTIONS = {
+    "rows": "zero, non-finite and masked rows are left out of every statistic",
+    "accumulation": f"float64, whatever the file's dtype; {IN_SINGLE}",
+    "spectrum": "singular values, not eigenvalues; uncentred unless it says centred",
+    "cosine": "over ordered pairs i ≠ j; the CosReg term divides by N²",
+    "isotropy": "E holds v and −v unless it says one sign; natural logarithms",
+    "signs": "svd2 and one-sign isotropy: ⟨mean row, v⟩ ≥ 0; pca2: largest entry positive",
+    "popular": "by falling count, ties by row number",
+}
+
+
+def notes(matrix: Matrix, context: Context, hidden_left_out: int = 0) -> tuple[str, ...]:
+    """What a reader has to know about the rows before looking at any number."""
+    said = list(matrix.origin.notes)
+    for reason, rows in matrix.masked.items():
+        said.append(f"{counted(len(rows))} left out: {reason}")
+    for count, what in ((context.zero, "exactly zero"), (context.nonfinite, "non-finite")):
+        if count:
+            said.append(f"{counted(count)} left out: {what}")
+    if hidden_left_out:
+        states = (
+            "1 hidden state is"
+            if hidden_left_out == 1
+            else f"{hidden_left_out:,} hidden states are"
+        )
+        said.append(f"{states} left out: non-finite")
+    return tuple(dict.fromkeys(said))
+
+
+def provenance(
+    matrix: Matrix,
+    context: Context,
+    sections: tuple[str, ...],
+    popular: npt.NDArray[np.bool_] | None,
+    reference: dict[str, Any] | None,
+    command: str,
+) -> dict[str, Any]:
+    """The provenance of an analysis, ready for JSON (``docs/analysis-json.md``)."""
+    origin = matrix.origin
+    frequency = None
+    if matrix.frequency is not None and popular is not None:
+        frequency = {
+            "kind": matrix.frequency.kind,
+            "source": matrix.frequency.source,
+            "popular_share": context.options.popular_share,
+            "n_popular": int(popular.sum()),
+            "n_rare": int((~popular).sum()),
+        }
+    output = None
+    if matrix.output is not None:
+        output = {
+            "tensor": matrix.output.origin.tensor,
+            "stored_shape": list(matrix.output.origin.stored_shape),
+            "dtype": matrix.output.dtype,
+            "transposed": matrix.output.origin.transposed,
+        }
+    hidden = None
+    if matrix.hidden is not None:
+        states = matrix.hidden
+        hidden = {
+            "file": states.origin.path,
+            "tensor": states.origin.tensor or states.name,
+            "states": states.n,
+            "dtype": states.dtype,
+            "sha256": states.origin.sha256,
+        }
+    masked = {reason: len(rows) for reason, rows in matrix.masked.items()}
+    masked |= {"exactly zero": context.zero, "non-finite": context.nonfinite}
+    return {
+        "file": origin.path,
+        "format": origin.format,
+        "tensor": origin.tensor or matrix.name,
+        "chosen_because": origin.reason,
+        "stored_shape": list(origin.stored_shape or matrix.data.shape),
+        "dtype": origin.dtype or matrix.dtype,
+        "transposed": origin.transposed,
+        "row_range": None if origin.rows is None else list(origin.rows),
+        "sha256": origin.sha256,
+        "n": matrix.n,
+        "d": matrix.d,
+        "kept": context.m,
+        "masked": {reason: count for reason, count in masked.items() if count},
+        "frequency": frequency,
+        "output": output,
+        "hidden": hidden,
+        "reference": reference,
+        "sections": list(sections),
+        "options": jsonable_options(context.options),
+        "seed": context.options.seed,
+        "conventions": conventions(context.options),
+        "command": command,
+        "device": context.device,
+        "versions": versions(context.device),
+    }
+
+
+def conventions(options: Options) -> dict[str, str]:
+    """What holds for every number of this analysis."""
+    if options.precision == "float64":
+        return CONVENTIONS
+    single = f"float64, but products for the spectrum in float32 as was asked for; {IN_SINGLE}"
+    return CONVENTIONS | {"accumulation": single}
+
+
+def jsonable_options(options: Options) -> dict[str, Any]:
+    plain = asdict(options)
+    plain["asked"] = [[token, list(others)] for token, others in options.asked]
+    return plain
+
+
+def counted(rows: int) -> str:
+    return f"{rows:,} row is" if rows == 1 else f"{rows:,} rows are"
+
+
+def versions(device: str = "cpu") -> dict[str, str]:
+    """Of embgeo, Python and the packages that compute."""
+    found = {"embgeo": installed("embgeo"), "python": platform.python_version()}
+    packages = PACKAGES if device == "cpu" else PACKAGES + DEVICE_PACKAGES
+    return found | {package: installed(package) for package in packages}
+
+
+def installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,106 @@
+"""What to compare a matrix with: isotropic Gaussian rows of the same N, d and norms.
+
+Each kept row is replaced by one of uniformly random direction and unchanged length. What the
+metrics give on such a matrix is the reference column of the report; where the expectation has a
+closed form, that is taken instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.matrix import Matrix, Origin
+
+#: Above this many entries no reference matrix is made: measuring it costs as much as the matrix.
+MAX_ENTRIES = 40_000_000
+#: Up to this many entries the rows are held; beyond, they are drawn again whenever they are read.
+HELD_ENTRIES = 20_000_000
+NOTE = "isotropic Gaussian rows, same N, d and norms"
+
+_CHUNK = 1024
+
+Spread = Callable[[Callable[[int], npt.NDArray[Any]], int], Iterator[npt.NDArray[Any]]]
+
+
+class GaussianRows:
+    """Rows of given norms and uniformly random directions, drawn when they are read.
+
+    Indexed like an array by slices of rows; the same rows come out every time.
+    """
+
+    def __init__(self, norms: npt.NDArray[np.float64], d: int, seed: int) -> None:
+        self.norms = norms
+        self.seed = seed
+        self.shape = (len(norms), d)
+        ordinary = norms.min() > 1e-30 and norms.max() < 1e30
+        self.dtype = np.dtype(np.float32 if ordinary else np.float64)
+
+    def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
+        start, stop, _ = rows.indices(self.shape[0])
+        first = start // _CHUNK
+        chunks = [self.chunk(number) for number in range(first, (stop - 1) // _CHUNK + 1)]
+        offset = first * _CHUNK
+        return np.concatenate(chunks)[start - offset : stop - offset]
+
+    def chunk(self, number: int) -> npt.NDArray[Any]:
+        """1,024 rows from the one of this number times 1,024 on."""
+        norms = self.norms[number * _CHUNK : (number + 1) * _CHUNK]
+        drawn = np.random.default_rng([self.seed, 0x150, number]).standard_normal(
+            (len(norms), self.shape[1]), dtype=np.float32
+        )
+        lengths = np.sqrt(np.einsum("ij,ij->i", drawn, drawn, dtype=np.float64))
+        return np.asarray(drawn * (norms / lengths).astype(self.dtype)[:, None])
+
+
+def isotropic_twin(
+    norms: npt.NDArray[np.float64], d: int, seed: int, spread: Spread
+) -> Matrix | None:
+    """The reference matrix; None where it would be too large.
+
+    Parameters
+    ----------
+    norms : float64 array, shape (M,)
+    d : int
+    seed : int
+    spread : callable
+        ``spread(work, count)`` gives ``work(0)`` to ``work(count − 1)`` in order, on all threads.
+    """
+    entries = len(norms) * d
+    if entries > MAX_ENTRIES:
+        return None
+    rows = GaussianRows(norms, d, seed)
+    data = cast(npt.NDArray[Any], rows)
+    if entries <= HELD_ENTRIES:
+        data = np.concatenate(list(spread(rows.chunk, -(-len(norms) // _CHUNK))))
+    return Matrix(data, name="isotropic reference", origin=Origin(format="array"))
+
+
+def expected(norms: npt.NDArray[np.float64], d: int) -> dict[str, float]:
+    """Expectations over independent uniformly random directions in d dimensions.
+
+    The cosine of two of them has mean 0 and variance 1/d, and E exp(t·cos) = ₀F₁(; d/2; t²/4).
+    The mean of Z over directions is the same for all rows of given norms, Σ E exp(‖w‖·cos), and
+    its variance over directions is expected to be Σ (E exp(2‖w‖·cos) − (E exp(‖w‖·cos))²).
+
+    Parameters
+    ----------
+    norms : float64 array, shape (M,)
+    d : int
+    """
+    from scipy.special import hyp0f1
+
+    found = {
+        "cosine.mean": 0.0,
+        "cosine.std": float(1.0 / np.sqrt(d)),
+        "cosine.cosreg_value": 0.0,
+        "cosine.positive_share": 0.5,
+        "cosine.uniformity": float(np.log(hyp0f1(d / 2.0, 4.0)) - 4.0),
+    }
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, square = hyp0f1(d / 2.0, norms**2 / 4.0), hyp0f1(d / 2.0, norms**2)
+        spread = float(np.sqrt(np.maximum(square - mean**2, 0.0).sum()) / mean.sum())
+    return found | ({"isotropy.z_random_std": spread} if np.isfinite(spread) else {})

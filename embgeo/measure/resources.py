@@ -1,0 +1,166 @@
+"""How a pass is shared out: threads, rows in a block, and the memory that both may take."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Event
+from typing import ParamSpec, TypeVar
+
+import numpy as np
+
+from embgeo.numerics.blas_threads import blas_threads, limited
+from embgeo.stats.base import Block, Statistic, fold
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: What a pass may take by default: blocks and statistics, not the file, which is mapped.
+DEFAULT_MEMORY = 640 * 2**20
+#: Longer blocks make the update of a d×d sum no cheaper; smaller matrices are cut in several.
+MOST_ROWS = 2048
+LEAST_ROWS = 64
+#: Up to this many columns the d×d sums lie in the cache, and so should a block: of so many entries.
+NARROW = 1024
+NARROW_ENTRIES = 2**19
+#: From here on sums in float32 are moved into float64 on the way.
+MANY_ROWS = 2**18
+#: Copies of a block that statistics hold at one time, in float64.
+COPIES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What an analysis may use.
+
+    Attributes
+    ----------
+    memory : int
+        Bytes that the passes may take beside the mapped file.
+    threads : int or None
+        None: as many as BLAS uses, which honours OMP_NUM_THREADS and its like.
+    device : str
+        Where the passes run: "cpu" (numpy), "cuda", "cuda:1", "mps", or "auto" for one of the
+        latter where there is one.
+    """
+
+    memory: int = DEFAULT_MEMORY
+    threads: int | None = None
+    device: str = "cpu"
+
+    def plan(self, n: int, d: int) -> Plan:
+        """Workers and block size for a matrix of n rows and d columns."""
+        threads = self.threads or blas_threads()
+        # In the first pass each worker keeps sums of d×d, in float64 and in float32 (of very many
+        # rows also what was moved from the latter to the former); in the second all share the
+        # eigenvectors of two matrices, in both precisions.
+        own, shared = (12 if n < MANY_ROWS else 20) * d * d, 24 * d * d
+        row = COPIES * 8 * d
+        workers = max(1, min(threads, self.memory // (own + row * LEAST_ROWS)))
+        left = (self.memory - max(workers * own, shared)) // workers
+        most = MOST_ROWS if d > NARROW else min(MOST_ROWS, NARROW_ENTRIES // d)
+        rows = max(LEAST_ROWS, min(most, left // row))
+        workers = max(1, min(workers, -(-n // rows)))
+        # All workers end together: blocks of one size, the same number for each.
+        rounds = -(-n // (rows * workers))
+        return Plan(workers, -(-n // (rounds * workers)), max(1, threads // workers))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Workers, rows in a block, and threads that each worker's products use."""
+
+    workers: int
+    block_rows: int
+    threads: int
+
+    def parts(self, n: int) -> list[tuple[int, int]]:
+        """The rows of each worker: neighbouring ranges of whole blocks."""
+        blocks = -(-n // self.block_rows)
+        edges = [self.block_rows * (blocks * w // self.workers) for w in range(self.workers)]
+        return [(a, b) for a, b in zip(edges, [*edges[1:], n], strict=True) if a < b]
+
+    def spread(self, work: Callable[[int], T], count: int) -> Iterator[T]:
+        """``work(0)`` to ``work(count − 1)`` in order, made by all threads at a time."""
+        threads = min(self.workers * self.threads, count)
+        if threads < 2:
+            yield from map(work, range(count))
+            return
+        careful = as_caller(work)
+        waiting: deque[Future[T]] = deque()
+        with limited(1), ThreadPoolExecutor(threads) as pool:
+            try:
+                for number in range(count):
+                    waiting.append(pool.submit(careful, number))
+                    if len(waiting) > 2 * threads:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for one in waiting:
+                    one.cancel()
+
+
+def as_caller(work: Callable[P, T]) -> Callable[P, T]:
+    """The work for another thread: each begins with numpy's own answers to overflow and the like.
+
+    Here it has those that hold where it is asked for.
+    """
+    errors = np.geterr()
+
+    def careful(*arguments: P.args, **named: P.kwargs) -> T:
+        with np.errstate(**errors):
+            return work(*arguments, **named)
+
+    return careful
+
+
+def shared_fold(
+    plan: Plan,
+    n: int,
+    blocks: Callable[[int, int], Iterator[Block]],
+    statistics: Sequence[Statistic],
+    progress: Callable[[int], None],
+) -> None:
+    """Feed rows 0 to n−1 to the statistics, each worker its own range, and join what they saw.
+
+    Parameters
+    ----------
+    plan : Plan
+    n : int
+    blocks : callable
+        ``blocks(start, stop)`` gives the rows of a range block by block.
+    statistics : sequence of Statistic
+        Blank, or with rows that stay in.
+    progress : callable
+        Hears of rows that were read, from any thread.
+    """
+    parts = plan.parts(n)
+    if len(parts) < 2:
+        for start, stop in parts:
+            fold(blocks(start, stop), statistics, progress)
+        return
+    stopped = Event()
+
+    def work(part: tuple[int, int], own: Sequence[Statistic]) -> None:
+        for block in blocks(*part):
+            if stopped.is_set():
+                return
+            fold([block], own, progress)
+
+    careful = as_caller(work)
+    copies = [list(statistics), *([s.blank() for s in statistics] for _ in parts[1:])]
+    with limited(plan.threads), ThreadPoolExecutor(len(parts)) as pool:
+        waiting = [pool.submit(careful, part, own) for part, own in zip(parts, copies, strict=True)]
+        try:
+            for one in waiting:
+                one.result()
+        except BaseException:
+            stopped.set()
+            raise
+        # With BLAS still held back: threads that it wakes stay awake a while and are in the way.
+        for own in copies[1:]:
+            for mine, other in zip(statistics, own, strict=True):
+                mine.merge(other)

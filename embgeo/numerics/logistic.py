@@ -1,0 +1,104 @@
+"""Logistic regression by Newton's method, for a probe that must be at its optimum in no time."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.arrays import FloatArray
+from embgeo.numerics.rank_update import add_gram
+from embgeo.numerics.row_space import standardised
+
+MAX_STEPS = 100
+#: A step that promises to lower the loss by less than this share of it is the last.
+TOLERANCE = 1e-17
+#: Where a step promises more than this share of what the one before it did, the curvature is
+#: computed anew.
+QUICK = 0.2
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+def log_odds(rows: FloatArray, positive: BoolArray, new: FloatArray) -> tuple[FloatArray, bool]:
+    """log-odds of `new` rows from a logistic regression with balanced classes.
+
+    Minimises ½‖w‖² + Σ c_i log(1 + exp(−y_i(⟨w, x_i⟩ + b))) over standardised columns, where c_i
+    gives both classes the same weight and the intercept b is free (scikit-learn's
+    ``LogisticRegression(C=1, class_weight="balanced")``).
+
+    Parameters
+    ----------
+    rows : float64 array, shape (n, d)
+    positive : bool array, shape (n,)
+        Both classes occur.
+    new : float64 array, shape (m, d)
+
+    Returns
+    -------
+    tuple of a float64 array, shape (m,), and whether the search settled
+    """
+    x, x_new = standardised(rows, new)
+    weights, bias, settled = _newton(x, positive)
+    return np.asarray(x_new @ weights + bias), settled
+
+
+def _newton(x: FloatArray, positive: BoolArray) -> tuple[FloatArray, float, bool]:
+    from scipy.linalg import cho_solve
+
+    n, d = x.shape
+    sign = np.where(positive, 1.0, -1.0)
+    cost = np.where(positive, n / (2.0 * positive.sum()), n / (2.0 * (~positive).sum()))
+    single = x.astype(np.float32)
+    beta, score = np.zeros(d + 1), np.zeros(n)
+    loss = _loss(beta, score, sign, cost)
+    factor, promised = None, np.inf
+    for _ in range(MAX_STEPS):
+        wrong = _sigmoid(-sign * score)
+        pull = cost * sign * wrong
+        gradient = np.append(beta[:-1] - x.T @ pull, -pull.sum())
+        step = None if factor is None else cho_solve((factor, False), -gradient)
+        # A curvature that still brings the end closer quickly is used again.
+        if step is None or -float(gradient @ step) > QUICK * promised:
+            factor = _curvature(single, cost * wrong * (1.0 - wrong))
+            step = cho_solve((factor, False), -gradient)
+        promised = -float(gradient @ step)
+        along = x @ step[:-1] + step[-1]
+        length = 1.0
+        # Of smaller promises the rounding of the loss is no judge.
+        if promised > 1e-10 * loss:
+            while _loss(beta + length * step, score + length * along, sign, cost) > (
+                loss - 1e-4 * length * promised
+            ):
+                length *= 0.5
+                if length < 1e-10:  # rounding is all that is left
+                    return beta[:-1], float(beta[-1]), True
+        beta, score = beta + length * step, score + length * along
+        if promised <= TOLERANCE * loss:
+            return beta[:-1], float(beta[-1]), True
+        loss = _loss(beta, score, sign, cost)
+    return beta[:-1], float(beta[-1]), False
+
+
+def _curvature(x: npt.NDArray[np.float32], weight: FloatArray) -> FloatArray:
+    """Cholesky factor of the second derivative, in float32: it steers, the gradient decides."""
+    from scipy.linalg import cho_factor
+
+    d = x.shape[1]
+    inner = np.zeros((d, d), dtype=np.float32, order="F")
+    add_gram(x * np.sqrt(weight).astype(np.float32)[:, None], inner)
+    hessian = np.zeros((d + 1, d + 1), order="F")
+    hessian[:d, :d] = inner
+    hessian[:d, d] = x.T @ weight.astype(np.float32)
+    hessian[d, d] = weight.sum() + 1e-12
+    hessian[np.arange(d), np.arange(d)] += 1.0
+    return np.asarray(cho_factor(hessian, overwrite_a=True, check_finite=False)[0])
+
+
+def _loss(beta: FloatArray, score: FloatArray, sign: FloatArray, cost: FloatArray) -> float:
+    return float(0.5 * beta[:-1] @ beta[:-1] + cost @ np.logaddexp(0.0, -sign * score))
+
+
+def _sigmoid(z: FloatArray) -> FloatArray:
+    with np.errstate(under="ignore"):
+        small = np.exp(-np.abs(z))
+        return np.asarray(np.where(z >= 0, 1.0, small) / (1.0 + small))

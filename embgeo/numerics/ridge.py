@@ -1,0 +1,62 @@
+"""Ridge regression whose penalty is chosen by leaving one row out, from one decomposition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray, WorkingArray
+from embgeo.numerics.row_space import standardised
+
+#: Rows with more leverage than this have their errors computed in float64.
+HIGH = 0.5
+
+
+def ridge_prediction(
+    rows: FloatArray, target: FloatArray, new: FloatArray, penalties: FloatArray
+) -> FloatArray:
+    """Predictions for `new` rows from a ridge regression on standardised columns.
+
+    The squared error with each row left out in turn follows from the residuals and leverages,
+    (y_i − ŷ_i)/(1 − h_i), so that all penalties share one eigendecomposition (Golub, Heath &
+    Wahba 1979).
+
+    Parameters
+    ----------
+    rows : float64 array, shape (n, d)
+    target : float64 array, shape (n,)
+    new : float64 array, shape (m, d)
+    penalties : float64 array
+        Positive; the one of least leave-one-out error is taken, the first where several tie.
+
+    Returns
+    -------
+    float64 array, shape (m,)
+    """
+    x, x_new = standardised(rows, new)
+    y = target - target.mean()
+    values, vectors = np.linalg.eigh(x.T @ x)
+    values = np.maximum(values, 0.0)
+    along = vectors.T @ (x.T @ y)
+    shrunk = 1.0 / (values[:, None] + penalties)
+    penalty = penalties[int(np.argmin(_left_out(x, y, vectors, along, shrunk)))]
+    weights = vectors @ (along / (values + penalty))
+    return np.asarray(target.mean() + x_new @ weights)
+
+
+def _left_out(
+    x: FloatArray, y: FloatArray, vectors: FloatArray, along: FloatArray, shrunk: FloatArray
+) -> FloatArray:
+    """Sum of squared leave-one-out errors for each penalty, shape (penalties,)."""
+
+    def errors(rotated: WorkingArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        leverage = 1.0 / len(x) + np.square(rotated) @ shrunk.astype(rotated.dtype)
+        residual = y[:, None] - rotated @ (shrunk * along[:, None]).astype(rotated.dtype)
+        return leverage, np.square(residual / np.maximum(1.0 - leverage, 1e-12))
+
+    single = np.float32
+    leverage, squares = errors(x.astype(single) @ vectors.astype(single), y)
+    # float32 is enough to choose, but where 1 − h cancels.
+    near = leverage.max(axis=1) > HIGH
+    if near.any():
+        squares[near] = errors(x[near] @ vectors, y[near])[1]
+    return np.asarray(squares.sum(axis=0))

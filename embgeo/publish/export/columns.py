@@ -1,0 +1,84 @@
+"""An analysis as columns: one entry a kept row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.values import Cell, Column, Points
+from embgeo.result.analysis import Analysis
+
+Array = npt.NDArray[Any]
+
+
+def frequency(analysis: Analysis) -> tuple[str, Array] | None:
+    """``"count"`` or ``"rank"`` with the values; None where the analysis does not say."""
+    said = analysis.provenance.get("frequency")
+    if analysis.counts is None or not isinstance(said, dict):
+        return None
+    if said.get("kind") == "rank":
+        # Ranks are kept as falling numbers, so that larger is more frequent.
+        return "rank", whole(float(analysis.provenance["n"]) + 1.0 - analysis.counts)
+    return "count", whole(analysis.counts)
+
+
+def whole(values: Array) -> Array:
+    """As integers, where all of them are."""
+    integers = values.astype(np.int64)
+    return integers if np.array_equal(integers, values) else values
+
+
+def arrays(analysis: Analysis) -> dict[str, Array]:
+    """Every column but the tokens, by name; coordinates keep both axes, shape (M, 2)."""
+    found: dict[str, Array] = {"row": analysis.rows}
+    known = frequency(analysis)
+    if known is not None:
+        found[known[0]] = known[1]
+    if analysis.popular is not None:
+        found["popular"] = analysis.popular
+    for column in analysis.columns:
+        found[column.name] = column.values
+    for points in analysis.points:
+        found[points.name] = points.xy
+    return found
+
+
+def flat(analysis: Analysis) -> dict[str, Sequence[Cell] | Array]:
+    """Every column with one entry a row, the tokens after the row numbers."""
+    found: dict[str, Sequence[Cell] | Array] = {}
+    for name, values in arrays(analysis).items():
+        if values.ndim == 2:
+            found |= {f"{name}.x": values[:, 0], f"{name}.y": values[:, 1]}
+        else:
+            found[name] = values
+        if name == "row" and analysis.tokens is not None:
+            found["token"] = analysis.tokens
+    return found
+
+
+def cells(columns: dict[str, Sequence[Cell] | Array]) -> Iterator[tuple[Cell, ...]]:
+    """The columns row by row; truth as ``true`` and ``false``."""
+    plain = [
+        np.where(c, "true", "false").tolist() if isinstance(c, np.ndarray) and c.dtype == bool
+        else c.tolist() if isinstance(c, np.ndarray)
+        else c
+        for c in columns.values()
+    ]  # fmt: skip
+    return zip(*plain, strict=True)
+
+
+def meanings(analysis: Analysis) -> dict[str, dict[str, str]]:
+    """What each measured column is: title, meaning, formula and source."""
+    measured: list[Column | Points] = [*analysis.columns, *analysis.points]
+    return {
+        value.name: {
+            "title": value.quantity.title,
+            "meaning": value.quantity.meaning,
+            "formula": value.quantity.formula,
+            "source": value.quantity.source,
+        }
+        for value in measured
+    }

@@ -1,0 +1,31 @@
+"""CSV: a row a token; how it came about in a JSON file beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from embgeo.io.bounded.delimited import csv_lines
+from embgeo.publish.export.base import FORMAT, Request, Target
+from embgeo.publish.export.columns import cells, flat
+
+BESIDE = ".provenance.json"
+
+
+def write(request: Request, path: Path) -> None:
+    columns = flat(request.saved())
+    with path.open("wb") as stream:
+        stream.writelines(csv_lines(tuple(columns), cells(columns)))
+    text = json.dumps(request.record, indent=1, allow_nan=False) + "\n"
+    path.with_name(path.name + BESIDE).write_text(text, "ascii")
+
+
+def is_ours(path: Path) -> bool:
+    try:
+        said = json.loads(path.with_name(path.name + BESIDE).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(said, dict) and said.get("format") == FORMAT
+
+
+TARGET = Target("csv", ".csv", write, is_ours)

@@ -1,0 +1,52 @@
+"""Parquet: a row a token; how it came about in the metadata of the schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from embgeo.core.errors import EmbgeoError
+from embgeo.publish.export.base import Request, Target
+from embgeo.publish.export.columns import flat
+
+#: Key of the schema's metadata.
+KEY = b"embgeo"
+
+
+def write(request: Request, path: Path) -> None:
+    pa, parquet = _pyarrow()
+    columns = {
+        # A lone surrogate is no character of any text that Arrow could hold.
+        name: [str(token).encode("utf-8", "backslashreplace").decode() for token in values]
+        if name == "token"
+        else values
+        for name, values in flat(request.saved()).items()
+    }
+    table = pa.table(columns)
+    record = json.dumps(request.record, allow_nan=False)
+    parquet.write_table(
+        table.replace_schema_metadata({KEY: record.encode()}), path, compression="zstd"
+    )
+
+
+def is_ours(path: Path) -> bool:
+    _, parquet = _pyarrow()
+    try:
+        return KEY in (parquet.read_schema(path).metadata or {})
+    except (OSError, ValueError):  # ArrowInvalid is a ValueError
+        return False
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise EmbgeoError(
+            "Parquet needs pyarrow", where="--to parquet", way_out="pip install 'embgeo[arrow]'"
+        ) from error
+    return pyarrow, parquet
+
+
+TARGET = Target("parquet", ".parquet", write, is_ours)

@@ -1,0 +1,8 @@
+"""LaTeX tables with booktabs, one file each; they see nothing but saved results."""
+
+from __future__ import annotations
+
+from embgeo.publish.latex import isotropy, neighbors
+from embgeo.publish.latex.base import LatexTable
+
+TABLES: tuple[LatexTable, ...] = (isotropy.TABLE, neighbors.TABLE)

@@ -1,0 +1,92 @@
+"""I1 and I2 by method, in the shape of Wang et al. 2020, Table 3."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from embgeo.core.values import Cell, Scalar, format_number
+from embgeo.publish.latex.base import Content, Latex, LatexTable, Method
+from embgeo.publish.latex.latex_text import latex_number
+from embgeo.result.analysis import Analysis
+
+#: Part of the quantities' names by sign convention.
+SIGNS = {"both": "", "one": "_mean_sign"}
+CONVENTIONS = {
+    "both": r"$Z$ is taken at both signs, $v$ and $-v$, of each eigenvector $v$ of "
+    r"$W^\top W$, so that the values depend on no sign that a library happens to give",
+    "one": r"$Z$ is taken at one sign of each eigenvector $v$ of $W^\top W$, the one with "
+    r"$\langle\bar{w}, v\rangle \geq 0$ for the mean row $\bar{w}$, as published tables take one",
+}
+BASIS_DEPENDENT = "basis-dependent: "
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Two columns, I1 and I2, of one scale."""
+
+    title: str
+    key: str
+
+
+RAW = Group("raw scale", "")
+UNIT = Group("unit scale", "_unit")
+SAMPLED = Group("raw scale, samples", "_sampled")
+
+
+def missing(analysis: Analysis) -> str:
+    if analysis.scalar("isotropy.i1") is None:
+        return "its analysis left out the section isotropy"
+    return ""
+
+
+def pair(analysis: Analysis, group: Group, signs: str) -> tuple[Scalar | None, Scalar | None]:
+    """I1 and I2 of this scale and convention."""
+    first, second = (f"isotropy.{i}{group.key}{SIGNS[signs]}" for i in ("i1", "i2"))
+    return analysis.scalar(first), analysis.scalar(second)
+
+
+def fill(methods: Sequence[Method], signs: str) -> Content:
+    groups = [RAW, UNIT]
+    if all(None not in pair(method.analysis, SAMPLED, signs) for method in methods):
+        groups.append(SAMPLED)
+    body = []
+    rows: list[tuple[Cell, ...]] = []
+    for method in methods:
+        cells = []
+        for group in groups:
+            for scalar in pair(method.analysis, group, signs):
+                cells.append(Latex(number(scalar)))
+                if scalar is not None:
+                    rows.append(
+                        (method.label, scalar.name, scalar.value, scalar.standard_error,
+                         scalar.convention, scalar.undefined)
+                    )  # fmt: skip
+        body.append({"label": method.label, "cells": cells})
+    samples = {
+        s.sample.partition(";")[0]
+        for m in methods
+        if SAMPLED in groups and (s := pair(m.analysis, SAMPLED, signs)[0]) is not None
+    }
+    values = {
+        "groups": groups,
+        "body": body,
+        "convention": Latex(CONVENTIONS[signs]),
+        "samples": sorted(samples),
+        "dagger": any(r"\dagger" in cell for row in body for cell in row["cells"]),
+    }
+    columns = ("analysis", "name", "value", "standard error", "convention", "undefined")
+    return Content(values, columns, rows)
+
+
+def number(scalar: Scalar | None) -> str:
+    """Three digits, the standard error where sampled, and a dagger where the basis decides."""
+    if scalar is None or scalar.value is None:
+        return "---"
+    text = latex_number(format_number(scalar.value, 3))
+    if scalar.standard_error is not None:
+        text += rf" $\pm$ {latex_number(format_number(scalar.standard_error, 1))}"
+    return text + r"$^\dagger$" if BASIS_DEPENDENT in scalar.convention else text
+
+
+TABLE = LatexTable("isotropy", missing, fill)

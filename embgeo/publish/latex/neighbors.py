@@ -1,0 +1,131 @@
+"""Neighbours of chosen words by method, in the shape of Gong et al. 2018 (FRAGE), Table 5."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
+
+from embgeo.core.values import Cell, Table
+from embgeo.publish.latex.base import Content, Latex, LatexTable, Method
+from embgeo.publish.latex.latex_text import latex_text
+from embgeo.result.analysis import Analysis
+
+NEIGHBORS = "frequency.neighbors"
+RANKS = "frequency.neighbor_ranks"
+#: Neighbours that are listed, and words beside each other, as in the paper.
+LISTED = 4
+ACROSS = 4
+STAR = " *"
+#: Columns of the table of neighbours before the first neighbour.
+BEFORE = 3
+
+
+def asked(analysis: Analysis) -> list[str]:
+    """The words that were asked for with --neighbors."""
+    options = analysis.provenance.get("options")
+    found = options.get("asked") if isinstance(options, dict) else None
+    return [str(token) for token, _ in found] if found else []
+
+
+def table(analysis: Analysis, name: str) -> Table | None:
+    return next((t for t in analysis.tables if t.name == name), None)
+
+
+def missing(analysis: Analysis) -> str:
+    if not asked(analysis) or table(analysis, NEIGHBORS) is None:
+        return "its analysis was not asked for words; analyse with --neighbors WORD=A,B"
+    return ""
+
+
+def fill(methods: Sequence[Method], _signs: str) -> Content:
+    words = list(dict.fromkeys(word for method in methods for word in asked(method.analysis)))
+    found = [WordLists(method.analysis) for method in methods]
+    rows: list[tuple[Cell, ...]] = []
+    for method, lists in zip(methods, found, strict=True):
+        for word in words:
+            rows += [(method.label, word, *row) for row in lists.data(word)]
+    blocks: list[dict[str, Any]] = []
+    for start in range(0, len(words), ACROSS):
+        chunk = words[start : start + ACROSS]
+        for method, lists in zip(methods, found, strict=True):
+            blocks.append({"label": method.label, **lists.block(chunk)})
+    values = {
+        "across": min(ACROSS, len(words)),
+        "blocks": blocks,
+        "named": len(methods) > 1,
+        "ranked": any(block["ranks"] for block in blocks),
+    }
+    columns = ("analysis", "word", "kind", "place", "neighbour", "rare")
+    return Content(values, columns, rows)
+
+
+class WordLists:
+    """Neighbours and ranks of the words of one analysis, each with whether it is rare."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self.rare_tokens: set[str] = set()
+        if analysis.tokens is not None and analysis.popular is not None:
+            pairs = zip(analysis.tokens, analysis.popular.tolist(), strict=True)
+            self.rare_tokens = {token for token, popular in pairs if not popular}
+        self.near: dict[str, list[tuple[str, bool]]] = {}
+        self.is_rare: dict[str, bool] = {}
+        for row in rows_of(analysis, NEIGHBORS):
+            word = str(row[0])
+            self.is_rare[word] = row[1] == "rare"
+            self.near[word] = [self.star(str(c)) for c in row[BEFORE:] if c is not None]
+        self.ranks: dict[str, list[tuple[str, bool, int]]] = {}
+        for row in rows_of(analysis, RANKS):
+            word, _ = self.star(str(row[0]))
+            self.ranks.setdefault(word, []).append((*self.star(str(row[1])), int(row[3] or 0)))
+
+    def star(self, shown: str) -> tuple[str, bool]:
+        """A token as tables show it (a star behind rare ones): the token, and whether it is rare.
+
+        A token may itself end in a star: the vocabulary decides.
+        """
+        plain = shown.removesuffix(STAR)
+        return (plain, True) if plain != shown and plain in self.rare_tokens else (shown, False)
+
+    def data(self, word: str) -> list[tuple[Cell, ...]]:
+        """Kind, place, token and "true" or "false" for rare, of whatever is known of `word`."""
+        near = enumerate(self.near.get(word, []), 1)
+        rows: list[tuple[Cell, ...]] = [
+            ("neighbour", place, token, str(rare).lower()) for place, (token, rare) in near
+        ]
+        for token, rare, rank in self.ranks.get(word, []):
+            rows.append(("semantic", rank, token, str(rare).lower()))
+        return rows
+
+    def block(self, words: Sequence[str]) -> dict[str, Any]:
+        """Columns of the words as rows of cells, in LaTeX; empty where a column is shorter."""
+        near = [[starred(*cell) for cell in self.near.get(w, [])[:LISTED]] for w in words]
+        ranks = [
+            [f"{starred(token, rare)}: {rank:,}" for token, rare, rank in self.ranks.get(w, [])]
+            for w in words
+        ]
+        return {
+            "words": [
+                Latex(rf"\textbf{{{starred(w, self.is_rare.get(w, False))}}}") for w in words
+            ],
+            "near": across(near),
+            "ranks": across(ranks),
+        }
+
+
+def starred(token: str, rare: bool) -> str:
+    """A token in LaTeX, with a star behind it if it is rare."""
+    return latex_text(token) + ("*" if rare else "")
+
+
+def rows_of(analysis: Analysis, name: str) -> tuple[tuple[Cell, ...], ...]:
+    found = table(analysis, name)
+    return () if found is None else found.rows
+
+
+def across(columns: Sequence[Sequence[str]]) -> list[list[Latex]]:
+    """Columns of unequal length as rows."""
+    return [[Latex(cell) for cell in row] for row in zip_longest(*columns, fillvalue="")]
+
+
+TABLE = LatexTable("neighbors", missing, fill)

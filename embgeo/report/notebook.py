@@ -1,0 +1,142 @@
+"""A result where people work: as a small table in a notebook, as DataFrames, as the report."""
+
+from __future__ import annotations
+
+import html
+import importlib
+import sys
+import tempfile
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embgeo.core.errors import EmbgeoError
+from embgeo.diagnosis.verdict import judge
+from embgeo.io.bounded.saved import write_text
+from embgeo.report.headline import headline_rows
+from embgeo.report.visible import visible_text
+from embgeo.result.analysis import REPORT_NAME, Analysis
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Height of the report in a notebook, in pixels.
+HEIGHT = 820
+
+
+def to_html(analysis: Analysis) -> str:
+    """The verdict and the headline numbers as a table without classes, styles or scripts."""
+    p = analysis.provenance
+    head = " ".join(str(part) for part in (p.get("file"), p.get("tensor")) if part)
+    rows = "".join(
+        f"<tr><td>{text(reading.label)}</td><td>{text(scalar.text)}</td>"
+        f"<td>{text(scalar.reference_text)}</td></tr>"
+        for reading, scalar in headline_rows(analysis)
+    )
+    more = len(analysis.values()) - len(headline_rows(analysis))
+    return (
+        f"<p><b>{text(judge(analysis).headline)}</b></p>"
+        f"<table><caption>{text(head)}, {p['n']:,} × {p['d']:,}</caption>"
+        "<thead><tr><th>value</th><th>measured</th><th>isotropic rows, or chance</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
+        f"<p>{more} more values: <code>.to_pandas()</code>, <code>.show()</code></p>"
+    )
+
+
+def text(value: str) -> str:
+    return html.escape(visible_text(value))
+
+
+def scalars_frame(analysis: Analysis) -> pd.DataFrame:
+    """One row for each single number, by name.
+
+    Raises
+    ------
+    EmbgeoError
+        If pandas is not installed.
+    """
+    frame: pd.DataFrame = needed_pandas().DataFrame(
+        {
+            "title": [s.quantity.title for s in analysis.scalars],
+            "value": [float("nan") if s.value is None else s.value for s in analysis.scalars],
+            "standard_error": [
+                float("nan") if s.standard_error is None else s.standard_error
+                for s in analysis.scalars
+            ],
+            "reference": [
+                float("nan") if s.reference is None else s.reference for s in analysis.scalars
+            ],
+            "unit": [s.quantity.unit for s in analysis.scalars],
+            "convention": [s.convention for s in analysis.scalars],
+            "undefined": [s.undefined for s in analysis.scalars],
+        },
+        index=[s.name for s in analysis.scalars],
+    )
+    frame.index.name = "name"
+    return frame
+
+
+def rows_frame(analysis: Analysis) -> pd.DataFrame:
+    """One row for each kept row of the matrix: token, count, coordinates, norm and so on.
+
+    Raises
+    ------
+    EmbgeoError
+        If pandas is not installed.
+    """
+    pandas = needed_pandas()
+    columns: dict[str, Any] = {}
+    if analysis.tokens is not None:
+        # As objects: Arrow's strings, pandas' default, cannot hold every token.
+        columns["token"] = pandas.Series(analysis.tokens, index=analysis.rows, dtype=object)
+    if analysis.counts is not None:
+        columns["count"] = analysis.counts
+    if analysis.popular is not None:
+        columns["popular"] = analysis.popular
+    for column in analysis.columns:
+        columns[column.name] = column.values
+    for points in analysis.points:
+        columns[f"{points.name}.x"] = points.xy[:, 0]
+        columns[f"{points.name}.y"] = points.xy[:, 1]
+    frame: pd.DataFrame = pandas.DataFrame(columns, index=analysis.rows)
+    frame.index.name = "row"
+    return frame
+
+
+def needed_pandas() -> Any:
+    try:
+        return importlib.import_module("pandas")
+    except ImportError as error:
+        raise EmbgeoError(
+            "pandas is not installed", where="to_pandas", way_out="pip install pandas"
+        ) from error
+
+
+def show(analysis: Analysis) -> None:
+    """The whole report: in a notebook below the cell, elsewhere in the browser."""
+    from embgeo.report.html import render
+
+    page = render(analysis)
+    if in_notebook():
+        display: Any = importlib.import_module("IPython.display")
+        display.display(display.HTML(frame_of(page)))
+        return
+    path = Path(tempfile.mkdtemp(prefix="embgeo-")) / REPORT_NAME
+    write_text(path, page)
+    if not webbrowser.open(path.as_uri()):
+        print(f"report: {path}")
+
+
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook, and no terminal."""
+    ipython: Any = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None
+
+
+def frame_of(page: str) -> str:
+    """A page inside another one, which it can neither see nor change."""
+    return (
+        f'<iframe srcdoc="{html.escape(page)}" width="100%" height="{HEIGHT}" '
+        'sandbox="allow-scripts" frameborder="0"></iframe>'
+    )

@@ -1,0 +1,97 @@
+"""Which device a name means, and whether it is there."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import warnings
+from typing import TYPE_CHECKING
+
+from embgeo.core.errors import BadOption, EmbgeoError
+
+if TYPE_CHECKING:
+    from embgeo.stats.backend.device import Device
+
+#: What ``--device`` takes.
+NAMES = ("cpu", "cuda", "mps", "auto")
+#: Torch on the host, for tests: with float64 as cuda has it, and without it as mps.
+FOR_TESTS = ("torch-cpu", "torch-cpu-single")
+NEEDED = ("torch", "array_api_compat")
+
+
+def check_device(name: str) -> None:
+    """Refuse a device that is not there, before anything is read.
+
+    Raises
+    ------
+    BadOption, EmbgeoError
+    """
+    resolved(name)
+
+
+def open_device(name: str, memory: int) -> Device | None:
+    """The device; None for the numpy path.
+
+    Parameters
+    ----------
+    name : str
+        One of `NAMES`, ``cuda:1`` and so on, or one of `FOR_TESTS`.
+    memory : int
+        Bytes that a pass may take where the device does not say how many are free.
+
+    Raises
+    ------
+    BadOption
+        A name that means nothing, or a device that is not there.
+    EmbgeoError
+        If torch or array-api-compat is not installed.
+    """
+    chosen = resolved(name)
+    if chosen == "cpu":
+        return None
+    from embgeo.stats.backend.device import Device
+
+    at = "cpu" if chosen in FOR_TESTS else chosen
+    return Device(chosen, at, wide=chosen not in ("mps", "torch-cpu-single"), memory=memory)
+
+
+def resolved(name: str) -> str:
+    """The device that a name comes down to: ``auto`` is cuda, mps or else cpu."""
+    if name == "cpu":
+        return name
+    if name not in (*NAMES, *FOR_TESTS) and not re.fullmatch(r"cuda:\d{1,3}", name):
+        raise BadOption(
+            f"no device is called {name!r}",
+            where="--device",
+            way_out=f"give {', '.join(NAMES[:-1])} or {NAMES[-1]}",
+        )
+    missing = [package for package in NEEDED if importlib.util.find_spec(package) is None]
+    if name == "auto":
+        return "cpu" if missing else next(filter(present, ("cuda", "mps")), "cpu")
+    if missing:
+        raise EmbgeoError(
+            f"{name} needs PyTorch and array-api-compat",
+            where="--device",
+            way_out="pip install 'embgeo[gpu]'",
+        )
+    if name not in FOR_TESTS and not present(name):
+        import torch
+
+        raise BadOption(
+            f"PyTorch {torch.__version__} finds no {name} here",
+            where="--device",
+            way_out="give --device cpu, or install a PyTorch that is built for it",
+        )
+    return name
+
+
+def present(name: str) -> bool:
+    """Whether torch finds it on this machine."""
+    import torch
+
+    if name == "mps":
+        return bool(torch.backends.mps.is_available())
+    number = int(name.partition(":")[2] or 0)
+    with warnings.catch_warnings():  # of a driver that is too old, which means no device either
+        warnings.simplefilter("ignore")
+        return torch.cuda.is_available() and number < torch.cuda.device_count()

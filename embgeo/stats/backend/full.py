@@ -1,0 +1,37 @@
+"""When the device's memory is exhausted: what was asked for is done in halves, down to a floor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from embgeo.core.errors import EmbgeoError
+from embgeo.stats.backend.device import Device
+
+T = TypeVar("T")
+
+#: Rows below which a block is not cut any more.
+FLOOR = 64
+
+
+class DeviceFull(EmbgeoError):
+    """The memory of the device does not suffice, even for few rows."""
+
+    def __init__(self, device: Device, rows: int) -> None:
+        super().__init__(
+            f"out of memory on {device.description} with {rows:,} rows at a time",
+            where="--device",
+            way_out="free its memory, or give --device cpu",
+        )
+
+
+def fits(device: Device, work: Callable[[], T]) -> tuple[bool, T | None]:
+    """Whether the work could be done in the device's memory, and what it gave."""
+    try:
+        return True, work()
+    except Exception as error:
+        if not device.is_full(error):
+            raise
+    # Only out here the error and all that it held on to are gone.
+    device.release()
+    return False, None

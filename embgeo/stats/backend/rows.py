@@ -1,0 +1,116 @@
+"""The rows of a matrix, brought to the device piece by piece, or once where they fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+
+from embgeo.core.arrays import IntArray
+from embgeo.core.matrix import Matrix
+from embgeo.stats.backend.device import Array, Device
+from embgeo.stats.backend.full import FLOOR, DeviceFull, fits
+
+#: Rows in a piece: longer ones make nothing faster.
+MOST_ROWS = 16384
+#: Bytes that a piece takes on the device for each entry, at the worst moment of a pass.
+ENTRY_BYTES = 64
+#: Shares of the free memory for the rows themselves, if they are to stay, and for the pass.
+KEPT_SHARE = 0.4
+PASS_SHARE = 0.5
+#: Shares of the host's memory for two pieces on their way.
+STAGED_SHARE = 0.25
+
+
+class Rows:
+    """Stored rows on the device, the next piece on its way while one is worked on.
+
+    Parameters
+    ----------
+    device : Device
+    matrix : Matrix
+    memory : int
+        Bytes that pieces may take on the host on their way.
+
+    Attributes
+    ----------
+    step : int
+        Rows in a piece from now on.
+    stay : bool
+        Whether pieces stay on the device for the next pass.
+    """
+
+    def __init__(self, device: Device, matrix: Matrix, memory: int) -> None:
+        self.device = device
+        self.matrix = matrix
+        free, width = device.free(), max(matrix.d, 1)
+        itemsize = matrix.data.dtype.itemsize
+        self.stay = matrix.n * width * itemsize <= KEPT_SHARE * free
+        room = PASS_SHARE * free / (ENTRY_BYTES * width)
+        staged = STAGED_SHARE * memory / (itemsize * width)
+        most = max(FLOOR, min(MOST_ROWS, int(room), int(staged)))
+        # Pieces of one size, so that none is short.
+        self.step = -(-matrix.n // -(-matrix.n // most))
+        self._here: dict[tuple[int, int], Array] = {}
+
+    def pieces(self, start: int = 0) -> Iterator[tuple[IntArray, Array]]:
+        """All rows from `start` on: their numbers, and the rows as they are stored."""
+        with ThreadPoolExecutor(1) as pool:
+            waiting = self._ask(pool, start)
+            while waiting is not None:
+                stop, asked = waiting
+                done, piece = fits(self.device, asked.result)
+                if not done:
+                    self.shrink(stop - start)
+                    waiting = self._ask(pool, start)
+                    continue
+                if self.stay:
+                    self._here[start, stop] = piece
+                waiting = self._ask(pool, stop)
+                yield np.arange(start, stop, dtype=np.int64), piece
+                start = stop
+
+    def named(self, rows: IntArray) -> Iterator[tuple[IntArray, Array]]:
+        """The named rows, in their order."""
+        start = 0
+        while start < len(rows):
+            index = rows[start : start + self.step]
+            done, piece = fits(self.device, lambda index=index: self._send(index))  # type: ignore[misc]
+            if done:
+                yield index, piece
+                start += len(index)
+            else:
+                self.shrink(len(index))
+
+    def shrink(self, rows: int) -> None:
+        """After so many rows were too many: half of them, and none stays on the device.
+
+        Raises
+        ------
+        DeviceFull
+        """
+        if rows <= FLOOR and not self._here:
+            raise DeviceFull(self.device, rows)
+        self.forget()
+        self.step = max(FLOOR, min(self.step, rows // 2))
+
+    def forget(self) -> None:
+        """Keep no rows on the device from now on."""
+        self._here.clear()
+        self.stay = False
+        self.device.release()
+
+    def _ask(self, pool: ThreadPoolExecutor, start: int) -> tuple[int, Future[Array]] | None:
+        """The piece that begins with a row, perhaps still on its way, and where it ends."""
+        if start >= self.matrix.n:
+            return None
+        stop = min(start + self.step, self.matrix.n)
+        if (start, stop) in self._here:
+            here: Future[Array] = Future()
+            here.set_result(self._here[start, stop])
+            return stop, here
+        return stop, pool.submit(self._send, slice(start, stop))
+
+    def _send(self, which: slice | IntArray) -> Array:
+        return self.device.upload(self.matrix.data[which], self.matrix.working)

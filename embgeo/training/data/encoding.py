@@ -1,0 +1,118 @@
+"""Files of a text as one array of numbers, with the places where lines and paragraphs end."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.training.data.text import pieces
+
+#: Lines of a text to the numbers of their tokens. Lines of a stream have their line ends.
+Encode = Callable[[list[str]], Sequence[Sequence[int]]]
+
+#: Bounds what a mistaken or hostile text takes in memory.
+MOST_TOKENS = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What becomes of line ends.
+
+    Attributes
+    ----------
+    end : int, optional
+        Number of the token that is put at the end of each line; None for a stream.
+    empty_lines : bool
+        Whether an empty line is a line like others; otherwise it separates paragraphs and has no
+        token.
+    """
+
+    end: int | None
+    empty_lines: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A text as numbers.
+
+    Attributes
+    ----------
+    ids : array of int32
+        Shape (n,).
+    lines, paragraphs : array of int64
+        Where they end, as places in `ids`, ascending. A paragraph ends at an empty line and with
+        its file.
+    """
+
+    ids: npt.NDArray[np.int32]
+    lines: npt.NDArray[np.int64]
+    paragraphs: npt.NDArray[np.int64]
+
+
+def encode_files(
+    paths: Sequence[Path], encode: Encode, rules: Rules, *, limit: int | None = None
+) -> Encoded:
+    """Read files one after the other, up to `limit` tokens in all.
+
+    Raises
+    ------
+    UnreadableFile
+        A file cannot be read, or the text is too long to be held as numbers.
+    """
+    text = _Growing(rules)
+    for path in paths:
+        for piece in pieces(path):
+            # Not splitlines, which also cuts at form feeds, U+0085, U+2028 and others.
+            *lines, rest = piece.split("\n")
+            line_end = "\n" if rules.end is None else ""
+            for ids in encode([line + line_end for line in lines]):
+                text.ids.extend(ids)
+                text.end_line()
+            if rest:
+                text.ids.extend(*encode([rest]))
+            if limit is not None and len(text.ids) >= limit:
+                del text.ids[limit:]
+                return text.finished()
+            if len(text.ids) > MOST_TOKENS:
+                raise UnreadableFile(
+                    f"the text has more than {MOST_TOKENS:,} tokens",
+                    where=path,
+                    way_out="take its beginning with tokens = N",
+                )
+        text.end_file()
+    return text.finished()
+
+
+class _Growing:
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.ids = array("i")
+        self.lines = array("q", [0])
+        self.paragraphs = array("q", [0])
+
+    def end_line(self) -> None:
+        if len(self.ids) > self.lines[-1] or self.rules.empty_lines:
+            if self.rules.end is not None:
+                self.ids.append(self.rules.end)
+            self.lines.append(len(self.ids))
+        else:
+            self._end_paragraph()
+
+    def end_file(self) -> None:
+        if len(self.ids) > self.lines[-1]:
+            self.end_line()
+        self._end_paragraph()
+
+    def finished(self) -> Encoded:
+        ids = np.frombuffer(self.ids, dtype=np.int32) if self.ids else np.empty(0, np.int32)
+        return Encoded(ids, np.array(self.lines[1:]), np.array(self.paragraphs[1:]))
+
+    def _end_paragraph(self) -> None:
+        if len(self.ids) > self.paragraphs[-1]:
+            self.paragraphs.append(len(self.ids))

@@ -1,0 +1,191 @@
+"""Which files of a path are which split."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.training.data.text import cannot_read
+
+SPLITS = ("train", "valid", "test")
+_MOST_FILES = 100_000
+_TEXT = re.compile(r"\.(txt|text|tokens|raw)(\.(gz|xz|bz2))?\Z", re.IGNORECASE)
+_ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice)\b", re.IGNORECASE)
+_WORDS = {
+    "train": "train",
+    "training": "train",
+    "valid": "valid",
+    "validation": "valid",
+    "val": "valid",
+    "dev": "valid",
+    "test": "test",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A corpus that is known by the names of its files.
+
+    Attributes
+    ----------
+    name : str
+    files : tuple of str
+        Of the three splits.
+    tokens : tuple of int
+        Of each split, end-of-sentence tokens included.
+    types : int
+        In the training split.
+    empty_lines : bool
+        Whether an empty line has an end-of-sentence token like others.
+    """
+
+    name: str
+    files: tuple[str, str, str]
+    tokens: tuple[int, int, int]
+    types: int
+    empty_lines: bool
+
+
+PUBLISHED = (
+    Published(
+        "wikitext-2",
+        ("wiki.train.tokens", "wiki.valid.tokens", "wiki.test.tokens"),
+        (2_088_628, 217_646, 245_569),
+        33_278,
+        empty_lines=True,
+    ),
+    Published(
+        "ptb",
+        ("ptb.train.txt", "ptb.valid.txt", "ptb.test.txt"),
+        (929_589, 73_760, 82_430),
+        10_000,
+        empty_lines=False,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The files of a corpus.
+
+    Attributes
+    ----------
+    name : str
+        Of the file or folder.
+    splits : dict of str to list of Path
+        ``train``, ``valid`` and perhaps ``test``; or ``all``, a text without splits.
+    published : Published, optional
+        The corpus that the names of the files promise.
+    notes : tuple of str
+    """
+
+    name: str
+    splits: dict[str, list[Path]]
+    published: Published | None = None
+    notes: tuple[str, ...] = ()
+
+
+def find_layout(path: Path) -> Layout:
+    """Tell the splits of a corpus by the names of its files and folders.
+
+    A folder holds the files of a published corpus; or texts with ``train``, ``valid`` (``dev``)
+    and ``test`` in their names or in those of folders; or texts without splits. Texts end in
+    ``.txt``, ``.text``, ``.tokens`` or ``.raw``, compressed or not. Hidden files, readmes and
+    licences are left out, and so are links that lead out of the folder.
+
+    Raises
+    ------
+    UnreadableFile
+        No such path, no text, or a training split without a validation split.
+    """
+    if not _is_folder(path):
+        name = _TEXT.sub("", path.name) or path.name
+        return Layout(name, {"all": [path]})
+    name = path.name or path.resolve().name
+    texts, notes = _texts(path)
+    for published in PUBLISHED:
+        files = [path / file for file in published.files]
+        if set(files) <= set(texts):
+            splits = {split: [file] for split, file in zip(SPLITS, files, strict=True)}
+            return Layout(name, splits, published, notes)
+    found: dict[str, list[Path]] = {}
+    for text in texts:
+        found.setdefault(_split_of(text.relative_to(path)), []).append(text)
+    if "train" not in found:
+        return Layout(name, {"all": texts}, notes=notes)
+    if "valid" not in found:
+        raise UnreadableFile(
+            "the folder has a training split but no validation split",
+            where=path,
+            way_out="call one of its files valid.txt, or give a single text",
+        )
+    if rest := found.pop("", []):
+        notes += (f"{len(rest):,} texts that belong to no split are left out",)
+    return Layout(name, {split: found[split] for split in SPLITS if split in found}, notes=notes)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
+def _split_of(text: Path) -> str:
+    """The split that a folder, or else the file, is named after; empty if there is none."""
+    for part in text.parts:
+        for word in re.split(r"[\W_]+", part.lower()):
+            if word in _WORDS:
+                return _WORDS[word]
+    return ""
+
+
+def _texts(folder: Path) -> tuple[list[Path], tuple[str, ...]]:
+    inside = folder.resolve()
+    texts, outside, about = [], 0, []
+    for file in _files(folder):
+        if not _TEXT.search(file.name):
+            continue
+        if not file.resolve().is_relative_to(inside):
+            outside += 1
+        elif _ABOUT.match(file.name):
+            about.append(file.name)
+        else:
+            texts.append(file)
+    if not texts:
+        raise UnreadableFile(
+            "the folder holds no text (.txt, .tokens, .raw; plain, .gz, .xz or .bz2)",
+            where=folder,
+            way_out="give a text, or a folder of texts",
+        )
+    notes = []
+    if outside:
+        notes.append(f"{outside:,} links that lead out of the folder are left out")
+    if about:
+        notes.append(f"{', '.join(about[:3])} is left out: not a text, but about it")
+    return texts, tuple(notes)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    number = 0
+    for place, folders, names in os.walk(folder, onerror=_stop):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        number += len(names)
+        if number > _MOST_FILES:
+            raise UnreadableFile(
+                f"the folder holds more than {_MOST_FILES:,} files",
+                where=folder,
+                way_out="join them into one",
+            )
+        for name in sorted(names):
+            file = Path(place, name)
+            if not name.startswith(".") and file.is_file():
+                yield file
+
+
+def _stop(error: OSError) -> None:
+    raise cannot_read(Path(str(error.filename)), error) from error

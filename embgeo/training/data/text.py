@@ -1,0 +1,127 @@
+"""Text files read in bounded memory: plain or compressed UTF-8, block by block."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from io import BufferedIOBase
+from pathlib import Path
+
+from embgeo.core.errors import UnreadableFile
+
+_BLOCK = 2**20
+_MARK = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_OPENERS: dict[bytes, Callable[[Path], BufferedIOBase]] = {
+    b"\x1f\x8b": gzip.GzipFile,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+    b"BZh": bz2.BZ2File,
+}
+_DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError)
+
+
+def pieces(path: Path) -> Iterator[str]:
+    """The text of a file in order, in pieces that end behind a line or, in a long one, at a space.
+
+    Parameters
+    ----------
+    path : Path
+        UTF-8, plain or compressed by gzip, xz or bzip2, which is told by its first bytes.
+
+    Raises
+    ------
+    UnreadableFile
+        Missing, empty, damaged, binary, not UTF-8, or a MiB without white space.
+    """
+    line = 1
+    for block in _whole_lines(path):
+        try:
+            yield block.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line += block.count(b"\n", 0, error.start)
+            raise UnreadableFile(
+                f"line {line:,} is not UTF-8", where=path, way_out="save the text as UTF-8"
+            ) from error
+        line += block.count(b"\n")
+
+
+def sha256(path: Path) -> str:
+    """Of the file as it lies there, compressed or not."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
+def cannot_read(path: Path, error: OSError) -> UnreadableFile:
+    """The one-line error for what the operating system refused."""
+    if isinstance(error, FileNotFoundError):
+        return UnreadableFile("there is no such file", where=path, way_out="check the path")
+    return UnreadableFile(
+        f"cannot be read ({error.strerror or error})", where=path, way_out="check the file"
+    )
+
+
+def _whole_lines(path: Path) -> Iterator[bytes]:
+    rest = b""
+    for number, block in enumerate(_blocks(path)):
+        if number == 0:
+            if block.startswith(_UTF16_MARKS):
+                raise UnreadableFile(
+                    "it is UTF-16, not UTF-8", where=path, way_out="save the text as UTF-8"
+                )
+            block = block.removeprefix(_MARK)
+        if b"\0" in block:
+            raise UnreadableFile("it is binary, not text", where=path, way_out="give plain text")
+        whole, rest = _cut(rest + block)
+        if len(rest) > _BLOCK:
+            raise UnreadableFile(
+                "it has more than a MiB without white space",
+                where=path,
+                way_out="give plain text, words separated by spaces",
+            )
+        if whole:
+            yield whole
+    if rest:
+        yield rest
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    empty = True
+    try:
+        if not path.exists():
+            raise FileNotFoundError
+        if not path.is_file():
+            raise UnreadableFile("is not a regular file", where=path, way_out="save it as a file")
+        with _opened(path) as stream:
+            while block := stream.read(_BLOCK):
+                empty = False
+                yield block
+    except _DAMAGED as error:
+        raise UnreadableFile(
+            f"the compressed file is damaged ({error})", where=path, way_out="download it once more"
+        ) from error
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    if empty:
+        raise UnreadableFile("the file is empty", where=path, way_out="give a text")
+
+
+def _opened(path: Path) -> BufferedIOBase:
+    with path.open("rb") as file:
+        head = file.read(6)
+    for magic, opener in _OPENERS.items():
+        if head.startswith(magic):
+            return opener(path)
+    return path.open("rb")
+
+
+def _cut(data: bytes) -> tuple[bytes, bytes]:
+    """What ends behind the last line end or, where there is none, before a space; and the rest."""
+    at = data.rfind(b"\n") + 1 or max(data.rfind(b" "), data.rfind(b"\t"), 0)
+    return data[:at], data[at:]

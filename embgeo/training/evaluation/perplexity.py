@@ -1,0 +1,230 @@
+"""Perplexity as the field counts it, of all tokens and of rare and popular ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from embgeo.training.data.vocabulary import Vocabulary
+from embgeo.training.evaluation.streams import IGNORED, streams
+from embgeo.training.methods.popular import popular_rows
+from embgeo.training.models.base import LanguageModel, detach
+
+#: Logits that are looked at together; bounds the memory of float64 copies to some 200 MB.
+_BLOCK = 2**23
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of the predicted tokens.
+
+    Attributes
+    ----------
+    total : float
+        Sum of −log p(token), natural logarithm.
+    tokens : int
+        How many were predicted.
+    """
+
+    total: float
+    tokens: int
+
+    @property
+    def perplexity(self) -> float | None:
+        """exp(total / tokens); None without tokens, infinite beyond the range of float64."""
+        if not self.tokens:
+            return None
+        mean = self.total / self.tokens
+        return math.exp(mean) if mean < 709.0 or math.isnan(mean) else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Perplexity:
+    """What a model makes of a split.
+
+    Attributes
+    ----------
+    all, of_rare, of_popular : Part
+        All tokens; those that are rare, and those that are popular, as targets.
+    """
+
+    all: Part
+    of_rare: Part
+    of_popular: Part
+
+    @property
+    def loss(self) -> float:
+        """Mean of −log p(token), natural logarithm."""
+        return self.all.total / self.all.tokens
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens were predicted: all of the split but the first."""
+        return self.all.tokens
+
+    @property
+    def perplexity(self) -> float:
+        found = self.all.perplexity
+        assert found is not None
+        return found
+
+    @property
+    def rare(self) -> float | None:
+        """Perplexity of the positions whose target is rare; None if there are none."""
+        return self.of_rare.perplexity
+
+    @property
+    def popular(self) -> float | None:
+        """Perplexity of the positions whose target is popular; None if there are none."""
+        return self.of_popular.perplexity
+
+
+def perplexity(
+    model: LanguageModel,
+    rows: npt.NDArray[np.int64],
+    *,
+    batch: int = 1,
+    bptt: int = 70,
+    device: torch.device | str = "cpu",
+    vocabulary: Vocabulary | None = None,
+    popular: Tensor | None = None,
+) -> Perplexity:
+    """exp of the mean of −log p over all tokens of a split but the first.
+
+    The softmax and the sum are in float64; dropout is off; the state is carried from window to
+    window. Every token but the first is predicted exactly once, whatever the batch: the split is
+    laid out as `batch` streams, each of which reads the last token of the stream before it, and
+    nothing is dropped at the end. Where the field's scripts use a batch they drop what is left
+    over, and the first token of each stream. With a batch of one the count is theirs in any case;
+    with more, the first tokens of the other streams are predicted from an empty state.
+
+    A model without a state (a Transformer) sees its own window alone, so that for it `bptt` is
+    part of what is measured; for an LSTM it changes nothing.
+
+    Parameters
+    ----------
+    model : LanguageModel
+        On `device`; left in the mode in which it was.
+    rows : array of int64
+        The split; shape (n,).
+    batch, bptt : int
+        Streams, and tokens of a window.
+    device : torch.device or str
+    vocabulary : Vocabulary, optional
+        Its counts say who is popular: the most frequent fifth of the types.
+    popular : Tensor of bool, optional
+        Popular types, where they are others; shape (N,). Without this and `vocabulary` all tokens
+        count as rare.
+
+    Raises
+    ------
+    BadOption
+        Less than two tokens, or no batch or window.
+    """
+    tally = Tally(device, popular_types(vocabulary, popular))
+    with torch.no_grad(), evaluating(model):
+        state = None
+        for inputs, targets in streams(rows, batch, bptt, device):
+            output = model(inputs, state)
+            state = detach(output.state)
+            tally.add(log_losses(model, output.hidden, targets), targets)
+    return tally.result()
+
+
+class Tally:
+    """Sums of log losses, kept on the device until they are asked for.
+
+    Parameters
+    ----------
+    device : torch.device or str
+    popular : Tensor of bool, optional
+        Shape (N,).
+    """
+
+    def __init__(self, device: torch.device | str, popular: Tensor | None) -> None:
+        self._popular = None if popular is None else popular.to(device)
+        self._sums = torch.zeros(2, dtype=wide(device), device=device)
+        self._tokens = torch.zeros(2, dtype=torch.int64, device=device)
+
+    def add(self, losses: Tensor, targets: Tensor) -> None:
+        """Take −log p of the targets, both of the same shape; negative targets do not count."""
+        counted = targets >= 0
+        popular = torch.zeros_like(counted)
+        if self._popular is not None:
+            popular = counted & self._popular[targets.clamp(min=0)]
+        for place, chosen in enumerate((counted & ~popular, popular)):
+            self._sums[place] += torch.where(chosen, losses, torch.zeros_like(losses)).sum()
+            self._tokens[place] += chosen.sum()
+
+    def result(self) -> Perplexity:
+        rare, popular = (
+            Part(float(total), int(tokens))
+            for total, tokens in zip(self._sums.tolist(), self._tokens.tolist(), strict=True)
+        )
+        both = Part(rare.total + popular.total, rare.tokens + popular.tokens)
+        if self._popular is None:
+            return Perplexity(both, Part(0.0, 0), Part(0.0, 0))
+        return Perplexity(both, rare, popular)
+
+
+def log_losses(model: LanguageModel, hidden: Tensor, targets: Tensor) -> Tensor:
+    """−log p of the targets in float64, over blocks of positions; 0 where a target is negative.
+
+    Parameters
+    ----------
+    hidden : Tensor
+        Shape (T, B, d).
+    targets : Tensor of int64
+        Shape (T, B).
+
+    Returns
+    -------
+    Tensor of float64
+        Shape (T, B).
+    """
+    positions = max(1, _BLOCK // model.n_tokens)
+    found = [
+        F.cross_entropy(
+            model.head(states).to(wide(hidden.device)),
+            wanted,
+            ignore_index=IGNORED,
+            reduction="none",
+        )
+        for states, wanted in zip(
+            torch.split(hidden.flatten(0, 1), positions),
+            torch.split(targets.flatten(), positions),
+            strict=True,
+        )
+    ]
+    return torch.cat(found).view_as(targets)
+
+
+def popular_types(vocabulary: Vocabulary | None, popular: Tensor | None) -> Tensor | None:
+    """The mask that is given, else the most frequent fifth of the vocabulary."""
+    if popular is not None or vocabulary is None:
+        return popular
+    return popular_rows(torch.from_numpy(vocabulary.counts))
+
+
+def wide(device: torch.device | str) -> torch.dtype:
+    """The type of sums: float64, but for Apple's GPUs, which have none."""
+    return torch.float32 if torch.device(device).type == "mps" else torch.float64
+
+
+@contextmanager
+def evaluating(model: LanguageModel) -> Iterator[None]:
+    """Without dropout, for as long as it lasts."""
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)

@@ -1,0 +1,239 @@
+"""Figure 1 of Inan et al. 2017: the augmented loss draws the output space to that of the input.
+
+The loss is β·J_aug·τ²|V| + (1 − β)·J of an untied two-layer LSTM without any regularisation, whose
+input embedding has rows of norm 1, on 20,000 contiguous words. Swept are β at one temperature, and
+the temperature at β = 1. What is measured afterwards is the distance between the column spaces of
+input embedding and output weights, from the saved model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.training.data import Batches, columns
+from embgeo.training.methods import AugmentedLoss, Step
+from embgeo.training.optimization import apply_factor, build_optimizer, build_schedule
+
+NAME = "inan-subspace"
+SOURCE = "Inan et al. 2017, §6.1 and Fig. 1"
+DEVIATIONS = (
+    "Adam with a one-cycle learning rate, the gradient clipped: the paper does not say how it "
+    "trains here",
+    "rows of the input embedding are divided by their norm wherever they are used",
+    "the target ỹ of the augmented loss is detached",
+    "the 20,000 words are the first of the text; the paper draws the place at random",
+)
+MODEL_NAME = "model.safetensors"
+
+
+@dataclass(frozen=True, slots=True)
+class InanSubspace:
+    """The settings of the experiment; those of the paper, where it gives them, are the defaults.
+
+    Attributes
+    ----------
+    tokens : int
+        Contiguous words that are trained on.
+    hidden : int
+        Units of each of the two layers, and width of the embedding.
+    epochs : int
+    batch, bptt : int
+    lr : float
+        The highest of the run.
+    clip : float
+        Largest norm of the gradient.
+    tau : float
+        The temperature at which β is swept.
+    betas : tuple of float
+        Empty for no sweep of β.
+    taus : tuple of float
+        Temperatures at β = 1; empty for no sweep.
+    """
+
+    tokens: int = 20_000
+    hidden: int = 300
+    epochs: int = 50
+    batch: int = 10
+    bptt: int = 20
+    lr: float = 1e-2
+    clip: float = 1.0
+    tau: float = 10.0
+    betas: tuple[float, ...] = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+    taus: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+
+    def check(self) -> None:
+        """Refuse settings that make no sense.
+
+        Raises
+        ------
+        BadOption
+        """
+        for name in ("tokens", "hidden", "epochs", "batch", "bptt", "lr", "clip", "tau"):
+            if not getattr(self, name) > 0:
+                raise BadOption(f"is {getattr(self, name)}", where=name, way_out="give more than 0")
+        if not all(0.0 <= beta <= 1.0 for beta in self.betas):
+            raise BadOption("holds a share outside 0 … 1", where="betas")
+        if not all(tau > 0.0 for tau in self.taus):
+            raise BadOption("holds a temperature that is not above 0", where="taus")
+        for name in ("betas", "taus"):
+            if len(set(getattr(self, name))) < len(getattr(self, name)):
+                raise BadOption("holds a value twice", where=name, way_out="give each once")
+        if not self.betas and not self.taus:
+            raise BadOption("nothing is swept", where="betas and taus", way_out="give some values")
+
+    def points(self) -> tuple[Point, ...]:
+        """Every training of the sweeps, each once."""
+        of_beta = [Point("beta", beta, beta, self.tau) for beta in self.betas]
+        of_tau = [Point("tau", tau, 1.0, tau) for tau in self.taus]
+        return (*of_beta, *of_tau)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One training of a sweep.
+
+    Attributes
+    ----------
+    sweep : {"beta", "tau"}
+    value : float
+        Of the parameter that is swept.
+    beta, tau : float
+    """
+
+    sweep: str
+    value: float
+    beta: float
+    tau: float
+
+    @property
+    def folder(self) -> str:
+        """Where its files are, in the folder of the experiment."""
+        short = f"{self.value:g}"
+        exact = short if float(short) == self.value else repr(self.value)
+        return f"{self.sweep}/{self.sweep}={exact}"
+
+
+class UntiedLstm(nn.Module):
+    """A two-layer LSTM with an input embedding of rows of norm 1 and an output of its own."""
+
+    def __init__(self, n_tokens: int, hidden: int) -> None:
+        super().__init__()
+        self.encoder = nn.Embedding(n_tokens, hidden)
+        self.rnn = nn.LSTM(hidden, hidden, num_layers=2)
+        self.decoder = nn.Linear(hidden, n_tokens, bias=False)
+        nn.init.uniform_(self.decoder.weight, -0.1, 0.1)
+
+    def embedding(self) -> Tensor:
+        """The input embedding as it is used."""
+        return F.normalize(self.encoder.weight, dim=1)
+
+    def forward(
+        self, inputs: Tensor, state: tuple[Tensor, Tensor] | None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Logits, shape (T, B, N), and the state to carry on."""
+        raw, (h, c) = self.rnn(F.embedding(inputs, self.embedding()), state)
+        return self.decoder(raw), (h.detach(), c.detach())
+
+
+def train_point(
+    settings: InanSubspace,
+    point: Point,
+    rows: npt.NDArray[np.int64],
+    n_tokens: int,
+    folder: Path,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    advance: Callable[[int], None] = lambda _steps: None,
+) -> float:
+    """Train one point of a sweep and save its model as ``model.safetensors``.
+
+    The file holds ``encoder.weight`` (rows of norm 1) and ``decoder.weight``.
+
+    Parameters
+    ----------
+    settings : InanSubspace
+    point : Point
+    rows : array of int64
+        The text, as rows of the vocabulary.
+    n_tokens : int
+        Size of the vocabulary.
+    folder : Path
+        Made if need be.
+    seed : int
+    device : str
+    advance : callable
+        Hears of every step.
+
+    Returns
+    -------
+    float
+        Mean cross-entropy of the last epoch, in nats.
+
+    Raises
+    ------
+    BadOption
+        Too little text for a batch.
+    EmbgeoError
+        The training diverged; nothing is saved.
+    """
+    torch.manual_seed(seed)
+    model = UntiedLstm(n_tokens, settings.hidden).to(device)
+    augmented = AugmentedLoss(model.embedding, gamma=1.0 / point.tau, tau=point.tau)
+    batches = Batches(columns(rows, settings.batch), settings.bptt, seed=seed)
+    total = settings.epochs * steps_per_epoch(settings, len(rows))
+    optimizer = build_optimizer("adam", [{"params": list(model.parameters())}], {"lr": settings.lr})
+    schedule = build_schedule("one-cycle", {"warm_up": 0.1})
+    scale = point.beta * point.tau**2 * n_tokens
+    losses: list[float] = []
+    done = 0
+    for epoch in range(settings.epochs):
+        losses, state = [], None
+        for window in batches:
+            inputs, targets = window.inputs.to(device), window.targets.to(device)
+            logits, state = model(inputs, None if window.first else state)
+            loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+            losses.append(loss.item())
+            step = Step(logits=logits, targets=targets)
+            wanted = (1.0 - point.beta) * loss
+            if scale:
+                wanted = wanted + scale * augmented(step)
+            optimizer.zero_grad()
+            wanted.backward()  # type: ignore[no-untyped-call]
+            nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
+            apply_factor(optimizer, schedule(done, total, epoch))
+            optimizer.step()
+            done += 1
+            advance(1)
+    if not all(bool(torch.isfinite(p).all()) for p in model.parameters()):
+        raise EmbgeoError(
+            "the training diverged: weights are not finite", where=folder, way_out="lower lr"
+        )
+    save(model, folder)
+    return float(np.mean(losses))
+
+
+def steps_per_epoch(settings: InanSubspace, tokens: int) -> int:
+    """Windows of one epoch."""
+    return -(-(tokens // settings.batch - 1) // settings.bptt)
+
+
+def save(model: UntiedLstm, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / f".{MODEL_NAME}.part"
+    weights = {
+        "encoder.weight": model.embedding().detach().cpu().contiguous(),
+        "decoder.weight": model.decoder.weight.detach().cpu().contiguous(),
+    }
+    save_file(weights, temporary)
+    temporary.replace(folder / MODEL_NAME)

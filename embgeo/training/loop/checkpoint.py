@@ -1,0 +1,84 @@
+"""``state.pt``: what a run needs to go on as if it had never been stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from embgeo.core.errors import BadOption, UnreadableFile
+from embgeo.training.loop.saving import written
+
+STATE_NAME = "state.pt"
+FORMAT = 1
+
+#: Settings that may be others when a run is resumed: they change no number on the same device.
+FREE = {
+    "data": ("path",),
+    "training": ("device", "save_seconds", "save_steps", "sinks", "budget"),
+}
+
+
+def identity(tables: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
+    """What has to be the same for a state to be taken up: settings, and the text by its hashes."""
+    kept = {
+        name: (
+            {key: v for key, v in table.items() if key not in FREE.get(name, ())}
+            if isinstance(table, dict)
+            else table
+        )
+        for name, table in tables.items()
+    }
+    return {"settings": kept, "files": sorted(files.values())}
+
+
+def first_difference(before: Any, now: Any, name: str = "") -> str:
+    """The name of a setting in which two identities differ, with both values."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in sorted({*before, *now}):
+            if before.get(key) != now.get(key):
+                inner = f"{name}.{key}" if name else str(key)
+                return first_difference(before.get(key), now.get(key), inner)
+    if name == "files":
+        return "the text is another one"
+    return f"{name.removeprefix('settings.')} was {before!r} and is {now!r}"
+
+
+def require_same(before: Any, now: Any, where: Path) -> None:
+    """`BadOption` if a folder's run has other settings."""
+    if before != now:
+        raise BadOption(
+            f"holds a run of other settings: {first_difference(before, now)}",
+            where=where,
+            way_out="resume with the settings it began with, or choose another folder with -o",
+        )
+
+
+def save(state: dict[str, Any], folder: Path) -> None:
+    """Write the state to a temporary name, and rename it when it is whole on the disk."""
+    way_out = "make room; the state saved before is still whole"
+    with written(folder / STATE_NAME, way_out) as file:
+        torch.save({"format": FORMAT, **state}, file)
+
+
+def load(folder: Path) -> dict[str, Any] | None:
+    """The state of a folder; None if there is none.
+
+    Raises
+    ------
+    UnreadableFile
+        Damaged, or something else.
+    """
+    path = folder / STATE_NAME
+    if not path.exists():
+        return None
+    way_out = "take the file away to begin anew"
+    cause = "no state of a run, or damaged"
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # the reader of zip files and pickles raises all kinds
+        raise UnreadableFile(cause, where=path, way_out=way_out) from error
+    if not isinstance(state, dict) or state.get("format") != FORMAT:
+        raise UnreadableFile(f"no state in format {FORMAT}", where=path, way_out=way_out)
+    return state

@@ -1,0 +1,341 @@
+"""The training loop: one model, one method, step by step."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from embgeo.core.errors import EmbgeoError
+from embgeo.training.data import Batches, Corpus, Window, columns
+from embgeo.training.loop.cross_entropy import cross_entropy
+from embgeo.training.loop.device import autocast, random_state, set_random_state
+from embgeo.training.loop.distributed import World
+from embgeo.training.methods import Setup, Step
+from embgeo.training.methods import published as methods
+from embgeo.training.models import LanguageModel, build, detach
+from embgeo.training.optimization import (
+    NtAsgd,
+    WeightAverage,
+    apply_factor,
+    build_optimizer,
+    build_schedule,
+    parameter_groups,
+)
+from embgeo.training.settings.checks import OF_OPTIMIZER, OF_SCHEDULE, given
+from embgeo.training.settings.config import Config
+
+#: Between the seeds of the initialisation, of dropout, and of the processes.
+_DROPOUT = 1_000_003
+_RANK = 7_919
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """What a step of the optimiser tells.
+
+    Attributes
+    ----------
+    loss : Tensor
+        Mean cross-entropy of a token, without penalties, over all processes; on the device.
+    tokens : int
+        Targets of all processes.
+    flags : list of float
+        Sums over the processes.
+    """
+
+    loss: Tensor
+    tokens: int
+    flags: list[float]
+
+
+class Loop:
+    """A run while it goes on.
+
+    The initial weights are drawn from the seed alone, and dropout from a seed of its own that is
+    set once the method is attached: all methods start from the same weights, see the same windows,
+    and the same masks as far as they draw the same things.
+
+    Parameters
+    ----------
+    config : Config
+        With one method and one seed.
+    corpus : Corpus
+    device : torch.device
+    world : World
+
+    Attributes
+    ----------
+    step_number : int
+        Steps of the optimiser so far.
+    tokens : int
+        Targets so far, of all processes.
+    initial_sha256 : str
+        Of the weights before the method was attached; see :func:`fingerprint`.
+    """
+
+    def __init__(self, config: Config, corpus: Corpus, device: torch.device, world: World) -> None:
+        self.config, self.device, self.world = config, device, world
+        self.method = methods.method(config.compare[0])
+        seed = config.seeds[0]
+        streams = columns(corpus.train, config.training.batch)
+        self.batches = Batches(
+            world.part(streams).to(device),
+            config.training.bptt,
+            random_lengths=config.training.random_lengths,
+            seed=seed,
+        )
+        self.model = initial_model(config, self.method, len(corpus.vocabulary))
+        self.initial_sha256 = fingerprint(self.model)
+        self.model.to(device)
+        self.regularizer = self.method.attach(
+            self.model,
+            Setup(
+                counts=torch.from_numpy(corpus.vocabulary.counts),
+                sgd=config.optimizer.kind == "sgd",
+                seed=seed,
+            ),
+            config.method.get(self.method.name, {}),
+        ).to(device)
+        self.parameters = [p for p in self.model.parameters() if p.requires_grad]
+        self._make_optimizer()
+        self.hidden: Any = None
+        self.step_number = 0
+        self.tokens = 0
+        torch.manual_seed(seed + _DROPOUT + _RANK * world.rank)
+        self.model.train()
+
+    def _make_optimizer(self) -> None:
+        chosen = self.config.optimizer
+        coupled = methods.embedding_weights(self.model) if self.method.coupled else ()
+        if coupled and chosen.kind == "sgd":
+            raise methods.needs_adam(self.method)
+        self.optimizer = build_optimizer(
+            "coupled-adam" if coupled else chosen.kind,
+            parameter_groups(self.model, self.regularizer.parameter_groups()),
+            given(chosen, OF_OPTIMIZER),
+            coupled=coupled,
+        )
+        self.schedule = build_schedule(chosen.schedule, given(chosen, OF_SCHEDULE))
+        self.average = WeightAverage(self.parameters)
+        self.asgd = NtAsgd(self.average, window=chosen.window) if chosen.asgd else None
+
+    # --- Where the run is ---------------------------------------------------------------------
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole run; about so many where lengths of windows are random."""
+        training = self.config.training
+        windows = training.epochs * self.batches.windows_per_epoch
+        found = -(-windows // training.accumulate)
+        return found if training.steps is None else min(found, training.steps)
+
+    @property
+    def epochs(self) -> float:
+        """How many epochs were seen."""
+        return self.batches.epoch + self.batches.offset / self.batches.steps_per_epoch
+
+    @property
+    def way(self) -> float:
+        """How much of the run is behind: 0 to 1."""
+        training = self.config.training
+        found = self.epochs / training.epochs
+        if training.steps is not None:
+            found = max(found, self.step_number / training.steps)
+        return min(found, 1.0)
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is no step left."""
+        training = self.config.training
+        enough = training.steps is not None and self.step_number >= training.steps
+        return enough or self.batches.epoch >= training.epochs
+
+    # --- A step -------------------------------------------------------------------------------
+
+    def step(self, flags: Sequence[float] = ()) -> Stepped:
+        """One step of the optimiser; `flags` are summed over the processes on the way."""
+        factor = self.schedule(self.place(), self.steps, self.batches.epoch)
+        self.optimizer.zero_grad(set_to_none=True)
+        wanted = self.config.training.accumulate
+        losses: list[Tensor] = []
+        ratios: list[float] = []
+        weights: list[float] = []
+        tokens = 0
+        while len(losses) < wanted and not (losses and self.finished):
+            window = self.batches.take()
+            loss, objective = self.loss(window)
+            (objective / wanted).backward()  # type: ignore[no-untyped-call]
+            losses.append(loss)
+            ratios.append(window.length_ratio)
+            weights.append(self.weight(window))
+            tokens += window.targets.numel()
+        mean = losses[0] if len(losses) == 1 else torch.stack(losses).mean()
+        mean, told = self.world.average(self.parameters, mean, flags)
+        self.update(
+            factor * sum(ratios) / len(ratios),
+            wanted / len(losses),
+            sum(weights) / len(weights),
+        )
+        self.tokens += tokens * self.world.size
+        return Stepped(mean, tokens * self.world.size, told)
+
+    def place(self) -> int:
+        """The number of the step as a schedule counts it, from 0."""
+        if not self.config.training.random_lengths:
+            return self.step_number
+        return round(self.way * max(self.steps - 1, 0))
+
+    def loss(self, window: Window) -> tuple[Tensor, Tensor]:
+        """Cross-entropy of a window without a graph, and what is differentiated."""
+        state = None if window.first else self.hidden
+        with autocast(self.config.training.precision, self.device):
+            output = self.model(window.inputs, state)
+            step = Step(
+                output.hidden, self.model.head(output.hidden), window.targets, window.inputs
+            )
+            step.logits = self.regularizer.logits(step)
+            assert step.logits is not None
+            loss = cross_entropy(step.logits, window.targets)
+            objective = loss + self.model.activation_penalty(output)
+            if self.regularizer.NEEDS:
+                objective = objective + self.regularizer(step)
+        objective = objective * self.weight(window)
+        self.hidden = detach(output.state)
+        return loss.detach(), objective
+
+    def weight(self, window: Window) -> float:
+        """What the mean loss of a window is multiplied by."""
+        return float(len(window.targets)) if self.config.training.sum_over_steps else 1.0
+
+    def update(self, factor: float, scale: float, weight: float) -> None:
+        """The optimiser's step on gradients that are those of all processes.
+
+        What looks at weights alone adds its gradient here: once, however many windows and
+        processes there are. It has the same `weight` beside the mean loss as anything else that
+        is added to it; a step that a method takes itself is longer by as much.
+        """
+        if scale != 1.0:
+            for p in self.parameters:
+                if p.grad is not None:
+                    p.grad.mul_(scale)
+        if not self.regularizer.NEEDS:
+            self.regularizer.add_gradient(weight)
+        if self.config.training.clip:
+            torch.nn.utils.clip_grad_norm_(self.parameters, self.config.training.clip)
+        lr = apply_factor(self.optimizer, factor)
+        self.regularizer.before_step(lr * weight)
+        self.optimizer.step()
+        self.regularizer.after_step(lr * weight)
+        self.step_number += 1
+        if self.asgd is not None:
+            self.asgd.after_step()
+        elif self.config.optimizer.average and self.way > 1.0 - self.config.optimizer.average:
+            self.average.update()
+
+    # --- The weights that count ---------------------------------------------------------------
+
+    @contextmanager
+    def evaluated(self) -> Iterator[LanguageModel]:
+        """The model in evaluation mode, with averaged weights where there are any."""
+        self.model.eval()
+        try:
+            with self.average.applied():
+                yield self.model
+        finally:
+            self.model.train()
+
+    def matrices(self) -> tuple[Tensor, Tensor | None]:
+        """Copies of the embedding, and of the output layer's matrix if it is another one."""
+        found = methods.embedding_weights(self.model)
+        weights = [w.detach().to("cpu", torch.float32, copy=True) for w in found]
+        return weights[0], weights[1] if len(weights) > 1 else None
+
+    # --- To go on later -----------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the next steps depend on; a call for all processes."""
+        own = {"hidden": self.hidden, "random": random_state(self.device)}
+        return {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "regularizer": self.regularizer.state_dict(),
+            "average": (self.asgd or self.average).state_dict(),
+            "batches": self.batches.state_dict(),
+            "step": self.step_number,
+            "tokens": self.tokens,
+            "processes": self.world.gather(on_cpu(own)),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken.
+
+        Raises
+        ------
+        EmbgeoError
+            It was taken by another number of processes.
+        """
+        if len(state["processes"]) != self.world.size:
+            raise EmbgeoError(
+                f"the run was begun by {len(state['processes'])} processes, these are "
+                f"{self.world.size}",
+                way_out="resume it with as many as it began with",
+            )
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.regularizer.load_state_dict(state["regularizer"])
+        (self.asgd or self.average).load_state_dict(state["average"])
+        self.batches.load_state_dict(state["batches"])
+        self.step_number, self.tokens = state["step"], state["tokens"]
+        own = state["processes"][self.world.rank]
+        self.hidden = on(self.device, own["hidden"])
+        set_random_state(own["random"], self.device)
+
+
+def initial_model(config: Config, method: methods.Method, n_tokens: int) -> LanguageModel:
+    """The model before its first step; the same weights for all methods, as far as both have them.
+
+    A model draws its output layer last: one that is not tied has all else in common with one that
+    is.
+    """
+    settings = dict(config.model.settings)
+    if method.tied is not None:
+        settings["tied"] = method.tied
+    torch.manual_seed(config.seeds[0])
+    return build(config.model.name, n_tokens, settings)
+
+
+def fingerprint(model: LanguageModel) -> str:
+    """SHA-256 of all weights but those of an output layer of its own.
+
+    Tied or not, with a bias or without: what two models have in common has one fingerprint.
+    """
+    output = {id(p) for p in model.get_output_embeddings().parameters()}
+    output -= {id(p) for p in model.get_input_embeddings().parameters()}
+    digest = hashlib.sha256()
+    for name, p in sorted(model.named_parameters()):
+        if id(p) not in output:
+            digest.update(f"{name} {tuple(p.shape)}\n".encode())
+            digest.update(p.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def on(device: torch.device | str, value: Any) -> Any:
+    """Tensors in dicts, tuples and lists, on another device."""
+    if isinstance(value, Tensor):
+        return value.to(device)
+    if isinstance(value, Mapping):
+        return {key: on(device, entry) for key, entry in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(on(device, entry) for entry in value)
+    return value
+
+
+def on_cpu(value: Any) -> Any:
+    """Tensors in dicts, tuples and lists, on the CPU."""
+    return on("cpu", value)

@@ -1,0 +1,230 @@
+"""A run and a comparison of runs, as folders of files."""
+
+from __future__ import annotations
+
+import platform
+from contextlib import ExitStack
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from embgeo.core.errors import BadOption
+from embgeo.training.data import Corpus, write_vocabulary
+from embgeo.training.loop import checkpoint, outcome
+from embgeo.training.loop.device import device_of, numerics
+from embgeo.training.loop.distributed import joined
+from embgeo.training.loop.hooks import Measure, Progress
+from embgeo.training.loop.interrupts import heard
+from embgeo.training.loop.outcome import RESULT_NAME, Result
+from embgeo.training.loop.saving import MODEL_NAME, model_bytes, parameters_of, write
+from embgeo.training.loop.session import Session
+from embgeo.training.loop.sinks import open_sinks
+from embgeo.training.settings.checks import resolved
+from embgeo.training.settings.config import COMPARISON_NAME, Config
+
+RUN_NAME = "run.toml"
+VOCABULARY_NAME = "vocabulary.tsv"
+
+__all__ = ["Measure", "Progress", "run_folder", "train", "train_all"]
+
+
+def train(
+    config: Config,
+    corpus: Corpus,
+    folder: Path,
+    *,
+    measure: Measure | None,
+    progress: Progress,
+    command: str,
+) -> Result:
+    """Train one method with one seed, going on where the folder's state says.
+
+    Ctrl-C and SIGTERM save the state first, and then raise KeyboardInterrupt.
+
+    Parameters
+    ----------
+    config : Config
+        With one method and one seed; see `Config.one`.
+    corpus : Corpus
+    folder : Path
+        Of the run; made if need be.
+    measure : callable, optional
+        Gives numbers of the embedding every `geometry.every` steps, and at the end.
+    progress : Progress
+    command : str
+        As it was typed.
+
+    Returns
+    -------
+    Result
+        That of the folder, if the run is finished already.
+
+    Raises
+    ------
+    BadOption
+        Settings that make no sense, or a folder with a run of other settings.
+    Diverged
+        The loss or the weights are no numbers any more.
+    EmbgeoError
+        Something cannot be written.
+    """
+    config = resolved(config)
+    if len(config.compare) != 1 or len(config.seeds) != 1:
+        raise BadOption("a run has one method and one seed", way_out="take them by Config.one()")
+    identity = checkpoint.identity(config.tables(), corpus.files)
+    if outcome.finished(folder):
+        checkpoint.require_same(begun_with(folder), identity, folder)
+        return outcome.load(folder)
+    with ExitStack() as stack:
+        world = stack.enter_context(joined(config.training.device))
+        device = device_of(config.training.device)
+        stack.enter_context(numerics(config.training.precision, device, config.training.threads))
+        interrupts = stack.enter_context(heard())
+        sinks = []
+        if world.leads:
+            begin(config, corpus, folder)
+            sinks = open_sinks(config.training.sinks, folder, config.tables(), stack)
+        session = Session(config, corpus, folder, device, world, identity, sinks)
+        stack.callback(session.close)
+        session.train(measure, progress, interrupts)
+        result = finish(session, measure, command)
+        if world.told(interrupts.asked):
+            raise KeyboardInterrupt
+        return result
+
+
+def begun_with(folder: Path) -> dict[str, Any] | None:
+    """Settings and text of the run in a folder, as far as it was saved; None if nothing was.
+
+    Raises
+    ------
+    UnreadableFile
+        A damaged file.
+    """
+    if outcome.finished(folder):
+        result = outcome.load(folder)
+        return checkpoint.identity(dict(result.settings), dict(result.corpus["files"]))
+    state = checkpoint.load(folder)
+    return None if state is None else dict(state["identity"])
+
+
+def begin(config: Config, corpus: Corpus, folder: Path) -> None:
+    """The files that are known before the first step."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / checkpoint.STATE_NAME).exists():
+            write(folder / RUN_NAME, config.text().encode())
+            write_vocabulary(corpus.vocabulary, folder / VOCABULARY_NAME)
+    except OSError as error:
+        raise BadOption(
+            f"cannot be written: {error.strerror or error}",
+            where=folder,
+            way_out="choose another folder with -o",
+        ) from error
+
+
+def finish(session: Session, measure: Measure | None, command: str) -> Result:
+    """Measure and write what was trained; the result comes last, and the state goes."""
+    loop, folder = session.loop, session.folder
+    with session.final() as model:
+        valid, test = session.final_scores(measure)
+        parameters = parameters_of(model)
+        content = model_bytes(model) if session.world.leads else b""
+    result = Result(
+        method=loop.method.name,
+        seed=session.config.seeds[0],
+        steps=loop.step_number,
+        epochs=round(loop.epochs, 6),
+        tokens=loop.tokens,
+        seconds=round(session.seconds, 3),
+        parameters=parameters,
+        valid=valid,
+        test=test,
+        settings=session.config.tables(),
+        source=loop.method.publication,
+        deviations=(*loop.method.deviations, *type(loop.model).DEVIATIONS),
+        notes=tuple(session.notes),
+        versions=versions(),
+        command=command,
+        corpus=corpus_facts(session.corpus),
+        initial_sha256=loop.initial_sha256,
+    )
+    if session.world.leads:
+        write(folder / MODEL_NAME, content)
+        write(folder / RESULT_NAME, result.text().encode())
+        (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
+    return result
+
+
+def train_all(
+    config: Config,
+    corpus: Corpus,
+    folder: Path,
+    *,
+    measure: Measure | None,
+    progress: Progress,
+    command: str,
+) -> list[Result]:
+    """All runs of a comparison, in ``folder/METHOD/seed-S``; ``folder/train.toml`` besides.
+
+    Runs that are finished are read, one that was interrupted is resumed. Parameters, and what is
+    raised, as of :func:`train`.
+    """
+    config = resolved(config)
+    with joined(config.training.device) as world:
+        if world.leads:
+            write_comparison(config, folder)
+        return [
+            train(
+                config.one(method, seed),
+                corpus,
+                run_folder(folder, method, seed),
+                measure=measure,
+                progress=progress,
+                command=command,
+            )
+            for seed in config.seeds
+            for method in config.compare
+        ]
+
+
+def write_comparison(config: Config, folder: Path) -> None:
+    """The settings of the comparison."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write(folder / COMPARISON_NAME, config.text().encode())
+    except OSError as error:
+        raise BadOption(
+            f"cannot be written: {error.strerror or error}",
+            where=folder,
+            way_out="choose another folder with -o",
+        ) from error
+
+
+def run_folder(folder: Path, method: str, seed: int) -> Path:
+    """Where a run of a comparison is."""
+    return folder / method / f"seed-{seed}"
+
+
+def corpus_facts(corpus: Corpus) -> dict[str, Any]:
+    """What a result says about the text."""
+    splits = {"train": corpus.train, "valid": corpus.valid, "test": corpus.test}
+    return {
+        "name": corpus.name,
+        "unit": corpus.unit,
+        "rows": len(corpus.vocabulary),
+        "tokens": {name: len(rows) for name, rows in splits.items() if rows is not None},
+        "files": dict(corpus.files),
+        "notes": list(corpus.notes),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Of what the numbers depend on."""
+    found = {"python": platform.python_version()}
+    for name in ("embgeo", "torch", "numpy", "safetensors"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,304 @@
+"""A run from its first step, or from its state, to its last: logs, checks, saves."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from embgeo.core.errors import Diverged
+from embgeo.training.data import Corpus
+from embgeo.training.loop import checkpoint
+from embgeo.training.loop.distributed import World
+from embgeo.training.loop.hooks import Measure, Progress
+from embgeo.training.loop.interrupts import Interrupts
+from embgeo.training.loop.log import LOG_NAME, Log
+from embgeo.training.loop.loop import Loop, Stepped, on
+from embgeo.training.loop.scores import Scores
+from embgeo.training.loop.sinks import Sink
+from embgeo.training.methods import make_plain
+from embgeo.training.models import LanguageModel
+from embgeo.training.settings.config import Config
+
+#: A state is saved at the end of an epoch unless that took more than this share of the time since
+#: the last one.
+_SAVING = 0.1
+
+#: What helps where a training diverges; a folder keeps the settings that it was begun with.
+CALMER = "lower lr, or set clip in [training], and give another folder"
+
+
+class Session:
+    """What one process does for a run.
+
+    Attributes
+    ----------
+    loop : Loop
+    notes : list of str
+        What happened on the way, for the result.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        corpus: Corpus,
+        folder: Path,
+        device: torch.device,
+        world: World,
+        identity: dict[str, Any],
+        sinks: Sequence[Sink] = (),
+    ) -> None:
+        self.config, self.corpus, self.folder = config, corpus, folder
+        self.world, self.identity = world, identity
+        state = checkpoint.load(folder)
+        if state is not None:
+            checkpoint.require_same(state["identity"], identity, folder)
+        self.loop = Loop(config, corpus, device, world)
+        self.scores = Scores(config.evaluation, corpus, device)
+        self.notes: list[str] = []
+        self.best: dict[str, Any] = {"loss": math.inf, "step": 0, "model": None}
+        self.interval = Interval()
+        self.before = 0.0
+        length = 0
+        if state is not None:
+            self.loop.load_state_dict(state["loop"])
+            self.notes, self.best = list(state["notes"]), state["best"]
+            self.interval = Interval(**state["interval"])
+            self.before, length = state["seconds"], state["log"]
+        self.log = Log(folder / LOG_NAME if world.leads else None, length, sinks)
+        self.started = time.perf_counter()
+        self.saved = self.started
+        self.saving = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Time of all sessions of the run."""
+        return self.before + time.perf_counter() - self.started
+
+    def train(self, measure: Measure | None, progress: Progress, interrupts: Interrupts) -> None:
+        """All steps that are left.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Somebody asked to stop; the state is saved.
+        Diverged
+            The loss is no number any more.
+        """
+        loop = self.loop
+        progress.start(f"{loop.method.name}, seed {self.config.seeds[0]}", loop.steps)
+        progress.advance(loop.step_number)
+        if not loop.step_number:
+            self.measure(measure)
+        while not loop.finished:
+            epoch = loop.batches.epoch
+            began = time.perf_counter()
+            stepped = loop.step((float(interrupts.asked), float(self.due())))
+            self.note(stepped, time.perf_counter() - began)
+            ended = loop.batches.epoch > epoch
+            self.check(ended)
+            if loop.step_number % (self.config.geometry.every or math.inf) == 0:
+                self.measure(measure)
+            progress.advance(1)
+            asked, due = stepped.flags
+            if asked:
+                self.save()
+                raise KeyboardInterrupt
+            if due or self.world.told(ended and self.cheap()):
+                self.save()
+        if self.world.told(interrupts.asked):
+            self.save()
+            raise KeyboardInterrupt
+
+    # --- Numbers on the way -------------------------------------------------------------------
+
+    def note(self, stepped: Stepped, seconds: float) -> None:
+        """Take a step into the next line of the log, and write it if it is time."""
+        self.interval.add(stepped, seconds)
+        if self.loop.step_number % self.config.training.log_every and not self.loop.finished:
+            return
+        values = self.interval.taken()
+        if not math.isfinite(values["train.loss"]):
+            raise self.diverged("the loss is no number any more")
+        self.log.write(self.loop.step_number, {**values, "train.seconds": round(self.seconds, 3)})
+
+    def check(self, ended: bool) -> None:
+        """Evaluate on the validation split if it is time."""
+        every = self.config.evaluation.every
+        keeps = self.config.training.keep == "best"
+        due = ended if every is None else self.loop.step_number % every == 0
+        if not due and not (keeps and self.loop.finished):
+            return
+        if self.loop.finished and not keeps:
+            return  # measured at the end
+        with self.loop.evaluated() as model:
+            found = self.world.told(self.scores.valid(model) if self.world.leads else None)
+            if keeps and found["loss"] < self.best["loss"]:
+                weights = on("cpu", {k: v.clone() for k, v in model.state_dict().items()})
+                self.best = {
+                    "loss": found["loss"],
+                    "step": self.loop.step_number,
+                    "model": weights,
+                }
+        self.log.write(self.loop.step_number, named("valid", found))
+        if self.loop.asgd is not None and self.loop.asgd.checked(found["loss"]):
+            self.notes.append(f"averaging begins at step {self.loop.step_number:,} (NT-ASGD)")
+
+    def measure(self, measure: Measure | None) -> None:
+        """Geometry of the weights that an evaluation would take."""
+        if measure is None or self.config.geometry.every is None:
+            return
+        with self.loop.evaluated():
+            W, output = self.loop.matrices()
+        if not bool(torch.isfinite(W).all()):  # in all processes, which hold the same
+            raise self.diverged("the embedding holds numbers that are not finite")
+        if self.world.leads:
+            self.log.write(self.loop.step_number, measured(measure, W, output))
+
+    def finite(self, split: str, found: dict[str, float | None]) -> dict[str, float | None]:
+        """The scores; what is infinite or no number, which JSON does not have, is not known.
+
+        Raises
+        ------
+        Diverged
+            That is so of the perplexity itself.
+        """
+        known = {k: v if v is None or math.isfinite(v) else None for k, v in found.items()}
+        if known["perplexity"] is None:
+            raise self.diverged(f"there is no finite perplexity on the {split} split")
+        return known
+
+    def diverged(self, what: str) -> Diverged:
+        """What is said of a training that went wrong."""
+        where = f"{self.loop.method.name}, step {self.loop.step_number:,}"
+        return Diverged(
+            f"the training diverged: {what} ({where})", where=self.folder, way_out=CALMER
+        )
+
+    # --- States -------------------------------------------------------------------------------
+
+    def due(self) -> bool:
+        """Whether the leading process wants the state to be saved after the next step."""
+        every = self.config.training.save_steps
+        if every and (self.loop.step_number + 1) % every == 0:
+            return self.world.leads
+        late = time.perf_counter() - self.saved > self.config.training.save_seconds
+        return self.world.leads and late
+
+    def cheap(self) -> bool:
+        """Whether saving takes little of the time since the last save."""
+        return self.saving < _SAVING * (time.perf_counter() - self.saved)
+
+    def save(self) -> None:
+        """Write the state; a call for all processes."""
+        began = time.perf_counter()
+        state = {
+            "identity": self.identity,
+            "loop": self.loop.state_dict(),
+            "notes": self.notes,
+            "best": self.best,
+            "interval": self.interval.state_dict(),
+            "seconds": self.seconds,
+            "log": self.log.length,
+        }
+        if self.world.leads:
+            checkpoint.save(state, self.folder)
+        self.saved = time.perf_counter()
+        self.saving = self.saved - began
+
+    def close(self) -> None:
+        """Close the log."""
+        self.log.close()
+
+    # --- The end ------------------------------------------------------------------------------
+
+    @contextmanager
+    def final(self) -> Iterator[LanguageModel]:
+        """The model that the run ends with, as plain layers."""
+        if self.best["model"] is not None:
+            self.notes.append(
+                f"the weights are those of step {self.best['step']:,}, with the lowest validation "
+                "loss"
+            )
+            self.loop.model.load_state_dict(self.best["model"])
+            self.loop.average.restart()
+        with self.loop.evaluated() as model:
+            make_plain(model)
+            yield model
+
+    def final_scores(
+        self, measure: Measure | None
+    ) -> tuple[dict[str, float | None], dict[str, float | None] | None]:
+        """On the validation and the test split, and geometry once more."""
+        found = None
+        if self.world.leads:
+            found = self.scores.final(self.loop.model)
+        valid, test = self.world.told(found)
+        valid, test = self.finite("validation", valid), test and self.finite("test", test)
+        values = named("valid", valid) | (named("test", test) if test else {})
+        self.log.write(self.loop.step_number, values)
+        if measure is not None and self.config.geometry.every is not None and self.world.leads:
+            self.log.write(self.loop.step_number, measured(measure, *self.loop.matrices()))
+        return valid, test
+
+
+class Interval:
+    """The steps since the last line of training loss.
+
+    Losses stay where they were computed until they are wanted, so that a GPU need not wait; they
+    are added one by one, so that a run that was resumed in between finds the same sum.
+    """
+
+    def __init__(self, loss: float = 0.0, tokens: int = 0, seconds: float = 0.0) -> None:
+        self.loss, self.tokens, self.seconds = loss, tokens, seconds
+        self.waiting: list[tuple[Tensor, int]] = []
+
+    def add(self, stepped: Stepped, seconds: float) -> None:
+        """One step."""
+        self.waiting.append((stepped.loss, stepped.tokens))
+        self.seconds += seconds
+
+    def settle(self) -> None:
+        """Fetch the losses that wait."""
+        if self.waiting:
+            began = time.perf_counter()
+            losses = torch.stack([loss for loss, _ in self.waiting]).tolist()
+            for loss, (_, tokens) in zip(losses, self.waiting, strict=True):
+                self.loss += loss * tokens
+                self.tokens += tokens
+            self.seconds += time.perf_counter() - began
+            self.waiting = []
+
+    def taken(self) -> dict[str, float]:
+        """The numbers of a line; the next interval begins."""
+        self.settle()
+        loss = self.loss / self.tokens
+        values = {
+            "train.loss": loss,
+            "train.perplexity": math.exp(min(loss, 700.0)),
+            "train.tokens_per_second": round(self.tokens / max(self.seconds, 1e-9), 1),
+        }
+        self.loss, self.tokens, self.seconds = 0.0, 0, 0.0
+        return values
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was added so far."""
+        self.settle()
+        return {"loss": self.loss, "tokens": self.tokens, "seconds": self.seconds}
+
+
+def named(split: str, found: dict[str, float | None]) -> dict[str, float]:
+    """Scores under the names of the log."""
+    wanted = ("loss", "perplexity", "rare", "popular", "cache", "dynamic")
+    return {f"{split}.{name}": value for name in wanted if (value := found.get(name)) is not None}
+
+
+def measured(measure: Measure, W: Tensor, output: Tensor | None) -> dict[str, float]:
+    """Geometry of matrices on the CPU."""
+    return measure(W.numpy(), None if output is None else output.numpy())

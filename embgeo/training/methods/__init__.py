@@ -1,0 +1,54 @@
+"""Methods against degenerate embeddings, for any training loop. One file each."""
+
+from embgeo.training.methods.adversarial_softmax import AdversarialSoftmax
+from embgeo.training.methods.augmented_loss import AugmentedLoss
+from embgeo.training.methods.base import Regularizer, Setup, Step
+from embgeo.training.methods.cosreg import CosReg
+from embgeo.training.methods.coupled_adam import CoupledAdam
+from embgeo.training.methods.d_optimal import DOptimal
+from embgeo.training.methods.factored import FactoredEmbedding, FactoredHead, factorise, make_plain
+from embgeo.training.methods.frage import Frage
+from embgeo.training.methods.moment_match import MomentMatch
+from embgeo.training.methods.popular import popular_rows
+from embgeo.training.methods.several import Several
+from embgeo.training.methods.spectral_norm import SpectralNorm
+from embgeo.training.methods.spectrum_control import SpectrumControl
+from embgeo.training.methods.tying import Tying, tie
+
+__all__ = [
+    "REGULARIZERS",
+    "AdversarialSoftmax",
+    "AugmentedLoss",
+    "CosReg",
+    "CoupledAdam",
+    "DOptimal",
+    "FactoredEmbedding",
+    "FactoredHead",
+    "Frage",
+    "MomentMatch",
+    "Regularizer",
+    "Setup",
+    "Several",
+    "SpectralNorm",
+    "SpectrumControl",
+    "Step",
+    "Tying",
+    "factorise",
+    "make_plain",
+    "popular_rows",
+    "tie",
+]
+
+#: Every method, in the order of reports. `CoupledAdam` is an optimiser; the rest are regularisers.
+REGULARIZERS: tuple[type[Regularizer] | type[CoupledAdam], ...] = (
+    CosReg,
+    SpectrumControl,
+    SpectralNorm,
+    DOptimal,
+    Frage,
+    MomentMatch,
+    AugmentedLoss,
+    Tying,
+    AdversarialSoftmax,
+    CoupledAdam,
+)

@@ -1,0 +1,84 @@
+"""Adversarial softmax: the target's logit is taken at the worst point near its embedding."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from embgeo.core.errors import BadOption
+from embgeo.training.methods.base import Regularizer, Setup, Source, Step, Weight, output_of
+from embgeo.training.methods.precision import exact
+
+
+class AdversarialSoftmax(Regularizer):
+    """The logit of the target w becomes w·h − ε‖w‖‖h‖, wherever w·h > 0.
+
+    That is the smallest logit within ε‖w‖ of w. The radius ‖w‖ is no path for gradients. It acts
+    through `logits`, while in training mode; the penalty is 0.
+
+    Parameters
+    ----------
+    source : Module, Tensor or callable
+        Where the output weight is found.
+    epsilon : float
+        ε; 0.005 published for training, 0.028 for finetuning.
+
+    Raises
+    ------
+    BadOption
+        A negative ε.
+
+    References
+    ----------
+    Wang, Gong and Liu, "Improving neural language modeling via adversarial training", ICML 2019.
+    """
+
+    NAME: ClassVar[str] = "adversarial-softmax"
+    SOURCE: ClassVar[str] = "Wang, Gong and Liu 2019"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "each position has its own perturbation; the public code scatters them by target, so that "
+        "of several positions with one target the last one counts",
+        "only the target's logit is perturbed, and only where it is positive, as in the public "
+        "code",
+    )
+    NEEDS: ClassVar[tuple[str, ...]] = ("hidden", "logits", "targets")
+
+    def __init__(self, source: Source, *, epsilon: float = 0.005) -> None:
+        super().__init__()
+        if not epsilon >= 0.0:
+            raise BadOption(f"epsilon is {epsilon}", way_out="give a radius from 0")
+        self.weight = Weight(source)
+        self.epsilon = epsilon
+
+    @classmethod
+    def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:  # noqa: ARG003
+        """On the output layer; the model is not changed."""
+        return cls(output_of(model), **settings)
+
+    def logits(self, step: Step) -> Tensor:
+        """Those of the step, less the margin at each target; as they are in evaluation mode."""
+        found = super().logits(step)
+        if not self.training:
+            return found
+        if step.hidden is None or step.targets is None:
+            raise BadOption(
+                f"{self.NAME} needs hidden and targets",
+                way_out="call it with Step(hidden=…, logits=…, targets=…)",
+            )
+        margin = self.margin(step.hidden, step.targets).to(found.dtype)
+        place = step.targets.clamp(min=0).unsqueeze(-1)
+        return found.scatter_add(-1, place, -margin.unsqueeze(-1))
+
+    def margin(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        """ε‖w‖‖h‖ where w·h > 0, else 0; shape of the targets."""
+        w = F.embedding(targets.clamp(min=0), self.weight().detach())
+        with exact(hidden):
+            towards = (w.to(hidden.dtype) * hidden.detach()).sum(dim=-1) > 0.0
+            lengths = torch.linalg.vector_norm(w, dim=-1) * torch.linalg.vector_norm(hidden, dim=-1)
+        return torch.where(towards & (targets >= 0), self.epsilon * lengths, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"epsilon={self.epsilon:g}"

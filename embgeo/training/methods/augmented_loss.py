@@ -1,0 +1,175 @@
+"""The augmented loss: the prediction is drawn to tokens whose embeddings resemble the target."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from embgeo.core.errors import BadOption
+from embgeo.training.methods.base import (
+    Regularizer,
+    Setup,
+    Source,
+    Step,
+    Weight,
+    input_of,
+    kept_rows,
+    require_weight,
+)
+from embgeo.training.methods.precision import at_least_single
+
+#: Numbers in a matrix of some positions.
+AT_ONCE = 2**22
+
+
+class AugmentedLoss(Regularizer):
+    """α·KL(ỹ‖ŷ), the mean over positions, with ŷ = softmax(logits/τ) and ỹ = softmax(Lᵀu/τ).
+
+    u is the input vector of the target, L holds the input vectors of all tokens, and α = γτ. ỹ is
+    computed once for each distinct target of the batch, which is exact and leaves little to do.
+    Together with tying it is the paper's REAL.
+
+    Parameters
+    ----------
+    source : Module, Tensor or callable
+        Where the input embedding L is found, a row for each token.
+    gamma : float
+        γ; the paper takes 0.5 to 0.8 for Penn Treebank, 1.0 to 1.5 for WikiText-2.
+    tau : float
+        The temperature τ; 20 in the paper.
+    detach : bool
+        ỹ is a fixed target. Otherwise the gradient of the penalty also reaches L through ỹ.
+    ignore_rows : sequence of int
+        Rows that are no token, such as padding, and get no probability under ỹ. The model's own
+        probability of them is left as it is.
+
+    Raises
+    ------
+    BadOption
+        A temperature that is not positive, or a row that does not exist.
+
+    References
+    ----------
+    Inan et al., "Tying word vectors and word classifiers: a loss framework for language modeling",
+    ICLR 2017, §3.
+    """
+
+    NAME: ClassVar[str] = "augmented-loss"
+    SOURCE: ClassVar[str] = "Inan et al. 2017, §3"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "the target ỹ is detached; the paper differentiates by the logits only, and says nothing "
+        "of the gradient through ỹ",
+        "the mean over positions, like the cross-entropy that it is added to",
+    )
+    NEEDS: ClassVar[tuple[str, ...]] = ("logits", "targets")
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        gamma: float = 0.65,
+        tau: float = 20.0,
+        detach: bool = True,
+        ignore_rows: tuple[int, ...] = (),
+    ) -> None:
+        super().__init__()
+        require_weight("gamma", gamma)
+        if not tau > 0.0:
+            raise BadOption(f"tau is {tau}", way_out="give a temperature above 0")
+        self.weight = Weight(source)
+        self.gamma, self.tau, self.detach = gamma, tau, detach
+        self.kept: Tensor | None
+        kept = kept_rows(len(self.weight()), ignore_rows) if ignore_rows else None
+        self.register_buffer("kept", kept, persistent=False)
+
+    @classmethod
+    def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
+        """On the input embedding; the model is not changed."""
+        return cls(input_of(model), **{"ignore_rows": tuple(setup.ignore_rows), **settings})
+
+    def penalty(self, step: Step) -> Tensor:
+        if step.logits is None or step.targets is None:
+            raise BadOption("no logits or no targets")
+        targets = step.targets.reshape(-1)
+        logits = step.logits.reshape(len(targets), -1)
+        if not self.detach:
+            return self.gamma * self.tau * self.differentiable(logits, targets)
+        with torch.no_grad():
+            resembling, which = self.resembling(targets)
+        value: Tensor = Divergence.apply(  # type: ignore[no-untyped-call]
+            logits, resembling, which, self.tau
+        )
+        return self.gamma * self.tau * value
+
+    def resembling(self, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """log ỹ of each distinct target, shape (m, N), and its number for each position.
+
+        Positions that do not count have the number −1.
+        """
+        counted = targets >= 0
+        distinct, which = torch.unique(targets.clamp(min=0), return_inverse=True)
+        L = self.weight()
+        scores = at_least_single(F.linear(F.embedding(distinct, L) / self.tau, L))
+        if self.kept is not None:
+            if self.kept.device != scores.device:
+                self.kept = self.kept.to(scores.device)
+            # Not −inf: 0·(−inf) in the divergence is not a number.
+            scores = scores.masked_fill(~self.kept, -1e9)
+        return F.log_softmax(scores, dim=-1), torch.where(counted, which, -1)
+
+    def differentiable(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """The divergence by autograd, through ỹ as well."""
+        log_resembling, which = self.resembling(targets)
+        counted = which >= 0
+        log_predicted = F.log_softmax(at_least_single(logits[counted]) / self.tau, dim=-1)
+        found = F.kl_div(
+            log_predicted, log_resembling[which[counted]], reduction="sum", log_target=True
+        )
+        return found / counted.sum().clamp(min=1)
+
+    def extra_repr(self) -> str:
+        return f"gamma={self.gamma:g}, tau={self.tau:g}, detach={self.detach}"
+
+
+class Divergence(torch.autograd.Function):
+    """Mean over positions of KL(ỹ‖softmax(z/τ)) for fixed ỹ.
+
+    Σ_t ỹ·log ŷ_t needs log ŷ summed by target only. ŷ − ỹ, for the gradient, is all of the size of
+    the logits that is made; the rest is made for some positions at a time.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, logits: Tensor, log_resembling: Tensor, which: Tensor, tau: float
+    ) -> Tensor:
+        counted = which >= 0
+        number = counted.sum().clamp(min=1)
+        resembling = log_resembling.exp()
+        m, n = resembling.shape
+        difference = torch.empty_like(logits, dtype=resembling.dtype)
+        # What does not count is summed in a row of its own, and then left out.
+        place = torch.where(counted, which, m)
+        summed = resembling.new_zeros(m + 1, n)
+        few = max(1, AT_ONCE // n)
+        for start in range(0, len(logits), few):
+            rows = slice(start, start + few)
+            log_predicted = F.log_softmax(at_least_single(logits[rows]) / tau, dim=-1)
+            summed.index_add_(0, place[rows], log_predicted)
+            like = resembling[which[rows].clamp(min=0)]
+            torch.sub(log_predicted.exp_(), like, out=difference[rows])
+        share = counted.to(resembling.dtype) / number
+        weight = share.new_zeros(m + 1).index_add_(0, place, share)[:m]
+        # ỹ·(log ỹ − log ŷ) as one sum: each of the two is thousands of times their difference.
+        gap = summed[:m].div_(-number).addcmul_(log_resembling, weight.unsqueeze(1))
+        ctx.save_for_backward(difference, share)
+        ctx.tau, ctx.dtype = tau, logits.dtype
+        return gap.mul_(resembling).sum()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+        difference, share = ctx.saved_tensors
+        gradient = difference * (share * (grads[0] / ctx.tau)).unsqueeze(1)
+        return gradient.to(ctx.dtype), None, None, None

@@ -1,0 +1,307 @@
+"""What a regulariser is: a term of the loss, or a change of the logits, or work after a step.
+
+A loop that uses everything a method may do reads::
+
+    hidden = dropout(model(inputs))
+    step = Step(hidden, head(hidden), targets, inputs)
+    step.logits = reg.logits(step)
+    loss = cross_entropy(step.logits, targets) + reg(step)
+    loss.backward()
+    reg.before_step(lr)
+    optimizer.step()
+    reg.after_step(lr)
+
+A method whose `NEEDS` is empty looks at weights only: ``loss = cross_entropy + reg()`` is enough,
+or ``reg.add_gradient()`` between ``backward`` and the optimiser's step. Whatever a method does not
+do is a no-op, so that a loop can call all of it for every method, in this order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+
+from embgeo.core.errors import BadOption
+
+#: Where a weight is found: in a module, as the weight itself, or by a function that gives it.
+Source = nn.Module | Tensor | Callable[[], Tensor]
+
+
+@dataclass(slots=True)
+class Step:
+    """What a training step has at hand; a method says in `NEEDS` which of it it cannot do without.
+
+    Parameters
+    ----------
+    hidden : Tensor, optional
+        What the output layer is applied to, after dropout; shape (…, d).
+    logits : Tensor, optional
+        Shape (…, N).
+    targets : Tensor of int64, optional
+        Shape (…); positions with a negative target (−100) do not count.
+    inputs : Tensor of int64, optional
+        Shape (…).
+    """
+
+    hidden: Tensor | None = None
+    logits: Tensor | None = None
+    targets: Tensor | None = None
+    inputs: Tensor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What `Regularizer.attach` may want to know besides the model.
+
+    Parameters
+    ----------
+    counts : Tensor, optional
+        How often each token occurs in the training split (never in the others); shape (N,).
+    ignore_rows : sequence of int
+        Rows that stand for no token, such as padding.
+    sgd : bool
+        Whether plain (averaged) SGD trains the model rather than an optimiser of Adam's kind.
+    seed : int
+        For what is drawn at random.
+    """
+
+    counts: Tensor | None = None
+    ignore_rows: Sequence[int] = ()
+    sgd: bool = False
+    seed: int = 0
+
+
+class Regularizer(nn.Module):
+    """A method, as a training loop sees it.
+
+    A regulariser refers to the model's weights without owning them: they are not among its
+    `parameters()` nor in its `state_dict()`. What it does own (a discriminator, the state of a
+    power iteration, the state of an optimiser inside) is in its `state_dict()`, and is moved by
+    ``reg.to(device)``. Saved and loaded with the model, it continues to the same numbers.
+
+    Attributes
+    ----------
+    NAME : str
+        As recipes and reports name the method.
+    SOURCE : str
+        The publication and the equation.
+    DEVIATIONS : tuple of str
+        Each way in which this is not what was published; shown in the report of a run.
+    NEEDS : tuple of str
+        Fields of `Step` that the method cannot do without.
+    """
+
+    NAME: ClassVar[str]
+    SOURCE: ClassVar[str]
+    DEVIATIONS: ClassVar[tuple[str, ...]] = ()
+    NEEDS: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:  # noqa: ARG003
+        """Make the method for a model, changing the model where the method says so.
+
+        Parameters
+        ----------
+        model : Module
+            With ``get_input_embeddings()`` and ``get_output_embeddings()``, each giving a module
+            with a ``weight`` of a row for each token, and the two corresponding ``set_…`` for
+            methods that replace them; models of transformers have all four. Call it before the
+            optimiser is made and the model is wrapped for several devices.
+        setup : Setup
+        **settings
+            Those of the method's constructor.
+        """
+        return cls(output_of(model), **settings)
+
+    def forward(self, step: Step | None = None) -> Tensor:
+        """The penalty; ``reg()`` where `NEEDS` is empty.
+
+        Raises
+        ------
+        BadOption
+            The step lacks something that the method needs.
+        """
+        step = step or Step()
+        missing = [name for name in self.NEEDS if getattr(step, name) is None]
+        if missing:
+            raise BadOption(
+                f"{self.NAME} needs {' and '.join(missing)}",
+                way_out=f"call it with Step({', '.join(f'{name}=…' for name in self.NEEDS)})",
+            )
+        return self.penalty(step)
+
+    def penalty(self, step: Step) -> Tensor:
+        """A scalar to add to the loss; 0 where the method acts elsewhere."""
+        return torch.zeros((), device=device_of(step))
+
+    def logits(self, step: Step) -> Tensor:
+        """The logits to train on; `step.logits` unless the method changes them.
+
+        Only while the regulariser is in training mode: evaluate with ``reg.eval()``, or without it.
+        """
+        if step.logits is None:
+            raise BadOption("the step has no logits", way_out="call it with Step(logits=…)")
+        return step.logits
+
+    def before_step(self, lr: float | None = None) -> None:
+        """Between ``backward`` and the optimiser's step, once per optimiser step.
+
+        Parameters
+        ----------
+        lr : float, optional
+            The learning rate of the step, for methods that take a step of their own.
+        """
+
+    def after_step(self, lr: float | None = None) -> None:
+        """After the optimiser's step: the discriminator's update, retractions, proximal steps.
+
+        Parameters
+        ----------
+        lr : float, optional
+            The learning rate of the step, for methods that take a step of their own.
+
+        Raises
+        ------
+        BadOption
+            The method needs the learning rate, and it is not given.
+        """
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """Parameters of the model that the optimiser has to treat otherwise than the rest.
+
+        Groups as torch's optimisers take them, such as one without weight decay. What is in none
+        of them goes where it would go anyway; a discriminator trains itself and is in none.
+        """
+        return []
+
+    def acts_on(self) -> list[Tensor]:
+        """The weights of the model that the penalty depends on, if on nothing but weights."""
+        return []
+
+    def add_gradient(self, scale: float = 1.0) -> Tensor:
+        """Add the gradient of the penalty to ``.grad`` of the weights that it acts on.
+
+        In place of ``loss + reg()``, once per optimiser step: independent of how many batches are
+        accumulated and of how gradients are averaged over processes.
+
+        Parameters
+        ----------
+        scale : float
+            Multiplies the gradient, such as that of a loss that is scaled for float16.
+
+        Returns
+        -------
+        Tensor
+            The penalty, without a graph.
+
+        Raises
+        ------
+        BadOption
+            The method needs a `Step`, or the weight is itself computed, as by a parametrisation.
+        """
+        with torch.enable_grad():
+            value: Tensor = self()
+            weights = [weight for weight in self.acts_on() if weight.requires_grad]
+            if not all(weight.is_leaf for weight in weights):
+                raise BadOption(
+                    f"{self.NAME} acts on a weight that is made of others",
+                    way_out="add reg() to the loss, in place of its gradient to the weight's",
+                )
+            # Not backward(): the hooks of a wrapper for several processes expect one backward a
+            # step, and would take this for another.
+            found: Sequence[Tensor | None] = ()
+            if weights:
+                found = torch.autograd.grad(value, weights, allow_unused=True)
+        for weight, gradient in zip(weights, found, strict=True):
+            if gradient is None:
+                continue
+            if weight.grad is None:
+                weight.grad = scale * gradient
+            else:
+                weight.grad.add_(gradient, alpha=scale)
+        return value.detach()
+
+
+def device_of(step: Step) -> torch.device:
+    """Where the tensors of a step are; the CPU if it has none."""
+    for field in fields(step):
+        tensor: Tensor | None = getattr(step, field.name)
+        if tensor is not None:
+            return tensor.device
+    return torch.device("cpu")
+
+
+class Weight:
+    """A weight that is looked up each time, and is owned by somebody else.
+
+    What refers to it follows when a model is moved, tied or loaded anew; and since this is no
+    module, ``state_dict`` and ``parameters`` do not see the weight twice.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        weight = self()
+        if weight.ndim != 2:
+            raise BadOption(
+                f"a weight of shape {tuple(weight.shape)} has no row for each token",
+                way_out="give the embedding or the output layer",
+            )
+
+    def __call__(self) -> Tensor:
+        if isinstance(self.source, nn.Module):
+            weight = getattr(self.source, "weight", None)
+        else:
+            weight = self.source if isinstance(self.source, Tensor) else self.source()
+        if not isinstance(weight, Tensor):
+            raise BadOption(
+                f"{type(self.source).__name__} has no weight",
+                way_out="give an embedding, an output layer, or a function that gives W",
+            )
+        return weight
+
+
+def input_of(model: nn.Module) -> nn.Module:
+    """The input embedding of a model; `BadOption` if it has none."""
+    return part_of(model, "get_input_embeddings")
+
+
+def output_of(model: nn.Module) -> nn.Module:
+    """The output layer of a model; `BadOption` if it has none."""
+    return part_of(model, "get_output_embeddings")
+
+
+def part_of(model: nn.Module, getter: str) -> nn.Module:
+    found = getattr(model, getter, lambda: None)()
+    if not isinstance(found, nn.Module):
+        raise BadOption(
+            f"{type(model).__name__}.{getter}() gives no module",
+            way_out="give the regulariser the layer itself in place of the model",
+        )
+    return found
+
+
+def kept_rows(n: int, ignore_rows: Sequence[int]) -> Tensor:
+    """True for the rows that count; negative numbers count from the end.
+
+    Raises
+    ------
+    BadOption
+        A row that does not exist.
+    """
+    kept = torch.ones(n, dtype=torch.bool)
+    for row in ignore_rows:
+        if not -n <= row < n:
+            raise BadOption(f"ignore_rows: no row {row}", way_out=f"there are {n} rows, from 0")
+        kept[row] = False
+    return kept
+
+
+def require_weight(name: str, value: float) -> None:
+    """`BadOption` unless the weight of a penalty is a number from 0."""
+    if not 0.0 <= value < math.inf:
+        raise BadOption(f"the weight {name} is {value}", way_out="give a number from 0")

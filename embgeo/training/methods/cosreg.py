@@ -1,0 +1,135 @@
+"""Cosine regularisation: the mean cosine of all pairs of rows, by one product with the matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+
+from embgeo.core.errors import BadOption
+from embgeo.training.methods.base import (
+    Regularizer,
+    Setup,
+    Source,
+    Step,
+    Weight,
+    kept_rows,
+    output_of,
+    require_weight,
+)
+from embgeo.training.methods.precision import at_least_single, exact
+
+
+class CosReg(Regularizer):
+    """γ/N²·Σ_i Σ_{j≠i} cos(w_i, w_j), added to the loss.
+
+    By s = Σ_i ŵ_i it is γ·(s·s/N² − 1/N), and row i has the gradient
+    2γ/(N²‖w_i‖)·(s − ŵ_i(ŵ_i·s)), which is no longer than 2γ/(N‖w_i‖): one pass over the matrix
+    each, and one matrix of memory for the gradient. The value is `cosine.cosreg_value` of an
+    analysis, times γ.
+
+    The paper finds γ not to be sensitive. That is so for SGD, where the gradient is as small as it
+    looks. Adam divides each element by its own scale, and the loss tells rare rows next to nothing:
+    they feel γ at full strength, whatever it is. Try γ over powers of ten there.
+
+    Parameters
+    ----------
+    source : Module, Tensor or callable
+        Where W is found: the output layer of the model, which is also the input if they are tied.
+    gamma : float
+        The strength γ.
+    ignore_rows : sequence of int
+        Rows that stand for no token, such as padding: not summed, not counted in N, no gradient.
+    min_norm : float
+        Rows no longer than this have no direction, and are treated like `ignore_rows`. The gradient
+        grows with 1/‖w_i‖: without a bound, a row that was set to zero explodes.
+
+    Raises
+    ------
+    BadOption
+        A row that does not exist.
+
+    References
+    ----------
+    Gao et al., "Representation degeneration problem in training natural language generation
+    models", ICLR 2019, Eq. 6.
+    """
+
+    NAME: ClassVar[str] = "cosreg"
+    SOURCE: ClassVar[str] = "Gao et al. 2019, Eq. 6"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "padding rows and rows of norm zero are left out of the sum and of N",
+    )
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        gamma: float = 1.0,
+        ignore_rows: Sequence[int] = (),
+        min_norm: float = 1e-8,
+    ) -> None:
+        super().__init__()
+        require_weight("gamma", gamma)
+        if not min_norm >= 0.0:
+            raise BadOption(f"min_norm is {min_norm}", way_out="give a length from 0")
+        self.weight = Weight(source)
+        self.gamma = gamma
+        self.min_norm = min_norm
+        kept = kept_rows(len(self.weight()), ignore_rows) if ignore_rows else None
+        self.kept: Tensor | None
+        self.register_buffer("kept", kept, persistent=False)
+
+    @classmethod
+    def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
+        """On the output layer; the model is not changed."""
+        return cls(output_of(model), **{"ignore_rows": setup.ignore_rows, **settings})
+
+    def acts_on(self) -> list[Tensor]:
+        return [self.weight()]
+
+    def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
+        W = self.weight()
+        if self.kept is not None and self.kept.device != W.device:
+            self.kept = self.kept.to(W.device)
+        value: Tensor = MeanCosine.apply(W, self.kept, self.min_norm)  # type: ignore[no-untyped-call]
+        return self.gamma * value
+
+    def extra_repr(self) -> str:
+        return f"gamma={self.gamma:g}"
+
+
+class MeanCosine(torch.autograd.Function):
+    """‖Σ_i ŵ_i‖²/N² − 1/N over the rows that count; its gradient in one matrix.
+
+    Autograd on the obvious expression makes three.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, W: Tensor, kept: Tensor | None, min_norm: float) -> Tensor:
+        with exact(W):
+            rows = at_least_single(W)
+            lengths = torch.linalg.vector_norm(rows, dim=1)
+            counts = lengths > min_norm
+            if kept is not None:
+                counts &= kept
+            inverse = torch.where(counts, lengths.reciprocal(), 0.0)
+            n = counts.sum().clamp(min=1)
+            total = inverse @ rows
+            # Without a row there is no pair: n is 1 then, and the second term has to be 0 as well.
+            value: Tensor = total @ total / n**2 - counts.any().to(total.dtype) / n
+        ctx.save_for_backward(W, inverse, total, n)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        W, inverse, total, n = ctx.saved_tensors
+        with exact(W):
+            rows = at_least_single(W)
+            along = inverse * (rows @ total)  # ŵ_i·s
+            outer = grads[0] * 2.0 / n**2 * inverse
+            gradient = rows * (-outer * along * inverse).unsqueeze(1)
+            gradient.addr_(outer, total)
+        return gradient.to(W.dtype), None, None

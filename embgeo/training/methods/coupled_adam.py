@@ -1,0 +1,136 @@
+"""Coupled Adam: all rows of an embedding share the second moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, overload
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+from torch.optim.adamw import adamw
+
+from embgeo.core.errors import BadOption
+
+
+class CoupledAdam(Optimizer):
+    """AdamW, but for coupled matrices the second moment is its mean over the rows.
+
+    Adam divides the gradient of each row by that row's own scale. The gradients of the rows of a
+    softmax sum to nearly zero; after the division they no longer do, and all rows drift the same
+    way, the rare ones furthest. With one scale for each column, common to the rows, the drift is
+    gone. The mean is linear in the squares, so that only the mean is kept: a matrix less of memory.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or groups, as for `torch.optim.AdamW`.
+    coupled : iterable of Tensor
+        The embedding matrices (N, d) among them, tied or not; usually
+        ``[model.get_output_embeddings().weight]`` and the input's.
+    lr, betas, eps, weight_decay
+        As of `torch.optim.AdamW`.
+
+    Raises
+    ------
+    BadOption
+        A coupled matrix that is not among the parameters or has not two dimensions, or none at all.
+
+    References
+    ----------
+    Stollenwerk and Stollenwerk, "Better embeddings with coupled Adam", ACL 2025 (arXiv 2502.08441).
+    """
+
+    NAME: ClassVar[str] = "coupled-adam"
+    SOURCE: ClassVar[str] = "Stollenwerk and Stollenwerk 2025"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "the mean of the second moment is kept in its place, which is the same number",
+    )
+
+    def __init__(
+        self,
+        params: Any,
+        coupled: Iterable[Tensor],
+        *,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+    ) -> None:
+        if not (lr >= 0.0 and eps > 0.0 and all(0.0 <= beta < 1.0 for beta in betas)):
+            raise BadOption(f"lr {lr}, betas {betas} and eps {eps} make no optimiser")
+        super().__init__(
+            params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        )
+        self.coupled = {id(weight) for weight in coupled}
+        known = {id(p): p for group in self.param_groups for p in group["params"]}
+        if not self.coupled or not self.coupled <= set(known):
+            raise BadOption(
+                "a coupled matrix is not among the parameters",
+                way_out="give both from the same model, the matrix itself and not a copy",
+            )
+        for weight in (known[number] for number in self.coupled):
+            if weight.ndim != 2:
+                raise BadOption(f"a coupled weight of shape {tuple(weight.shape)} has no rows")
+
+    @overload
+    def step(self, closure: None = None) -> None: ...
+    @overload
+    def step(self, closure: Callable[[], float]) -> float: ...
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
+        """One step of all parameters; returns what `closure` gives."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            moving = [p for p in group["params"] if p.grad is not None]
+            self._plain([p for p in moving if id(p) not in self.coupled], group)
+            for p in moving:
+                if id(p) in self.coupled:
+                    update(p, self.state[p], group)
+        return loss
+
+    def _plain(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        for p in parameters:
+            if not self.state[p]:
+                self.state[p] = {
+                    "step": torch.tensor(0.0),
+                    "exp_avg": torch.zeros_like(p),
+                    "exp_avg_sq": torch.zeros_like(p),
+                }
+        states = [self.state[p] for p in parameters]
+        adamw(
+            parameters,
+            [p.grad for p in parameters if p.grad is not None],
+            [state["exp_avg"] for state in states],
+            [state["exp_avg_sq"] for state in states],
+            [],
+            [state["step"] for state in states],
+            amsgrad=False,
+            maximize=False,
+            beta1=group["betas"][0],
+            beta2=group["betas"][1],
+            lr=group["lr"],
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+        )
+
+
+def update(p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    """One step of a coupled matrix, in place."""
+    gradient = p.grad
+    assert gradient is not None
+    if not state:
+        state["step"] = torch.tensor(0.0)
+        state["exp_avg"] = torch.zeros_like(p)
+        state["exp_avg_sq"] = torch.zeros_like(p[0])
+    beta1, beta2 = group["betas"]
+    state["step"] += 1.0
+    step = float(state["step"])
+    state["exp_avg"].lerp_(gradient, 1.0 - beta1)
+    state["exp_avg_sq"].lerp_(gradient.square().mean(dim=0), 1.0 - beta2)
+    deviation = state["exp_avg_sq"].div(1.0 - beta2**step).sqrt_().add_(group["eps"])
+    p.mul_(1.0 - group["lr"] * group["weight_decay"])
+    p.addcdiv_(state["exp_avg"], deviation, value=-group["lr"] / (1.0 - beta1**step))

@@ -1,0 +1,128 @@
+"""Moment matching: rare rows are drawn to the mean, spread and shape of the popular ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+
+from embgeo.core.errors import BadOption
+from embgeo.training.methods.base import (
+    Regularizer,
+    Setup,
+    Source,
+    Step,
+    Weight,
+    input_of,
+    require_weight,
+)
+from embgeo.training.methods.popular import classes, popular_of
+from embgeo.training.methods.precision import at_least_single, exact
+
+
+class MomentMatch(Regularizer):
+    """λ·Σ_k ‖m_k(rare) − m_k(popular)‖₂ over mean, variance, skewness and kurtosis by coordinate.
+
+    What the public code of FRAGE does in its recipe for a mixture of softmaxes, in place of the
+    discriminator. The popular rows are a fixed target: only rare rows have a gradient.
+
+    Parameters
+    ----------
+    source : Module, Tensor or callable
+        Where the embedding is found.
+    popular : Tensor of bool
+        True for popular rows; see :func:`popular_rows`.
+    lambda_ : float
+        The strength λ; 0.01 in the public code.
+    moments : int
+        How many of the four are matched, from the mean on.
+    ignore_rows : sequence of int
+        Rows that are neither popular nor rare, such as padding.
+
+    Raises
+    ------
+    BadOption
+        An empty class, or a number of moments other than 1 to 4.
+
+    References
+    ----------
+    The public code of Gong et al., "FRAGE: frequency-agnostic word representation", NeurIPS 2018;
+    the paper does not mention it.
+    """
+
+    NAME: ClassVar[str] = "moment-match"
+    SOURCE: ClassVar[str] = "public code of Gong et al. 2018 (mixture of softmaxes)"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "not in the paper: the public code's replacement of the discriminator",
+        "variances are divided by the number of rows, not by one less",
+        "popular are the 20 % most frequent types; the public code takes the first 1,500 or 2,000",
+    )
+
+    def __init__(
+        self,
+        source: Source,
+        popular: Tensor,
+        *,
+        lambda_: float = 0.01,
+        moments: int = 4,
+        ignore_rows: Sequence[int] = (),
+    ) -> None:
+        super().__init__()
+        require_weight("lambda_", lambda_)
+        if moments not in (1, 2, 3, 4):
+            raise BadOption(f"{moments} moments", way_out="give 1, 2, 3 or 4")
+        self.weight = Weight(source)
+        self.lambda_ = lambda_
+        self.moments = moments
+        common, rare = classes(len(self.weight()), popular, ignore_rows)
+        self.common: Tensor
+        self.rare: Tensor
+        self.register_buffer("common", common, persistent=False)
+        self.register_buffer("rare", rare, persistent=False)
+
+    @classmethod
+    def attach(
+        cls, model: nn.Module, setup: Setup = Setup(), *, share: float = 0.2, **settings: Any
+    ) -> Self:
+        """On the input embedding; the `share` most frequent types are popular."""
+        popular = popular_of(setup, cls.NAME, share)
+        return cls(input_of(model), popular, **{"ignore_rows": setup.ignore_rows, **settings})
+
+    def acts_on(self) -> list[Tensor]:
+        return [self.weight()]
+
+    def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
+        W = self.weight()
+        if self.rare.device != W.device:
+            self.to(W.device)
+        with exact(W):
+            rows = at_least_single(W)
+            target = moments(rows.detach()[self.common], self.moments)
+            found = moments(rows[self.rare], self.moments)
+            distances = [
+                torch.linalg.vector_norm(a - b) for a, b in zip(found, target, strict=True)
+            ]
+        return self.lambda_ * torch.stack(distances).sum()
+
+    def extra_repr(self) -> str:
+        return f"lambda_={self.lambda_:g}, moments={self.moments}"
+
+
+def moments(rows: Tensor, count: int) -> list[Tensor]:
+    """Mean, variance, skewness and kurtosis of each column; the first `count` of them.
+
+    A column without spread has skewness and kurtosis 0, and no gradient through them.
+    """
+    mean = rows.mean(dim=0)
+    centred = rows - mean
+    variance = centred.square().mean(dim=0)
+    found = [mean, variance]
+    if count > 2:
+        spread = variance > 0.0
+        safe = torch.where(spread, variance, 1.0)
+        standard = torch.where(spread, centred * safe.rsqrt(), 0.0)
+        cube = standard * standard * standard
+        found += [cube.mean(dim=0), (cube * standard).mean(dim=0)]
+    return found[:count]

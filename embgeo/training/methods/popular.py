@@ -1,0 +1,83 @@
+"""Who is popular and who is rare, by counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from embgeo.core.errors import BadOption
+from embgeo.training.methods.base import Setup, kept_rows
+
+
+def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] = ()) -> Tensor:
+    """True for the most frequent types; the same as an analysis with these counts.
+
+    Parameters
+    ----------
+    counts : Tensor
+        How often each token occurs in the training split; shape (N,).
+    share : float
+        Of the types (not of the occurrences), how many are popular. Equal counts are told apart by
+        the number of the row.
+    ignore_rows : sequence of int
+        Rows that do not count as types, such as padding; False.
+
+    Returns
+    -------
+    Tensor of bool
+        Shape (N,).
+
+    Raises
+    ------
+    BadOption
+        A share that is no share, or no two types.
+    """
+    if not 0.0 < share < 1.0:
+        raise BadOption(f"a share of {share} of the types is popular", way_out="give 0 < share < 1")
+    kept = torch.nonzero(kept_rows(len(counts), ignore_rows)).squeeze(1)
+    if len(kept) < 2:
+        raise BadOption(f"{len(kept)} rows are not two classes", way_out="ignore fewer rows")
+    order = kept[torch.argsort(counts.cpu()[kept], descending=True, stable=True)]
+    popular = torch.zeros(len(counts), dtype=torch.bool)
+    popular[order[: min(max(1, round(share * len(kept))), len(kept) - 1)]] = True
+    return popular
+
+
+def classes(n: int, popular: Tensor, ignore_rows: Sequence[int] = ()) -> tuple[Tensor, Tensor]:
+    """Numbers of the popular and of the rare rows, those to be ignored in neither.
+
+    Raises
+    ------
+    BadOption
+        One of the classes is empty, or the mask is not one flag for each row.
+    """
+    if popular.dtype != torch.bool or popular.shape != (n,):
+        raise BadOption(
+            f"popular has shape {tuple(popular.shape)} and type {popular.dtype}",
+            way_out=f"give {n} booleans, such as popular_rows(counts)",
+        )
+    kept = kept_rows(n, ignore_rows)
+    popular = popular.cpu()
+    found = torch.nonzero(popular & kept).squeeze(1), torch.nonzero(~popular & kept).squeeze(1)
+    for name, rows in zip(("popular", "rare"), found, strict=True):
+        if not len(rows):
+            raise BadOption(f"no row is {name}", way_out="give a mask with both classes")
+    return found
+
+
+def popular_of(setup: Setup, method: str, share: float) -> Tensor:
+    """The mask from the counts of a setup.
+
+    Raises
+    ------
+    BadOption
+        The setup has no counts.
+    """
+    if setup.counts is None:
+        raise BadOption(
+            f"{method} tells rare rows from popular ones, and there are no counts",
+            way_out="give the counts of the training split",
+        )
+    return popular_rows(setup.counts, share, setup.ignore_rows)

@@ -1,0 +1,260 @@
+"""The methods that can be compared: what each changes in the model, in the loss and in the step."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from embgeo.core.errors import BadOption
+from embgeo.training.methods import (
+    AdversarialSoftmax,
+    AugmentedLoss,
+    CosReg,
+    CoupledAdam,
+    DOptimal,
+    FactoredHead,
+    Frage,
+    MomentMatch,
+    Regularizer,
+    Setup,
+    Several,
+    SpectralNorm,
+    SpectrumControl,
+    Tying,
+)
+from embgeo.training.models import LanguageModel
+from embgeo.training.settings.typed import is_number, plain
+
+#: Told by the run (`Setup`), not by settings.
+_BY_THE_RUN = {"self", "source", "embedding", "output", "popular", "model", "setup", "cls"}
+_BY_THE_RUN |= {"ignore_rows", "seed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One way to train a language model.
+
+    Attributes
+    ----------
+    name : str
+        As settings and folders name it.
+    title : str
+        As tables and pages name it.
+    parts : tuple
+        Regularisers that are attached to the model, in this order, each with the settings that it
+        has unless the run's settings say otherwise.
+    tied : bool, optional
+        Whether the output layer is the input embedding; None: as the model's settings have it.
+    coupled : bool
+        Whether `CoupledAdam` is the optimiser.
+    reference : tuple of str
+        What it is compared with: the first of these that is in the comparison.
+    source : str
+        The publication; by default that of the parts.
+    """
+
+    name: str
+    title: str
+    parts: tuple[tuple[type[Regularizer], Mapping[str, Any]], ...] = ()
+    tied: bool | None = None
+    coupled: bool = False
+    reference: tuple[str, ...] = ("mle",)
+    source: str = ""
+    own_deviations: tuple[str, ...] = field(default=())
+
+    @property
+    def publication(self) -> str:
+        """Where the method is from."""
+        return self.source or "; ".join(part.SOURCE for part, _ in self.parts)
+
+    @property
+    def deviations(self) -> tuple[str, ...]:
+        """Each way in which it is not what was published."""
+        lines = [line for part, _ in self.parts for line in part.DEVIATIONS]
+        if self.coupled:
+            lines += CoupledAdam.DEVIATIONS
+        return tuple(dict.fromkeys((*lines, *self.own_deviations)))
+
+    def settings(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The settings of each part, the usual ones and those that are `given`.
+
+        Raises
+        ------
+        BadOption
+            A setting that no part has, or of the wrong type.
+        """
+        known = [settings_of(part) for part, _ in self.parts]
+        of_any = {name: setting for part in known for name, setting in part.items()}
+        for key, value in given.items():
+            if key not in of_any:
+                way_out = f"it has {', '.join(sorted(of_any))}" if of_any else "it has no settings"
+                raise BadOption(f"[method.{self.name}] has no {key!r}", way_out=way_out)
+            if not is_like(value, of_any[key].like):
+                raise BadOption(
+                    f"{key} of [method.{self.name}] is {value!r}",
+                    way_out=f"give something like {example(of_any[key].like)}",
+                )
+        values = {key: tuple(v) if isinstance(v, list) else v for key, v in given.items()}
+        found = []
+        for names, (_, usual) in zip(known, self.parts, strict=True):
+            defaults = {name: setting.default for name, setting in names.items()}
+            own = {name: value for name, value in values.items() if name in names}
+            found.append({**defaults, **usual, **own})
+        return found
+
+    def resolved(self, given: Mapping[str, Any], *, sgd: bool) -> dict[str, Any]:
+        """All settings in one table, as a run records them."""
+        found: dict[str, Any] = plain(
+            {name: v for part in self.settings(given) for name, v in part.items()}
+        )
+        if "mode" in found and "mode" not in given:
+            found["mode"] = "proximal" if sgd else "penalty"
+        return found
+
+    def attach(self, model: nn.Module, setup: Setup, given: Mapping[str, Any]) -> Regularizer:
+        """Make the method for a model, changing it where the method says so.
+
+        Raises
+        ------
+        BadOption
+            A setting that it has not, or of a value that makes no sense.
+        """
+        given = self.resolved(given, sgd=setup.sgd)
+        made = [
+            part.attach(model, setup, **own)
+            for (part, _), own in zip(self.parts, self.settings(given), strict=True)
+        ]
+        if not made:
+            return Nothing()
+        return made[0] if len(made) == 1 else Several(made)
+
+
+class Nothing(Regularizer):
+    """Maximum likelihood alone."""
+
+    NAME = "nothing"
+    SOURCE = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a regulariser is told: its default, and a value of the type that it takes."""
+
+    default: Any
+    like: Any
+
+
+def settings_of(part: type[Regularizer]) -> dict[str, Setting]:
+    """What the constructor and `attach` of a regulariser can be told."""
+    found: dict[str, Setting] = {}
+    for kind in part.__mro__:
+        for function in ("__init__", "attach"):
+            if issubclass(kind, Regularizer) and function in vars(kind):
+                parameters = inspect.signature(getattr(kind, function)).parameters.values()
+                own = {p.name: setting(p) for p in parameters if p.kind is p.KEYWORD_ONLY}
+                found = {**own, **found}
+    return {name: value for name, value in found.items() if name not in _BY_THE_RUN}
+
+
+def setting(parameter: inspect.Parameter) -> Setting:
+    """The setting that a keyword is; where its default is None, by its annotation."""
+    like = parameter.default
+    if like is None:
+        like = 1 if str(parameter.annotation).startswith("int") else 1.0
+    return Setting(parameter.default, like)
+
+
+def is_like(value: Any, like: Any) -> bool:
+    """Whether a value of TOML is of the type of another one."""
+    if isinstance(like, bool | str):
+        return isinstance(value, type(like))
+    if isinstance(like, tuple):
+        return (
+            isinstance(value, list | tuple)
+            and len(value) == len(like)
+            and all(is_like(entry, one) for entry, one in zip(value, like, strict=True))
+        )
+    kind = int if isinstance(like, int) else int | float
+    return isinstance(value, kind) and is_number(value)
+
+
+def example(like: Any) -> str:
+    """A value as somebody would write it."""
+    return str(list(like) if isinstance(like, tuple) else like)
+
+
+_TO_UNTIED = ("untied", "mle")
+
+#: Every method, in the order of reports.
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method("mle", "MLE", source="the model as configured, trained by maximum likelihood"),
+        Method("untied", "MLE, untied", tied=False, source="the model with two matrices"),
+        Method("cosreg", "CosReg", ((CosReg, {}),)),
+        Method(
+            "sc-exp",
+            "Spectrum control, exponential",
+            ((SpectrumControl, {"prior": "exponential"}),),
+        ),
+        Method(
+            "sc-poly",
+            "Spectrum control, polynomial",
+            ((SpectrumControl, {"prior": "polynomial"}),),
+        ),
+        Method("frage", "FRAGE", ((Frage, {}),)),
+        Method("al", "AL", ((AugmentedLoss, {}),), tied=False, reference=_TO_UNTIED),
+        Method("re", "RE", ((Tying, {}),), tied=True, reference=_TO_UNTIED),
+        Method("real", "REAL", ((Tying, {}), (AugmentedLoss, {})), tied=True, reference=_TO_UNTIED),
+        Method("spectral-norm", "Spectral normalisation", ((SpectralNorm, {}),)),
+        Method("d-optimal", "SN + D-optimal", ((DOptimal, {}),)),
+        Method("moment-match", "Moment matching", ((MomentMatch, {}),)),
+        Method("adversarial", "Adversarial softmax", ((AdversarialSoftmax, {}),)),
+        Method("coupled-adam", "Coupled Adam", coupled=True, source=CoupledAdam.SOURCE),
+    )
+}
+
+
+def method(name: str) -> Method:
+    """The method of that name.
+
+    Raises
+    ------
+    BadOption
+        There is none.
+    """
+    if name not in METHODS:
+        raise BadOption(f"no method {name!r}", way_out=f"there are {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+def reference_of(name: str, among: tuple[str, ...]) -> str | None:
+    """With which of the methods of a comparison another one is compared; None for the first."""
+    found = [other for other in method(name).reference if other in among and other != name]
+    return found[0] if found else None
+
+
+@torch.no_grad()
+def embedding_weights(model: LanguageModel) -> list[Tensor]:
+    """The matrices with a row for each token: the input's, and the output's if it is another."""
+    before, output = model.get_input_embeddings(), model.get_output_embeddings()
+    found = before.weight
+    assert isinstance(found, Tensor)
+    if isinstance(output, FactoredHead) and output.factored is before:
+        return [found]
+    other = output.weight
+    assert isinstance(other, Tensor)
+    return [found] if other is found else [found, other]
+
+
+def needs_adam(method: Method) -> BadOption:
+    """What is said where a method that is an optimiser of Adam's kind meets SGD."""
+    return BadOption(
+        f"{method.name} is an optimiser, and so is sgd",
+        way_out='leave it out, or set kind = "adamw" in [optimizer]',
+    )

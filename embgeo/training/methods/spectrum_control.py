@@ -1,0 +1,140 @@
+"""Spectrum control: the singular values of the embedding follow a given decay."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from embgeo.core.errors import BadOption
+from embgeo.training.methods.base import Step, require_weight
+from embgeo.training.methods.constrained import DEVIATIONS, Constrained, learning_rate
+from embgeo.training.methods.factored import FactoredEmbedding
+
+Prior = Literal["exponential", "polynomial"]
+
+#: Where the paper is silent: a tenth of the largest singular value is left at the end.
+TAIL_RATIO = 0.1
+#: Where the paper is silent: its theory asks for more than ½.
+POLYNOMIAL_GAMMA = 0.6
+
+
+class SpectrumControl(Constrained):
+    """λ·Σ_k (σ_k − σ*_k)² and four penalties that keep U and V orthonormal, for W = UΣVᵀ.
+
+    The prior is σ*_k = c1·exp(−c2·k^γ) (for small corpora) or c1·k^(−γ) (for large ones), k from 1;
+    c1 is such that ‖σ*‖ equals ‖Σ‖ at the start. In mode ``penalty``, for optimisers of Adam's
+    kind, all is added to the loss. In mode ``proximal``, for SGD, nothing is: `after_step` moves
+    σ ← (σ + 2ηλσ*)/(1 + 2ηλ), and every few steps puts the Q of a QR decomposition in place of U
+    and V. As penalties under the SGD that the paper builds on (learning rate 30), the orthogonality
+    terms diverge within a few steps unless λ < 0.25/30.
+
+    W is never multiplied out in training. To save or analyse it, take `embedding.export()`, or
+    :func:`make_plain` for a whole model.
+
+    Parameters
+    ----------
+    embedding : FactoredEmbedding
+        The layer that is used as input embedding, output layer or both.
+    prior : {"exponential", "polynomial"}
+    strength : float
+        λ_e or λ_p; the paper's grid is 0.1, 1, 10, 100.
+    gamma : float, optional
+        γ; by default 1 for the exponential prior and 0.6 for the polynomial one.
+    tail_ratio : float, optional
+        σ*_d/σ*_1 of the exponential prior, which stands for its c2; by default 0.1. The polynomial
+        prior has none: there it is d^(−γ).
+    **constraints
+        ``frobenius`` = (λ1, λ2), ``spectral`` = (λ3, λ4) with the paper's grid of 0.01, 0.1, 1, 10,
+        ``mode`` and ``retract_every``; see :class:`Constrained`.
+
+    Raises
+    ------
+    BadOption
+        A prior, mode or number that makes no sense.
+
+    References
+    ----------
+    Wang et al., "Improving neural language generation with spectrum control", ICLR 2020, §4.
+    """
+
+    NAME: ClassVar[str] = "spectrum-control"
+    SOURCE: ClassVar[str] = "Wang et al. 2020, §4"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "c1, c2 and γ are not published: the prior is given by γ (1; polynomial 0.6) and the ratio "
+        "of the last to the first singular value (0.1), and keeps ‖Σ‖ as it is at the start",
+        "the start is not published: it is the SVD of the usual initialisation",
+        "under SGD the prior is followed by a proximal step of Σ in place of its penalty",
+        *DEVIATIONS,
+    )
+
+    def __init__(
+        self,
+        embedding: FactoredEmbedding,
+        *,
+        prior: Prior = "exponential",
+        strength: float = 1.0,
+        gamma: float | None = None,
+        tail_ratio: float | None = None,
+        **constraints: Any,
+    ) -> None:
+        super().__init__(embedding, **constraints)
+        require_weight("of the prior", strength)
+        self.prior = prior
+        self.strength = strength
+        shape = decay(prior, embedding.embedding_dim, gamma, tail_ratio)
+        start = embedding.singular_values().detach()
+        level = torch.linalg.vector_norm(start) / torch.linalg.vector_norm(shape)
+        self.target: Tensor
+        self.register_buffer("target", shape.to(start) * level)
+
+    def penalty(self, step: Step) -> Tensor:
+        found = super().penalty(step)
+        if self.mode == "proximal":
+            return found
+        e = self.embedding
+        if self.target.device != e.sigma.device:
+            self.to(e.sigma.device)
+        return found + self.strength * (e.singular_values() - self.target).square().sum()
+
+    @torch.no_grad()
+    def after_step(self, lr: float | None = None) -> None:
+        """In mode ``proximal``: Σ towards the prior, and now and then U and V orthonormal again."""
+        if self.mode == "proximal":
+            e = self.embedding
+            # A step of sigma = Σ/c by lr is one of Σ by lr·c².
+            pull = 2.0 * learning_rate(lr) * self.strength * e.scale**2
+            e.sigma.add_(pull / e.scale * self.target.to(e.sigma)).div_(1.0 + pull)
+        super().after_step(lr)
+
+    def extra_repr(self) -> str:
+        return f"prior={self.prior}, strength={self.strength:g}, mode={self.mode}"
+
+
+def decay(prior: str, d: int, gamma: float | None, tail_ratio: float | None) -> Tensor:
+    """exp(−c2·(k^γ − 1)) or k^(−γ) for k from 1 to d: the shape of the prior, 1 at its head.
+
+    Raises
+    ------
+    BadOption
+        A prior that is neither, or parameters outside their range.
+    """
+    k = torch.arange(1, d + 1, dtype=torch.float64)
+    if gamma is not None and not (0.0 < gamma < math.inf):
+        raise BadOption(f"gamma is {gamma}", way_out="give a number above 0")
+    if prior == "polynomial":
+        if tail_ratio is not None:
+            raise BadOption(
+                "the polynomial prior has no tail_ratio: it is d^(−gamma)",
+                way_out="give gamma alone",
+            )
+        return k ** -(POLYNOMIAL_GAMMA if gamma is None else gamma)
+    if prior != "exponential":
+        raise BadOption(f"no prior {prior!r}", way_out="give exponential or polynomial")
+    ratio = TAIL_RATIO if tail_ratio is None else tail_ratio
+    if not 0.0 < ratio <= 1.0:
+        raise BadOption(f"tail_ratio is {ratio}", way_out="give 0 < tail_ratio ≤ 1")
+    grown = k ** (1.0 if gamma is None else gamma) - 1.0
+    return torch.exp(math.log(ratio) * grown / grown[-1].clamp(min=1e-300))

@@ -1,0 +1,70 @@
+"""Tying (RE): the output layer's weight is the input embedding, without a bias."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+from torch import nn
+
+from embgeo.core.errors import BadOption
+from embgeo.training.methods.base import Regularizer, Setup, input_of, output_of
+from embgeo.training.methods.factored import weight_of
+
+
+class Tying(Regularizer):
+    """W = Lᵀ and no output bias: made once, on construction; nothing is added to the loss.
+
+    Parameters
+    ----------
+    embedding : Module
+        The input embedding, whose weight both have from then on.
+    output : Module
+        The output layer.
+
+    Raises
+    ------
+    BadOption
+        The two differ in shape.
+
+    References
+    ----------
+    Inan et al., "Tying word vectors and word classifiers: a loss framework for language modeling",
+    ICLR 2017, §4.
+    """
+
+    NAME: ClassVar[str] = "tying"
+    SOURCE: ClassVar[str] = "Inan et al. 2017, §4 (RE)"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "the output bias is removed rather than held at zero, which is the same function",
+    )
+
+    def __init__(self, embedding: nn.Module, output: nn.Module) -> None:
+        super().__init__()
+        tie(embedding, output)
+
+    @classmethod
+    def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:  # noqa: ARG003
+        """Tie the model's output layer to its input embedding."""
+        return cls(input_of(model), output_of(model), **settings)
+
+
+def tie(embedding: nn.Module, output: nn.Module) -> None:
+    """Give the output layer the very weight of the embedding, and take its bias away.
+
+    Safetensors refuses a weight that is saved under two names: save one of them.
+
+    Raises
+    ------
+    BadOption
+        The two differ in shape.
+    """
+    rows, columns = weight_of(embedding), weight_of(output)
+    if rows.shape != columns.shape:
+        raise BadOption(
+            f"an embedding of shape {tuple(rows.shape)} and an output weight of shape "
+            f"{tuple(columns.shape)} cannot be one matrix",
+            way_out="make the last layer as wide as the embedding",
+        )
+    output.weight = embedding.weight
+    if getattr(output, "bias", None) is not None:
+        output.register_parameter("bias", None)

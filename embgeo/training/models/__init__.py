@@ -1,0 +1,71 @@
+"""Language models to train: each with a tied or an untied output layer. One file each."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from embgeo.core.errors import BadOption
+from embgeo.training.models.awd_lstm import AwdLstm
+from embgeo.training.models.base import LanguageModel, Output, detach
+from embgeo.training.models.transformer import Transformer
+from embgeo.training.models.vd_lstm import VdLstm
+
+__all__ = [
+    "MODELS",
+    "AwdLstm",
+    "LanguageModel",
+    "Output",
+    "Transformer",
+    "VdLstm",
+    "build",
+    "detach",
+    "model_class",
+    "settings_of",
+]
+
+#: Every model, in the order of help texts.
+MODELS: tuple[type[LanguageModel], ...] = (AwdLstm, VdLstm, Transformer)
+
+
+def build(name: str, n_tokens: int, settings: Mapping[str, Any]) -> LanguageModel:
+    """Make a model, drawn from torch's global generator.
+
+    Parameters
+    ----------
+    name : str
+        The `NAME` of one of `MODELS`.
+    n_tokens : int
+        Tokens of the vocabulary.
+    settings : mapping
+        Keyword arguments of the model's constructor; what is not given has its default.
+
+    Raises
+    ------
+    BadOption
+        No such model or setting, or a value outside its range.
+    """
+    model = model_class(name)
+    known = settings_of(model)
+    for setting in settings:
+        if setting not in known:
+            raise BadOption(
+                f"{name} has no setting {setting!r}", way_out=f"it has {', '.join(known)}"
+            )
+    return model(n_tokens, **settings)
+
+
+def model_class(name: str) -> type[LanguageModel]:
+    """The model of that name; `BadOption` if there is none."""
+    for model in MODELS:
+        if name == model.NAME:
+            return model
+    names = ", ".join(model.NAME for model in MODELS)
+    raise BadOption(f"no model {name!r}", way_out=f"there are {names}")
+
+
+def settings_of(model: type[LanguageModel]) -> dict[str, Any]:
+    """The settings of a model with their defaults."""
+    parameters = inspect.signature(model).parameters
+    return {name: p.default for name, p in parameters.items() if name != "n_tokens"}

@@ -1,0 +1,110 @@
+"""AWD-LSTM: the regularised LSTM that most papers on degenerate embeddings start from."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from embgeo.training.methods.precision import at_least_single
+from embgeo.training.models.base import Output
+from embgeo.training.models.lstm_layer import LstmLayer
+from embgeo.training.models.recurrent import RecurrentModel
+from embgeo.training.models.settings import share, weight
+
+
+class AwdLstm(RecurrentModel):
+    """LSTM layers with dropout of recurrent weights, variational dropouts, and AR and TAR.
+
+    The defaults are those published for WikiText-2; for Penn Treebank, `input_dropout` is 0.4 and
+    `hidden_dropout` 0.25.
+
+    Parameters
+    ----------
+    n_tokens : int
+        Tokens of the vocabulary.
+    d : int
+        Columns of the embedding, and units of the last layer.
+    hidden : int
+        Units of the other layers.
+    layers : int
+    embedding_dropout : float
+        The share of tokens whose embedding is zero throughout a window.
+    input_dropout, hidden_dropout, output_dropout : float
+        Of what goes into the first layer, from one layer to the next, and into the output layer:
+        the same features at all times of a window.
+    weight_dropout : float
+        Of single recurrent weights.
+    alpha : float
+        Weight of the mean square of the last layer's states, after dropout (AR).
+    beta : float
+        Weight of the mean square of their change from one token to the next, before dropout (TAR).
+    tied : bool
+        One matrix for the embedding and the output layer.
+    bias : bool
+        Whether the output layer has a bias.
+
+    Raises
+    ------
+    BadOption
+        A setting outside its range.
+
+    References
+    ----------
+    Merity, Keskar and Socher, "Regularizing and optimizing LSTM language models", ICLR 2018.
+    """
+
+    NAME: ClassVar[str] = "awd-lstm"
+    SOURCE: ClassVar[str] = "Merity, Keskar and Socher 2018"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "the last layer is as wide as the embedding where the output is not tied, too, so that "
+        "tied and untied models differ in nothing else",
+    )
+
+    def __init__(
+        self,
+        n_tokens: int,
+        *,
+        d: int = 400,
+        hidden: int = 1150,
+        layers: int = 3,
+        embedding_dropout: float = 0.1,
+        input_dropout: float = 0.65,
+        hidden_dropout: float = 0.2,
+        output_dropout: float = 0.4,
+        weight_dropout: float = 0.5,
+        alpha: float = 2.0,
+        beta: float = 1.0,
+        tied: bool = True,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            n_tokens,
+            d=d,
+            hidden=hidden,
+            layers=layers,
+            embedding_dropout=embedding_dropout,
+            input_dropout=input_dropout,
+            hidden_dropout=hidden_dropout,
+            output_dropout=output_dropout,
+            tied=tied,
+            bias=bias,
+        )
+        self.weight_dropout = share("weight_dropout", weight_dropout)
+        self.alpha = weight("alpha", alpha)
+        self.beta = weight("beta", beta)
+
+    def dropped(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:
+        """Single weights; features, other ones for each stream."""
+        raw = layer.weight_hh_l0
+        recurrent = F.dropout(raw, self.weight_dropout) if self.weight_dropout else raw
+        return recurrent, F.dropout(raw.new_ones(1, batch, layer.hidden), dropout)
+
+    def activation_penalty(self, output: Output) -> Tensor:
+        """α·mean(h²) + β·mean((h_t − h_{t−1})²); a window of one token has no change."""
+        hidden, raw = at_least_single(output.hidden), at_least_single(output.raw)
+        found = self.alpha * hidden.square().mean()
+        if self.beta and len(raw) > 1:
+            found = found + self.beta * (raw[1:] - raw[:-1]).square().mean()
+        return found

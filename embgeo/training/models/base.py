@@ -1,0 +1,148 @@
+"""What a language model is to the loop that trains it, and what all models share."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from embgeo.core.errors import BadOption
+from embgeo.training.models.dropouts import drop_rows
+from embgeo.training.models.settings import flag, share, size
+
+
+class Output(NamedTuple):
+    """What a model makes of a window of T tokens in B streams.
+
+    Parameters
+    ----------
+    hidden : Tensor
+        What the output layer is applied to, after dropout; shape (T, B, d).
+    raw : Tensor
+        The states of the last layer, before dropout; shape (T, B, d).
+    state : object
+        To carry to the next window by ``detach(output.state)``; None if there is nothing to carry.
+    """
+
+    hidden: Tensor
+    raw: Tensor
+    state: Any
+
+
+class LanguageModel(nn.Module):
+    """An embedding, layers whose last is as wide as the embedding, and an output layer.
+
+    What is drawn at random comes from torch's global generator: the embedding first, then the
+    layers, an output layer of its own last. With the same seed a tied and an untied model so have
+    all in common that both have.
+
+    Parameters
+    ----------
+    n_tokens : int
+        Tokens of the vocabulary, N.
+    d : int
+        Columns of the embedding.
+    embedding_dropout : float
+        The share of tokens whose embedding is zero throughout a window of training.
+
+    Attributes
+    ----------
+    NAME : str
+        As settings and reports name the model.
+    SOURCE : str
+        The publication.
+    DEVIATIONS : tuple of str
+        Each way in which this is not what was published; shown in the report of a run.
+    longest : int, optional
+        How many tokens a window may have; None: as many as one likes.
+    """
+
+    NAME: ClassVar[str]
+    SOURCE: ClassVar[str]
+    DEVIATIONS: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, n_tokens: int, d: int, *, embedding_dropout: float) -> None:
+        super().__init__()
+        self.n_tokens = size("n_tokens", n_tokens)
+        self.d = size("d", d)
+        self.embedding_dropout = share("embedding_dropout", embedding_dropout)
+        self.longest: int | None = None
+        self.embedding: nn.Module
+        self.decoder: nn.Module
+
+    def make_embedding(self, weight: Tensor) -> None:
+        """Take the weight, shape (N, d), for the input embedding."""
+        embedding = nn.Embedding(self.n_tokens, self.d, device="meta")
+        embedding.weight = nn.Parameter(weight)
+        self.embedding = embedding
+
+    def make_decoder(self, weight: Tensor | None, *, bias: bool) -> None:
+        """An output layer with this weight, or with that of the embedding if there is none."""
+        decoder = nn.Linear(self.d, self.n_tokens, bias=flag("bias", bias), device="meta")
+        assert isinstance(self.embedding, nn.Embedding)
+        decoder.weight = self.embedding.weight if weight is None else nn.Parameter(weight)
+        if bias:
+            decoder.bias = nn.Parameter(torch.zeros(self.n_tokens))
+        self.decoder = decoder
+
+    def get_input_embeddings(self) -> nn.Module:
+        return self.embedding
+
+    def set_input_embeddings(self, layer: nn.Module) -> None:
+        self.embedding = layer
+
+    def get_output_embeddings(self) -> nn.Module:
+        return self.decoder
+
+    def set_output_embeddings(self, layer: nn.Module) -> None:
+        self.decoder = layer
+
+    def initial_state(self, batch: int) -> Any:  # noqa: ARG002
+        """What the first window starts from, for so many streams."""
+        return None
+
+    def forward(self, inputs: Tensor, state: Any = None) -> Output:
+        """The states after each of the tokens.
+
+        Parameters
+        ----------
+        inputs : Tensor of int64
+            Tokens, shape (T, B): time first.
+        state : object, optional
+            Of the window before; `initial_state` by default.
+        """
+        rows: Tensor = self.embedding(inputs)
+        if self.training and self.embedding_dropout:
+            rows = drop_rows(rows, inputs, self.n_tokens, self.embedding_dropout)
+        return self.layers_of(rows, self.initial_state(inputs.shape[1]) if state is None else state)
+
+    def layers_of(self, rows: Tensor, state: Any) -> Output:
+        """All but embedding and output layer, on embedded tokens of shape (T, B, d)."""
+        raise NotImplementedError
+
+    def head(self, hidden: Tensor) -> Tensor:
+        """Logits of shape (…, N) for states of shape (…, d)."""
+        logits: Tensor = self.decoder(hidden)
+        return logits
+
+    def activation_penalty(self, output: Output) -> Tensor:
+        """What the model asks to be added to the loss of a window; 0 for most."""
+        return torch.zeros((), device=output.raw.device)
+
+
+def detach(state: Any) -> Any:
+    """The same state without its graph; tensors in tuples and lists, or None.
+
+    Raises
+    ------
+    BadOption
+        Something else.
+    """
+    if state is None:
+        return None
+    if isinstance(state, Tensor):
+        return state.detach()
+    if isinstance(state, tuple | list):
+        return type(state)(detach(part) for part in state)
+    raise BadOption(f"a state holds a {type(state).__name__}", way_out="keep tensors in tuples")

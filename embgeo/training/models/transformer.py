@@ -1,0 +1,184 @@
+"""A Transformer language model: normalised before each part, causal attention."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from embgeo.core.errors import BadOption
+from embgeo.training.models.base import LanguageModel, Output
+from embgeo.training.models.settings import choice, flag, share, size
+
+#: Standard deviation of the start.
+SPREAD = 0.02
+
+
+class Transformer(LanguageModel):
+    """Blocks of causal attention and a feed-forward layer, each after a LayerNorm.
+
+    A window does not see the windows before it: there is no state.
+
+    Parameters
+    ----------
+    n_tokens : int
+        Tokens of the vocabulary.
+    d : int
+        Columns of the embedding, and features of all blocks.
+    layers : int
+    heads : int
+        Divides d; with rotary positions, into even numbers.
+    feedforward : int, optional
+        Units inside of the feed-forward layers; 4·d by default.
+    dropout : float
+        Of the embedded tokens, of what attention and feed-forward layers add, and of the attention.
+    embedding_dropout : float
+        The share of tokens whose embedding is zero throughout a window.
+    positions : {"learned", "rotary"}
+    context : int
+        How many positions are learned: windows may not be longer. Rotary positions have no end.
+    tied : bool
+        One matrix for the embedding and the output layer.
+    bias : bool
+        Whether the output layer has a bias.
+
+    Raises
+    ------
+    BadOption
+        A setting outside its range; in a call, a window that is too long.
+
+    References
+    ----------
+    Vaswani et al., "Attention is all you need", NeurIPS 2017; Radford et al., "Language models are
+    unsupervised multitask learners", 2019; Su et al., "RoFormer: enhanced transformer with rotary
+    position embedding", 2021.
+    """
+
+    NAME: ClassVar[str] = "transformer"
+    SOURCE: ClassVar[str] = (
+        "Vaswani et al. 2017, with the order and the start of Radford et al. 2019"
+    )
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "a window does not see the windows before it, so that its first tokens are predicted from "
+        "little",
+    )
+
+    def __init__(
+        self,
+        n_tokens: int,
+        *,
+        d: int = 256,
+        layers: int = 4,
+        heads: int = 4,
+        feedforward: int | None = None,
+        dropout: float = 0.1,
+        embedding_dropout: float = 0.0,
+        positions: str = "learned",
+        context: int = 512,
+        tied: bool = True,
+        bias: bool = False,
+    ) -> None:
+        super().__init__(n_tokens, d, embedding_dropout=embedding_dropout)
+        self.dropout = share("dropout", dropout)
+        self.context = size("context", context)
+        rotary = choice("positions", positions, ("learned", "rotary")) == "rotary"
+        if d % size("heads", heads) or (rotary and d // heads % 2):
+            even = " into even numbers" if rotary else ""
+            raise BadOption(f"heads is {heads}", way_out=f"give a number that divides {d}{even}")
+        inner = 4 * d if feedforward is None else size("feedforward", feedforward)
+        self.make_embedding(normal(n_tokens, d))
+        self.positions = None if rotary else nn.Parameter(normal(context, d))
+        self.longest = None if rotary else context
+        blocks = size("layers", layers)
+        self.blocks = nn.ModuleList(Block(d, heads, inner, dropout, blocks) for _ in range(blocks))
+        self.norm = nn.LayerNorm(d)
+        self.make_decoder(None if flag("tied", tied) else normal(n_tokens, d), bias=bias)
+
+    def layers_of(self, rows: Tensor, state: None) -> Output:  # noqa: ARG002
+        states = rows.transpose(0, 1)
+        length = states.shape[1]
+        turns: tuple[Tensor, Tensor] | None = None
+        if self.positions is None:
+            turns = rotations(length, self.head_width(), states.device)
+        else:
+            if length > self.context:
+                raise BadOption(
+                    f"a window of {length} tokens, and {self.context} learned positions",
+                    way_out="make context larger, windows shorter, or positions rotary",
+                )
+            states = states + self.positions[:length]
+        states = F.dropout(states, self.dropout, self.training)
+        for block in self.blocks:
+            states = block(states, turns)
+        found = self.norm(states).transpose(0, 1).contiguous()
+        return Output(found, found, None)
+
+    def head_width(self) -> int:
+        block = self.blocks[0]
+        assert isinstance(block, Block)
+        return self.d // block.heads
+
+
+class Block(nn.Module):
+    """x + attention(norm(x)), and then x + feed-forward(norm(x)); shape (B, T, d)."""
+
+    def __init__(self, d: int, heads: int, inner: int, dropout: float, blocks: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.dropout = dropout
+        # All blocks add to the same stream: the more, the less each at the start.
+        added = SPREAD * (2 * blocks) ** -0.5
+        self.norm_attention = nn.LayerNorm(d)
+        self.attention_in = linear(d, 3 * d, SPREAD)
+        self.attention_out = linear(d, d, added)
+        self.norm_inner = nn.LayerNorm(d)
+        self.inner_in = linear(d, inner, SPREAD)
+        self.inner_out = linear(inner, d, added)
+
+    def forward(self, x: Tensor, turns: tuple[Tensor, Tensor] | None) -> Tensor:
+        x = x + self.dropped(self.attention(self.norm_attention(x), turns))
+        inner = F.gelu(self.inner_in(self.norm_inner(x)))
+        return x + self.dropped(self.inner_out(inner))
+
+    def dropped(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training)
+
+    def attention(self, x: Tensor, turns: tuple[Tensor, Tensor] | None) -> Tensor:
+        batch, length, d = x.shape
+        split = self.attention_in(x).view(batch, length, 3, self.heads, d // self.heads)
+        query, key, value = split.permute(2, 0, 3, 1, 4).unbind()
+        if turns is not None:
+            query, key = rotated(query, *turns), rotated(key, *turns)
+        p = self.dropout if self.training else 0.0
+        seen = F.scaled_dot_product_attention(query, key, value, dropout_p=p, is_causal=True)
+        found: Tensor = self.attention_out(seen.transpose(1, 2).reshape(batch, length, d))
+        return found
+
+
+def rotations(length: int, width: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Cosines and sines of the angles t·10000^(−2k/width), shape (T, width/2)."""
+    k = torch.arange(0, width, 2, device=device, dtype=torch.float32)
+    times = torch.arange(length, device=device, dtype=torch.float32)
+    angles = torch.outer(times, 10_000.0 ** (-k / width))
+    return angles.cos(), angles.sin()
+
+
+def rotated(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+    """Feature k of both halves turned by the k-th angle; shape (…, T, width)."""
+    first, second = x.chunk(2, dim=-1)
+    turned = torch.cat((first * cosines - second * sines, second * cosines + first * sines), dim=-1)
+    return turned.to(x.dtype)
+
+
+def linear(inputs: int, outputs: int, spread: float) -> nn.Linear:
+    """A layer with normally distributed weights and a bias of zeros."""
+    layer = nn.Linear(inputs, outputs, device="meta")
+    layer.weight = nn.Parameter(normal(outputs, inputs, spread))
+    layer.bias = nn.Parameter(torch.zeros(outputs))
+    return layer
+
+
+def normal(rows: int, columns: int, spread: float = SPREAD) -> Tensor:
+    return torch.empty(rows, columns).normal_(std=spread)

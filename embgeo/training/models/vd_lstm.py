@@ -1,0 +1,120 @@
+"""VD-LSTM: the LSTM with variational dropout of Inan et al."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from embgeo.training.models.lstm_layer import LstmLayer
+from embgeo.training.models.recurrent import RecurrentModel
+from embgeo.training.models.settings import choice, share, weight
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """What belongs to a size: units, the share that is dropped (Penn Treebank), and the start."""
+
+    units: int
+    dropout: float
+    bound: float
+
+
+SIZES = {
+    "small": Preset(200, 0.3, 0.1),
+    "medium": Preset(650, 0.5, 0.05),
+    "large": Preset(1500, 0.65, 0.04),
+}
+
+
+class VdLstm(RecurrentModel):
+    """Two LSTM layers with masks that are constant in time, also between one time and the next.
+
+    What a unit passes on is dropped alike on its way to the next layer and to the next time.
+
+    Parameters
+    ----------
+    n_tokens : int
+        Tokens of the vocabulary.
+    size : {"small", "medium", "large"}
+        Where the numbers that are not given come from: 200, 650 or 1,500 units and as many columns,
+        and what belongs to them.
+    d : int, optional
+        Columns of the embedding, and units of the last layer.
+    hidden : int, optional
+        Units of the other layers.
+    layers : int
+    dropout : float, optional
+        Of the embedded tokens and of what each layer passes on; 0.3, 0.5 or 0.65 by size. For
+        WikiText-2 the paper has 0.2 (small) and 0.4 (medium).
+    embedding_dropout : float
+        The share of tokens whose embedding is zero throughout a window; none in the paper.
+    bound : float, optional
+        All weights are drawn uniformly from ± this; 0.1, 0.05 or 0.04 by size.
+    tied : bool
+        One matrix for the embedding and the output layer.
+    bias : bool
+        Whether the output layer has a bias.
+
+    Raises
+    ------
+    BadOption
+        A setting outside its range.
+
+    References
+    ----------
+    Inan, Khosravi and Socher, "Tying word vectors and word classifiers: a loss framework for
+    language modeling", ICLR 2017, §6 and appendix A; Gal and Ghahramani, "A theoretically grounded
+    application of dropout in recurrent neural networks", NeurIPS 2016.
+    """
+
+    NAME: ClassVar[str] = "vd-lstm"
+    SOURCE: ClassVar[str] = "Inan et al. 2017, appendix A, after Gal and Ghahramani 2016"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "masks of hidden states are shared by the streams of a batch, so that they become a part "
+        "of the recurrent weights, and the fused kernel can be used; masks of embedded tokens are "
+        "not",
+        "the published probabilities (0.7, 0.5, 0.35; WikiText-2 0.8, 0.6) are read as those of "
+        "keeping: only then do larger networks and smaller corpora have more dropout",
+        "the start is not published: weights are uniform in ±0.1, 0.05 and 0.04 by size, as in "
+        "Zaremba et al. 2014",
+    )
+
+    def __init__(
+        self,
+        n_tokens: int,
+        *,
+        size: str = "small",
+        d: int | None = None,
+        hidden: int | None = None,
+        layers: int = 2,
+        dropout: float | None = None,
+        embedding_dropout: float = 0.0,
+        bound: float | None = None,
+        tied: bool = True,
+        bias: bool = True,
+    ) -> None:
+        preset = SIZES[choice("size", size, SIZES)]
+        p = share("dropout", preset.dropout if dropout is None else dropout)
+        most = weight("bound", preset.bound if bound is None else bound)
+        super().__init__(
+            n_tokens,
+            d=preset.units if d is None else d,
+            hidden=preset.units if hidden is None else hidden,
+            layers=layers,
+            embedding_dropout=embedding_dropout,
+            input_dropout=p,
+            hidden_dropout=p,
+            output_dropout=p,
+            tied=tied,
+            bias=bias,
+            row_bound=most,
+            lstm_bound=most,
+        )
+
+    def dropped(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:  # noqa: ARG002
+        """Units, the same in both."""
+        units = F.dropout(layer.weight_hh_l0.new_ones(layer.hidden), dropout)
+        return layer.weight_hh_l0 * units, units

@@ -1,0 +1,23 @@
+"""How weights change: optimisers, learning rates over time, and averages of weights."""
+
+from embgeo.training.optimization.averaging import WeightAverage
+from embgeo.training.optimization.nt_asgd import NtAsgd
+from embgeo.training.optimization.optimizers import (
+    OPTIMIZERS,
+    apply_factor,
+    build_optimizer,
+    parameter_groups,
+)
+from embgeo.training.optimization.schedules import SCHEDULES, Schedule, build_schedule
+
+__all__ = [
+    "OPTIMIZERS",
+    "SCHEDULES",
+    "NtAsgd",
+    "Schedule",
+    "WeightAverage",
+    "apply_factor",
+    "build_optimizer",
+    "build_schedule",
+    "parameter_groups",
+]

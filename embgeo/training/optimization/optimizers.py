@@ -1,0 +1,141 @@
+"""Optimisers by name, with the settings that they take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from embgeo.core.errors import BadOption
+from embgeo.training.methods import CoupledAdam
+
+#: Settings of each optimiser, and their defaults.
+OPTIMIZERS: dict[str, dict[str, Any]] = {
+    "adamw": {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01},
+    "adam": {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0},
+    "coupled-adam": {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01},
+    # As AWD-LSTM is trained.
+    "sgd": {"lr": 30.0, "momentum": 0.0, "weight_decay": 1.2e-6},
+}
+
+
+def parameter_groups(
+    model: nn.Module, special: Sequence[Mapping[str, Any]] = ()
+) -> list[dict[str, Any]]:
+    """Groups for an optimiser: all that a model trains, each parameter once.
+
+    Parameters
+    ----------
+    model : Module
+    special : sequence of dict
+        Groups that are treated otherwise, such as `Regularizer.parameter_groups()`. Everything
+        else, the embedding too, makes one group with the optimiser's own settings.
+    """
+    apart = {id(p) for group in special for p in group["params"]}
+    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in apart]
+    return [*([{"params": rest}] if rest else []), *(dict(group) for group in special)]
+
+
+def build_optimizer(
+    kind: str,
+    groups: Iterable[dict[str, Any]],
+    settings: Mapping[str, Any] | None = None,
+    *,
+    coupled: Iterable[Tensor] = (),
+) -> Optimizer:
+    """Make an optimiser.
+
+    Parameters
+    ----------
+    kind : str
+        One of `OPTIMIZERS`.
+    groups : iterable of dict
+        See :func:`parameter_groups`; what a group says of itself comes before the settings.
+    settings : mapping, optional
+        Of the optimiser: ``lr``, ``weight_decay`` and so on; for what is not given see
+        `OPTIMIZERS`. In ``adam`` and ``sgd`` the decay is a part of the gradient, in the others it
+        is apart.
+    coupled : iterable of Tensor
+        The embedding matrices among the parameters, for ``coupled-adam``.
+
+    Returns
+    -------
+    Optimizer
+        With ``initial_lr`` in each group, which :func:`apply_factor` multiplies.
+
+    Raises
+    ------
+    BadOption
+        No such optimiser or setting, or a value outside its range.
+    """
+    if kind not in OPTIMIZERS:
+        raise BadOption(f"no optimiser {kind!r}", way_out=f"there are {', '.join(OPTIMIZERS)}")
+    chosen = resolved(kind, settings or {})
+    listed = list(groups)
+    # One kernel for all parameters; only some kinds of devices have it.
+    fused = all(p.device.type in ("cpu", "cuda") for group in listed for p in group["params"])
+    if kind == "coupled-adam":
+        made: Optimizer = CoupledAdam(listed, coupled, **chosen)
+    elif kind == "sgd":
+        made = torch.optim.SGD(listed, fused=fused, **chosen)
+    else:
+        make = torch.optim.AdamW if kind == "adamw" else torch.optim.Adam
+        made = make(listed, fused=fused, **chosen)
+    for group in made.param_groups:
+        group["initial_lr"] = group["lr"]
+    return made
+
+
+def resolved(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings of the optimiser; `BadOption` for one that it has not, or that makes no sense.
+
+    `kind` is one of `OPTIMIZERS`.
+    """
+    defaults = OPTIMIZERS[kind]
+    for name, value in settings.items():
+        if name not in defaults:
+            raise BadOption(
+                f"{kind} has no setting {name!r}", way_out=f"it has {', '.join(defaults)}"
+            )
+        if name == "betas":
+            if not pair_of_shares(value):
+                raise BadOption(f"betas is {value!r}", way_out="give two numbers from 0 to below 1")
+        elif not (is_number(value) and 0.0 <= value < math.inf):
+            raise BadOption(f"{name} is {value!r}", way_out="give a number from 0")
+    found = {**defaults, **settings}
+    if "betas" in found:
+        found["betas"] = tuple(found["betas"])
+    return found
+
+
+def pair_of_shares(value: Any) -> bool:
+    return (
+        isinstance(value, list | tuple)
+        and len(value) == 2
+        and all(is_number(beta) and 0.0 <= beta < 1.0 for beta in value)
+    )
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def apply_factor(optimizer: Optimizer, factor: float) -> float:
+    """Give each group its own initial learning rate times the factor, for the next step.
+
+    The factor is that of a schedule, or how long a window is in terms of the usual one, or both
+    multiplied.
+
+    Returns
+    -------
+    float
+        The learning rate of the first group.
+    """
+    for group in optimizer.param_groups:
+        group["lr"] = group["initial_lr"] * factor
+    found: float = optimizer.param_groups[0]["lr"]
+    return found

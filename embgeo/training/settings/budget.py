@@ -1,0 +1,251 @@
+"""How long runs take, from a few timed steps: plans before training, and epochs to fit a time."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from embgeo.core.errors import BadOption
+from embgeo.training.data import Corpus
+from embgeo.training.loop.checkpoint import identity
+from embgeo.training.loop.device import device_of, numerics
+from embgeo.training.loop.distributed import World, joined
+from embgeo.training.loop.hooks import Measure
+from embgeo.training.loop.loop import Loop
+from embgeo.training.loop.saving import parameters_of
+from embgeo.training.loop.scores import Scores
+from embgeo.training.methods import make_plain
+from embgeo.training.settings import config as settings
+from embgeo.training.settings.checks import resolved
+from embgeo.training.settings.config import Config
+
+#: Steps that are run to time them; the first ones, which find memory and kernels, do not count.
+WARM, TIMED = 3, 8
+#: Of the budget, for what cannot be foreseen: a machine that does something else, longer windows.
+RESERVE = 0.1
+#: Tokens of the validation split that are evaluated to time it.
+SAMPLED = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one run of a method will be.
+
+    Attributes
+    ----------
+    method : str
+    parameters : int
+        Of the model as it is saved, tied ones once.
+    memory : int
+        Bytes: weights, gradients, optimiser, averages, and logits with their gradient. What layers
+        keep for the backward pass comes on top.
+    steps : int
+        Of the optimiser; about so many where lengths of windows are random.
+    steps_per_epoch : int
+    seconds_per_step : float
+    evaluation : float
+        Seconds of one evaluation on the validation split.
+    geometry : float
+        Seconds of one measurement of the embedding while training; 0 without.
+    start, end : float
+        Seconds before the first step, and of evaluation after the last.
+    """
+
+    method: str
+    parameters: int
+    memory: int
+    steps: int
+    steps_per_epoch: int
+    seconds_per_step: float
+    evaluation: float
+    geometry: float
+    start: float
+    end: float
+
+    def seconds(self, config: Config, steps: int | None = None) -> float:
+        """Of the whole run, or of one with so many steps."""
+        steps = self.steps if steps is None else steps
+        every = config.evaluation.every or self.steps_per_epoch
+        found = self.start + self.end + steps * self.seconds_per_step
+        found += steps // every * self.evaluation
+        if config.geometry.every is not None:
+            found += (steps // config.geometry.every + 2) * self.geometry
+        return found
+
+
+def plans(config: Config, corpus: Corpus, measure: Measure | None = None) -> list[Plan]:
+    """What each method of a comparison will be; some steps of each are run and forgotten.
+
+    Raises
+    ------
+    BadOption
+        Settings that make no sense.
+    """
+    config = resolved(config)
+    device = device_of(config.training.device)
+    with numerics(config.training.precision, device, config.training.threads):
+        return [
+            plan(config.one(name, config.seeds[0]), corpus, device, measure)
+            for name in config.compare
+        ]
+
+
+def plan(config: Config, corpus: Corpus, device: torch.device, measure: Measure | None) -> Plan:
+    """The plan of one run."""
+    began = time.perf_counter()
+    loop = Loop(config, corpus, device, World())
+    start = clock(device) - began
+    # Before the steps: whether a method diverges is not for a plan to find out.
+    geometry = timed_geometry(loop, measure if config.geometry.every else None)
+    times = []
+    for number in range(WARM + TIMED):
+        before = clock(device)
+        loop.step()
+        if number >= WARM:
+            times.append(clock(device) - before)
+    valid = timed_evaluation(config, corpus, device, loop)
+    share = 0 if corpus.test is None or not config.evaluation.test else len(corpus.test)
+    needed = memory(loop, config)
+    make_plain(loop.model)
+    epoch = -(-loop.batches.windows_per_epoch // config.training.accumulate)
+    return Plan(
+        method=config.compare[0],
+        parameters=parameters_of(loop.model),
+        memory=needed,
+        steps=loop.steps,
+        steps_per_epoch=epoch,
+        seconds_per_step=statistics.fmean(times),
+        evaluation=valid,
+        geometry=geometry,
+        start=start,
+        end=valid * (1.0 + share / len(corpus.valid)),
+    )
+
+
+def memory(loop: Loop, config: Config) -> int:
+    """Bytes that training needs at least."""
+    weights = sum(p.numel() * p.element_size() for p in loop.parameters)
+    held = sum(
+        value.numel() * value.element_size()
+        for state in loop.optimizer.state.values()
+        for value in state.values()
+        if isinstance(value, torch.Tensor)
+    )
+    averages = weights if config.optimizer.average or config.optimizer.asgd else 0
+    logits = config.training.batch * config.training.bptt * loop.model.n_tokens * 4
+    return 2 * weights + held + averages + 2 * logits
+
+
+def timed_evaluation(config: Config, corpus: Corpus, device: torch.device, loop: Loop) -> float:
+    """Seconds of an evaluation on the validation split, from a part of it."""
+    part = replace(corpus, valid=corpus.valid[:SAMPLED])
+    before = clock(device)
+    with loop.evaluated() as model:
+        Scores(config.evaluation, part, device).valid(model)
+    return (clock(device) - before) * len(corpus.valid) / len(part.valid)
+
+
+def timed_geometry(loop: Loop, measure: Measure | None) -> float:
+    """Seconds of a measurement; the first one, which imports, is not timed."""
+    if measure is None:
+        return 0.0
+    W, output = loop.matrices()
+    given = (W.numpy(), None if output is None else output.numpy())
+    measure(*given)
+    before = time.perf_counter()
+    measure(*given)
+    return time.perf_counter() - before
+
+
+def clock(device: torch.device) -> float:
+    """The time at which all that was asked of the device is done."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    if device.type == "mps":
+        torch.mps.synchronize()
+    return time.perf_counter()
+
+
+def fitted(config: Config, corpus: Corpus, seconds: float, measure: Measure | None) -> Config:
+    """The same settings with as many epochs as all runs together can have in a time.
+
+    Every run has the same number. Less than an epoch is given in steps.
+
+    Raises
+    ------
+    BadOption
+        The time is too short for a single step of each method.
+    """
+    if not seconds > 0.0:
+        raise BadOption(f"a budget of {seconds:g} seconds is none", way_out="give one such as 5m")
+    found = plans(config, corpus, measure)
+
+    def total(steps: int) -> float:
+        return len(config.seeds) * sum(each.seconds(config, steps) for each in found)
+
+    epoch = found[0].steps_per_epoch
+    most = most_steps(total, (1.0 - RESERVE) * seconds, epoch)
+    if most == 0:
+        raise BadOption(
+            f"{len(found) * len(config.seeds)} runs do not fit into {seconds:,.0f} seconds: "
+            f"without a step they take {total(0):,.0f}",
+            way_out="give more time, fewer methods or seeds, or a smaller model",
+        )
+    epochs, steps = (most // epoch, None) if most >= epoch else (1, most)
+    training = replace(config.training, budget=float(seconds), steps=steps, epochs=epochs)
+    return replace(config, training=training)
+
+
+def most_steps(total: Callable[[int], float], limit: float, epoch: int) -> int:
+    """The largest number of steps, in whole epochs from one epoch on, whose time is within."""
+    if total(1) > limit:
+        return 0
+    unit = epoch if total(epoch) <= limit else 1
+    low, high = 1, 2
+    while total(high * unit) <= limit:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if total(middle * unit) <= limit else (low, middle)
+    return low * unit
+
+
+def settled(config: Config, corpus: Corpus, folder: Path, measure: Measure | None) -> Config:
+    """All settings of a comparison; with a budget, the epochs that its folder was begun with.
+
+    Timed again, a comparison that is resumed would get others, and its states would not fit.
+
+    Raises
+    ------
+    BadOption
+        As of :func:`fitted`.
+    """
+    config = resolved(config)
+    budget = config.training.budget
+    if budget is None:
+        return config
+    path = folder / settings.COMPARISON_NAME
+    if path.is_file():
+        begun = settings.read(path).training
+        training = replace(config.training, epochs=begun.epochs, steps=begun.steps)
+        again = replace(config, training=training)
+        if begun.budget == budget and same_runs(again, settings.read(path)):
+            return again
+    with joined(config.training.device) as world:
+        found = fitted(config, corpus, budget, measure) if world.leads else None
+        known: Config = world.told(found)
+    return known
+
+
+def same_runs(one: Config, other: Config) -> bool:
+    """Whether states of one comparison fit the other, which may have other methods and seeds."""
+    mine, theirs = (
+        {k: v for k, v in c.tables().items() if k not in ("compare", "seeds", "method")}
+        for c in (one, resolved(other))
+    )
+    return identity(mine, {}) == identity(theirs, {})

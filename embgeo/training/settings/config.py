@@ -1,0 +1,350 @@
+"""The settings of a comparison or of one run, read from TOML and written as TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, get_type_hints
+
+from embgeo.core.errors import BadOption, UnreadableFile
+from embgeo.training.settings.typed import merged, plain, refuse_unknown, section, typed
+
+Precision = Literal["float32", "tf32", "bf16"]
+
+#: The settings of a comparison, in its folder.
+COMPARISON_NAME = "train.toml"
+
+#: Settings that come with the package, in the order of their cost.
+PRESETS = ("tiny-cpu", "ptb-inan", "wt2-fast", "wt2-paper")
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """The text; see `embgeo.training.data.load_corpus`.
+
+    Attributes
+    ----------
+    path : str
+        A file or a folder.
+    unit : {"stream", "sentences"}, optional
+    min_count, size : int, optional
+        How often a token occurs in the training split to have a row; how many rows at most.
+    tokenizer : str, optional
+        A ``tokenizer.json``.
+    tokens : int, optional
+        Only the first so many of the training split.
+    """
+
+    path: str = ""
+    unit: str | None = None
+    min_count: int | None = None
+    size: int | None = None
+    tokenizer: str | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The architecture by name, and its settings, which it knows itself."""
+
+    name: str = "awd-lstm"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """How weights move; what is None has the default of `embgeo.training.optimization`.
+
+    Attributes
+    ----------
+    kind : {"adamw", "adam", "sgd"}
+    lr : float
+        The highest of the schedule.
+    weight_decay, betas, eps, momentum
+        Of the optimiser, as far as it has them.
+    schedule : {"constant", "one-cycle", "epoch-decay"}
+    warm_up, start, end : float
+        Of one-cycle: the share of the run in which the rate rises, and its factors at both ends.
+    after, rate : int, float
+        Of epoch-decay: epochs with the full rate, and the factor of each epoch from then on.
+    asgd : bool
+        Average from the moment on that the validation loss no longer falls (NT-ASGD).
+    window : int
+        Evaluations, the last ones, that NT-ASGD does not compare with.
+    average : float
+        Share of the run, at its end, whose weights are averaged for evaluation; 0 for none.
+    """
+
+    kind: Literal["adamw", "adam", "sgd"] = "adamw"
+    lr: float | None = None
+    weight_decay: float | None = None
+    betas: tuple[float, float] | None = None
+    eps: float | None = None
+    momentum: float | None = None
+    schedule: Literal["constant", "one-cycle", "epoch-decay"] = "constant"
+    warm_up: float | None = None
+    start: float | None = None
+    end: float | None = None
+    after: int | None = None
+    rate: float | None = None
+    asgd: bool = False
+    window: int = 5
+    average: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """How long, on how much at once, and on what.
+
+    Attributes
+    ----------
+    epochs : int
+    steps : int, optional
+        Optimiser steps after which the run ends, if `epochs` do not end it before.
+    batch, bptt : int
+        Streams side by side over all processes, and the steps back in time.
+    random_lengths : bool
+        Windows of random length, and a learning rate in proportion (AWD-LSTM).
+    sum_over_steps : bool
+        The loss is summed over the steps of a window and averaged over streams, as learning rates
+        and clipping of older recipes expect; otherwise the mean over all positions.
+    clip : float
+        Largest norm of the gradient; 0 for none.
+    accumulate : int
+        Windows to one step of the optimiser.
+    precision : {"float32", "tf32", "bf16"}
+        tf32 has an effect on CUDA only; bf16 is autocast.
+    device : str
+        auto, cpu, cuda, cuda:1, mps, …
+    threads : int, optional
+        Of the CPU; by default as many as torch takes. Sums are rounded otherwise with others, so
+        that a run gives the same bytes only with as many.
+    keep : {"last", "best"}
+        Which weights the run ends with: the last ones, or those with the lowest validation loss.
+    log_every : int
+        Steps between two lines of training loss.
+    save_seconds : float
+        Time between two saves of the state; the end of an epoch is always one.
+    save_steps : int, optional
+        Steps between two saves.
+    budget : float, optional
+        Seconds that all runs of the comparison may take; `epochs` was fitted to them.
+    sinks : tuple of str
+        Where the numbers go besides ``metrics.jsonl``: tensorboard, wandb.
+    """
+
+    epochs: int = 1
+    steps: int | None = None
+    batch: int = 20
+    bptt: int = 35
+    random_lengths: bool = False
+    sum_over_steps: bool = False
+    clip: float = 0.0
+    accumulate: int = 1
+    precision: Precision = "float32"
+    device: str = "auto"
+    threads: int | None = None
+    keep: Literal["last", "best"] = "last"
+    log_every: int = 50
+    save_seconds: float = 120.0
+    save_steps: int | None = None
+    budget: float | None = None
+    sinks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What is measured on the other splits.
+
+    Attributes
+    ----------
+    every : int, optional
+        Steps between two evaluations on the validation split; by default once an epoch.
+    batch, bptt : int
+    popular : float
+        Share of the types, most frequent first, that count as popular.
+    test : bool
+        Evaluate the test split at the end, if there is one.
+    cache, dynamic : bool
+        At the end also with a continuous cache, and by dynamic evaluation.
+    """
+
+    every: int | None = None
+    batch: int = 10
+    bptt: int = 70
+    popular: float = 0.2
+    test: bool = True
+    cache: bool = False
+    dynamic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Steps between two measurements of the embedding; none while training by default."""
+
+    every: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All settings of a comparison; with one method and one seed, those of a run.
+
+    Attributes
+    ----------
+    compare : tuple of str
+        Names of methods.
+    seeds : tuple of int
+    method : dict
+        Settings of methods by name, where they are not the usual ones: ``[method.cosreg]``.
+    """
+
+    compare: tuple[str, ...] = ("mle",)
+    seeds: tuple[int, ...] = (0,)
+    data: Data = Data()
+    model: Model = Model()
+    optimizer: Optimizer = Optimizer()
+    training: Training = Training()
+    evaluation: Evaluation = Evaluation()
+    geometry: Geometry = Geometry()
+    method: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def one(self, method: str, seed: int) -> Config:
+        """The settings of one run of the comparison."""
+        own = {method: self.method[method]} if method in self.method else {}
+        return replace(self, compare=(method,), seeds=(seed,), method=own)
+
+    def tables(self) -> dict[str, Any]:
+        """As TOML has it: tables of plain values, without what is not set."""
+        found: dict[str, Any] = {"compare": list(self.compare), "seeds": list(self.seeds)}
+        for name in SECTIONS:
+            found[name] = plain(getattr(self, name))
+        found["model"] = {"name": self.model.name, **plain(self.model.settings)}
+        if self.method:
+            found["method"] = plain(self.method)
+        return found
+
+    def updated(self, changes: Mapping[str, Any]) -> Config:
+        """With other values, such as ``{"training": {"epochs": 3}}``.
+
+        ``None`` takes a setting back to its default.
+
+        Raises
+        ------
+        BadOption
+            As of :func:`from_tables`.
+        """
+        return from_tables(merged(self.tables(), changes))
+
+    def text(self) -> str:
+        """As a TOML document.
+
+        Raises
+        ------
+        BadOption
+            The package that writes TOML is missing.
+        """
+        try:
+            import tomli_w
+        except ImportError as error:
+            raise BadOption(
+                "settings are written with tomli-w, which is not installed",
+                way_out="pip install 'embgeo[train]'",
+            ) from error
+        return tomli_w.dumps(self.tables())
+
+
+#: The tables that are dataclasses of their own.
+SECTIONS: dict[str, type] = {
+    "data": Data,
+    "model": Model,
+    "optimizer": Optimizer,
+    "training": Training,
+    "evaluation": Evaluation,
+    "geometry": Geometry,
+}
+
+
+def read(path: Path) -> Config:
+    """Settings from a file.
+
+    Raises
+    ------
+    UnreadableFile
+        Missing, or no TOML.
+    BadOption
+        An unknown key, or a value of the wrong type.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UnreadableFile(
+            error.strerror or str(error), where=path, way_out="give a file of settings"
+        ) from error
+    except ValueError as error:
+        raise UnreadableFile(
+            "not UTF-8 text", where=path, way_out="give a file of settings in TOML"
+        ) from error
+    return parse(text, path)
+
+
+def parse(text: str, where: Path | str) -> Config:
+    """Settings from a TOML document; `where` is named in errors."""
+    try:
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableFile(
+            f"no TOML: {error}", where=where, way_out="mend it at that place"
+        ) from error
+    return from_tables(document, where)
+
+
+def preset(name: str) -> Config:
+    """Settings that come with the package.
+
+    Raises
+    ------
+    BadOption
+        There is none of this name.
+    """
+    if name not in PRESETS:
+        raise BadOption(f"no preset {name!r}", way_out=f"there are {', '.join(PRESETS)}")
+    file = resources.files("embgeo.training") / "presets" / f"{name}.toml"
+    return parse(file.read_text(encoding="utf-8"), f"preset {name}")
+
+
+def from_tables(tables: Mapping[str, Any], where: Path | str | None = None) -> Config:
+    """Settings from tables of plain values.
+
+    Raises
+    ------
+    BadOption
+        An unknown key, or a value of the wrong type.
+    """
+    known = {entry.name for entry in fields(Config)}
+    refuse_unknown(tables, known, "settings", where)
+    given: dict[str, Any] = {}
+    for name, value in tables.items():
+        if name in ("compare", "seeds"):
+            given[name] = typed(value, get_type_hints(Config)[name], name, where)
+        elif not isinstance(value, Mapping):
+            raise BadOption(f"{name} is no table", where=where, way_out=f"write [{name}]")
+        elif name == "model":
+            own = {key: entry for key, entry in value.items() if key != "name"}
+            given[name] = Model(
+                typed(value.get("name", Model().name), str, "name of [model]", where), own
+            )
+        elif name == "method":
+            for method, own in value.items():
+                if not isinstance(own, Mapping):
+                    raise BadOption(
+                        f"method.{method} is no table",
+                        where=where,
+                        way_out=f"write [method.{method}]",
+                    )
+            given[name] = dict(value)
+        else:
+            given[name] = section(SECTIONS[name], value, f"[{name}]", where)
+    return Config(**given)

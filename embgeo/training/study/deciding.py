@@ -1,0 +1,105 @@
+"""From claims and runs to outcomes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from embgeo.core.values import format_number
+from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
+from embgeo.training.study.spread import Paired, in_percent, paired
+from embgeo.training.study.training import Outcome, Run, Verdict
+
+#: Seeds without which nothing is known of the spread between them.
+LEAST_SEEDS = 2
+
+
+def outcomes(runs: Sequence[Run], claims: Sequence[Claim] = CLAIMS) -> tuple[Outcome, ...]:
+    """Every claim about a method that was trained, in the order of the claims."""
+    trained = {run.method for run in runs}
+    found = []
+    for claim in claims:
+        reference = next((name for name in claim.against if name in trained), "")
+        for method in claim.methods:
+            if method in trained and method != reference:
+                found.append(outcome(claim, method, reference, runs))
+    return tuple(found)
+
+
+def outcome(claim: Claim, method: str, reference: str, runs: Sequence[Run]) -> Outcome:
+    """One claim, decided; without a reference it cannot be."""
+    number = perplexity_name(runs) if claim.number == PERPLEXITY else claim.number
+    before, after = (
+        {r.seed: r.numbers[number] for r in runs if r.method == name and number in r.numbers}
+        for name in (reference, method)
+    )
+    held = paired(before, after, relative=claim.relative)
+    verdict, reason = decide(claim, held)
+    if not reference:
+        reason = f"the paper holds it against {claim.against[0]}, which was not trained"
+    return Outcome(
+        key=claim.key,
+        text=claim.text,
+        source=claim.source,
+        method=method,
+        reference=reference or claim.against[0],
+        number=number,
+        relative=claim.relative,
+        verdict=verdict,
+        before=None if held is None else held.before,
+        after=None if held is None else held.after,
+        difference=None if held is None else held.difference,
+        standard_error=None if held is None else held.standard_error,
+        interval=None if held is None else held.interval,
+        seeds=0 if held is None else held.n,
+        reason=reason,
+        published="; ".join(p.text for p in claim.published),
+    )
+
+
+def perplexity_name(runs: Sequence[Run]) -> str:
+    """That of the test split where every run has one: the validation split chose settings."""
+    return (
+        "test.perplexity"
+        if runs and all("test.perplexity" in run.numbers for run in runs)
+        else "valid.perplexity"
+    )
+
+
+def decide(claim: Claim, held: Paired | None) -> tuple[Verdict, str]:
+    """The verdict, and what it rests on.
+
+    Reproduced: the whole 95 % interval of the paired difference lies on the side that is claimed.
+    Not reproduced: all of it lies on the other one. Otherwise, and of fewer than two seeds, the
+    runs do not decide.
+    """
+    if held is None:
+        return "not decidable", "no two runs of one seed hold this number"
+    if held.n < LEAST_SEEDS or held.interval is None:
+        return "not decidable", "one seed says nothing of the spread between seeds"
+    limit = math.log(claim.factor) if claim.relative else 0.0
+    low, high = held.interval
+    below, above = high < limit, low > limit
+    text = f"{difference_text(held, relative=claim.relative)} over {held.n} seeds"
+    if not (below or above):
+        edge = "0" if claim.factor == 1.0 else f"a factor of {claim.factor:g}"
+        return "not decidable", f"{text}, which leaves {edge} inside the interval"
+    if below == (claim.change == "lower"):
+        return "reproduced", text
+    return "not reproduced", text
+
+
+def difference_text(held: Paired, *, relative: bool) -> str:
+    """``"−1.3 % (95 %: −1.9 to −0.7)"``."""
+    unit = " %" if relative else ""
+    values = [held.difference, *(held.interval or ())]
+    if relative:
+        values = [in_percent(value) for value in values]
+    first, *ends = (signed(value) for value in values)
+    return f"{first}{unit} (95 %: {ends[0]} to {ends[1]})" if ends else f"{first}{unit}"
+
+
+def signed(value: float) -> str:
+    """Three digits, with the sign."""
+    text = format_number(value, 3)
+    return text if value <= 0 else f"+{text}"

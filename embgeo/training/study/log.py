@@ -1,0 +1,103 @@
+"""Numbers over training: the ``metrics.jsonl`` of a run.
+
+One JSON object a line, each with ``"step"`` (a number) and numbers under names such as
+``"cosine.mean"`` or ``"train.loss"``; a line need not hold every name. What is no number is
+skipped. A step that comes twice (a run that was resumed) counts as it was written last. The last
+line may be cut off, as that of a run that is still being written.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.errors import UnreadableFile
+
+LOG_NAME = "metrics.jsonl"
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Curves over the steps of a training run.
+
+    Attributes
+    ----------
+    curves : dict of str to (FloatArray, FloatArray)
+        By name: rising steps, and the value at each; both of shape (m,), m ≥ 1.
+    titles : dict of str to str
+        What an axis calls some of the names; others are called by their name.
+    """
+
+    curves: dict[str, tuple[FloatArray, FloatArray]]
+    titles: dict[str, str] = field(default_factory=dict)
+
+    def last(self, name: str) -> float | None:
+        """The value at the last step, None where there is no such curve."""
+        return float(self.curves[name][1][-1]) if name in self.curves else None
+
+
+def read_log(path: Path) -> Log:
+    """Read a ``metrics.jsonl``.
+
+    Raises
+    ------
+    UnreadableFile
+        If it cannot be read, or a line is no JSON object with a step.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        cause = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise UnreadableFile(cause, where=path, way_out="give the log of a run") from error
+    found: dict[str, dict[float, float]] = {}
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        entry = _entry(line)
+        if entry is None:
+            if number == len(lines):
+                continue  # no newline behind it: cut off while it was written
+            raise UnreadableFile(
+                f"line {number:,} is no JSON object with a number as its step",
+                where=path,
+                way_out='lines look like {"step": 100, "cosine.mean": 0.1}',
+            )
+        step, numbers = entry
+        for name, value in numbers.items():
+            found.setdefault(name, {})[step] = value
+    if not found:
+        raise UnreadableFile("holds no numbers by step", where=path, way_out="give another run")
+    return Log({name: _sorted(values) for name, values in found.items()})
+
+
+def _entry(line: str) -> tuple[float, dict[str, float]] | None:
+    try:
+        d = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(d, dict) or not _is_number(d.get("step")):
+        return None
+    return float(d["step"]), {k: float(v) for k, v in d.items() if k != "step" and _is_number(v)}
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond every float
+        return False
+
+
+def _sorted(values: dict[float, float]) -> tuple[FloatArray, FloatArray]:
+    steps = np.array(sorted(values), dtype=np.float64)
+    return steps, np.array([values[step] for step in steps.tolist()], dtype=np.float64)

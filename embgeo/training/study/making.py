@@ -1,0 +1,199 @@
+"""From finished runs and the analyses of their embeddings to a comparison of methods."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from embgeo.core.values import Quantity, Series
+from embgeo.result.analysis import Analysis
+from embgeo.training.study import prior
+from embgeo.training.study.deciding import outcomes
+from embgeo.training.study.numbers import PRIOR, QUANTITIES
+from embgeo.training.study.reading import Finished
+from embgeo.training.study.sentences import sentences
+from embgeo.training.study.training import Method, Run, Training
+
+#: The method that spectra are held against the prior of.
+PRIOR_OF = {"exponential": "sc-exp", "polynomial": "sc-poly"}
+SINGULAR_VALUES = "spectrum.singular_values"
+#: What only a model with two matrices has.
+OF_TWO = "subspace.distance"
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A finished run with the analysis of its embedding.
+
+    Attributes
+    ----------
+    folder : str
+        Relative to the folder of the comparison.
+    finished : Finished
+    analysis : Analysis
+    """
+
+    folder: str
+    finished: Finished
+    analysis: Analysis
+
+    @property
+    def method(self) -> str:
+        return str(self.finished.result["method"])
+
+
+def training_of(
+    trained: Sequence[Trained],
+    references: Mapping[str, str],
+    titles: Mapping[str, str],
+    provenance: Mapping[str, Any],
+    lost: Sequence[str] = (),
+) -> Training:
+    """Methods side by side.
+
+    Parameters
+    ----------
+    trained : sequence of Trained
+        Method by method, within one by seed; the baseline first.
+    references : mapping of str to str
+        By method, what it is held against; empty for the baseline.
+    titles : mapping of str to str
+        By method, what people call it.
+    provenance : mapping
+        Command, settings, versions; what is known of the text is added.
+    lost : sequence of str
+        Runs that did not come to their end, and why.
+    """
+    if not trained:
+        raise ValueError("nothing was trained")
+    priors = prior_settings(trained)
+    runs = tuple(run_of(one, priors) for one in trained)
+    methods = tuple(
+        method_of(name, titles.get(name, name), references.get(name, ""), trained)
+        for name in dict.fromkeys(one.method for one in trained)
+    )
+    first = trained[0].finished.result
+    training = Training(
+        provenance={
+            **provenance,
+            "corpus": dict(first["corpus"]),
+            "versions": dict(first["versions"]),
+        },
+        quantities=quantities(trained, runs),
+        methods=methods,
+        runs=runs,
+        outcomes=outcomes(runs),
+        notes=(*(f"{one}; no number here knows it" for one in lost), *notes(trained, runs)),
+    )
+    return replace(training, sentences=sentences(training))
+
+
+def run_of(one: Trained, priors: Mapping[str, Mapping[str, Any]]) -> Run:
+    result = one.finished.result
+    scalars = {s.name: s.value for s in one.analysis.scalars if s.value is not None}
+    return Run(
+        method=one.method,
+        seed=result["seed"],
+        folder=one.folder,
+        steps=result["steps"],
+        epochs=float(result["epochs"]),
+        tokens=result["tokens"],
+        seconds=float(result["seconds"]),
+        parameters=result.get("parameters"),
+        numbers={
+            **one.finished.numbers,
+            **scalars,
+            **from_priors(one.analysis, priors),
+        },
+        curves=one.finished.curves,
+        initial=result["initial_sha256"],
+        notes=texts(result["notes"]),
+    )
+
+
+def prior_settings(trained: Iterable[Trained]) -> dict[str, Mapping[str, Any]]:
+    """Settings of the priors by kind, of the methods of spectrum control that were trained."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for one in trained:
+        for kind, name in PRIOR_OF.items():
+            if one.method == name:
+                found[kind] = own_settings(one.finished.result, name)
+    return found
+
+
+def from_priors(analysis: Analysis, priors: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """Distance of the spectrum from each prior that some method followed."""
+    if SINGULAR_VALUES not in analysis:
+        return {}
+    curve = analysis[SINGULAR_VALUES]
+    if not isinstance(curve, Series) or "uncentred" not in curve.y:
+        return {}
+    sigma = curve.y["uncentred"]
+    found = {
+        PRIOR[kind].name: prior.distance(sigma, prior.prior(kind, len(sigma), settings))
+        for kind, settings in priors.items()
+    }
+    return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
+def own_settings(result: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """What the settings of a run say about its method itself: the table ``[method.NAME]``."""
+    table = result["settings"].get("method")
+    own = table.get(name) if isinstance(table, Mapping) else None
+    return dict(own) if isinstance(own, Mapping) else {}
+
+
+def method_of(name: str, title: str, reference: str, trained: Sequence[Trained]) -> Method:
+    result = next(one for one in trained if one.method == name).finished.result
+    return Method(
+        name,
+        title,
+        reference,
+        result["source"],
+        own_settings(result, name),
+        texts(result["deviations"]),
+    )
+
+
+def quantities(trained: Sequence[Trained], runs: Sequence[Run]) -> tuple[Quantity, ...]:
+    """The facts of every number that some run holds; those of trainings first."""
+    held = {name for run in runs for name in run.numbers}
+    found = {q.name: q for q in QUANTITIES if q.name in held}
+    for one in trained:
+        for scalar in one.analysis.scalars:
+            if scalar.name in held:
+                found.setdefault(scalar.name, scalar.quantity)
+    return tuple(found.values())
+
+
+def notes(trained: Sequence[Trained], runs: Sequence[Run]) -> tuple[str, ...]:
+    """What a reader has to know: the text, one seed only, notes that all runs share."""
+    corpus = trained[0].finished.result["corpus"]
+    said = [f"text: {note}" for note in texts(corpus.get("notes") or [])]
+    if len({run.seed for run in runs}) == 1:
+        said.append(
+            "one seed: differences between methods may be chance; --seeds 3 tells them apart"
+        )
+    seeds = [{run.seed for run in runs if run.method == one} for one in {r.method for r in runs}]
+    if not set.intersection(*seeds):
+        said.append("the methods have no seed in common: no embeddings are held side by side")
+    untied = dict.fromkeys(run.method for run in runs if OF_TWO in run.numbers)
+    if untied:
+        said.append(
+            f"{', '.join(untied)}: two matrices; the geometry here is that of the input embedding, "
+            "and the output matrix may have another"
+        )
+    by_method: dict[str, dict[str, None]] = {}
+    for run in runs:
+        by_method.setdefault(run.method, {}).update(dict.fromkeys(run.notes))
+    shared = [n for n in next(iter(by_method.values())) if all(n in m for m in by_method.values())]
+    said += shared if len(by_method) > 1 else []
+    for method, own in by_method.items():
+        said += [f"{method}: {note}" for note in own if len(by_method) == 1 or note not in shared]
+    return tuple(dict.fromkeys(said))
+
+
+def texts(values: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(str(value) for value in values)

@@ -1,0 +1,108 @@
+"""The facts of the numbers that a training gives besides those of the analysis."""
+
+from __future__ import annotations
+
+from embgeo.core.values import Quantity
+
+_MERITY = "Merity et al. 2018; every language-modelling paper"
+_SPLITS = {"valid": "validation", "test": "test"}
+
+
+def _of_split(split: str, title: str) -> tuple[Quantity, ...]:
+    return (
+        Quantity(
+            f"{split}.perplexity",
+            f"Perplexity, {title}",
+            f"Between how many tokens the model hesitates on the {title} split: the exponential of "
+            "the mean loss of a token. Only comparable over one and the same vocabulary.",
+            "exp(−1/T Σ_t ln p(w_t | w_<t))",
+            _MERITY,
+            better="lower",
+        ),
+        Quantity(
+            f"{split}.loss",
+            f"Loss, {title}",
+            f"Mean negative log-probability of a token of the {title} split.",
+            "−1/T Σ_t ln p(w_t | w_<t)",
+            _MERITY,
+            unit="nats",
+            better="lower",
+        ),
+        Quantity(
+            f"{split}.rare",
+            f"Perplexity of rare words, {title}",
+            f"Perplexity over the positions of the {title} split whose target is a rare word.",
+            "exp of the mean loss over rare targets",
+            "after Gong et al. 2018",
+            better="lower",
+        ),
+        Quantity(
+            f"{split}.popular",
+            f"Perplexity of popular words, {title}",
+            f"Perplexity over the positions of the {title} split whose target is a popular word.",
+            "exp of the mean loss over popular targets",
+            "after Gong et al. 2018",
+            better="lower",
+        ),
+        Quantity(
+            f"{split}.cache",
+            f"Perplexity with a continuous cache, {title}",
+            f"Perplexity on the {title} split where recent words are looked up by hidden state.",
+            "p = λ·p_cache + (1 − λ)·p",
+            "Grave et al. 2017",
+            better="lower",
+        ),
+        Quantity(
+            f"{split}.dynamic",
+            f"Perplexity by dynamic evaluation, {title}",
+            f"Perplexity on the {title} split of a model that learns from it as it reads.",
+            "gradient steps between windows",
+            "Krause et al. 2017",
+            better="lower",
+        ),
+    )
+
+
+SECONDS = Quantity(
+    "training.seconds",
+    "Seconds of the run",
+    "From the first step to the last evaluation, as the clock on the wall has it.",
+    unit="s",
+)
+SECONDS_PER_TOKEN = Quantity(
+    "training.microseconds_per_token",
+    "Time per token",
+    "Time of a training step over its tokens, the median over the log of the run; what else ran on "
+    "the machine at that time is in it.",
+    "median of 1 / (tokens a second)",
+    unit="µs",
+)
+PARAMETERS = Quantity(
+    "training.parameters",
+    "Parameters",
+    "Numbers that are trained; a tied matrix counts once.",
+)
+PRIOR = {
+    kind: Quantity(
+        f"spectrum.from_{kind}_prior",
+        f"Distance from the {kind} prior",
+        f"How far the singular values lie from the {kind} prior of spectrum control, both scaled "
+        "to length 1. 0: they follow it.",
+        "‖σ/‖σ‖ − σ*/‖σ*‖‖",
+        "Wang et al. 2020, §4",
+    )
+    for kind in ("exponential", "polynomial")
+}
+
+#: Everything that is defined here.
+QUANTITIES: tuple[Quantity, ...] = (
+    *(q for split, title in _SPLITS.items() for q in _of_split(split, title)),
+    SECONDS,
+    SECONDS_PER_TOKEN,
+    PARAMETERS,
+    *PRIOR.values(),
+)
+
+#: Numbers of `result.json` that stand for a whole split.
+OF_A_SPLIT = ("perplexity", "loss", "rare", "popular", "cache", "dynamic")
+SPLITS = tuple(_SPLITS)

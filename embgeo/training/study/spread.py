@@ -1,0 +1,142 @@
+"""Means over seeds, and differences between methods trained with the same seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from embgeo.core.values import format_number
+
+#: Of the intervals that decide.
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A number over seeds.
+
+    Attributes
+    ----------
+    mean : float
+    deviation : float or None
+        Standard deviation over seeds (of a sample: n − 1); None for one seed.
+    n : int
+    """
+
+    mean: float
+    deviation: float | None
+    n: int
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """Mean and deviation as they are read, to the same decimal; the latter may be empty.
+
+        As many digits as two of the deviation vouch for, and four of the mean at most.
+        """
+        if self.deviation is None:
+            return format_number(self.mean), ""
+        decimals = min(last_decimal(self.mean, 4), last_decimal(self.deviation, 2))
+        rounded = round(self.deviation, decimals)
+        if self.deviation == 0.0 or rounded == 0.0:
+            return format_number(self.mean), format_number(self.deviation, 1)
+        return fixed(self.mean, decimals), fixed(self.deviation, decimals)
+
+    @property
+    def text(self) -> str:
+        """``"312.4 ± 1.2"``."""
+        mean, deviation = self.parts
+        return f"{mean} ± {deviation}" if deviation else mean
+
+
+def last_decimal(value: float, digits: int) -> int:
+    """The decimal place of the last of so many significant digits; below 0 before the point."""
+    return digits - 1 - math.floor(math.log10(abs(value))) if value else 15
+
+
+def fixed(value: float, decimals: int) -> str:
+    """Rounded to a decimal place, with commas between thousands."""
+    return f"{round(value, decimals):,.{max(decimals, 0)}f}".replace("-", "−")
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """Mean and standard deviation; None of nothing."""
+    if not values:
+        return None
+    array = np.asarray(values, dtype=np.float64)
+    deviation = float(array.std(ddof=1)) if len(array) > 1 else None
+    return Spread(float(array.mean()), deviation, len(array))
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Differences of two methods, seed by seed.
+
+    Attributes
+    ----------
+    difference : float
+        Mean over the seeds; of the logarithms where it was asked for.
+    standard_error : float or None
+        None for one seed.
+    interval : tuple of two floats or None
+        95 % interval by Student's t with n − 1 degrees of freedom.
+    before, after : float
+        Means over the same seeds.
+    n : int
+    """
+
+    difference: float
+    standard_error: float | None
+    interval: tuple[float, float] | None
+    before: float
+    after: float
+    n: int
+
+
+def paired(
+    before: Mapping[int, float], after: Mapping[int, float], *, relative: bool = False
+) -> Paired | None:
+    """`after` − `before` over the seeds that both have; None if there are none.
+
+    Parameters
+    ----------
+    before, after : mapping of seed to value
+    relative : bool
+        Take the differences of logarithms. None, then, if a value is not positive.
+    """
+    seeds = sorted(before.keys() & after.keys())
+    old = np.array([before[seed] for seed in seeds], dtype=np.float64)
+    new = np.array([after[seed] for seed in seeds], dtype=np.float64)
+    if not seeds or (relative and not (np.all(old > 0) and np.all(new > 0))):
+        return None
+    steps = np.log(new) - np.log(old) if relative else new - old
+    mean, n = float(steps.mean()), len(seeds)
+    error = interval = None
+    if n > 1:
+        error = float(steps.std(ddof=1)) / math.sqrt(n)
+        reach = student(n - 1) * error
+        interval = (mean - reach, mean + reach)
+    return Paired(mean, error, interval, float(old.mean()), float(new.mean()), n)
+
+
+def student(freedom: int) -> float:
+    """How many standard errors a two-sided 95 % interval reaches."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
+
+
+def in_percent(log_ratio: float) -> float:
+    """−0.0101 as −1.0: what a difference of logarithms is in per cent."""
+    return 100.0 * math.expm1(log_ratio)
+
+
+def percent_text(log_ratio: float) -> str:
+    """``"−1.4 %"``, ``"−0.04 %"``; 0 only if exact."""
+    change = in_percent(log_ratio)
+    if change == 0.0:
+        return "0 %"
+    decimals = 1 if abs(change) >= 1.0 else max(2, last_decimal(change, 1))
+    return f"{change:+,.{decimals}f} %".replace("-", "−")

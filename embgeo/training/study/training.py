@@ -1,0 +1,200 @@
+"""The result of a comparison of methods: their runs, what is claimed of them, what stands out.
+
+:mod:`embgeo.training.study.files` saves it as ``training.json`` and reads it back. A page or a
+figure needs nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from embgeo.core.values import Quantity
+
+#: What becomes of a claim.
+Verdict = Literal["reproduced", "not reproduced", "not decidable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A number over the steps of a run; both of the same length, steps rising."""
+
+    steps: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One method, trained once.
+
+    Attributes
+    ----------
+    method : str
+    seed : int
+    folder : str
+        Relative to the folder of the comparison.
+    steps : int
+        Of the optimiser.
+    epochs : float
+    tokens : int
+        That were trained on.
+    seconds : float
+    parameters : int or None
+    numbers : dict of str to float
+        Of the evaluation (``valid.perplexity``, ``test.rare``, …), of the speed, and every scalar
+        of the analysis under its name; what has no value is not there.
+    curves : dict of str to Curve
+        By the names of ``metrics.jsonl``.
+    initial : str
+        Hash of the weights before the first step.
+    notes : tuple of str
+    """
+
+    method: str
+    seed: int
+    folder: str
+    steps: int
+    epochs: float
+    tokens: int
+    seconds: float
+    parameters: int | None = None
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+    initial: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """What was compared.
+
+    Attributes
+    ----------
+    name : str
+    title : str
+        As people call it.
+    reference : str
+        The method that this one is held against; empty for the one that all are held against.
+    source : str
+        The publication.
+    settings : dict
+        What is particular to the method, JSON-ready.
+    deviations : tuple of str
+        Each way in which it is not what was published.
+    """
+
+    name: str
+    title: str
+    reference: str
+    source: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    deviations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A claim of a paper, and what these runs say to it.
+
+    Attributes
+    ----------
+    key : str
+    text : str
+        The claim.
+    source : str
+    method, reference : str
+        What is held against what.
+    number : str
+        Name of the number that decides.
+    relative : bool
+        Whether differences are taken of logarithms, and shown in per cent.
+    verdict : Verdict
+    before, after : float or None
+        Mean over the seeds that both have; of the reference, and of the method.
+    difference, standard_error : float or None
+        Mean over seeds, and its standard error; of logarithms where `relative`.
+    interval : tuple of two floats or None
+        95 % interval of the difference, by Student's t.
+    seeds : int
+        That both have.
+    reason : str
+        In words, how it was decided.
+    published : str
+        What the paper reports, with where it stands.
+    """
+
+    key: str
+    text: str
+    source: str
+    method: str
+    reference: str
+    number: str
+    relative: bool
+    verdict: Verdict
+    before: float | None
+    after: float | None
+    difference: float | None
+    standard_error: float | None
+    interval: tuple[float, float] | None
+    seeds: int
+    reason: str
+    published: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Methods side by side.
+
+    Attributes
+    ----------
+    provenance : dict
+        JSON-ready: command, versions, corpus, settings.
+    quantities : tuple of Quantity
+        The facts of every number that the runs hold.
+    methods : tuple of Method
+        In the order of the comparison; the first is the baseline.
+    runs : tuple of Run
+        Method by method, within one by seed.
+    outcomes : tuple of Outcome
+    sentences : tuple of str
+        What each method did, one each.
+    notes : tuple of str
+    """
+
+    provenance: Mapping[str, Any]
+    quantities: tuple[Quantity, ...]
+    methods: tuple[Method, ...]
+    runs: tuple[Run, ...]
+    outcomes: tuple[Outcome, ...] = ()
+    sentences: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def baseline(self) -> Method:
+        return self.methods[0]
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Every seed, rising."""
+        return tuple(sorted({run.seed for run in self.runs}))
+
+    @property
+    def shown_seed(self) -> int | None:
+        """The first seed that every method has; None where they have none in common."""
+        held = [{run.seed for run in self.runs_of(method.name)} for method in self.methods]
+        return min(set.intersection(*held), default=None)
+
+    def shown_run(self, method: str) -> Run:
+        """The run that stands for a method: that of `shown_seed`, or the first there is."""
+        runs = self.runs_of(method)
+        return next((run for run in runs if run.seed == self.shown_seed), runs[0])
+
+    def runs_of(self, method: str) -> tuple[Run, ...]:
+        return tuple(run for run in self.runs if run.method == method)
+
+    def values(self, method: str, name: str) -> dict[int, float]:
+        """The number of that name by seed, of the runs that have it."""
+        return {r.seed: r.numbers[name] for r in self.runs_of(method) if name in r.numbers}
+
+    def quantity(self, name: str) -> Quantity | None:
+        return next((q for q in self.quantities if q.name == name), None)

@@ -1,0 +1,85 @@
+"""The log of a training run: what is read, what is skipped, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.training.study.log import read_log
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "metrics.jsonl"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_curves_are_sorted_by_step_and_the_last_word_counts(tmp_path: Path) -> None:
+    log = read_log(
+        written(
+            tmp_path,
+            '{"step": 20, "cosine.mean": 0.2, "loss": 3}\n'
+            '{"step": 10, "cosine.mean": 0.1}\n'
+            "\n"
+            '{"step": 20, "cosine.mean": 0.3}\n',
+        )
+    )
+    steps, values = log.curves["cosine.mean"]
+    assert steps.tolist() == [10, 20]
+    assert values.tolist() == [0.1, 0.3]
+    assert log.curves["loss"][0].tolist() == [20]
+    assert log.last("cosine.mean") == 0.3
+    assert log.last("no.such") is None
+
+
+def test_what_is_no_number_is_skipped(tmp_path: Path) -> None:
+    huge = "1" + 400 * "0"
+    log = read_log(
+        written(
+            tmp_path,
+            f'{{"step": 1, "a": NaN, "b": null, "c": "x", "d": true, "e": {huge}, "f": [1], '
+            '"g": Infinity, "h": 2}\n',
+        )
+    )
+    assert set(log.curves) == {"h"}
+    assert np.isfinite(log.curves["h"][1]).all()
+
+
+def test_a_last_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    log = read_log(written(tmp_path, '{"step": 1, "a.b": 1}\n{"step": 2, "a.'))
+    assert log.curves["a.b"][0].tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"step": 1, "a": 1}\n{"step": 2, "a.\n{"step": 3, "a": 1}\n',
+        '{"a": 1}\n{"step": 1, "a": 1}\n',
+        '{"step": "1", "a": 1}\n',
+        '{"step": null, "a": 1}\n',
+        '{"step": NaN, "a": 1}\n',
+        "[1]\n",
+        "[" * 100_000 + "\n",
+    ],
+)
+def test_lines_that_are_no_entries_are_refused_by_number(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UnreadableFile, match=r"line \d is no JSON object .*look like"):
+        read_log(written(tmp_path, text))
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", '{"step": 1}\n', '{"step": 1, "a": "x"}\n'])
+def test_a_log_without_numbers_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UnreadableFile, match="no numbers by step"):
+        read_log(written(tmp_path, text))
+
+
+def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UnreadableFile, match="not UTF-8"):
+        read_log(path)
+    with pytest.raises(UnreadableFile, match="directory"):
+        read_log(tmp_path)

@@ -1,0 +1,219 @@
+"""LaTeX tables: their shape, their numbers, and text that tries to be LaTeX."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embgeo.core.values import Quantity, Scalar, Table
+from embgeo.publish.latex import TABLES
+from embgeo.publish.latex.base import LatexTable, Method
+from embgeo.publish.latex.latex_text import LIMIT, latex_number, latex_text
+from embgeo.publish.latex.render import render_table
+from embgeo.result.analysis import Analysis
+from tests.support.paper_samples import asked
+from tests.support.sample_analysis import HOSTILE, sample, with_scalar, without
+
+NEAR = ("token", "class", "count", *(f"neighbour {i}" for i in range(1, 7)))
+
+
+def named(name: str) -> LatexTable:
+    return next(t for t in TABLES if t.name == name)
+
+
+def latex(name: str, methods: Sequence[Method], signs: str = "both") -> str:
+    table = named(name)
+    assert [table.missing(m.analysis) for m in methods] == [""] * len(methods)
+    return render_table(table, table.fill(methods, signs), "made by a test")
+
+
+def with_neighbors(
+    analysis: Analysis, rows: list[tuple[str, ...]], ranks: list[tuple[str, str, int]]
+) -> Analysis:
+    """The analysis with these tables of neighbours, and their words asked for."""
+    near = Table(
+        Quantity("frequency.neighbors", "", ""), NEAR, tuple((r[0], r[1], 5, *r[2:]) for r in rows)
+    )
+    places = Table(
+        Quantity("frequency.neighbor_ranks", "", ""),
+        ("token", "neighbour", "cosine", "rank"),
+        tuple((word, other, 0.5, rank) for word, other, rank in ranks),
+    )
+    kept = [t for t in analysis.tables if not t.name.startswith("frequency.neighbor")]
+    words = [(row[0], ()) for row in rows]
+    return asked(replace(analysis, tables=(*kept, near, places)), *words)
+
+
+def test_isotropy_has_a_row_a_method_and_says_its_convention() -> None:
+    one, two = sample("cone"), sample("isotropic")
+    text = latex("isotropy", [Method("Base_line", one), Method("50% $x$", two)])
+    body = [line.strip() for line in text.splitlines() if line.strip().endswith(r"\\")]
+    assert body[-2].startswith(r"Base\_line & $")
+    assert body[-1].startswith(r"50\% \textdollar{}x\textdollar{} & $")
+    assert body[-3].count("$I_1(W)$") == 2
+    assert r"\begin{tabular}{lrrrr}" in text
+    assert "both signs" in text
+    i1 = two.scalar("isotropy.i1")
+    assert i1 is not None
+    assert i1.value is not None
+    shown = float(re.findall(r"& \$([\d.]+)", body[-1])[0])
+    assert shown == pytest.approx(i1.value, rel=0.01)
+
+
+def test_one_sign_takes_other_scalars_and_says_so() -> None:
+    method = Method("a", sample())
+    content = named("isotropy").fill([method], "one")
+    names = [row[1] for row in content.rows]
+    assert names == ["isotropy.i1_mean_sign", "isotropy.i2_mean_sign",
+                     "isotropy.i1_unit_mean_sign", "isotropy.i2_unit_mean_sign"]  # fmt: skip
+    assert "one sign of each eigenvector" in latex("isotropy", [method], "one")
+
+
+def sampled(analysis: Analysis) -> Analysis:
+    more = tuple(
+        Scalar(Quantity(f"isotropy.{i}_sampled", "", ""), 0.24, 0.001, "10 samples of 40,000 rows")
+        for i in ("i1", "i2")
+    )
+    return replace(analysis, scalars=(*analysis.scalars, *more))
+
+
+def test_samples_have_columns_where_all_methods_have_them() -> None:
+    both = latex("isotropy", [Method("a", sampled(sample())), Method("b", sampled(sample()))])
+    assert r"$0.24$ $\pm$ $0.001$" in both
+    assert "10 samples of 40{,}000 rows" in both
+    assert r"\begin{tabular}{lrrrrrr}" in both
+    one = latex("isotropy", [Method("a", sampled(sample())), Method("b", sample())])
+    assert r"\pm" not in one
+
+
+def test_undefined_and_basis_dependent_values_are_marked() -> None:
+    undefined = with_scalar(sample(), "isotropy.i1", value=None, undefined="too small")
+    marked = with_scalar(sample(), "isotropy.i2", convention="E; basis-dependent: nearly coincide")
+    text = latex("isotropy", [Method("a", undefined), Method("b", marked)])
+    assert "a & --- & $" in text
+    assert r"$^\dagger$" in text
+    assert r"$\dagger$: neighbouring eigenvalues" in text
+    assert "dagger" not in latex("isotropy", [Method("a", sample())])
+
+
+def test_isotropy_needs_its_section() -> None:
+    assert "isotropy" in named("isotropy").missing(without(sample(), "isotropy"))
+
+
+def test_neighbors_have_the_shape_of_the_paper() -> None:
+    vocabulary = Analysis(
+        provenance={},
+        tokens=("citizens", "adults", "bliss", "dismiss", "*"),
+        popular=np.array([True, True, False, False, True]),
+    )
+    analysis = with_neighbors(
+        vocabulary,
+        [("citizens", "popular", "bliss *", "adults", "dismiss *", "* *", "adults", "adults"),
+         ("bliss", "rare", "citizens")],
+        [("citizens", "bliss *", 771), ("citizens", "adults", 12_345), ("bliss *", "citizens", 3)],
+    )  # fmt: skip
+    text = latex("neighbors", [Method("Orig.", analysis), Method("Orig. with FRAGE", analysis)])
+    lines = [line.strip().removesuffix(r" \\") for line in text.splitlines()]
+    start = lines.index(r"\multicolumn{2}{c}{Orig.}")
+    assert lines[start + 1 : start + 10] == [
+        r"\textbf{citizens} & \textbf{bliss*}",
+        r"\cmidrule(lr){1-2}",
+        "bliss* & citizens",
+        "adults & ",
+        "dismiss* & ",
+        # "*" is popular: what the analysis shows as "* *" is a token that ends in a star.
+        "{*} {*} & ",
+        r"\cmidrule(lr){1-2}",
+        "bliss*: 771 & citizens: 3",
+        "adults: 12,345 & ",
+    ]
+    assert text.count("Orig.") == 2
+
+
+def test_words_beyond_four_go_on_below() -> None:
+    rows = [(f"word{i}", "rare", "near") for i in range(6)]
+    text = latex("neighbors", [Method("a", with_neighbors(sample(), rows, []))])
+    assert r"\begin{tabular}{llll}" in text
+    assert text.count(r"\textbf{") == 6
+    assert text.count(r"\midrule") == 1
+    assert "places" not in text
+
+
+def test_neighbors_have_to_be_asked_for() -> None:
+    assert "--neighbors" in named("neighbors").missing(sample())
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("plain", "plain"),
+        ("", r"\emph{(empty)}"),
+        (" the ", r"\textvisiblespace{}the\textvisiblespace{}"),
+        ("a b", "a b"),
+        (r"\input{x}", r"\textbackslash{}input\{x\}"),
+        ("--", "{-}{-}"),
+        ("a\nb", r"a\textbackslash{}nb"),
+        ("naïve", r"na\"{i}ve"),
+        ("Łódź", r"\L{}\'{o}d\'{z}"),
+        ("ﬁ", r"\embgeochar{ﬁ}{FB01}"),
+        ("\u202e", r"\embgeochar{}{202E}"),
+        ("\u0301", r"\embgeochar{}{0301}"),
+        ("\ud800", r"\embgeochar{}{D800}"),
+        ("[x", "{[}x"),
+        ("x" * 40, "x" * (LIMIT - 1) + r"\dots{}"),
+    ],
+)
+def test_text_as_latex(text: str, source: str) -> None:
+    assert latex_text(text) == source
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [("0.24", "$0.24$"), ("−1", "$-1$"), ("1.5e-08", r"$1.5\times10^{-8}$"),
+     ("1 − 1e-08", r"$1 - 1\times10^{-8}$"), ("12,345", "$12{,}345$")],
+)  # fmt: skip
+def test_numbers_as_latex(text: str, source: str) -> None:
+    assert latex_number(text) == source
+
+
+def hostile_document(folder: Path, encoding: str) -> None:
+    """A document with both tables, made of hostile labels, words and neighbours."""
+    words = [(token, "rare", *HOSTILE[:6]) for token in HOSTILE]
+    signs = [chr(c) for c in (*range(33, 127), *range(161, 0x180))]
+    # In the first column: each sign once at the start of a row.
+    ranks = [(HOSTILE[0], text, 7) for text in (*HOSTILE, *signs, *(2 * c for c in signs))]
+    analysis = with_neighbors(sample(), words, ranks)
+    methods = [Method(label, analysis) for label in (r"\end{document}", "a & b", "% [*]")]
+    inputs = ""
+    for name, of in (("isotropy", methods), ("neighbors", methods[:1])):
+        text = latex(name, of)
+        (folder / f"{name}.tex").write_text(text, "utf-8")
+        inputs += f"\\input{{{name}}}\n"
+    (folder / "paper.tex").write_text(
+        "\\documentclass{article}\n"
+        f"\\usepackage[{encoding}]{{fontenc}}\n\\usepackage{{booktabs}}\n"
+        "\\usepackage[paperheight=200in,paperwidth=30in,margin=1in]{geometry}\n"
+        f"\\begin{{document}}\n{inputs}The end.\n\\end{{document}}\n",
+        "utf-8",
+    )
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@pytest.mark.parametrize("encoding", ["OT1", "T1"])
+def test_hostile_tables_compile(tmp_path: Path, encoding: str) -> None:
+    hostile_document(tmp_path, encoding)
+    run = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"],
+        cwd=tmp_path, capture_output=True, timeout=120, check=False,
+    )  # fmt: skip
+    log = (tmp_path / "paper.log").read_text("latin-1")
+    assert run.returncode == 0, log[-2000:]
+    assert "Missing character" not in log
+    assert (tmp_path / "paper.pdf").stat().st_size > 10_000

@@ -1,0 +1,608 @@
+"""The command line: exit codes, one-line errors, what is written and what is left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from typer.testing import CliRunner
+
+import embgeo
+from embgeo.cli import shared
+from embgeo.cli.app import app, run
+from embgeo.cli.commands import COMMANDS
+from embgeo.core.errors import BadOption
+
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "fixtures"
+HOSTILE = FIXTURES / "hostile"
+TINY = FIXTURES / "tiny"
+WRITTEN = {"analysis.json", "arrays.npz", "report.html"}
+#: Enough for everything that is written, and quick.
+QUICK = ("--sections", "tokens,cosine", "--no-reference")
+
+#: The entry point, of this tree whatever is installed.
+MAIN = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import embgeo.cli.app as a; a.main()"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current folder with a small matrix, its tokens and counts."""
+    monkeypatch.chdir(tmp_path)
+    save("matrix.npy", some_rows(50, 4))
+    lines("tokens.txt", 50, "t{}")
+    lines("counts.tsv", 50, "t{}\t1{}")
+    return tmp_path
+
+
+def some_rows(n: int, d: int) -> npt.NDArray[np.float32]:
+    return np.random.default_rng(0).standard_normal((n, d)).astype(np.float32)
+
+
+def save(name: str, array: npt.NDArray[Any]) -> str:
+    np.save(name, array)
+    return name
+
+
+def lines(name: str, n: int, line: str) -> str:
+    text = "".join(line.format(row, row) + "\n" for row in range(n))
+    Path(name).write_text(text, encoding="utf-8")
+    return name
+
+
+def call(*arguments: object) -> Any:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def spawn(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """embgeo in a process of its own, as people call it."""
+    command = [sys.executable, "-W", "error", "-c", MAIN, *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, encoding="utf-8", check=False, timeout=120, **options
+    )
+
+
+def content(folder: Path) -> dict[str, bytes | None]:
+    """Every path below a folder with its bytes: equal means that nothing was touched."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+def refused(here: Path, *arguments: object) -> str:
+    """The one line that a call ends with; nothing else may have happened."""
+    before = content(here)
+    result = call(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1, result.stderr
+    assert result.stderr.startswith("embgeo: ")
+    assert "unexpected" not in result.stderr
+    assert "Traceback" not in result.stderr
+    assert content(here) == before
+    return str(result.stderr)
+
+
+# --- Files that cannot be analysed -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["analyze", "inspect"])
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("missing.pt", "no such file"),
+        ("folder", "no model weights"),
+        (HOSTILE / "empty.pt", "empty"),
+        (HOSTILE / "truncated.pt", "cut off"),
+        (HOSTILE / "truncated.npy", "ends inside"),
+        (HOSTILE / "truncated.safetensors", "beyond the end"),
+        (HOSTILE / "truncated.w2v.bin", "promises 6"),
+        (HOSTILE / "truncated.glove.txt.gz", "cut off"),
+        (HOSTILE / "deep.pkl", "levels deep"),
+        (HOSTILE / "zip_bomb.npz", "bzip2"),
+        (HOSTILE / "zip_bomb.pt", "would grow"),
+        (HOSTILE / "gzip_bomb.txt.gz", "numbers"),
+        (HOSTILE / "terabytes.npy", "promises 4,096,000,000,000 bytes"),
+        (HOSTILE / "terabytes.safetensors", "beyond the end"),
+        (HOSTILE / "terabytes.w2v.bin", "promises 1,000,000,000"),
+        (HOSTILE / "terabytes_header.safetensors", "header"),
+    ],
+    ids=lambda value: value.name if isinstance(value, Path) else None,
+)
+def test_unreadable_files(here: Path, command: str, path: Path | str, says: str) -> None:
+    Path("folder").mkdir()
+    message = refused(here, command, path)
+    assert says in message
+    assert Path(path).name in message
+
+
+@pytest.mark.parametrize("name", ["os_system.pkl", "billion_laughs.pkl"])
+def test_pickles_without_arrays(here: Path, name: str) -> None:
+    assert "holds no array" in refused(here, "analyze", HOSTILE / name)
+
+
+@pytest.mark.parametrize(
+    ("array", "says"),
+    [
+        (np.zeros(50), "no two-dimensional tensor"),
+        (np.zeros((3, 4, 5)), "no two-dimensional tensor"),
+        (np.zeros((50, 4), dtype=np.int64), "no matrix of real numbers"),
+        (np.zeros((50, 4), dtype=bool), "no matrix of real numbers"),
+        (np.zeros((50, 4), dtype=complex), "no matrix of real numbers"),
+        (np.zeros((0, 4)), "is empty"),
+        (np.zeros((50, 0)), "is empty"),
+        (np.zeros((50, 4)), "50 zero"),
+        (np.full((50, 4), np.nan), "50 non-finite"),
+    ],
+    ids=["vector", "cube", "integers", "booleans", "complex", "no rows", "no columns", "0", "NaN"],
+)
+def test_arrays_that_are_no_embedding(here: Path, array: npt.NDArray[Any], says: str) -> None:
+    assert says in refused(here, "analyze", save("bad.npy", array))
+
+
+def test_numbers_too_large_to_be_squared(here: Path) -> None:
+    message = refused(here, "analyze", save("huge.npy", np.full((9, 2), 1e200)))
+    assert "huge.npy" in message
+
+
+def test_poisoned_checkpoint_is_measured_and_not_run(here: Path) -> None:
+    result = call("analyze", HOSTILE / "os_system.pt", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in here.iterdir() if path.is_file()} == {
+        "matrix.npy",
+        "tokens.txt",
+        "counts.tsv",
+    }
+
+
+# --- Labels, counts, options -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [49, 51])
+def test_labels_off_by_one(here: Path, n: int) -> None:
+    labels = lines("labels.txt", n, "t{}")
+    assert f"{n} tokens for 50 rows" in refused(here, "analyze", "matrix.npy", "--tokens", labels)
+
+
+def test_counts_of_unknown_tokens(here: Path) -> None:
+    counts = lines("other.tsv", 50, "other{}\t3")
+    options = ("--tokens", "tokens.txt", "--counts", counts)
+    assert "none of its 50 tokens" in refused(here, "analyze", "matrix.npy", *options)
+
+
+@pytest.mark.parametrize(("line", "says"), [("t{}\t-3", "negative"), ("t{}\tx", "whole number")])
+def test_counts_that_are_none(here: Path, line: str, says: str) -> None:
+    counts = lines("bad.tsv", 50, line)
+    assert says in refused(here, "analyze", "matrix.npy", "--counts", counts)
+
+
+@pytest.mark.parametrize("option", ["--tokens", "--counts"])
+def test_unreadable_encoding(here: Path, option: str) -> None:
+    Path("latin.txt").write_bytes(b"caf\xe9\t1\n" * 50)
+    message = refused(here, "analyze", "matrix.npy", option, "latin.txt")
+    assert "not valid UTF-8 at byte 3" in message
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--rows", "5"), "no range"),
+        (("--rows", "40:20"), "empty range"),
+        (("--rows", "0:51"), "50 rows"),
+        (("--tensor", "nope"), "nope"),
+        (("--sections", "spectrum,nope"), "nope"),
+        (("--sections", ""), "--sections"),
+        (("--popular-share", "1"), "--popular-share"),
+        (("--pairs", "few"), "--pairs"),
+        (("--isotropy-rows", "51"), "50 to sample"),
+        (("--rank-order", "--neighbors", "t1"), "no tokens"),
+        (("--tokens", "tokens.txt", "--rank-order", "--neighbors", "t50"), "t50"),
+        (("--counts", "counts.tsv", "--rank-order"), "exclude each other"),
+        (("--corpus", "tokens.txt"), "no labels"),
+    ],
+    ids=" ".join,
+)
+def test_options_that_do_not_fit(here: Path, options: tuple[str, ...], says: str) -> None:
+    assert says in refused(here, "analyze", "matrix.npy", *options)
+
+
+@pytest.mark.parametrize("options", [("--seed", "x"), ("--padding", "x"), ("--nope",)])
+def test_misspelt_options_end_with_2_too(options: tuple[str, ...]) -> None:
+    result = call("analyze", "matrix.npy", *options)
+    assert result.exit_code == 2
+    assert options[0] in result.stderr
+
+
+# --- Values that are not defined -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "name", "reason"),
+    [
+        ((1, 8), "cosine.mean", "a single row has no pairs"),
+        ((50, 1), "isotropy.isoscore", "d = 1"),
+    ],
+    ids=["one row", "one column"],
+)
+def test_undefined_values_say_why(shape: tuple[int, int], name: str, reason: str) -> None:
+    save("odd.npy", some_rows(*shape))
+    result = call("analyze", "odd.npy", "--json", "--no-reference")
+    assert result.exit_code == 0, result.output
+    scalars = {s["name"]: s for s in json.loads(result.stdout)["scalars"]}
+    assert scalars[name]["value"] is None
+    assert reason in scalars[name]["undefined"]
+
+
+def test_rows_that_are_not_finite_are_left_out_and_counted() -> None:
+    rows = some_rows(10, 4)
+    rows[3] = np.nan
+    save("holes.npy", rows)
+    result = call("analyze", "holes.npy", "--no-reference")
+    assert result.exit_code == 0, result.output
+    assert "left out: non-finite" in result.stdout
+    written = json.loads(Path("holes.embgeo/analysis.json").read_text())
+    assert written["provenance"]["kept"] == 9
+    assert "frequency" in written["absent"]
+
+
+# --- What is written -------------------------------------------------------------------------
+
+
+def test_a_folder_named_after_the_file_and_a_summary(here: Path) -> None:
+    result = call("analyze", "matrix.npy", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in (here / "matrix.embgeo").iterdir()} == WRITTEN
+    assert "Mean cosine" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("report: ")
+    assert result.stderr == ""
+    assert not [path for path in here.iterdir() if path.name.startswith(".")]
+
+
+def test_quiet_says_nothing(here: Path) -> None:
+    result = call("analyze", "matrix.npy", "--quiet", "-o", "deep/er/result", *QUICK)
+    assert (result.exit_code, result.output) == (0, "")
+    assert {path.name for path in (here / "deep/er/result").iterdir()} == WRITTEN
+    again = call("report", "deep/er/result", "--quiet")
+    assert (again.exit_code, again.output) == (0, "")
+
+
+def test_json_goes_to_stdout_alone(here: Path) -> None:
+    before = content(here)
+    result = call("analyze", "matrix.npy", "--json", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["format"] == "embgeo.analysis"
+    assert content(here) == before
+
+
+def test_json_and_folder_hold_the_same(here: Path) -> None:
+    result = call("analyze", "matrix.npy", "--json", "-o", "out", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == json.loads((here / "out/analysis.json").read_text())
+    assert {path.name for path in (here / "out").iterdir()} == WRITTEN
+
+
+def test_equal_runs_differ_in_timing_alone(here: Path) -> None:
+    written = []
+    for name in ("one", "two"):
+        arguments = ("matrix.npy", "--counts", "counts.tsv", "--no-reference", "-o", name)
+        assert call("analyze", *arguments).exit_code == 0
+        text = (here / name / "analysis.json").read_text()
+        written.append(text[: text.index('"timing"')])
+    assert written[0] == written[1]
+
+
+def test_an_analysis_is_replaced(here: Path) -> None:
+    Path("out").mkdir()  # an empty folder is as good as none
+    assert call("analyze", "matrix.npy", "-o", "out", *QUICK).exit_code == 0
+    Path("out/notes.txt").write_text("mine")
+    save("other.npy", some_rows(20, 3))
+    assert call("analyze", "other.npy", "-o", "out", *QUICK).exit_code == 0
+    assert json.loads((here / "out/analysis.json").read_text())["provenance"]["n"] == 20
+    assert embgeo.load_analysis(Path("out")).rows.shape == (20,)
+    assert Path("out/notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("target", ["foreign", "matrix.npy"])
+def test_what_is_not_an_analysis_is_not_touched(here: Path, target: str) -> None:
+    Path("foreign").mkdir()
+    Path("foreign/thesis.tex").write_text("mine")
+    assert "choose another" in refused(here, "analyze", "matrix.npy", "-o", target)
+
+
+def test_report_is_rendered_again_from_the_folder_alone(here: Path) -> None:
+    assert call("analyze", "matrix.npy", *QUICK).exit_code == 0
+    page = here / "matrix.embgeo/report.html"
+    first = page.read_bytes()
+    page.unlink()
+    Path("matrix.npy").unlink()
+    result = call("report", "matrix.embgeo")
+    assert result.exit_code == 0, result.output
+    assert page.read_bytes() == first
+    assert call("report", "matrix.embgeo/analysis.json", "-o", "copy.html").exit_code == 0
+    assert Path("copy.html").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "no analysis.json here"),
+        ("not JSON", "not readable"),
+        ('{"format": "else"}', "not an analysis"),
+        ('{"format": "embgeo.analysis", "format_version": 99}', "format version 99"),
+        ('{"format": "embgeo.analysis", "format_version": 1}', "arrays.npz"),
+    ],
+)
+def test_folders_that_hold_no_analysis(here: Path, text: str | None, says: str) -> None:
+    Path("folder").mkdir()
+    if text is not None:
+        Path("folder/analysis.json").write_text(text)
+    assert says in refused(here, "report", "folder")
+
+
+def test_inspect_lists_and_chooses() -> None:
+    result = call("inspect", TINY / "tiny-sharded", "--json")
+    assert result.exit_code == 0, result.output
+    tensors = {t["name"]: t for t in json.loads(result.stdout)["tensors"]}
+    assert tensors["model.embed_tokens.weight"]["role"] == "embedding"
+    assert tensors["lm_head.weight"]["role"] == "output projection"
+    assert tensors["model.norm.weight"]["shape"] == [3]
+
+
+@pytest.mark.usefixtures("here")
+def test_inspect_says_which_tokens_and_counts_a_file_carries() -> None:
+    Path("a.csv").write_text("word,count,x,y\nthe,9,0.5,1\nof,7,2.5,3\n")
+    result = call("inspect", "a.csv")
+    assert "tokens: 2, the words of the file itself\n" in result.output
+    assert "counts: 2, counts in the file\n" in result.output
+    facts = json.loads(call("inspect", "a.csv", "--json").stdout)
+    assert (facts["tokens"], facts["counts"]) == (2, 2)
+    Path("b.txt").write_text("0.5 1.5\n2.5 3.5\n")
+    assert "tokens" not in call("inspect", "b.txt").output
+
+
+@pytest.mark.usefixtures("here")
+def test_inspect_names_the_file_once_when_in_doubt() -> None:
+    np.savez("two.npz", a=np.ones((5, 2)), b=np.ones((4, 2)))
+    output = call("inspect", "two.npz").output
+    assert "\nchoice: several tensors could be the embedding matrix: " in output
+    assert output.count("two.npz") == 1
+
+
+# --- When something goes wrong on the way ----------------------------------------------------
+
+
+def failing(error: BaseException) -> Callable[..., Any]:
+    def fail(*_: object, **__: object) -> Any:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize("where", ["embgeo.io.load", "embgeo.measure.analysis.result"])
+def test_interrupted_while_computing(
+    here: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    monkeypatch.setattr(where, failing(KeyboardInterrupt()))
+    assert "interrupted; nothing was written" in refused(here, "analyze", "matrix.npy", *QUICK)
+
+
+@pytest.mark.parametrize("how", [KeyboardInterrupt(), SystemExit(130), 130])
+def test_interrupted_before_any_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], how: Any
+) -> None:
+    """typer itself may catch it first, and answers with a code of its own."""
+
+    def group(*_: object, **__: object) -> int:
+        if isinstance(how, int):
+            return how
+        raise how
+
+    monkeypatch.setattr("embgeo.cli.app.app", group)
+    assert run(["analyze", "matrix.npy"]) == 2
+    assert capsys.readouterr().err == "embgeo: interrupted; nothing was written\n"
+
+
+def test_interrupted_while_the_program_is_read() -> None:
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "from embgeo.__main__ import main\n"
+        "class Stop:\n"
+        "    def find_spec(self, *_): raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Stop()); main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "embgeo: interrupted; nothing was written\n")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_stopped_while_writing_leaves_the_old_result(
+    here: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    assert call("analyze", "matrix.npy", *QUICK).exit_code == 0
+    before = content(here)
+    monkeypatch.setattr("embgeo.report.html.write", failing(error))
+    result = call("analyze", "matrix.npy", *QUICK)
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert content(here) == before
+
+
+def test_a_crash_is_2_in_one_line_and_a_traceback_on_request(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = content(here)
+    monkeypatch.setattr("embgeo.io.load", failing(RuntimeError("first\nsecond\x1b[31m")))
+    result = call("analyze", "matrix.npy")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "embgeo: unexpected RuntimeError: first second\\x1b[31m; --debug shows where\n"
+    )
+    traced = call("analyze", "matrix.npy", "--debug")
+    assert traced.exit_code == 2
+    assert "Traceback" in traced.stderr
+    assert content(here) == before
+
+
+def test_out_of_memory_names_a_way_out(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("embgeo.io.load", failing(MemoryError()))
+    assert "--rows" in refused(here, "analyze", "matrix.npy")
+
+
+# --- In a process of its own -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["missing.pt", HOSTILE / "os_system.pkl", HOSTILE / "zip_bomb.pt", "new\nline\x1b[2J.pt"],
+    ids=["missing", "os_system", "bomb", "hostile name"],
+)
+def test_one_line_and_exit_code_2(here: Path, path: Path | str) -> None:
+    before = content(here)
+    run = spawn("analyze", path)
+    assert run.returncode == 2
+    assert run.stdout == ""
+    assert run.stderr.count("\n") == 1
+    assert "Traceback" not in run.stderr
+    assert "\x1b" not in run.stderr
+    assert content(here) == before
+
+
+def test_a_run_from_beginning_to_end(here: Path) -> None:
+    run = spawn("analyze", "matrix.npy", "--tokens", "tokens.txt", *QUICK)
+    assert (run.returncode, run.stderr) == (0, "")
+    provenance = json.loads((here / "matrix.embgeo/analysis.json").read_text())["provenance"]
+    assert provenance["command"].startswith("embgeo analyze matrix.npy --tokens tokens.txt")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes are closed in another way on Windows")
+def test_a_reader_that_has_gone_is_no_crash() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", MAIN, "inspect", str(TINY / "tiny.pt")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        errors = process.stderr.read()
+        process.wait(60)
+    assert (process.returncode, errors) == (2, b"")
+
+
+def test_terminal_of_another_encoding() -> None:
+    run = spawn("analyze", "matrix.npy", *QUICK, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert run.returncode == 0, run.stderr
+    assert "50 \\xd7 4" in run.stdout
+
+
+# --- Help ------------------------------------------------------------------------------------
+
+
+def test_version() -> None:
+    result = call("--version")
+    assert (result.exit_code, result.output) == (0, f"embgeo {embgeo.__version__}\n")
+
+
+def test_without_a_command_the_help_is_shown() -> None:
+    result = call()
+    assert result.exit_code == 2
+    assert "Commands:" in result.output
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command: str) -> None:
+    result = call(command, "--help")
+    assert result.exit_code == 0
+    assert "Example: embgeo" in result.output
+    assert " ".join(result.output.split("\n\n")[1].split()) == COMMANDS[command]
+
+
+def test_hostile_text_is_printed_without_control_characters() -> None:
+    assert shared.printable("a\x1b[31m\r\nb\u202e·é") == "a\\x1b[31m\\r\\nb\\u202e·é"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["analyze"], ["analyze", "--nope"], ["nope"], ["analyze", "x", "--seed", "a"]],
+)
+def test_a_wrong_option_is_told_in_one_line(arguments: list[str]) -> None:
+    done = spawn(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("embgeo: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_no_command_shows_the_help() -> None:
+    done = spawn()
+    assert done.returncode == 2
+    assert "analyze" in done.stdout + done.stderr
+
+
+def test_a_folder_below_a_file_is_refused_before_anything_is_computed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(BadOption, match="is not a folder"):
+        shared.check_output(tmp_path / "file" / "deeper" / "out")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--isotropy-runs", "3"], "--isotropy-rows"),
+        (["--neighbors", "a"], "--counts"),
+        (["--popular-share", "0.3"], "--counts"),
+        (["--popular-share", "nan"], "share"),
+        (["--pairs", "10", "--sections", "spectrum"], "add cosine"),
+        (["--sphere", "--sections", "cosine"], "add isotropy"),
+        (["--pairs", "-3"], "number of pairs"),
+        (["-o", os.sep], "something else"),
+        (["-o", "x" * 500], "cannot be used"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(options: list[str], said: str) -> None:
+    done = call("analyze", ROOT / "fixtures" / "tiny" / "tiny.npy", *options)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_report_does_not_write_over_another_file(tmp_path: Path) -> None:
+    tiny = ROOT / "fixtures" / "tiny" / "tiny.npy"
+    assert call("analyze", tiny, "-o", tmp_path / "r", "--no-reference").exit_code == 0
+    before = (tmp_path / "r" / "analysis.json").read_bytes()
+    done = call("report", tmp_path / "r", "-o", tmp_path / "r" / "analysis.json")
+    assert done.exit_code == 2
+    assert (tmp_path / "r" / "analysis.json").read_bytes() == before
+    assert call("report", tmp_path / "r").exit_code == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["analyze", "--help"]])
+def test_a_full_disk_under_stdout_is_told_in_one_line(arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", MAIN, *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("embgeo: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_python_m_embgeo_is_the_command_line() -> None:
+    command = [sys.executable, "-m", "embgeo", "--version"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stdout.startswith("embgeo ")

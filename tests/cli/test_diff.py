@@ -1,0 +1,486 @@
+"""``embgeo diff`` as people call it: what is compared, written, said and refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from typer.testing import CliRunner
+
+from embgeo.cli.app import app
+from embgeo.comparison.comparison import Comparison
+from embgeo.comparison.files import COMPARISON_NAME, load_comparison
+from embgeo.core.errors import EmbgeoError
+from embgeo.core.values import Scalar
+from tests.support.compared import number, numbers
+from tests.support.matrices import gaussian, narrow_cone, rng
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+#: Enough for everything that is written, and quick.
+QUICK = ("--sections", "tokens,cosine", "--no-reference")
+Array = npt.NDArray[Any]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current folder with two matrices."""
+    monkeypatch.chdir(tmp_path)
+    np.save("one.npy", gaussian(1, n=50))
+    np.save("two.npy", gaussian(1, n=50) + 0.3 * gaussian(2, n=50))
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def plain_pages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages take most of the time of a run; where none is looked at, an empty one does."""
+    if "pages" in request.fixturenames:
+        return
+
+    def write(_: object, folder: Path) -> Path:
+        (folder / "report.html").write_text("<!doctype html>")
+        return folder / "report.html"
+
+    monkeypatch.setattr("embgeo.report.comparison.write", write)
+    monkeypatch.setattr("embgeo.report.html.write", write)
+
+
+@pytest.fixture
+def pages() -> None:
+    """Asks for real pages."""
+
+
+def call(*arguments: object) -> Any:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def done(*arguments: object) -> Comparison:
+    """The comparison that a call wrote into the folder ``out``."""
+    result = call("diff", *arguments, "-o", "out")
+    assert result.exit_code == 0, result.output
+    return load_comparison(Path("out"))
+
+
+def saved(path: object, folder: str, *options: object) -> str:
+    result = call("analyze", path, "-o", folder, "-q", *(options or QUICK))
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+def content(folder: Path) -> dict[str, bytes | None]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+def refused(here: Path, *arguments: object) -> str:
+    """The one line that a call ends with; nothing else may have happened."""
+    before = content(here)
+    result = call("diff", *arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1, result.stderr
+    assert result.stderr.startswith("embgeo: ")
+    assert "unexpected" not in result.stderr
+    assert content(here) == before
+    return str(result.stderr)
+
+
+def vectors(name: str, W: Array, tokens: list[str]) -> str:
+    """A text file of vectors, which brings its own tokens."""
+    lines = [f"{t} {' '.join(map(repr, row))}\n" for t, row in zip(tokens, W.tolist(), strict=True)]
+    Path(name).write_text("".join(lines), encoding="utf-8")
+    return name
+
+
+# --- What is compared ----------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("pages")
+def test_two_checkpoints(here: Path) -> None:
+    result = call("diff", "one.npy", "two.npy", *QUICK)
+    assert result.exit_code == 0, result.output
+    folder = here / "one-vs-two.embgeo"
+    assert str(folder / "report.html") in result.stdout
+    assert {p.name for p in folder.iterdir()} == {
+        COMPARISON_NAME,
+        "arrays.npz",
+        "report.html",
+        "0-one",
+        "1-two",
+    }
+    comparison = load_comparison(folder)
+    assert [m.name for m in comparison.members] == ["one", "two"]
+    assert number(comparison.pairs[0], "relative_change") == pytest.approx(0.3, abs=0.1)
+
+
+def test_a_rotated_and_permuted_vocabulary_is_the_same_by_token() -> None:
+    """The theorems, from files to the saved result."""
+    W, order = gaussian(3, n=80), rng(3).permutation(80)
+    turn = np.linalg.qr(gaussian(4, n=6))[0]
+    tokens = [f"w{i}" for i in range(80)]
+    one = vectors("one.txt", W, tokens)
+    two = vectors("two.txt", (W @ turn)[order], [tokens[i] for i in order])
+    pair = done(one, two, *QUICK).pairs[0]
+    assert pair.matching.by == "token"
+    assert pair.matching.shared == 80
+    assert number(pair, "subspace_distance") < 1e-7  # text vectors are read in float32
+    assert number(pair, "procrustes") < 1e-6
+    assert number(pair, "cka") == pytest.approx(1.0, abs=1e-9)
+    assert number(pair, "neighbor_overlap") == 1.0
+    by_row = done(one, two, *QUICK, "--match", "row").pairs[0]
+    assert number(by_row, "neighbor_overlap") < 0.3
+
+
+def test_saved_analyses_give_the_numbers_of_their_checkpoints() -> None:
+    plain = numbers(done("one.npy", "two.npy", *QUICK).pairs[0])
+    one, two = saved("one.npy", "a.embgeo"), saved("two.npy", "b.embgeo")
+    for mixed in ((one, "two.npy", *QUICK), ("one.npy", two, *QUICK), (one, two)):
+        comparison = done(*mixed)
+        assert numbers(comparison.pairs[0]) == plain
+        assert [m.from_saved for m in comparison.members] == [p in (one, two) for p in mixed[:2]]
+    assert [m.name for m in comparison.members] == ["a", "b"]
+
+
+def test_the_json_file_of_an_analysis_stands_for_its_folder() -> None:
+    saved("one.npy", "a.embgeo")
+    comparison = done("a.embgeo/analysis.json", "two.npy", *QUICK)
+    assert comparison.members[0].from_saved
+    assert number(comparison.pairs[0], "cka") > 0
+
+
+def test_a_member_of_a_comparison_can_be_compared_again() -> None:
+    done("one.npy", "two.npy", *QUICK)
+    result = call("diff", "out/0-one", "out/1-two", "-o", "again", "-q")
+    assert result.exit_code == 0, result.output
+    again = load_comparison(Path("again"))
+    assert numbers(again.pairs[0]) == numbers(load_comparison(Path("out")).pairs[0])
+
+
+def reasons(comparison: Comparison) -> set[str]:
+    return {s.undefined for s in comparison.pairs[0].scalars}
+
+
+def test_without_the_checkpoint_scalars_are_still_compared() -> None:
+    saved("one.npy", "a.embgeo")
+    Path("one.npy").unlink()
+    comparison = done("a.embgeo", "two.npy", *QUICK)
+    assert reasons(comparison) == {"one.npy, which the saved analysis was made of, is not there"}
+    assert comparison.members[0].matrix_absent
+    mean = next(d for d in comparison.differences if d.name == "cosine.mean")
+    assert mean.difference is not None
+    assert mean.change == "exact"
+    assert comparison.pairs[0].matching.shared == 50
+
+
+def test_a_checkpoint_that_changed_is_not_used() -> None:
+    saved("one.npy", "a.embgeo")
+    np.save("one.npy", gaussian(9, n=50))
+    assert reasons(done("a.embgeo", "two.npy", *QUICK)) == {
+        "one.npy has changed since it was analysed (another sha256)"
+    }
+
+
+def test_a_checkpoint_that_is_damaged_now_is_not_used() -> None:
+    saved("one.npy", "a.embgeo")
+    Path("one.npy").write_bytes(b"")
+    assert "cannot be read" in reasons(done("a.embgeo", "two.npy", *QUICK)).pop()
+
+
+def test_a_checkpoint_beside_its_analysis_is_found_from_elsewhere(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved("one.npy", "a.embgeo")
+    saved("two.npy", "b.embgeo")
+    (here / "elsewhere").mkdir()
+    monkeypatch.chdir(here / "elsewhere")
+    assert number(done("../a.embgeo", "../b.embgeo").pairs[0], "cka") > 0
+
+
+def test_cuts_and_turns_are_repeated_for_a_saved_analysis() -> None:
+    np.save("wide.npy", gaussian(5, n=50).T)
+    saved("wide.npy", "a.embgeo", *QUICK, "--transpose", "--rows", "10:40")
+    comparison = done("a.embgeo", "two.npy", *QUICK, "--rows", "10:40")
+    assert comparison.pairs[0].matching.shared == 30
+    assert number(comparison.pairs[0], "neighbor_overlap") >= 0
+
+
+def test_three_and_more() -> None:
+    np.save("three.npy", narrow_cone()[:50])
+    comparison = done("one.npy", "two.npy", "three.npy", *QUICK)
+    assert [(p.first, p.second) for p in comparison.pairs] == [(0, 1), (0, 2)]
+    assert comparison.track is None
+    result = call("diff", "one.npy", "two.npy", "three.npy", *QUICK)
+    assert "one-vs-2-others.embgeo" in result.stdout
+
+
+def test_sections_hold_for_saved_analyses_too() -> None:
+    saved("one.npy", "a.embgeo", "--sections", "tokens,cosine,spectrum", "--no-reference")
+    comparison = done("a.embgeo", "two.npy", "--sections", "cosine", "--no-reference")
+    families = {d.quantity.family for d in comparison.differences}
+    assert families == {"cosine"}
+    assert all(d.undefined == "" for d in comparison.differences)
+
+
+def test_matrices_of_unlike_size_are_compared_as_far_as_they_go() -> None:
+    np.save("other.npy", gaussian(6, n=70, d=9))
+    comparison = done("one.npy", "other.npy", *QUICK)
+    assert "50 rows are not 70 rows" in reasons(comparison).pop()
+    asked = done("one.npy", "other.npy", *QUICK, "--match", "row").pairs[0]
+    assert asked.matching.shared == 50
+    assert number(asked, "cka") > 0
+    change = asked["compare.relative_change"]
+    assert isinstance(change, Scalar)
+    assert change.undefined == "6 columns are not 9"
+
+
+@pytest.mark.parametrize(("queries", "asked"), [("7", 7), ("all", 50), ("9999", 50)])
+def test_as_many_tokens_are_asked_as_wanted(queries: str, asked: int) -> None:
+    pair = done("one.npy", "two.npy", *QUICK, "--queries", queries).pairs[0]
+    assert pair["compare.overlap_histogram"].counts.sum() == asked  # type: ignore[union-attr]
+    scalar = pair["compare.neighbor_overlap"]
+    assert isinstance(scalar, Scalar)
+    assert (scalar.standard_error is None) == (asked == 50)
+    assert ("7 of 50 shared tokens" in scalar.sample) == (asked == 7)
+
+
+def test_memory_and_threads_change_no_number() -> None:
+    plain = numbers(done("one.npy", "two.npy", *QUICK).pairs[0])
+    small = done("one.npy", "two.npy", *QUICK, "--memory", "64MB", "--threads", "2").pairs[0]
+    assert numbers(small) == pytest.approx(plain, rel=1e-12)
+
+
+def test_no_queries_leave_the_overlap_out() -> None:
+    pair = done("one.npy", "two.npy", *QUICK, "--queries", "0").pairs[0]
+    scalar = pair["compare.neighbor_overlap"]
+    assert isinstance(scalar, Scalar)
+    assert scalar.undefined == "no queries were asked for"
+    assert number(pair, "cka") > 0
+
+
+# --- Training runs -------------------------------------------------------------------------------
+
+
+def run_of(depths: list[float], pattern: str = "ckpt-{}.npy") -> list[str]:
+    names = []
+    for i, depth in enumerate(depths):
+        W = gaussian(20, n=60) + depth + 0.01 * gaussian(21 + i, n=60)
+        names.append(pattern.format(100 * (i + 1)))
+        np.save(names[-1], W)
+    return names
+
+
+def test_a_track_is_ordered_by_step() -> None:
+    names = run_of([0.0, 0.0, 0.0, 0.5, 1.0, 1.5])
+    comparison = done("--track", *names[::-1], *QUICK)
+    assert [m.given for m in comparison.members] == names
+    assert [m.step for m in comparison.members] == [100, 200, 300, 400, 500, 600]
+    assert comparison.track is not None
+    assert comparison.track.source == "the number after 'ckpt' in the names"
+    assert len(comparison.pairs) == 5 + 4
+    result = call("diff", "--track", *names[:2], *QUICK)
+    assert "steps: the number after 'ckpt' in the names" in result.stdout
+    assert "ckpt-100-to-ckpt-200.embgeo" in result.stdout
+
+
+def test_the_step_of_a_track_may_stand_in_the_checkpoints() -> None:
+    torch = pytest.importorskip("torch")
+    for name, step in (("last.ckpt", 900), ("best.ckpt", 300)):
+        W = torch.from_numpy(gaussian(step, n=50).astype(np.float32))
+        torch.save({"state_dict": {"embed_tokens.weight": W}, "global_step": step}, name)
+    comparison = done("--track", "last.ckpt", "best.ckpt", *QUICK)
+    assert [m.name for m in comparison.members] == ["best", "last"]
+    assert comparison.track is not None
+    assert "'global_step'" in comparison.track.source
+
+
+def test_a_track_without_steps_is_refused(here: Path) -> None:
+    assert "its step stands neither" in refused(here, "--track", "one.npy", "two.npy")
+
+
+# --- What is written -----------------------------------------------------------------------------
+
+
+def test_equal_runs_write_equal_bytes() -> None:
+    def bytes_of() -> dict[str, Any]:
+        done("one.npy", "two.npy", *QUICK, "--queries", "20")
+        found: dict[str, Any] = {}
+        for path in sorted(Path("out").rglob("*")):
+            if path.suffix == ".json":
+                found[str(path)] = json.loads(path.read_bytes()) | {"timing": 0}
+            elif path.is_file() and path.suffix != ".html":
+                found[str(path)] = path.read_bytes()
+        return found
+
+    assert bytes_of() == bytes_of()
+
+
+def test_json_goes_to_stdout_alone(here: Path) -> None:
+    before = content(here)
+    result = call("diff", "one.npy", "two.npy", *QUICK, "--json")
+    assert result.exit_code == 0, result.output
+    shown = json.loads(result.stdout, parse_constant=lambda name: pytest.fail(name))
+    assert shown["format"] == "embgeo.comparison"
+    assert content(here) == before
+    both = call("diff", "one.npy", "two.npy", *QUICK, "--json", "-o", "out")
+    kept = json.loads(Path("out", COMPARISON_NAME).read_text())
+    again = json.loads(both.stdout)
+    assert kept | {"timing": 0} == again | {"timing": 0}
+
+
+def test_quiet_says_nothing() -> None:
+    result = call("diff", "one.npy", "two.npy", *QUICK, "-q")
+    assert (result.exit_code, result.output) == (0, "")
+
+
+def test_an_earlier_comparison_is_replaced_and_nothing_else() -> None:
+    np.save("three.npy", gaussian(7, n=50))
+    done("one.npy", "two.npy", "three.npy", *QUICK)
+    Path("out/mine.txt").write_text("keep")
+    Path("out/2-three/mine.txt").write_text("keep")
+    comparison = done("two.npy", "one.npy", *QUICK)
+    assert [m.name for m in comparison.members] == ["two", "one"]
+    names = {str(p.relative_to("out")) for p in Path("out").rglob("*") if p.is_file()}
+    assert {n for n in names if not n.startswith(("0-two/", "1-one/"))} == {
+        COMPARISON_NAME,
+        "arrays.npz",
+        "report.html",
+        "mine.txt",
+        "2-three/mine.txt",
+    }
+    assert not Path("out/0-one").exists()
+
+
+def test_a_damaged_comparison_can_be_written_over() -> None:
+    done("one.npy", "two.npy", *QUICK)
+    Path("out", COMPARISON_NAME).write_text("{")
+    assert done("one.npy", "two.npy", *QUICK).members[1].name == "two"
+
+
+@pytest.mark.parametrize("target", ["save_comparison", "write"])
+def test_nothing_is_left_behind_where_writing_fails(
+    here: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = "embgeo.comparison.files" if target == "save_comparison" else "embgeo.report.comparison"
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(f"{home}.{target}", full)
+    assert "No space left" in refused(here, "one.npy", "two.npy", *QUICK)
+
+
+def test_files_have_the_usual_permissions() -> None:
+    done("one.npy", "two.npy", *QUICK)
+    mask = os.umask(0)
+    os.umask(mask)
+    assert (Path("out").stat().st_mode & 0o777) == 0o777 & ~mask
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such names there")
+@pytest.mark.usefixtures("pages")
+def test_names_of_files_are_hostile_text(here: Path) -> None:
+    name = "a\x1b[31m\u202e<b>.npy"
+    np.save(name, gaussian(8, n=50))
+    result = call("diff", "one.npy", name, *QUICK)
+    assert result.exit_code == 0, result.output
+    assert "\x1b" not in result.output
+    assert "\u202e" not in result.output
+    page = next(here.glob("*.embgeo/report.html")).read_text("utf-8")
+    assert "<b>.npy" not in page
+
+
+# --- What is said --------------------------------------------------------------------------------
+
+
+def test_the_summary_shows_verdicts_differences_and_what_takes_both() -> None:
+    np.save("cone.npy", narrow_cone()[:50])
+    result = call("diff", "one.npy", "cone.npy", "--no-reference", "--no-sphere")
+    assert result.exit_code == 0, result.output
+    said = result.stdout
+    assert "one  one.npy" in said
+    assert "Degenerate: a narrow cone" in said
+    assert "difference" in said
+    for title in ("Mean cosine", "I1, unit scale", "Subspace distance", "Neighbour overlap"):
+        assert title in said
+    assert "(chance: " in said
+    assert "matched by row (neither side has tokens)" in said
+
+
+# --- What is refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("one.npy",), "one.npy: there is nothing to compare it with"),
+        (("one.npy", "missing.npy"), "missing.npy: there is no such file"),
+        (("one.npy", FIXTURES / "hostile/truncated.npy"), "ends inside"),
+        (("-", "-"), "stdin can be read once"),
+        (("one.npy", "two.npy", "--queries", "some"), "'some' is not a number of tokens"),
+        (("one.npy", "two.npy", "--queries", "-1"), "is not a number of tokens"),
+        (("one.npy", "two.npy", "--memory", "much"), "'much' is no size"),
+        (("one.npy", "two.npy", "--pairs", "few"), "'few' is not a number of pairs"),
+        (("one.npy", "two.npy", "--sections", "nothing"), "no section is called 'nothing'"),
+        (("one.npy", "two.npy", "-o", "one.npy"), "is not a folder"),
+        (("one.npy", "two.npy", "-o", "."), "holds something else than a comparison"),
+        (("one.npy", "two.npy", "--popular-share", "0.3"), "needs to know which tokens"),
+    ],
+    ids=str,
+)
+def test_mistakes_end_in_one_line(here: Path, arguments: tuple[object, ...], says: str) -> None:
+    assert says in refused(here, *arguments)
+
+
+def test_options_that_would_do_nothing_are_refused(here: Path) -> None:
+    one, two = saved("one.npy", "a.embgeo"), saved("two.npy", "b.embgeo")
+    for option in (("--tensor", "x"), ("--transpose",), ("--pairs", "5"), ("--no-reference",)):
+        said = refused(here, one, two, *option)
+        assert f"{option[0]}: would do nothing: all that is compared are saved" in said
+
+
+def test_unknown_sections_are_refused_for_saved_analyses_too(here: Path) -> None:
+    one, two = saved("one.npy", "a.embgeo"), saved("two.npy", "b.embgeo")
+    assert "no section is called 'x'" in refused(here, one, two, "--sections", "x")
+
+
+def test_a_comparison_is_no_analysis(here: Path) -> None:
+    done("one.npy", "two.npy", *QUICK)
+    assert "out: a comparison, which holds several analyses" in refused(here, "one.npy", "out")
+
+
+def test_a_comparison_is_not_written_over_its_own_inputs(here: Path) -> None:
+    done("one.npy", "two.npy", *QUICK)
+    said = refused(here, "out/0-one", "out/1-two", "-o", "out")
+    assert "holds one of the analyses that are compared" in said
+
+
+def test_a_damaged_analysis_is_refused(here: Path) -> None:
+    folder = saved("one.npy", "a.embgeo")
+    Path(folder, "arrays.npz").write_bytes(b"PK")
+    assert "arrays.npz: damaged" in refused(here, folder, "two.npy", *QUICK)
+
+
+def test_interrupting_leaves_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("embgeo.comparison.pairs.read_joint", stopped)
+    assert "interrupted; nothing was written" in refused(here, "one.npy", "two.npy", *QUICK)
+
+
+def test_errors_of_writing_name_the_folder(here: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write anywhere")
+    Path("locked").mkdir(mode=0o555)
+    assert "locked" in refused(here, "one.npy", "two.npy", *QUICK, "-o", "locked/out")
+
+
+def test_loading_says_what_is_missing() -> None:
+    with pytest.raises(EmbgeoError):
+        load_comparison(Path("nothing"))

@@ -1,0 +1,209 @@
+"""``embgeo export``: from folders and checkpoints to files, and what a user can get wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import embgeo
+from embgeo.cli.app import app
+from embgeo.core.matrix import Frequency, Matrix, Origin
+from tests.support.documents import ROOT, agrees, blocks, commands
+from tests.support.sample_analysis import sample
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["export", *map(str, arguments)])
+
+
+def refused(*arguments: str | Path) -> str:
+    """The one line that is said about what went wrong."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, result.output
+    assert lines[0].startswith("embgeo: ")
+    return lines[0].removeprefix("embgeo: ")
+
+
+ROWS = np.random.default_rng(0).standard_normal((60, 6)).astype(np.float32)
+ROWS[7] = 0.0
+ROWS[9, 2] = np.nan
+TOKENS = tuple(f"word{i}" for i in range(60))
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a checkpoint, its labels and counts, and its analysis without two rows."""
+    monkeypatch.chdir(tmp_path)
+    np.save("W.npy", ROWS)
+    Path("tokens.txt").write_text("\n".join(TOKENS) + "\n")
+    Path("counts.tsv").write_text("".join(f"{t}\t{60 - i}\n" for i, t in enumerate(TOKENS)))
+    matrix = embgeo.load("W.npy", tokens="tokens.txt", counts="counts.tsv")
+    embgeo.analyze(matrix, reference=False).save(tmp_path / "W.embgeo")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("target", "files"),
+    [
+        ("csv", {"W.csv", "W.csv.provenance.json"}),
+        ("parquet", {"W.parquet"}),
+        ("npz", {"W.npz"}),
+        ("model-card", {"W.model-index.yaml"}),
+        ("projector", {"W.projector"}),
+    ],
+)
+def test_every_target_writes_here_under_the_name_of_the_analysis(
+    here: Path, target: str, files: set[str]
+) -> None:
+    before = {path.name for path in here.iterdir()}
+    for _ in range(2):  # and over what it wrote itself
+        assert run("W.embgeo", "--to", target).exit_code == 0
+    assert {path.name for path in here.iterdir()} - before == files
+    assert run("W.embgeo/analysis.json", "--to", target, "-o", "new/out", "-q").stdout == ""
+    assert (here / "new/out").exists()
+
+
+def test_the_projector_gets_the_kept_rows_of_the_analysed_checkpoint(here: Path) -> None:
+    result = run("W.embgeo", "--to", "projector", "-o", "p")
+    assert result.exit_code == 0, result.output
+    kept = [i for i in range(60) if i not in (7, 9)]
+    assert np.array_equal(np.loadtxt("p/tensors.tsv", dtype=np.float32), ROWS[kept])
+    with open("p/metadata.tsv", newline="") as stream:
+        rows = list(csv.DictReader(stream, delimiter="\t"))
+    assert [row["token"] for row in rows] == [TOKENS[i] for i in kept]
+    assert [int(row["count"]) for row in rows] == [60 - i for i in kept]
+    assert [row["class"] for row in rows].count("popular") == 12
+    norms = np.linalg.norm(ROWS[kept].astype(np.float64), axis=1)
+    assert [float(row["tokens.norm"]) for row in rows] == pytest.approx(norms, rel=1e-8)
+    record = json.loads((here / "p/provenance.json").read_text())
+    assert record["analysis"]["file"] == "W.npy"
+    assert record["columns"]["tokens.norm"]["meaning"]
+    again = embgeo.load("p/tensors.tsv")
+    assert again.tokens == tuple(TOKENS[i] for i in kept)
+
+
+def test_the_projector_takes_a_checkpoint_by_itself(here: Path) -> None:
+    labels = ("--tokens", "tokens.txt", "--counts", "counts.tsv")
+    assert run("W.npy", "--to", "projector", *labels, "--bytes", "-o", "p").exit_code == 0
+    kept = [i for i in range(60) if i != 9]  # a zero row is a vector like any other
+    assert np.array_equal(np.fromfile("p/tensors.bytes", "<f4").reshape(-1, 6), ROWS[kept])
+    assert (here / "p/metadata.tsv").read_text().startswith("token\trow\tcount\nword0\t0\t60\n")
+    assert json.loads((here / "p/provenance.json").read_text())["matrix"]["n"] == 60
+    cut = ("--rows", "0:5", "-o", "q")
+    assert run("W.npy", "--to", "projector", *cut).exit_code == 0
+    assert (here / "q/metadata.tsv").read_text() == "0\n1\n2\n3\n4\n"
+
+
+def test_fewer_points_are_spread_over_the_frequencies(here: Path) -> None:
+    assert run("W.embgeo", "--to", "projector", "--at-most", "10", "-o", "p").exit_code == 0
+    lines = (here / "p/metadata.tsv").read_text().splitlines()[1:]
+    assert len(lines) == 10
+    assert lines[0].startswith("word0\t")
+    assert lines[-1].startswith("word59\t")
+    assert [line.split("\t")[-1] for line in lines].count("popular") == 2
+
+
+def test_a_checkpoint_that_was_moved_or_changed(here: Path) -> None:
+    (here / "elsewhere").mkdir()
+    (here / "W.npy").rename(here / "elsewhere/W.npy")
+    said = refused("W.embgeo", "--to", "projector")
+    assert "W.npy, which the saved analysis was made of, is not there" in said
+    assert said.endswith("name the checkpoint with --checkpoint")
+    moved = ("--checkpoint", "elsewhere/W.npy")
+    assert run("W.embgeo", "--to", "projector", *moved).exit_code == 0
+    np.save("elsewhere/W.npy", 2 * ROWS)
+    assert "has changed since it was analysed" in refused("W.embgeo", "--to", "projector", *moved)
+
+
+def test_more_points_than_the_projector_shows(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("embgeo.publish.export.projector.SHOWN_POINTS", 50)
+    result = run(here / "W.embgeo", "--to", "projector")
+    assert "note: the projector shows the first 50 points of 58; --at-most" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nowhere", "--to", "csv"), "nowhere: no such folder; make one with: embgeo analyze"),
+        (("W.npy", "--to", "csv"), "W.npy: no saved analysis; make one with: embgeo analyze"),
+        (("nowhere", "--to", "projector"), "nowhere: "),
+        (("W.embgeo", "--to", "csv", "--bytes"), "--bytes: is about --to projector; leave it"),
+        (("W.embgeo", "--to", "csv", "--at-most", "3"), "--at-most: is about --to projector"),
+        (("W.embgeo", "--to", "npz", "--name", "a"), "--name: is about --to model-card"),
+        (("W.embgeo", "--to", "projector", "--scalar", "a"), "--scalar: is about --to model-c"),
+        (("W.embgeo", "--to", "projector", "--tensor", "a"), "--tensor: is about a checkpoint,"),
+        (("W.npy", "--to", "projector", "--checkpoint", "W.npy"), "--checkpoint: is about a sa"),
+        (("W.embgeo", "--to", "model-card", "--scalar", "a.b"), "--scalar: a.b is not in this"),
+        (("W.npy", "--to", "projector", "--tokens", "counts.tsv", "--rows", "0:99"), "--rows"),
+    ],
+)
+def test_what_a_user_can_get_wrong(here: Path, arguments: tuple[str, ...], said: str) -> None:
+    before = {path.name for path in here.iterdir()}
+    assert refused(*arguments).startswith(said)
+    assert {path.name for path in here.iterdir()} == before
+
+
+@pytest.mark.parametrize("target", ["csv", "parquet", "npz", "model-card", "projector"])
+def test_what_others_made_is_not_written_over(here: Path, target: str) -> None:
+    own = here / "own"
+    own.write_text("mine")
+    assert "own: exists and was not made by this command" in refused(
+        "W.embgeo", "--to", target, "-o", own
+    )
+    (here / "folder").mkdir()
+    (here / "folder/mine.txt").write_text("mine")
+    assert "was not made" in refused("W.embgeo", "--to", target, "-o", here / "folder")
+    assert own.read_text() == (here / "folder/mine.txt").read_text() == "mine"
+    assert refused("W.embgeo", "--to", target, "-o", own / "deeper")
+    assert refused("W.embgeo", "--to", target, "-o", here / ("x" * 300))
+
+
+def test_nothing_is_left_behind_where_writing_fails(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = {path.name for path in here.iterdir()}
+    monkeypatch.setattr("embgeo.publish.export.csv_file.csv_lines", full)
+    assert "cannot be written: No space left on device" in refused("W.embgeo", "--to", "csv")
+    assert {path.name for path in here.iterdir()} == before
+
+
+def test_an_array_in_memory_has_no_checkpoint(here: Path) -> None:
+    matrix = Matrix(
+        ROWS[10:], origin=Origin(), frequency=Frequency("rank", np.arange(50, 0, -1.0), "")
+    )
+    embgeo.analyze(matrix, reference=False).save(here / "memory")
+    assert "array in memory" in refused("memory", "--to", "projector")
+    assert run("memory", "--to", "csv").exit_code == 0
+    assert (here / "memory.csv").read_text().startswith("row,rank,popular,")
+
+
+def test_hostile_tokens_through_every_target(here: Path) -> None:
+    sample(hostile=True).save(here / "hostile")
+    for target in ("csv", "parquet", "npz", "model-card"):
+        result = run("hostile", "--to", target)
+        assert result.exit_code == 0, result.output
+
+
+def test_commands_of_the_page_print_what_it_shows(tmp_path: Path) -> None:
+    """The story of docs/export.md, from its first command to its last."""
+    shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
+    story = [c for block in blocks(ROOT / "docs/export.md", "console") for c in commands(block)]
+    assert len(story) >= 3
+    with contextlib.chdir(tmp_path):
+        for command in story:
+            result = CliRunner().invoke(app, shlex.split(command.line)[1:])
+            assert result.exit_code == 0, result.output
+            assert agrees(command.output, result.output), f"{command.line}\n{result.output}"

@@ -1,0 +1,480 @@
+"""``embgeo gate`` from the outside: exit codes, files, GitHub, and what it must never do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from junitparser import JUnitXml
+from typer.testing import CliRunner
+
+import embgeo
+from embgeo.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+HOSTILE = ROOT / "fixtures" / "hostile"
+MAIN = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import embgeo.cli.app as a; a.main()"
+
+HOLDS = "cosine.mean <= 0.5"
+BREAKS = "cosine.mean >= 0.5"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder with an isotropic matrix, a narrow cone, and counts for either."""
+    monkeypatch.chdir(tmp_path)
+    rows = np.random.default_rng(0).standard_normal((60, 6)).astype(np.float32)
+    np.save("round.npy", rows)
+    np.save("cone.npy", rows + 3)
+    np.savez("both.npz", encoder=rows, decoder=rows + 3)
+    Path("counts.tsv").write_text("".join(f"t{row}\t{row + 1}\n" for row in range(60)))
+    return tmp_path
+
+
+def call(*arguments: object) -> Any:
+    return CliRunner().invoke(app, ["gate", *map(str, arguments)])
+
+
+def gate(*arguments: object, code: int = 0) -> str:
+    """What a run writes to stdout, if it ends with that exit code."""
+    result = call(*arguments)
+    assert result.exit_code == code, result.output
+    return str(result.stdout)
+
+
+def refused(*arguments: object) -> str:
+    """The one line of a run that comes to nothing and writes nothing."""
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    result = call(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert result.stderr.startswith("embgeo: ")
+    assert result.stderr.count("\n") == 1
+    assert "unexpected" not in result.stderr
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+    return str(result.stderr)
+
+
+def settings(text: str, name: str = "embgeo.toml") -> Path:
+    Path(name).write_text(text, encoding="utf-8")
+    return Path(name)
+
+
+# --- Exit codes -------------------------------------------------------------------------------
+
+
+def test_passed() -> None:
+    assert gate("round.npy", "-r", HOLDS).endswith("gate passed: 1 of 1 check\n")
+
+
+def test_failed() -> None:
+    shown = gate("round.npy", "-r", HOLDS, "-r", BREAKS, code=1)
+    assert "FAILED   cosine.mean >= 0.5  is " in shown
+    assert ", has to be at least 0.5" in shown
+    assert shown.endswith("gate failed: 1 of 2 checks\n")
+
+
+def test_warnings_pass() -> None:
+    assert "1 warning" in gate("round.npy", "-r", f"{BREAKS}, warn")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("round.npy",), "no rules"),
+        (("-r", HOLDS), "nothing to hold to the rules"),
+        (("missing.npy", "-r", HOLDS), "missing.npy: there is no such file"),
+        ((HOSTILE / "truncated.pt", "-r", HOLDS), "cut off"),
+        (("round.npy", "-r", "cosine.mean"), "is no rule"),
+        (("round.npy", "-r", "cosine.meen <= 1"), "is cosine.mean meant?"),
+        (("round.npy", "-r", "isotropy.histogram <= 1"), "is cosine.histogram or"),
+        (("round.npy", "-r", "cosine.histogram <= 1"), "no single number"),
+        (("round.npy", "-r", "cosine.mean drop <= 1"), "give --baseline FILE"),
+        (("round.npy", "-r", "cosine.mean drop <= 1", "-b", "no.json"), "--update-baseline"),
+        (("round.npy", "-r", HOLDS, "-b", "cone.npy"), "no rule compares with it"),
+        (("round.npy", "-r", HOLDS, "--level", "1"), "level"),
+        (("round.npy", "-r", HOLDS, "--config", "no.toml"), "no.toml: no such file"),
+        (("round.npy", "-r", HOLDS, "--pairs", "few"), "--pairs"),
+        (("round.npy", "-r", HOLDS, "--tensor", "nope"), "nope"),
+        (("round.npy", "-r", f"nope: {HOLDS}"), "nope"),
+        (("round.npy", "-r", HOLDS, "--update-baseline"), "give --baseline"),
+        (("round.npy", "-b", "new.json", "--update-baseline"), "no rules"),
+        (("round.npy", "-r", HOLDS, "--junit", "round.npy"), "is read or written already"),
+        (("round.npy", "-r", HOLDS, "--junit", "cone.npy"), "nothing that this option writes"),
+        (("round.npy", "-r", HOLDS, "--metrics-json", "."), "cannot be used"),
+        (
+            ("round.npy", "-r", HOLDS, "--metrics-json", "m", "--metrics-txt", "m"),
+            "is read or written already",
+        ),
+        (
+            ("round.npy", "-r", HOLDS, "-b", "b.json", "--update-baseline", "--json"),
+            "checks nothing",
+        ),
+        (("round.npy", "-r", HOLDS, "-b", "cone.npy", "--update-baseline"), "no baseline file"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_whatever_else_goes_wrong_is_2(arguments: tuple[object, ...], says: str) -> None:
+    assert says in refused(*arguments)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("bug"), KeyboardInterrupt(), MemoryError()])
+@pytest.mark.parametrize("where", ["embgeo.io.load", "embgeo.gate.check.check_rules"])
+def test_a_crash_is_neither_a_pass_nor_a_failed_gate(
+    monkeypatch: pytest.MonkeyPatch, where: str, error: BaseException
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(where, fail)
+    result = call("round.npy", "-r", HOLDS)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("round.npy", "-r", HOLDS), 0),
+        (("round.npy", "-r", BREAKS), 1),
+        ((HOSTILE / "truncated.pt", "-r", HOLDS), 2),
+        (("round.npy", "--rulez", HOLDS), 2),
+    ],
+)
+def test_exit_codes_of_a_process(arguments: tuple[object, ...], code: int) -> None:
+    command = [sys.executable, "-W", "error", "-c", MAIN, "gate", *map(str, arguments)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert run.returncode == code
+    assert "Traceback" not in run.stderr
+    assert run.stderr.count("\n") == (1 if code == 2 else 0)
+
+
+def test_a_broken_installation_is_2(here: Path) -> None:
+    """Python's own exit code would be that of a failed gate."""
+    (here / "typer.py").write_text("raise ImportError('half\\ninstalled')")
+    command = [sys.executable, "-m", "embgeo", "gate", "round.npy", "-r", HOLDS]
+    path = os.pathsep.join([str(here), str(ROOT)])
+    run = subprocess.run(
+        command,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert run.returncode == 2
+    assert run.stderr == ("embgeo: cannot start (ImportError: half installed); install it again\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("rule", [HOLDS, BREAKS])
+def test_a_gate_that_cannot_tell_is_2(rule: str) -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-c", MAIN, "gate", "round.npy", "-r", rule]
+        run = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=120
+        )
+    assert run.returncode == 2
+    assert "No space left" in run.stderr
+
+
+# --- What is measured -------------------------------------------------------------------------
+
+
+def test_only_the_sections_of_the_rules_are_measured() -> None:
+    gate("round.npy", "-r", HOLDS, "-r", "isotropy.i1 >= 0", "--metrics-json", "m.json")
+    names = json.loads(Path("m.json").read_text())
+    assert {name.partition(".")[0] for name in names} == {"cosine", "isotropy", "gate"}
+    assert "isotropy.i_sphere" not in names
+    gate("round.npy", "-r", "isotropy.i_sphere >= 0", "--metrics-json", "m.json")
+    assert "isotropy.i_sphere" in json.loads(Path("m.json").read_text())
+
+
+def test_a_saved_analysis_is_all_it_takes() -> None:
+    CliRunner().invoke(app, ["analyze", "cone.npy", "--sections", "cosine", "--no-reference"])
+    Path("cone.npy").unlink()
+    assert "gate passed" in gate("cone.embgeo", "-r", BREAKS)
+    assert "gate passed" in gate("cone.embgeo/analysis.json", "-r", BREAKS)
+    shown = gate("cone.embgeo", "-r", "isotropy.i1 >= 0", code=1)
+    assert "is not defined: the section isotropy was not measured" in shown
+    assert "is about checkpoints" in refused("cone.embgeo", "-r", HOLDS, "--counts", "counts.tsv")
+
+
+def test_what_is_not_defined_fails_unless_that_is_allowed() -> None:
+    rule = "frequency.norm_ratio <= 1e6"
+    shown = gate("round.npy", "-r", rule, code=1)
+    assert "is not defined: the section frequency was left out" in shown
+    assert "1 not defined, as the rule allows" in gate(
+        "round.npy", "-r", f"{rule}, allow undefined"
+    )
+    assert "gate passed" in gate("round.npy", "-r", rule, "--counts", "counts.tsv")
+
+
+def test_a_sampled_value_passes_only_if_its_interval_does() -> None:
+    measured = json.loads(gate("round.npy", "-r", "cosine.positive_share >= 0", "--json"))
+    value = measured["checks"][0]["measured"]["value"]
+    rule = f"cosine.positive_share <= {value + 0.001}"
+    sample = ("round.npy", "--pairs", "100", "-r", rule)
+    assert "within its sampling error it may be" in gate(*sample, code=1)
+    assert "gate passed" in gate(*sample[:3], "-r", "cosine.positive_share <= 1", "--level", "0.5")
+    # With every pair there is nothing to be unsure of.
+    every = json.loads(gate("round.npy", "--pairs", "all", "-r", rule, "--json"))
+    assert every["checks"][0]["measured"]["known"] == "exact"
+
+
+def test_rules_of_one_tensor_of_a_checkpoint() -> None:
+    shown = gate("both.npz", "-r", f"encoder: {HOLDS}", "-r", f"decoder: {BREAKS}")
+    assert "both.npz  encoder  60 × 6" in shown
+    assert "both.npz  decoder  60 × 6" in shown
+    assert "gate passed: 2 of 2 checks" in shown
+    # A rule without a tensor is about the chosen one alone, which is measured once.
+    rules = ("-r", BREAKS, "-r", f"decoder: {BREAKS}", "-r", "decoder: isotropy.i1 >= 0")
+    shown = gate("both.npz", "--tensor", "decoder", *rules)
+    assert "gate passed: 3 of 3 checks" in shown
+    assert shown.count("both.npz") == 1
+
+
+def test_several_files_at_once() -> None:
+    shown = gate("round.npy", "cone.npy", "-r", HOLDS, code=1)
+    assert "gate failed: 1 of 2 checks" in shown
+    assert "gate passed: 2 of 2" in gate(
+        "round.npy", "both.npz", "-r", f"decoder: {BREAKS}", "-r", f"encoder: {HOLDS}"
+    )
+    shown = gate("round.npy", "cone.npy", "-r", f"nowhere: {HOLDS}", code=1)
+    assert "no tensor called nowhere was measured" in shown
+
+
+# --- Baselines --------------------------------------------------------------------------------
+
+NO_RISE = "cosine.mean rise <= 5%"
+
+
+def test_every_kind_of_baseline() -> None:
+    shown = gate("round.npy", "-r", NO_RISE, "-b", "base.json", "--update-baseline")
+    assert shown == "baseline: base.json, 11 numbers; no rule was checked\n"
+    CliRunner().invoke(app, ["analyze", "round.npy", "--sections", "cosine", "--no-reference"])
+    for baseline in ("base.json", "round.embgeo", "round.npy"):
+        assert "as in the baseline" in gate("round.npy", "-r", NO_RISE, "-b", baseline)
+        shown = gate("cone.npy", "-r", NO_RISE, "-b", baseline, code=1)
+        assert "a rise of at most 5 % is allowed" in shown
+
+
+def test_a_baseline_is_updated_and_says_what_changed() -> None:
+    update = ("-r", NO_RISE, "-b", "base.json", "--update-baseline")
+    gate("round.npy", *update)
+    first = Path("base.json").read_bytes()
+    assert "0 of them new or changed" in gate("round.npy", *update)
+    assert Path("base.json").read_bytes() == first
+    np.save("round.npy", np.load("cone.npy"))
+    assert "11 of them new or changed" in gate("round.npy", *update)
+    found = json.loads(Path("base.json").read_text())
+    assert found["command"].startswith("embgeo")
+    assert len(found["matrices"][0]["sha256"]) == 64
+    assert found["matrices"][0]["versions"]["numpy"] == np.__version__
+
+
+def test_a_baseline_that_cannot_be_measured_stays_as_it_was() -> None:
+    update = ("-r", NO_RISE, "-b", "base.json", "--update-baseline")
+    gate("round.npy", *update)
+    Path("round.npy").write_bytes(b"damaged")
+    refused("round.npy", *update)
+
+
+def test_a_baseline_of_other_sections_fails_with_the_reason() -> None:
+    gate("round.npy", "-r", NO_RISE, "-b", "base.json", "--update-baseline")
+    rule = "spectrum.effective_rank drop <= 10"
+    shown = gate("round.npy", "-r", rule, "-b", "base.json", code=1)
+    assert "is not defined: in the baseline: the section spectrum was not measured" in shown
+
+
+# --- Settings ---------------------------------------------------------------------------------
+
+
+def test_settings_hold_everything(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings(
+        f'[gate]\nrules = [\n "{HOLDS}",\n "frequency.norm_ratio <= 1e6",\n "{NO_RISE}",\n]\n'
+        'sources = ["cone.npy"]\nbaseline = "round.npy"\n[gate.analyze]\ncounts = "counts.tsv"\n'
+        "pairs = 50\n"
+    )
+    (here / "deep").mkdir()
+    monkeypatch.chdir(here / "deep")
+    shown = gate(code=1)
+    assert "../cone.npy" in shown
+    assert "(../embgeo.toml:3)" in shown
+    monkeypatch.chdir(here)
+    shown = gate(code=1)
+    assert "(embgeo.toml:3)" in shown
+    assert "(embgeo.toml:5)" in shown
+    assert "gate failed: 2 of 3 checks" in shown
+    assert "gate failed: 2 of 4 checks" in gate("-r", BREAKS, code=1)
+    assert "gate passed: 3 of 3 checks" in gate("round.npy")
+    assert "gate passed: 1 of 1 check" in gate("cone.npy", "--no-config", "-r", BREAKS)
+
+
+def test_settings_in_pyproject() -> None:
+    settings(f'[tool.embgeo.gate]\nrules = ["{BREAKS}"]\n', "pyproject.toml")
+    assert "(pyproject.toml:2)" in gate("round.npy", code=1)
+    assert "gate passed" in gate("cone.npy", "--config", "pyproject.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[gate]\nrules = [\n\n"cosine.mean <= few"]', "embgeo.toml:4: 'few'"),
+        ('[gate]\nrules = ["cosine.meen <= 1"]', "embgeo.toml:2: no value is called"),
+        ('[gate]\nrules = [{ rule = "a: cosine.mean <= 1", tensor = "b" }]', "has two tensors"),
+        ('[gate]\nrules = ["cosine.mean <= 1"]\nlevel = 2', "level"),
+        ("[gate]\nrules = []", "no rules"),
+        ('[gate]\nrules = ["cosine.mean <= 1"]\nanalyze = { colour = 1 }', "no setting 'colour'"),
+        ('[gate]\nrules = ["cosine.mean <= 1"]\nanalyze = { seed = "x" }', "seed of analyze"),
+        ('[gate]\nrules = ["cosine.mean <= 1"]\nanalyze = { pairs = true }', "pairs of analyze"),
+    ],
+)
+def test_settings_that_do_not_fit(text: str, says: str) -> None:
+    settings(text)
+    assert says in refused("round.npy")
+
+
+def test_settings_without_a_gate_are_none() -> None:
+    settings("[other]\n", "other.toml")
+    assert "no settings for the gate" in refused("round.npy", "--config", "other.toml")
+    assert "exclude" in refused("round.npy", "--config", "other.toml", "--no-config")
+
+
+def test_frequencies_of_the_command_line_replace_those_of_the_settings() -> None:
+    settings(
+        '[gate]\nrules = ["frequency.norm_ratio <= 1e6"]\nanalyze = { counts = "missing.tsv" }\n'
+    )
+    assert "missing.tsv" in refused("round.npy")
+    assert "gate passed" in gate("round.npy", "--rank-order")
+
+
+# --- Where to ---------------------------------------------------------------------------------
+
+
+def test_json_alone_on_stdout() -> None:
+    found = json.loads(gate("round.npy", "-r", BREAKS, "--json", code=1))
+    assert found["passed"] is False
+    assert found["checks"][0]["state"] == "failed"
+
+
+def test_quiet_says_nothing() -> None:
+    assert gate("round.npy", "-r", BREAKS, "--quiet", code=1) == ""
+
+
+def test_files_are_written_and_written_again() -> None:
+    files = ("--junit", "ci/j.xml", "--metrics-json", "ci/m.json", "--metrics-txt", "ci/m.txt")
+    gate("round.npy", "-r", HOLDS, *files)
+    assert JUnitXml.fromfile("ci/j.xml").failures == 0
+    gate("cone.npy", "-r", HOLDS, *files, code=1)
+    assert JUnitXml.fromfile("ci/j.xml").failures == 1
+    assert json.loads(Path("ci/m.json").read_text())["gate.failed"] == 1
+    assert "embgeo_gate_failed 1\n" in Path("ci/m.txt").read_text()
+
+
+def test_a_crash_is_an_error_in_junit() -> None:
+    gate("round.npy", "-r", HOLDS, "--junit", "j.xml")
+    assert call(HOSTILE / "truncated.pt", "-r", HOLDS, "--junit", "j.xml").exit_code == 2
+    found = JUnitXml.fromfile("j.xml")
+    assert (found.tests, found.failures, found.errors) == (1, 0, 1)
+
+
+# --- GitHub -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def github(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The environment of a step; the file of its summary."""
+    settings(f'[gate]\nrules = [\n "{HOLDS}",\n "{HOLDS}, warn",\n]\n')
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(here.parent))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(here / "summary.md"))
+    return here / "summary.md"
+
+
+def test_annotations_and_summary_come_by_themselves(here: Path, github: Path) -> None:
+    github.write_text("# Of another tool\n")
+    shown = gate("cone.npy", code=1)
+    error, warning = [line for line in shown.splitlines() if line.startswith("::")]
+    assert error.startswith(
+        f"::error title=embgeo gate%3A cosine.mean <= 0.5,file={here.name}/embgeo.toml,line=3::"
+    )
+    assert warning.startswith("::warning ")
+    assert "line=4" in warning
+    summary = github.read_text()
+    assert summary.startswith("# Of another tool\n### embgeo gate failed")
+
+
+@pytest.mark.usefixtures("github")
+def test_json_is_not_mixed_with_annotations() -> None:
+    result = call("cone.npy", "--json")
+    assert json.loads(result.stdout)["passed"] is False
+    assert result.stderr.startswith("::error ")
+
+
+def test_github_silenced_and_forced(github: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "::" not in gate("cone.npy", "--no-github", code=1)
+    assert not github.exists()
+    monkeypatch.delenv("GITHUB_ACTIONS")
+    assert "\n::" not in gate("cone.npy", code=1)
+    assert github.exists()  # the summary has a variable of its own
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY")
+    monkeypatch.delenv("GITHUB_WORKSPACE")
+    assert "file=embgeo.toml,line=3" in gate("cone.npy", "--github", code=1)
+
+
+def test_a_full_summary_is_left_alone(github: Path) -> None:
+    github.write_bytes(b"x" * (2**20 - 50))
+    gate("cone.npy", code=1)
+    assert github.stat().st_size == 2**20 - 50
+
+
+def test_a_crash_is_annotated_as_what_it_is(github: Path) -> None:
+    result = call("missing.npy")
+    assert result.exit_code == 2
+    assert result.stdout.startswith("::error title=embgeo gate could not run::missing.npy: there")
+    assert result.stdout.count("\n") == 1
+    assert "could not run" in github.read_text()
+
+
+def test_a_summary_that_cannot_be_written_is_2(
+    github: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(github / "no" / "folder"))
+    result = call("round.npy")
+    assert result.exit_code == 2
+    assert "--no-github" in result.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="such names are not possible on Windows")
+@pytest.mark.usefixtures("github")
+def test_a_hostile_file_name_gives_no_commands() -> None:
+    name = "##[error]a\n::error::b\x1b[2J%0A,c:d.npy"
+    Path("cone.npy").rename(name)
+    for arguments in ((name,), (name, "--json")):
+        result = call(*arguments)
+        assert result.exit_code == 1
+        lines = (result.stdout + result.stderr).splitlines()
+        assert sum(line.lstrip().startswith("::") for line in lines) == 2
+        assert not any("##[" in line for line in lines if not line.startswith("::"))
+        assert "\x1b" not in result.output
+    Path(name).write_bytes(b"damaged")
+    result = call(name)
+    assert result.exit_code == 2
+    assert sum(line.startswith("::") for line in result.output.splitlines()) == 1
+    assert "##[" not in result.stderr
+
+
+def test_what_a_gate_says_is_the_same_as_of_the_library() -> None:
+    analysis = embgeo.analyze(embgeo.load("round.npy"), sections=("cosine",), reference=False)
+    found = json.loads(gate("round.npy", "-r", HOLDS, "--json"))
+    scalar = analysis.scalar("cosine.mean")
+    assert scalar is not None
+    assert found["checks"][0]["measured"]["value"] == scalar.value

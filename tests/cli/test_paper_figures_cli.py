@@ -1,0 +1,318 @@
+"""``embgeo figures``: from folders to files, and everything a user can get wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from embgeo.cli.app import app
+from embgeo.cli.subjects import load_subjects
+from tests.support.documents import ROOT, agrees, blocks, commands
+from tests.support.paper_samples import asked, saved, write_log
+from tests.support.sample_analysis import HOSTILE, sample, with_scalar
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["figures", *map(str, arguments)])
+
+
+def refused(*arguments: str | Path) -> str:
+    """The one line that is said about what went wrong."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, result.output
+    assert lines[0].startswith("embgeo: ")
+    return lines[0].removeprefix("embgeo: ")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two analyses, one that knows no frequencies, and two runs."""
+    folder = tmp_path_factory.mktemp("results")
+    saved(
+        folder,
+        baseline=asked(sample(n=120), ("tok1", ("tok2",))),
+        regularised=asked(sample("isotropic", n=120), ("tok1", ("tok2",))),
+        bare=sample(n=120, counts=False, untied=False),
+    )
+    for name, rate in (("slow", 1.0), ("fast", 2.0)):
+        write_log(folder / name, [{"step": i, "cosine.mean": rate * i} for i in range(10)])
+    return folder
+
+
+@pytest.fixture
+def in_home(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.chdir(home)
+    return tmp_path / "out"
+
+
+def test_everything_that_can_be_drawn_is_drawn(in_home: Path) -> None:
+    result = run("baseline", "regularised", "bare", "--venue", "acl", "-o", in_home)
+    assert result.exit_code == 0, result.output
+    names = {path.stem for path in in_home.glob("*.pdf")}
+    assert names == {"scatter", "scatter-centred", "spectrum", "spectrum-log", "cosines",
+                     "partition", "norms-by-frequency"}  # fmt: skip
+    assert {path.stem for path in in_home.glob("*.tex")} == {"isotropy", "neighbors"}
+    assert "note: left out bare: no token frequencies were given" in result.stdout
+    assert "training" not in result.stdout
+    for path in in_home.glob("*.json"):
+        record = json.loads(path.read_text("utf-8"))
+        assert record["format"] == "embgeo.figure"
+        assert record["name"] == path.stem
+        assert record["sources"][0]["label"] == "baseline"
+        assert record["sources"][0]["sha256"] == "0" * 64
+        assert "embgeo" in record["versions"]
+        assert all((in_home / name).is_file() for name in record["files"])
+        if "width" in record:
+            assert record["width"] == 3.03
+            assert record["caption"]
+    assert not list(in_home.glob(".*"))
+
+
+def test_two_runs_give_the_same_bytes(in_home: Path) -> None:
+    wanted = ("--figure", "scatter", "--figure", "spectrum", "--table", "isotropy")
+    formats = ("--format", "pdf", "--format", "png")
+    contents = []
+    for _ in range(2):
+        assert run("baseline", "regularised", *wanted, *formats, "-o", in_home).exit_code == 0
+        contents.append({path.name: path.read_bytes() for path in in_home.iterdir()})
+    assert contents[0] == contents[1]
+    assert len(contents[0]) == 2 * (2 + 2) + 3
+
+
+@pytest.mark.parametrize(
+    ("options", "width"),
+    [
+        ((), 5.5),
+        (("--venue", "neurips"), 5.5),
+        (("--venue", "icml"), 3.25),
+        (("--venue", "icml", "--text"), 6.75),
+        (("--venue", "acl", "--column"), 3.03),
+        (("--venue", "acl", "--text"), 6.3),
+        (("--width", "2.5"), 2.5),
+    ],
+)
+def test_widths(in_home: Path, options: tuple[str, ...], width: float) -> None:
+    result = run("baseline", "--figure", "spectrum", *options, "-o", in_home, "--json")
+    assert json.loads(result.stdout)[0]["width"] == width
+    content = (in_home / "spectrum.pdf").read_bytes()
+    box = content.split(b"/MediaBox [", 1)[1].split(b"]", 1)[0].split()
+    assert float(box[2]) == pytest.approx(72 * width, abs=0.01)
+
+
+def test_a_sweep_by_names_and_by_values(home: Path, in_home: Path) -> None:
+    base = sample(n=60)
+    paths = []
+    for beta, distance in ((0.0, 0.98), (0.5, 0.3), (1.0, 0.1)):
+        changed = with_scalar(base, "subspace.distance", value=distance)
+        paths += saved(home, **{f"beta={beta}": changed})
+    assert run(*paths, "--parameter", "beta", "--figure", "sweep", "-o", in_home).exit_code == 0
+    with (in_home / "sweep.csv").open(newline="") as stream:
+        found = [(row["beta"], row["value"]) for row in csv.DictReader(stream)]
+    assert found == [("0.0", "0.98"), ("0.5", "0.3"), ("1.0", "0.1")]
+    xs = ("--x", "1,10,100", "--parameter", "tau")
+    assert run(*paths, *xs, "--figure", "sweep", "-o", in_home).exit_code == 0
+    with (in_home / "sweep.csv").open(newline="") as stream:
+        assert [row["tau"] for row in csv.DictReader(stream)] == ["1.0", "10.0", "100.0"]
+
+
+def test_training_curves_of_runs(in_home: Path) -> None:
+    result = run("slow", "fast/metrics.jsonl", "-o", in_home)
+    assert result.exit_code == 0, result.output
+    assert "left out" not in result.stdout
+    with (in_home / "training.csv").open(newline="") as stream:
+        last = {row["run"]: row["value"] for row in csv.DictReader(stream)}
+    assert last == {"slow": "9.0", "fast": "18.0"}
+
+
+def test_labels_are_what_the_user_calls_them(in_home: Path) -> None:
+    assert run("baseline", "bare", "--label", "$x$", "--label", "日本", "-o", in_home,
+               "--figure", "spectrum", "--table", "isotropy").exit_code == 0  # fmt: skip
+    record = json.loads((in_home / "spectrum.json").read_text("utf-8"))
+    assert [source["label"] for source in record["sources"]] == ["$x$", "日本"]
+    assert r"\textdollar{}x\textdollar{} &" in (in_home / "isotropy.tex").read_text("utf-8")
+
+
+def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        sample(n=60).save(tmp_path / name / "model.embgeo")
+    found = load_subjects([tmp_path / "first/model.embgeo", tmp_path / "second/model.embgeo"])
+    assert [s.label for s in found] == ["first/model", "second/model"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nowhere",), "nowhere: no such folder; make an analysis with: embgeo analyze"),
+        ((".",), ".: no saved analysis, comparison or log of a run; make"),
+        (("baseline", "--figure", "x"), "--figure: there is no 'x'; choose among scatter,"),
+        (("baseline", "--table", "x"), "--table: there is no 'x'; choose among isotropy, n"),
+        (("bare", "--figure", "norms-by-frequency"), "norms-by-frequency: cannot be made; bare: "),
+        (("baseline", "--figure", "sweep"), "sweep: cannot be made; baseline: no value of the p"),
+        (("slow", "--figure", "scatter"), "scatter: cannot be made; slow: it is no analysis"),
+        (("bare", "--table", "neighbors"), "neighbors: cannot be made; bare: its analysis was n"),
+        (("baseline", "--x", "1"), "--x: has nothing to be used for: it takes 2 of them"),
+        (("baseline", "--x", "1,2"), "--x: 2 for 1 analyses (baseline); give one for each"),
+        (("baseline", "bare", "--x", "1,a"), "--x: '1,a' is no list of numbers"),
+        (("baseline", "bare", "--x", "1,nan"), "--x: '1,nan' is no list of numbers"),
+        (("baseline", "--parameter", "beta"), "--parameter: no path names a value of beta"),
+        (("baseline", "--label", "a", "--label", "b"), "--label: 2 for 1 analyses"),
+        (("baseline", "--width", "3", "--venue", "acl"), "--width: cannot be combined with --ve"),
+        (("baseline", "--width", "3", "--text"), "--width: cannot be combined"),
+        (("bare", "--color", "frequency"), "--color: has nothing to be used for: bare: no token"),
+        (("slow", "--scalar", "no.such"), "scatter: cannot be made"),
+        (("baseline", "slow", "--scalar", "no.such"), "--scalar: has nothing to be used for"),
+        (("baseline", "--figure", "cosines", "--x", "1"), "--x: is about sweep, which is not as"),
+        (("baseline", "--figure", "cosines", "--color", "none"), "--color: is about scatter or"),
+        (("baseline", "--figure", "cosines", "--signs", "one"), "--signs: is about isotropy, w"),
+        (("baseline", "--table", "isotropy", "--format", "svg"), "--format: is about figures, "),
+        (("baseline", "--table", "isotropy", "--venue", "acl"), "--venue: is about figures, w"),
+    ],
+)
+def test_what_a_user_can_get_wrong(in_home: Path, arguments: tuple[str, ...], said: str) -> None:
+    assert refused(*arguments, "-o", in_home).startswith(said)
+    assert not in_home.exists()
+
+
+def test_a_damaged_analysis_is_named(in_home: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "analysis.json").write_text("{")
+    assert "not readable as an analysis" in refused(tmp_path / "bad", "-o", in_home)
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "metrics.jsonl").write_text("x\n")
+    assert "line 1 is no JSON object" in refused(tmp_path / "log", "-o", in_home)
+
+
+def test_what_others_made_is_not_written_over(in_home: Path) -> None:
+    in_home.mkdir()
+    own = in_home / "spectrum.pdf"
+    own.write_text("drawn by hand")
+    (in_home / "paper.tex").write_text("mine")
+    assert "was not made by this command" in refused(
+        "baseline", "--figure", "spectrum", "-o", in_home
+    )
+    assert own.read_text() == "drawn by hand"
+    assert run("baseline", "--figure", "cosines", "-o", in_home).exit_code == 0
+    assert run("baseline", "--figure", "cosines", "-o", in_home).exit_code == 0
+    (in_home / "cosines.json").write_text('{"format": "something else"}')
+    assert "was not made" in refused("baseline", "--figure", "cosines", "-o", in_home)
+    assert (in_home / "paper.tex").read_text() == "mine"
+
+
+def test_a_file_in_the_place_of_the_folder(in_home: Path) -> None:
+    in_home.write_text("x")
+    assert "is no folder" in refused("baseline", "--figure", "spectrum", "-o", in_home)
+    assert refused("baseline", "--figure", "spectrum", "-o", in_home / "deeper")
+    assert refused("baseline", "--figure", "spectrum", "-o", in_home.parent / ("x" * 300))
+
+
+def test_hostile_names_and_tokens_in_everything(in_home: Path, tmp_path: Path) -> None:
+    names = ["$a_b$", "50% & more", "日本", "_x", "‮evil"]
+    words = [(token, (HOSTILE[1],)) for token in HOSTILE[:3]]
+    for i, name in enumerate(names):
+        asked(sample(n=60, hostile=True, seed=i), *words).save(tmp_path / "in" / name)
+    paths = [tmp_path / "in" / name for name in names]
+    forms = ("--format", "pdf", "--format", "svg")
+    result = run(*paths, *forms, "-o", in_home, "--venue", "acl")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.replace("\n", "").isprintable()
+
+
+def compared(folder: Path, track: bool) -> Path:
+    """A comparison of two matrices, saved."""
+    from embgeo.comparison.comparison import Comparison, Curve, Member, Track
+    from embgeo.comparison.files import save_comparison
+
+    people = tuple(
+        Member(f"ckpt-{step}", f"runs/ckpt-{step}.pt", sample(n=60, seed=step), step=step)
+        for step in (1, 2)
+    )
+    mean = sample().scalar("cosine.mean")
+    assert mean is not None
+    curves = (
+        Curve(mean.quantity, "", (0.1, 0.4), (None, None)),
+        Curve(mean.quantity, "previous", (None, 0.2), (None, None)),
+        Curve(mean.quantity, "first", (None, None), (None, None)),
+    )
+    whole = Track((1.0, 2.0), "names", curves) if track else None
+    save_comparison(Comparison({}, people, track=whole), folder)
+    return folder
+
+
+def test_a_comparison_stands_for_its_members(in_home: Path, tmp_path: Path) -> None:
+    folder = compared(tmp_path / "two", track=False)
+    found = load_subjects([folder])
+    assert [(s.label, s.x) for s in found] == [("ckpt-1", 1.0), ("ckpt-2", 2.0)]
+    assert all(s.analysis is not None for s in found)
+    assert run(folder, "--figure", "spectrum", "-o", in_home).exit_code == 0
+
+
+def test_a_track_is_a_run_too(in_home: Path, tmp_path: Path) -> None:
+    folder = compared(tmp_path / "run", track=True)
+    log = load_subjects([folder])[-1].log
+    assert log is not None
+    assert {name: (x.tolist(), y.tolist()) for name, (x, y) in log.curves.items()} == {
+        "cosine.mean": ([1, 2], [0.1, 0.4]),
+        "cosine.mean.previous": ([2], [0.2]),
+    }
+    result = run(folder, "--figure", "training", "--figure", "scatter", "-o", in_home)
+    assert result.exit_code == 0, result.output
+    assert "left out" not in result.stdout
+
+
+def has_pgf() -> bool:
+    if shutil.which("pdflatex") is None or shutil.which("kpsewhich") is None:
+        return False
+    return (
+        subprocess.run(["kpsewhich", "pgf.sty"], capture_output=True, check=False).returncode == 0
+    )
+
+
+@pytest.mark.skipif(not has_pgf(), reason="pdflatex with pgf is not installed")
+def test_pgf_compiles_whatever_the_labels(in_home: Path) -> None:
+    names = ("--label", r"\input{x} $\n", "--label", "50% _日")
+    result = run("baseline", "regularised", *names, "--figure", "spectrum", "--figure", "scatter",
+                 "--figure", "partition", "--format", "pgf", "-o", in_home)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    (in_home / "paper.tex").write_text(
+        "\\documentclass{article}\n\\usepackage{pgf}\n"
+        "\\begin{document}\n"
+        "\\input{spectrum.pgf}\n\\input{scatter.pgf}\n\\input{partition.pgf}\n\\end{document}\n"
+    )
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"],
+        cwd=in_home, capture_output=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout.decode("latin-1")[-1500:]
+
+
+def test_numbers_of_the_analysis_reach_the_table(in_home: Path) -> None:
+    assert run("regularised", "--table", "isotropy", "-o", in_home).exit_code == 0
+    with (in_home / "isotropy.csv").open(newline="") as stream:
+        found = {row["name"]: float(row["value"]) for row in csv.DictReader(stream)}
+    i1 = sample("isotropic", n=120).scalar("isotropy.i1")
+    assert i1 is not None
+    assert found["isotropy.i1"] == pytest.approx(np.float64(i1.value))
+
+
+@pytest.mark.parametrize("page", ["figures.md"])
+def test_commands_of_the_page_print_what_it_shows(page: str, tmp_path: Path) -> None:
+    """The story of docs/figures.md, from its first command to its last."""
+    shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
+    story = [c for block in blocks(ROOT / "docs" / page, "console") for c in commands(block)]
+    assert len(story) >= 3
+    with contextlib.chdir(tmp_path):
+        for command in story:
+            result = CliRunner().invoke(app, shlex.split(command.line)[1:])
+            assert result.exit_code == 0, result.output
+            assert agrees(command.output, result.output), f"{command.line}\n{result.output}"

@@ -1,0 +1,172 @@
+"""A comparison saved and read back, and damaged ones refused in a line."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from embgeo.comparison.comparison import Member
+from embgeo.comparison.files import COMPARISON_NAME, comparison_to_json, load_comparison
+from embgeo.comparison.files import save_comparison as save
+from embgeo.core.errors import UnreadableFile
+from embgeo.result.analysis import ARRAYS_NAME
+from tests.support.sample_comparison import sample_comparison
+
+SAMPLES = {
+    "two": {},
+    "three": {"members": 3},
+    "hostile": {"members": 3, "hostile": True},
+    "track": {"members": 4, "track": True},
+    "without matrices": {"matrices": False},
+}
+
+
+def same(a, b, path="comparison"):
+    """Field by field, arrays included."""
+    assert type(a) is type(b), path
+    if dataclasses.is_dataclass(a):
+        for field in dataclasses.fields(a):
+            if path.endswith("quantity") and field.name == "better":
+                continue  # kept for scalars alone, as in analyses
+            same(getattr(a, field.name), getattr(b, field.name), f"{path}.{field.name}")
+    elif isinstance(a, np.ndarray):
+        np.testing.assert_array_equal(a, b)
+    elif isinstance(a, tuple | list):
+        assert len(a) == len(b), path
+        for i, (x, y) in enumerate(zip(a, b, strict=True)):
+            same(x, y, f"{path}[{i}]")
+    elif isinstance(a, dict):
+        same(list(a.items()), list(b.items()), path)
+    else:
+        assert a == b, path
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_what_is_saved_is_read_back(tmp_path, name):
+    comparison = sample_comparison(**SAMPLES[name])
+    save(comparison, tmp_path)
+    same(load_comparison(tmp_path), comparison)
+    same(load_comparison(tmp_path / COMPARISON_NAME), comparison)
+
+
+def test_equal_comparisons_have_equal_bytes(tmp_path):
+    for folder in ("one", "two"):
+        save(sample_comparison(members=3, hostile=True), tmp_path / folder)
+    one, two = ((tmp_path / f / COMPARISON_NAME).read_bytes() for f in ("one", "two"))
+    assert one == two
+    assert b"\\ud800" in one
+    json.loads(one, parse_constant=lambda name: pytest.fail(name))
+
+
+@pytest.mark.parametrize(
+    "name", ["../../evil", "a/b\\c", "", ".", "\x00", "x" * 500, "שלום", "</script>"]
+)
+def test_no_name_leads_out_of_the_folder(tmp_path, name):
+    comparison = sample_comparison()
+    member = dataclasses.replace(comparison.members[1], name=name)
+    comparison = dataclasses.replace(comparison, members=(comparison.members[0], member))
+    save(comparison, tmp_path / "inner")
+    assert [p.name for p in tmp_path.iterdir()] == ["inner"]
+    assert load_comparison(tmp_path / "inner").members[1].name == name
+
+
+def edited(folder, change):
+    path = folder / COMPARISON_NAME
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+DAMAGE = {
+    "another format": lambda d: d.update(format="embgeo.analysis"),
+    "a later version": lambda d: d.update(format_version=99),
+    "no members": lambda d: d.update(members=[]),
+    "members of another kind": lambda d: d.update(members=3),
+    "a folder outside": lambda d: d["members"][1].update(folder="../1-other-1"),
+    "an absolute folder": lambda d: d["members"][1].update(folder="/etc"),
+    "a folder that is not there": lambda d: d["members"][1].update(folder="1-nothing"),
+    "no pairs": lambda d: d.pop("pairs"),
+    "pairs of no members": lambda d: d["pairs"][0].update(second=7),
+    "a pair in a circle": lambda d: d["pairs"][0].update(first=1, second=1),
+    "an array that is not there": lambda d: d["pairs"][0]["matching"].update(arrays=["a", "b"]),
+    "a difference of no member": lambda d: d["differences"][0].update(member=5),
+    "half a difference": lambda d: d["differences"][0].pop("change"),
+    "a list": lambda d: d.update(differences=[[]]),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damaged_json_is_refused_in_one_line(tmp_path, name):
+    save(sample_comparison(), tmp_path)
+    edited(tmp_path, DAMAGE[name])
+    with pytest.raises(UnreadableFile) as refused:
+        load_comparison(tmp_path)
+    assert "\n" not in str(refused.value)
+
+
+def test_curves_of_another_length_are_refused(tmp_path):
+    save(sample_comparison(members=3, track=True), tmp_path)
+    edited(tmp_path, lambda d: d["track"]["curves"][0]["values"].pop())
+    with pytest.raises(UnreadableFile, match="3 points"):
+        load_comparison(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 nothing", b"{}"])
+def test_damaged_arrays_are_refused(tmp_path, content):
+    save(sample_comparison(), tmp_path)
+    (tmp_path / ARRAYS_NAME).write_bytes(content)
+    with pytest.raises(UnreadableFile, match=r"arrays\.npz"):
+        load_comparison(tmp_path)
+
+
+@pytest.mark.parametrize("first", [[0, 9999], [-1, 2], [0.5, 1.5], [[0], [1]]])
+def test_rows_beyond_the_matrices_are_refused(tmp_path, first):
+    save(sample_comparison(), tmp_path)
+    arrays = dict(np.load(tmp_path / ARRAYS_NAME))
+    arrays["pairs/0-1/first"] = np.array(first)
+    arrays["pairs/0-1/second"] = np.array([0, 1])
+    np.savez(tmp_path / ARRAYS_NAME, **arrays)
+    with pytest.raises(UnreadableFile, match=r"arrays\.npz"):
+        load_comparison(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "[", "null", "[1]", "[" * 100_000])
+def test_what_is_no_json_is_refused(tmp_path, content):
+    (tmp_path / COMPARISON_NAME).write_text(content)
+    with pytest.raises(UnreadableFile):
+        load_comparison(tmp_path)
+
+
+def test_a_folder_without_a_comparison_says_what_to_do(tmp_path):
+    with pytest.raises(UnreadableFile, match="embgeo diff"):
+        load_comparison(tmp_path)
+
+
+def test_values_of_a_pair_are_found_by_name():
+    pair = sample_comparison().pairs[0]
+    assert pair["compare.cka"].name == "compare.cka"
+    assert "compare.moved" in pair
+    assert "compare.nothing" not in pair
+    with pytest.raises(KeyError):
+        pair["compare.nothing"]
+
+
+def test_members_pairs_and_differences_are_found_by_place():
+    comparison = sample_comparison(members=3, track=True)
+    assert comparison.baseline is comparison.members[0]
+    assert comparison.others == comparison.members[1:]
+    assert comparison.pair(1, 2) is comparison.pairs[2]
+    assert comparison.pair(2, 1) is None
+    assert {d.member for d in comparison.differences_of(2)} == {2}
+    assert isinstance(comparison.others[0], Member)
+
+
+def test_the_json_names_the_folders_that_are_written(tmp_path):
+    comparison = sample_comparison(members=3, hostile=True)
+    save(comparison, tmp_path)
+    folders = [m["folder"] for m in comparison_to_json(comparison)["members"]]
+    assert sorted(folders) == sorted(p.name for p in tmp_path.iterdir() if p.is_dir())
+    assert folders[0] == "0-baseline"

@@ -1,0 +1,386 @@
+"""Numbers of two matrices against obvious twins, and against what theory says."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from embgeo.comparison.joint import cholesky_factor
+from embgeo.comparison.overlap import expected_jaccard
+from embgeo.comparison.shared import Shared
+from embgeo.core.matrix import Frequency, Matrix
+from embgeo.measure.resources import Resources
+from tests.support import naive, naive_compare
+from tests.support.compared import entered, in_small_blocks, number, numbers, pair_of
+from tests.support.matrices import from_spectrum, gaussian, narrow_cone, rng, two_sided
+
+
+def rotation(d, seed=1):
+    return np.linalg.qr(rng(seed).standard_normal((d, d)))[0]
+
+
+def near(W, size, seed=9):
+    return W + size * np.abs(W).mean() * rng(seed).standard_normal(W.shape)
+
+
+PAIRS = {
+    "unrelated": lambda: (gaussian(1), gaussian(2)),
+    "alike": lambda: (gaussian(1), near(gaussian(1), 0.3)),
+    "nearly equal": lambda: (gaussian(1), near(gaussian(1), 1e-6)),
+    "wider": lambda: (gaussian(3), gaussian(4, d=9)),
+    "narrower": lambda: (gaussian(5, d=9), gaussian(6, d=4)),
+    "contained": lambda: (gaussian(7, d=9), gaussian(7, d=9)[:, :4] @ gaussian(8, n=4, d=4)),
+    "cones": lambda: (narrow_cone(), narrow_cone(seed=5)),
+    "two-sided": lambda: (two_sided(), two_sided(6)),
+    "other scale": lambda: (gaussian(9) * 1e4, near(gaussian(9), 0.2) * 1e-4),
+    "rank-deficient": lambda: (gaussian(10, d=3) @ gaussian(11, n=3), gaussian(12)),
+    "more columns than rows": lambda: (gaussian(13, n=14, d=17), gaussian(14, n=14, d=5)),
+    "dead column": lambda: (gaussian(15) * [1, 1, 0, 1, 1, 1], gaussian(16)),
+    "float16": lambda: (gaussian(17).astype(np.float16), gaussian(18).astype(np.float16)),
+    "bfloat16 and float32": lambda: (
+        gaussian(19).astype(ml_dtypes.bfloat16),
+        gaussian(19).astype(np.float32),
+    ),
+}
+each_pair = pytest.mark.parametrize("name", PAIRS)
+
+
+def both(name):
+    return tuple(np.asarray(W, dtype=np.float64) for W in PAIRS[name]())
+
+
+@each_pair
+@pytest.mark.parametrize("rows", [1000, 7])
+def test_every_number_agrees_with_its_twin(name, rows, monkeypatch):
+    in_small_blocks(monkeypatch, rows)
+    pair = pair_of(*PAIRS[name]())
+    X, Y = both(name)
+    expected = {
+        "subspace_distance": naive_compare.subspace_distance(X, Y),
+        "cka": naive_compare.cka(X, Y),
+        "procrustes": naive_compare.procrustes(X, Y),
+        "neighbor_overlap": naive_compare.jaccards(X, Y, 10).mean(),
+    }
+    if X.shape == Y.shape:
+        change = np.linalg.norm(Y - X) / np.linalg.norm(X)
+        expected["relative_change"] = change
+        expected["matrix_cosine"] = (X * Y).sum() / np.linalg.norm(X) / np.linalg.norm(Y)
+        expected["change_effective_rank"] = naive_compare.effective_rank_of_change(X, Y)
+    found = {name: value for name, value in numbers(pair).items() if value is not None}
+    assert set(found) == set(expected)
+    for key, value in expected.items():
+        # Effective ranks of tiny changes live on rounding errors of the matrices themselves.
+        tolerance = 1e-6 if key == "change_effective_rank" else 1e-9
+        np.testing.assert_allclose(found[key], value, rtol=tolerance, atol=1e-14, err_msg=key)
+
+
+@each_pair
+def test_angles_agree_with_their_twin(name):
+    X, Y = both(name)
+    angles = pair_of(*PAIRS[name]())["compare.principal_angles"].y["principal angle"]
+    np.testing.assert_allclose(angles, naive_compare.principal_angles(X, Y), atol=1e-6)
+    assert np.all(np.diff(angles) >= 0)
+
+
+@each_pair
+def test_the_change_has_the_spectrum_of_the_difference(name):
+    X, Y = both(name)
+    pair = pair_of(*PAIRS[name]())
+    if X.shape != Y.shape:
+        assert pair["compare.change_effective_rank"].undefined
+        assert "compare.change_singular_values" not in pair
+        return
+    sigma = naive.singular_values(Y - X)
+    shown = pair["compare.change_singular_values"].y["σ_k / σ_1"]
+    np.testing.assert_allclose(shown, sigma / sigma[0], atol=1e-9)
+
+
+# Theorems ---------------------------------------------------------------------------------------
+
+
+def test_tokens_that_moved_are_those_of_least_overlap():
+    X, Y = gaussian(20, n=70), near(gaussian(20, n=70), 0.3)
+    table = pair_of(X, Y)["compare.moved"]
+    jaccards = naive_compare.jaccards(X, Y, 10)
+    least = np.sort(jaccards)[:30]
+    np.testing.assert_allclose([row[1] for row in table.rows], least, rtol=1e-12)
+    assert table.columns[:3] == ("token", "overlap", "before 1")
+    assert len(table.columns) == 22
+    for row in table.rows:
+        at = int(str(row[0]).removeprefix("row "))
+        for W, shown in ((X, row[2:12]), (Y, row[12:])):
+            cosines = naive.unit(W) @ naive.unit(W)[at]
+            cosines[at] = -2.0
+            assert list(shown) == [f"row {i}" for i in np.argsort(-cosines)[:10]]
+
+
+def test_of_tokens_that_moved_alike_the_frequent_come_first():
+    X, Y = gaussian(21, n=70), gaussian(22, n=70)
+    counts = Frequency("counts", rng(23).permutation(70).astype(float), "made")
+    inputs = [entered(Matrix(W, frequency=counts), sections=("tokens",)) for W in (X, Y)]
+    rows = pair_of(*inputs)["compare.moved"].rows
+    keys = [(row[1], -counts.counts[int(str(row[0]).removeprefix("row "))]) for row in rows]
+    assert keys == sorted(keys)
+
+
+def test_tokens_that_kept_all_their_neighbours_did_not_move():
+    W = gaussian(24, n=70)
+    assert pair_of(W, W)["compare.moved"].rows == ()
+
+
+def same_geometry(pair, residual=1e-13):
+    assert number(pair, "subspace_distance") <= residual
+    assert number(pair, "procrustes") <= residual
+    assert number(pair, "cka") == pytest.approx(1.0, abs=1e-12)
+    assert number(pair, "neighbor_overlap") == 1.0
+    assert np.all(pair["compare.principal_angles"].y["principal angle"] <= residual * 180)
+
+
+ROTATED = {
+    "plain": lambda: gaussian(30, n=200),
+    "narrow cone": narrow_cone,
+    "ill-conditioned": lambda: from_spectrum([9, 2.7, 0.09, 9e-4], 31, n=90),
+}
+
+
+@pytest.mark.parametrize("name", ROTATED)
+def test_a_rotated_copy_is_the_same(name):
+    # Rounding the rotated rows moves their space by ε times the condition number.
+    W, residual = ROTATED[name](), 1e-12
+    same_geometry(pair_of(W, W @ rotation(W.shape[1])), residual)
+    same_geometry(pair_of(W @ rotation(W.shape[1], 2), W), residual)
+
+
+def test_a_scaled_and_mirrored_copy_is_the_same():
+    W = gaussian(32, n=200)
+    same_geometry(pair_of(W, -1e5 * W))
+    same_geometry(pair_of(W, W * [1, 1, -1, 1, 1, 1]))
+
+
+def test_a_permuted_vocabulary_matched_by_token_is_the_same():
+    W, order = gaussian(33, n=200), rng(33).permutation(200)
+    tokens = tuple(f"t{i}" for i in range(200))
+    moved = tuple(tokens[i] for i in order)
+    pair = pair_of(
+        entered(W, "one", tokens=tokens),
+        entered((W @ rotation(6))[order], "two", tokens=moved),
+    )
+    same_geometry(pair)
+    assert pair.matching.by == "token"
+    np.testing.assert_array_equal(order[pair.matching.second], pair.matching.first)
+
+
+def test_rows_matched_by_number_see_a_permutation():
+    W, order = gaussian(34, n=200), rng(34).permutation(200)
+    pair = pair_of(W, W[order])
+    assert pair.matching.by == "row"
+    assert number(pair, "cka") < 0.2
+    assert number(pair, "neighbor_overlap") < 0.2
+
+
+def test_equal_matrices_are_exactly_unchanged():
+    pair = pair_of(gaussian(35), gaussian(35))
+    assert number(pair, "relative_change") == 0.0
+    assert pair["compare.change_effective_rank"].undefined == "nothing changed"
+    same_geometry(pair)
+
+
+def test_orthogonal_subspaces_are_at_distance_one():
+    Q = np.linalg.qr(gaussian(36, n=40, d=10))[0]
+    X, Y = Q[:, :6] @ gaussian(37, n=6), Q[:, 6:]
+    pair = pair_of(X, Y)
+    assert number(pair, "subspace_distance") == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_allclose(pair["compare.principal_angles"].y["principal angle"], 90.0)
+    # Nothing of Y can be rotated onto X: what is left is √2 of two matrices of norm 1.
+    assert number(pair, "procrustes") == pytest.approx(np.sqrt(2.0), abs=1e-12)
+
+
+@pytest.mark.parametrize("angle", [1.0, 1e-3, 1e-8, 1e-9, 1e-12])
+def test_small_angles_are_not_lost(angle):
+    """1 − cos² of an angle below 1e-8 is 0: the residual is formed instead."""
+    Q = np.linalg.qr(gaussian(38, n=60, d=6))[0]
+    X, Y = Q[:, :3], np.cos(angle) * Q[:, :3] + np.sin(angle) * Q[:, 3:]
+    pair = pair_of(X @ rotation(3), Y @ rotation(3, 2))
+    error = 1e-15 / angle
+    assert number(pair, "subspace_distance") == pytest.approx(np.sin(angle), rel=1e-8 + error)
+    expected = 2 * np.sin(angle / 2)  # the residual of the best rotation, which is the given one
+    assert number(pair, "procrustes") == pytest.approx(expected, rel=1e-8 + error)
+    np.testing.assert_allclose(
+        pair["compare.principal_angles"].y["principal angle"], np.degrees(angle), rtol=1e-8 + error
+    )
+
+
+def test_a_contained_space_is_at_distance_zero_from_either_side():
+    X = gaussian(39, n=80, d=9)
+    Y = X @ gaussian(40, n=9, d=4)
+    assert number(pair_of(X, Y), "subspace_distance") < 1e-13
+    assert number(pair_of(Y, X), "subspace_distance") < 1e-13
+
+
+def test_every_number_is_the_same_from_either_side():
+    X, Y = gaussian(41, n=80), near(gaussian(41, n=80), 0.5)
+    one, other = numbers(pair_of(X, Y)), numbers(pair_of(Y, X))
+    for name in one.keys() - {"relative_change"}:
+        assert one[name] == pytest.approx(other[name], rel=1e-12), name
+
+
+def test_cka_knows_no_shift_of_all_rows():
+    X, Y = gaussian(42, n=80), near(gaussian(42, n=80), 0.5)
+    plain = number(pair_of(X, Y), "cka")
+    assert number(pair_of(X + 1000.0, Y - 300.0), "cka") == pytest.approx(plain, rel=1e-9)
+
+
+def test_procrustes_of_a_shrunken_direction():
+    """Closed form: orthonormal columns, one of them shortened to c in the other matrix."""
+    Q, c = np.linalg.qr(gaussian(43, n=50, d=4))[0], 0.25
+    scale = np.array([1, 1, 1, c])
+    common = (3 + c) / (2 * np.sqrt(3 + c**2))
+    pair = pair_of(Q, Q * scale @ rotation(4))
+    assert number(pair, "procrustes") == pytest.approx(np.sqrt(2 - 2 * common), abs=1e-12)
+    assert number(pair, "subspace_distance") < 1e-13
+
+
+def test_a_low_rank_update_has_its_rank():
+    W = gaussian(44, n=200, d=12)
+    update = gaussian(45, n=200, d=2) @ np.linalg.qr(gaussian(46, n=12, d=2))[0].T * 1e-3
+    shown = pair_of(W, W + update)["compare.change_singular_values"].y["σ_k / σ_1"]
+    assert np.all(shown[2:] < 1e-9)
+    assert shown[1] > 0.5
+    assert number(pair_of(W, W + update), "change_effective_rank") < 2.001
+
+
+# Chance levels ----------------------------------------------------------------------------------
+
+
+def test_chance_of_cka_is_its_mean_over_all_pairings():
+    X, Y = gaussian(47, n=6, d=3), gaussian(48, n=6, d=2) + 1.0
+    reference = pair_of(X, Y)["compare.cka"].reference
+    assert reference == pytest.approx(naive_compare.mean_cka(X, Y), rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "k"), [(7, 3), (8, 1), (5, 4), (6, 5)])
+def test_chance_of_the_overlap_is_its_mean_over_all_sets(n, k):
+    expected = naive_compare.mean_jaccard_of_random_sets(n, k)
+    assert expected_jaccard(n, k) == pytest.approx(expected, rel=1e-12)
+
+
+def test_chance_of_the_distance_is_what_random_subspaces_give():
+    pair = pair_of(gaussian(49, n=500, d=5), gaussian(50, n=500, d=5))
+    scalar = pair["compare.subspace_distance"]
+    assert scalar.reference == pytest.approx(np.sqrt(1 - 5 / 500))
+    assert scalar.value == pytest.approx(scalar.reference, abs=0.01)
+
+
+# The factor -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["unrelated", "alike", "cones", "wider"])
+def test_the_factor_of_the_gram_matrix_is_that_of_the_rows(name):
+    W = np.hstack(both(name))
+    factor = cholesky_factor(W.T @ W)
+    assert factor is not None or name == "cones"
+    if factor is not None:
+        np.testing.assert_allclose(factor.T @ factor, W.T @ W, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["nearly equal", "contained", "rank-deficient", "more columns than rows", "dead column"],
+)
+def test_where_the_gram_matrix_is_not_enough_it_is_not_used(name):
+    W = np.hstack(both(name))
+    assert cholesky_factor(W.T @ W) is None
+
+
+# Passes -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """How many rows each pass over both matrices has read."""
+    read = []
+    fold = Shared.fold
+
+    def counted(shared, statistics, advance):
+        read.append(shared.n)
+        fold(shared, statistics, advance)
+
+    monkeypatch.setattr(Shared, "fold", counted)
+    return read
+
+
+@pytest.mark.parametrize(("name", "often"), [("unrelated", 1), ("alike", 1), ("contained", 2)])
+def test_one_pass_is_enough_unless_spaces_nearly_agree(name, often, passes):
+    pair = pair_of(*PAIRS[name]())
+    assert number(pair, "neighbor_overlap") >= 0
+    assert passes == [60] * often
+
+
+def test_very_many_queries_are_asked_in_several_passes(passes, monkeypatch):
+    X, Y = PAIRS["alike"]()
+    plain = numbers(pair_of(X, Y))
+    monkeypatch.setattr("embgeo.comparison.overlap.MOST_CHUNK", 25)
+    monkeypatch.setattr("embgeo.comparison.overlap.LEAST_CHUNK", 1)
+    assert numbers(pair_of(X, Y)) == plain
+    assert passes == [60] * 4
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_change_no_number(threads, monkeypatch):
+    in_small_blocks(monkeypatch, 7)
+    X, Y = PAIRS["alike"]()
+    found = numbers(pair_of(X, Y, resources=Resources(threads=threads)))
+    assert found == pytest.approx(numbers(pair_of(X, Y)), rel=1e-12)
+
+
+# Undefined --------------------------------------------------------------------------------------
+
+
+def test_equal_rows_have_no_cka():
+    pair = pair_of(np.ones((30, 4)) * [1, 2, 3, 4], gaussian(51, n=30, d=4))
+    assert "centring leaves nothing" in pair["compare.cka"].undefined
+    assert number(pair, "subspace_distance") >= 0.0
+
+
+def test_each_token_has_its_overlap_where_all_are_asked():
+    one, two = gaussian(58, n=60), gaussian(59, n=60)
+    pair = pair_of(one, two)
+    (column,) = pair.columns
+    assert column.values.shape == (60,)
+    assert column.values.mean() == pytest.approx(number(pair, "neighbor_overlap"))
+    table = pair["compare.moved"]
+    first = int(str(table.rows[0][0]).removeprefix("row "))
+    assert column.values[first] == table.rows[0][1] == column.values.min()
+    assert not pair_of(one, two, queries=30).columns
+
+
+def test_few_tokens_have_no_ten_neighbours():
+    pair = pair_of(gaussian(52, n=10, d=3), gaussian(53, n=10, d=3))
+    assert "10 shared tokens have no 10 neighbours" in pair["compare.neighbor_overlap"].undefined
+    assert number(pair, "cka") > 0
+
+
+def test_one_shared_token_is_not_enough():
+    one = entered(gaussian(54, n=20), "one", tokens=tuple(f"a{i}" for i in range(20)))
+    two = entered(gaussian(55, n=20), "two", tokens=("a3", *(f"b{i}" for i in range(19))))
+    pair = pair_of(one, two)
+    assert {s.undefined for s in pair.scalars} == {
+        "one token is shared; --match row pairs equal row numbers"
+    }
+    assert pair.matching.left_out[0].missing == 19
+
+
+def test_huge_and_tiny_entries_do_not_overflow():
+    W = gaussian(56, n=60)
+    pair = pair_of(W * 1e120, near(W, 0.3) * 1e-120)
+    plain = pair_of(W, near(W, 0.3))
+    for name in ("subspace_distance", "cka", "procrustes", "neighbor_overlap"):
+        assert number(pair, name) == pytest.approx(number(plain, name), rel=1e-9), name
+
+
+def test_a_view_of_any_order_is_read_alike():
+    X, Y = gaussian(57, n=70), near(gaussian(57, n=70), 0.4)
+    plain = numbers(pair_of(X, Y))
+    for turned in (np.asfortranarray(Y), Y[::-1][::-1], Y.astype(">f8")):
+        assert numbers(pair_of(Matrix(X), entered(turned))) == pytest.approx(plain, rel=1e-12)

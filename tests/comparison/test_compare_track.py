@@ -1,0 +1,266 @@
+"""Checkpoints of one run: their steps, the curves, where each bends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embgeo.comparison.bends import bend
+from embgeo.comparison.comparison import Bend
+from embgeo.comparison.steps import from_names, steps_of
+from embgeo.core.errors import BadOption
+from embgeo.io.training_step import training_step
+from tests.support.compared import comparison, entered
+from tests.support.matrices import gaussian, rng
+
+# Steps ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "values", "word"),
+    [
+        (["run/ckpt-500.pt", "run/ckpt-1000.pt"], (500, 1000), "ckpt"),
+        (["run2/ckpt-00500.pt", "run2/ckpt-00100.pt"], (500, 100), "ckpt"),
+        (["epoch=1-step=30.ckpt", "epoch=2-step=60.ckpt"], (30, 60), "step"),
+        (["step=30-epoch=1.ckpt", "step=60-epoch=2.ckpt"], (30, 60), "step"),
+        (["a-1-7.pt", "a-2-9.pt"], (7, 9), ""),
+        (["global_step5/model.pt", "global_step15/model.pt"], (5, 15), "global_step"),
+        (["checkpoint-500/model.bin", "checkpoint-20/model.bin"], (500, 20), "checkpoint"),
+        (["m-10k.pt", "m-2M.pt", "m-500.pt"], (10_000, 2_000_000, 500), "m"),
+        (["v2-5.pt2", "v2-6.pt2"], (5, 6), ""),
+        (["1.npy", "20.npy"], (1, 20), ""),
+        (["seed-1/e-5.pt", "seed-2/e-5.pt"], (1, 2), "seed"),
+    ],
+)
+def test_steps_stand_in_the_names(names, values, word):
+    found = from_names(names)
+    assert found is not None
+    assert found.values == values
+    assert f"{word!r}" in found.source or not word
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a.pt", "b.pt"],
+        ["a1.pt", "b.pt"],
+        ["a1-2.pt", "a3.pt"],
+        ["last.pt", "best.pt"],
+        ["m-5.pt", "n-5.pt"],
+        [],
+    ],
+)
+def test_names_without_steps(names):
+    assert from_names(names) is None
+
+
+def test_files_are_ordered_by_step():
+    found = steps_of([Path(f"c-{n}.pt") for n in (900, 1000, 20)], lambda _: None)
+    assert found.order == [2, 0, 1]
+
+
+def test_steps_are_read_from_the_files_where_names_hold_none():
+    held = {"best.pt": (300.0, "global_step"), "last.pt": (900.0, "step")}
+    found = steps_of([Path(name) for name in held], lambda path: held[path.name])
+    assert found.values == (300.0, 900.0)
+    assert found.source == "the entry 'global_step' or 'step' of the checkpoints"
+
+
+def test_no_step_anywhere_is_refused():
+    held = {"best.pt": (1.0, "step")}
+    with pytest.raises(BadOption, match=r"last\.pt: its step stands neither.*ckpt-500"):
+        steps_of([Path("best.pt"), Path("last.pt")], lambda path: held.get(path.name))
+
+
+def test_two_files_of_one_step_are_refused():
+    with pytest.raises(BadOption, match=r"same step \(5\) as best\.pt"):
+        steps_of([Path("best.pt"), Path("last.pt")], lambda _: (5.0, "step"))
+
+
+def test_a_torch_checkpoint_says_its_step(tmp_path):
+    torch = pytest.importorskip("torch")
+    weights = {"weight": torch.zeros(4, 2)}
+    saved = {
+        "lightning.ckpt": {"epoch": 3, "global_step": 1200, "state_dict": weights},
+        "plain.pt": {"model": weights, "step": 7},
+        "epoch.pt": {"model": weights, "epoch": 2},
+        "nested.pt": {"model": weights, "trainer_state": {"global_step": 40}},
+        "tensor.pt": {"model": weights, "step": torch.tensor(3)},
+        "nothing.pt": weights,
+        "true.pt": {"model": weights, "step": True},
+        "negative.pt": {"model": weights, "step": -1},
+    }
+    for name, content in saved.items():
+        torch.save(content, tmp_path / name)
+    found = {name: training_step(tmp_path / name) for name in saved}
+    assert found == {
+        "lightning.ckpt": (1200.0, "global_step"),
+        "plain.pt": (7.0, "step"),
+        "epoch.pt": (2.0, "epoch"),
+        "nested.pt": (40.0, "global_step"),
+        "tensor.pt": None,
+        "nothing.pt": None,
+        "true.pt": None,
+        "negative.pt": None,
+    }
+
+
+def test_a_safetensors_file_says_its_step(tmp_path):
+    from safetensors.numpy import save_file
+
+    W = {"w": np.zeros((3, 2), np.float32)}
+    save_file(W, tmp_path / "a.safetensors", metadata={"step": "250", "format": "pt"})
+    save_file(W, tmp_path / "b.safetensors", metadata={"step": "many"})
+    save_file(W, tmp_path / "c.safetensors")
+    found = [training_step(tmp_path / f"{name}.safetensors") for name in "abc"]
+    assert found == [(250.0, "step"), None, None]
+
+
+def test_a_model_folder_says_its_step(tmp_path):
+    (tmp_path / "trainer_state.json").write_text(json.dumps({"global_step": 77, "epoch": 1.5}))
+    assert training_step(tmp_path) == (77.0, "global_step")
+    (tmp_path / "trainer_state.json").write_text("[1")
+    assert training_step(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"PK\x03\x04", b"\x93NUMPY", b"\xff" * 8 + b"{", b"\x10\0\0\0\0\0\0\0{}", b"{"]
+)
+def test_damaged_files_say_no_step(tmp_path, content):
+    path = tmp_path / "x"
+    path.write_bytes(content)
+    assert training_step(path) is None
+    assert training_step(tmp_path / "missing") is None
+
+
+# Bends ------------------------------------------------------------------------------------------
+
+STEPS = np.arange(0.0, 2100.0, 100.0)
+
+
+def hinge(tau, before=1.0, after=-0.5, steps=STEPS):
+    return before * np.minimum(steps, tau) + after * np.maximum(0.0, steps - tau)
+
+
+@pytest.mark.parametrize("tau", [100.0, 700.0, 1900.0])
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_a_bend_is_found_where_it_is(tau, scale):
+    found = bend(STEPS, scale * hinge(tau))
+    assert isinstance(found, Bend)
+    assert found.step == tau
+    assert found.slope_before == pytest.approx(scale * 1.0)
+    assert found.slope_after == pytest.approx(scale * -0.5)
+    assert found.left < 1e-12
+
+
+def test_a_noisy_bend_is_found_near_where_it_is():
+    values = hinge(800.0) + 30.0 * rng(80).standard_normal(len(STEPS))
+    found = bend(STEPS, values)
+    assert isinstance(found, Bend)
+    assert abs(found.step - 800.0) <= 200.0
+    assert 0.0 < found.left < 0.1
+
+
+def test_a_bend_of_unevenly_spaced_steps():
+    steps = np.array([1.0, 10, 100, 1000, 2000, 3000, 10_000, 30_000])
+    found = bend(steps, hinge(1000.0, 2.0, 0.1, steps))
+    assert isinstance(found, Bend)
+    assert found.step == 1000.0
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (3.0 * STEPS + 2.0, "straight line"),
+        (np.full(len(STEPS), 0.1), "does not change"),
+        (np.zeros(len(STEPS)), "does not change"),
+        (STEPS + 300.0 * rng(81).standard_normal(len(STEPS)), "no better than one"),
+    ],
+)
+def test_what_does_not_bend(values, reason):
+    found = bend(STEPS, values)
+    assert isinstance(found, str)
+    assert reason in found
+
+
+@pytest.mark.parametrize("m", [1, 2, 4])
+def test_few_points_do_not_bend(m):
+    assert bend(STEPS[:m], hinge(100.0)[:m]) == f"{m} points, a bend takes 5"
+
+
+def test_noise_is_rarely_called_a_bend():
+    """At a level of 5 % with the correction for the places tried: of 400 lines at most 20."""
+    found = [bend(STEPS, rng(1000 + i).standard_normal(len(STEPS))) for i in range(400)]
+    assert sum(isinstance(b, Bend) for b in found) <= 20
+
+
+def test_the_fit_is_the_best_of_all_places():
+    """Against a plain search over every inner step by least squares."""
+    values = np.cumsum(rng(82).standard_normal(len(STEPS))) + hinge(600.0) / 50
+    found = bend(STEPS, values)
+    assert isinstance(found, Bend)
+    left = {}
+    for tau in STEPS[1:-1]:
+        A = np.column_stack([np.ones_like(STEPS), STEPS, np.maximum(0, STEPS - tau)])
+        left[tau] = np.linalg.lstsq(A, values, rcond=None)[1][0]
+    assert found.step == min(left, key=left.get)
+
+
+# Curves -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tracked():
+    """A cone that forms from the third of seven checkpoints on."""
+    W, direction = gaussian(90, n=120), np.ones(6)
+    cosines = np.array([0.0, 0.001, 0.0, 0.2, 0.4, 0.6, 0.8])
+    depths = np.sqrt(cosines / (1 - cosines))
+    runs = [
+        entered(
+            W + depth * direction + 0.01 * gaussian(91 + i, n=120),
+            f"ckpt-{100 * i}",
+            sections=("cosine", "isotropy"),
+            sphere=False,
+            step=100.0 * i,
+        )
+        for i, depth in enumerate(depths)
+    ]
+    return comparison(*runs, track="the number in the names")
+
+
+def test_every_scalar_has_a_curve(tracked):
+    curves = [c for c in tracked.track.curves if not c.against]
+    assert [c.quantity.name for c in curves] == [
+        s.name for s in tracked.members[0].analysis.scalars
+    ]
+    mean = next(c for c in curves if c.quantity.name == "cosine.mean")
+    assert list(mean.values) == [m.analysis.scalar("cosine.mean").value for m in tracked.members]
+    assert tracked.track.steps == tuple(100.0 * i for i in range(7))
+
+
+def test_pairs_are_to_the_first_and_to_the_one_before(tracked):
+    assert [(p.first, p.second) for p in tracked.pairs] == [
+        *((0, i) for i in range(1, 7)),
+        *((i, i + 1) for i in range(1, 6)),
+    ]
+    by_key = {(c.quantity.name, c.against): c for c in tracked.track.curves}
+    first, previous = (by_key["compare.cka", a] for a in ("first", "previous"))
+    assert first.values[0] is None
+    assert first.values[1] == previous.values[1]
+    assert previous.values[5] == tracked.pair(4, 5)["compare.cka"].value
+    assert first.values[5] == tracked.pair(0, 5)["compare.cka"].value
+
+
+def test_the_cone_bends_where_it_begins(tracked):
+    curve = next(c for c in tracked.track.curves if c.quantity.name == "cosine.mean")
+    assert curve.bend is not None
+    assert curve.bend.step == 200.0
+    assert any(s.startswith("From step 0 to 600, I1 fell") for s in tracked.sentences)
+
+
+def test_curves_without_a_bend_say_why(tracked):
+    for curve in tracked.track.curves:
+        assert (curve.bend is None) == bool(curve.no_bend)

@@ -1,0 +1,310 @@
+"""The verdict: a truth table over shapes of matrices, and what it says when numbers are missing."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.values import Table, format_number
+from embgeo.diagnosis.finding import percent
+from embgeo.diagnosis.thresholds import CONE, PARTITION, THRESHOLDS
+from embgeo.diagnosis.verdict import Verdict, judge
+from embgeo.result.analysis import Analysis
+from tests.support.sample_analysis import Shape, sample, with_scalar, without
+
+
+@pytest.mark.parametrize(
+    ("shape", "overall", "states"),
+    [
+        ("cone", "degenerate", {"cone": "degenerate", "isotropy": "degenerate"}),
+        (
+            "isotropic",
+            "healthy",
+            {
+                "cone": "healthy",
+                "spectrum": "healthy",
+                "two-sided": "healthy",
+                "isotropy": "healthy",
+            },
+        ),
+        (
+            "two-sided",
+            "degenerate",
+            {"cone": "healthy", "spectrum": "degenerate", "two-sided": "degenerate"},
+        ),
+    ],
+)
+def test_shapes(shape: Shape, overall: str, states: dict[str, str]) -> None:
+    verdict = judge(sample(shape))
+    assert verdict.state == overall
+    assert {key: state_of(verdict, key) for key in states} == states
+
+
+def test_two_sided_collapse_is_not_called_a_cone() -> None:
+    verdict = judge(sample("two-sided"))
+    assert "cone" not in verdict.headline
+    assert "both sides" in verdict.headline
+    assert sentence(verdict, "cone").startswith("There is no cone")
+
+
+def test_a_cone_leaves_no_question_about_a_two_sided_collapse() -> None:
+    assert judge(sample("cone")).finding("two-sided") is None
+    assert state_of(judge(sample("isotropic")), "two-sided") == "healthy"
+
+
+@pytest.mark.parametrize("shape", ["cone", "isotropic", "two-sided"])
+def test_every_sentence_quotes_numbers_of_the_analysis(shape: Shape) -> None:
+    analysis = sample(shape)
+    for finding in judge(analysis).findings:
+        assert finding.quoted, finding.key
+        assert all(analysis.scalar(name) is not None for name in finding.quoted)
+        assert any(character.isdigit() for character in finding.sentence)
+
+
+def test_headline_of_a_cone_names_cone_and_frequency() -> None:
+    analysis = with_scalar(sample("cone"), "frequency.probe_auc", value=0.98, standard_error=0.01)
+    headline = judge(analysis).headline
+    assert headline.startswith("Degenerate: a narrow cone (mean cosine 0.")
+    assert "rare tokens are separable from popular ones (AUC 0.98)" in headline
+
+
+def test_healthy_geometry_split_by_frequency() -> None:
+    analysis = with_scalar(sample("isotropic"), "frequency.probe_auc", value=0.98)
+    verdict = judge(analysis)
+    assert verdict.state == "healthy"
+    assert verdict.tone == "mild"
+    assert verdict.headline.startswith("Not degenerate, but split by frequency: no cone")
+
+
+def test_everything_healthy() -> None:
+    analysis = sample("isotropic")
+    for name, value in (("probe_auc", 0.52), ("neighbor_rarity_rare", 0.8),
+                        ("neighbor_rarity_popular", 0.79), ("norm_spearman", 0.01)):  # fmt: skip
+        analysis = with_scalar(analysis, f"frequency.{name}", value=value)
+    verdict = judge(analysis)
+    assert verdict.headline.startswith("No sign of degeneration: no cone")
+    assert "mixed" in verdict.headline
+    assert verdict.tone == "healthy"
+
+
+@pytest.mark.parametrize(
+    ("mean", "state"),
+    [(-0.05, "healthy"), (0.0999, "healthy"), (0.1, "mild"), (0.2999, "mild"), (0.3, "degenerate")],
+)
+def test_limits_of_the_cone(mean: float, state: str) -> None:
+    assert (
+        state_of(judge(with_scalar(sample("isotropic"), "cosine.mean", value=mean)), "cone")
+        == state
+    )
+
+
+def test_mild_only() -> None:
+    analysis = with_scalar(sample("isotropic", counts=False), "cosine.mean", value=0.2)
+    assert judge(analysis).headline == "Mildly degenerate: a wide cone (mean cosine 0.2)."
+
+
+def test_large_share_with_few_dimensions_is_no_collapse() -> None:
+    verdict = judge(sample("isotropic", d=2))
+    assert state_of(verdict, "spectrum") == "healthy"
+    assert state_of(verdict, "two-sided") == "healthy"
+
+
+def test_collapse_on_to_several_directions_shows_in_the_effective_rank() -> None:
+    analysis = with_scalar(sample("isotropic"), "spectrum.effective_rank", value=2.5)
+    verdict = judge(analysis)
+    assert state_of(verdict, "spectrum") == "degenerate"
+    assert "effective rank of 2.5 in 16 dimensions" in verdict.headline
+
+
+def test_few_rows_of_large_norm_are_named_as_the_cause() -> None:
+    analysis = with_scalar(sample("isotropic"), "spectrum.top_share", value=0.9)
+    assert "a few rows of very large norm" in sentence(judge(analysis), "spectrum")
+
+
+def test_a_probe_within_its_error_decides_nothing() -> None:
+    analysis = with_scalar(
+        sample("isotropic"), "frequency.probe_auc", value=0.95, standard_error=0.2
+    )
+    analysis = with_scalar(analysis, "frequency.neighbor_rarity_rare", value=0.36)
+    analysis = with_scalar(analysis, "frequency.norm_spearman", value=0.1)
+    assert state_of(judge(analysis), "frequency") == "healthy"
+
+
+def test_neighbours_alone_can_show_the_split() -> None:
+    analysis = with_scalar(sample("isotropic"), "frequency.probe_auc", value=0.5)
+    assert state_of(judge(analysis), "frequency") == "degenerate"
+    assert "base rate 80\u00a0%" in sentence(judge(analysis), "frequency")
+
+
+def test_norms_alone_can_show_the_split() -> None:
+    analysis = sample("isotropic")
+    for name, value in (("probe_auc", 0.5), ("neighbor_rarity_rare", 0.4), ("norm_spearman", -0.8)):
+        analysis = with_scalar(analysis, f"frequency.{name}", value=value)
+    verdict = judge(analysis)
+    assert state_of(verdict, "frequency") == "degenerate"
+    assert "norms follow frequency (rank correlation −0.8)" in verdict.headline
+
+
+def test_rogue_coordinate_explains_a_cone_and_is_silent_otherwise() -> None:
+    cone = with_scalar(sample("cone", d=64), "cosine.max_dimension_share", value=0.7)
+    assert state_of(judge(cone), "coordinate") == "degenerate"
+    assert judge(sample("isotropic")).finding("coordinate") is None
+
+
+def test_near_equal_eigenvalues_are_said() -> None:
+    analysis = with_scalar(sample("isotropic"), "isotropy.eigengap", value=1e-7)
+    assert "depend on the choice of eigenvectors" in sentence(judge(analysis), "isotropy")
+
+
+def test_absent_families_say_why() -> None:
+    verdict = judge(sample("cone", counts=False))
+    assert state_of(verdict, "frequency") == "undecided"
+    assert "no counts were given" in sentence(verdict, "frequency")
+
+
+def test_undefined_numbers_say_why() -> None:
+    analysis = with_scalar(sample("cone"), "cosine.mean", value=None, undefined="only one row")
+    verdict = judge(analysis)
+    assert state_of(verdict, "cone") == "undecided"
+    assert sentence(verdict, "cone") == "Not decided: mean cosine is not defined (only one row)."
+
+
+def test_nothing_to_go_by() -> None:
+    empty = without(sample("cone"), "cosine", "spectrum", "isotropy", "frequency")
+    verdict = judge(empty)
+    assert verdict.state == "undecided"
+    assert verdict.headline == "Undecided: left out with --sections."
+    assert judge(Analysis(provenance={})).state == "undecided"
+
+
+def test_limits_are_ordered_and_argued() -> None:
+    for t in THRESHOLDS:
+        assert t.mild < t.degenerate if t.worse == "above" else t.mild > t.degenerate
+        assert t.argument
+    assert len({t.name for t in THRESHOLDS}) == len(THRESHOLDS)
+
+
+def test_partition_limits_follow_from_the_cone_limits() -> None:
+    assert math.exp(-2 * math.sqrt(CONE.mild)) == pytest.approx(PARTITION.mild, abs=0.04)
+    assert math.exp(-2 * math.sqrt(CONE.degenerate)) == pytest.approx(
+        PARTITION.degenerate, abs=0.04
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "0"), (1.0, "100"), (0.91234, "91"), (0.99999, "99.999"), (1e-5, "0.001")],
+)
+def test_percent_is_exact_at_the_ends_only(share: float, text: str) -> None:
+    assert percent(share) == f"{text}\u00a0%"
+
+
+def state_of(verdict: Verdict, key: str) -> str:
+    finding = verdict.finding(key)
+    assert finding is not None
+    return finding.state
+
+
+def sentence(verdict: Verdict, key: str) -> str:
+    finding = verdict.finding(key)
+    assert finding is not None
+    return finding.sentence
+
+
+@pytest.mark.parametrize("shape", [(10, 10), (10, 3), (30, 50), (50, 64), (2000, 4)])
+@pytest.mark.parametrize("seed", range(4))
+def test_random_rows_are_never_called_degenerate(shape: tuple[int, int], seed: int) -> None:
+    rows = np.random.default_rng(seed).standard_normal(shape)
+    assert judge(embgeo.analyze(embgeo.Matrix(rows))).state == "healthy"
+
+
+def test_one_row_decides_nothing() -> None:
+    verdict = judge(embgeo.analyze(embgeo.Matrix(np.ones((1, 5)))))
+    assert verdict.state == "undecided"
+    assert "a single row has no pairs" in verdict.headline
+
+
+def test_the_deepest_tokens_of_a_cone_are_named() -> None:
+    analysis = sample("cone")
+    nearest = analysis["tokens.nearest_to_mean"]
+    assert isinstance(nearest, Table)
+    verdict = judge(analysis)
+    assert verdict.blame == tuple(str(row[1]) for row in nearest.rows[:5])
+    assert verdict.blame_sentence == f"Deepest in the cone: {', '.join(verdict.blame)}"
+
+
+def test_no_token_is_named_without_a_cone_or_few_large_rows() -> None:
+    split = with_scalar(sample("isotropic"), "frequency.probe_auc", value=0.98)
+    assert judge(split).blame_sentence == ""
+    assert judge(without(sample("cone"), "tokens")).blame_sentence == ""
+
+
+def test_largest_norms_are_named_where_they_carry_the_spectrum() -> None:
+    analysis = with_scalar(sample("isotropic"), "spectrum.top_share", value=0.9)
+    assert judge(analysis).blame_sentence.startswith("Largest norms: tok")
+
+
+def test_rows_stand_for_tokens_that_are_not_known() -> None:
+    analysis = replace(sample("cone"), tokens=None)
+    assert all(re.fullmatch(r"row [\d,]+", name) for name in judge(analysis).blame)
+
+
+def test_named_tokens_hide_nothing_and_stay_short() -> None:
+    analysis = sample("cone")
+    rows = tuple((i, token, 1, 0.1) for i, token in enumerate(("\u202eevil", "a,b", "x" * 500)))
+    tables = tuple(
+        replace(t, rows=rows) if t.name == "tokens.nearest_to_mean" else t for t in analysis.tables
+    )
+    blame = judge(replace(analysis, tables=tables)).blame
+    assert blame == ("‹U+202E›evil", "“a,b”", "x" * 23 + "…")
+
+
+def test_the_frequency_sentence_begins_with_the_test_that_decided() -> None:
+    analysis = sample("isotropic")
+    for name, value in (
+        ("probe_auc", 0.6983),
+        ("neighbor_rarity_rare", 0.4),
+        ("norm_spearman", 0.86),
+    ):
+        analysis = with_scalar(analysis, f"frequency.{name}", value=value)
+    assert sentence(judge(analysis), "frequency").startswith(
+        "Rare and popular tokens differ in length: norms follow frequency (rank correlation 0.86); "
+        "a linear probe has an AUC of 0.6983"
+    )
+    neighbours = with_scalar(sample("isotropic"), "frequency.probe_auc", value=0.5)
+    assert sentence(judge(neighbours), "frequency").startswith(
+        "Rare and popular tokens live apart: of the nearest neighbours of rare tokens"
+    )
+
+
+@pytest.mark.parametrize(("auc", "word"), [(0.98, "split"), (0.8, "partly split"), (0.5, "mixed")])
+def test_frequency_is_split_or_mixed_and_never_degenerate(auc: float, word: str) -> None:
+    analysis = with_scalar(sample("isotropic"), "frequency.probe_auc", value=auc)
+    for name, value in (("neighbor_rarity_rare", 0.36), ("norm_spearman", 0.01)):
+        analysis = with_scalar(analysis, f"frequency.{name}", value=value)
+    finding = judge(analysis).finding("frequency")
+    assert finding is not None
+    assert finding.word == word
+
+
+def test_a_section_left_out_is_named_and_the_rest_still_said() -> None:
+    rows = np.random.default_rng(0).standard_normal((200, 8))
+    headline = judge(embgeo.analyze(embgeo.Matrix(rows), sections=("cosine",))).headline
+    assert headline.startswith("Undecided: the section spectrum was left out; no cone (mean cosine")
+
+
+def test_one_dimension_is_undecided() -> None:
+    rows = np.random.default_rng(0).standard_normal((50, 1))
+    for matrix in (rows, np.abs(rows)):
+        verdict = judge(embgeo.analyze(embgeo.Matrix(matrix)))
+        assert verdict.headline == "Undecided: one dimension has only two directions."
+
+
+def test_a_share_and_its_percentage_are_rounded_alike() -> None:
+    assert percent(0.99985) == "99.99\u00a0%"
+    assert format_number(0.99985) == "0.9999"

@@ -1,0 +1,292 @@
+"""Both passes on a dask cluster: the same answer, also where workers are lost on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import embgeo
+from embgeo import metrics
+from embgeo.cli.app import app
+from embgeo.cli.on_cluster import with_file
+from embgeo.core.errors import EmbgeoError
+from embgeo.distributed import cluster as engine
+from embgeo.distributed import connection
+from embgeo.distributed.cluster import Cluster, Shard, analyze_on_cluster, pieces_of
+from embgeo.measure.analysis import analyze
+from embgeo.measure.passes import Progress
+from embgeo.metrics import Options
+from embgeo.result.analysis import Analysis
+from tests.support.in_parts import check_analyses
+from tests.support.matrices import gaussian
+
+distributed = pytest.importorskip("distributed")
+
+N, D = 240, 4
+#: Some of everything: a second pass, single rows, and no search that takes many passes.
+SECTIONS = ("spectrum", "isotropy", "cosine", "tokens")
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """Two workers in threads of this process, with an address."""
+    with scheduler(n_workers=2) as local, distributed.Client(local) as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A matrix, whole and in three files; small parts."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(engine, "LEAST_ROWS", 16)
+    engine.opened.cache_clear()
+    W = gaussian(600, N, D) + 0.3
+    W[[3, 200]] = 0.0
+    np.save("W.npy", W)
+    for number, start in enumerate((0, 100, 130)):
+        np.save(f"rows{number}.npy", W[start : (100, 130, N)[number]])
+    Path("tokens.txt").write_text("".join(f"t{i}\n" for i in range(N)))
+    Path("counts.tsv").write_text("".join(f"t{i}\t{N - i // 2}\n" for i in range(N)))
+    return tmp_path
+
+
+def scheduler(n_workers: int) -> Any:
+    """A cluster in threads of this process."""
+    return distributed.LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp",
+        dashboard_address=":0",
+        silence_logs=50,
+    )
+
+
+def on_cluster(client: Any, progress: Progress | None = None, **wanted: Any) -> Analysis:
+    shard = Shard(str(Path("W.npy").absolute()), N, given="W.npy", output="none")
+    pieces = pieces_of([shard], 2)
+    assert len(pieces) == 8
+    return analyze_on_cluster(Cluster(client, pieces, progress or Progress()), **wanted)
+
+
+def in_one_run(**wanted: Any) -> Analysis:
+    return analyze(embgeo.load("W.npy"), **wanted)
+
+
+def test_the_same_answer(client: Any) -> None:
+    bars: list[list[Any]] = []
+
+    def advance(rows: int) -> None:
+        bars[-1][2] += rows
+
+    progress = Progress(lambda what, rows: bars.append([what, rows, 0]), advance)
+    found = on_cluster(client, progress, sections=SECTIONS, options=Options(sphere=False))
+    check_analyses(found, in_one_run(sections=SECTIONS, options=Options(sphere=False)))
+    for what, rows in (("first pass", N), ("single rows", N), ("second pass", N)):
+        assert [what, rows, rows] in bars
+
+
+def test_a_search_that_makes_passes_of_its_own(client: Any) -> None:
+    found = on_cluster(client, sections=("isotropy",), reference=False)
+    expected = in_one_run(sections=("isotropy",), reference=False)
+    assert found["isotropy.i_sphere"].value == pytest.approx(  # type: ignore[union-attr]
+        expected["isotropy.i_sphere"].value,  # type: ignore[union-attr]
+        rel=1e-9,
+    )
+
+
+@pytest.mark.parametrize("section", metrics.SECTIONS)
+def test_every_section_alone(client: Any, section: str) -> None:
+    """Some need no second pass and no row, and are finished from the first."""
+    matrix = embgeo.load("W.npy", tokens="tokens.txt", counts="counts.tsv", output="none")
+    wanted: dict[str, Any] = {"sections": (section,), "options": Options(sphere=False)}
+    found = on_cluster(client, described=lambda plan: with_file(plan, matrix), **wanted)
+    check_analyses(found, analyze(matrix, **wanted))
+
+
+def test_a_worker_that_is_killed_during_a_pass() -> None:
+    """Its tasks are done again elsewhere; a new worker takes its place."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as local,
+        distributed.Client(local) as client,
+    ):
+        alive = list(client.run(os.getpid).values())
+        passes: list[str] = []
+
+        def kill_one(_rows: int) -> None:
+            """At the first sign of life of each pass, while other tasks are under way."""
+            if len(alive) == 2 or (alive and passes[-1] == "second pass"):
+                os.kill(alive.pop(), signal.SIGKILL)
+
+        progress = Progress(lambda what, _rows: passes.append(what), kill_one)
+        options = Options(sphere=False)
+        found = on_cluster(client, progress, sections=SECTIONS, options=options)
+        assert not alive
+    check_analyses(found, in_one_run(sections=SECTIONS, options=options))
+
+
+def test_workers_that_are_lost_again_and_again() -> None:
+    with (
+        pytest.raises(EmbgeoError, match="4 workers were lost over the same rows"),
+        connection.in_one_line("tcp://10.0.0.1:8786"),
+    ):
+        raise distributed.KilledWorker("second_task", None, 3)
+
+
+class Deserted:
+    """A client whose cluster has a worker at first and then none."""
+
+    status, cluster = "running", None
+
+    def __init__(self) -> None:
+        self.workers: list[dict[str, int]] = [{"worker": 1}, {}, {}]
+
+    def nthreads(self) -> dict[str, int]:
+        return self.workers.pop(0)
+
+
+def test_workers_that_leave_and_do_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 50.0, 51.0, 160.0, 171.0, 173.0])
+    monkeypatch.setattr(connection, "monotonic", lambda: next(clock))
+    client: Any = Deserted()
+    watch = connection.Watch(client, "tcp://10.0.0.1:8786")
+    for _ in range(3):  # a worker, too soon to ask again, none for 110 s
+        watch.look()
+    assert client.workers == [{}]
+    watch.look()  # too soon to ask again
+    with pytest.raises(EmbgeoError, match=r"^--scheduler .*: no worker is there"):
+        watch.look()
+
+
+def test_a_client_that_gave_its_scheduler_up() -> None:
+    with scheduler(n_workers=0) as local, distributed.Client(local.scheduler_address) as client:
+        cluster = Cluster(client, pieces_of([Shard("W.npy", N)], 2), Progress())
+    with pytest.raises(EmbgeoError, match=f"the scheduler at {cluster.address} was lost"):
+        cluster.first(None, Options(), False)
+
+
+# The command line ---------------------------------------------------------------------------------
+
+
+def call(line: str, *more: str) -> Any:
+    return CliRunner().invoke(app, [*line.split(), *more])
+
+
+QUICK = ("--sections", "spectrum,isotropy,frequency", "--no-sphere", "-q")
+
+
+def test_one_file(client: Any) -> None:
+    labels = ("--tokens", "tokens.txt", "--counts", "counts.tsv")
+    address = client.scheduler.address
+    result = call(f"analyze W.npy -o out --engine dask --scheduler {address}", *labels, *QUICK)
+    assert result.exit_code == 0, result.output
+    assert call("analyze W.npy -o one", *labels, *QUICK).exit_code == 0
+    one, found = (embgeo.load_analysis(Path(name)) for name in ("one", "out"))
+    check_analyses(found, one)
+    assert found.provenance["sha256"] == one.provenance["sha256"]
+    assert found.provenance["parts"][0]["file"] == "W.npy"
+
+
+def test_files_of_one_matrix(client: Any) -> None:
+    labels = ("--tokens", "tokens.txt", "--counts", "counts.tsv")
+    address = client.scheduler.address
+    result = call(f"analyze rows*.npy -o out --engine dask --scheduler {address}", *labels, *QUICK)
+    assert result.exit_code == 0, result.output
+    assert call("analyze W.npy -o one", *labels, *QUICK).exit_code == 0
+    one, found = (embgeo.load_analysis(Path(name)) for name in ("one", "out"))
+    check_analyses(replace(found, notes=one.notes), one)
+    assert found.provenance["file"] == "rows0.npy and 2 more"
+    assert {part["file"] for part in found.provenance["parts"]} == {
+        "rows0.npy",
+        "rows1.npy",
+        "rows2.npy",
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("analyze none*.npy --engine dask", "no file is called like that"),
+        ("analyze W.npy --engine dask --rows 0:9", "cannot be cut"),
+        ("analyze W.npy --engine dask --pairs all", "all rows in one place"),
+        ("analyze W.npy --engine dask --device cuda", "on the processor"),
+        ("analyze missing.npy --engine dask", "no such file"),
+    ],
+)
+def test_what_a_cluster_is_not_asked(line: str, says: str) -> None:
+    result = call(line)
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert says in result.stderr
+
+
+def test_a_file_that_the_workers_cannot_read(client: Any) -> None:
+    shard = Shard("/nowhere/W.npy", N)
+    with pytest.raises(EmbgeoError, match="no such file"):
+        analyze_on_cluster(Cluster(client, pieces_of([shard], 2), Progress()))
+
+
+def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "CONNECT_SECONDS", 0.2)
+    result = call("analyze W.npy --engine dask --scheduler tcp://127.0.0.1:9")
+    assert result.exit_code == 2
+    assert "no scheduler answers at tcp://127.0.0.1:9" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("greeting", [b"", b"SSH-2.0-OpenSSH_9.2\r\n"])
+def test_a_port_of_something_else(greeting: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "CONNECT_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        accepted = pool.submit(server.accept)
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        accepted.add_done_callback(lambda done: done.result()[0].sendall(greeting))
+        result = call(f"analyze W.npy --engine dask --scheduler {address}")
+        accepted.result()[0].close()
+    assert result.exit_code == 2
+    assert f"no scheduler answers at {address}" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_scheduler_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "WORKER_SECONDS", 0.2)
+    with scheduler(n_workers=0) as local:
+        address = local.scheduler_address
+        result = call(f"analyze W.npy --engine dask --scheduler {address}")
+    assert result.exit_code == 2
+    assert f"--scheduler {address}: no worker is there; start `dask worker" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_scheduler_that_is_lost(caplog: pytest.LogCaptureFixture) -> None:
+    with scheduler(n_workers=0) as local:
+        address = local.scheduler_address
+        end = threading.Timer(0.5, local.close)
+        end.start()
+        result = call(f"analyze W.npy --engine dask --scheduler {address}")
+        end.join()
+    assert result.exit_code == 2
+    assert f"the scheduler at {address} was lost; start it and run again" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not [record for record in caplog.records if record.name == "distributed.client"]
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    result = call("analyze W.npy --engine dask")
+    assert result.exit_code == 2
+    assert "pip install 'embgeo[dask]'" in result.stderr

@@ -1,0 +1,241 @@
+"""The GitHub Action and the pre-commit hook, as far as they run without GitHub."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+MAIN = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import embgeo.cli.app as a; a.main()"
+EXPRESSION = re.compile(r"\$\{\{\s*([\w.-]+)\s*\}\}")
+
+needs_bash = pytest.mark.skipif(
+    os.name == "nt" or shutil.which("bash") is None, reason="the steps are run by bash here"
+)
+
+
+def step(name: str) -> dict[str, Any]:
+    (found,) = [s for s in ACTION["runs"]["steps"] if s.get("id") == name]
+    return dict(found)
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A checkout with matrices and settings, embgeo as a program, and a runner's folders."""
+    rows = np.random.default_rng(0).standard_normal((60, 6)).astype(np.float32)
+    checkout = tmp_path / "check out"
+    checkout.mkdir()
+    np.save(checkout / "round one.npy", rows)
+    np.save(checkout / "cone.npy", rows + 3)
+    (checkout / "embgeo.toml").write_text('[gate]\nrules = [\n "cosine.mean <= 0.5",\n]\n')
+    (tmp_path / "main.py").write_text(MAIN, encoding="utf-8")
+    program(
+        tmp_path / "bin" / "embgeo",
+        f'#!/bin/sh\nexec "{sys.executable}" "{tmp_path / "main.py"}" "$@"\n',
+    )
+    (tmp_path / "output").touch()
+    return tmp_path
+
+
+def run_step(
+    name: str, work: Path, inputs: dict[str, str], outputs: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """A step as GitHub's runner runs it: its environment filled in, its script run by bash."""
+    given = {key: value["default"] for key, value in ACTION["inputs"].items()} | inputs
+    known = {f"inputs.{key}": value for key, value in given.items()} | outputs
+    chosen = step(name)
+    environment = {
+        key: EXPRESSION.sub(lambda found: known[found[1]], value)
+        for key, value in chosen.get("env", {}).items()
+    }
+    script = work / f"{name}.sh"
+    script.write_text(chosen["run"], encoding="utf-8")
+    runner = {
+        "PATH": os.environ["PATH"],
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_ACTION_PATH": str(ROOT),
+        "GITHUB_WORKSPACE": str(work / "check out"),
+        "GITHUB_OUTPUT": str(work / "output"),
+        "GITHUB_STEP_SUMMARY": str(work / "summary.md"),
+        "RUNNER_TEMP": str(work / "temp"),
+    }
+    folder = EXPRESSION.sub(lambda found: known[found[1]], chosen.get("working-directory", "."))
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
+        cwd=work / "check out" / folder,
+        env=runner | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def run_gate(work: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+    named = {name.replace("_", "-"): value for name, value in inputs.items()}
+    embgeo = {"steps.install.outputs.command": str(work / "bin" / "embgeo")}
+    return run_step("gate", work, named, embgeo)
+
+
+def test_scripts_hold_no_expressions() -> None:
+    """What an input says would become part of the script."""
+    for found in ACTION["runs"]["steps"]:
+        assert "${{" not in found.get("run", "")
+        assert found.get("shell") == "bash" or "uses" in found
+
+
+def test_inputs_and_outputs_fit_together() -> None:
+    text = (ROOT / "action.yml").read_text("utf-8")
+    used = set(re.findall(r"inputs\.([\w-]+)", text))
+    assert used == set(ACTION["inputs"])
+    ids = {found["id"] for found in ACTION["runs"]["steps"]}
+    assert set(re.findall(r"steps\.(\w+)\.outputs", text)) <= ids
+    assert all(value["description"] for value in ACTION["inputs"].values())
+
+
+@needs_bash
+@pytest.mark.parametrize(
+    ("sources", "code", "result"),
+    [("round one.npy", 0, "passed"), ("cone.npy", 1, "failed"), ("missing.npy", 2, "error")],
+)
+def test_the_gate_step(work: Path, sources: str, code: int, result: str) -> None:
+    done = run_gate(work, sources=sources)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert (work / "output").read_text() == f"result={result}\n"
+    assert (work / "summary.md").read_text().startswith("### embgeo gate")
+
+
+@needs_bash
+@pytest.mark.parametrize(
+    ("inputs", "arguments"),
+    [
+        ({}, ["--"]),
+        ({"sources": "a b.npy"}, ["--", "a b.npy"]),
+        ({"sources": "  a.npy \r\n\n\tb.npy"}, ["--", "a.npy", "b.npy"]),
+        ({"sources": "--version"}, ["--", "--version"]),
+        (
+            {"rules": "x.y <= 1, warn\n\nx.z > 2\n"},
+            ["--rule=x.y <= 1, warn", "--rule=x.z > 2", "--"],
+        ),
+        (
+            {"rules": "$(touch pwned)`touch pwned`'\"*"},
+            ["--rule=$(touch pwned)`touch pwned`'\"*", "--"],
+        ),
+        (
+            {"baseline": "b c", "config": "d", "arguments": "--counts=e f\n-q", "sources": "g"},
+            ["--config=d", "--baseline=b c", "--counts=e f", "-q", "--", "g"],
+        ),
+    ],
+)
+def test_what_the_gate_step_asks_for(
+    work: Path, inputs: dict[str, str], arguments: list[str]
+) -> None:
+    """With an embgeo that only writes down what it is asked for."""
+    asked = work / "asked"
+    program(
+        work / "bin" / "embgeo",
+        f'#!/bin/sh\n[ "$1" = --version ] || printf "%s\\n" "$@" > "{asked}"\n',
+    )
+    assert run_gate(work, **inputs).returncode == 0
+    assert asked.read_text().splitlines() == ["gate", *arguments]
+    assert not list(work.rglob("pwned"))
+
+
+@needs_bash
+@pytest.mark.parametrize(
+    ("code", "result"), [(0, "passed"), (1, "failed"), (2, "error"), (139, "error")]
+)
+def test_exit_codes_of_the_gate_step(work: Path, code: int, result: str) -> None:
+    program(work / "bin" / "embgeo", f'#!/bin/sh\n[ "$1" = --version ] || exit {code}\n')
+    assert run_gate(work).returncode == code
+    assert (work / "output").read_text() == f"result={result}\n"
+
+
+@needs_bash
+def test_an_embgeo_that_does_not_start_is_an_error_and_no_failed_gate(work: Path) -> None:
+    """Python itself ends with 1 where a package is broken."""
+    (work / "main.py").write_text("import no_such_package")
+    done = run_gate(work, sources="round one.npy")
+    assert done.returncode == 2
+    assert (work / "output").read_text() == "result=error\n"
+
+
+@needs_bash
+def test_annotations_of_the_gate_step_point_into_the_repository(work: Path) -> None:
+    (work / "check out" / "deep").mkdir()
+    done = run_gate(work, sources="../cone.npy", working_directory="deep")
+    (annotation,) = [line for line in done.stdout.splitlines() if line.startswith("::")]
+    assert "file=embgeo.toml,line=3::" in annotation
+
+
+@needs_bash
+@pytest.mark.parametrize("extras", ["", "gguf,hdf5"])
+def test_the_install_step(work: Path, extras: str) -> None:
+    """With a Python that only writes down what it is asked for."""
+    asked = work / "asked"
+    python = program(
+        work / "python",
+        f'#!/bin/sh\nprintf "%s|" "$@" >> "{asked}"\necho >> "{asked}"\n'
+        'if [ "$2" = venv ]; then mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; fi\n',
+    )
+    done = run_step(
+        "install", work, {"extras": extras}, {"steps.python.outputs.python-path": str(python)}
+    )
+    assert done.returncode == 0, done.stderr
+    home = work / "temp" / "embgeo"
+    venv, pip = asked.read_text().splitlines()
+    assert venv == f"-m|venv|{home}|"
+    assert pip.startswith("-m|pip|install|")
+    assert pip.endswith(f"|{ROOT}[{extras}]|" if extras else f"|{ROOT}|")
+    assert (work / "output").read_text() == f"command={home}/bin/embgeo\n"
+
+
+# --- pre-commit -------------------------------------------------------------------------------
+
+
+def test_the_hook_takes_checkpoints() -> None:
+    (hook,) = HOOKS
+    assert hook["language"] == "python"
+    assert hook["require_serial"] is True
+    chosen = re.compile(hook["files"])
+    assert all(chosen.search(f"a/model.{end}") for end in ("pt", "safetensors", "npy", "gguf"))
+    assert not any(chosen.search(name) for name in ("npy.py", "pt", "model.pt.txt", "a.json"))
+
+
+@needs_bash
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [(["round one.npy"], 0), (["round one.npy", "cone.npy"], 1), (["gone.pt"], 2)],
+)
+def test_the_hook_runs(work: Path, files: list[str], code: int) -> None:
+    """As pre-commit runs it: the entry with the names of the staged files behind it."""
+    (hook,) = HOOKS
+    path = f"{work / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [*hook["entry"].split(), *files],
+        cwd=work / "check out",
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == code, done.stdout + done.stderr

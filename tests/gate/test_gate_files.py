@@ -1,0 +1,249 @@
+"""Files that a gate reads: settings with the lines of their rules, and baselines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import embgeo
+from embgeo.core.errors import BadOption, UnreadableFile
+from embgeo.core.matrix import Matrix
+from embgeo.gate import baseline_file
+from embgeo.gate.check import Measured
+from embgeo.gate.reading import Reading
+from embgeo.gate.settings import find_gate, read_gate, rule_lines
+
+SETTINGS = '''\
+# "cosine.mean <= 0.1" in a comment, with a 'quote
+title = "cosine.mean <= 0.1"
+[other]
+rules = ["cosine.mean <= 0.1"]
+[gate]
+baseline = "base.json"
+level = 0.9
+sources = ["model.pt"]
+rules = [
+  "cosine.mean <= 0.1",  # it's
+  'isotropy.i1 >= 0.5', { warn = true, rule = "cosine.mean <= 0.1" },
+  """isotropy\\
+     .i1 >= 0.5""",
+
+  "cosine.mean <= \\u0030.1",
+]
+[gate.analyze]
+counts = "counts.tsv"
+'''
+
+
+def written(folder: Path, text: str, name: str = "embgeo.toml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+# --- Settings ---------------------------------------------------------------------------------
+
+
+def test_settings_and_the_lines_of_their_rules(tmp_path: Path) -> None:
+    found = read_gate(written(tmp_path, SETTINGS))
+    assert [rule.line for rule in found.rules] == [10, 11, 11, 12, 15]
+    assert [rule.text for rule in found.rules] == [
+        "cosine.mean <= 0.1",
+        "isotropy.i1 >= 0.5",
+        "cosine.mean <= 0.1",
+        "isotropy.i1 >= 0.5",
+        "cosine.mean <= 0.1",
+    ]
+    assert [rule.warn for rule in found.rules] == [False, False, True, False, False]
+    assert (found.baseline, found.level, found.sources) == ("base.json", 0.9, ("model.pt",))
+    assert found.analyze == {"counts": "counts.tsv"}
+    assert found.beside("base.json") == tmp_path / "base.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ('[gate]\nrules = ["a", "a",\n"a"]', [2, 2, 3]),
+        ('gate.rules = [\n"a"]', [2]),
+        ('gate = { rules = ["a"] }', [1]),
+        ("[[gate.rules]]\nwarn = true\nrule = \"a\"\n\n[[gate.rules]]\nrule = 'a'", [3, 6]),
+        ('["gate"]\n"rules" = ["""\na"""]', [2]),
+        ("[gate]\r\nrules = [\r\n'a'\r\n]", [3]),
+        ('[gate]\nrules = ["a"]\n[x]\nrules = ["a"]', [2]),
+        ('x = """\n"a"\n"""\n[gate]\nrules = ["a"]', [5]),
+        ("x = '''\n\"a\"\n'''\n[gate]\nrules = ['''a''']", [5]),
+    ],
+)
+def test_lines_of_rules_however_they_are_written(
+    tmp_path: Path, text: str, lines: list[int]
+) -> None:
+    (tmp_path / "embgeo.toml").write_bytes(text.encode())
+    assert [rule.line for rule in read_gate(tmp_path / "embgeo.toml").rules] == lines
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=5))
+def test_any_text_is_found_in_its_line(rules: list[str]) -> None:
+    strings = [json.dumps(rule, ensure_ascii=False).replace("\x7f", "\\u007f") for rule in rules]
+    text = '# head\nx = "a"\n[gate]\nrules = [\n' + ",\n".join(strings) + "\n]\n"
+    assert rule_lines(text, ("gate",), rules) == list(range(5, 5 + len(rules)))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[gate", "no TOML"),
+        ("[gate]\nrulez = []", "is rules meant"),
+        ("[gate]\ncolour = 1", "it has rules, sources"),
+        ("[gate]\nrules = 'a'", "it has to be a list"),
+        ("[gate]\nrules = [1]", "1 is no rule"),
+        ("[gate]\nrules = [{ warn = true }]", "is no rule"),
+        ("[gate]\nrules = [{ rule = 'a', wran = true }]", "is warn meant"),
+        ("[gate]\nrules = [{ rule = 'a', warn = 'yes' }]", "it has to be true or false"),
+        ("[gate]\nrules = [{ rule = 1 }]", "it has to be text"),
+        ("[gate]\nlevel = true", "it has to be a number"),
+        ("[gate]\nlevel = '95'", "it has to be a number"),
+        ("[gate]\nsources = [1]", "not all text"),
+        ("gate = 1", "write [gate]"),
+    ],
+)
+def test_settings_that_are_none(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises((BadOption, UnreadableFile)) as caught:
+        read_gate(written(tmp_path, text))
+    assert says in str(caught.value)
+    assert str(tmp_path / "embgeo.toml") in str(caught.value)
+
+
+def test_the_nearest_settings_hold(tmp_path: Path) -> None:
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    assert find_gate(deep).path is None
+    written(tmp_path, '[tool.embgeo.gate]\nrules = ["top"]', "pyproject.toml")
+    written(tmp_path / "a", "[tool.other]\nx = 1", "pyproject.toml")
+    found = find_gate(deep)
+    assert found.path == tmp_path / "pyproject.toml"
+    assert [(rule.text, rule.line) for rule in found.rules] == [("top", 2)]
+    written(tmp_path, '[gate]\nrules = ["own"]')
+    assert [rule.text for rule in find_gate(deep).rules] == ["own"]
+    written(tmp_path / "a", "[report]\n")
+    assert find_gate(deep).path == tmp_path / "embgeo.toml"
+
+
+# --- Baselines --------------------------------------------------------------------------------
+
+
+def matrix(**readings: Reading) -> Measured:
+    provenance = {
+        "file": "model.pt",
+        "tensor": "encoder.weight",
+        "sha256": "ab" * 32,
+        "dtype": "float32",
+        "n": 5,
+        "d": 2,
+        "kept": 5,
+        "sections": ["cosine"],
+        "options": {"seed": 0},
+        "versions": {"embgeo": "0.1"},
+        "command": "not kept",
+    }
+    named = {name.replace("_", ".", 1): reading for name, reading in readings.items()}
+    return Measured(provenance, named, (), {"frequency": "no counts"})
+
+
+KINDS = {
+    "cosine_mean": Reading(1 / 3),
+    "cosine_b": Reading(12.0),
+    "cosine_c": Reading(-1e-300),
+    "cosine_sampled": Reading(2 / 3, 0.00123456, "sampled"),
+    "cosine_least": Reading(136.1, None, "least"),
+    "cosine_most": Reading(0.2, None, "most"),
+    "cosine_unsure": Reading(0.3, None, "unsure"),
+    "cosine_none": Reading.missing('a "reason"\nin two lines'),
+}
+
+
+def test_a_baseline_is_read_back(tmp_path: Path) -> None:
+    path = written(tmp_path, baseline_file.render([matrix(**KINDS)], "embgeo gate …"), "base.json")
+    assert baseline_file.is_baseline(path)
+    (found,) = baseline_file.read(path)
+    assert (found.file, found.tensor) == ("model.pt", "encoder.weight")
+    assert found.readings == {
+        "cosine.mean": Reading(0.3333333333),
+        "cosine.b": Reading(12.0),
+        "cosine.c": Reading(-1e-300),
+        "cosine.sampled": Reading(0.6666666667, 0.00123, "sampled"),
+        "cosine.least": Reading(136.1, None, "least"),
+        "cosine.most": Reading(0.2, None, "most"),
+        "cosine.unsure": Reading(0.3, None, "unsure"),
+        "cosine.none": Reading.missing('a "reason"\nin two lines'),
+    }
+    assert found.reading("frequency.probe_auc").undefined.endswith("no counts")
+
+
+def test_a_baseline_is_reviewable() -> None:
+    text = baseline_file.render([matrix(**KINDS), matrix(**KINDS)], "embgeo gate …")
+    assert json.loads(text)["matrices"][0]["sha256"] == "ab" * 32
+    lines = [line.strip() for line in text.splitlines() if '"cosine.' in line]
+    assert len(lines) == 2 * len(KINDS)
+    assert lines[: len(KINDS)] == sorted(lines[: len(KINDS)])
+    assert '"cosine.mean": 0.3333333333,' in lines
+    assert '"cosine.b": 12,' in lines
+    assert '"cosine.sampled": {"value": 0.6666666667, "standard_error": 0.00123},' in lines
+
+
+def test_a_real_analysis_as_its_own_baseline_has_not_changed(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).standard_normal((40, 5))
+    measured = Measured.of(
+        embgeo.analyze(Matrix(rows), sections=("cosine", "spectrum"), reference=False)
+    )
+    path = written(tmp_path, baseline_file.render([measured], ""), "base.json")
+    (found,) = baseline_file.read(path)
+    assert set(found.readings) == set(measured.readings)
+    for name, reading in measured.readings.items():
+        assert found.readings[name].known == reading.known
+        assert found.readings[name].value == pytest.approx(reading.value, rel=1e-9)
+
+
+def damaged(**changes: Any) -> str:
+    document = json.loads(baseline_file.render([matrix(**KINDS)], ""))
+    return json.dumps(document | changes)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "no baseline"),
+        ("[]", "no baseline"),
+        ('{"format": "embgeo.baseline",', "no JSON"),
+        ('{"format": "other"}', "no baseline"),
+        (damaged(format_version=99), "format version 99"),
+        (damaged(matrices=[]), "without a matrix"),
+        (damaged(matrices=[1]), "damaged"),
+        (damaged(matrices=[{"scalars": {}}]), "damaged"),
+        (damaged().replace("0.3333333333", '"x"'), "damaged"),
+        (damaged().replace("0.3333333333", "true"), "damaged"),
+        (damaged().replace("0.3333333333", "NaN"), "NaN is no number"),
+        (damaged().replace("0.3333333333", "1e999"), "damaged"),
+        (damaged().replace("0.00123", "-1"), "damaged"),
+        (damaged().replace('"least"', '"perhaps"'), "damaged"),
+        (damaged().replace('["cosine"]', '"cosine"'), "damaged"),
+        ('{"format": "embgeo.baseline", "x": ' + "[" * 100_000, "no JSON"),
+    ],
+)
+def test_baselines_that_are_none(tmp_path: Path, text: str, says: str) -> None:
+    path = written(tmp_path, text, "base.json")
+    with pytest.raises(UnreadableFile) as caught:
+        baseline_file.read(path)
+    assert says in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_what_does_not_begin_like_a_baseline(tmp_path: Path) -> None:
+    assert not baseline_file.is_baseline(tmp_path)
+    assert not baseline_file.is_baseline(tmp_path / "missing")
+    assert not baseline_file.is_baseline(written(tmp_path, '{"format": "embgeo.analysis"}'))

@@ -1,0 +1,467 @@
+"""The outcome of a gate in every format, with names that try to break out of it."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shlex
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from junitparser import JUnitXml
+from markdown_it import MarkdownIt
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.gate import (
+    OUTPUTS,
+    as_json,
+    github_annotations,
+    github_summary,
+    junit,
+    metrics_json,
+    metrics_txt,
+    table,
+)
+from embgeo.gate.check import Measured, Outcome, check_rules
+from embgeo.gate.reading import Reading
+from embgeo.gate.rule import Place, Rule
+from tests.support.sample_analysis import HOSTILE
+
+#: Any text that can be the name of a file or a tensor.
+names = st.sampled_from(HOSTILE) | st.text(st.characters())
+few = settings(max_examples=50)
+
+RULES = (
+    "isotropy.i1 >= 0.5",
+    "cosine.mean <= 0.1, warn",
+    "frequency.probe_auc <= 0.7, allow undefined",
+    "cosine.std <= 0.5",
+)
+
+
+def measured(
+    file: str = "model.pt", tensor: str = "encoder.weight", **values: float | Reading
+) -> Measured:
+    """A matrix with these readings; ``cosine_mean=0.2`` is ``cosine.mean``."""
+    readings = {
+        name.replace("_", ".", 1): value if isinstance(value, Reading) else Reading(value)
+        for name, value in values.items()
+    }
+    provenance = {
+        "file": file,
+        "tensor": tensor,
+        "sha256": "0" * 64,
+        "n": 5000,
+        "d": 64,
+        "sections": sorted({name.partition(".")[0] for name in readings}),
+    }
+    return Measured(provenance, readings, (), {"frequency": "no counts"})
+
+
+SAMPLED = Reading(0.24, 0.002, "sampled", title="Spread", convention="over pairs")
+
+
+def outcome(
+    *matrices: Measured, rules: tuple[str, ...] = RULES, place: str = "embgeo.toml"
+) -> Outcome:
+    """One failure, one warning, one skipped and one passed check for each matrix."""
+    parsed = [Rule.parse(text, Place(place, line)) for line, text in enumerate(rules, 3)]
+    default = measured(isotropy_i1=0.09125, cosine_mean=0.2, cosine_std=SAMPLED)
+    return check_rules(parsed, matrices or (default,))
+
+
+def hostile(text: str) -> Outcome:
+    """The same, with `text` wherever a name can stand."""
+    rules = [
+        Rule("isotropy.i1", op, 0.5, text=f"{text} {op} 0.5", place=Place(text, 7), warn=warn)
+        for op, warn in ((">=", False), (">=", True), ("<=", False))
+    ]
+    reading = Reading(0.1, None, "exact", "", text, text, text)
+    broken = Reading.missing(text)
+    one = Measured({"file": text, "tensor": text, "sections": [text]}, {"isotropy.i1": reading})
+    two = Measured({"file": text, "tensor": text + "2"}, {"isotropy.i1": broken, text: reading})
+    return check_rules(rules, (one, two))
+
+
+def test_the_outcome_has_one_of_each_state() -> None:
+    assert [check.state for check in outcome().checks] == ["failed", "warned", "skipped", "passed"]
+    assert not outcome().passed
+    assert outcome(rules=RULES[1:]).passed
+
+
+@pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.NAME)
+def test_every_output_is_deterministic_text(output: Any) -> None:
+    assert output.render(outcome()) == output.render(outcome())
+    assert output.render(outcome()).endswith("\n")
+    assert "\r" not in output.render(outcome())
+
+
+@pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.NAME)
+@few
+@given(text=names.filter(bool))
+def test_hostile_names_stay_in_their_place(output: Any, text: str) -> None:
+    """As many lines as with harmless names, every one of them printable UTF-8."""
+    shown = output.render(hostile(text))
+    shown.encode("utf-8")
+    assert all(c.isprintable() or c == "\n" for c in shown)
+    assert shown.count("\n") == output.render(hostile("plain")).count("\n")
+
+
+# --- Table ------------------------------------------------------------------------------------
+
+
+def test_the_table() -> None:
+    assert table.render(outcome()) == (
+        "model.pt  encoder.weight  5,000 × 64\n"
+        "  FAILED   isotropy.i1 >= 0.5          is 0.09125, has to be at least 0.5"
+        "  (embgeo.toml:3)\n"
+        "  warning  cosine.mean <= 0.1          is 0.2, has to be at most 0.1  (embgeo.toml:4)\n"
+        "  skipped  frequency.probe_auc <= 0.7  is not defined: the section frequency was left out:"
+        " no counts\n"
+        "  passed   cosine.std <= 0.5           is 0.24 ± 0.002\n"
+        "gate failed: 1 of 4 checks; 1 warning; 1 not defined, as the rule allows; "
+        "sampled values with their 95 % intervals\n"
+    )
+
+
+def test_the_table_names_tensors_that_nobody_measured() -> None:
+    shown = table.render(outcome(rules=("decoder.weight: cosine.mean <= 0.1",)))
+    assert "no tensor called decoder.weight was measured" in shown
+    assert "gate failed: 1 of 1 check\n" in shown
+
+
+# --- JSON -------------------------------------------------------------------------------------
+
+
+def test_json() -> None:
+    found = json.loads(as_json.render(outcome()))
+    assert (found["format"], found["format_version"]) == ("embgeo.gate", 1)
+    assert found["passed"] is False
+    assert found["counts"] == {"passed": 1, "failed": 1, "warned": 1, "skipped": 1}
+    assert found["level"] == 0.95
+    assert found["standard_errors"] == pytest.approx(1.96, abs=1e-3)
+    assert [check["line"] for check in found["checks"]] == [3, 4, 5, 6]
+    assert {check["matrix"] for check in found["checks"]} == {0}
+    assert found["matrices"][0]["tensor"] == "encoder.weight"
+    last = found["checks"][-1]
+    assert last["measured"]["standard_error"] == 0.002
+    assert last["measured"]["convention"] == "over pairs"
+
+
+# --- JUnit ------------------------------------------------------------------------------------
+
+
+def test_junit_read_back_by_junitparser() -> None:
+    (suite,) = JUnitXml.fromstring(junit.render(outcome()).encode())
+    assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (4, 1, 0, 1)
+    failed, warned, skipped, passed = suite
+    assert failed.name == "isotropy.i1 >= 0.5"
+    assert failed.classname == "model.pt encoder.weight"
+    (failure,) = failed.result
+    assert failure.message == "isotropy.i1 is 0.09125, has to be at least 0.5"
+    assert "embgeo.toml:3" in failure.text
+    assert failed._elem.get("line") == "3"
+    assert warned.is_passed
+    assert warned.system_out.startswith("warning: cosine.mean is 0.2")
+    assert skipped.is_skipped
+    assert "no counts" in skipped.result[0].message
+    assert passed.is_passed
+
+
+def test_junit_of_a_crash_is_an_error_and_no_failure() -> None:
+    (suite,) = JUnitXml.fromstring(junit.render_error("model.pt: cut off \x00 ]]> <b>").encode())
+    assert (suite.tests, suite.failures, suite.errors) == (1, 0, 1)
+    (case,) = suite
+    assert case.is_error
+    assert case.result[0].message == "model.pt: cut off \\x00 ]]> <b>"
+
+
+@few
+@given(names)
+def test_junit_of_hostile_names_is_xml(text: str) -> None:
+    (suite,) = JUnitXml.fromstring(junit.render(hostile(text)).encode())
+    assert suite.tests == 6
+    assert len({case.name for case in suite}) == 2
+
+
+# --- GitHub -----------------------------------------------------------------------------------
+
+
+def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
+    """Workflow commands as GitHub's runner reads them."""
+    found = []
+    for line in text.splitlines():
+        name, _, rest = line.removeprefix("::").partition(" ")
+        properties, _, message = rest.partition("::")
+        pairs = [pair.partition("=") for pair in properties.split(",")]
+        found.append((name, {k: decoded(v, ":,") for k, _, v in pairs}, decoded(message, "")))
+    return found
+
+
+def decoded(text: str, more: str) -> str:
+    for sign in ("\r", "\n", *more):
+        text = text.replace(f"%{ord(sign):02X}", sign)
+    return text.replace("%25", "%")
+
+
+def test_annotations_point_at_the_rules() -> None:
+    error, warning = commands(github_annotations.render(outcome(), lambda file: f"sub/{file}"))
+    assert error == (
+        "error",
+        {"title": "embgeo gate: isotropy.i1 >= 0.5", "file": "sub/embgeo.toml", "line": "3"},
+        "isotropy.i1 is 0.09125, has to be at least 0.5 (model.pt encoder.weight)",
+    )
+    assert warning[0] == "warning"
+    assert warning[1]["line"] == "4"
+
+
+def test_rules_of_the_command_line_have_no_file() -> None:
+    (error,) = commands(github_annotations.render(outcome(rules=RULES[:1], place="")))
+    assert set(error[1]) == {"title"}
+
+
+@pytest.mark.parametrize("count", [1, 9, 10, 11, 300])
+def test_no_more_annotations_than_github_shows(count: int) -> None:
+    rules = tuple(f"isotropy.i1 >= {n}{end}" for end in ("", ", warn") for n in range(1, count + 1))
+    lines = commands(github_annotations.render(outcome(rules=rules)))
+    for kind in ("error", "warning"):
+        shown = [line for line in lines if line[0] == kind]
+        assert len(shown) == min(count, 10)
+        left = re.match(r"(\d+) more", shown[-1][2])
+        assert (int(left[1]) if left else 0) == max(0, count - 9 if count > 10 else 0)
+
+
+@few
+@given(names)
+def test_annotations_of_hostile_names_are_one_command_each(text: str) -> None:
+    found = commands(github_annotations.render(hostile(text)))
+    keys = ["file", "line", "title"] if text else ["title"]
+    assert [(name, sorted(properties)) for name, properties, _ in found] == [
+        *[("error", keys)] * 3,
+        *[("warning", keys)] * 2,
+    ]
+
+
+def test_percent_signs_colons_and_commas_are_read_back() -> None:
+    ((_, properties, message), *_) = commands(github_annotations.render(hostile("a,b::c%0Ad=e")))
+    assert properties["file"] == "a,b::c%0Ad=e"
+    assert properties["title"] == "embgeo gate: a,b::c%0Ad=e >= 0.5"
+    assert "(a,b::c%0Ad=e a,b::c%0Ad=e)" in message
+
+
+def runner_sees_a_command(line: str) -> bool:
+    """How GitHub's runner finds commands in a log, of its newer and of its older syntax."""
+    return line.lstrip().startswith("::") or "##[" in line
+
+
+@given(st.lists(st.sampled_from(["::", "##[", "error", "::add-mask::x", " ", "\n", "#", ":", "a"])))
+def test_nothing_in_the_log_is_taken_for_a_command(pieces: list[str]) -> None:
+    shown = github_annotations.defused("".join(pieces))
+    assert not any(runner_sees_a_command(line) for line in shown.splitlines())
+
+
+def test_defused_json_says_the_same() -> None:
+    text = as_json.render(hostile("##[add-mask]x ::error::y"))
+    assert "##[" in text
+    assert json.loads(github_annotations.defused(text)) == json.loads(text)
+
+
+def rendered(markdown: str) -> str:
+    """What is left to see of a summary: references resolved, the few tags of ours taken out."""
+    return html.unescape(re.sub(r"</?code>|<br>", "", markdown))
+
+
+def test_summary() -> None:
+    shown = github_summary.render(outcome())
+    lines = rendered(shown).splitlines()
+    assert lines[0].startswith("### embgeo gate failed: 1 of 4 checks")
+    rows = [line for line in lines if line.startswith("| ")][1:]
+    assert [row.split("|")[1].strip() for row in rows] == [
+        "**failed**",
+        "warning",
+        "skipped",
+        "passed",
+    ]
+    assert "isotropy.i1 is" not in rows[0]
+    assert "is 0.09125, has to be at least 0.5" in rows[0]
+    assert "embgeo.toml:3" in rows[0]
+    assert "Spread; over pairs" in rows[3]
+
+
+@few
+@given(names)
+def test_summary_of_hostile_names_has_five_cells_a_row(text: str) -> None:
+    shown = github_summary.render(hostile(text))
+    rows = [line for line in shown.splitlines() if line.startswith("|")]
+    assert len(rows) == 2 + 6
+    assert all(row.count("|") == 6 for row in rows)
+    assert not re.search(r"<(?!/?code>|br>)", shown)
+    left = re.sub(r"&#\d+;|</?code>|<br>|\*\*failed\*\*", "", "\n".join(rows[2:]))
+    assert not re.search(r"[\[\]`*_<>@#&$~!\\:/]", left)
+
+
+@few
+@given(names.filter(bool))
+def test_summary_of_hostile_names_is_a_table_of_plain_text_to_a_markdown_reader(text: str) -> None:
+    reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    tokens = reader.parse(github_summary.render(hostile(text)))
+    inner = [child for token in tokens if token.type == "inline" for child in token.children or ()]
+    assert {t.type for t in inner} <= {
+        "text",
+        "text_special",
+        "html_inline",
+        "strong_open",
+        "strong_close",
+    }
+    assert {t.content for t in inner if t.type == "html_inline"} <= {"<code>", "</code>", "<br>"}
+    assert sum(t.type == "td_open" for t in tokens) == 6 * 5
+
+
+@pytest.mark.parametrize("most", [700, 5_000, github_summary.MOST_BYTES])
+def test_summary_within_its_limit_lists_failures_first_and_says_what_is_left(most: int) -> None:
+    rules = tuple(f"isotropy.i1 {op} {n}" for n in range(1, 1500) for op in ("<=", ">="))
+    shown = github_summary.render(outcome(rules=rules), most)
+    assert len(shown.encode()) <= most
+    rows = [line for line in shown.splitlines() if line.startswith("| ")][1:]
+    left = re.search(r"([\d,]+) more checks", shown)
+    assert len(rows) + (int(left[1].replace(",", "")) if left else 0) == len(rules)
+    states = [row.split("|")[1].strip() for row in rows]
+    assert states == sorted(states, key=["**failed**", "passed"].index)
+
+
+def test_summary_of_a_crash() -> None:
+    shown = github_summary.render_error("model.pt: cut off </code><script>" + "x" * 2_000_000)
+    assert len(shown.encode()) < github_summary.MOST_BYTES
+    assert "could not run" in shown
+    assert "<script>" not in shown
+
+
+# --- Metrics ----------------------------------------------------------------------------------
+
+
+def samples(text: str) -> dict[tuple[str, str], float]:
+    """Value by metric and label, as a reader of OpenMetrics finds them."""
+    families = text_string_to_metric_families(text)
+    return {
+        (s.name, s.labels.get("matrix", "")): s.value for family in families for s in family.samples
+    }
+
+
+def test_openmetrics() -> None:
+    found = samples(metrics_txt.render(outcome()))
+    assert found["embgeo_isotropy_i1", ""] == 0.09125
+    assert found["embgeo_gate_failed", ""] == 1
+    assert found["embgeo_gate_warned", ""] == 1
+    assert len(found) == 3 + 4
+
+
+def test_openmetrics_tells_matrices_apart() -> None:
+    one, two = measured(tensor="a", cosine_mean=0.1), measured(tensor="b", cosine_mean=0.2)
+    found = samples(metrics_txt.render(outcome(one, two)))
+    assert found["embgeo_cosine_mean", "a"] == 0.1
+    assert found["embgeo_cosine_mean", "b"] == 0.2
+
+
+@few
+@given(names)
+def test_openmetrics_of_hostile_names_is_read_by_prometheus_and_gitlab(text: str) -> None:
+    shown = metrics_txt.render(hostile(text))
+    assert len(samples(shown)) >= 5
+    # GitLab drops what follows a hash and splits the rest as a shell would.
+    lines = [line for line in shown.splitlines() if not line.startswith("#")]
+    for line in lines:
+        name, value = shlex.split(line.split("#")[0])
+        assert name.startswith("embgeo_")
+        float(value)
+
+
+def test_flat_json() -> None:
+    found = json.loads(metrics_json.render(outcome()))
+    assert found["isotropy.i1"] == 0.09125
+    assert found["gate.failed"] == 1
+    assert list(found) == sorted(found)
+    assert all(isinstance(value, int | float) for value in found.values())
+
+
+@few
+@given(names)
+def test_flat_json_of_hostile_names_has_keys_that_mlflow_takes(text: str) -> None:
+    one, two = measured(tensor=text, cosine_mean=0.1), measured(tensor=text + "²", cosine_mean=0.2)
+    found = json.loads(metrics_json.render(outcome(one, two)))
+    assert all(re.fullmatch(r"[\w. /-]+", key, re.ASCII) for key in found)
+    assert sorted(v for k, v in found.items() if k.endswith("/cosine.mean")) == [0.1, 0.2]
+
+
+def test_matrices_of_one_name_are_numbered() -> None:
+    twins = measured(cosine_mean=0.1), measured(cosine_mean=0.2)
+    found = json.loads(metrics_json.render(outcome(*twins)))
+    assert found["model.pt encoder.weight 1/cosine.mean"] == 0.1
+    assert found["model.pt encoder.weight 2/cosine.mean"] == 0.2
+
+
+# --- Rules against matrices -------------------------------------------------------------------
+
+
+def states(*rules: str, matrices: tuple[Measured, ...], **more: Any) -> list[str]:
+    parsed = [Rule.parse(text) for text in rules]
+    return [check.state for check in check_rules(parsed, matrices, **more).checks]
+
+
+def test_no_rules_is_never_a_pass() -> None:
+    with pytest.raises(BadOption, match="no rules"):
+        check_rules([], [measured(cosine_mean=0.1)])
+
+
+def test_a_relative_rule_wants_a_baseline() -> None:
+    with pytest.raises(BadOption, match="--baseline"):
+        states("cosine.mean drop <= 1", matrices=(measured(cosine_mean=0.1),))
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("frequency.probe_auc", "the section frequency was left out: no counts"),
+        ("tokens.hubness", "the section tokens was not measured"),
+        ("cosine.std", "it was not measured with these options"),
+    ],
+)
+def test_why_there_is_no_value(name: str, says: str) -> None:
+    assert measured(cosine_mean=0.1).reading(name).undefined == says
+
+
+def test_a_curve_is_no_number() -> None:
+    matrix = Measured({"sections": ["cosine"]}, {"cosine.mean": Reading(0.1)}, ("cosine.curve",))
+    with pytest.raises(BadOption, match=r"no single number; take one of cosine\.mean"):
+        states("cosine.curve <= 1", matrices=(matrix,))
+
+
+def test_rules_of_one_tensor() -> None:
+    one = measured(tensor="model.encoder.weight", cosine_mean=0.1)
+    two = measured(tensor="model.decoder.weight", cosine_mean=0.2)
+    both = (one, two)
+    assert states("cosine.mean <= 0.15", matrices=both) == ["passed", "failed"]
+    assert states("encoder.weight: cosine.mean <= 0.15", matrices=both) == ["passed"]
+    assert states("model.decoder.weight: cosine.mean <= 0.15", matrices=both) == ["failed"]
+    assert states("coder.weight: cosine.mean <= 0.15", matrices=both) == ["failed"]
+    assert states("x: cosine.mean <= 1, allow undefined", matrices=both) == ["skipped"]
+
+
+def test_what_of_a_baseline_belongs_to_which_matrix() -> None:
+    def rise(*baseline: Measured, matrices: tuple[Measured, ...]) -> list[str]:
+        return states("cosine.mean rise <= 0", matrices=matrices, baseline=baseline)
+
+    low, high = measured(tensor="a", cosine_mean=0.1), measured(tensor="b", cosine_mean=0.2)
+    assert rise(low, high, matrices=(low, high)) == ["passed", "passed"]
+    assert rise(high, low, matrices=(low, high)) == ["passed", "passed"]
+    assert rise(low, matrices=(high,)) == ["failed"]  # one and one belong together
+    with pytest.raises(EmbgeoError, match="nothing to compare b of "):
+        rise(low, matrices=(low, high))
+    here = measured("here.pt", cosine_mean=0.1)
+    there = measured("there.pt", cosine_mean=0.2)
+    assert rise(here, there, matrices=(there,)) == ["passed"]
+    with pytest.raises(EmbgeoError, match="several things to compare"):
+        rise(here, here, matrices=(here,))

@@ -1,0 +1,402 @@
+"""Rules: how they are read, and when they hold."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import embgeo
+from embgeo.core.errors import BadOption
+from embgeo.core.matrix import Matrix
+from embgeo.core.values import Quantity, Scalar
+from embgeo.gate.reading import Reading, deviations, how_known
+from embgeo.gate.rule import Finding, Place, Rule
+from embgeo.gate.wording import apart
+
+Z = deviations(0.95)
+
+
+def exact(value: float) -> Reading:
+    return Reading(value)
+
+
+def sampled(value: float, error: float) -> Reading:
+    return Reading(value, error, "sampled")
+
+
+def least(value: float) -> Reading:
+    return Reading(value, None, "least")
+
+
+def most(value: float) -> Reading:
+    return Reading(value, None, "most")
+
+
+def unsure(value: float) -> Reading:
+    return Reading(value, None, "unsure")
+
+
+NONE = Reading.missing("one row has no pairs")
+
+
+# --- Reading a rule ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("cosine.mean <= 0.1", ("cosine.mean", "value", "<=", 0.1, False)),
+        ("  cosine.mean<=0.1 ", ("cosine.mean", "value", "<=", 0.1, False)),
+        ("cosine.mean ≤ .1", ("cosine.mean", "value", "<=", 0.1, False)),
+        ("isotropy.i1 ≥ 5.", ("isotropy.i1", "value", ">=", 5.0, False)),
+        ("isotropy.log_i1 > -2.5", ("isotropy.log_i1", "value", ">", -2.5, False)),
+        ("isotropy.log_i1 > −2.5e-1", ("isotropy.log_i1", "value", ">", -0.25, False)),
+        ("tokens.zero_rows == 0", ("tokens.zero_rows", "value", "==", 0.0, False)),
+        ("isotropy.i1 drop <= 5%", ("isotropy.i1", "drop", "<=", 5.0, True)),
+        ("isotropy.i1 drop<5 %", ("isotropy.i1", "drop", "<", 5.0, True)),
+        (
+            "spectrum.effective_rank rise >= 10",
+            ("spectrum.effective_rank", "rise", ">=", 10, False),
+        ),
+        ("cosine.mean change <= 1e-3", ("cosine.mean", "change", "<=", 1e-3, False)),
+    ],
+)
+def test_rules_that_are_read(text: str, fields: tuple[object, ...]) -> None:
+    rule = Rule.parse(text)
+    assert (rule.name, rule.sense, rule.op, rule.amount, rule.percent) == fields
+    assert rule.text == text.strip()
+    assert (rule.tensor, rule.warn, rule.allow_undefined) == ("", False, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "tensor", "warn", "allow"),
+    [
+        ("cosine.mean <= 0.1, warn", "", True, False),
+        ("cosine.mean <= 0.1 ,allow  undefined", "", False, True),
+        ("cosine.mean <= 0.1, warn, allow undefined", "", True, True),
+        ("model.encoder.weight: cosine.mean <= 0.1", "model.encoder.weight", False, False),
+        ("embeddings:0 : cosine.mean <= 0.1,warn", "embeddings:0", True, False),
+        ("a b, c: cosine.mean <= 0.1", "a b, c", False, False),
+    ],
+)
+def test_what_may_stand_around_a_rule(text: str, tensor: str, warn: bool, allow: bool) -> None:
+    rule = Rule.parse(text)
+    assert (rule.tensor, rule.warn, rule.allow_undefined) == (tensor, warn, allow)
+    assert rule.text == "cosine.mean <= 0.1"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is no rule"),
+        ("cosine.mean", "is no rule"),
+        ("mean <= 0.1", "is no rule"),
+        ("cosine.mean > = 0.1", "is no rule"),
+        ("cosine.mean 0.1", "is no rule"),
+        ("cosine.mean <= 0.1 maybe", "is no rule"),
+        ("cosine.mean <= 0.1\ncosine.mean <= 1", "is no rule"),
+        ("cosine.mean = 0.1", "use <=, <, >=, > or =="),
+        ("cosine.mean != 0.1", "use <=, <, >=, > or =="),
+        ("cosine.mean <= few", "'few'"),
+        ("cosine.mean <= nan", "is no number"),
+        ("cosine.mean <= 1e999", "is no number"),
+        ("cosine.mean <= 5%", "percentage of nothing"),
+        ("cosine.mean fall <= 5%", "'fall'"),
+        ("cosine.mean drop <= -5%", "negative"),
+        ("cosine.mean drop == 0", "exact drop"),
+        ("cosine.mean change >= 5%", "either sign"),
+        ("cosine.mean <= 0.1, wran", "'wran'"),
+        ("cosine.mean <= 0.1,", "''"),
+        ("cosine.mean <= 0,1", "'1'"),
+    ],
+)
+def test_rules_that_are_none(text: str, says: str) -> None:
+    with pytest.raises(BadOption, match=r"^embgeo\.toml:7: ") as caught:
+        Rule.parse(text, Place("embgeo.toml", 7))
+    assert says in str(caught.value)
+
+
+@given(st.text())
+def test_any_text_is_a_rule_or_refused(text: str) -> None:
+    try:
+        rule = Rule.parse(text)
+    except BadOption:
+        return
+    assert math.isfinite(rule.amount)
+    assert rule.text in text
+
+
+# --- The truth table --------------------------------------------------------------------------
+
+TRUTH = [
+    # Exact values.
+    ("a.b >= 0.5", exact(0.5), None, "passed"),
+    ("a.b >= 0.5", exact(0.4999999), None, "failed"),
+    ("a.b > 0.5", exact(0.5), None, "failed"),
+    ("a.b > 0.5", exact(0.5000001), None, "passed"),
+    ("a.b <= 0.5", exact(0.5), None, "passed"),
+    ("a.b <= 0.5", exact(0.6), None, "failed"),
+    ("a.b < 0.5", exact(0.5), None, "failed"),
+    ("a.b < 0.5", exact(0.4), None, "passed"),
+    ("a.b == 0", exact(0.0), None, "passed"),
+    ("a.b == 0", exact(1e-12), None, "failed"),
+    # Sampled values: 1.96 standard errors either side have to be on the right side.
+    ("a.b <= 0.7", sampled(0.696, 0.002), None, "passed"),
+    ("a.b <= 0.7", sampled(0.6962, 0.002), None, "failed"),
+    ("a.b >= 0.7", sampled(0.704, 0.002), None, "passed"),
+    ("a.b >= 0.7", sampled(0.7038, 0.002), None, "failed"),
+    ("a.b == 0.7", sampled(0.7, 0.002), None, "failed"),
+    ("a.b == 0.7", sampled(0.7, 0.0), None, "passed"),
+    # Bounds prove one side only; without any error nothing is proved.
+    ("a.b >= 120", least(130), None, "passed"),
+    ("a.b >= 120", least(110), None, "failed"),
+    ("a.b <= 150", least(130), None, "failed"),
+    ("a.b <= 150", most(130), None, "passed"),
+    ("a.b >= 120", most(130), None, "failed"),
+    ("a.b <= 0.7", unsure(0.1), None, "failed"),
+    ("a.b >= 0.7", unsure(0.9), None, "failed"),
+    # Against a baseline.
+    ("a.b drop <= 0.1", exact(0.9), exact(1.0), "passed"),
+    ("a.b drop <= 0.1", exact(0.89), exact(1.0), "failed"),
+    ("a.b drop < 0.1", exact(0.9), exact(1.0), "failed"),
+    ("a.b drop <= 0.1", exact(5.0), exact(1.0), "passed"),
+    ("a.b rise <= 0.1", exact(1.1), exact(1.0), "passed"),
+    ("a.b rise <= 0.1", exact(1.2), exact(1.0), "failed"),
+    ("a.b rise <= 0.1", exact(-5.0), exact(1.0), "passed"),
+    ("a.b rise >= 0.1", exact(1.2), exact(1.0), "passed"),
+    ("a.b rise >= 0.1", exact(1.05), exact(1.0), "failed"),
+    ("a.b drop >= 0.1", exact(0.8), exact(1.0), "passed"),
+    ("a.b drop > 0.2", exact(0.8), exact(1.0), "failed"),
+    ("a.b change <= 0.1", exact(1.1), exact(1.0), "passed"),
+    ("a.b change <= 0.1", exact(0.9), exact(1.0), "passed"),
+    ("a.b change <= 0.1", exact(1.2), exact(1.0), "failed"),
+    ("a.b change < 0.1", exact(0.8), exact(1.0), "failed"),
+    # Percentages are of the baseline's size, whatever its sign.
+    ("a.b drop <= 5%", exact(0.95), exact(1.0), "passed"),
+    ("a.b drop <= 5%", exact(0.94), exact(1.0), "failed"),
+    ("a.b drop <= 5%", exact(-1.05), exact(-1.0), "passed"),
+    ("a.b drop <= 5%", exact(-1.06), exact(-1.0), "failed"),
+    ("a.b rise <= 5%", exact(-0.94), exact(-1.0), "failed"),
+    ("a.b rise >= 5%", exact(-0.94), exact(-1.0), "passed"),
+    ("a.b rise >= 5%", exact(-0.96), exact(-1.0), "failed"),
+    ("a.b change <= 5%", exact(1.06), exact(1.0), "failed"),
+    ("a.b rise <= 5%", exact(0.0), exact(0.0), "passed"),
+    ("a.b rise <= 5%", exact(1e-6), exact(0.0), "failed"),
+    ("a.b drop <= 5%", exact(1e-6), exact(0.0), "passed"),
+    # The last digits of another machine, or of a rounded baseline, are no drop.
+    ("a.b drop <= 0", exact(0.46731234567), exact(0.4673123458), "passed"),
+    ("a.b drop <= 0", exact(0.4673123), exact(0.4673124), "failed"),
+    # Errors of both sides combine: 0.002·√2·1.96 = 0.0055.
+    ("a.b drop <= 0.1", sampled(0.906, 0.002), sampled(1.0, 0.002), "passed"),
+    ("a.b drop <= 0.1", sampled(0.905, 0.002), sampled(1.0, 0.002), "failed"),
+    ("a.b drop <= 0.1", sampled(0.905, 0.002), exact(1.0), "passed"),
+    ("a.b drop <= 0.1", exact(0.905), sampled(1.0, 0.002), "passed"),
+    ("a.b drop <= 0.1", exact(0.903), sampled(1.0, 0.002), "failed"),
+    ("a.b change <= 0.1", sampled(1.0, 0.04), sampled(1.0, 0.04), "failed"),
+    ("a.b change <= 0.1", sampled(1.0, 0.03), sampled(1.0, 0.03), "passed"),
+    ("a.b rise >= 0.1", sampled(1.105, 0.002), sampled(1.0, 0.002), "failed"),
+    ("a.b rise >= 0.1", sampled(1.106, 0.002), sampled(1.0, 0.002), "passed"),
+    # A bound in the baseline turns round.
+    ("a.b drop <= 0.1", exact(1.0), least(1.0), "failed"),
+    ("a.b drop <= 0.1", exact(1.0), most(1.0), "passed"),
+    ("a.b rise <= 0.1", exact(1.0), least(1.0), "passed"),
+    ("a.b drop <= 0.1", least(1.0), exact(1.0), "passed"),
+    ("a.b drop <= 0.1", least(1.0), least(1.0), "failed"),
+    # What is not defined fails, unless that is allowed.
+    ("a.b >= 0", NONE, None, "failed"),
+    ("a.b >= 0, warn", NONE, None, "warned"),
+    ("a.b >= 0, allow undefined", NONE, None, "skipped"),
+    ("a.b >= 0, warn, allow undefined", NONE, None, "skipped"),
+    ("a.b drop <= 1", exact(1.0), NONE, "failed"),
+    ("a.b drop <= 1, allow undefined", exact(1.0), NONE, "skipped"),
+    ("a.b drop <= 1", exact(1.0), None, "failed"),
+    ("a.b drop <= 1, allow undefined", NONE, exact(1.0), "skipped"),
+    # Rules that only warn.
+    ("a.b >= 0.5, warn", exact(0.4), None, "warned"),
+    ("a.b >= 0.5, warn", exact(0.6), None, "passed"),
+    ("a.b drop <= 5%, warn", exact(0.5), exact(1.0), "warned"),
+]
+
+
+@pytest.mark.parametrize(("text", "reading", "baseline", "state"), TRUTH)
+def test_truth_table(text: str, reading: Reading, baseline: Reading | None, state: str) -> None:
+    assert Rule.parse(text).holds(reading, baseline, Z).state == state
+
+
+def test_a_rule_on_the_value_does_not_look_at_the_baseline() -> None:
+    rule = Rule.parse("a.b >= 0.5")
+    assert rule.holds(exact(0.6), NONE, Z) == rule.holds(exact(0.6), None, Z)
+
+
+finite = st.floats(-1e6, 1e6)
+errors = st.floats(0, 1e3)
+senses = st.sampled_from(["drop", "rise", "change"])
+
+
+@given(senses, st.sampled_from(["<=", "<", ">=", ">"]), st.floats(0, 1e6), finite, finite)
+def test_relative_rules_without_errors_are_what_they_say(
+    sense: str, op: str, amount: float, x: float, b: float
+) -> None:
+    if sense == "change" and op in (">=", ">"):
+        return
+    moved = {"drop": b - x, "rise": x - b, "change": abs(x - b)}[sense]
+    size = max(abs(x), abs(b), amount)
+    for percent, limit in ((False, amount), (True, amount / 100 * abs(b))):
+        if abs(moved - limit) <= 1e-8 * max(size, limit):
+            continue  # within rounding of the limit
+        holds = {"<=": moved <= limit, "<": moved < limit, ">=": moved >= limit, ">": moved > limit}
+        rule = Rule("a.b", op, amount, sense, percent)  # type: ignore[arg-type]
+        assert (rule.holds(exact(x), exact(b), Z).state == "passed") is holds[op]
+
+
+@given(senses, st.booleans(), st.floats(0, 100), finite, errors, finite, errors)
+def test_more_error_never_turns_a_failure_into_a_pass(
+    sense: str, percent: bool, amount: float, x: float, e: float, b: float, f: float
+) -> None:
+    rule = Rule("a.b", "<=", amount, sense, percent)  # type: ignore[arg-type]
+    states = [
+        rule.holds(sampled(x, e * k), sampled(b, f * k), Z).state == "passed" for k in (0, 1, 2)
+    ]
+    assert states == sorted(states, reverse=True)
+
+
+@pytest.mark.parametrize("percent", [False, True])
+@pytest.mark.parametrize(("x", "b"), [(1.0, 1.1), (-1.0, -1.1), (0.05, 0.02), (-0.03, 0.02)])
+def test_a_rule_that_is_just_broken_passes_as_rarely_as_its_level_says(
+    x: float, b: float, percent: bool
+) -> None:
+    """Of samples from a truth right at the limit at most 2.5 % may pass."""
+    rng = np.random.default_rng(0)
+    error = 0.02
+    for sense, op in itertools.product(("drop", "rise"), ("<=", ">=")):
+        moved = (b - x) if sense == "drop" else (x - b)
+        amount = moved / abs(b) * 100 if percent else moved
+        if amount < 0:
+            continue
+        rule = Rule("a.b", op, amount, sense, percent)  # type: ignore[arg-type]
+        passed = [
+            rule.holds(sampled(x + dx, error), sampled(b + db, error), Z).state == "passed"
+            for dx, db in rng.normal(0, error, (2000, 2))
+        ]
+        assert np.mean(passed) < 0.025 + 3 * np.sqrt(0.025 / 2000)
+
+
+# --- What is said -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "reading", "baseline", "said"),
+    [
+        ("a.b >= 0.5", exact(0.7), None, "is 0.7"),
+        ("a.b >= 0.5", exact(0.09125), None, "is 0.09125, has to be at least 0.5"),
+        ("a.b > 0.5", exact(0.5), None, "is 0.5, has to be more than 0.5"),
+        ("a.b >= 0.5", exact(0.49999999), None, "is 0.49999999, has to be at least 0.5"),
+        ("a.b <= 0.7", sampled(0.98, 0.002), None, "is 0.98 ± 0.002, has to be at most 0.7"),
+        (
+            "a.b <= 0.7",
+            sampled(0.699, 0.002),
+            None,
+            "is 0.699 ± 0.002, has to be at most 0.7; within its sampling error it may be 0.7029",
+        ),
+        (
+            "a.b <= 150",
+            least(130),
+            None,
+            "is ≥ 130, has to be at most 150; the sample shows only a lower bound",
+        ),
+        (
+            "a.b drop <= 5%",
+            exact(0.7),
+            exact(0.8),
+            "fell from 0.8 to 0.7, by 0.1 (12.5 %); a drop of at most 5 % is allowed",
+        ),
+        (
+            "a.b rise >= 1",
+            exact(0.7),
+            exact(0.8),
+            "fell from 0.8 to 0.7, by 0.1 (12.5 %); a rise of at least 1 is wanted",
+        ),
+        ("a.b drop <= 5%", exact(0.8), exact(0.8), "is 0.8 as in the baseline"),
+        ("a.b drop <= 5", exact(3), exact(0), "rose from 0 to 3, by 3"),
+        (
+            "a.b drop <= 0.1",
+            sampled(0.71, 0.01),
+            sampled(0.8, 0.01),
+            "fell from 0.8 to 0.71, by 0.09 (11.3 %); a drop of at most 0.1 is allowed; the "
+            "sampling error (± 0.028) is too large to tell",
+        ),
+        (
+            "a.b rise <= 9e307",
+            exact(1e308),
+            exact(-1e308),
+            "rose from −1e+308 to 1e+308; a rise of at most 9e+307 is allowed",
+        ),
+        ("a.b <= 1", NONE, None, "is not defined: one row has no pairs"),
+        ("a.b drop <= 1", exact(1), NONE, "is not defined: in the baseline: one row has no pairs"),
+    ],
+)
+def test_reasons(text: str, reading: Reading, baseline: Reading | None, said: str) -> None:
+    assert Rule.parse(text).holds(reading, baseline, Z).reason == said
+
+
+@given(finite, finite)
+def test_numbers_that_differ_look_different(one: float, other: float) -> None:
+    assert one == other or apart(one, other) != apart(other, one)
+
+
+# --- Levels and readings ----------------------------------------------------------------------
+
+
+def test_the_usual_level_is_1_96_standard_errors() -> None:
+    assert deviations(0.95) == pytest.approx(1.959964, abs=1e-6)
+    assert deviations(0.0) == 0.0
+    assert deviations(0.99) == pytest.approx(2.575829, abs=1e-6)
+
+
+@pytest.mark.parametrize("level", [-0.1, 1.0, 1.5, math.nan])
+def test_levels_that_are_none(level: float) -> None:
+    with pytest.raises(BadOption, match="level"):
+        deviations(level)
+
+
+def test_without_a_level_errors_are_not_looked_at() -> None:
+    assert Rule.parse("a.b <= 0.7").holds(sampled(0.699, 9.0), None, 0.0) == Finding(
+        "passed", "is 0.699 ± 9"
+    )
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_an_analysis_that_somebody_edited(value: float) -> None:
+    quantity = Quantity("a.b", "B", "Meaning.")
+    for scalar in (Scalar(quantity, value), Scalar(quantity, None)):
+        reading = Reading.of(scalar)
+        assert Rule.parse("a.b >= 0").holds(reading, None, Z).state == "failed"
+        assert Rule.parse("a.b >= 0, allow undefined").holds(reading, None, Z).state == "skipped"
+    vague = Reading.of(Scalar(quantity, 1.0, standard_error=value))
+    assert vague.known == "unsure"
+    assert Rule.parse("a.b >= 0").holds(vague, None, Z).state == "failed"
+
+
+def test_what_a_real_analysis_knows_of_its_values() -> None:
+    rows = np.random.default_rng(0).standard_normal((60, 4))
+    known = {}
+    for runs in (1, 3):
+        options = embgeo.Options(pairs=50, isotropy_rows=20, isotropy_runs=runs)
+        analysis = embgeo.analyze(
+            Matrix(rows), sections=("cosine", "isotropy"), options=options, reference=False
+        )
+        known[runs] = {s.name: how_known(s) for s in analysis.scalars if s.value is not None}
+    found = known[3]
+    assert found["cosine.mean"] == "exact"
+    assert found["cosine.positive_share"] == "sampled"
+    assert found["cosine.cone_aperture"] == "least"
+    assert found["isotropy.z_random_max"] == "least"
+    assert found["isotropy.z_random_min"] == "most"
+    assert found["isotropy.i1_sampled"] == "sampled"
+    assert known[1]["isotropy.i1_sampled"] == "unsure"
+    assert "unsure" not in found.values()

@@ -1,0 +1,302 @@
+"""Callbacks, with trainers and loggers that only look like the real ones."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo import integrations as callbacks
+from embgeo.core.errors import BadOption
+from embgeo.integrations import Gauge, LightningGeometry, TrainerGeometry, attach
+from embgeo.integrations.loggers import sender
+
+ROWS = np.random.default_rng(0).standard_normal((40, 5))
+NAMES = ("cosine.mean", "spectrum.effective_rank")
+Logged = list[tuple[dict[str, float], int]]
+
+
+def quick(**more: Any) -> Gauge:
+    return Gauge(NAMES, every=10, **more)
+
+
+# --- The gauge --------------------------------------------------------------------------------
+
+
+def test_a_gauge_measures_what_an_analysis_says() -> None:
+    analysis = embgeo.analyze(ROWS, sections=["cosine", "spectrum"], reference=False)
+    values = quick(prefix="x/").measure(ROWS, 10)
+    assert list(values) == ["x/cosine.mean", "x/spectrum.effective_rank", "x/seconds"]
+    for name in NAMES:
+        assert values[f"x/{name}"] == analysis[name].value
+    assert values["x/seconds"] > 0
+
+
+def test_when_a_gauge_is_due() -> None:
+    gauge = quick()
+    assert [step for step in range(25) if gauge.due(step)] == [0, 10, 20]
+    assert gauge.due(24, last=True)
+    gauge.measure(ROWS, 20)
+    assert not gauge.due(20)
+    assert not gauge.due(20, last=True)
+
+
+def test_what_of_a_model_is_measured() -> None:
+    model = SimpleNamespace(inner=SimpleNamespace(table=ROWS))
+    assert quick(of=lambda m: m.inner.table).measure(model, 0) != {}
+
+
+def test_frequency_with_counts() -> None:
+    gauge = Gauge(["frequency.norm_ratio"], counts=np.arange(40))
+    assert "embgeo/frequency.norm_ratio" in gauge.measure(ROWS, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"scalars": ["cosine.meen"]}, "is cosine.mean meant?"),
+        ({"scalars": []}, "no list of names"),
+        ({"scalars": "cosine.mean"}, "no list of names"),
+        ({"every": 0}, "every is 0"),
+    ],
+)
+def test_gauges_that_make_no_sense(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(BadOption) as caught:
+        Gauge(**options)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("frequency.norm_ratio", "no token frequencies|counts"),
+        ("cosine.histogram", "no single number"),
+        ("isotropy.isoscore", "d = 1"),
+    ],
+)
+def test_what_is_not_defined_is_said_once(name: str, says: str) -> None:
+    rows = ROWS[:, :1]
+    gauge = Gauge(["tokens.zero_rows", name])
+    with pytest.warns(UserWarning, match=says):
+        values = gauge.measure(rows, 0)
+    assert list(values) == ["embgeo/tokens.zero_rows", "embgeo/seconds"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gauge.measure(rows, 10)
+
+
+def test_a_training_is_not_stopped_by_its_gauge() -> None:
+    gauge = quick()
+    with pytest.warns(UserWarning, match="measured nothing at step 10: .*non-finite"):
+        assert gauge.measure(np.full((4, 2), np.nan), 10) == {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert gauge.measure(np.full((4, 2), np.nan), 20) == {}
+    assert gauge.measure(ROWS, 30) != {}
+
+
+def test_the_sphere_is_searched_only_if_it_is_asked_for() -> None:
+    assert Gauge(["isotropy.i1"]).options.sphere is False
+    assert Gauge(["isotropy.i_sphere"]).options.sphere is None
+
+
+def test_pairs_are_sampled_only_if_they_are_asked_for() -> None:
+    assert Gauge(["cosine.mean"]).options.pairs == 0
+    assert Gauge(["cosine.positive_share"]).options.pairs == embgeo.Options().pairs
+    assert "embgeo/cosine.positive_share" in Gauge(["cosine.positive_share"]).measure(ROWS, 0)
+
+
+def test_other_processes_compute_nothing() -> None:
+    taken: list[Any] = []
+    gauge = quick(of=lambda model: taken.append(model) or ROWS)
+    assert gauge.measure("model", 0, report=False) == {}
+    assert taken == ["model"]  # but take part in gathering
+
+
+# --- Loggers ----------------------------------------------------------------------------------
+
+
+class Recorder:
+    """What was logged, in the manner of one kind of logger."""
+
+    def __init__(self) -> None:
+        self.seen: Logged = []
+
+
+class WithMetrics(Recorder):
+    def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
+        assert step is not None
+        self.seen.append((metrics, step))
+
+
+class WithScalars(Recorder):
+    def add_scalar(self, name: str, value: float, step: int) -> None:
+        self.seen.append(({name: value}, step))
+
+
+class WithLog(Recorder):
+    def log(self, data: dict[str, float], step: int | None = None) -> None:
+        assert step is not None
+        self.seen.append((data, step))
+
+
+class AFunction(Recorder):
+    def __call__(self, values: dict[str, float], step: int) -> None:
+        self.seen.append((values, step))
+
+
+@pytest.mark.parametrize("kind", [WithMetrics, WithScalars, WithLog, AFunction])
+def test_every_kind_of_logger(kind: type[Any]) -> None:
+    logger = kind()
+    sender(logger)({"a": 1.0}, 7)
+    assert logger.seen == [({"a": 1.0}, 7)]
+
+
+def test_what_logs_nothing() -> None:
+    with pytest.raises(BadOption, match="int logs nothing"):
+        sender(3)
+
+
+# --- The Trainer of transformers --------------------------------------------------------------
+
+
+class FakeTrainer:
+    """Calls its callbacks as transformers' Trainer does, and logs by its own step."""
+
+    def __init__(self, max_steps: int = 25, zero: bool = True) -> None:
+        self.callback_handler = self
+        self.callbacks: list[Any] = []
+        self.state = SimpleNamespace(global_step=0, max_steps=max_steps, is_world_process_zero=zero)
+        self.control = SimpleNamespace(should_log=False)
+        self.seen: Logged = []
+        self.own: list[int] = []
+
+    def add_callback(self, callback: Any) -> None:
+        self.callbacks.append(callback)
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        assert start_time is None
+        self.control.should_log = False
+        self.seen.append((logs, self.state.global_step))
+
+    def call(self, event: str) -> None:
+        for callback in self.callbacks:
+            getattr(callback, event)(None, self.state, self.control, model=ROWS, optimizer=None)
+
+    def train(self) -> None:
+        self.call("on_train_begin")
+        while self.state.global_step < self.state.max_steps:
+            self.state.global_step += 1
+            self.control.should_log = self.state.global_step % 5 == 0
+            self.call("on_step_end")
+            if self.control.should_log:
+                self.own.append(self.state.global_step)
+
+
+def test_the_trainer_still_logs_what_it_would_have() -> None:
+    trainer = FakeTrainer()
+    attach(trainer, quick())
+    trainer.train()
+    assert trainer.own == [5, 10, 15, 20, 25]
+
+
+def test_the_trainer_logs_at_the_start_when_due_and_at_the_end() -> None:
+    trainer = FakeTrainer()
+    callback = attach(trainer, quick())
+    trainer.train()
+    assert [step for _, step in trainer.seen] == [0, 10, 20, 25]
+    assert set(trainer.seen[0][0]) == {*(f"embgeo/{name}" for name in NAMES), "embgeo/seconds"}
+    assert callback.gauge.seconds == trainer.seen[-1][0]["embgeo/seconds"]
+
+
+def test_a_resumed_training_starts_where_it_was() -> None:
+    trainer = FakeTrainer()
+    trainer.state.global_step = 13
+    attach(trainer, quick())
+    trainer.train()
+    assert [step for _, step in trainer.seen] == [13, 20, 25]
+
+
+def test_only_one_process_logs() -> None:
+    trainer = FakeTrainer(zero=False)
+    attach(trainer, quick())
+    trainer.train()
+    assert trainer.seen == []
+
+
+def test_a_logger_in_place_of_the_trainer() -> None:
+    trainer, logger = FakeTrainer(), WithMetrics()
+    trainer.add_callback(TrainerGeometry(logger, quick()))
+    trainer.train()
+    assert trainer.seen == []
+    assert [step for _, step in logger.seen] == [0, 10, 20, 25]
+
+
+# --- Lightning --------------------------------------------------------------------------------
+
+
+def lightning_trainer(*loggers: Any, zero: bool = True) -> Any:
+    return SimpleNamespace(global_step=0, loggers=list(loggers), is_global_zero=zero)
+
+
+def fit(trainer: Any, callback: Any, batches: int = 50, accumulated: int = 2) -> None:
+    """Calls the callback as Lightning's loop does: a step is taken every few batches."""
+    callback.on_train_start(trainer, ROWS)
+    for batch in range(batches):
+        trainer.global_step = (batch + 1) // accumulated
+        callback.on_train_batch_end(trainer, ROWS, None, None, batch)
+    callback.on_train_end(trainer, ROWS)
+
+
+def test_every_logger_of_lightning_gets_every_value_once() -> None:
+    one, two = WithMetrics(), WithMetrics()
+    fit(lightning_trainer(one, two), LightningGeometry(quick()))
+    assert [step for _, step in one.seen] == [0, 10, 20, 25]
+    assert one.seen == two.seen
+
+
+def test_an_end_that_was_due_is_logged_once() -> None:
+    logger = WithMetrics()
+    fit(lightning_trainer(logger), LightningGeometry(quick()), batches=40)
+    assert [step for _, step in logger.seen] == [0, 10, 20]
+
+
+def test_other_processes_of_lightning_log_nothing() -> None:
+    logger = WithMetrics()
+    fit(lightning_trainer(logger, zero=False), LightningGeometry(quick()))
+    assert logger.seen == []
+
+
+def test_without_a_logger_that_is_said_once() -> None:
+    with pytest.warns(UserWarning, match="no logger") as caught:
+        fit(lightning_trainer(), LightningGeometry(quick()))
+    assert len(caught) == 1
+
+
+# --- What is imported -------------------------------------------------------------------------
+
+
+def test_nothing_is_imported_that_is_not_asked_for() -> None:
+    import subprocess
+
+    code = (
+        "import sys, embgeo.integrations as c\n"
+        "c.Gauge\n"
+        "print(*{n.partition('.')[0] for n in sys.modules}"
+        " & {'torch', 'transformers', 'lightning', 'pytorch_lightning', 'pandas'})"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert run.stdout.split() == []
+
+
+def test_names_of_the_package() -> None:
+    assert all(getattr(callbacks, name) is not None for name in callbacks.__all__)
+    with pytest.raises(AttributeError, match="Nope"):
+        _ = callbacks.Nope

@@ -1,0 +1,221 @@
+"""Parquet, Arrow and Feather files, made by pyarrow."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.errors import UnreadableFile
+from embgeo.io import open_checkpoint
+from embgeo.io.formats.arrow import arrow_file, arrow_tables, parquet_file
+from tests.support.binary_files import arrays, is_mapped, quick, refused
+
+pa: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+pq: Any = pytest.importorskip("pyarrow.parquet", reason="pyarrow is built without Parquet")
+feather: Any = pytest.importorskip("pyarrow.feather", reason="pyarrow is built without Feather")
+
+N, D = 120, 6
+VECTORS = np.random.default_rng(3).normal(size=(N, D)).astype("f4")
+WORDS = [f"wörd{row}" for row in range(N)]
+COUNTS = list(range(3 * N, 2 * N, -1))
+
+
+def fixed() -> Any:
+    return pa.FixedSizeListArray.from_arrays(pa.array(VECTORS.ravel()), D)
+
+
+COLUMNS = {
+    "fixed": fixed,
+    "list": lambda: pa.array(VECTORS.tolist(), pa.list_(pa.float32())),
+    "large": lambda: pa.array(VECTORS.tolist(), pa.large_list(pa.float32())),
+    "tensor": lambda: pa.ExtensionArray.from_storage(
+        pa.fixed_shape_tensor(pa.float32(), [D]), fixed()
+    ),
+}
+
+
+def table(kind: str = "fixed", **more: Any) -> Any:
+    return pa.table({"id": list(range(N)), "text": WORDS, "emb": COLUMNS[kind](), **more})
+
+
+def write_parquet(path: Path, value: Any) -> None:
+    pq.write_table(value, path, row_group_size=50)
+
+
+def write_feather(path: Path, value: Any) -> None:
+    feather.write_feather(value, path, compression="uncompressed")
+
+
+def write_compressed(path: Path, value: Any) -> None:
+    feather.write_feather(value, path, compression="zstd", chunksize=50)
+
+
+def write_stream(path: Path, value: Any) -> None:
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, value.schema) as out:
+        out.write_table(value, max_chunksize=50)
+
+
+WRITERS = [write_parquet, write_feather, write_compressed, write_stream]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_a_column_of_vectors(tmp_path: Path, kind: str, write: Any) -> None:
+    path = tmp_path / "a"
+    write(path, table(kind, count=COUNTS))
+    matrix = embgeo.load(path)
+    np.testing.assert_array_equal(matrix.data, VECTORS)
+    assert matrix.data.dtype == np.float32
+    assert matrix.tokens == tuple(WORDS)
+    assert matrix.frequency is not None
+    assert matrix.frequency.counts.tolist() == COUNTS
+    assert matrix.frequency.source == "column count of the file"
+    assert not matrix.data.flags.writeable
+    # One uncompressed piece needs no copy.
+    assert is_mapped(matrix.data) == (write is write_feather)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("write", WRITERS)
+def test_types(tmp_path: Path, dtype: str, write: Any) -> None:
+    path, values = tmp_path / "a", VECTORS.astype(dtype)
+    write(path, pa.table({"e": pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), D)}))
+    ((name, found),) = arrays(open_checkpoint(path)).items()
+    assert name == "e"
+    np.testing.assert_array_equal(found, values)
+
+
+def test_many_columns_are_one_matrix(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    columns = {f"d.{k}": VECTORS[:, k] for k in range(D)}
+    write_parquet(path, pa.table({"word": WORDS, **columns}))
+    matrix = embgeo.load(path)
+    np.testing.assert_array_equal(matrix.data, VECTORS)
+    assert matrix.tokens == tuple(WORDS)
+    write_parquet(path, pa.table({**columns, "last": VECTORS[:, 0].astype("f8")}))
+    assert embgeo.load(path).data.dtype == np.float64
+
+
+def test_which_column_labels_the_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    write_parquet(path, table(language=["en"] * N))
+    checkpoint = open_checkpoint(path)
+    assert checkpoint.tokens is None
+    assert "several columns hold text" in checkpoint.notes[0]
+    write_feather(path, table(Word=pa.array([w.upper() for w in WORDS]).dictionary_encode()))
+    assert open_checkpoint(path).tokens == tuple(w.upper() for w in WORDS)
+
+
+def test_two_columns_of_vectors_are_two_tensors(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    write_parquet(path, table(output=fixed()))
+    assert [tensor.name for tensor in open_checkpoint(path).tensors] == ["emb", "output"]
+    assert embgeo.load(path, tensor="output").data.shape == (N, D)
+
+
+def test_an_empty_table(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    write_parquet(path, table().slice(0, 0))
+    assert open_checkpoint(path).tensors[0].shape == (0, D)
+
+
+@pytest.mark.parametrize(
+    ("column", "match"),
+    [
+        (pa.array([[1.0, 2.0], [3.0]]), "row 1 has 1 numbers, the first one 2"),
+        (pa.array([[1.0, 2.0], None]), "row 1 has no vector"),
+        (pa.array([[1.0, 2.0], [3.0, None]]), "missing number"),
+        (pa.array([[[1.0]], [[2.0]]]), r"no column of vectors.*e: list<"),
+        (pa.array([{"x": 1.0}, {"x": 2.0}]), r"no column of vectors.*e: struct<"),
+        (pa.array([1, 2]), r"no column of vectors.*e: int64"),
+    ],
+)
+@pytest.mark.parametrize("write", [write_parquet, write_feather])
+def test_columns_that_are_no_matrix(tmp_path: Path, column: Any, match: str, write: Any) -> None:
+    path = tmp_path / "a"
+    write(path, pa.table({"e": column}))
+    refused(parquet_file if write is write_parquet else arrow_file, path, match)
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_cut_files_are_refused(tmp_path: Path, write: Any) -> None:
+    path = tmp_path / "a"
+    write(path, table())
+    content = path.read_bytes()
+    module = parquet_file if write is write_parquet else arrow_file
+    for share in (0.02, 0.4, 0.9):
+        path.write_bytes(content[: int(len(content) * share)])
+        refused(module, path, "damaged or cut off|pyarrow")
+
+
+@pytest.mark.parametrize("write", [write_parquet, write_compressed])
+def test_one_row_that_unfolds_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Any
+) -> None:
+    """A row group, or a batch, of a single row of 50 million zeros."""
+    pytest.importorskip("resource", reason="this system does not limit memory")
+    zeros = np.zeros(50_000_000, dtype="f4")
+    path = tmp_path / "a"
+    write(path, pa.table({"e": pa.ListArray.from_arrays([0, len(zeros)], zeros)}))
+    assert path.stat().st_size < 2**20
+    monkeypatch.setattr("embgeo.io.formats.arrow.arrow_tables._MOST_MEMORY", 150 * 2**20)
+    with quick(10):
+        refused(parquet_file if write is write_parquet else arrow_file, path, "more than 150 MiB")
+
+
+def test_more_rows_than_the_bytes_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("embgeo.io.formats.arrow.arrow_tables._RATIO_FREE_BYTES", 2**20)
+    zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(8 * 10**5, dtype="f4")), 8)
+    path = tmp_path / "a"
+    pq.write_table(pa.table({"e": zeros}), path, compression="zstd")
+    refused(parquet_file, path, "it promises 100,000×8 numbers")
+
+
+def test_a_worker_that_ends_or_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, worker = tmp_path / "a", tmp_path / "worker.py"
+    write_parquet(path, table())
+    monkeypatch.setattr("embgeo.io.formats.arrow.arrow_tables._WORKER", worker)
+    worker.write_text("import os; os.abort()")
+    refused(parquet_file, path, "ends without saying why")
+    monkeypatch.setattr("embgeo.io.formats.arrow.arrow_tables._DESCRIBING", 0.03)
+    worker.write_text("while True: pass")
+    refused(parquet_file, path, "more than 0 seconds")
+
+
+def test_a_worker_that_computes_too_long_ends_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("resource", reason="this system does not limit time")
+    path = tmp_path / "a"
+    write_parquet(path, table())
+    monkeypatch.setattr("embgeo.io.formats.arrow.arrow_tables._DESCRIBING", 1)
+    limited = arrow_tables._WORKER.read_text("utf-8").replace(
+        "answer = ACTIONS", "limit_time(0.01)\n        while True: pass\n        answer = ACTIONS"
+    )
+    worker = tmp_path / "worker.py"
+    worker.write_text(limited, "utf-8")
+    monkeypatch.setattr("embgeo.io.formats.arrow.arrow_tables._WORKER", worker)
+    with quick(9):  # before its ten seconds are over
+        refused(parquet_file, path, "pyarrow needs more than 1 seconds")
+
+
+def test_without_pyarrow_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a"
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    for write, module in ((write_parquet, parquet_file), (write_feather, arrow_file)):
+        write(path, table())
+        refused(module, path, r"pip install 'embgeo\[arrow\]'")
+
+
+def test_feather_version_1_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"FEA1" + bytes(100))
+    with pytest.raises(UnreadableFile, match="Feather version 1"):
+        open_checkpoint(path)

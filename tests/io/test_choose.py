@@ -1,0 +1,530 @@
+"""Which tensor is the embedding: names and shapes of many architectures, and every doubt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from embgeo.core.errors import AmbiguousTensor, BadOption, EmbgeoError, UnreadableFile
+from embgeo.io.base import Checkpoint, Tensor
+from embgeo.io.choose import Choice, choose
+from embgeo.io.inspection import inspect_checkpoint
+
+N, D = 1000, 32
+Entry = tuple[int, ...] | str  # a shape, or the name of the tensor whose storage is shared
+
+
+def checkpoint(
+    entries: dict[str, Entry], *, tied: bool | None = None, dtype: str = "float32"
+) -> Checkpoint:
+    shapes: dict[str, tuple[int, ...]] = {}
+    tensors = []
+    for name, entry in entries.items():
+        alias = entry if isinstance(entry, str) else ""
+        shapes[name] = shapes[alias] if isinstance(entry, str) else entry
+        shape = shapes[name]
+        tensors.append(Tensor(name, shape, dtype, lambda: np.zeros(0), alias))
+    return Checkpoint(Path("model.bin"), "test", tuple(tensors), (), tied=tied)
+
+
+class Case(NamedTuple):
+    label: str
+    entries: dict[str, Entry]
+    input: str
+    output: str | None = None
+    output_transposed: bool = False
+    tied: bool | None = None
+
+
+def blocks(pattern: str, *shapes: tuple[int, ...]) -> dict[str, Entry]:
+    """Layers around the embedding that must never be taken for it."""
+    return {f"{pattern}.{k}.weight": shape for k, shape in enumerate(shapes)}
+
+
+ATTENTION = ((D, D), (4 * D, D), (D, 4 * D), (D,))
+
+CASES = [
+    Case(
+        "GPT-2",
+        {"wte.weight": (N, D), "wpe.weight": (N, D), **blocks("h", (D, 3 * D), *ATTENTION)},
+        "wte.weight",
+    ),
+    Case(
+        "GPT-2 with a head in shared storage",
+        {
+            "lm_head.weight": (N, D),
+            "transformer.wpe.weight": (64, D),
+            "transformer.wte.weight": "lm_head.weight",
+        },
+        "transformer.wte.weight",
+    ),
+    Case(
+        "LLaMA, Mistral, Qwen, Gemma",
+        {
+            "model.embed_tokens.weight": (N, D),
+            "model.layers.0.self_attn.rotary_emb.inv_freq": (D // 2,),
+            **blocks("model.layers.0.self_attn", *ATTENTION),
+            "lm_head.weight": (N, D),
+        },
+        "model.embed_tokens.weight",
+        "lm_head.weight",
+    ),
+    Case(
+        "tied by configuration, head stored all the same",
+        {"model.embed_tokens.weight": (N, D), "lm_head.weight": (N, D)},
+        "model.embed_tokens.weight",
+        tied=True,
+    ),
+    Case(
+        "original LLaMA",
+        {
+            "tok_embeddings.weight": (N, D),
+            "output.weight": (N, D),
+            "layers.0.attention.wq.weight": (D, D),
+        },
+        "tok_embeddings.weight",
+        "output.weight",
+    ),
+    Case(
+        "Gemma 3n",
+        {
+            "model.language_model.embed_tokens.weight": (N, D),
+            "model.language_model.embed_tokens_per_layer.weight": (N, 8 * D),
+        },
+        "model.language_model.embed_tokens.weight",
+    ),
+    Case(
+        "BERT",
+        {
+            "bert.embeddings.word_embeddings.weight": (N, D),
+            "bert.embeddings.position_embeddings.weight": (512, D),
+            "bert.embeddings.token_type_embeddings.weight": (2, D),
+            "bert.encoder.layer.0.attention.self.query.weight": (D, D),
+            "bert.pooler.dense.weight": (D, D),
+            "cls.predictions.transform.dense.weight": (D, D),
+            "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+        },
+        "bert.embeddings.word_embeddings.weight",
+    ),
+    Case(
+        "RoBERTa",
+        {
+            "roberta.embeddings.word_embeddings.weight": (N, D),
+            "lm_head.dense.weight": (D, D),
+            "lm_head.decoder.weight": (N, D),
+        },
+        "roberta.embeddings.word_embeddings.weight",
+        "lm_head.decoder.weight",
+    ),
+    Case(
+        "DistilBERT",
+        {
+            "distilbert.embeddings.word_embeddings.weight": (N, D),
+            "distilbert.embeddings.position_embeddings.weight": (N, D),
+            "vocab_projector.weight": (N, D),
+        },
+        "distilbert.embeddings.word_embeddings.weight",
+        "vocab_projector.weight",
+    ),
+    Case(
+        "DeBERTa",
+        {
+            "deberta.embeddings.word_embeddings.weight": (N, D),
+            "deberta.encoder.rel_embeddings.weight": (512, D),
+        },
+        "deberta.embeddings.word_embeddings.weight",
+    ),
+    Case(
+        "T5, aliases",
+        {
+            "shared.weight": (N, D),
+            "encoder.embed_tokens.weight": "shared.weight",
+            "decoder.embed_tokens.weight": "shared.weight",
+            "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight": (32, 8),
+            "lm_head.weight": (N, D),
+        },
+        "shared.weight",
+        "lm_head.weight",
+    ),
+    Case(
+        "BART, copies",
+        {
+            "model.shared.weight": (N, D),
+            "model.encoder.embed_tokens.weight": (N, D),
+            "model.decoder.embed_tokens.weight": (N, D),
+            "model.encoder.embed_positions.weight": (N, D),
+        },
+        "model.shared.weight",
+    ),
+    Case(
+        "OPT",
+        {
+            "model.decoder.embed_tokens.weight": (N, D),
+            "model.decoder.embed_positions.weight": (2050, D),
+            "model.decoder.project_in.weight": (D, D),
+            "lm_head.weight": "model.decoder.embed_tokens.weight",
+        },
+        "model.decoder.embed_tokens.weight",
+    ),
+    Case(
+        "BLOOM, Falcon",
+        {"transformer.word_embeddings.weight": (N, D), "transformer.h.0.mlp.weight": (4 * D, D)},
+        "transformer.word_embeddings.weight",
+    ),
+    Case(
+        "GPT-NeoX, Pythia",
+        {"gpt_neox.embed_in.weight": (N, D), "embed_out.weight": (N, D)},
+        "gpt_neox.embed_in.weight",
+        "embed_out.weight",
+    ),
+    Case(
+        "ChatGLM",
+        {
+            "transformer.embedding.word_embeddings.weight": (N, D),
+            "transformer.output_layer.weight": (N, D),
+        },
+        "transformer.embedding.word_embeddings.weight",
+        "transformer.output_layer.weight",
+    ),
+    Case(
+        "Mamba",
+        {"backbone.embedding.weight": (N, D), "backbone.layers.0.mixer.A_log": (2 * D, 16)},
+        "backbone.embedding.weight",
+    ),
+    Case(
+        "RWKV",
+        {"emb.weight": (N, D), "blocks.0.att.key.weight": (D, D), "head.weight": (N, D)},
+        "emb.weight",
+        "head.weight",
+    ),
+    Case(
+        "Phi",
+        {"transformer.embd.wte.weight": (N, D), "lm_head.linear.weight": (N, D)},
+        "transformer.embd.wte.weight",
+        "lm_head.linear.weight",
+    ),
+    Case(
+        "fairseq decoder only",
+        {
+            "decoder.embed_tokens.weight": (N, D),
+            "decoder.output_projection.weight": (N, D),
+            "decoder.layers.0.fc1.weight": (4 * D, D),
+        },
+        "decoder.embed_tokens.weight",
+        "decoder.output_projection.weight",
+    ),
+    Case(
+        "fairseq, all embeddings shared",
+        {
+            "encoder.embed_tokens.weight": (N, D),
+            "decoder.embed_tokens.weight": "encoder.embed_tokens.weight",
+            "decoder.output_projection.weight": "encoder.embed_tokens.weight",
+        },
+        "encoder.embed_tokens.weight",
+    ),
+    Case(
+        "AWD-LSTM, word_language_model",
+        {
+            "encoder.weight": (N, D),
+            "rnn.weight_ih_l0": (4 * D, D),
+            "rnn.weight_hh_l0": (4 * D, D),
+            "decoder.weight": (N, D),
+            "decoder.bias": (N,),
+        },
+        "encoder.weight",
+        "decoder.weight",
+    ),
+    Case(
+        "AWD-LSTM of fastai",
+        {
+            "0.encoder.weight": (N, D),
+            "0.encoder_dp.emb.weight": (N, D),
+            "1.decoder.weight": "0.encoder.weight",
+        },
+        "0.encoder.weight",
+    ),
+    Case(
+        "OpenNMT language model",
+        {
+            "encoder.embeddings.make_embedding.emb_luts.0.weight": (N, D),
+            "generator.0.weight": (N, D),
+        },
+        "encoder.embeddings.make_embedding.emb_luts.0.weight",
+        "generator.0.weight",
+    ),
+    Case(
+        "classifier over an RNN",
+        {"embedding.weight": (N, D), "lstm.weight_ih_l0": (4 * D, D), "fc.weight": (2, D)},
+        "embedding.weight",
+    ),
+    Case(
+        "small language model with a linear layer",
+        {"emb.weight": (N, D), "gru.weight_ih_l0": (3 * D, D), "linear.weight": (N, D)},
+        "emb.weight",
+        "linear.weight",
+    ),
+    Case(
+        "output as wide as another layer",
+        {"embed.weight": (N, D), "rnn.weight_hh_l0": (256, 64), "fc.weight": (N, 64)},
+        "embed.weight",
+        "fc.weight",
+    ),
+    Case(
+        "Flax, output as (d, N)",
+        {
+            "params/wte/embedding": (N, D),
+            "params/wpe/embedding": (64, D),
+            "params/lm_head/kernel": (D, N),
+        },
+        "params/wte/embedding",
+        "params/lm_head/kernel",
+        output_transposed=True,
+    ),
+    Case(
+        "TransformerLens",
+        {"embed.W_E": (N, D), "pos_embed.W_pos": (64, D), "unembed.W_U": (D, N)},
+        "embed.W_E",
+        "unembed.W_U",
+        output_transposed=True,
+    ),
+    Case(
+        "TensorFlow lookup_table",
+        {"model/lookup_table": (N, D), "model/softmax_w": (D, N), "model/lstm/kernel": (64, 128)},
+        "model/lookup_table",
+        "model/softmax_w",
+        output_transposed=True,
+    ),
+    Case("pickled word vectors", {"word_vecs": (N, D), "W2": (D, 40)}, "word_vecs"),
+    Case(
+        "training checkpoint with optimiser state",
+        {
+            "model.decoder.embed_tokens.weight": (N, D),
+            "model.decoder.layers.0.weight": (D, D),
+            "last_optimizer_state.state.0.exp_avg": (N, D),
+            "optimizer.state.0.embedding.weight": (N, D),
+            "ema.embed_tokens.weight": (N, D),
+        },
+        "model.decoder.embed_tokens.weight",
+    ),
+    Case(
+        "unnamed arrays of an LSTM",
+        {"0": (N, D), "1": (D, 4 * D), "2": (D, 4 * D), "3": (4 * D,), "4": (D, N), "5": (N,)},
+        "0",
+        "4",
+        output_transposed=True,
+    ),
+    Case("only one matrix", {"whatever": (10, 3), "bias": (10,)}, "whatever"),
+    Case("only one matrix, wide", {"0": (3, 1000)}, "0"),
+    Case("output projection alone", {"lm_head.weight": (N, D), "w1": (D, D)}, "lm_head.weight"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.label for case in CASES])
+def test_architectures(case: Case) -> None:
+    choice = choose(checkpoint(case.entries, tied=case.tied))
+    assert choice.input.name == case.input
+    assert (choice.output.name if choice.output else None) == case.output
+    assert choice.output_transposed == case.output_transposed
+    assert choice.reason
+
+
+def test_an_unnamed_matrix_on_its_side_has_no_output() -> None:
+    """Tokens are the columns of an output projection: the tall matrix is the input, no output."""
+    entries: dict[str, Entry] = {"0": (N, D), "1": (D, D), "2": (D, N)}
+    assert chosen(entries).output is not None
+    assert chosen(entries, tensor="2", transpose=True).output is None
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"encoder.embed_tokens.weight": (N, D), "decoder.embed_tokens.weight": (800, D)},
+        {"encoder.embed_tokens.weight": (N, D), "decoder.embed_tokens.weight": (N, D)},
+        {"src_embed.0.lut.weight": (N, D), "tgt_embed.0.lut.weight": (900, D)},
+        {"a.embedding.weight": (N, D), "b.embedding.weight": (N, D)},
+        {"fc1.weight": (4096, 784), "fc2.weight": (1024, 4096)},
+        {"0": (N, D), "1": (N, D)},
+        {"0": (N, D), "1": (900, D)},
+        {"0": (100, 90), "1": (40, 90)},
+        {"wpe.weight": (N, D), "position_embeddings.weight": (N, D)},
+    ],
+)
+def test_doubts_are_put_to_the_user(entries: dict[str, Entry]) -> None:
+    with pytest.raises(AmbiguousTensor) as caught:
+        choose(checkpoint(entries))
+    text = str(caught.value)
+    assert "--tensor NAME" in text
+    for name in entries:
+        assert name in text
+
+
+def test_a_long_list_of_candidates_ends_in_a_count() -> None:
+    entries: dict[str, Entry] = {f"x{k}.embedding.weight": (N + k, D) for k in range(20)}
+    with pytest.raises(AmbiguousTensor) as caught:
+        choose(checkpoint(entries))
+    text = str(caught.value)
+    assert text.count("float32") == 8
+    assert "and 12 more" in text
+    assert "x19.embedding.weight (1,019×32 float32)" in text
+
+
+@pytest.mark.parametrize(
+    ("entries", "dtype", "expected"),
+    [
+        ({"a": (N,), "b": (N, 2, 2)}, "float32", "no two-dimensional tensor"),
+        ({"a": (N, D)}, "int64", "no matrix of real numbers, only a (1,000×32 int64)"),
+        ({"a": (N, D)}, "complex64", "no matrix of real numbers"),
+        ({}, "float32", "holds no tensors"),
+    ],
+)
+def test_nothing_to_choose_from(entries: dict[str, Entry], dtype: str, expected: str) -> None:
+    with pytest.raises(AmbiguousTensor, match=r"model\.bin") as caught:
+        choose(checkpoint(entries, dtype=dtype))
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8_e4m3fn", "float64", ">f4"])
+def test_every_real_type_is_a_candidate(dtype: str) -> None:
+    assert choose(checkpoint({"a": (N, D)}, dtype=dtype)).input.name == "a"
+
+
+@pytest.mark.parametrize("shape", [(0, D), (N, 0)])
+def test_an_empty_matrix_is_refused(shape: tuple[int, int]) -> None:
+    with pytest.raises(UnreadableFile, match="is empty"):
+        choose(checkpoint({"embedding.weight": shape}))
+
+
+@pytest.mark.parametrize("shape", [(10, 4), (1, 4), (10, 1), (1, 1)])
+def test_small_matrices_are_fine(shape: tuple[int, int]) -> None:
+    assert choose(checkpoint({"embedding.weight": shape})).input.shape == shape
+
+
+SEQ2SEQ: dict[str, Entry] = {
+    "encoder.embed_tokens.weight": (N, D),
+    "decoder.embed_tokens.weight": (N, D),
+    "decoder.output_projection.weight": (N, D),
+    "ids": (5,),
+}
+
+
+def test_the_output_projection_belongs_to_the_decoder() -> None:
+    of_encoder = choose(checkpoint(SEQ2SEQ), tensor="encoder.embed_tokens.weight")
+    assert of_encoder.output is None
+    of_decoder = choose(checkpoint(SEQ2SEQ), tensor="decoder.embed_tokens.weight")
+    assert of_decoder.output is not None
+    assert of_decoder.output.name == "decoder.output_projection.weight"
+
+
+def chosen(entries: dict[str, Entry], **options: str | bool) -> Choice:
+    return choose(checkpoint(entries), **options)  # type: ignore[arg-type]
+
+
+def test_a_unique_ending_names_a_tensor() -> None:
+    entries: dict[str, Entry] = {"model.wte.weight": (N, D), "model.wpe.weight": (N, D)}
+    assert chosen(entries, tensor="wpe.weight").input.name == "model.wpe.weight"
+
+
+def test_output_by_option() -> None:
+    entries: dict[str, Entry] = {"wte.weight": (N, D), "x": (64, N), "lm_head.weight": (N, D)}
+    by_name = chosen(entries, output="x")
+    assert by_name.output is not None
+    assert (by_name.output.name, by_name.output_transposed) == ("x", True)
+    assert chosen(entries, output="none").output is None
+
+
+def test_a_square_output_is_taken_as_it_stands() -> None:
+    choice = chosen({"wte.weight": (D, D), "lm_head.weight": (D, D)})
+    assert choice.output is not None
+    assert not choice.output_transposed
+
+
+def test_words_as_columns() -> None:
+    entries: dict[str, Entry] = {"embedding.weight": (D, N), "fc.weight": (N, 64)}
+    choice = chosen(entries, transpose=True)
+    assert choice.input_transposed
+    assert choice.output is not None
+    assert not choice.output_transposed
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"tensor": "wte.wait"}, "like wte.weight"),
+        ({"tensor": "weight"}, "fits several tensors"),
+        ({"tensor": "bias"}, "no matrix of real numbers"),
+        ({"output": "small.weight"}, "no dimension of 1,000 tokens"),
+        ({"output": "tied.weight"}, "is the input embedding itself"),
+        ({"output": "missing"}, "is not in the file"),
+    ],
+)
+def test_bad_names(options: dict[str, str], expected: str) -> None:
+    entries: dict[str, Entry] = {
+        "wte.weight": (N, D),
+        "small.weight": (D, D),
+        "tied.weight": "wte.weight",
+        "bias": (N,),
+    }
+    with pytest.raises(BadOption) as caught:
+        chosen(entries, **options)
+    assert expected in str(caught.value)
+
+
+def test_several_outputs_are_left_to_the_user() -> None:
+    entries: dict[str, Entry] = {
+        "wte.weight": (N, D),
+        "a.head.weight": (N, D),
+        "b.fc.weight": (N, D),
+    }
+    choice = chosen(entries)
+    assert choice.output is None
+    assert "a.head.weight" in choice.notes[0]
+    assert "--output" in choice.notes[0]
+
+
+def test_tying_is_noted() -> None:
+    assert (
+        "shares the storage"
+        in chosen({"encoder.weight": (N, D), "decoder.weight": "encoder.weight"}).notes[0]
+    )
+    stored = checkpoint({"wte.weight": (N, D), "lm_head.weight": (N, D)}, tied=True)
+    assert "lm_head.weight is left out" in choose(stored).notes[0]
+
+
+def test_hostile_names_stay_on_one_line() -> None:
+    entries: dict[str, Entry] = {
+        "a\n\x1b[31m.embedding.weight": (N, D),
+        "b.embedding.weight": (N, D),
+    }
+    with pytest.raises(EmbgeoError) as caught:
+        chosen(entries)
+    assert "\n" not in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_inspection_marks_the_choice_and_reads_nothing() -> None:
+    entries: dict[str, Entry] = {
+        "wte.weight": (N, D),
+        "lm_head.weight": (N, D),
+        "again": "wte.weight",
+        "bias": (N,),
+    }
+    inspection = inspect_checkpoint(checkpoint(entries))
+    roles = {t.name: t.role for t in inspection.tensors}
+    assert roles == {
+        "wte.weight": "embedding",
+        "lm_head.weight": "output projection",
+        "again": "same storage as wte.weight",
+        "bias": "",
+    }
+    assert [t.nbytes for t in inspection.tensors] == [4 * N * D, 4 * N * D, 0, 4 * N]
+    assert inspection.problem == ""
+
+
+def test_inspection_survives_a_doubt() -> None:
+    inspection = inspect_checkpoint(checkpoint({"0": (N, D), "1": (N, D)}))
+    assert inspection.problem.startswith("several tensors")
+    assert inspection.problem.endswith("; choose one with --tensor NAME")
+    assert [t.role for t in inspection.tensors] == ["", ""]

@@ -1,0 +1,336 @@
+"""Counts from a corpus: by the model's own tokenizer, by words, in folders, and of no text."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.errors import LabelMismatch, UnreadableFile
+from embgeo.io.labels import corpus_text, corpus_tokens
+from embgeo.io.labels.corpus import from_corpus
+from embgeo.io.labels.corpus_text import CorpusText
+from embgeo.io.labels.tokenizer_worker import texts
+from tests.support import tokenizer_makers
+
+D = 3
+TEXT = "\n".join(tokenizer_makers.TEXT) + "\nfish\n"
+
+
+def matrix_file(path: Path, rows: int) -> Path:
+    np.save(path, np.arange(rows * D, dtype=np.float32).reshape(rows, D))
+    return path
+
+
+def written(path: Path, content: bytes | str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def counted_ids(encoded: list[int], rows: int) -> np.ndarray[Any, Any]:
+    found = Counter(encoded)
+    return np.array([found[row] for row in range(rows)])
+
+
+@pytest.mark.parametrize("kind", ["byte-level", "byte-fallback", "wordpiece", "unigram"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_models_own_tokenizer_counts(tmp_path: Path, kind: str, packed: bool) -> None:
+    made = tokenizer_makers.trained(kind)
+    # Neither limits of length nor padding that the file asks for may drop or add tokens.
+    made.enable_truncation(5)
+    made.enable_padding(length=100)
+    made.save(str(tmp_path / "tokenizer.json"))
+    made.no_truncation()
+    made.no_padding()
+    size = made.get_vocab_size()
+    matrix_file(tmp_path / "model.npy", size + 2)
+    text = TEXT + "<|end of text|> added one\n"
+    corpus = written(tmp_path / "c" / "c.txt", gzip.compress(text.encode()) if packed else text)
+    matrix = embgeo.load(tmp_path, corpus=corpus)
+    expected = made.encode(text, add_special_tokens=False).ids
+    assert matrix.frequency is not None
+    np.testing.assert_array_equal(matrix.frequency.counts, counted_ids(expected, size + 2))
+    assert matrix.frequency.source == f"corpus c.txt, {len(expected):,} tokens by tokenizer.json"
+    unseen = size - len(set(expected))
+    notes = matrix.origin.notes
+    assert f"{unseen} of {size} tokens do not occur in c.txt" in notes
+    cut = embgeo.load(tmp_path, corpus=corpus, rows="10:50")
+    assert cut.frequency is not None
+    np.testing.assert_array_equal(cut.frequency.counts, matrix.frequency.counts[10:50])
+    given = embgeo.load(
+        tmp_path / "model.npy",
+        tokens=tmp_path / "tokenizer.json",
+        padding="mask",
+        corpus=corpus,
+    )
+    assert given.frequency is not None
+    np.testing.assert_array_equal(given.frequency.counts, matrix.frequency.counts)
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_a_sentencepiece_model_counts(tmp_path: Path, kind: str) -> None:
+    data = tokenizer_makers.sentencepiece_model(kind)
+    processor = tokenizer_makers.sentencepiece_processor(written(tmp_path / "m.model", data))
+    size = processor.GetPieceSize()
+    path = matrix_file(tmp_path / "model.npy", size)
+    corpus = written(tmp_path / "c.txt", TEXT)
+    matrix = embgeo.load(path, tokens=tmp_path / "m.model", corpus=corpus)
+    expected = processor.EncodeAsIds(TEXT)
+    assert matrix.frequency is not None
+    np.testing.assert_array_equal(matrix.frequency.counts, counted_ids(expected, size))
+    assert matrix.frequency.source == f"corpus c.txt, {len(expected):,} tokens by m.model"
+
+
+def test_merges_and_vocab_json_count(tmp_path: Path) -> None:
+    made = tokenizer_makers.trained("byte-level")
+    made.model.save(str(tmp_path))
+    size = len(json.loads((tmp_path / "vocab.json").read_text()))
+    matrix_file(tmp_path / "model.npy", size)
+    corpus = written(tmp_path / "c" / "c.txt", TEXT)
+    matrix = embgeo.load(tmp_path, corpus=corpus)
+    expected = made.encode(TEXT).ids
+    assert matrix.frequency is not None
+    np.testing.assert_array_equal(matrix.frequency.counts, counted_ids(expected, size))
+    assert "tokens by vocab.json" in matrix.frequency.source
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "expected"),
+    [
+        ("[UNK]\nthe\nc\n##at\n", None, [1, 2, 1, 1]),
+        ("[UNK]\nThe\nc\n##at\n", None, [2, 1, 1, 1]),
+        ("[UNK]\nthe\nc\n##at\n", False, [2, 1, 1, 1]),
+    ],
+)
+def test_vocab_txt_counts_as_bert_does(
+    tmp_path: Path, words: str, settings: bool | None, expected: list[int]
+) -> None:
+    pytest.importorskip("tokenizers", reason="the package tokenizers runs it")
+    matrix_file(tmp_path / "model.npy", 4)
+    written(tmp_path / "vocab.txt", words)
+    if settings is not None:
+        written(tmp_path / "tokenizer_config.json", json.dumps({"do_lower_case": settings}))
+    matrix = embgeo.load(tmp_path, corpus=written(tmp_path / "c" / "c.txt", "The cat, the"))
+    assert matrix.frequency is not None
+    assert "tokens by vocab.txt" in matrix.frequency.source
+    # The comma is unknown, and so is "the" or "The" where the case is kept.
+    assert matrix.frequency.counts.tolist() == expected
+
+
+def test_pieces_of_any_size_count_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Line ends are part of the text, so whole lines may be counted in any number of pieces."""
+    made = tokenizer_makers.trained("byte-level")
+    made.save(str(tmp_path / "tokenizer.json"))
+    matrix_file(tmp_path / "model.npy", made.get_vocab_size())
+    corpus = written(tmp_path / "c" / "c.txt", TEXT)
+    whole = embgeo.load(tmp_path, corpus=corpus)
+    monkeypatch.setattr(corpus_text, "_BLOCK", 7)
+    small = embgeo.load(tmp_path, corpus=corpus)
+    assert whole.frequency is not None
+    assert small.frequency is not None
+    np.testing.assert_array_equal(small.frequency.counts, whole.frequency.counts)
+
+
+def folder_with_tokenizer(tmp_path: Path, vocab: dict[str, int], **parts: Any) -> Path:
+    data = {"version": "1.0", "model": {"type": "WordLevel", "vocab": vocab, "unk_token": "?"}}
+    path = tmp_path / "model"
+    written(path / "tokenizer.json", json.dumps({**data, **parts}))
+    matrix_file(path / "model.npy", len(vocab))
+    return path
+
+
+VOCABULARY = {"?": 0, "the": 1, "cat": 2}
+
+
+def test_without_the_package_words_are_counted_and_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    path = folder_with_tokenizer(tmp_path, VOCABULARY)
+    matrix = embgeo.load(path, corpus=written(tmp_path / "c.txt", "the cat the"))
+    assert matrix.frequency is not None
+    assert matrix.frequency.counts.tolist() == [0, 2, 1]
+    assert matrix.frequency.source == (
+        "corpus c.txt, 3 words separated by white space; the model's own tokenizer.json is not "
+        "used: that needs pip install 'embgeo[hf]'"
+    )
+    with pytest.raises(LabelMismatch, match=r"pip install 'embgeo\[hf\]'"):
+        embgeo.load(path, corpus=written(tmp_path / "c.txt", "der die"))
+
+
+def test_a_tokenizer_that_the_package_does_not_take(tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers", reason="the package tokenizers refuses it")
+    path = folder_with_tokenizer(tmp_path, VOCABULARY, normalizer={"type": "Not\x1b[2J known"})
+    matrix = embgeo.load(path, corpus=written(tmp_path / "c.txt", "the cat the"))
+    assert matrix.frequency is not None
+    assert matrix.frequency.counts.tolist() == [0, 2, 1]
+    assert "the package tokenizers cannot read it" in matrix.frequency.source
+    assert matrix.frequency.source.isprintable()
+
+
+def amplifying(times: int) -> dict[str, Any]:
+    """A normalizer that makes every letter a thousand of them, several times over."""
+    step = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 1000}
+    return {"type": "Sequence", "normalizers": [step] * times}
+
+
+def test_a_tokenizer_that_takes_all_memory_is_stopped(tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers", reason="the package tokenizers runs it")
+    path = folder_with_tokenizer(tmp_path, VOCABULARY, normalizer=amplifying(4))
+    start = time.monotonic()
+    with pytest.raises(UnreadableFile) as caught:
+        embgeo.load(path, corpus=written(tmp_path / "c.txt", "a the cat " * 1000))
+    assert time.monotonic() - start < 10
+    assert "the tokenizer fails on the corpus" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_worker_does_not_outlive_a_bad_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tokenizers", reason="the package tokenizers runs it")
+    workers: list[Any] = []
+    start = corpus_tokens._start
+    monkeypatch.setattr(corpus_tokens, "_start", lambda: workers.append(start()) or workers[0])
+    path = folder_with_tokenizer(tmp_path, VOCABULARY)
+    packed = gzip.compress(np.random.default_rng(0).bytes(10**6).hex().encode())
+    with pytest.raises(UnreadableFile, match="damaged or cut off"):
+        embgeo.load(path, corpus=written(tmp_path / "c.txt", packed[:-1000]))
+    assert workers[0].poll() is not None
+
+
+def test_nothing_of_the_corpus_belongs_to_the_rows(tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers", reason="the package tokenizers runs it")
+    path = folder_with_tokenizer(tmp_path, VOCABULARY)
+    corpus = written(tmp_path / "c.txt", "cat")
+    with pytest.raises(LabelMismatch, match="none of its tokens"):
+        embgeo.load(path, corpus=corpus, rows="0:2")
+
+
+def test_texts_are_cut_behind_lines_and_nothing_is_lost() -> None:
+    lines = "".join(f"line {number} of some\n" for number in range(5000))
+    for piece in (lines, "x" * 50_000, "ab cd " * 9000, "", "é\n"):
+        cut = texts(piece)
+        assert "".join(cut) == piece
+        assert all(len(text) <= 2**14 for text in cut)
+    assert all(text.endswith("\n") for text in texts(lines))
+    assert all(text[0] == " " for text in texts("ab cd " * 9000)[1:])
+
+
+def heard_while_counting(path: Path) -> list[tuple[int, int]]:
+    heard: list[tuple[int, int]] = []
+    from_corpus(("the",), path, lambda done, total: heard.append((done, total)))
+    return heard
+
+
+def test_progress_counts_the_bytes_of_all_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus_text, "_BLOCK", 4)
+    written(tmp_path / "c" / "a.txt", "the cat")
+    written(tmp_path / "c" / "b.txt", "the")
+    assert heard_while_counting(tmp_path / "c") == [(4, 10), (7, 10), (10, 10)]
+    written(tmp_path / "c" / "b.txt", gzip.compress(b"the"))
+    assert heard_while_counting(tmp_path / "c") == [(4, 0), (7, 0), (10, 0)]
+    heard = []
+    embgeo.load(
+        matrix_file(tmp_path / "m.npy", 1),
+        tokens=written(tmp_path / "tokens.txt", "the"),
+        corpus=tmp_path / "c" / "a.txt",
+        progress=lambda done, total: heard.append((done, total)),
+    )
+    assert heard == [(4, 7), (7, 7)]
+
+
+def test_a_folder_of_texts(tmp_path: Path) -> None:
+    folder = tmp_path / "texts"
+    written(folder / "a.txt", "the cat the")
+    written(folder / "deeper" / "b.txt", gzip.compress(b"cat of"))
+    written(folder / "empty.txt", "")
+    written(folder / ".hidden", "the the the")
+    written(folder / ".git" / "c", "the the the")
+    written(folder / "picture.png", b"\x89PNG\r\n\x1a\n\0\0\0")
+    outside = written(tmp_path / "outside.txt", "the the the")
+    (folder / "link.txt").symlink_to(outside)
+    (folder / "circle").symlink_to(folder)
+    frequency, notes = from_corpus(("the", "cat", "of", "thecat"), folder)
+    assert frequency.counts.tolist() == [2, 2, 1, 0]
+    assert frequency.source == "corpus texts, 5 words separated by white space"
+    assert "not read, because it is binary, not text: picture.png" in notes
+    assert not any(str(tmp_path) in note for note in (*notes, frequency.source))
+
+
+def test_folders_without_text_and_paths_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UnreadableFile, match="no files with text"):
+        from_corpus(("the",), tmp_path / "empty")
+    with pytest.raises(UnreadableFile, match="no such file"):
+        from_corpus(("the",), tmp_path / "missing")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"the\0cat", "it is binary"),
+        (np.random.default_rng(1).integers(1, 256, 10_000, np.uint8).tobytes(), "are not UTF-8"),
+        ("the cat".encode("utf-16"), "UTF-16"),
+        ("где кот".encode("cp1251") * 50, "are not UTF-8"),
+        (b"", "empty"),
+    ],
+)
+def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
+    path = written(tmp_path / "c.txt", content)
+    with pytest.raises(UnreadableFile) as caught:
+        from_corpus(("the",), path)
+    assert expected in str(caught.value)
+    assert "c.txt" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_bytes_that_are_no_utf8_are_counted_and_said(tmp_path: Path) -> None:
+    text = "the café " * 9
+    path = written(tmp_path / "c.txt", (text + "\nthe end \n").encode("latin-1"))
+    frequency, notes = from_corpus(("the", "end"), path)
+    assert frequency.counts.tolist() == [10, 1]
+    assert "9 bytes of c.txt are not valid UTF-8" in notes
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path: Path) -> None:
+    frequency, notes = from_corpus(("the",), written(tmp_path / "c", b"\xef\xbb\xbfthe the"))
+    assert (frequency.counts.tolist(), notes) == ([2], ())
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 5, 64])
+@pytest.mark.parametrize("text", ["日本語のテキスト🙂é" * 3, "a b\nc é\n\nd", "\n\n \n", "é"])
+def test_no_character_is_cut_and_none_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, text: str
+) -> None:
+    monkeypatch.setattr(corpus_text, "_BLOCK", block)
+    monkeypatch.setattr(corpus_text, "_LONGEST_WORD", 6)
+    monkeypatch.setattr(corpus_text, "_MOST_INVALID", 1.0)
+    corpus = CorpusText(written(tmp_path / "c.txt", text))
+    pieces = list(corpus.pieces(words=False))
+    assert b"".join(pieces).decode() == text
+    assert all(piece.decode() for piece in pieces)
+    assert corpus.notes() == ()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="the system has no such clock")
+def test_the_worker_ends_itself_when_it_computes_too_long() -> None:
+    code = f"import runpy; runpy.run_path({str(corpus_tokens._WORKER)!r})['limit_time'](0.2)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}while True: pass"], timeout=30, check=False
+    )
+    assert done.returncode == -signal.SIGPROF

@@ -1,0 +1,315 @@
+"""Files of embedding libraries: what is read equals what the library itself reads."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.io import open_checkpoint
+from embgeo.io.formats.fasttext.fasttext_subwords import Subwords, mean_vectors, ngram_rows
+from tests.support.binary_files import arrays, is_mapped
+from tests.support.embedding_files import fasttext_bytes
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "real_embeddings"
+SENTENCES = [
+    *["the quick brown fox jumps over the lazy dög"] * 9,
+    *["naïve 日本語 cats and the dogs"] * 5,
+    *["a b c fox"] * 2,
+]
+WORDS = ("alpha", "beta", "gamma", "delta")
+
+
+def names(path: Path) -> list[str]:
+    return [tensor.name for tensor in open_checkpoint(path).tensors]
+
+
+# fastText
+
+
+@pytest.fixture
+def fasttext() -> Any:
+    return pytest.importorskip("fasttext", reason="fastText is not installed")
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n".join(SENTENCES) + "\n", encoding="utf-8")
+    return path
+
+
+def vectors_of(fasttext: Any, model: Any, words: Any, d: int) -> np.ndarray:
+    """``get_word_vector`` of the C++ core; the Python one cannot be called under numpy 2."""
+    rows = []
+    for word in words:
+        vector = fasttext.FastText.fasttext.Vector(d)
+        model.f.getWordVector(vector, word)
+        rows.append(np.array(vector))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"model": "skipgram", "bucket": 300, "minn": 1, "maxn": 4},
+        {"model": "cbow", "bucket": 50, "loss": "hs"},
+        {"model": "skipgram", "bucket": 0, "maxn": 0},
+    ],
+    ids=lambda settings: f"{settings['model']} {settings['bucket']}",
+)
+def test_fasttext_unsupervised(
+    fasttext: Any, corpus: Path, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    path = tmp_path / "a.bin"
+    model = fasttext.train_unsupervised(
+        str(corpus), dim=7, minCount=1, thread=1, epoch=1, verbose=0, **settings
+    )
+    model.save_model(str(path))
+    words, counts = model.get_words(include_freq=True)
+    matrix = embgeo.load(path)
+    assert matrix.tokens == tuple(words)
+    assert matrix.frequency is not None
+    assert matrix.frequency.kind == "counts"
+    assert "fastText" in matrix.frequency.source
+    np.testing.assert_array_equal(matrix.frequency.counts, counts)
+    np.testing.assert_array_equal(matrix.data, vectors_of(fasttext, model, words, 7))
+    found = arrays(open_checkpoint(path))
+    stored = np.asarray(model.f.getInputMatrix())
+    np.testing.assert_array_equal(found["words"], stored[: len(words)])
+    assert is_mapped(found["words"])
+    if settings["bucket"]:
+        np.testing.assert_array_equal(found["ngrams"], stored[len(words) :])
+    # The inner nodes of a Huffman tree are no output projection.
+    last = "tree" if settings.get("loss") == "hs" else "output"
+    np.testing.assert_array_equal(found[last], np.asarray(model.f.getOutputMatrix()))
+    assert (matrix.output is None) == (last == "tree")
+
+
+@pytest.mark.parametrize("subwords", [{}, {"minn": 2, "maxn": 4, "bucket": 500}], ids=["", "n"])
+@pytest.mark.parametrize(
+    "quantised", [None, {"qnorm": True}, {"cutoff": 330, "qnorm": True}, {"qout": True}]
+)
+def test_fasttext_supervised(
+    fasttext: Any, tmp_path: Path, subwords: dict[str, int], quantised: dict[str, Any] | None
+) -> None:
+    text, path = tmp_path / "labelled.txt", tmp_path / "a.bin"
+    text.write_text(
+        "".join(f"__label__l{i % 280} word{i % 320} naïve thing{i % 13}\n" for i in range(640)),
+        encoding="utf-8",
+    )
+    model = fasttext.train_supervised(
+        str(text), dim=5, thread=1, epoch=1, verbose=0, minCount=1, **subwords
+    )
+    if quantised is not None:
+        model.quantize(str(text), dsub=2, **quantised)
+    model.save_model(str(path))
+    checkpoint = open_checkpoint(path)
+    matrix = embgeo.load(path)
+    assert matrix.tokens == tuple(model.get_words())
+    assert not any(token.startswith("__label__") for token in matrix.tokens)
+    assert matrix.output is None
+    assert ("quantised" in checkpoint.format) == (quantised is not None)
+    assert "280 labels are not among the rows" in " ".join(checkpoint.notes)
+    np.testing.assert_array_equal(matrix.data, vectors_of(fasttext, model, matrix.tokens, 5))
+    assert arrays(checkpoint)["labels"].shape == (280, 5)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data folder is not beside the checkout")
+def test_the_model_older_than_the_magic_number_equals_its_text() -> None:
+    binary = embgeo.load(SHARED / "lee_fasttext.bin")
+    text = embgeo.load(SHARED / "lee_fasttext.vec")
+    assert binary.tokens == text.tokens
+    # The text has five digits.
+    np.testing.assert_allclose(binary.data, text.data, rtol=5.1e-5)
+    assert binary.frequency is not None
+    assert binary.frequency.counts[:3].tolist() == [3523, 1674, 1531]
+    assert binary.output is not None
+    assert binary.origin.tensor == "word_vectors"
+    own = embgeo.load(SHARED / "lee_fasttext.bin", tensor="words")
+    assert not np.allclose(own.data, text.data, rtol=1e-2)
+
+
+def plain_hash(ngram: bytes) -> int:
+    state = 2166136261
+    for byte in ngram:
+        state = (state ^ (byte | 0xFFFFFF00 if byte > 127 else byte)) * 16777619 % 2**32
+    return state
+
+
+def plain_ngrams(word: str, subwords: Subwords) -> list[int]:
+    """A slow twin over characters."""
+    marked = f"<{word}>"
+    found = []
+    for start in range(len(marked)):
+        for n in range(1, subwords.longest + 1):
+            edge = n == 1 and (start == 0 or start + n == len(marked))
+            if start + n <= len(marked) and n >= subwords.shortest and not edge:
+                found.append(plain_hash(marked[start : start + n].encode()) % subwords.buckets)
+    return found
+
+
+@pytest.mark.parametrize("lengths", [(1, 1), (1, 4), (3, 6), (0, 2), (5, 3)])
+def test_ngrams_against_a_slow_twin(lengths: tuple[int, int]) -> None:
+    words = ["a", "", "the", "naïve", "日本語", "🙂🙂", "</s>", "x" * 40]
+    subwords = Subwords(*lengths, buckets=97)
+    counts, rows = ngram_rows([word.encode() for word in words], subwords)
+    wanted = [plain_ngrams(word, subwords) for word in words]
+    assert counts.tolist() == [len(found) for found in wanted]
+    assert rows.tolist() == [row for found in wanted for row in found]
+
+
+def test_mean_vectors_over_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    words = [b"w%d" % number for number in range(50)]
+    own, ngrams = (rng.normal(size=(n, 4)).astype("f4") for n in (50, 11))
+    subwords = Subwords(2, 3, 11)
+    arguments = (words, subwords, lambda rows: own[rows], lambda rows: ngrams[rows], 4, tmp_path)
+    whole = mean_vectors(*arguments)
+    monkeypatch.setattr("embgeo.io.formats.fasttext.fasttext_subwords._BLOCK_BYTES", 3000)
+    np.testing.assert_array_equal(mean_vectors(*arguments), whole)
+    first = plain_ngrams("w0", subwords)
+    np.testing.assert_allclose(
+        whole[0], (own[0] + ngrams[first].sum(0)) / (1 + len(first)), rtol=1e-5
+    )
+
+
+def test_early_classifiers_have_no_ngrams(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    entries = ((b"cat", 5, 0), (b"dog", 3, 0), (b"__label__x", 4, 1))
+    outputs = struct.pack("<qq", 1, 3) + bytes(12)
+    path.write_bytes(fasttext_bytes(entries, version=11, model=3, outputs=outputs))
+    early = open_checkpoint(path).tensors
+    assert [t.alias_of for t in early if t.name == "words"] == ["word_vectors"]
+    path.write_bytes(fasttext_bytes(entries, model=3, outputs=outputs))
+    assert [t.alias_of for t in open_checkpoint(path).tensors] == ["", "", "", ""]
+
+
+def test_counts_of_the_file_yield_to_those_that_are_given(tmp_path: Path) -> None:
+    path, given = tmp_path / "a", tmp_path / "counts.tsv"
+    path.write_bytes(fasttext_bytes())
+    given.write_text("cat\t1\ndog\t2\n")
+    own = embgeo.load(path, rows="1:2").frequency
+    assert own is not None
+    assert own.counts.tolist() == [3]
+    ranked = embgeo.load(path, rank_order=True).frequency
+    assert ranked is not None
+    assert ranked.kind == "rank"
+    other = embgeo.load(path, counts=given).frequency
+    assert other is not None
+    assert other.counts.tolist() == [1, 2]
+
+
+# GloVe
+
+
+def glove_files(folder: Path, table: np.ndarray, words: tuple[str, ...] = WORDS) -> Path:
+    path = folder / "vectors.bin"
+    path.write_bytes(table.astype("<f8").tobytes())
+    lines = [f"{word} {90 - 10 * row}\n" for row, word in enumerate(words)]
+    (folder / "vocab.txt").write_text("".join(lines))
+    return path
+
+
+def test_glove_binary(tmp_path: Path) -> None:
+    table = np.random.default_rng(2).normal(size=(2, 4, 6)) * 0.3
+    path = glove_files(tmp_path, table)
+    matrix = embgeo.load(path)
+    np.testing.assert_allclose(matrix.data, table[0, :, :5] + table[1, :, :5], rtol=1e-6)
+    assert matrix.tokens == WORDS
+    assert matrix.frequency is not None
+    assert matrix.frequency.counts.tolist() == [90, 80, 70, 60]
+    found = arrays(open_checkpoint(path))
+    np.testing.assert_array_equal(found["word"], table[0, :, :5])
+    np.testing.assert_array_equal(found["context_bias"], table[1, :, 5])
+    assert is_mapped(found["context"])
+    folder = embgeo.load(tmp_path)
+    assert folder.tokens == WORDS
+
+
+# word2vec
+
+
+@pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])
+def test_word2vec_format_with_a_vocabulary_file(tmp_path: Path, binary: bool) -> None:
+    models = pytest.importorskip("gensim.models", reason="gensim is not installed")
+    path, vocabulary = tmp_path / "a.vec", tmp_path / "vocab.txt"
+    model = models.Word2Vec(
+        [s.split() for s in SENTENCES], vector_size=6, min_count=1, workers=1, epochs=1
+    )
+    model.wv.save_word2vec_format(str(path), fvocab=str(vocabulary), binary=binary)
+    matrix = embgeo.load(path, counts=vocabulary)
+    assert matrix.tokens == tuple(model.wv.index_to_key)
+    np.testing.assert_allclose(matrix.data, model.wv.vectors, rtol=1e-6)
+    assert matrix.frequency is not None
+    np.testing.assert_array_equal(matrix.frequency.counts, model.wv.expandos["count"])
+
+
+# TensorBoard's projector
+
+TSV = "0.5\t-1\t2e-3\n1\t0.25\t3\n0\t0\t-7.5\n4\t5\t6\n"
+NUMBERS = np.array([[0.5, -1, 2e-3], [1, 0.25, 3], [0, 0, -7.5], [4, 5, 6]], dtype="f4")
+
+
+@pytest.mark.parametrize(
+    ("tensors", "metadata", "text"),
+    [
+        ("tensors.tsv", "metadata.tsv", "alpha\nbeta\ngamma\ndelta\n"),
+        ("x_tensor.tsv", "x_metadata.tsv", "id\tWord\tCount\n" + "".join(
+            f"{row}\t{word}\t{9 - row}\n" for row, word in enumerate(WORDS))),
+    ],
+)  # fmt: skip
+def test_projector_tsv(tmp_path: Path, tensors: str, metadata: str, text: str) -> None:
+    path = tmp_path / tensors
+    path.write_text(TSV)
+    (tmp_path / metadata).write_text(text)
+    matrix = embgeo.load(path)
+    np.testing.assert_array_equal(matrix.data, NUMBERS)
+    assert matrix.tokens == WORDS
+    counts = None if matrix.frequency is None else matrix.frequency.counts.tolist()
+    assert counts == ([9, 8, 7, 6] if "Count" in text else None)
+
+
+def test_projector_metadata_that_does_not_fit_is_named(tmp_path: Path) -> None:
+    (tmp_path / "tensors.tsv").write_text(TSV)
+    (tmp_path / "metadata.tsv").write_text("alpha\nbeta\n")
+    checkpoint = open_checkpoint(tmp_path / "tensors.tsv")
+    assert checkpoint.tokens is None
+    assert "labels 2 rows, not 4" in checkpoint.notes[0]
+
+
+def test_rows_with_numbers_for_words_are_no_projector_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text("1990\t0.5\t1.5\n1991\t0.25\t2.5\n")
+    assert embgeo.load(path).tokens == ("1990", "1991")
+
+
+@pytest.mark.parametrize(
+    ("name", "configuration"),
+    [
+        (
+            "projector_config.pbtxt",
+            'model_checkpoint_path: "m.ckpt"\nembeddings {\n  tensor_name: "e"\n'
+            '  metadata_path: "runs/labels.tsv"\n  sprite { image_path: "s.png" }\n'
+            '  tensor_path: "runs/a.bytes"\n  tensor_shape: 4\n  tensor_shape: 3\n}\n',
+        ),
+        (
+            "oss_projector_config.json",
+            '{"embeddings": [{"tensorName": "e", "tensorShape": [4, 3], '
+            '"tensorPath": "https://a.b/c/a.bytes", "metadataPath": "labels.tsv"}]}',
+        ),
+    ],
+)
+def test_projector_bytes(tmp_path: Path, name: str, configuration: str) -> None:
+    path = tmp_path / "a.bytes"
+    path.write_bytes(NUMBERS.astype("<f4").tobytes())
+    (tmp_path / "labels.tsv").write_text("\n".join(WORDS) + "\n")
+    (tmp_path / name).write_text(configuration)
+    matrix = embgeo.load(path)
+    np.testing.assert_array_equal(matrix.data, NUMBERS)
+    assert is_mapped(matrix.data)
+    assert matrix.tokens == WORDS

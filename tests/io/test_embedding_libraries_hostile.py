@@ -1,0 +1,278 @@
+"""fastText, GloVe and projector files whose numbers lie: refused in one line, at once."""
+
+from __future__ import annotations
+
+import random
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io import open_checkpoint
+from embgeo.io.formats.fasttext import fasttext_binary
+from embgeo.io.formats.text import glove_binary, projector_bytes, projector_tsv
+from tests.support.binary_files import head, open_all, quick, refused
+from tests.support.embedding_files import fasttext_bytes, matrix_bytes
+
+TABLE = np.arange(18, dtype="f4").reshape(6, 3)
+ENTRIES = ((b"cat", 5, 0), (b"dog", 3, 0))
+
+
+def quantised_bytes(
+    *,
+    rows: int = 6,
+    columns: int = 3,
+    size: int = 12,
+    codes: int = 12,
+    pq: tuple[int, int, int, int] = (3, 2, 2, 1),
+    lengths: bool = True,
+) -> bytes:
+    data = struct.pack("<?qqi", lengths, rows, columns, size) + bytes(range(codes))
+    data += struct.pack("<4i", *pq) + np.arange(3 * 256, dtype="<f4").tobytes()
+    if lengths:
+        data += bytes(6) + struct.pack("<4i", 1, 1, 1, 1) + np.ones(256, dtype="<f4").tobytes()
+    return data
+
+
+SOUND: dict[str, bytes] = {
+    "current": fasttext_bytes(),
+    "old": fasttext_bytes(version=None),
+    "labels": fasttext_bytes(
+        (*ENTRIES, (b"__label__x", 2, 1)), model=3, outputs=matrix_bytes(TABLE[:1])
+    ),
+    "quantised": fasttext_bytes(quantised=1, inputs=quantised_bytes()),
+    "pruned": fasttext_bytes(
+        quantised=1, pruned=4, pairs=[(3, 1), (0, 0), (1, 3), (2, 2)], inputs=quantised_bytes()
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_the_sound_files_open(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(SOUND[name])
+    assert fasttext_binary.sniff(head(path))
+    open_all(fasttext_binary, path)
+    assert open_checkpoint(path).tokens == ("cat", "dog")
+
+
+HOSTILE: dict[str, tuple[bytes, str]] = {
+    "version": (fasttext_bytes(version=13), "version 13"),
+    "dim 0": (fasttext_bytes(dim=0), "settings"),
+    "dim negative": (fasttext_bytes(dim=-3), "settings"),
+    "dim huge": (fasttext_bytes(dim=2**31 - 1), "settings"),
+    "loss": (fasttext_bytes(loss=9), "settings"),
+    "threshold": (fasttext_bytes(t=float("nan")), "settings"),
+    "bucket negative": (fasttext_bytes(bucket=-1), "settings"),
+    "bucket huge": (fasttext_bytes(bucket=2**31 - 1), "dictionary asks for 2,147,483,649×3"),
+    "n-grams without end": (fasttext_bytes(maxn=2**31 - 1), "n-grams of 2,147,483,647"),
+    "words 2^31": (fasttext_bytes(sizes=(-(2**31), -(2**31), 0)), "contradict"),
+    "words 2^31-1": (fasttext_bytes(sizes=(2**31 - 1, 2**31 - 1, 0)), "more than the file"),
+    "no words": (fasttext_bytes(sizes=(0, 0, 0)), "no words"),
+    "words and labels": (fasttext_bytes(sizes=(2, 1, 0)), "contradict"),
+    "labels before words": (fasttext_bytes(((b"a", 1, 1), (b"b", 1, 0))), "count or kind"),
+    "negative count": (fasttext_bytes(((b"a", -1, 0), (b"b", 1, 0))), "count or kind"),
+    "count beyond floats": (fasttext_bytes(((b"a", 2**60, 0), (b"b", 1, 0))), "count or kind"),
+    "empty words": (fasttext_bytes(((b"", 1, 0), (b"", 1, 0))), "empty word"),
+    "endless word": (fasttext_bytes(((b"a" * 70000, 1, 0), (b"b", 1, 0))), "does not end"),
+    "pruned without quantising": (
+        fasttext_bytes(pruned=1, pairs=[(0, 0)]),
+        "only early test versions",
+    ),
+    "pruned huge": (fasttext_bytes(pruned=2**62), "more than the file"),
+    "pruned outside": (
+        fasttext_bytes(pruned=4, pairs=[(0, 9)] * 4, quantised=1, inputs=quantised_bytes()),
+        "outside of its matrix",
+    ),
+    "pruned negative": (
+        fasttext_bytes(pruned=4, pairs=[(-1, 0)] * 4, quantised=1, inputs=quantised_bytes()),
+        "outside of its matrix",
+    ),
+    "flag": (fasttext_bytes(quantised=7), "flag"),
+    "rows negative": (fasttext_bytes(inputs=matrix_bytes(TABLE, rows=-6)), "negative shape"),
+    "rows huge": (fasttext_bytes(inputs=matrix_bytes(TABLE, rows=2**62)), "longer than the file"),
+    "columns 0": (fasttext_bytes(inputs=matrix_bytes(TABLE, columns=0)), "no columns"),
+    "one row fewer": (fasttext_bytes(inputs=matrix_bytes(TABLE[:5])), "asks for 6×3"),
+    "output": (fasttext_bytes(outputs=matrix_bytes(TABLE)), "output matrix has 6×3"),
+    "old, bytes behind": (fasttext_bytes(version=None, end=b"\0"), "1 bytes follow"),
+    "old, output": (fasttext_bytes(version=None, outputs=matrix_bytes(TABLE)), "output matrix"),
+    **{
+        f"quantised {name}": (
+            fasttext_bytes(quantised=1, inputs=quantised_bytes(**changes)),
+            "quantise",
+        )
+        for name, changes in {
+            "rows": {"rows": 2**40},
+            "rows negative": {"rows": -1},
+            "codes": {"size": 2**31 - 1},
+            "codes negative": {"size": -5},
+            "fewer codes": {"size": 11, "codes": 11},
+            "pieces": {"pq": (3, 3, 2, 1)},
+            "width 0": {"pq": (3, 2, 0, 3)},
+            "last piece": {"pq": (3, 2, 1, 2)},
+            "columns": {"columns": 2**40},
+        }.items()
+    },
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_fasttext(tmp_path: Path, name: str) -> None:
+    content, match = HOSTILE[name]
+    path = tmp_path / "a"
+    path.write_bytes(content)
+    refused(fasttext_binary, path, match)
+
+
+def test_bytes_behind_a_current_model_are_noted(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(fasttext_bytes(end=bytes(5)))
+    assert open_checkpoint(path).notes == ("5 bytes behind the model were not read",)
+
+
+def test_a_long_word_of_stray_continuation_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(fasttext_bytes(((b"\x80" * 60_000, 2, 0), (b"x" * 60_000, 1, 0)), maxn=5))
+    with quick(10):
+        open_all(fasttext_binary, path)
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_cut_fasttext(tmp_path: Path, name: str) -> None:
+    content, path = SOUND[name], tmp_path / "a"
+    for end in [*range(0, min(len(content), 400), 3), len(content) - 1]:
+        path.write_bytes(content[:end])
+        refused(fasttext_binary, path)
+
+
+def test_other_files_are_no_old_fasttext() -> None:
+    old = SOUND["old"]
+    assert fasttext_binary.sniff(old)
+    rng = random.Random(0)
+    heads = [old[:60], old[:70], bytes(4096), np.arange(1000, dtype="<i4").tobytes()]
+    heads += [old[:56] + rng.randbytes(200) for _ in range(50)]
+    heads += [np.random.default_rng(0).normal(size=500).tobytes(), b"1 2 3\n" * 500]
+    assert not any(fasttext_binary.sniff(start) for start in heads)
+
+
+# GloVe
+
+
+def glove(folder: Path, table: np.ndarray, vocabulary: str | bytes) -> Path:
+    path = folder / "vectors.bin"
+    path.write_bytes(table.astype("<f8").tobytes())
+    data = vocabulary if isinstance(vocabulary, bytes) else vocabulary.encode()
+    (folder / "vocab.txt").write_bytes(data)
+    return path
+
+
+NUMBERS = np.random.default_rng(5).normal(size=(2, 3, 4))
+
+
+@pytest.mark.parametrize(
+    "vocabulary",
+    ["", "a 3\nb 2\n", "a 3\nb 2\nc\n", "a 3\nb 2\nc -1\n", "a 3\nb 2\nc 1e3\n", "a 3\n\nb 2\n"],
+)
+def test_numbers_that_no_vocabulary_explains(tmp_path: Path, vocabulary: str) -> None:
+    path = glove(tmp_path, np.random.default_rng(5).normal(size=(7, 11)), vocabulary)
+    assert not glove_binary.belongs(path)
+    with pytest.raises(UnreadableFile, match=r"looks like bare numbers.*vocab\.txt"):
+        open_checkpoint(path)
+    with pytest.raises(UnreadableFile, match=r"vocab\.txt"):
+        glove_binary.open_checkpoint(path)
+
+
+def test_glove_numbers_have_to_be_numbers(tmp_path: Path) -> None:
+    vocabulary = "a 3\nb 2\nc 1\n"
+    assert glove_binary.belongs(glove(tmp_path, NUMBERS, vocabulary))
+    noise = np.frombuffer(random.Random(1).randbytes(NUMBERS.nbytes), dtype="<f8")
+    assert not glove_binary.belongs(glove(tmp_path, noise, vocabulary))
+    path = glove(tmp_path, np.abs(NUMBERS) + 1, vocabulary)
+    refused(glove_binary, path, "squared gradients")
+
+
+# The projector
+
+
+@pytest.mark.parametrize(
+    ("configuration", "match"),
+    [
+        ("", "looks like bare numbers"),
+        ('embeddings { tensor_path: "b.bytes" tensor_shape: 4 tensor_shape: 6 }', "bare numbers"),
+        ('embeddings { tensor_path: "a.bytes" }', "bare numbers"),
+        ('embeddings { tensor_path: "a.bytes" tensor_shape: 24 }', "bare numbers"),
+        (
+            'embeddings { tensor_path: "a.bytes" tensor_shape: 4 tensor_shape: 7 }',
+            "shape 4×7 does not fit",
+        ),
+        (
+            'embeddings { tensor_path: "a.bytes" tensor_shape: 999999999999 tensor_shape: 9 }',
+            "does not fit",
+        ),
+        ('"' * 250_000, "bare numbers"),
+        ('"' + "\\" * 250_000, "bare numbers"),
+        ("{" * 250_000, "bare numbers"),
+        ("x" * 300_000, "bare numbers"),
+    ],
+)
+def test_hostile_configurations(tmp_path: Path, configuration: str, match: str) -> None:
+    path = tmp_path / "a.bytes"
+    path.write_bytes(np.random.default_rng(1).normal(size=24).astype("<f4").tobytes())
+    (tmp_path / "projector_config.pbtxt").write_text(configuration)
+    with quick(), pytest.raises(UnreadableFile, match=match):
+        open_checkpoint(path)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["[" * 100_000, "3", '{"embeddings": 3}', '{"embeddings": [3, {"tensorShape": {"a": 1}}]}'],
+    ids=lambda value: value[:12],
+)
+def test_hostile_json_configurations(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "a.bytes"
+    path.write_bytes(bytes(96))
+    (tmp_path / "projector_config.json").write_text(value)
+    assert not projector_bytes.belongs(path)
+
+
+def test_metadata_are_looked_for_in_the_folder_only(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (tmp_path / "secret.tsv").write_text("a\nb\nc\nd\n")
+    (folder / "metadata.tsv").symlink_to(tmp_path / "secret.tsv")
+    path = folder / "a.bytes"
+    path.write_bytes(bytes(48))
+    (folder / "projector_config.pbtxt").write_text(
+        'embeddings { tensor_path: "a.bytes" metadata_path: "../secret.tsv" '
+        "tensor_shape: 4 tensor_shape: 3 }"
+    )
+    assert open_checkpoint(path).tokens is None
+    (folder / "projector_config.pbtxt").unlink()
+    (folder / "tensors.tsv").write_text("0.5\t1\n1\t2\n3\t4\n5\t6\n")
+    assert open_checkpoint(folder / "tensors.tsv").tokens is None
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("0.5\t1\n1\t2\t3\n", "line 2 has 3 numbers where 2"),
+        ("0.5\t1\n" * 3000 + "x\t2\n", "not a number"),
+        ("0.5\t1\n" * 3000 + "2\n", r"line 3,001 has 1 numbers where 2"),
+        ("0.5" + "\t1" * 1_000_001 + "\n", "numbers where 1,000,000 fit"),
+    ],
+    ids=["wider", "text", "cut off", "a million columns"],
+)
+def test_hostile_tsv(tmp_path: Path, text: str, match: str) -> None:
+    path = tmp_path / "tensors.tsv"
+    path.write_text(text)
+    refused(projector_tsv, path, match)
+
+
+def test_what_is_no_tsv_of_numbers() -> None:
+    texts: list[Any] = [b"", b"0.5", b"0.5 1\n", b"a\t1\n", b"1\t0.5\n2\t0.25\n", b"0.5\t\n", b"\n"]
+    assert not any(projector_tsv.sniff(text) for text in texts)
+    assert projector_tsv.sniff(b"0.5\t1\r\n2\t3\r\n")
+    assert projector_tsv.sniff(b"\t".join([b"0.125"] * 700)[:4096])

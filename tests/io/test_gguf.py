@@ -1,0 +1,150 @@
+"""GGUF files: the numbers and tokens that the package gguf writes and reads."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.errors import UnreadableFile
+from embgeo.io import open_checkpoint
+from embgeo.io.formats.frameworks import gguf_header
+from tests.support.framework_files import N, W, gguf_bytes, gguf_tensor, is_mapped, needs, values
+
+
+def gguf_file(path: Path, tensors: dict[str, tuple[np.ndarray, Any]], **metadata: Any) -> Path:
+    gguf = needs("gguf")
+    writer = gguf.GGUFWriter(path, "llama")
+    for key, value in metadata.items():
+        getattr(writer, f"add_{key}")(value)
+    for name, (array, kind) in tensors.items():
+        writer.add_tensor(name, array, raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "F64", "BF16", "Q4_0", "Q5_1", "Q8_0"])
+def test_gguf_types(tmp_path: Path, kind: str) -> None:
+    gguf = needs("gguf")
+    number = gguf.GGMLQuantizationType[kind]
+    matrix = np.random.default_rng(1).normal(size=(9, 64)).astype(np.float32)
+    stored = matrix.astype("f8") if kind == "F64" else gguf.quants.quantize(matrix, number)
+    path = gguf_file(tmp_path / "m.gguf", {"token_embd.weight": (stored, number)})
+    array = values(open_checkpoint(path))["token_embd.weight"]
+    read = gguf.GGUFReader(path).tensors[0]
+    assert read.tensor_type == number
+    expected = matrix if kind == "F64" else gguf.quants.dequantize(read.data, number)
+    np.testing.assert_array_equal(array.astype(np.float64), expected.astype(np.float64))
+    assert is_mapped(array) == (kind in ("F32", "F16", "F64", "BF16"))
+
+
+def test_every_quantised_type_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random bytes are sound blocks of any type; the fast path cuts them into many pieces."""
+    gguf = needs("gguf")
+    monkeypatch.setattr("embgeo.io.formats.frameworks.gguf_file._BLOCK_BYTES", 1000)
+    rng = np.random.default_rng(2)
+    read, unread = [], []
+    for number, (name, numbers, length) in gguf_header.TYPES.items():
+        if numbers == 1:
+            continue
+        raw = rng.integers(0, 256, size=(7, 3 * length), dtype=np.uint8)
+        description = gguf_tensor("w", [3 * numbers, 7], number, 0)
+        path = tmp_path / name
+        path.write_bytes(gguf_bytes({}, [description], raw.tobytes()))
+        (tensor,) = open_checkpoint(path).tensors
+        assert tensor.shape == (7, 3 * numbers)
+        kind = gguf.GGMLQuantizationType(number)
+        try:
+            with np.errstate(all="ignore"):
+                expected = gguf.quants.dequantize(raw, kind)
+        except NotImplementedError:
+            with pytest.raises(UnreadableFile, match=f"of type {name}, which this gguf package"):
+                tensor.open()
+            unread.append(name)
+        else:
+            np.testing.assert_array_equal(tensor.open(), expected)
+            read.append(name)
+    assert {"Q4_K", "Q6_K", "IQ4_NL", "TQ1_0"} <= set(read)
+    assert len(unread) < 5
+
+
+def test_gguf_block_sizes_are_those_of_the_package() -> None:
+    needs("gguf")
+    from gguf.constants import GGML_QUANT_SIZES
+
+    own = {number: sizes for number, (_, *sizes) in gguf_header.TYPES.items()}
+    theirs = {int(kind): list(sizes) for kind, sizes in GGML_QUANT_SIZES.items()}
+    assert own == {number: theirs[number] for number in own if number in theirs}
+    assert len(own) > 30
+
+
+def test_gguf_model_with_vocabulary(tmp_path: Path) -> None:
+    gguf = needs("gguf")
+    f32 = gguf.GGMLQuantizationType.F32
+    tokens = ["<unk>", "<s>", "▁the", "cat", "<0x0A>", "[PAD]"] + [f"▁{k}" for k in range(N - 6)]
+    path = gguf_file(
+        tmp_path / "m.gguf",
+        {"token_embd.weight": (W, f32), "output.weight": (2 * W, f32)},
+        tokenizer_model="llama",
+        token_list=tokens,
+        token_types=[2, 3, 1, 1, 6, 5] + [1] * (N - 6),
+        token_scores=[0.0] * N,
+        chat_template="x" * 100_000,
+    )
+    matrix = embgeo.load(path)
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.output is not None
+    np.testing.assert_array_equal(matrix.output.data, 2 * W)
+    assert (matrix.origin.tensor, matrix.output.origin.tensor) == (
+        "token_embd.weight",
+        "output.weight",
+    )
+    assert matrix.tokens is not None
+    assert matrix.tokens[:7] == ("<unk>", "<s>", " the", "cat", "<0x0A>", "[PAD]", " 0")
+    for note in ("unknown tokens: <unk>", "control tokens: <s>", "unused tokens: [PAD]"):
+        assert note in matrix.origin.notes
+
+
+def test_gguf_tokens_in_byte_level_spelling(tmp_path: Path) -> None:
+    tokens = ["<|end|>", "\u0120the", "cat", "\u00c3\u00a9"]
+    path = tmp_path / "m.gguf"
+    metadata = {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": tokens}
+    metadata["tokenizer.ggml.token_type"] = [3, 1, 1, 1]
+    content = [gguf_tensor("token_embd.weight", [2, 4], 0, 0)]
+    path.write_bytes(gguf_bytes(metadata, content, np.arange(8, dtype="<f4").tobytes()))
+    assert embgeo.load(path).tokens == ("<|end|>", " the", "cat", "é")
+
+
+def test_gguf_of_the_other_byte_order(tmp_path: Path) -> None:
+    gguf = needs("gguf")
+    path = tmp_path / "m.gguf"
+    writer = gguf.GGUFWriter(path, "llama", endianess=gguf.GGUFEndian.BIG)
+    writer.add_token_list(["▁a", "b"])
+    writer.add_tensor("token_embd.weight", W.copy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    checkpoint = open_checkpoint(path)
+    np.testing.assert_array_equal(checkpoint.tensors[0].open(), W)
+    assert checkpoint.tokens == (" a", "b")
+
+
+def test_quantised_tensors_without_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "m.gguf"
+    path.write_bytes(gguf_bytes({}, [gguf_tensor("token_embd.weight", [32, 2], 8, 0)], bytes(68)))
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    monkeypatch.setitem(sys.modules, "gguf.constants", None)
+    checkpoint = open_checkpoint(path)
+    assert any("token_embd.weight in Q8_0" in note for note in checkpoint.notes)
+    with pytest.raises(UnreadableFile, match=r"pip install 'embgeo\[gguf\]'"):
+        checkpoint.tensors[0].open()

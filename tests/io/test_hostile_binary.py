@@ -1,0 +1,317 @@
+"""Damaged and hostile binary files: one line, quickly, and never anything but UnreadableFile."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import random
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embgeo.io.formats.huggingface import safetensors_file, safetensors_index
+from embgeo.io.formats.numpy import numpy_npy, numpy_npz
+from embgeo.io.formats.torch import torch_zip
+from embgeo.io.pickle import pickle_arrays
+from tests.support.binary_files import (
+    FORMATS,
+    archive_of,
+    checkpoint,
+    entry,
+    header_of,
+    npy,
+    number,
+    refused,
+    safetensors_of,
+    tensor_program,
+)
+
+# npy
+
+
+NPY = {
+    "terabytes": (npy(header_of("'<f4'", "(1000000000, 1000)"), b"abcd"), "promises 4,000,000,0"),
+    "overflow": (npy(header_of("'<f8'", "(4611686018427387904, 4)"), b"abcd"), "beyond any file"),
+    "wraps to zero": (npy(header_of("'<f8'", f"({2**61}, 8)"), b"abcd"), "promises"),
+    "negative": (npy(header_of("'<f4'", "(-1, 4)"), b"abcd"), "negative"),
+    "33 dimensions": (npy(header_of("'<f4'", "(" + "1," * 33 + ")"), b"abcd"), "at most 32"),
+    "objects": (npy(header_of("'|O'", "(1,)"), pickle.dumps([1])), "Python objects"),
+    "structured": (npy(header_of("[('a', '<f4')]", "(1,)"), b"abcd"), "no plain array"),
+    "structured objects": (npy(header_of("[('a', '|O')]", "(1,)"), b"abcd"), "no plain array"),
+    "void": (npy(header_of("'<V2'", "(1,)"), b"ab"), "not of numbers"),
+    "dates": (npy(header_of("'<M8'", "(1,)"), bytes(8)), "not of numbers"),
+    "text": (npy(header_of("'<U1'", "(1,)"), bytes(4)), "strings"),
+    "unknown type": (npy(header_of("'<f3'", "(1,)"), bytes(4)), "unknown type"),
+    "expression": (npy(header_of("'<f4'", "(2**3,)"), b"abcd"), "no plain array"),
+    "code": (npy(header_of("'<f4'", "__import__('os').abort()"), b"abcd"), "no plain array"),
+    "two shapes": (npy("{'shape': (1,), " + header_of("'<f4'", "(2,)")[1:], bytes(8)), "no plain"),
+    "nested": (npy("(" * 5000 + ")" * 4000), "no plain array"),
+    "long header": (b"\x93NUMPY\x02\x00\xff\xff\xff\xff{", "describes no plain array"),
+    "version 9": (npy(header_of("'<f4'", "(1,)"), bytes(4), version=9), "version 9"),
+    "cut in the magic": (b"\x93NUMPY", "cut off"),
+    "cut in the header": (npy(header_of("'<f4'", "(1,)"))[:40], "ends inside its header"),
+    "cut in the data": (npy(header_of("'<f4'", "(2, 2)"), bytes(15)), "promises 16 bytes"),
+    "empty": (b"", "empty"),
+}
+
+
+@pytest.mark.parametrize("case", list(NPY))
+def test_npy(case: str, tmp_path: Path) -> None:
+    content, match = NPY[case]
+    (tmp_path / "a.npy").write_bytes(content)
+    refused(numpy_npy, tmp_path / "a.npy", match)
+
+
+# zip archives
+
+
+def one(shape: str = "(2,)", size: int = 8) -> bytes:
+    return npy(header_of("'<f4'", shape), bytes(size))
+
+
+def with_size(archive: bytes, size: int) -> bytes:
+    """The directory's first entry says that its member has this many bytes once inflated."""
+    at = archive.index(b"PK\x01\x02")
+    return archive[: at + 24] + struct.pack("<I", size) + archive[at + 28 :]
+
+
+def overlapping() -> bytes:
+    """Two entries of the directory over one member."""
+    archive = archive_of({"a.npy": one(), "b.npy": one()})
+    second = archive.rindex(b"PK\x01\x02")
+    # The local header that an entry points to is 42 bytes into it.
+    return archive[: second + 42] + struct.pack("<I", 0) + archive[second + 46 :]
+
+
+def deflated_bomb() -> bytes:
+    """100 MiB of zeros behind an honest header: a ratio of a thousand."""
+    return archive_of({"a.npy": one(f"({25 * 2**20},)", 100 * 2**20)}, zipfile.ZIP_DEFLATED)
+
+
+def _noise(size: int) -> bytes:
+    return random.Random(1).randbytes(size)
+
+
+NPZ: dict[str, tuple[Callable[[], bytes], str]] = {
+    "bomb": (deflated_bomb, "would grow from"),
+    "inflates to more than it says": (
+        lambda: with_size(
+            archive_of({"a.npy": one("(10,)", 80)}, zipfile.ZIP_DEFLATED), len(one("(10,)", 40))
+        ),
+        "longer than the directory says",
+    ),
+    "inflates to less than it says": (
+        lambda: with_size(archive_of({"a.npy": one("(20,)", 80)}, zipfile.ZIP_DEFLATED), 9999),
+        "shorter than the directory says",
+    ),
+    "stored with two sizes": (lambda: with_size(archive_of({"a.npy": one()}), 2**31), "two diff"),
+    "terabytes inside": (lambda: archive_of({"a.npy": one("(1000000, 1000000)")}), "promises"),
+    "overlap": (overlapping, "overlaps"),
+    "bzip2": (lambda: archive_of({"a.npy": one()}, zipfile.ZIP_BZIP2), "bzip2"),
+    "lzma": (lambda: archive_of({"a.npy": one()}, zipfile.ZIP_LZMA), "lzma"),
+    "objects only": (
+        lambda: archive_of({"a.npy": npy(header_of("'|O'", "(1,)"), pickle.dumps([1]))}),
+        "Python objects",
+    ),
+    "no array": (lambda: archive_of({"a.npy": npy(header_of("'<U1'", "(1,)"), bytes(4))}), "no ar"),
+    "garbage": (lambda: archive_of({"a.npy": _noise(100)}), "not an .npy"),
+    "directory gone": (lambda: archive_of({"a.npy": one()})[:-30], "BadZipFile"),
+    "broken stream": (
+        lambda: archive_of({"a.npy": one("(5000,)", 20000)}, zipfile.ZIP_DEFLATED).replace(
+            zlib.compress(one("(5000,)", 20000))[2:20], bytes(18)
+        ),
+        "damaged|early|checksum",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", list(NPZ))
+def test_npz(case: str, tmp_path: Path) -> None:
+    content, match = NPZ[case]
+    (tmp_path / "a.npz").write_bytes(content())
+    refused(numpy_npz, tmp_path / "a.npz", match)
+
+
+def test_two_members_of_one_name(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("a.npy", one())
+        with pytest.warns(UserWarning, match="Duplicate"):
+            archive.writestr("a.npy", one())
+    refused(numpy_npz, tmp_path / "a.npz", "two members named")
+
+
+def test_encrypted_member(tmp_path: Path) -> None:
+    content = bytearray(archive_of({"a.npy": one()}))
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    (tmp_path / "a.npz").write_bytes(content)
+    refused(numpy_npz, tmp_path / "a.npz", "encrypted")
+
+
+def test_a_directory_of_absurd_size(tmp_path: Path) -> None:
+    content = bytearray(archive_of({"a.npy": one()}))
+    at = content.index(b"PK\x05\x06")
+    content[at + 12 : at + 16] = struct.pack("<I", 2**30)
+    (tmp_path / "a.npz").write_bytes(content)
+    refused(numpy_npz, tmp_path / "a.npz", "absurdly many")
+
+
+def test_the_handmade_checkpoint_is_sound(tmp_path: Path) -> None:
+    (tmp_path / "a.pt").write_bytes(
+        checkpoint(tensor_program(), np.arange(6, dtype="<f4").tobytes())
+    )
+    tensor = torch_zip.open_checkpoint(tmp_path / "a.pt").tensors[0]
+    assert tensor.open().tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+TORCH = {
+    "longer than its storage": (tensor_program(shape=b"K\x02K\x04\x86"), "beyond its storage"),
+    "strides leave the storage": (tensor_program(strides=b"K\x04K\x01\x86"), "beyond its storage"),
+    "negative stride": (tensor_program(strides=b"K\x03" + number(-1) + b"\x86"), "negative"),
+    "negative shape": (tensor_program(shape=b"K\x02" + number(-3) + b"\x86"), "negative"),
+    "negative offset": (tensor_program(offset=number(-1)), "negative"),
+    "offset leaves the storage": (tensor_program(offset=b"K\x01"), "beyond its storage"),
+    "strides that wrap around": (
+        tensor_program(strides=number(2**62 - 1) + number(2**61) + b"\x86"),
+        "beyond its storage",
+    ),
+    "shape that wraps around": (
+        tensor_program(shape=number(2**61) + number(8) + b"\x86", strides=b"K\x00K\x00\x86"),
+        "absurd size",
+    ),
+    "terabytes by repetition": (
+        tensor_program(shape=number(10**9) + number(10**9) + b"\x86", strides=b"K\x00K\x00\x86"),
+        "absurd size",
+    ),
+    "strides of other length": (tensor_program(strides=b"K\x03\x85"), "different lengths"),
+    "shape of text": (tensor_program(shape=b"X\x01\x00\x00\x00aK\x01\x86"), "whole number"),
+    "storage of terabytes": (tensor_program(elements=10**12), "shorter than the checkpoint says"),
+    "storage of negative size": (tensor_program(elements=-6), "shorter than the checkpoint says"),
+    "storage that is missing": (tensor_program(key=b"7"), "missing in the archive"),
+    "storage outside": (tensor_program(key=b"../../../etc/passwd"), "missing in the archive"),
+    "storage of a strange class": (tensor_program(storage=b"cos\nsystem\n"), "a system is not re"),
+    "too few arguments": (b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n)R.", "lacks its storage"),
+    "a call": (b"\x80\x02cos\nsystem\nX\x04\x00\x00\x00true\x85R.", "no tensor"),
+    "not a pickle": (b"\xff\xfe", "not a pickle"),
+    "empty pickle": (b"", "ends early"),
+    "nested": (b"\x80\x02" + b"]" * 100_000 + b"a" * 99_999 + b".", "nest more than"),
+}
+
+
+@pytest.mark.parametrize("case", list(TORCH))
+def test_torch(case: str, tmp_path: Path) -> None:
+    program, match = TORCH[case]
+    (tmp_path / "a.pt").write_bytes(checkpoint(program))
+    refused(torch_zip, tmp_path / "a.pt", match)
+
+
+def test_torch_byte_order_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "a.pt").write_bytes(checkpoint(tensor_program(), byteorder=b"middle"))
+    refused(torch_zip, tmp_path / "a.pt", "neither little nor big")
+
+
+def test_torch_pickle_that_fails_its_checksum(tmp_path: Path) -> None:
+    content = checkpoint(tensor_program()).replace(b"FloatStorage", b"HalfStorages")
+    (tmp_path / "a.pt").write_bytes(content)
+    refused(torch_zip, tmp_path / "a.pt", "checksum")
+
+
+def test_torch_compressed_bomb(tmp_path: Path) -> None:
+    size = 100 * 2**20
+    members = {"a/data.pkl": tensor_program(elements=size // 4), "a/data/0": bytes(size)}
+    (tmp_path / "a.pt").write_bytes(archive_of(members, zipfile.ZIP_DEFLATED))
+    refused(torch_zip, tmp_path / "a.pt", "would grow from")
+
+
+def test_system_call_in_every_format_that_holds_pickles(tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    command = f"touch {canary}".encode()
+    program = b"cos\nsystem\n(S'" + command + b"'\ntR."
+    (tmp_path / "a.pkl").write_bytes(program)
+    assert pickle_arrays.sniff(program)
+    refused(pickle_arrays, tmp_path / "a.pkl", "no array of numbers")
+    (tmp_path / "a.pt").write_bytes(checkpoint(program))
+    refused(torch_zip, tmp_path / "a.pt", "no tensor")
+    objects = npy(header_of("'|O'", "(1,)"), program)
+    (tmp_path / "a.npy").write_bytes(objects)
+    refused(numpy_npy, tmp_path / "a.npy", "never unpickled")
+    (tmp_path / "a.npz").write_bytes(archive_of({"a.npy": objects}))
+    refused(numpy_npz, tmp_path / "a.npz", "never unpickled")
+    assert not canary.exists()
+
+
+# safetensors
+
+
+M = 10**6
+
+SAFETENSORS = {
+    "terabytes": (safetensors_of({"w": entry(shape=[M, M], offsets=[0, 4 * M**2])}), "end"),
+    "wraps to zero": (safetensors_of({"w": entry(shape=[2**61, 8], offsets=[0, 0])}), "other than"),
+    "shape and bytes differ": (safetensors_of({"w": entry(shape=[3])}), "other than the bytes"),
+    "backwards": (safetensors_of({"w": entry(offsets=[8, 0])}), "other than the bytes"),
+    "negative": (safetensors_of({"w": entry(offsets=[-8, 0])}), "negative"),
+    "negative shape": (safetensors_of({"w": entry(shape=[-1, -2])}), "negative"),
+    "overlap": (safetensors_of({"a": entry(), "b": entry(offsets=[4, 12])}, bytes(12)), "overlaps"),
+    "one name twice": (
+        safetensors_of(b'{"a":%b,"a":%b}' % ((json.dumps(entry()).encode(),) * 2)),
+        "two entries",
+    ),
+    "unknown type": (safetensors_of({"w": entry(dtype="F128")}), "unknown type F128"),
+    "type by number": (safetensors_of({"w": entry(dtype=3)}), "unknown type 3"),
+    "fractions": (safetensors_of({"w": entry(shape=[1.5])}), "whole number"),
+    "truth values": (safetensors_of({"w": entry(shape=[True, 2])}), "whole number"),
+    "no offsets": (safetensors_of({"w": {"dtype": "F32", "shape": [2]}}), "place of w"),
+    "one offset": (safetensors_of({"w": entry(offsets=[0])}), "no place"),
+    "no description": (safetensors_of({"w": 3}), "no description"),
+    "no tensors": (safetensors_of({"__metadata__": {"a": "b"}}), "no tensor"),
+    "a list": (safetensors_of([1, 2]), "no JSON object"),
+    "no JSON": (safetensors_of(b'{"a": '), "damaged"),
+    "no UTF-8": (safetensors_of(b'{"\xff": 1}'), "damaged"),
+    "deep": (safetensors_of(b'{"a":' * 100_000), "damaged"),
+    "huge number": (safetensors_of(b'{"a":' + b"9" * 10_000 + b"}"), "damaged"),
+    "header beyond the file": (safetensors_of({"w": entry()}, length=10**6), "inside its header"),
+    "header beyond the limit": (safetensors_of({"w": entry()}, length=2**62), "beyond the format"),
+    "cut in the length": (b"\x10\x00", "inside its header"),
+    "cut in the data": (safetensors_of({"w": entry()}, bytes(7)), "beyond the end"),
+    "name of controls": (safetensors_of({"\x1b[2J\n": entry(dtype="?")}), "unknown type"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", list(SAFETENSORS))
+def test_safetensors(case: str, tmp_path: Path) -> None:
+    content, match = SAFETENSORS[case]
+    (tmp_path / "a").write_bytes(content)
+    refused(safetensors_file, tmp_path / "a", match)
+
+
+def test_safetensors_with_an_absurd_length_is_still_called_so() -> None:
+    assert safetensors_file.sniff(SAFETENSORS["header beyond the limit"][0])
+    assert not safetensors_file.sniff(b'some tex{"a": 1}')
+    assert not safetensors_file.sniff(bytes(8) + b"{\x00\x00\x00")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"weight_map": {}}', '{"weight_map": 3}', '{"weight_map": {"a": 3}}', "[]", "{", "[" * 10**6],
+    ids=lambda text: text[:20],
+)
+def test_index(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(text)
+    refused(safetensors_index, tmp_path / "a.json")
+
+
+# Every format
+
+
+def test_missing_folder_and_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for module in FORMATS:
+        refused(module, tmp_path / "missing", "cannot be read")
+        refused(module, tmp_path, "not a regular file")
+        refused(module, tmp_path / "pipe", "not a regular file")

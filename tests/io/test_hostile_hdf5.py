@@ -1,0 +1,108 @@
+"""Broken and malicious HDF5 files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embgeo.io.formats.frameworks import hdf5_file
+from tests.support.binary_files import refused
+from tests.support.framework_files import hdf5, needs
+
+W = np.arange(12, dtype="<f4").reshape(4, 3)
+
+
+def test_hdf5_reads_no_other_file(tmp_path: Path) -> None:
+    h5py = needs("h5py")
+    secret = tmp_path / "secret"
+    with h5py.File(tmp_path / "secret.h5", "w") as file:
+        file["w"] = W
+    secret.write_bytes(W.tobytes())
+
+    def fill(file: Any) -> None:
+        file["own"] = W
+        file["external link"] = h5py.ExternalLink("secret.h5", "/w")
+        file["soft link"] = h5py.SoftLink("/external link")
+        file.create_dataset("external", (4, 3), "f4", external=[(str(secret), 0, 48)])
+        layout = h5py.VirtualLayout((4, 3), "f4")
+        layout[:] = h5py.VirtualSource(str(tmp_path / "secret.h5"), "w", (4, 3))
+        file.create_virtual_dataset("virtual", layout)
+
+    checkpoint = hdf5_file.open_checkpoint(hdf5(tmp_path, fill))
+    assert [found.name for found in checkpoint.tensors] == ["own"]
+    for reason in ("a link to another place", "in another file", "from other datasets"):
+        assert any(reason in note for note in checkpoint.notes), reason
+
+
+def test_hdf5_names_that_are_paths(tmp_path: Path) -> None:
+    """A link called ``a/b`` must not lead through the group ``a``; the library writes none."""
+    h5py = needs("h5py")
+
+    def fill(file: Any) -> None:
+        file["own"] = W
+        file["xxxyzzz"] = W
+
+    path = hdf5(tmp_path, fill)
+    content = path.read_bytes()
+    assert content.count(b"xxxyzzz\0") == 1
+    path.write_bytes(content.replace(b"xxxyzzz\0", b"own/zzz\0"))
+    with h5py.File(path) as file:
+        assert "own/zzz" in list(file)
+    checkpoint = hdf5_file.open_checkpoint(path)
+    assert [found.name for found in checkpoint.tensors] == ["own"]
+
+
+def test_hdf5_groups_in_a_circle(tmp_path: Path) -> None:
+    def fill(file: Any) -> None:
+        file["a/b/w"] = W
+        file["a/b/again"] = file["a"]
+        file["a/root"] = file["/"]
+
+    names = [t.name for t in hdf5_file.open_checkpoint(hdf5(tmp_path, fill)).tensors]
+    assert names == ["a/b/w"]
+
+
+def deep(file: Any) -> None:
+    file["/".join("a" * 100)] = W
+
+
+def huge(file: Any) -> None:
+    file.create_dataset("w", (10**9, 10**6), "f4", chunks=(100, 100))
+
+
+def bomb(file: Any) -> None:
+    zeros = np.zeros((5000, 2000), "f4")
+    file.create_dataset("w", data=zeros, compression="gzip", compression_opts=9)
+
+
+@pytest.mark.parametrize(
+    ("fill", "expected"),
+    [
+        (lambda _: None, "no dataset of numbers"),
+        (deep, "deeply nested"),
+        (huge, "promises 4,000,000,000,000,000 bytes"),
+        (bomb, "promises 40,000,000 bytes"),
+    ],
+)
+def test_hdf5(tmp_path: Path, fill: Callable[[Any], None], expected: str) -> None:
+    refused(hdf5_file, hdf5(tmp_path, fill), expected)
+
+
+def test_an_hdf5_library_that_hangs_or_dies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = hdf5(tmp_path, lambda file: file.create_dataset("w", data=W))
+    script = tmp_path / "worker.py"
+    monkeypatch.setattr(hdf5_file, "_WORKER", script)
+    for seconds, program, expected in (
+        (1, "import os; os.abort()", "ends without saying why"),
+        (0.02, "import time; time.sleep(60)", "needs more than"),
+        (1, r"""print('{"error": "no\\u001b"}')""", r"no\\x1b"),
+    ):
+        monkeypatch.setattr(hdf5_file, "_DESCRIBING", seconds)
+        script.write_text(program)
+        refused(hdf5_file, path, expected)

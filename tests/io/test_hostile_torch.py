@@ -1,0 +1,241 @@
+"""Damaged and hostile files in torch's older formats: one line, quickly, and nothing runs."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+
+from embgeo.io.formats.torch import torch_legacy, torch_tar, torch_zip
+from tests.support.binary_files import archive_of, refused, tensor_program
+from tests.support.torch_files import (
+    MAGIC,
+    SYSTEM,
+    Called,
+    Named,
+    Stored,
+    legacy,
+    pickled,
+    storage,
+    tar,
+    tar_storage,
+    tar_tensor,
+    tensor,
+)
+
+SIX = storage(0, 1, 2, 3, 4, 5)
+SOUND = legacy({"w": tensor()})
+BOMB = 2**62
+
+
+def stored(pid: object) -> object:
+    return Called("torch._utils._rebuild_tensor", Stored(pid), 0, (2, 3), (3, 1))
+
+
+FLOATS = Named("torch.FloatStorage")
+
+LEGACY: dict[str, tuple[bytes, str]] = {
+    "cut in the numbers": (SOUND[:-1], "promises 6 elements, more than the 23 bytes"),
+    "cut before the count": (SOUND[:-30], "ends before the storage|pickle ends early"),
+    "cut in the object": (SOUND[:160], "ends early"),
+    "cut behind the magic": (pickled(MAGIC), "ends early"),
+    "no storage": (legacy({"w": tensor()}, storages=b""), "ends before the storage 0"),
+    "absurd count": (legacy({"w": tensor()}, storages=storage(1, count=BOMB)), "promises"),
+    "count that wraps": (
+        legacy({"w": tensor()}, storages=storage(1, count=2**63 - 1)),
+        "promises 9,223",
+    ),
+    "negative count": (legacy({"w": tensor()}, storages=storage(1, count=-1)), "promises -1"),
+    "shorter than promised": (
+        legacy({"w": tensor(elements=7)}, storages=SIX),
+        "shorter than its tensors say",
+    ),
+    "absurd elements": (legacy({"w": tensor(elements=BOMB)}), "shorter than its tensors say"),
+    "negative elements": (legacy({"w": tensor(elements=-1)}), "damaged size"),
+    "elements as text": (legacy({"w": tensor(elements="6")}), "damaged size"),
+    "absurd shape": (legacy({"w": tensor(shape=(2**40, 2**40))}), "beyond its storage"),
+    "negative shape": (legacy({"w": tensor(shape=(-2, 3))}), "negative"),
+    "offset outside": (legacy({"w": tensor(offset=1)}), "beyond its storage"),
+    "negative offset": (legacy({"w": tensor(offset=-1)}), "negative"),
+    "strides outside": (legacy({"w": tensor(strides=(4, 1))}), "beyond its storage"),
+    "repeated into absurdity": (
+        legacy({"w": tensor(shape=(2**40, 3), strides=(0, 1))}),
+        "absurd size",
+    ),
+    "33 dimensions": (legacy({"w": tensor(shape=(1,) * 33, strides=(1,) * 33)}), "at most 32"),
+    "part outside": (legacy({"w": tensor(part=("1", 1, 6))}), "reaches beyond it"),
+    "part far outside": (legacy({"w": tensor(part=("1", BOMB, 1))}), "reaches beyond it"),
+    "part before": (legacy({"w": tensor(part=("1", -1, 6))}), "damaged size"),
+    "part too short": (legacy({"w": tensor(part=("1", 1, 5))}), "beyond its storage"),
+    "part of three": (legacy({"w": tensor(part=("1", 1))}), "damaged description"),
+    "part no tuple": (legacy({"w": tensor(part=7)}), "damaged description"),
+    "unknown storage": (legacy({"w": tensor(kind="torch.EvilStorage")}), "EvilStorage, which is"),
+    "storage of no class": (
+        legacy({"w": stored(("storage", "torch.FloatStorage", "0", "cpu", 6, None))}),
+        "damaged description",
+    ),
+    "key of a list": (
+        legacy({"w": stored(("storage", FLOATS, ["0"], "cpu", 6, None))}),
+        "damaged key",
+    ),
+    "pid of five": (
+        legacy({"w": stored(("storage", FLOATS, "0", "cpu", 6))}, (), b""),
+        "not part of this file",
+    ),
+    "pid of another kind": (
+        legacy({"w": stored(("other", 1))}, (), b""),
+        "not part of this file",
+    ),
+    "keys missing": (legacy({"w": tensor()}, ()), "0 is missing in the file"),
+    "key of nobody": (legacy({"w": tensor()}, ("1",)), "1 is listed, but"),
+    "key twice": (legacy({"w": tensor()}, ("0", "0"), SIX * 2), "0 is listed twice"),
+    "keys of text": (legacy({"w": tensor()}, "0"), "list of storages is none"),
+    "keys of numbers": (legacy({"w": tensor()}, (2.5,)), "damaged key"),
+    "other version": (legacy({"w": tensor()}, version=1002), "protocol version is 1002"),
+    "version of text": (legacy({"w": tensor()}, version="1\n" * 99), "protocol version is"),
+    "no tensor": (legacy({"w": 1}, (), b""), "holds no array of numbers"),
+    "command": (legacy(Called("os.system", "touch CANARY"), (), b""), "no tensor"),
+    "command in the description": (
+        legacy({"w": 1}, (), b"", system=Called("os.system", "touch CANARY")),
+        "no tensor",
+    ),
+    "command as keys": (
+        legacy({"w": tensor()}, Called("builtins.eval", "open('CANARY', 'w')")),
+        "list of storages is none",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", list(LEGACY))
+def test_legacy(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content, match = LEGACY[case]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.pt").write_bytes(content)
+    refused(torch_legacy, tmp_path / "a.pt", match)
+    assert os.listdir(tmp_path) == ["a.pt"]
+
+
+def test_commands_beside_a_sound_tensor_stay_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    value = {
+        "w": tensor(),
+        "evil": Called("os.system", "touch CANARY"),
+        "module": Stored(("module", Called("os.system", "touch CANARY"), "a.py", "import os")),
+        "nested": [Called("builtins.exec", Called("builtins.compile", "open('CANARY', 'w')"))],
+    }
+    (tmp_path / "a.pt").write_bytes(legacy(value))
+    (found,) = torch_legacy.open_checkpoint(tmp_path / "a.pt").tensors
+    assert found.open().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert os.listdir(tmp_path) == ["a.pt"]
+
+
+# The tar format
+
+PARTS = {
+    "pickle": pickled({"w": Stored(1)}),
+    "tensors": pickled(1) + tar_tensor(1, 9, (2, 3), (3, 1)),
+    "storages": pickled(1) + tar_storage(9, *range(6)) + pickled([]),
+}
+
+
+def views(*entries: object) -> bytes:
+    return pickled(1) + tar_storage(9, *range(6)) + pickled(list(entries))
+
+
+TAR: dict[str, tuple[dict[str, bytes], str]] = {
+    "no tensors": ({"tensors": b""}, "ends early"),
+    "absurd number of tensors": ({"tensors": pickled(10**9)}, "number of its storages"),
+    "number of text": ({"tensors": pickled("1")}, "number of its storages"),
+    "cut tensor": ({"tensors": PARTS["tensors"][:-4]}, "longer than the archive"),
+    "absurd dimensions": (
+        {"tensors": pickled(1) + tar_tensor(1, 9, (2, 3), (3, 1), dimensions=2**30)},
+        "dimensions",
+    ),
+    "negative shape": (
+        {"tensors": pickled(1) + tar_tensor(1, 9, (-2, 3), (3, 1))},
+        "negative",
+    ),
+    "shape outside": ({"tensors": pickled(1) + tar_tensor(1, 9, (3, 3), (3, 1))}, "beyond its"),
+    "offset outside": ({"tensors": pickled(1) + tar_tensor(1, 9, (2, 3), (3, 1), 1)}, "beyond its"),
+    "of no storage": ({"tensors": pickled(1) + tar_tensor(1, 8, (2, 3), (3, 1))}, "is missing"),
+    "tensor of text": ({"tensors": pickled(1) + pickled("tensor")}, "damaged description"),
+    "absurd storage": (
+        {"storages": pickled(1) + tar_storage(9, 1, count=BOMB) + pickled([])},
+        "longer than the archive",
+    ),
+    "negative storage": (
+        {"storages": pickled(1) + tar_storage(9, 1, count=-3) + pickled([])},
+        "longer than the archive",
+    ),
+    "no list of parts": ({"storages": views()[:-3] + pickled(7)[2:]}, "list of parts"),
+    "part outside": ({"storages": views((8, 9, 3, 4))}, "reaches beyond it"),
+    "part before": ({"storages": views((8, 9, -1, 4))}, "reaches beyond it"),
+    "part of nothing": ({"storages": views((8, 7, 0, 1))}, "is missing"),
+    "part of three": ({"storages": views((8, 9, 0))}, "damaged description"),
+    "no such tensor": ({"pickle": pickled({"w": Stored(2)})}, "is missing"),
+    "key of a list": ({"pickle": pickled({"w": Stored([1])})}, "damaged key"),
+    "command": ({"pickle": pickled(Called("os.system", "touch CANARY"))}, "no tensor"),
+}
+
+
+@pytest.mark.parametrize("case", list(TAR))
+def test_tar(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed, match = TAR[case]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.pt").write_bytes(tar({**PARTS, **changed}))
+    refused(torch_tar, tmp_path / "a.pt", match)
+    assert os.listdir(tmp_path) == ["a.pt"]
+
+
+@pytest.mark.parametrize("name", list(PARTS))
+def test_tar_without_a_member(tmp_path: Path, name: str) -> None:
+    left = {"sys_info": b"", **{part: data for part, data in PARTS.items() if part != name}}
+    (tmp_path / "a.pt").write_bytes(tar(left))
+    refused(torch_tar, tmp_path / "a.pt", f"has no member {name}")
+
+
+# TorchScript
+
+
+def test_torchscript_code_is_never_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    evil = pickle.dumps(None)[:2] + b"cos\nsystem\nX\x0c\x00\x00\x00touch CANARY\x85R."
+    members = {
+        "s/data.pkl": tensor_program(),
+        "s/data/0": bytes(24),
+        "s/constants.pkl": evil,
+        "s/code/__torch__.py": b"import os; os.system('touch CANARY')",
+    }
+    (tmp_path / "a.pt").write_bytes(archive_of(members))
+    checkpoint = torch_zip.open_checkpoint(tmp_path / "a.pt")
+    assert checkpoint.format == "TorchScript archive"
+    assert [t.name for t in checkpoint.tensors] == ["w"]
+    assert os.listdir(tmp_path) == ["a.pt"]
+
+
+@pytest.mark.parametrize(
+    ("constants", "match"),
+    [
+        (b"\x80\x02", "ends early"),
+        (tensor_program(), "storage 0 is missing"),
+        (tensor_program(key=b"../data/0"), r"storage \.\./data/0 is missing"),
+    ],
+)
+def test_torchscript_constants(tmp_path: Path, constants: bytes, match: str) -> None:
+    members = {
+        "s/data.pkl": tensor_program(),
+        "s/data/0": bytes(24),
+        "s/constants.pkl": constants,
+    }
+    (tmp_path / "a.pt").write_bytes(archive_of(members))
+    refused(torch_zip, tmp_path / "a.pt", match)
+
+
+def test_system_description_is_only_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "a.pt"
+    path.write_bytes(legacy({"w": tensor()}, system={**SYSTEM, "type_sizes": "odd"}))
+    assert torch_legacy.open_checkpoint(path).tensors[0].shape == (2, 3)

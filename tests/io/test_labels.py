@@ -1,0 +1,372 @@
+"""Tokens files, counts files, corpora, and how they are laid along the rows."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embgeo.core.errors import BadOption, EmbgeoError, LabelMismatch, UnreadableFile
+from embgeo.io.labels import corpus_text
+from embgeo.io.labels.corpus import from_corpus
+from embgeo.io.labels.frequencies import from_counts, from_rank, read_counts
+from embgeo.io.labels.labels import read_labels
+from embgeo.io.labels.rows import Cut, lay_found, lay_given, parse_rows
+
+HOSTILE = (
+    "</script>",
+    "new\nline",
+    "tab\tbed",
+    "\u202eright to left\u200f",
+    "",
+    "\\",
+    "C:\\new",
+    "line\u2028separator",
+    "\x85\x0b\x0c",
+    "\u00a0",
+    "'\"&<b>",
+    "🙂",
+)
+
+
+def written(tmp_path: Path, content: bytes | str, name: str = "side.file") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def labels(tmp_path: Path, content: bytes | str, name: str = "side.file") -> tuple[str, ...]:
+    return read_labels(written(tmp_path, content, name)).tokens
+
+
+def escaped(token: str) -> str:
+    return token.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_text_has_one_token_a_line(tmp_path: Path, end: str) -> None:
+    tokens = ("the", "", "of", "a b", "x\u2028y", "\x0b", "\x85")
+    assert labels(tmp_path, end.join([*tokens, ""])) == tokens
+    assert labels(tmp_path, end.join(tokens)) == tokens
+
+
+def test_hostile_tokens_survive_json_text_and_table(tmp_path: Path) -> None:
+    assert labels(tmp_path, json.dumps(HOSTILE), "t.json") == HOSTILE
+    assert labels(tmp_path, "".join(f"{escaped(t)}\n" for t in HOSTILE)) == HOSTILE
+    table = "".join(f"{escaped(t)}\t{k}\n" for k, t in enumerate(HOSTILE))
+    vocabulary = read_labels(written(tmp_path, table))
+    assert vocabulary.tokens == HOSTILE
+    assert "escapes in 4 tokens" in vocabulary.notes[0]
+
+
+def test_backslashes_that_are_no_escapes_are_left_alone(tmp_path: Path) -> None:
+    tokens = ("1\\/2", "\\*", "\\n", "a\\")
+    assert labels(tmp_path, "\n".join(tokens)) == tokens
+
+
+def test_lone_surrogates_become_text_that_can_be_written(tmp_path: Path) -> None:
+    tokens = labels(tmp_path, r'["\ud800", "\ud83d\ude00", "ok"]', "t.json")
+    assert tokens == (r"\ud800", "😀", "ok")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("token\tcount\nthe\t3\nof\t2\n", ("the", "of")),
+        ("id\tWord\tcount\n0\tthe\t3\n1\tof\t2\n", ("the", "of")),
+        ("Label\tClass\nthe\ta\nof\tb\n", ("the", "of")),
+        ("word\t3\nof\t2\n", ("word", "of")),
+        ("the\t3\nof\t2\n", ("the", "of")),
+        ("the\tx\nof\n", ("the\tx", "of")),
+        ('["the", "of"]', ("the", "of")),
+        ('{"of": 1, "the": 0}', ("the", "of")),
+        ('{"1": "of", "0": "the"}', ("the", "of")),
+        ('{"the": 0, "of": 2}', ("the", "<unused id 1>", "of")),
+        ("[\n{\n[PAD]\n", ("[", "{", "[PAD]")),
+        ("[unused1]\nthe\n", ("[unused1]", "the")),
+    ],
+)
+def test_forms_of_a_tokens_file(tmp_path: Path, content: str, expected: tuple[str, ...]) -> None:
+    assert labels(tmp_path, content) == expected
+
+
+def test_byte_order_marks_and_gzip(tmp_path: Path) -> None:
+    assert labels(tmp_path, b"\xef\xbb\xbfthe\nof\n") == ("the", "of")
+    assert labels(tmp_path, "the\nöf\n".encode("utf-16")) == ("the", "öf")
+    assert labels(tmp_path, gzip.compress(b"the\nof\n")) == ("the", "of")
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "expected"),
+    [
+        (b"the\ncaf\xe9\n", "t.txt", "not valid UTF-8 at byte 7"),
+        (b"\xef\xbb\xbfcaf\xe9\n", "t.txt", "not valid UTF-8 at byte 6"),
+        (b'["the",', "t.json", "not valid JSON at line 1"),
+        (b"[" * 100_000 + b"]" * 100_000, "t.json", "nested too deeply"),
+        (b'["the", 3]', "t.json", "entry 1 of its list is 3"),
+        (b"[]", "t.json", "holds no tokens"),
+        (b'{"the": -1}', "t.json", "-1 as the id of 'the'"),
+        (b'{"the": true}', "t.json", "True as the id"),
+        (b'{"the": 167485604, "of": 87188320}', "t.json", "are these counts"),
+        (b'{"x": "y"}', "t.json", "whose keys are no row numbers"),
+        (b"", "t.txt", "the file is empty"),
+    ],
+)
+def test_bad_tokens_files_are_one_line(
+    tmp_path: Path, content: bytes, name: str, expected: str
+) -> None:
+    path = written(tmp_path, content, name)
+    with pytest.raises(UnreadableFile) as caught:
+        read_labels(path)
+    assert expected in str(caught.value)
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "the\t3\nof\t2\na\u00a0b\t0\n",
+        "the 3\nof 2\na\u00a0b 0\n",
+        "word\tcount\nthe\t3\nof\t2\na\u00a0b\t0\n",
+        "id\tword\tfreq\n7\tthe\t3\n8\tof\t2\n9\ta\u00a0b\t0\n",
+        '{"the": 3, "of": 2, "a\u00a0b": 0}',
+        '[["the", 3], ["of", 2], ["a\u00a0b", 0]]',
+        "the\t3\r\nof\t2\r\n\r\na\u00a0b\t0",
+    ],
+)
+def test_forms_of_a_counts_file(tmp_path: Path, content: str) -> None:
+    counts = read_counts(written(tmp_path, content))
+    assert counts.tokens == ("the", "of", "a\u00a0b")
+    assert counts.counts == (3, 2, 0)
+
+
+def test_tokens_with_newlines_and_spaces_in_a_counts_file(tmp_path: Path) -> None:
+    content = "".join(f"{escaped(t)}\t{k}\n" for k, t in enumerate(HOSTILE))
+    assert read_counts(written(tmp_path, content)).tokens == HOSTILE
+    assert read_counts(written(tmp_path, "new york 3\n")).tokens == ("new york",)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("the\t3\nof\t-2\n", "line 2: the count '-2' is negative"),
+        ("the\t3\nof\t2.5\n", "line 2: the count '2.5' is not a whole number"),
+        ("the\t3\nof\t1e5\n", "line 2: the count '1e5'"),
+        ("the\t3\nof\tmany\n", "line 2: the count 'many'"),
+        ("the\t3\nof\t99999999999999999999\n", "line 2: the count 99999999999999999999 is larger"),
+        ("the\t3\nof\t" + "9" * 5000 + "\n", "line 2"),
+        ("the\t3\n\nof\n", "line 3 has no count"),
+        ("the\t٣\n", "line 1: the count '\\u0663'"),
+        ('{"the": 2.5}', "token 'the': the count 2.5 is not a whole number"),
+        ('{"the": -1}', "token 'the': the count -1 is negative"),
+        ('{"the": true}', "token 'the': the count True"),
+        ('{"the": ' + "9" * 5000 + "}", "cannot be read"),
+        ('{"the": 1', "not valid JSON"),
+        ("word\tcount\n", "holds no counts"),
+    ],
+)
+def test_bad_counts_are_named_with_their_line(tmp_path: Path, content: str, expected: str) -> None:
+    path = written(tmp_path, content)
+    with pytest.raises(UnreadableFile) as caught:
+        read_counts(path)
+    assert expected in str(caught.value)
+    assert len(str(caught.value)) < 400 + len(str(path))
+
+
+def test_counts_are_matched_by_token_and_gaps_are_said(tmp_path: Path) -> None:
+    counts = read_counts(written(tmp_path, "of\t2\nthe\t3\nthe\t4\nzebra\t9\n", "c.tsv"))
+    frequency, notes = from_counts(("the", "of", "unseen"), counts)
+    np.testing.assert_array_equal(frequency.counts, [7, 2, 0])
+    assert (frequency.kind, frequency.source) == ("counts", "counts file c.tsv")
+    text = " | ".join(notes)
+    assert "1 tokens are repeated in c.tsv; their counts are summed" in text
+    assert "1 of 3 tokens are not in c.tsv" in text
+    assert "1 of 3 tokens in c.tsv are not in the matrix" in text
+
+
+def test_counts_of_another_model_are_refused(tmp_path: Path) -> None:
+    counts = read_counts(written(tmp_path, "der\t2\ndie\t3\n"))
+    with pytest.raises(LabelMismatch, match="none of its 2 tokens"):
+        from_counts(("the", "of"), counts)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected", "words"),
+    [
+        (" the\t5\nthe\t2\nx\t1\n", [5, 2], False),
+        ("\u0120the\t5\nthe\t2\nx\t1\n", [5, 2], False),
+        ("\u2581the\t5\nthe\t2\nx\t1\n", [5, 2], False),
+        ("the\t5\nx\t1\n", [5, 0], True),
+    ],
+)
+def test_counts_for_subword_tokens_in_every_spelling(
+    tmp_path: Path, content: str, expected: list[int], words: bool
+) -> None:
+    frequency, _ = from_counts((" the", "the"), read_counts(written(tmp_path, content)))
+    np.testing.assert_array_equal(frequency.counts, expected)
+    assert ("it counts words" in frequency.source) == words
+
+
+CORPUS = "the cat\tthe\n dog the\u00a0cat the"
+
+
+@pytest.mark.parametrize("block", [3, 4, 5, 100])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_corpus_is_counted_across_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, packed: bool
+) -> None:
+    monkeypatch.setattr(corpus_text, "_BLOCK", block)
+    content = CORPUS.encode()
+    path = written(tmp_path, gzip.compress(content) if packed else content, "c.txt")
+    frequency, notes = from_corpus(("the", "cat", "the\u00a0cat", "fish"), path)
+    np.testing.assert_array_equal(frequency.counts, [3, 1, 1, 0])
+    assert frequency.source == "corpus c.txt, 6 words separated by white space"
+    assert "1 of 4 tokens do not occur in c.txt" in notes[0]
+    assert "1 of 6 words of c.txt are not in the matrix" in notes[1]
+
+
+def test_pieces_of_words_are_counted_as_whole_words_only(tmp_path: Path) -> None:
+    path = written(tmp_path, "the cat sat on the mat", "c.txt")
+    frequency, _ = from_corpus((" the", "the", " cat", "at"), path)
+    np.testing.assert_array_equal(frequency.counts, [2, 0, 1, 0])
+    assert "pieces of words" in frequency.source
+
+
+def test_a_corpus_in_another_language_or_without_spaces_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(LabelMismatch, match="none of its 2 words"):
+        from_corpus(("the",), written(tmp_path, "der die"))
+    monkeypatch.setattr(corpus_text, "_LONGEST_WORD", 10)
+    monkeypatch.setattr(corpus_text, "_BLOCK", 16)
+    with pytest.raises(UnreadableFile, match="without white space"):
+        from_corpus(("the",), written(tmp_path, "the " + "x" * 50 + " the"))
+
+
+def test_rank_order() -> None:
+    frequency = from_rank(3)
+    assert frequency.kind == "rank"
+    np.testing.assert_array_equal(frequency.counts, [3, 2, 1])
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (None, (0, 10)),
+        (":", (0, 10)),
+        ("2:", (2, 10)),
+        (":4", (0, 4)),
+        ("2:4", (2, 4)),
+        ((2, 4), (2, 4)),
+        ((None, 4), (0, 4)),
+        ("9:10", (9, 10)),
+    ],
+)
+def test_row_ranges(
+    rows: str | tuple[int | None, int | None] | None, expected: tuple[int, int]
+) -> None:
+    cut = parse_rows(rows, 10)
+    assert (cut.start, cut.stop) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("0:11", "which has 10 rows"),
+        ("10:", "which has 10 rows"),
+        ("4:4", "empty range"),
+        ("5:4", "empty range"),
+        ("-1:4", "no range"),
+        ((-1, 4), "no range"),
+        ("4", "no range"),
+        ("a:b", "no range"),
+        ("1:2:3", "no range"),
+    ],
+)
+def test_bad_row_ranges(rows: str | tuple[int, int], expected: str) -> None:
+    with pytest.raises(BadOption, match=expected):
+        parse_rows(rows, 10)
+
+
+WHOLE = Cut(10, 0, 10)
+MIDDLE = Cut(10, 2, 6)
+FILE = Path("folder/tokens.txt")
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    return tuple(f"t{k}" for k in range(count))
+
+
+def test_a_given_file_labels_the_cut_or_the_whole_matrix() -> None:
+    of_cut = lay_given(numbered(4), MIDDLE, "auto", FILE, 3)
+    assert of_cut.tokens == numbered(4)
+    assert "tokens.txt labels the 4 rows that were cut out" in of_cut.notes[0]
+    of_whole = lay_given(numbered(10), MIDDLE, "auto", FILE, 3)
+    assert of_whole.tokens == numbered(10)[2:6]
+    assert "labels all 10 rows" in of_whole.notes[0]
+    assert lay_given(numbered(10), WHOLE, "auto", FILE, 3).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("length", "cut", "padding", "expected"),
+    [
+        (9, WHOLE, "auto", ["9 tokens for 10 rows", "--padding mask", "--rows 0:9"]),
+        (11, WHOLE, "auto", ["11 tokens for 10 rows"]),
+        (11, WHOLE, "mask", ["11 tokens for 10 rows"]),
+        (5, MIDDLE, "auto", ["5 tokens for 4 rows (cut from 10)"]),
+        (3, WHOLE, "auto", ["3 tokens for 10 rows", "--transpose"]),
+    ],
+)
+def test_labels_off_by_one_are_refused(
+    length: int, cut: Cut, padding: str, expected: list[str]
+) -> None:
+    with pytest.raises(LabelMismatch) as caught:
+        lay_given(numbered(length), cut, padding, FILE, 3)
+    for part in [*expected, "tokens.txt"]:
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("length", "cut", "tokens", "masked"),
+    [
+        (9, WHOLE, [*numbered(9), "<padding row 9>"], [9]),
+        (3, MIDDLE, [*numbered(3), "<padding row 5>"], [3]),
+        (5, MIDDLE, ["t2", "t3", "t4", "<padding row 5>"], [3]),
+        (7, MIDDLE, ["t2", "t3", "t4", "t5"], []),
+    ],
+)
+def test_padding_of_a_given_file(
+    length: int, cut: Cut, tokens: list[str], masked: list[int]
+) -> None:
+    laid = lay_given(numbered(length), cut, "mask", FILE, 3)
+    assert list(laid.tokens) == tokens
+    assert laid.masked.tolist() == masked
+    kept = lay_given(numbered(length), cut, "keep", FILE, 3)
+    assert list(kept.tokens) == [token.replace("padding row", "row") for token in tokens]
+    assert kept.masked.tolist() == []
+
+
+def test_labels_that_came_with_the_model() -> None:
+    padded = lay_found(numbered(8), WHOLE, "auto", "tokenizer.json")
+    assert padded.tokens[7:] == ("t7", "<padding row 8>", "<padding row 9>")
+    assert padded.masked.tolist() == [8, 9]
+    assert padded.notes == (
+        "tokenizer.json labels 8 of 10 rows; 2 rows without a token are masked as padding",
+    )
+    assert lay_found(numbered(8), MIDDLE, "auto", "x").notes == ()
+    longer = lay_found(numbered(12), WHOLE, "auto", "tokenizer.json")
+    assert longer.tokens == numbered(10)
+    assert "2 tokens of tokenizer.json lie beyond the last row" in longer.notes[0]
+
+
+def test_an_error_is_one_line_whatever_the_tokens_hold(tmp_path: Path) -> None:
+    counts = read_counts(written(tmp_path, json.dumps({"a\nb\x1b": 1})))
+    with pytest.raises(EmbgeoError) as caught:
+        from_counts(("x\ny", "\u202e"), counts)
+    assert "\n" not in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+    assert "\u202e" not in str(caught.value)

@@ -1,0 +1,385 @@
+"""From a path and options to a matrix: dispatch by bytes, labels, counts, provenance, refusals."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+import embgeo
+from embgeo.core.errors import BadOption, EmbgeoError, LabelMismatch, UnreadableFile
+from embgeo.core.matrix import Matrix
+from embgeo.io import FORMATS, open_checkpoint
+from embgeo.io.bounded import compressed
+
+ROOT = Path(__file__).parents[2]
+SHARED = ROOT.parent / "shared" / "data" / "real_embeddings"
+needs_shared = pytest.mark.skipif(
+    not SHARED.is_dir(), reason="the shared data are not beside the checkout"
+)
+
+N, D = 6, 3
+W = np.arange(N * D, dtype=np.float32).reshape(N, D) + 1
+TOKENS = ("the", "of", "new\nline", "tab\tbed", "</script>", "")
+
+
+def saved(tmp_path: Path, array: np.ndarray = W, name: str = "w.npy") -> Path:
+    path = tmp_path / name
+    with path.open("wb") as file:
+        np.save(file, array)
+    return path
+
+
+def side(tmp_path: Path, content: Any, name: str) -> Path:
+    path = tmp_path / name
+    text = content if isinstance(content, str) else json.dumps(content)
+    path.write_text(text, encoding="utf-8", newline="")
+    return path
+
+
+def refused(kind: type[EmbgeoError], path: Path, **options: Any) -> str:
+    with pytest.raises(kind) as caught:
+        embgeo.load(path, **options)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert ";" in text, "a way out is missing"
+    return text
+
+
+def test_every_format_module_keeps_the_contract() -> None:
+    names = [known.NAME for known in FORMATS]
+    assert len(set(names)) == len(names)
+    for known in FORMATS:
+        assert known.sniff(b"") is False
+        assert callable(known.open_checkpoint)
+
+
+def test_every_format_module_is_listed() -> None:
+    folder = ROOT / "embgeo" / "io" / "formats"
+    with_sniff = {
+        path.stem for path in folder.rglob("*.py") if "\ndef sniff(" in path.read_text("utf-8")
+    }
+    assert with_sniff == {known.__name__.rpartition(".")[2] for known in FORMATS}
+
+
+def writers() -> dict[str, Any]:
+    text = "".join(f"t{k} {' '.join(map(str, row))}\n" for k, row in enumerate(W.tolist()))
+
+    def npz(path: Path) -> None:
+        with path.open("wb") as file:
+            np.savez(file, W)
+
+    return {
+        "npy": lambda path: path.write_bytes(saved(path.parent, name="plain").read_bytes()),
+        "npz": npz,
+        "safetensors": lambda path: save_file({"embedding.weight": W}, path),
+        "pickle": lambda path: path.write_bytes(pickle.dumps([W])),
+        "GloVe text": lambda path: path.write_text(text),
+        "word2vec text": lambda path: path.write_text(f"{N} {D}\n{text}"),
+    }
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".bin", ".json", ""])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", list(writers()))
+def test_bytes_decide_and_suffixes_do_not(
+    tmp_path: Path, kind: str, suffix: str, packed: bool
+) -> None:
+    path = tmp_path / f"matrix{suffix}"
+    writers()[kind](path)
+    if packed:
+        path.write_bytes(gzip.compress(path.read_bytes()))
+    matrix = embgeo.load(path)
+    np.testing.assert_array_equal(np.asarray(matrix.data), W)
+    assert matrix.origin.format == (f"{kind}, gzip" if packed else kind)
+    assert matrix.origin.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert matrix.origin.path == str(path)
+
+
+def test_scratch_files_do_not_outlive_the_matrix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    path = saved(tmp_path)
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    opened = open_checkpoint(path)
+    assert len(list(scratch.iterdir())) == 1
+    array = opened.tensors[0].open()
+    del opened
+    assert list(scratch.iterdir()) == []
+    np.testing.assert_array_equal(array, W)
+    bad = tmp_path / "bad.gz"
+    bad.write_bytes(gzip.compress(b"no format at all"))
+    refused(UnreadableFile, bad)
+    assert list(scratch.iterdir()) == []
+
+
+def test_gzip_bombs_are_refused_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(bytes(20_000_000)))
+    monkeypatch.setattr(compressed, "RATIO_FREE_BYTES", 2**20)
+    assert "decompression bomb" in refused(UnreadableFile, path)
+    assert "decompression bomb" in refused(UnreadableFile, saved(tmp_path), tokens=path)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (gzip.compress(gzip.compress(gzip.compress(b"the 1.5 2\n"))), "wrapped more than twice"),
+        (gzip.compress(b"the 1.5 2.5\n" * 500)[:-9], "damaged or cut off"),
+        (gzip.compress(b"the 1.5 2.5\nof 1.5\n"), "line 2 has 1 numbers"),
+        (gzip.compress(b"the 1.5 2.5\nof 1.5 x\n"), "line 2, number 2"),
+        (gzip.compress(b""), "is empty"),
+        (b"\x1f\x8b", "damaged or cut off"),
+        (b"", "the file is empty"),
+        (b"just some prose\n", "is text, and its lines do not end in vectors"),
+        ("Wörter, keine Zahlen\n".encode(), "is text, and its lines do not end in vectors"),
+        (b"the 120\nof 80\n", "is a table of words and counts"),
+        (b"word\tcount\nthe\t120\nof\t80\n", "is a table of words and counts"),
+        (b'{"the": 0, "of": 1}', "is JSON that names no shards"),
+        (b"[[0.5, 1.5], [2.5, 3.5]]\n", "is JSON that names no shards"),
+        (bytes(range(14, 32)) * 20, "its format is not known"),
+        (b"x\x9c" + bytes(range(128, 256)), "compressed with zlib"),
+        (b"x^" + bytes(range(128, 256)), "compressed with zlib"),
+        (b'model_checkpoint_path: "model.ckpt-3"\n', "which TensorFlow checkpoint"),
+        (b"\0\0\x5e\n\x5c\n\x1e\n\x09embedding", "TensorFlow checkpoint from before"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS pointer"),
+        (b"\x89HDF\r\n\x1a\n", "HDF5"),
+        (b"GGUF\x03\0\0\0", "ends inside its header"),
+        (b"<!DOCTYPE html><html>", "web page"),
+        (b"x" * 257 + b"ustar", "tar archive"),
+    ],
+)
+def test_files_that_are_not_read(tmp_path: Path, content: bytes, expected: str) -> None:
+    path = tmp_path / "some.file"
+    path.write_bytes(content)
+    text = refused(UnreadableFile, path)
+    assert expected in text
+    assert "some.file" in text
+    assert "embgeo-" not in text, "a scratch file is named instead of the user's"
+
+
+def test_missing_files_and_strange_paths(tmp_path: Path) -> None:
+    assert "no such file" in refused(UnreadableFile, tmp_path / "missing.npy")
+    assert "no such file" in refused(UnreadableFile, saved(tmp_path), tokens=tmp_path / "no.txt")
+    assert "no such file" in refused(UnreadableFile, saved(tmp_path), counts="nowhere.tsv")
+    with pytest.raises(UnreadableFile):
+        embgeo.load("x" * 5000)
+    with pytest.raises(UnreadableFile):
+        embgeo.load("x\0y")
+    assert "not a regular file" in refused(UnreadableFile, saved(tmp_path), tokens=tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such device file")
+def test_devices_are_refused() -> None:
+    assert "not a regular file" in refused(UnreadableFile, Path("/dev/null"))
+
+
+def test_labels_and_counts_by_token(tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    tokens = side(tmp_path, list(TOKENS), "tokens.json")
+    counts = side(tmp_path, {"the": 50, "new\nline": 3, "": 1, "unknown": 9}, "counts.json")
+    matrix = embgeo.load(path, tokens=tokens, counts=counts)
+    assert matrix.tokens == TOKENS
+    assert matrix.frequency is not None
+    np.testing.assert_array_equal(matrix.frequency.counts, [50, 0, 3, 0, 0, 1])
+    assert any("3 of 6 tokens are not in counts.json" in note for note in matrix.origin.notes)
+    assert any("1 of 4 tokens in counts.json are not" in note for note in matrix.origin.notes)
+    assert not any(str(tmp_path) in note for note in matrix.origin.notes)
+
+
+def test_counts_in_row_order_label_an_unlabelled_matrix(tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    counts = side(tmp_path, "".join(f"t{k}\t{9 - k}\n" for k in range(N)), "counts.tsv")
+    matrix = embgeo.load(path, counts=counts)
+    assert matrix.tokens == tuple(f"t{k}" for k in range(N))
+    assert matrix.frequency is not None
+    np.testing.assert_array_equal(matrix.frequency.counts, [9, 8, 7, 6, 5, 4])
+    assert any("labels them in its order" in note for note in matrix.origin.notes)
+    cut = embgeo.load(path, counts=counts, rows="2:5")
+    assert cut.tokens == ("t2", "t3", "t4")
+    assert cut.frequency is not None
+    np.testing.assert_array_equal(cut.frequency.counts, [7, 6, 5])
+    np.testing.assert_array_equal(cut.data, W[2:5])
+    assert cut.origin.rows == (2, 5)
+
+
+@pytest.mark.parametrize("length", [N - 1, N + 1])
+def test_off_by_one_is_refused_before_a_tensor_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    def opened(*_: object) -> None:
+        raise AssertionError("a tensor was opened before the labels were checked")
+
+    monkeypatch.setattr("embgeo.io.loading._rows_of", opened)
+    path = saved(tmp_path)
+    tokens = side(tmp_path, [f"t{k}" for k in range(length)], "tokens.json")
+    assert f"{length} tokens for 6 rows" in refused(LabelMismatch, path, tokens=tokens)
+    counts = side(tmp_path, "".join(f"t{k} 1\n" for k in range(length)), "counts.tsv")
+    assert f"{length} counts for 6 rows" in refused(LabelMismatch, path, counts=counts)
+
+
+def test_padding_rows_have_no_count(tmp_path: Path) -> None:
+    tokens = side(tmp_path, "the\nof\n", "t.txt")
+    counts = side(tmp_path, "the 5\nof 4\n", "c.tsv")
+    matrix = embgeo.load(saved(tmp_path), tokens=tokens, counts=counts, padding="mask")
+    assert matrix.masked["padding beyond the vocabulary"].tolist() == [2, 3, 4, 5]
+    assert matrix.frequency is not None
+    np.testing.assert_array_equal(matrix.frequency.counts, [5, 4, 0, 0, 0, 0])
+    assert not any("not in c.tsv" in note for note in matrix.origin.notes)
+
+
+def test_corpus_and_rank_order(tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    corpus = side(tmp_path, "the of the", "corpus.txt")
+    assert "no labels" in refused(LabelMismatch, path, corpus=corpus)
+    tokens = side(tmp_path, list(TOKENS), "tokens.json")
+    counted = embgeo.load(path, tokens=tokens, corpus=corpus)
+    assert counted.frequency is not None
+    np.testing.assert_array_equal(counted.frequency.counts, [2, 1, 0, 0, 0, 0])
+    ranked = embgeo.load(path, rank_order=True)
+    assert ranked.frequency is not None
+    assert ranked.frequency.kind == "rank"
+    assert len(ranked.frequency.counts) == N
+
+
+def test_options_that_contradict_each_other(tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    assert "exclude each other" in refused(BadOption, path, counts="c", rank_order=True)
+    assert "exclude each other" in refused(BadOption, path, counts="c", corpus="d")
+    assert "--padding 'drop'" in refused(BadOption, path, padding="drop")
+    assert "which has 6 rows" in refused(BadOption, path, rows="0:7")
+
+
+def test_transposed(tmp_path: Path) -> None:
+    path = saved(tmp_path, np.ascontiguousarray(W.T))
+    as_stored = embgeo.load(path)
+    assert any("--transpose" in note for note in as_stored.origin.notes)
+    turned = embgeo.load(path, transpose=True, rows="1:4")
+    np.testing.assert_array_equal(turned.data, W[1:4])
+    assert (turned.origin.transposed, turned.origin.stored_shape) == (True, (D, N))
+    tokens = side(tmp_path, list(TOKENS), "t.json")
+    assert "--transpose" in refused(LabelMismatch, path, tokens=tokens)
+
+
+def test_tokens_of_the_columns_are_not_taken_for_rows(tmp_path: Path) -> None:
+    path = tmp_path / "v.txt"
+    path.write_text("a 1.5 2 3 4\nb 1 2 3 4\n")
+    assert embgeo.load(path).tokens == ("a", "b")
+    assert embgeo.load(path, transpose=True).tokens is None
+
+
+def untied(tmp_path: Path, **tensors: np.ndarray) -> Path:
+    path = tmp_path / "model.safetensors"
+    save_file({"wte.weight": W, **tensors}, path)
+    return path
+
+
+def test_output_projection_comes_along(tmp_path: Path) -> None:
+    path = untied(tmp_path, **{"lm_head.weight": np.ascontiguousarray(2 * W.T)})
+    tokens = side(tmp_path, list(TOKENS), "t.json")
+    matrix = embgeo.load(path, rows="1:5", tokens=tokens)
+    assert isinstance(matrix.output, Matrix)
+    np.testing.assert_array_equal(matrix.output.data, 2 * W[1:5])
+    assert matrix.output.tokens == matrix.tokens == TOKENS[1:5]
+    assert matrix.output.origin.tensor == "lm_head.weight"
+    assert matrix.output.origin.transposed
+    assert embgeo.load(path, output="none").output is None
+
+
+def test_an_output_that_is_a_copy_is_tied(tmp_path: Path) -> None:
+    path = untied(tmp_path, **{"lm_head.weight": W.copy()})
+    matrix = embgeo.load(path)
+    assert matrix.output is None
+    assert any("holds the same numbers" in note for note in matrix.origin.notes)
+
+
+def test_tokens_of_another_matrix_are_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "two.pkl"
+    words = {word: k for k, word in enumerate("abcdef")}
+    path.write_bytes(pickle.dumps({"src": W, "tgt": np.ones((9, D)), "word_to_id": words}))
+    assert embgeo.load(path, tensor="src").tokens == tuple("abcdef")
+    assert embgeo.load(path, tensor="tgt").tokens is None
+
+
+@pytest.mark.parametrize("shape", [(10, 3), (1, 3), (10, 1), (1, 1)])
+def test_small_matrices(tmp_path: Path, shape: tuple[int, int]) -> None:
+    assert embgeo.load(saved(tmp_path, np.ones(shape))).data.shape == shape
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (np.ones(5), "no two-dimensional tensor"),
+        (np.ones((5, 2), dtype=np.int64), "no matrix of real numbers"),
+        (np.ones((5, 2, 2)), "no two-dimensional tensor"),
+    ],
+)
+def test_arrays_that_are_no_matrix(tmp_path: Path, array: np.ndarray, expected: str) -> None:
+    assert expected in refused(EmbgeoError, saved(tmp_path, array))
+
+
+def test_importing_embgeo_is_light() -> None:
+    program = "import sys, embgeo; print(embgeo.__version__, 'numpy' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    version, numpy_loaded = done.stdout.split()
+    assert version[0].isdigit()
+    assert numpy_loaded == "False"
+
+
+def test_unknown_attributes_are_still_errors() -> None:
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        _ = embgeo.no_such_thing
+
+
+@needs_shared
+def test_rnnlm_untied_by_shape_and_by_option() -> None:
+    path, counts = SHARED / "rnnlm_oreilly.pkl", SHARED / "ptb_vocab_counts.tsv"
+    for options in ({}, {"tensor": "0"}, {"tensor": "0", "output": "4"}):
+        matrix = embgeo.load(path, counts=counts, **options)
+        assert matrix.data.shape == (10_000, 100)
+        assert matrix.output is not None
+        assert matrix.output.data.shape == (10_000, 100)
+        assert (matrix.output.origin.tensor, matrix.output.origin.transposed) == ("4", True)
+        assert matrix.tokens is not None
+        assert matrix.tokens[:2] == ("aer", "banknote")
+
+
+@needs_shared
+def test_crystal_rows() -> None:
+    path, counts = SHARED / "crystal_40000.npy", SHARED / "sst_vocab_counts.tsv"
+    matrix = embgeo.load(path, rows="0:19539", counts=counts)
+    assert matrix.data.shape == (19_539, 10)
+    assert matrix.tokens is not None
+    assert matrix.tokens[0] == "the"
+    assert matrix.frequency is not None
+    assert matrix.frequency.counts[0] == 10_128
+    text = refused(LabelMismatch, path, counts=counts)
+    assert "19,539 counts for 39,078 rows" in text
+    assert "--rows 0:19539" in text
+
+
+@needs_shared
+def test_fairy_tales_is_tied_and_cbow_carries_its_words() -> None:
+    counts = SHARED / "fairy_tales_vocab_counts.tsv"
+    tied = embgeo.load(SHARED / "fairy_tales_lstm_full_module.pt", counts=counts)
+    assert tied.data.shape == (4934, 100)
+    assert tied.output is None
+    assert any("decoder.weight shares the storage" in note for note in tied.origin.notes)
+    cbow = embgeo.load(SHARED / "cbow_oreilly.pkl", counts=SHARED / "ptb_vocab_counts.tsv")
+    assert cbow.tokens is not None
+    assert cbow.frequency is not None
+    assert cbow.frequency.counts.min() > 0

@@ -1,0 +1,112 @@
+"""Rows beyond the vocabulary change no number: a padded model reads like the unpadded one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from safetensors.numpy import save_file
+
+import embgeo
+from embgeo.core.values import Column, Histogram, Points, Series, Table
+
+N, D, PADDED = 250, 12, 256
+#: What counts the rows of the file and is meant to differ.
+COUNTS = {"tokens.masked_rows"}
+
+
+def model(folder: Path, rows: npt.NDArray[np.float32], output: npt.NDArray[np.float32]) -> Path:
+    """A model folder whose tokenizer has N tokens, however many rows there are."""
+    folder.mkdir()
+    config = {"vocab_size": len(rows), "hidden_size": D, "tie_word_embeddings": False}
+    (folder / "config.json").write_text(json.dumps(config))
+    words = ["<s>", "</s>", "[unused1]", "[unused2]", *(f"word{i}" for i in range(4, N))]
+    vocabulary = {word: i for i, word in enumerate(words)}
+    tokenizer = {"model": {"type": "WordLevel", "vocab": vocabulary}, "added_tokens": []}
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    tensors = {"model.embed_tokens.weight": rows, "lm_head.weight": output}
+    save_file(tensors, folder / "model.safetensors")
+    counts = "".join(f"{word}\t{1000 // (i + 1)}\n" for i, word in enumerate(words))
+    (folder.parent / "counts.tsv").write_text(counts)
+    return folder
+
+
+@pytest.fixture(scope="module", params=["zero", "random", "huge", "not a number"])
+def pair(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[embgeo.Analysis, embgeo.Analysis]:
+    """The same model unpadded and padded with rows of that kind."""
+    g = np.random.default_rng(0)
+    rows = g.standard_normal((N, D), dtype=np.float32) + 0.5
+    output = g.standard_normal((N, D), dtype=np.float32)
+    more = {
+        "zero": np.zeros((PADDED - N, D)),
+        "random": g.standard_normal((PADDED - N, D)),
+        "huge": np.full((PADDED - N, D), 1e30),
+        "not a number": np.full((PADDED - N, D), np.nan),
+    }[request.param].astype(np.float32)
+    folder = tmp_path_factory.mktemp("padded")
+    analyses = []
+    for name, padding in (("plain", more[:0]), ("padded", more)):
+        path = model(folder / name, np.vstack([rows, padding]), np.vstack([output, padding]))
+        matrix = embgeo.load(path, counts=folder / "counts.tsv")
+        analyses.append(embgeo.analyze(matrix, options=embgeo.Options(isotropy_rows=100)))
+    return analyses[0], analyses[1]
+
+
+Pair = tuple[embgeo.Analysis, embgeo.Analysis]
+
+
+def test_the_padding_is_seen(pair: Pair) -> None:
+    plain, padded = pair
+    assert (plain.provenance["n"], padded.provenance["n"]) == (N, PADDED)
+    assert plain.provenance["kept"] == padded.provenance["kept"] == N
+    masked = padded.scalar("tokens.masked_rows")
+    assert masked is not None
+    assert masked.value == PADDED - N
+
+
+def test_every_scalar_is_the_same(pair: Pair) -> None:
+    plain, padded = pair
+    assert [s.name for s in plain.scalars] == [s.name for s in padded.scalars]
+    assert len(plain.scalars) > 60
+    different = {
+        a.name
+        for a, b in zip(plain.scalars, padded.scalars, strict=True)
+        if (a.value, a.standard_error, a.reference, a.undefined)
+        != (b.value, b.standard_error, b.reference, b.undefined)
+    }
+    assert different == COUNTS
+
+
+def test_everything_else_is_the_same(pair: Pair) -> None:
+    plain, padded = pair
+    assert plain.tokens == padded.tokens
+    for one in plain.values():
+        other = padded[one.name]
+        match one, other:
+            case Table(), Table():
+                extra = set(other.rows) - set(one.rows)
+                assert set(one.rows) <= set(other.rows)
+                assert len(extra) == (1 if one.name == "tokens.groups" else 0)
+            case Series(), Series():
+                assert {k: v.tolist() for k, v in one.y.items()} == {
+                    k: v.tolist() for k, v in other.y.items()
+                }
+            case Histogram(), Histogram():
+                np.testing.assert_array_equal(one.counts, other.counts)
+            case Points(), Points():
+                np.testing.assert_array_equal(one.xy, other.xy)
+            case Column(), Column():
+                np.testing.assert_array_equal(one.values, other.values)
+
+
+def test_the_padding_is_a_group_of_its_own(pair: Pair) -> None:
+    groups = pair[1]["tokens.groups"]
+    assert isinstance(groups, Table)
+    name, count, _, _ = groups.rows[-1]
+    assert name == "padding beyond the vocabulary, left out"
+    assert count == PADDED - N

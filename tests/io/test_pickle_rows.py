@@ -1,0 +1,126 @@
+"""Vectors that a pickle holds one by one: dicts of words, lists, and tuples with words beside."""
+
+from __future__ import annotations
+
+import pickle
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.io import open_checkpoint
+
+N, D = 30, 4
+W = np.random.default_rng(0).standard_normal((N, D)).astype("f4")
+WORDS = (*(f"w{i}" for i in range(N - 2)), "naïve", "日本")
+
+
+def pickled(tmp_path: Path, value: object, protocol: int = 4) -> Path:
+    path = tmp_path / "a.pkl"
+    path.write_bytes(pickle.dumps(value, protocol))
+    return path
+
+
+def table(rows: Any, kind: Callable[..., Any] = dict) -> Any:
+    return kind(zip(WORDS, rows, strict=True))
+
+
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("kind", [dict, OrderedDict, lambda pairs: defaultdict(list, pairs)])
+def test_a_dict_of_words_and_arrays(tmp_path: Path, kind: Any, protocol: int) -> None:
+    matrix = embgeo.load(pickled(tmp_path, table(W, kind), protocol))
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.data.dtype == W.dtype
+    assert matrix.tokens == WORDS
+    assert any("30 vectors that the file holds one by one" in n for n in matrix.origin.notes)
+
+
+@pytest.mark.parametrize(
+    ("value", "tokens"),
+    [
+        (table(W.astype(float).tolist()), WORDS),
+        (table(map(tuple, W.astype(float).tolist())), WORDS),
+        (table(W[:, None, :].astype(float)), WORDS),
+        (W.astype(float).tolist(), None),
+        (list(W.astype(float)), None),
+        (tuple(W.astype(float)), None),
+        (dict(enumerate(W.astype(float))), None),
+        (dict(reversed(list(enumerate(W.astype(float))))), None),
+        ({2 * k: row for k, row in enumerate(W.astype(float))}, tuple(map(str, range(0, 60, 2)))),
+        ({w.encode(): row for w, row in table(W.astype(float)).items()}, WORDS),
+    ],
+)
+def test_other_tables(tmp_path: Path, value: object, tokens: tuple[str, ...] | None) -> None:
+    matrix = embgeo.load(pickled(tmp_path, value))
+    np.testing.assert_array_equal(matrix.data, W.astype(float))
+    assert matrix.tokens == tokens
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_what_torch_saves(tmp_path: Path, legacy: bool) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    path = tmp_path / "a.pt"
+    for value in (table(map(torch.tensor, W)), table(torch.tensor(W))):  # copies, then views
+        torch.save(value, path, _use_new_zipfile_serialization=not legacy)
+        matrix = embgeo.load(path)
+        np.testing.assert_array_equal(matrix.data, W)
+        assert matrix.tokens == WORDS
+
+
+@pytest.mark.parametrize("with_index", [False, True])
+def test_words_beside_a_matrix_in_a_tuple(tmp_path: Path, with_index: bool) -> None:
+    """What torchtext keeps in its cache."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    index = {word: k for k, word in enumerate(WORDS)} if with_index else None
+    torch.save((list(WORDS), index, torch.tensor(W), D), tmp_path / "a.pt")
+    matrix = embgeo.load(tmp_path / "a.pt")
+    assert matrix.tokens == WORDS
+    assert embgeo.load(pickled(tmp_path, (WORDS, W))).tokens == WORDS
+    assert embgeo.load(pickled(tmp_path, [W, WORDS[:-1]])).tokens is None
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (table(W[:, :1]), "no two-dimensional tensor"),
+        (dict(zip(WORDS, W[:5], strict=False)), "no two-dimensional tensor"),
+        ({**table(W), "odd": W[0, :2]}, "no two-dimensional tensor"),
+        ({**table(W), "odd": W[0].astype(float)}, "no two-dimensional tensor"),
+        ({**table(W), "odd": "text"}, "no two-dimensional tensor"),
+        (table([[1, 2, 3]] * N), "no array of numbers"),
+        (table([["a", "b"]] * N), "no array of numbers"),
+        ([[1.5, 2.5]] * 20 + [[1.5]], "no array of numbers"),
+        ([[1.5, 2.5]] * 20 + [[1.5, "a"]], "vector 20 holds something that is no number"),
+        ([[1.5, 2.5]] * 20 + [[1.5, 10**400]], "damaged"),
+    ],
+)
+def test_what_is_no_table_of_vectors(tmp_path: Path, value: object, expected: str) -> None:
+    with pytest.raises(EmbgeoError, match=expected):
+        embgeo.load(pickled(tmp_path, value))
+
+
+def test_matrices_among_vectors_are_left_as_they_are(tmp_path: Path) -> None:
+    state = {f"layer{k}.bias": W[0] for k in range(20)}
+    checkpoint = open_checkpoint(pickled(tmp_path, {"embed.weight": W, **state}))
+    assert len(checkpoint.tensors) == 21
+
+
+@pytest.mark.parametrize("row", [np.zeros(100_000), [0.5] * 100_000])
+def test_one_row_that_stands_for_very_many(tmp_path: Path, row: Any) -> None:
+    path = pickled(tmp_path, {str(k): row for k in range(50_000)})
+    with pytest.raises(UnreadableFile, match="same bytes over and over"):
+        embgeo.load(path)
+
+
+def test_joblib_is_named(tmp_path: Path) -> None:
+    joblib = pytest.importorskip("joblib", reason="joblib is not installed")
+    joblib.dump(W, tmp_path / "a.joblib")
+    joblib.dump(W, tmp_path / "b.joblib", compress=3)
+    for name in ("a.joblib", "b.joblib"):
+        with pytest.raises(UnreadableFile, match=r"joblib.*numpy\.save"):
+            embgeo.load(tmp_path / name)

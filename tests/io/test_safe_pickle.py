@@ -1,0 +1,397 @@
+"""The pickle machine: same values as Python's, and nothing in a pickle ever runs."""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import io
+import pickle
+import struct
+import sys
+import time
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embgeo.io.bounded.guard import Damaged
+from embgeo.io.pickle.pickle_machine import Stub
+from embgeo.io.pickle.pickle_tree import walk
+from embgeo.io.pickle.safe_pickle import load
+
+PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
+
+
+def read(program: bytes) -> Any:
+    return load(memoryview(program))
+
+
+def arrays(value: object) -> dict[str, np.ndarray]:
+    return {name: leaf.open() for name, leaf in walk(value).leaves if not leaf.unread}
+
+
+PLAIN = [
+    None,
+    True,
+    False,
+    0,
+    -1,
+    255,
+    65535,
+    -(2**31),
+    2**62,
+    -(2**200),
+    3.5,
+    float("inf"),
+    "",
+    "naïve\n\t\\ 🦊",
+    b"",
+    b"\x00\xff'\"",
+    [],
+    [1, [2, [3]]],
+    (),
+    (1,),
+    (1, 2),
+    (1, 2, 3),
+    (1, 2, 3, 4),
+    {},
+    {"a": 1, 7: [None], 2.5: "x", b"k": ()},
+    collections.OrderedDict([("b", 1), ("a", 2)]),
+    collections.Counter("abca"),
+    list(range(3000)),
+    {str(i): i for i in range(3000)},
+]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("value", PLAIN, ids=lambda v: repr(v)[:20])
+def test_plain_values_are_those_of_python(value: object, protocol: int) -> None:
+    assert read(pickle.dumps(value, protocol=protocol)) == value
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_shared_and_cyclic_objects_stay_so(protocol: int) -> None:
+    inner: list[Any] = [1]
+    outer: list[Any] = [inner, inner]
+    outer.append(outer)
+    made = read(pickle.dumps(outer, protocol=protocol))
+    assert made[0] is made[1]
+    assert made[2] is made
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_defaultdict_and_deque(protocol: int) -> None:
+    value = collections.defaultdict(list, {"a": [1]})
+    assert read(pickle.dumps(value, protocol=protocol)) == {"a": [1]}
+    queue = collections.deque([1, 2])
+    made = read(pickle.dumps(queue, protocol=protocol))
+    assert made == [1, 2]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_namespace_becomes_a_stub_with_its_attributes(protocol: int) -> None:
+    value = argparse.Namespace(lr=0.1, weight=np.ones((2, 3)))
+    made = read(pickle.dumps(value, protocol=protocol))
+    assert isinstance(made, Stub)
+    assert made.name == "argparse.Namespace"
+    assert made.states[0]["lr"] == 0.1
+    assert arrays(made)["weight"].tolist() == np.ones((2, 3)).tolist()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_sets_are_inert(protocol: int) -> None:
+    made = read(pickle.dumps({"s": {1}, "f": frozenset({2})}, protocol=protocol))
+    assert isinstance(made["s"], Stub)
+    assert isinstance(made["f"], Stub)
+
+
+def test_strings_of_python_2() -> None:
+    assert read(b"S'plain'\n.") == "plain"
+    assert read(rb"S'caf\xc3\xa9 \'x\' \\ \101\n'" + b"\n.") == "café 'x' \\ A\n".encode()
+    assert read(b'S"double"\n.') == "double"
+    assert read(b"U\x02\xc3\xa9.") == "é".encode()
+    assert read(b"T\x02\x00\x00\x00ab.") == "ab"
+
+
+DTYPES = ["f2", "f4", "f8", ">f4", "i1", "i8", ">i2", "u4", "?", "c8", "c16"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_are_those_of_numpy(protocol: int, dtype: str, order: Any) -> None:
+    array = np.arange(-6, 6).reshape(3, 4).astype(dtype, order=order)
+    made = arrays(read(pickle.dumps({"w": array}, protocol=protocol)))["w"]
+    assert made.dtype.name == array.dtype.name
+    assert not made.flags.writeable
+    np.testing.assert_array_equal(made, array)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_arrays_of_ml_dtypes(protocol: int) -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    array = np.arange(6).astype(ml_dtypes.bfloat16).reshape(2, 3)
+    made = arrays(read(pickle.dumps([array], protocol=protocol)))["0"]
+    assert made.dtype == array.dtype
+    np.testing.assert_array_equal(made, array)
+
+
+@pytest.mark.parametrize("spelling", [b"numpy.core.multiarray", b"numpy._core.multiarray"])
+def test_both_spellings_of_numpys_module(spelling: bytes) -> None:
+    program = pickle.dumps(np.ones(3), protocol=2)
+    program = program.replace(b"numpy._core.multiarray", spelling)
+    program = program.replace(b"numpy.core.multiarray", spelling)
+    assert arrays(read(program))[""].tolist() == [1, 1, 1]
+
+
+def test_large_arrays_are_views_of_the_pickle() -> None:
+    program = np.frombuffer(pickle.dumps(np.ones((100, 100)), protocol=4), dtype=np.uint8)
+    made = arrays(load(program.data))[""]
+    assert np.shares_memory(made, program)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_object_arrays_are_named_and_not_read(protocol: int) -> None:
+    value = {"o": np.array([[1], "a"], dtype=object), "s": np.zeros(2, dtype=[("a", "f4")])}
+    leaves = dict(walk(read(pickle.dumps(value, protocol=protocol))).leaves)
+    assert "Python objects" in leaves["o"].unread
+    assert leaves["s"].unread
+
+
+def test_text_scalars_of_numpy_become_text() -> None:
+    assert read(pickle.dumps([np.str_("né"), np.float32(1)], protocol=4))[0] == "né"
+
+
+def test_names_are_printable_unique_and_as_a_state_dict_has_them() -> None:
+    value = {
+        "a\x1b[2J\n": np.ones(1),
+        ("x",): np.ones(1),
+        ("y",): np.ones(1),
+        3: {"k": [np.ones(1), np.ones(1)]},
+    }
+    names = [name for name, _ in walk(read(pickle.dumps(value))).leaves]
+    assert names == ["a\\x1b[2J\\n", "?", "?#2", "3.k.0", "3.k.1"]
+
+
+CANARY = "canary"
+
+
+def _call(path: Path) -> bytes:
+    """The text of a command that leaves a file behind."""
+    return b"touch " + str(path).encode()
+
+
+def _text(value: bytes) -> bytes:
+    return b"X" + struct.pack("<I", len(value)) + value
+
+
+def hostile_programs(path: Path) -> dict[str, bytes]:
+    """One pickle for each opcode by which Python's machine would call something."""
+    command = _call(path)
+    system = b"cos\nsystem\n"
+    quoted = b"S'" + command + b"'\n"
+    setter = b"cbuiltins\nexec\n"
+    code = _text(f"open({str(path)!r}, 'w').close()".encode())
+    return {
+        "REDUCE": b"\x80\x02" + system + _text(command) + b"\x85R.",
+        "REDUCE protocol 0": b"cos\nsystem\n(" + quoted + b"tR.",
+        "STACK_GLOBAL": b"\x80\x04\x8c\x02os\x8c\x06system\x93" + _text(command) + b"\x85R.",
+        "NEWOBJ": b"\x80\x02" + system + _text(command) + b"\x85\x81.",
+        "NEWOBJ_EX": b"\x80\x04" + system + _text(command) + b"\x85}\x92.",
+        "INST": b"(" + quoted + b"ios\nsystem\n.",
+        "OBJ": b"(" + system + quoted + b"o.",
+        "BUILD": b"\x80\x02"
+        + system
+        + b"}"
+        + _text(b"__setstate__")
+        + system
+        + b"sb"
+        + _text(command)
+        + b"b.",
+        "exec": b"\x80\x02" + setter + code + b"\x85R.",
+        "getattr": b"\x80\x02cbuiltins\ngetattr\ncos\n__dict__\n"
+        + _text(b"system")
+        + b"\x86R"
+        + _text(command)
+        + b"\x85R.",
+        "allow-listed name with an attribute": b"\x80\x04\x8c\x0bcollections\x8c"
+        + b"\x1aOrderedDict.__reduce__.x.y\x93"
+        + _text(command)
+        + b"\x85R.",
+        "EXT1": b"\x80\x02\x82\x01" + _text(command) + b"\x85R.",
+        "EXT2": b"\x80\x02\x83\x01\x00" + _text(command) + b"\x85R.",
+        "EXT4": b"\x80\x02\x84\x01\x00\x00\x00" + _text(command) + b"\x85R.",
+        "PERSID": b"P" + command + b"\n.",
+        "BINPERSID": b"\x80\x02" + system + _text(command) + b"\x85RQ.",
+        "defaultdict factory": b"\x80\x02ccollections\ndefaultdict\n"
+        + system
+        + b"\x85R"
+        + _text(command)
+        + b"Ns.",
+        "reconstructor": b"ccopy_reg\n_reconstructor\n(" + system + system + quoted + b"tR.",
+    }
+
+
+@pytest.mark.parametrize("opcode", list(hostile_programs(Path(CANARY))))
+def test_nothing_in_a_pickle_runs(opcode: str, tmp_path: Path) -> None:
+    canary = tmp_path / CANARY
+    walk(read(hostile_programs(canary)[opcode]))
+    assert not canary.exists()
+
+
+def test_the_hostile_programs_are_what_they_say(tmp_path: Path) -> None:
+    # Were they harmless to Python's own machine, the test above could not fail.
+    programs = hostile_programs(tmp_path / CANARY)
+    for opcode in ["REDUCE", "REDUCE protocol 0", "STACK_GLOBAL", "INST", "OBJ", "exec"]:
+        canary = tmp_path / CANARY
+        pickle.loads(programs[opcode])
+        assert canary.exists(), opcode
+        canary.unlink()
+
+
+def test_reading_imports_nothing_that_a_pickle_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("embgeo_test_absent")
+    module.Thing = type("Thing", (), {"__module__": module.__name__})  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    thing = module.Thing()
+    thing.weight = np.ones((2, 2))
+    program = pickle.dumps(thing)
+    monkeypatch.delitem(sys.modules, module.__name__)
+    made = read(program)
+    assert made.name == "embgeo_test_absent.Thing"
+    assert list(arrays(made)) == ["weight"]
+    assert module.__name__ not in sys.modules
+
+
+def doubling(rounds: int) -> bytes:
+    """Lists of two references to the list before: 2**rounds leaves in a few bytes each."""
+    program = io.BytesIO()
+    program.write(b"\x80\x02]q\x00")
+    for i in range(rounds):
+        program.write(b"]q" + bytes([i + 1]) + b"(h" + bytes([i]) + b"h" + bytes([i]) + b"e")
+    program.write(b".")
+    return program.getvalue()
+
+
+def copying() -> bytes:
+    """A long list, copied by a constructor again and again."""
+    elements = b"(" + b"N" * 100_000 + b"lq\x00"
+    return (
+        b"\x80\x02" + elements + b"0cbuiltins\nlist\nq\x01(" + b"h\x01h\x00\x85R" * 100_000 + b"l."
+    )
+
+
+BOMBS = {
+    "nested lists": b"\x80\x02" + b"]" * 100_000 + b"a" * 99_999 + b".",
+    "nested tuples": b"\x80\x02)" + b"\x85" * 100_000 + b".",
+    "nested calls": b"\x80\x02" + b"cos\nsystem\n" * 50_000 + b")" + b"\x85R" * 50_000 + b".",
+    "nested states": b"\x80\x02" + b"cos\nsystem\n)R" * 50_000 + b"b" * 49_999 + b".",
+    "nested dicts": b"\x80\x02" + b"}K\x01" * 50_000 + b"}" + b"s" * 50_000 + b".",
+    "copies": copying(),
+    "marks": b"\x80\x02" + b"(" * 1_000_000 + b".",
+    "long integer": b"\x80\x02\x8b\xff\xff\xff\x7f.",
+    "long integer that is there": b"\x80\x02\x8b\x00\x00\x10\x00" + b"\x01" * 2**20 + b".",
+    "long integer in text": b"L" + b"9" * 100_000 + b"L\n.",
+    "bytes beyond the file": b"\x80\x04\x8e" + struct.pack("<Q", 2**62) + b"abc.",
+    "text beyond the file": b"\x80\x04\x8d" + struct.pack("<Q", 2**62) + b"abc.",
+    "frame beyond the file": b"\x80\x04\x95" + struct.pack("<Q", 2**62) + b"N.",
+    "bytearray beyond the file": b"\x80\x05\x96" + struct.pack("<Q", 2**62) + b"N.",
+    "buffers elsewhere": b"\x80\x05\x97.",
+    "protocol 9": b"\x80\x09N.",
+    "no opcode": b"\x80\x02\xff.",
+    "empty stack": b"\x80\x02.",
+    "below the mark": b"\x80\x02N(0000.",
+    "no mark": b"\x80\x02Nt.",
+    "memo": b"\x80\x02h\x05.",
+    "half a pair": b"\x80\x02}(Nu.",
+    "append to a number": b"\x80\x02K\x01Na.",
+    "name without end": b"c" + b"a" * 100_000,
+    "name by a number": b"\x80\x04K\x01K\x02\x93.",
+    "negative shape": b"\x80\x02cnumpy.core.multiarray\n_reconstruct\n)R(K\x01J\xff\xff\xff\xff\x85"
+    b"cnumpy\ndtype\nX\x02\x00\x00\x00f4\x85R\x89U\x04abcdtb.",
+}
+
+
+@pytest.mark.parametrize("bomb", list(BOMBS))
+def test_bombs_are_refused_at_once(bomb: str) -> None:
+    started = time.process_time()
+    with pytest.raises(Damaged):
+        walk(read(BOMBS[bomb]))
+    assert time.process_time() - started < 5
+
+
+def test_self_similar_structures_cost_no_more_than_their_bytes() -> None:
+    started = time.process_time()
+    assert walk(read(doubling(150))).leaves == []
+    assert time.process_time() - started < 1
+
+
+def test_tuples_are_never_hashed() -> None:
+    # The hash of (t, t) over (t, t) … takes 2**60 steps, as Python keeps no hash of a tuple.
+    doubled = b")q\x00" + b"".join(
+        b"0h" + bytes([i]) + b"h" + bytes([i]) + b"\x86q" + bytes([i + 1]) for i in range(60)
+    )
+    made = read(b"\x80\x02}" + doubled + b"Ns.")
+    assert list(made.values()) == [None]
+
+
+def test_integers_that_hash_alike_do_not_slow_a_dict() -> None:
+    clash = sys.hash_info.modulus
+    pairs = b"".join(pickle.dumps(clash * i, protocol=2)[2:-1] + b"N" for i in range(1, 30_000))
+    started = time.process_time()
+    assert len(read(b"\x80\x02}(" + pairs + b"u.")) == 29_999
+    assert time.process_time() - started < 2
+
+
+def test_submodules_that_multiply_are_refused() -> None:
+    # A module whose two submodules are one module, and so on: 2**60 names for one tensor.
+    value: object = np.ones(1)
+    module = _module(parameters={"w": value})
+    for _ in range(60):
+        module = _module(modules={"a": module, "b": module})
+    started = time.process_time()
+    with pytest.raises(Damaged, match="too many times over"):
+        walk(read(pickle.dumps(module)))
+    assert time.process_time() - started < 5
+
+
+def _module(
+    parameters: dict[str, object] | None = None, modules: dict[str, object] | None = None
+) -> argparse.Namespace:
+    return argparse.Namespace(_parameters=parameters or {}, _buffers={}, _modules=modules or {})
+
+
+def test_a_module_under_two_names_has_its_tensors_under_both() -> None:
+    shared = _module(parameters={"weight": np.ones((2, 2)), "bias": None})
+    model = _module(modules={"encoder": shared, "decoder": shared})
+    shared.parent = model
+    model.extra = [np.zeros(1)]
+    names = [name for name, _ in walk(read(pickle.dumps(model))).leaves]
+    assert names == ["encoder.weight", "decoder.weight", "extra.0"]
+
+
+def test_every_cut_of_a_pickle_is_refused() -> None:
+    program = pickle.dumps({"w": np.ones((2, 3)), "id_to_word": {0: "a"}}, protocol=4)
+    for end in range(len(program)):
+        with pytest.raises((Damaged, ValueError, LookupError)):
+            read(program[:end])
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_arrays_too_long_to_be_text_stay_in_the_file(protocol: int) -> None:
+    array = np.random.default_rng(0).integers(0, 256, 3_000_000).astype(np.uint8)
+    machine_made = read(pickle.dumps({"w": array}, protocol=protocol))
+    np.testing.assert_array_equal(arrays(machine_made)["w"], array)
+
+
+def test_a_long_text_that_is_no_bytes() -> None:
+    text = "€" * 400_000
+    program = pickle.dumps(np.zeros(400_000, "u1"), protocol=2)
+    at = program.index(b"X" + struct.pack("<I", 400_000))
+    encoded = b"X" + struct.pack("<I", len(text.encode())) + text.encode()
+    leaf = walk(read(program[:at] + encoded + program[at + 5 + 400_000 :])).leaves[0][1]
+    leaf.check()
+    with pytest.raises(Damaged, match="beyond 255"):
+        leaf.open()

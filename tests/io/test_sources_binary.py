@@ -1,0 +1,319 @@
+"""Binary formats: every tensor is what the library that wrote it reads."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.pickle import pickle_arrays
+from tests.support.binary_files import (
+    TORCH_DTYPES,
+    arrays,
+    as_numpy,
+    is_mapped,
+    npy,
+    opened,
+    safetensors_of,
+    same_bits,
+)
+
+REAL = Path(__file__).parents[2].parent / "shared" / "data" / "real_embeddings"
+
+
+def sparse(path: Path, start: bytes, size: int) -> None:
+    """A file of `size` bytes that takes no room on the disk."""
+    with path.open("wb") as file:
+        file.write(start)
+        file.truncate(size)
+
+
+# numpy
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["f2", "<f4", ">f4", "f8", "i1", ">i4", "u8", "?", "c8"])
+def test_npy(tmp_path: Path, dtype: str, order: Any) -> None:
+    array = np.arange(12).reshape(3, 4).astype(dtype, order=order)
+    np.save(tmp_path / "a.npy", array)
+    checkpoint = opened(tmp_path / "a.npy")
+    made = arrays(checkpoint)[""]
+    np.testing.assert_array_equal(made, array)
+    assert is_mapped(made)
+    assert checkpoint.files == (tmp_path / "a.npy",)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (5,), (0, 3), (2, 3, 4)])
+def test_npy_shapes(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    np.save(tmp_path / "a.npy", np.ones(shape))
+    assert arrays(opened(tmp_path / "a.npy"))[""].shape == shape
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2L, 3L)}",
+        '{"shape":(2,3),"fortran_order":False,"descr":"<f4"}',
+        "{ 'fortran_order' : False , 'shape' : ( 2 , 3 , ) , 'descr' : '<f4' }",
+    ],
+)
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_npy_headers_of_other_writers(tmp_path: Path, header: str, version: int) -> None:
+    body = np.arange(6, dtype="<f4").tobytes()
+    (tmp_path / "a.npy").write_bytes(npy(header, body, version))
+    assert arrays(opened(tmp_path / "a.npy"))[""].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_npz(tmp_path: Path, compress: bool) -> None:
+    matrix = np.arange(12, dtype="f4").reshape(4, 3)
+    words = np.array(["a", "né", "<b>", "d"])
+    save = np.savez_compressed if compress else np.savez
+    save(tmp_path / "a.npz", W=matrix, words=words, k=np.array([{}], dtype=object))
+    checkpoint = opened(tmp_path / "a.npz")
+    made = arrays(checkpoint)
+    assert list(made) == ["W"]
+    np.testing.assert_array_equal(made["W"], matrix)
+    assert is_mapped(made["W"]) is not compress
+    assert checkpoint.tokens == ("a", "né", "<b>", "d")
+    assert checkpoint.tokens_source == "words in the file"
+    assert checkpoint.notes == (
+        "k is not read: an array of Python objects, which is never unpickled",
+    )
+
+
+# pickles
+
+
+VOCABULARIES: list[tuple[str, object]] = [
+    ("id_to_word", {0: "a", 2: "c", 1: "b"}),
+    ("word_to_id", {"c": 2, "a": 0, "b": 1}),
+    ("word2idx", {"c": 2, "a": 0, "b": 1}),
+    ("index2word", ["a", "b", "c"]),
+    ("itos", ("a", "b", "c")),
+    ("vocab", np.array(["a", "b", "c"])),
+    ("index_to_key", [np.str_("a"), np.str_("b"), np.str_("c")]),
+]
+
+
+@pytest.mark.parametrize(("key", "words"), VOCABULARIES)
+@pytest.mark.parametrize("protocol", [0, 2, 5])
+def test_pickled_vocabularies(tmp_path: Path, key: str, words: object, protocol: int) -> None:
+    path = tmp_path / "a.pkl"
+    path.write_bytes(pickle.dumps({key: words, "W": np.ones((3, 2))}, protocol=protocol))
+    checkpoint = opened(path)
+    assert checkpoint.tokens == ("a", "b", "c")
+    assert checkpoint.tokens_source == f"{key} in the file"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["a", "b"],
+        ["a", "b", "c", "d"],
+        {0: "a", 1: "b", 3: "c"},
+        {"a": 0, "b": 0, "c": 1},
+        [1, 2, 3],
+        {1: "a"},
+    ],
+)
+def test_vocabularies_that_do_not_fit_are_left(tmp_path: Path, words: object) -> None:
+    (tmp_path / "a.pkl").write_bytes(pickle.dumps({"words": words, "W": np.ones((3, 2))}))
+    assert opened(tmp_path / "a.pkl").tokens is None
+
+
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("wrap", [lambda w: w, lambda w: [w], lambda w: {"W": w}, lambda w: (w, w)])
+def test_pickles_of_every_protocol_are_recognised(
+    tmp_path: Path, wrap: Callable[[Any], object], protocol: int
+) -> None:
+    (tmp_path / "a").write_bytes(pickle.dumps(wrap(np.ones((40, 30))), protocol=protocol))
+    tensor = opened(tmp_path / "a").tensors[0]
+    assert tensor.shape == (40, 30)
+    assert is_mapped(tensor.open()) is (protocol >= 3)
+
+
+def test_text_is_not_taken_for_a_pickle() -> None:
+    for text in (
+        b"3 2\na 0.1 0.2\n",
+        b"( 0.1 0.2\n] 1 2\n",
+        b"cat 0.1 0.2\n",
+        b"c\t1\n",
+        b"i 1 2\n",
+    ):
+        assert not pickle_arrays.sniff(text)
+
+
+# safetensors
+
+
+@pytest.fixture(scope="module")
+def torch() -> Any:
+    return pytest.importorskip("torch")
+
+
+SAFETENSORS_DTYPES = [d for d in TORCH_DTYPES if d != "complex128"]
+
+
+@pytest.mark.parametrize("dtype", SAFETENSORS_DTYPES)
+def test_safetensors_dtypes(torch: Any, tmp_path: Path, dtype: str) -> None:
+    library = pytest.importorskip("safetensors.torch")
+    bits = (torch.arange(7 * 48, dtype=torch.int64) % 2).to(torch.uint8)
+    tensor = bits.view(getattr(torch, dtype)) if dtype != "bool" else bits.bool()
+    tensor = tensor.reshape(3, -1)
+    library.save_file({"a": tensor, "e": tensor[:0]}, tmp_path / "a", metadata={"format": "pt"})
+    read = library.load_file(tmp_path / "a")
+    made = arrays(opened(tmp_path / "a"))
+    assert same_bits(made["a"], as_numpy(torch, read["a"]))
+    assert made["e"].shape == read["e"].shape
+    assert is_mapped(made["a"])
+
+
+def test_safetensors_unaligned_and_packed(tmp_path: Path) -> None:
+    header = {
+        "odd": {"dtype": "U8", "shape": [3], "data_offsets": [0, 3]},
+        "w": {"dtype": "BF16", "shape": [2, 2], "data_offsets": [3, 11]},
+        "four": {"dtype": "F4", "shape": [4], "data_offsets": [11, 13]},
+    }
+    expected = np.array([[1, -2], [3, 0.5]], dtype=ml_dtypes.bfloat16)
+    (tmp_path / "a").write_bytes(safetensors_of(header, b"abc" + expected.tobytes() + b"\x00\x00"))
+    checkpoint = opened(tmp_path / "a")
+    made = arrays(checkpoint)
+    np.testing.assert_array_equal(made["w"].astype("f8"), expected.astype("f8"))
+    assert list(made) == ["odd", "w"]
+    assert checkpoint.notes == ("four is not read: its type F4 packs several numbers into a byte",)
+
+
+def shard(path: Path, name: str, value: float) -> None:
+    header = {name: {"dtype": "F32", "shape": [2, 1], "data_offsets": [0, 8]}}
+    path.write_bytes(safetensors_of(header, np.full(2, value, "<f4").tobytes()))
+
+
+def write_index(path: Path, weight_map: dict[str, str]) -> Path:
+    path.write_text(json.dumps({"metadata": {"total_size": 16}, "weight_map": weight_map}))
+    return path
+
+
+def test_safetensors_index(tmp_path: Path) -> None:
+    shard(tmp_path / "m-1.safetensors", "a.weight", 1)
+    shard(tmp_path / "m-2.safetensors", "b.weight", 2)
+    index = write_index(
+        tmp_path / "model.safetensors.index.json",
+        {"b.weight": "m-2.safetensors", "a.weight": "m-1.safetensors"},
+    )
+    checkpoint = opened(index)
+    assert {n: a.tolist() for n, a in arrays(checkpoint).items()} == {
+        "b.weight": [[2], [2]],
+        "a.weight": [[1], [1]],
+    }
+    assert [file.name for file in checkpoint.files] == ["m-2.safetensors", "m-1.safetensors"]
+    (tmp_path / "m-1.safetensors").unlink()
+    with pytest.raises(UnreadableFile, match=r"the shard m-1\.safetensors is missing"):
+        opened(index)
+
+
+def test_index_of_torch_shards(torch: Any, tmp_path: Path) -> None:
+    torch.save({"a": torch.ones(2, 2)}, tmp_path / "m-1.bin")
+    index = write_index(tmp_path / "pytorch_model.bin.index.json", {"a": "m-1.bin"})
+    assert arrays(opened(index))["a"].tolist() == [[1, 1], [1, 1]]
+
+
+def test_index_in_the_cache_of_hugging_face(tmp_path: Path) -> None:
+    blobs, snapshot = tmp_path / "m" / "blobs", tmp_path / "m" / "snapshots" / "abc"
+    blobs.mkdir(parents=True)
+    snapshot.mkdir(parents=True)
+    shard(blobs / "0123", "a", 1)
+    (snapshot / "m-1.safetensors").symlink_to(Path("..") / ".." / "blobs" / "0123")
+    index = write_index(snapshot / "model.safetensors.index.json", {"a": "m-1.safetensors"})
+    assert arrays(opened(index))["a"].shape == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../s", "/etc/passwd", "a/../../s", "..", ".", "", "C:\\s", "..\\s", "sub/s", "s\n", "s\x00"],
+)
+def test_index_that_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    shard(tmp_path / "s", "a", 1)
+    with pytest.raises(UnreadableFile, match="no plain file name"):
+        opened(write_index(folder / "i.json", {"a": name}))
+
+
+def test_index_with_a_link_out_of_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    shard(tmp_path / "s", "a", 1)
+    (folder / "s").symlink_to(tmp_path / "s")
+    with pytest.raises(UnreadableFile, match="leads out of the folder"):
+        opened(write_index(folder / "i.json", {"a": "s"}))
+
+
+def test_index_that_names_what_its_shard_lacks(tmp_path: Path) -> None:
+    shard(tmp_path / "s", "a", 1)
+    with pytest.raises(UnreadableFile, match="puts b into s, which has no such"):
+        opened(write_index(tmp_path / "i.json", {"a": "s", "b": "s"}))
+
+
+# Mapped, not read
+
+
+TWO_GIB = 2**31
+
+
+def test_large_npy_is_mapped(tmp_path: Path) -> None:
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({TWO_GIB // 4},)}}"
+    sparse(tmp_path / "a", npy(header), TWO_GIB + 1024)
+    assert is_mapped(opened(tmp_path / "a").tensors[0].open())
+
+
+def test_large_safetensors_is_mapped(tmp_path: Path) -> None:
+    entry = {"dtype": "BF16", "shape": [TWO_GIB // 128, 64], "data_offsets": [0, TWO_GIB]}
+    start = safetensors_of({"w": entry})
+    sparse(tmp_path / "a", start, len(start) + TWO_GIB)
+    assert is_mapped(opened(tmp_path / "a").tensors[0].open())
+
+
+# Real files
+
+
+def real(name: str) -> Path:
+    if not (REAL / name).exists():
+        pytest.skip(f"{name} is not beside this checkout")
+    return REAL / name
+
+
+def test_real_rnnlm() -> None:
+    made = arrays(opened(real("rnnlm_oreilly.pkl")))
+    assert made["0"].shape == (10000, 100)
+    assert made["4"].shape == (100, 10000)
+    assert made["0"].dtype == np.float16
+    # Short byte strings are copied: a map of their page would cost more.
+    assert all(is_mapped(array) for array in made.values() if array.nbytes >= 4096)
+
+
+def test_real_cbow() -> None:
+    checkpoint = opened(real("cbow_oreilly.pkl"))
+    assert arrays(checkpoint)["word_vecs"].shape == (10000, 100)
+    assert checkpoint.tokens is not None
+    assert (len(checkpoint.tokens), checkpoint.tokens[:2]) == (10000, ("aer", "banknote"))
+
+
+def test_real_npy() -> None:
+    path = real("crystal_40000.npy")
+    np.testing.assert_array_equal(arrays(opened(path))[""], np.load(path))
+
+
+def test_real_whole_module() -> None:
+    checkpoint = opened(real("fairy_tales_lstm_full_module.pt"))
+    assert [t.name for t in checkpoint.tensors][:2] == ["encoder.weight", "rnn.weight_ih_l0"]
+    assert {t.name: t.alias_of for t in checkpoint.tensors}["decoder.weight"] == "encoder.weight"
+    assert arrays(checkpoint)["encoder.weight"].shape == (4934, 100)

@@ -1,0 +1,232 @@
+"""torch checkpoints: every tensor is what torch reads."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import types
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embgeo.core.errors import UnreadableFile
+from tests.support.binary_files import TORCH_DTYPES, arrays, as_numpy, is_mapped, opened, same_bits
+
+TWO_GIB = 2**31
+
+
+@pytest.fixture(scope="module")
+def torch() -> Any:
+    return pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+@pytest.mark.parametrize("dtype", TORCH_DTYPES)
+def test_torch_dtypes(torch: Any, tmp_path: Path, dtype: str, protocol: int) -> None:
+    bits = torch.arange(7 * 48, dtype=torch.int64).to(torch.uint8) % 2
+    tensor = bits.view(getattr(torch, dtype)) if dtype != "bool" else bits.bool()
+    tensor = tensor.reshape(3, -1)
+    torch.save({"w": tensor}, tmp_path / "a.pt", pickle_protocol=protocol)
+    made = arrays(opened(tmp_path / "a.pt"))["w"]
+    assert same_bits(made, as_numpy(torch, tensor))
+    assert is_mapped(made)
+
+
+def test_torch_views(torch: Any, tmp_path: Path) -> None:
+    base = torch.arange(60, dtype=torch.float32).reshape(6, 10)
+    tensors = {
+        "base": base,
+        "transposed": base.t(),
+        "rows": base[2:5],
+        "every other column": base[:, ::2],
+        "corner": base[3:, 4:],
+        "expanded": base[0].expand(4, 10),
+        "row": base[1],
+        "scalar": base[2, 3],
+        "empty": base[:0],
+        "permuted": base.reshape(2, 3, 10).permute(2, 0, 1),
+    }
+    torch.save(tensors, tmp_path / "a.pt")
+    made = arrays(opened(tmp_path / "a.pt"))
+    assert list(made) == list(tensors)
+    for name, tensor in tensors.items():
+        assert same_bits(made[name], tensor.numpy()), name
+
+
+def test_torch_tied_tensors_are_aliases(torch: Any, tmp_path: Path) -> None:
+    weight = torch.ones(5, 3)
+    torch.save({"in": weight, "out": weight, "part": weight[1:], "t": weight.t()}, tmp_path / "a")
+    aliases = {t.name: t.alias_of for t in opened(tmp_path / "a").tensors}
+    assert aliases == {"in": "", "out": "in", "part": "", "t": ""}
+
+
+def test_torch_parameters_subclasses_and_containers(torch: Any, tmp_path: Path) -> None:
+    class Marked(torch.Tensor):  # type: ignore[misc, name-defined]
+        pass
+
+    module = types.ModuleType("embgeo_test_marked")
+    Marked.__module__, Marked.__qualname__ = module.__name__, "Marked"
+    module.Marked = Marked  # type: ignore[attr-defined]
+    sys.modules[module.__name__] = module
+    try:
+        torch.save(
+            {
+                "parameter": torch.nn.Parameter(torch.ones(2, 2)),
+                "marked": torch.full((2, 2), 3.0).as_subclass(Marked),
+                "list": [torch.zeros(1), (torch.ones(1),)],
+                "numpy": np.full((2, 2), 4.0),
+                "args": argparse.Namespace(lr=0.1, prior=torch.ones(3)),
+                "size": torch.ones(2, 3).shape,
+                "step": 7,
+            },
+            tmp_path / "a.pt",
+        )
+    finally:
+        del sys.modules[module.__name__]
+    made = arrays(opened(tmp_path / "a.pt"))
+    assert {name: array.flat[0] for name, array in made.items()} == {
+        "parameter": 1,
+        "marked": 3,
+        "list.0": 0,
+        "list.1.0": 1,
+        "numpy": 4,
+        "args.prior": 1,
+    }
+
+
+def test_torch_state_dict(torch: Any, tmp_path: Path) -> None:
+    model = torch.nn.Sequential(torch.nn.Embedding(7, 3), torch.nn.LSTM(3, 4))
+    torch.save(model.state_dict(), tmp_path / "a.pt")
+    made = arrays(opened(tmp_path / "a.pt"))
+    expected = {name: value.numpy() for name, value in model.state_dict().items()}
+    assert list(made) == list(expected)
+    assert all(same_bits(made[name], expected[name]) for name in expected)
+
+
+def test_torch_whole_module_of_a_class_that_is_gone(torch: Any, tmp_path: Path) -> None:
+    nn = torch.nn
+
+    class Net(nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = nn.Embedding(9, 4)
+            self.rnn = nn.LSTM(4, 4)
+            self.decoder = nn.Linear(4, 9)
+            self.decoder.weight = self.encoder.weight
+            self.layers = nn.ModuleList([nn.Linear(2, 2), nn.BatchNorm1d(2)])
+            self.word_to_id = {f"w{i}": i for i in range(9)}
+
+    module = types.ModuleType("embgeo_test_gone")
+    Net.__module__, Net.__qualname__ = module.__name__, "Net"
+    module.Net = Net  # type: ignore[attr-defined]
+    sys.modules[module.__name__] = module
+    model = Net()
+    try:
+        torch.save(model, tmp_path / "a.pt")
+    finally:
+        del sys.modules[module.__name__]
+    checkpoint = opened(tmp_path / "a.pt")
+    made = arrays(checkpoint)
+    expected = {name: value.numpy() for name, value in model.state_dict().items()}
+    assert made.keys() == expected.keys()
+    assert all(same_bits(made[name], expected[name]) for name in expected)
+    aliases = {t.name: t.alias_of for t in checkpoint.tensors if t.alias_of}
+    assert aliases == {"decoder.weight": "encoder.weight"}
+    assert checkpoint.tokens == tuple(f"w{i}" for i in range(9))
+    assert module.__name__ not in sys.modules
+
+
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")  # deprecated, but in old files
+def test_torch_tensors_of_other_kinds_are_named(torch: Any, tmp_path: Path) -> None:
+    torch.save(
+        {
+            "w": torch.ones(2, 2),
+            "quantised": torch.quantize_per_tensor(torch.ones(2, 2), 0.1, 0, torch.qint8),
+            "sparse": torch.eye(3).to_sparse(),
+            "meta": torch.ones(2, device="meta"),
+            "conj": torch.ones(2, dtype=torch.complex64).conj(),
+        },
+        tmp_path / "a.pt",
+    )
+    checkpoint = opened(tmp_path / "a.pt")
+    assert [t.name for t in checkpoint.tensors] == ["w"]
+    assert [note.split()[0] for note in checkpoint.notes] == [
+        "quantised",
+        "sparse",
+        "meta",
+        "conj",
+    ]
+
+
+def rezipped(source: Path, target: Path, change: Callable[[str, bytes], bytes | None]) -> None:
+    """The archive again, compressed, with members changed or (None) left out."""
+    with (
+        zipfile.ZipFile(source) as old,
+        zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new,
+    ):
+        for name in old.namelist():
+            data = change(name, old.read(name))
+            if data is not None:
+                new.writestr(name, data)
+
+
+def test_torch_compressed_archive(torch: Any, tmp_path: Path) -> None:
+    weight = torch.randn(50, 8, generator=torch.Generator().manual_seed(1))
+    torch.save({"w": weight}, tmp_path / "a.pt")
+    rezipped(tmp_path / "a.pt", tmp_path / "b.pt", lambda _, data: data)
+    assert same_bits(arrays(opened(tmp_path / "b.pt"))["w"], weight.numpy())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e5m2", "int64", "complex64"])
+def test_torch_big_endian_checkpoints(torch: Any, tmp_path: Path, dtype: str) -> None:
+    weight = torch.arange(12, dtype=torch.float32).reshape(3, 4).to(getattr(torch, dtype))
+    torch.save({"w": weight.t()}, tmp_path / "a.pt")
+    expected = as_numpy(torch, weight.t())
+    # A complex number is two numbers, each in its own byte order.
+    width = weight.element_size() // (2 if weight.is_complex() else 1)
+
+    def swap(name: str, data: bytes) -> bytes:
+        if name.endswith("byteorder"):
+            return b"big"
+        if "/data/" in name:
+            return np.frombuffer(data, dtype=f"V{width}").view(f"u{width}").byteswap().tobytes()
+        return data
+
+    rezipped(tmp_path / "a.pt", tmp_path / "b.pt", swap)
+    made = arrays(opened(tmp_path / "b.pt"))["w"]
+    np.testing.assert_array_equal(made.astype("complex128"), expected.astype("complex128"))
+
+
+def test_other_zip_archives_are_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.docx", "w") as archive:
+        archive.writestr("word/document.xml", "<x/>")
+    with pytest.raises(UnreadableFile, match="neither a torch checkpoint nor"):
+        opened(tmp_path / "a.docx")
+    with zipfile.ZipFile(tmp_path / "empty.zip", "w"):
+        pass
+    with pytest.raises(UnreadableFile, match="neither a torch checkpoint nor"):
+        opened(tmp_path / "empty.zip")
+
+
+def test_large_torch_checkpoint_is_mapped(torch: Any, tmp_path: Path) -> None:
+    torch.save({"w": torch.ones(16, 16)}, tmp_path / "small.pt")
+    with zipfile.ZipFile(tmp_path / "small.pt") as archive:
+        names = archive.namelist()
+        program = archive.read(names[0])
+    grown = program.replace(b"M\x00\x01t", b"J" + (TWO_GIB // 4 - 16).to_bytes(4, "little") + b"t")
+    assert grown != program
+    path = tmp_path / "a.pt"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(names[0], grown)
+        info = zipfile.ZipInfo(next(name for name in names if name.endswith("data/0")))
+        # zipfile writes the sizes afterwards; the hole in between takes no room on the disk.
+        with archive.open(info, "w", force_zip64=True):
+            archive.fp.seek(TWO_GIB, 1)  # type: ignore[union-attr]
+        info.file_size = info.compress_size = TWO_GIB
+    tensor = opened(path).tensors[0]
+    assert tensor.shape == (16, 16)
+    assert is_mapped(tensor.open())

@@ -1,0 +1,369 @@
+"""Tokens as tokenizers save them, equal to what the packages that wrote them say."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.errors import LabelMismatch, UnreadableFile
+from embgeo.io.labels.frequencies import read_counts
+from embgeo.io.labels.labels import read_labels
+from tests.support import tokenizer_makers
+
+KINDS = ("byte-level", "byte-fallback", "wordpiece", "unigram")
+D = 3
+
+
+def model_folder(path: Path, rows: int, files: dict[str, Any] | None = None) -> Path:
+    """A folder with a matrix of so many rows, and files of bytes, text or JSON values."""
+    path.mkdir(exist_ok=True)
+    np.save(path / "model.npy", np.arange(rows * D, dtype=np.float32).reshape(rows, D))
+    for name, content in (files or {}).items():
+        if not isinstance(content, bytes):
+            text = content if isinstance(content, str) else json.dumps(content)
+            content = text.encode()
+        (path / name).write_bytes(content)
+    return path
+
+
+def written(path: Path, content: bytes | str) -> Path:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def saved(tmp_path: Path, made: Any) -> Path:
+    made.save(str(tmp_path / "tokenizer.json"))
+    return tmp_path / "tokenizer.json"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tokenizer_json_as_the_package_decodes_it(tmp_path: Path, kind: str) -> None:
+    made = tokenizer_makers.trained(kind)
+    tokens = read_labels(saved(tmp_path, made)).tokens
+    assert len(tokens) == made.get_vocab_size()
+    some = next(number for number, token in enumerate(tokens) if token.strip().isalpha())
+    before = made.decode([some])
+    added = {made.token_to_id(token): token for token in ("<|end of text|>", "added one")}
+    for number, token in enumerate(tokens):
+        stored = made.id_to_token(number)
+        # Behind another token, as the first one of a text loses its space.
+        decoded = made.decode([some, number], skip_special_tokens=False)[len(before) :]
+        if number in added:
+            assert token == added[number]
+        elif "\ufffd" in decoded or stored.startswith("<0x"):
+            assert "<0x" in token, (stored, decoded)
+        else:
+            assert token == (stored if kind == "wordpiece" else decoded), (stored, decoded)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tokenizer_json_in_a_folder_with_padded_rows(tmp_path: Path, kind: str) -> None:
+    made = tokenizer_makers.trained(kind)
+    size = made.get_vocab_size()
+    path = model_folder(tmp_path / "model", size + 3)
+    saved(path, made)
+    matrix = embgeo.load(path)
+    assert matrix.tokens is not None
+    assert matrix.tokens[:size] == read_labels(path / "tokenizer.json").tokens
+    assert matrix.masked["padding beyond the vocabulary"].tolist() == [size, size + 1, size + 2]
+
+
+def test_merges_and_vocab_json_give_the_tokens_of_the_tokenizer(tmp_path: Path) -> None:
+    made = tokenizer_makers.trained("byte-level")
+    path = model_folder(tmp_path / "model", made.get_vocab_size())
+    made.model.save(str(path))
+    (path / "added_tokens.json").write_text(
+        json.dumps({t: made.token_to_id(t) for t in ("<|end of text|>", "added one")})
+    )
+    assert (path / "merges.txt").exists()
+    assert embgeo.load(path).tokens == read_labels(saved(tmp_path, made)).tokens
+
+
+def test_vocab_txt_with_tokens_that_were_added_later(tmp_path: Path) -> None:
+    settings = {"added_tokens_decoder": {"5": {"content": "<new>"}, "1": {"content": "the"}}}
+    path = model_folder(
+        tmp_path / "model",
+        6,
+        {"vocab.txt": "[UNK]\nthe\n##s\n", "tokenizer_config.json": settings},
+    )
+    tokens = ("[UNK]", "the", "##s", "<unused id 3>", "<unused id 4>", "<new>")
+    assert embgeo.load(path).tokens == tokens
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe", "char", "word"])
+@pytest.mark.parametrize("settings", [{}, {"byte_fallback": True, "vocab_size": 400}])
+def test_sentencepiece_models_as_the_package_reads_them(
+    tmp_path: Path, kind: str, settings: dict[str, Any]
+) -> None:
+    data = tokenizer_makers.sentencepiece_model(
+        kind, user_defined_symbols=["<sep>", "▁the"], **settings
+    )
+    path = written(tmp_path / "any.name", data)
+    processor = tokenizer_makers.sentencepiece_processor(path)
+    pieces = [processor.IdToPiece(number) for number in range(processor.GetPieceSize())]
+    vocabulary = read_labels(path)
+    assert vocabulary.tokens == tuple(piece.replace("▁", " ") for piece in pieces)
+    assert " the" in vocabulary.tokens
+    folder = model_folder(tmp_path / "model", len(pieces) + 1, {"tokenizer.model": data})
+    matrix = embgeo.load(folder)
+    assert matrix.tokens == (*vocabulary.tokens, f"<padding row {len(pieces)}>")
+
+
+def varint(number: int) -> bytes:
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def field(number: int, content: bytes) -> bytes:
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def piece(text: bytes, kind: int = 1) -> bytes:
+    return field(1, field(1, text) + b"\x15" + struct.pack("<f", -1.5) + b"\x18" + bytes([kind]))
+
+
+UNK, S = piece(b"<unk>", 2), piece(b"<s>", 3)
+
+
+def test_a_sentencepiece_model_by_its_definition(tmp_path: Path) -> None:
+    """Other fields before, between and behind, a piece of 200 bytes, bytes that are no UTF-8."""
+    long = "é".encode() * 100
+    data = UNK + field(2, b"\x18\x01") + S + piece(long) + piece(b"\xe2\x96\x81\xff") + piece(b"")
+    tokens = read_labels(written(tmp_path / "m.model", data + field(3, b"\x0a\x02x"))).tokens
+    assert tokens == ("<unk>", "<s>", "é" * 100, " \\xff", "")
+
+
+@pytest.mark.parametrize(
+    ("model_type", "rows", "expected"),
+    [
+        ("llama", 5, ("<unk>", "<s>", "</s>", " a", " b")),
+        ("xlm-roberta", 7, ("<s>", "<pad>", "</s>", "<unk>", " a", " b", "<mask>")),
+        ("pegasus", 5, None),
+    ],
+)
+def test_pieces_stand_in_the_order_that_the_model_gives_them(
+    tmp_path: Path, model_type: str, rows: int, expected: tuple[str, ...] | None
+) -> None:
+    data = UNK + S + piece(b"</s>", 3) + piece("▁a".encode()) + piece("▁b".encode())
+    files = {"spiece.model": data, "config.json": {"model_type": model_type}}
+    matrix = embgeo.load(model_folder(tmp_path / "model", rows, files))
+    assert matrix.tokens == expected
+    said = any("number its pieces in another order" in note for note in matrix.origin.notes)
+    assert said == (expected is None)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (UNK + S[:-4], "reaches beyond its message"),
+        (UNK + b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f<s>", "reaches beyond its message"),
+        (UNK + field(1, b"\x0a\x7f<s>"), "reaches beyond its message"),
+        (UNK + b"\x0a" + b"\xff" * 11, "a number is longer than any"),
+        (UNK + b"\x0a\x80", "a number is cut off"),
+        (UNK + b"\x0b", "unknown kind"),
+        (UNK + b"\x08\x01", "of another kind"),
+        (UNK + piece(b"x" * 5000), "absurdly long"),
+    ],
+)
+def test_broken_sentencepiece_models(tmp_path: Path, data: bytes, expected: str) -> None:
+    refused(written(tmp_path / "m.model", data), expected)
+
+
+def refused(path: Path, expected: str) -> None:
+    with pytest.raises(UnreadableFile) as caught:
+        read_labels(path)
+    message = str(caught.value)
+    assert expected in message
+    assert path.name in message
+    assert "\n" not in message
+    assert len(message) < 400 + len(str(path))
+
+
+def test_ten_million_pieces_are_refused_at_once(tmp_path: Path) -> None:
+    path = written(tmp_path / "m.model", UNK + 10**7 * b"\x0a\x02\x0a\x00")
+    start = time.process_time()
+    refused(path, "absurdly many fields")
+    assert time.process_time() - start < 10
+
+
+HUGE = {
+    "ids of 2^62": ({"model": {"vocab": {"a": 2**62}}}, "ids up to 4,611,686,018,427,387,904"),
+    "ids of 5000 digits": ('{"model": {"vocab": {"a": ' + "9" * 5000 + "}}}", "cannot be read"),
+    "negative ids": ({"model": {"vocab": {"a": -(2**62)}}}, "as the id of 'a'"),
+    "fractions": ({"model": {"vocab": {"a": 0.5}}}, "0.5 as the id of 'a'"),
+    "no number": ('{"model": {"vocab": {"a": NaN}}}', "nan as the id of 'a'"),
+    "added beyond": (
+        {"model": {"vocab": {"a": 0}}, "added_tokens": [{"id": 2**62, "content": "x"}]},
+        "ids up to",
+    ),
+    "deep merges": (
+        '{"model": {"vocab": {"a": 0}, "merges": ' + "[" * 100_000 + "]" * 100_000 + "}}",
+        "nested too deeply",
+    ),
+    "empty lists": ('{"model": [' + "[]," * 11_000_000 + "[]]}", "absurdly many values"),
+}
+
+
+@pytest.mark.parametrize("case", HUGE)
+def test_hostile_tokenizer_json(tmp_path: Path, case: str) -> None:
+    content, expected = HUGE[case]
+    text = content if isinstance(content, str) else json.dumps(content)
+    refused(written(tmp_path / "tokenizer.json", text), expected)
+
+
+def test_ids_given_twice_are_noted(tmp_path: Path) -> None:
+    text = '{"model": {"vocab": {"a": 0, "b": 0, "c": 1, "c": 2}}}'
+    vocabulary = read_labels(written(tmp_path / "tokenizer.json", text))
+    assert vocabulary.tokens == ("b", "<unused id 1>", "c")
+    assert any("1 ids have two tokens" in note for note in vocabulary.notes)
+
+
+def test_pipelines_nested_beyond_reason_are_not_followed(tmp_path: Path) -> None:
+    decoder: dict[str, Any] = {"type": "ByteLevel"}
+    for _ in range(300):
+        decoder = {"type": "Sequence", "decoders": [decoder]}
+    data = {"model": {"vocab": {"x": 0, "y": 1}}, "decoder": decoder}
+    assert read_labels(written(tmp_path / "tokenizer.json", json.dumps(data))).tokens == ("x", "y")
+
+
+RANKS = [b"!", b'"', b" the", "é".encode(), b"\xe2\x80", b"\n"]
+
+
+def ranks(tokens: list[bytes]) -> str:
+    return "".join(f"{base64.b64encode(t).decode()} {rank}\n" for rank, t in enumerate(tokens))
+
+
+@pytest.mark.parametrize("name", ["qwen.tiktoken", "tokenizer.model", "any.txt"])
+def test_tiktoken_files(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path / name, ranks(RANKS))
+    assert read_labels(path).tokens == ("!", '"', " the", "é", "<0xE2><0x80>", "\n")
+    if name == "tokenizer.model":
+        folder = model_folder(tmp_path / "model", 7, {name: ranks(RANKS)})
+        tokens = embgeo.load(folder).tokens
+        assert tokens is not None
+        assert tokens[2:] == (" the", "é", "<0xE2><0x80>", "\n", "<padding row 6>")
+
+
+def test_broken_tiktoken_files(tmp_path: Path) -> None:
+    refused(written(tmp_path / "x.tiktoken", ranks(RANKS) + "!!! 9\n"), "line 7 is no token")
+    refused(written(tmp_path / "x.tiktoken", "the 5\nof 3\n"), "line 1 is no token")
+    far = ranks(RANKS) + "IQ== 999999999\n"
+    refused(written(tmp_path / "x.tiktoken", far), "ids up to 999,999,999")
+    # Words with numbers that happen to be of base64's letters stay what they are.
+    assert read_labels(written(tmp_path / "x.txt", "that 0\nthis 2\n")).tokens[0] == "that 0"
+
+
+DICTIONARY = "the 120\n, 80\nnew york 7\n<mark> 3 #fairseq:overwrite\nmadeupword0000 0\n"
+SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
+WORDS = ("the", ",", "new york", "<mark>", "madeupword0000")
+NUMBERS = [120, 80, 7, 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "tokens", "counts"),
+    [
+        (9, (*SYMBOLS, *WORDS), [0] * 4 + NUMBERS),
+        (10, (*SYMBOLS, *WORDS, "<mask>"), [0] * 4 + NUMBERS + [0]),
+        (5, WORDS, NUMBERS),
+    ],
+)
+@pytest.mark.parametrize("name", ["dict.txt", "dict.en.txt"])
+def test_a_fairseq_dictionary_gives_tokens_and_counts(
+    tmp_path: Path, rows: int, tokens: tuple[str, ...], counts: list[int], name: str
+) -> None:
+    path = model_folder(tmp_path / "model", rows) / "model.npy"
+    matrix = embgeo.load(path, tokens=written(tmp_path / name, DICTIONARY))
+    assert matrix.tokens == tokens
+    assert matrix.frequency is not None
+    np.testing.assert_array_equal(matrix.frequency.counts, counts)
+    assert matrix.frequency.source.startswith(f"counts in {name}")
+    cut = embgeo.load(path, tokens=tmp_path / name, rows="1:5")
+    assert cut.tokens == tokens[1:5]
+    assert cut.frequency is not None
+    np.testing.assert_array_equal(cut.frequency.counts, counts[1:5])
+
+
+def test_a_fairseq_dictionary_as_counts(tmp_path: Path) -> None:
+    path = model_folder(tmp_path / "model", 9) / "model.npy"
+    matrix = embgeo.load(path, counts=written(tmp_path / "dict.txt", DICTIONARY))
+    assert matrix.tokens == (*SYMBOLS, *WORDS)
+    assert matrix.frequency is not None
+    assert matrix.frequency.counts.tolist() == [0] * 4 + NUMBERS
+    short = model_folder(tmp_path / "short", 5) / "model.npy"
+    listed = embgeo.load(short, counts=tmp_path / "dict.txt")
+    assert listed.tokens == WORDS
+    with pytest.raises(LabelMismatch, match="counts for 6 rows"):
+        embgeo.load(model_folder(tmp_path / "six", 6) / "model.npy", counts=tmp_path / "dict.txt")
+
+
+def test_a_fairseq_dictionary_beside_a_checkpoint(tmp_path: Path) -> None:
+    path = model_folder(tmp_path / "model", 9, {"dict.txt": DICTIONARY})
+    for given in (path, path / "model.npy"):
+        matrix = embgeo.load(given)
+        assert matrix.tokens == (*SYMBOLS, *WORDS)
+        assert matrix.frequency is not None
+        assert matrix.frequency.counts[4] == 120
+        assert any("tokens from dict.txt" in note for note in matrix.origin.notes)
+    ranked = embgeo.load(path, rank_order=True)
+    assert ranked.frequency is not None
+    assert ranked.frequency.kind == "rank"
+
+
+@pytest.mark.parametrize(
+    ("files", "note"),
+    [
+        ({"dict.txt": "the 1\n"}, ""),
+        ({"dict.txt": "\n".join("abcde")}, ""),
+        ({"dict.txt": DICTIONARY.replace("120", "nan")}, ""),
+        ({"dict.txt": DICTIONARY.replace("80", "nan")}, "dict.txt beside it is not used: line 2"),
+        ({"dict.txt": b"the 1\n\xff 2\n"}, "not valid UTF-8"),
+        ({"words.txt": DICTIONARY}, ""),
+        (
+            {"dict.de.txt": DICTIONARY, "dict.en.txt": DICTIONARY.replace("the", "a")},
+            "dict.de.txt, dict.en.txt beside it all fit",
+        ),
+    ],
+)
+def test_dictionaries_that_do_not_fit_are_not_used(
+    tmp_path: Path, files: dict[str, Any], note: str
+) -> None:
+    matrix = embgeo.load(model_folder(tmp_path / "model", 9, files))
+    assert matrix.tokens is None
+    assert matrix.frequency is None
+    assert any(note in found for found in matrix.origin.notes) == bool(note)
+
+
+@pytest.mark.parametrize("bad", ["nan", "-3", "1e5", "9" * 400, "", "٣", "inf"])
+def test_bad_counts_in_a_fairseq_dictionary_are_named(tmp_path: Path, bad: str) -> None:
+    path = written(tmp_path / "dict.txt", f"the 5\nof {bad}\n")
+    refused(path, "line 2 of this fairseq dictionary")
+    with pytest.raises(UnreadableFile, match="line 2 of this fairseq dictionary"):
+        read_counts(path)
+
+
+TABLE = "id\tWord\tFrequency\n0\tthe\t3\n1\tof\t2\n2\tcat\t0\n"
+
+
+def test_a_table_of_tokens_with_a_column_of_counts(tmp_path: Path) -> None:
+    path = model_folder(tmp_path / "model", 3) / "model.npy"
+    table = written(tmp_path / "metadata.tsv", TABLE)
+    for matrix in (embgeo.load(path, tokens=table), embgeo.load(path, counts=table)):
+        assert matrix.tokens == ("the", "of", "cat")
+        assert matrix.frequency is not None
+        assert matrix.frequency.counts.tolist() == [3, 2, 0]
+    shares = written(tmp_path / "shares.tsv", TABLE.replace("3", "0.3"))
+    assert embgeo.load(path, tokens=shares).frequency is None
+    swapped = "count\tclass\n3\tthe\n2\tof\n0\tcat\n"
+    matrix = embgeo.load(path, counts=written(tmp_path / "swapped.tsv", swapped))
+    assert matrix.tokens == ("the", "of", "cat")

@@ -1,0 +1,407 @@
+"""torch's older and other formats: every tensor is what torch reads."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import embgeo
+from embgeo.core.errors import AmbiguousTensor, UnreadableFile
+from embgeo.io import open_checkpoint
+from tests.support.binary_files import (
+    TORCH_DTYPES,
+    archive_of,
+    arrays,
+    as_numpy,
+    is_mapped,
+    same_bits,
+)
+from tests.support.torch_files import (
+    SYSTEM,
+    Stored,
+    legacy,
+    module_of,
+    pickled,
+    storage,
+    tar,
+    tar_storage,
+    tar_tensor,
+    tensor,
+)
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "real_embeddings"
+OPENNMT = SHARED / "opennmt_legacy_b.pt"
+WORDS = [f"w{i}" for i in range(9)]
+
+
+@pytest.fixture(scope="module")
+def torch() -> Any:
+    return pytest.importorskip("torch")
+
+
+def save_legacy(torch: Any, value: object, path: Path, protocol: int = 2) -> None:
+    torch.save(value, path, pickle_protocol=protocol, _use_new_zipfile_serialization=False)
+
+
+# The legacy format
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+@pytest.mark.parametrize("dtype", TORCH_DTYPES)
+def test_legacy_dtypes(torch: Any, tmp_path: Path, dtype: str, protocol: int) -> None:
+    bits = torch.arange(7 * 48, dtype=torch.int64).to(torch.uint8) % 2
+    value = bits.view(getattr(torch, dtype)) if dtype != "bool" else bits.bool()
+    value = value.reshape(3, -1)
+    save_legacy(torch, {"w": value}, tmp_path / "a.pt", protocol)
+    checkpoint = open_checkpoint(tmp_path / "a.pt")
+    assert checkpoint.format == "legacy torch checkpoint"
+    made = arrays(checkpoint)["w"]
+    assert same_bits(made, as_numpy(torch, value))
+    assert is_mapped(made)
+
+
+def test_legacy_views_and_aliases(torch: Any, tmp_path: Path) -> None:
+    base = torch.arange(60, dtype=torch.float32).reshape(6, 10)
+    tensors = {
+        "base": base,
+        "tied": base,
+        "transposed": base.t(),
+        "rows": base[2:5],
+        "every other column": base[:, ::2],
+        "expanded": base[0].expand(4, 10),
+        "scalar": base[2, 3],
+        "empty": base[:0],
+        "another": torch.ones(3),
+        "nothing": torch.ones(0, 4),
+    }
+    save_legacy(torch, tensors, tmp_path / "a.pt")
+    checkpoint = open_checkpoint(tmp_path / "a.pt")
+    made = arrays(checkpoint)
+    assert list(made) == list(tensors)
+    for name, value in tensors.items():
+        assert same_bits(made[name], value.numpy()), name
+    aliases = {t.name: t.alias_of for t in checkpoint.tensors if t.alias_of}
+    assert aliases == {"tied": "base"}
+    assert checkpoint.notes == ()
+
+
+@pytest.mark.filterwarnings("ignore:Couldn't retrieve source code")
+def test_legacy_whole_module_of_a_class_that_is_gone(torch: Any, tmp_path: Path) -> None:
+    nn = torch.nn
+
+    class Net(nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = nn.Embedding(9, 4)
+            self.rnn = nn.LSTM(4, 4)
+            self.decoder = nn.Linear(4, 9)
+            self.decoder.weight = self.encoder.weight
+            self.itos = WORDS
+
+    with module_of(Net):
+        model = Net()
+        save_legacy(torch, model, tmp_path / "a.pt")
+    checkpoint = open_checkpoint(tmp_path / "a.pt")
+    made = arrays(checkpoint)
+    expected = {name: value.numpy() for name, value in model.state_dict().items()}
+    assert made.keys() == expected.keys()
+    assert all(same_bits(made[name], expected[name]) for name in expected)
+    assert checkpoint.tokens == tuple(WORDS)
+    assert "embgeo_test_gone" not in sys.modules
+
+
+PARTS = {
+    "whole": tensor("7", 8, shape=(2, 4), strides=(4, 1)),
+    "part": tensor("7", 8, part=("8", 2, 5), shape=(5,), strides=(1,)),
+    "in a part": tensor("7", 8, part=("9", 4, 4), offset=1, shape=(3,), strides=(1,)),
+    "twice": [
+        tensor("7", 8, part=("8", 2, 5), shape=(5,), strides=(1,)),
+        tensor("5", 2, kind="torch.cuda.FloatStorage", shape=(2, 3), strides=(1, 0)),
+    ],
+}
+PART_STORAGES = storage(10, 11) + storage(*range(8))
+
+
+def test_legacy_parts_of_storages(torch: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.pt"
+    path.write_bytes(legacy(PARTS, ("5", "7"), PART_STORAGES))
+    checkpoint = open_checkpoint(path)
+    made = arrays(checkpoint)
+    twice = made.pop("twice.0"), made.pop("twice.1")
+    loaded = torch.load(path, weights_only=False, map_location=lambda stored, _: stored)
+    for name, value in made.items():
+        assert same_bits(value, loaded[name].numpy()), name
+    assert [same_bits(a, b.numpy()) for a, b in zip(twice, loaded["twice"], strict=True)] == [1, 1]
+    aliases = {t.name: t.alias_of for t in checkpoint.tensors if t.alias_of}
+    assert aliases == {"twice.0": "part"}
+
+
+def test_legacy_numbers_are_little_endian_whatever_the_machine(torch: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.pt"
+    path.write_bytes(legacy({"w": tensor()}, system={**SYSTEM, "little_endian": False}))
+    loaded = torch.load(path, weights_only=False)
+    assert same_bits(arrays(open_checkpoint(path))["w"], loaded["w"].numpy())
+
+
+def test_legacy_bytes_behind_the_last_storage_are_mentioned(tmp_path: Path) -> None:
+    path = tmp_path / "a.pt"
+    path.write_bytes(legacy({"w": tensor()}) + b"more")
+    assert open_checkpoint(path).notes == ("4 bytes behind the last storage were not read",)
+
+
+# The tar format
+
+TAR = {
+    "sys_info": pickled(SYSTEM),
+    "pickle": pickled({"a": Stored(1), "b": [Stored("2"), Stored(3)], "c": Stored(1)}),
+    "tensors": pickled(3)
+    + tar_tensor(1, 100, (2, 3), (3, 1))
+    + tar_tensor(2, 100, (3, 2), (1, 3))
+    + tar_tensor(3, 101, (2,), (2,), 1),
+    "storages": pickled(1) + tar_storage(100, *range(6)) + pickled([(101, 100, 2, 4)]),
+}
+
+
+def test_tar_checkpoint(torch: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.pt"
+    path.write_bytes(tar(TAR))
+    checkpoint = open_checkpoint(path)
+    assert checkpoint.format == "torch tar checkpoint"
+    made = arrays(checkpoint)
+    loaded = torch.load(path, weights_only=False)
+    expected = {"a": loaded["a"], "b.0": loaded["b"][0], "b.1": loaded["b"][1], "c": loaded["c"]}
+    assert list(made) == list(expected)
+    for name, value in expected.items():
+        assert same_bits(made[name], value.numpy()), name
+        assert is_mapped(made[name])
+    assert {t.name: t.alias_of for t in checkpoint.tensors if t.alias_of} == {"c": "a"}
+
+
+# TorchScript
+
+
+def scripted(torch: Any) -> Any:
+    nn = torch.nn
+
+    class Net(nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = nn.Embedding(9, 3)
+            self.blocks = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])
+            self.again = self.blocks[0]
+            self.fc = nn.Linear(3, 9)
+            self.fc.weight = self.embedding.weight
+            self.register_buffer("steps", torch.arange(4))
+            self.itos = WORDS
+
+        def forward(self, ids):  # type: ignore[no-untyped-def]
+            hidden = self.embedding(ids)
+            for block in self.blocks:
+                hidden = block(hidden)
+            return self.fc(self.again(hidden))
+
+    return Net().eval()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("way", ["script", "trace"])
+def test_torchscript(torch: Any, tmp_path: Path, way: str) -> None:
+    model = scripted(torch)
+    made = torch.jit.trace(model, torch.arange(4)) if way == "trace" else torch.jit.script(model)
+    made.save(str(tmp_path / "a.pt"))
+    checkpoint = open_checkpoint(tmp_path / "a.pt")
+    assert checkpoint.format == "TorchScript archive"
+    found = arrays(checkpoint)
+    expected = {name: value.numpy() for name, value in model.state_dict().items()}
+    assert found.keys() == expected.keys()
+    assert all(same_bits(found[name], expected[name]) for name in expected)
+    matrix = embgeo.load(tmp_path / "a.pt")
+    assert matrix.origin.tensor == "embedding.weight"
+    assert matrix.output is None
+    assert matrix.tokens == (tuple(WORDS) if way == "script" else None)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_frozen_torchscript_keeps_its_tensors_as_constants(torch: Any, tmp_path: Path) -> None:
+    model = scripted(torch)
+    torch.jit.freeze(torch.jit.script(model)).save(str(tmp_path / "a.pt"))
+    found = arrays(open_checkpoint(tmp_path / "a.pt"))
+    assert all(name.startswith("constants.") for name in found)
+    weights = [value for value in found.values() if value.shape == (9, 3)]
+    assert same_bits(weights[0], model.embedding.weight.detach().numpy())
+
+
+@pytest.mark.parametrize(
+    ("names", "match"),
+    [
+        (["a/model.json", "a/version", "a/tensors/0"], r"before torch 1\.4.*torch\.jit\.load"),
+        (["p/.data/extern_modules", "p/m/m.pkl"], r"torch\.package"),
+        (["e/archive_format", "e/version", "e/models/model.json"], r"torch\.export"),
+        (["serialized_exported_program.json", "version"], r"torch\.export"),
+    ],
+)
+def test_other_archives_of_torch_are_refused_by_name(
+    tmp_path: Path, names: list[str], match: str
+) -> None:
+    (tmp_path / "a.pt").write_bytes(archive_of(dict.fromkeys(names, b"{}")))
+    with pytest.raises(UnreadableFile, match=match):
+        open_checkpoint(tmp_path / "a.pt")
+
+
+def test_a_distcp_file_alone_leads_to_its_folder(torch: Any, tmp_path: Path) -> None:
+    torch.save(torch.ones(2, 3), tmp_path / "a.pt")
+    (tmp_path / "b.pt").write_bytes((tmp_path / "a.pt").read_bytes() * 2)
+    with pytest.raises(UnreadableFile, match=r"several archives.*\.metadata"):
+        open_checkpoint(tmp_path / "b.pt")
+
+
+# Sharded torch checkpoints
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_pytorch_model_bin_index(torch: Any, tmp_path: Path, old: bool) -> None:
+    parts = [
+        {"model.embed_tokens.weight": torch.randn(9, 4), "model.norm.weight": torch.ones(4)},
+        {"lm_head.weight": torch.randn(9, 4)},
+    ]
+    index = {}
+    for number, part in enumerate(parts, 1):
+        name = f"pytorch_model-0000{number}-of-00002.bin"
+        torch.save(part, tmp_path / name, _use_new_zipfile_serialization=not old)
+        index |= dict.fromkeys(part, name)
+    path = tmp_path / "pytorch_model.bin.index.json"
+    path.write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": index}, indent=2))
+    (tmp_path / "config.json").write_text(json.dumps({"tie_word_embeddings": False}))
+    expected = parts[0] | parts[1]
+    for given in (path, tmp_path):
+        checkpoint = open_checkpoint(given)
+        made = arrays(checkpoint)
+        assert list(made) == list(expected)
+        assert all(same_bits(made[name], expected[name].numpy()) for name in expected)
+        assert all(is_mapped(value) for value in made.values())
+        assert [file.name[:19] for file in checkpoint.files] == [
+            "pytorch_model-00001",
+            "pytorch_model-00002",
+        ]
+        matrix = embgeo.load(given)
+        assert matrix.origin.tensor == "model.embed_tokens.weight"
+        assert matrix.output is not None
+        assert matrix.output.origin.tensor == "lm_head.weight"
+
+
+# Checkpoints of translation toolkits
+
+
+@pytest.mark.skipif(not OPENNMT.is_file(), reason="the shared data are not beside the checkout")
+def test_opennmt(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, cls in (("torchtext.vocab", "Vocab"), ("onmt.Optim", "Optim")):
+        package = name.partition(".")[0]
+        monkeypatch.setitem(sys.modules, package, types.ModuleType(package))
+        module = types.ModuleType(name)
+        setattr(module, cls, type(cls, (), {}))
+        monkeypatch.setitem(sys.modules, name, module)
+    # The optimiser of today cannot take the state of the one of 2017; nobody asks it to.
+    monkeypatch.setattr(torch.optim.Adam, "__setstate__", lambda *_: None)
+    loaded = torch.load(OPENNMT, weights_only=False, map_location="cpu")
+    checkpoint = open_checkpoint(OPENNMT)
+    made = arrays(checkpoint)
+    for part in ("model", "generator"):
+        assert loaded[part]
+        for name, value in loaded[part].items():
+            assert same_bits(made[f"{part}.{name}"], value.numpy())
+    with pytest.raises(AmbiguousTensor) as caught:
+        embgeo.load(OPENNMT)
+    assert "encoder.embeddings" in str(caught.value)
+    assert "decoder.embeddings" in str(caught.value)
+    assert "optim" not in str(caught.value)
+    vocabularies = {name: vocab.itos for name, vocab in loaded["vocab"]}
+    source = embgeo.load(OPENNMT, tensor="model.encoder.embeddings.emb_luts.0.weight")
+    assert source.tokens == tuple(vocabularies["src"])
+    assert source.output is None
+    target = embgeo.load(OPENNMT, tensor="model.decoder.embeddings.emb_luts.0.weight")
+    assert target.tokens == tuple(vocabularies["tgt"])
+    assert target.output is not None
+    assert target.output.origin.tensor == "generator.0.weight"
+    assert target.output.tokens == target.tokens
+
+
+def test_two_vocabularies_of_one_length_go_to_their_sides(torch: Any, tmp_path: Path) -> None:
+    source, target = [f"s{i}" for i in range(9)], [f"t{i}" for i in range(9)]
+    torch.save(
+        {
+            "model": {
+                "encoder.embed_tokens.weight": torch.randn(9, 4),
+                "decoder.embed_tokens.weight": torch.randn(9, 4),
+            },
+            "vocab": [("src", {"itos": source}), ("tgt", {"itos": target})],
+        },
+        tmp_path / "a.pt",
+    )
+    for side, words in (("encoder", source), ("decoder", target)):
+        matrix = embgeo.load(tmp_path / "a.pt", tensor=f"model.{side}.embed_tokens.weight")
+        assert matrix.tokens == tuple(words)
+
+
+def test_fairseq(torch: Any, tmp_path: Path) -> None:
+    model = {
+        "encoder.version": torch.ones(1),
+        "encoder.embed_tokens.weight": torch.randn(9, 4),
+        "encoder.embed_positions._float_tensor": torch.ones(1),
+        "encoder.layers.0.fc1.weight": torch.randn(8, 4),
+        "decoder.embed_tokens.weight": torch.randn(7, 4),
+        "decoder.output_projection.weight": torch.randn(7, 4),
+    }
+    state = {
+        i: {"exp_avg": w.clone(), "exp_avg_sq": w.clone()} for i, w in enumerate(model.values())
+    }
+    saved = {
+        "args": argparse.Namespace(arch="transformer", dropout=0.3),
+        "cfg": None,
+        "model": model,
+        "criterion": None,
+        "optimizer_history": [{"optimizer_name": "FairseqAdam", "num_updates": 3}],
+        "task_state": {},
+        "extra_state": {"train_iterator": {"epoch": 2}, "val_loss": 4.2},
+        "last_optimizer_state": {"state": state, "param_groups": []},
+    }
+    torch.save(saved, tmp_path / "a.pt")
+    with pytest.raises(AmbiguousTensor) as caught:
+        embgeo.load(tmp_path / "a.pt")
+    assert "exp_avg" not in str(caught.value)
+    decoder = embgeo.load(tmp_path / "a.pt", tensor="model.decoder.embed_tokens.weight")
+    assert decoder.output is not None
+    assert decoder.output.origin.tensor == "model.decoder.output_projection.weight"
+    encoder = embgeo.load(tmp_path / "a.pt", tensor="model.encoder.embed_tokens.weight")
+    assert encoder.output is None
+    # A language model has a decoder only, and its projection in the storage of the embedding.
+    del model["encoder.embed_tokens.weight"]
+    model["decoder.output_projection.weight"] = model["decoder.embed_tokens.weight"]
+    torch.save(saved, tmp_path / "lm.pt")
+    tied = embgeo.load(tmp_path / "lm.pt")
+    assert tied.origin.tensor == "model.decoder.embed_tokens.weight"
+    assert tied.output is None
+    assert any("tied" in note for note in tied.origin.notes)
+
+
+def test_an_optimiser_that_comes_first_does_not_name_the_matrices(
+    torch: Any, tmp_path: Path
+) -> None:
+    weight, projection = torch.randn(9, 4), torch.randn(9, 4)
+    torch.save(
+        {
+            "optim": {"params": [weight, projection]},
+            "model": {"embedding.weight": weight, "rnn.weight_hh_l0": torch.randn(16, 4)},
+            "generator": {"0.weight": projection},
+        },
+        tmp_path / "a.pt",
+    )
+    matrix = embgeo.load(tmp_path / "a.pt")
+    assert matrix.origin.tensor == "model.embedding.weight"
+    assert matrix.output is not None
+    assert matrix.output.origin.tensor == "generator.0.weight"

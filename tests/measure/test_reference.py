@@ -1,0 +1,90 @@
+"""The reference column: isotropic rows of the same N, d and norms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from embgeo.core.matrix import Matrix
+from embgeo.measure.analysis import analyze
+from embgeo.measure.reference import GaussianRows, expected
+from embgeo.metrics import Options
+from tests.support.matrices import gaussian
+
+approx = pytest.approx
+GEOMETRY = ("spectrum", "projection", "cosine", "isotropy")
+
+
+@pytest.mark.parametrize("d", [2, 16])
+def test_expectations_over_random_directions(d):
+    cosines = (lambda u: u[:, 0] / np.linalg.norm(u, axis=1))(gaussian(60, n=200_000, d=d))
+    e = expected(np.ones(3), d)
+    assert e["cosine.std"] == approx(cosines.std(), rel=0.01)
+    assert e["cosine.uniformity"] == approx(math.log(np.exp(4 * cosines - 4).mean()), abs=0.01)
+    assert abs(cosines.mean() - e["cosine.mean"]) < 0.01
+    assert abs((cosines > 0).mean() - e["cosine.positive_share"]) < 0.01
+
+
+@pytest.mark.parametrize("scale", [0.1, 3.0])
+def test_spread_of_z_over_random_directions(scale):
+    norms = np.linspace(0.5, 2.0, 200) * scale
+    variances = []
+    for seed in range(60):
+        rows = gaussian(seed, n=200, d=6)
+        rows *= (norms / np.linalg.norm(rows, axis=1))[:, None]
+        directions = gaussian(100 + seed, n=6, d=2000)
+        Z = np.exp(rows @ (directions / np.linalg.norm(directions, axis=0))).sum(axis=0)
+        variances.append(Z.var() / Z.mean() ** 2)
+    found = expected(norms, 6)["isotropy.z_random_std"]
+    # Z of longer rows has the heavier tail: its mean over few matrices is less certain.
+    assert found**2 == approx(np.mean(variances), rel=4 * np.std(variances) / 60**0.5 / found**2)
+
+
+def test_norms_too_long_for_a_closed_form_have_none():
+    assert "isotropy.z_random_std" not in expected(np.array([1.0, 1e4]), 6)
+
+
+def test_reference_rows_have_the_given_norms_however_they_are_read():
+    lengths = np.linspace(0.1, 9, 3000)
+    rows = GaussianRows(lengths, 5, seed=3)
+    whole = rows[:]
+    np.testing.assert_allclose(np.linalg.norm(whole, axis=1), lengths, rtol=1e-6)
+    np.testing.assert_array_equal(np.vstack([rows[:1], rows[1:1700], rows[1700:]]), whole)
+    assert np.abs((whole / lengths[:, None]).mean(axis=0)).max() < 4 / math.sqrt(5 * 3000)
+
+
+def test_an_isotropic_matrix_equals_its_reference():
+    W = gaussian(61, n=2000, d=8)
+    matrix = Matrix(W / np.linalg.norm(W, axis=1)[:, None])
+    found = analyze(matrix, sections=GEOMETRY, options=Options(sphere=True))
+    without = {scalar.name for scalar in found.scalars if scalar.reference is None}
+    # A gap says nothing beside another matrix; an aperture grows with the pairs looked at; the
+    # extremes of a flat sphere take long to find, and those of a thousand directions are chance.
+    assert without == {
+        "isotropy.eigengap",
+        "cosine.cone_aperture",
+        "isotropy.i_sphere",
+        "isotropy.z_random_min",
+        "isotropy.z_random_max",
+    }
+    # Which coordinate the mean of isotropic rows leans to is chance.
+    for scalar in found.scalars:
+        if scalar.name in (*without, "cosine.max_dimension_share"):
+            continue
+        # Two draws of the same thing.
+        assert scalar.value == approx(scalar.reference, rel=0.1, abs=0.05), scalar.name
+    assert "isotropic reference" in found["spectrum.singular_values"].y
+
+
+def test_a_reference_drawn_on_the_fly_is_that_of_held_rows(monkeypatch):
+    matrix = Matrix(gaussian(62, n=300, d=4) + 1.0)
+    held = analyze(matrix, sections=GEOMETRY)
+    monkeypatch.setattr("embgeo.measure.reference.HELD_ENTRIES", 10)
+    drawn = analyze(matrix, sections=GEOMETRY)
+    references = [(s.name, s.reference) for s in held.scalars]
+    assert [s.name for s in drawn.scalars] == [name for name, _ in references]
+    for scalar, (name, reference) in zip(drawn.scalars, references, strict=True):
+        if scalar.reference is not None:
+            assert scalar.reference == approx(reference, rel=1e-9), name

@@ -1,0 +1,348 @@
+"""Matrices whose geometry is known on paper."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from embgeo.core.matrix import Frequency, Matrix
+from embgeo.metrics.frequency import centroids
+from embgeo.metrics.popularity import Popularity
+from embgeo.stats import GroupMoments
+from embgeo.stats.base import Block
+from tests.support.matrices import analyzed, gaussian, rng
+
+approx = pytest.approx
+GEOMETRY = ("spectrum", "projection", "cosine", "isotropy")
+
+
+def measured(W, sections=GEOMETRY, **options):
+    return analyzed(Matrix(np.asarray(W, dtype=np.float64)), 7, sections=sections, **options)
+
+
+def value(found, name):
+    scalar = found[name]
+    assert scalar.value is not None, scalar.text
+    return scalar.value
+
+
+# Spectrum, cosine and isotropy ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2, 5, 12])
+def test_orthonormal_rows(n):
+    found = measured(np.eye(n), sphere=True)
+    for name in ("effective_rank", "stable_rank", "participation_ratio", "numerical_rank"):
+        assert value(found, f"spectrum.{name}") == approx(n)
+    assert value(found, "spectrum.condition_number") == approx(1)
+    assert value(found, "spectrum.energy_50") == math.ceil(n / 2)
+    assert value(found, "cosine.mean") == approx(0, abs=1e-15)
+    # A variance of rounding errors only: its root is known to 1e-8.
+    assert value(found, "cosine.std") == approx(0, abs=1e-7)
+    assert value(found, "cosine.cone_aperture") == approx(90)
+    # Σ exp(a_i) on the unit sphere is extreme where all coordinates are equal.
+    sphere = math.exp(-2 / math.sqrt(n))
+    assert value(found, "isotropy.i_sphere") == approx(sphere, rel=1e-6)
+    # All eigenvalues are equal, E is any basis: I1 can only be bounded, and says so.
+    assert sphere - 1e-9 <= value(found, "isotropy.i1") < 1
+    assert value(found, "isotropy.eigengap") == approx(0, abs=1e-12)
+    assert "basis-dependent: neighbouring" in found["isotropy.i1"].convention
+
+
+def test_known_singular_values():
+    found = measured(np.diag([4.0, 2.0, 1.0, 1.0]))
+    p = np.array([4, 2, 1, 1]) / 8
+    assert value(found, "spectrum.effective_rank") == approx(math.exp(-(p * np.log(p)).sum()))
+    assert value(found, "spectrum.stable_rank") == approx(22 / 16)
+    assert value(found, "spectrum.participation_ratio") == approx(22**2 / (256 + 16 + 2))
+    assert value(found, "spectrum.top_share") == approx(16 / 22)
+    assert value(found, "spectrum.condition_number") == approx(4)
+    # Shares 16/22, 20/22, 21/22, 1.
+    assert [value(found, f"spectrum.energy_{q}") for q in (50, 90, 95, 99)] == [1, 2, 3, 4]
+    assert value(found, "projection.svd2_share") == approx(20 / 22)
+
+
+def test_a_share_reached_exactly_counts():
+    assert value(measured(np.eye(10)), "spectrum.energy_90") == 9
+
+
+@pytest.mark.parametrize(
+    ("prior", "curve"),
+    [
+        ("exponential", lambda k: np.exp(-0.3 * (k**0.8 - 1))),
+        ("polynomial", lambda k: k**-0.6),
+    ],
+)
+def test_decay_recovers_its_own_prior(prior, curve):
+    sigma = curve(np.arange(1.0, 13))
+    rows = {row[0].split()[0]: row for row in measured(np.diag(sigma))["spectrum.decay"].rows}
+    _, c1, c2, gamma, residual, better = rows[prior]
+    assert better == "yes"
+    assert residual < 1e-7
+    assert c1 == approx(math.exp(0.3) if prior == "exponential" else 1, rel=1e-5)
+    assert gamma == approx(0.8 if prior == "exponential" else 0.6, rel=1e-5)
+    assert c2 == (approx(0.3, rel=1e-5) if prior == "exponential" else None)
+
+
+def test_equal_rows():
+    """Rank one: everything centred is undefined, with the reason."""
+    w = np.array([0.3, -0.1, 0.2, 0.5])
+    found = measured(np.tile(w, (9, 1)), sphere=True)
+    length = np.linalg.norm(w)
+    for name in ("effective_rank", "stable_rank", "participation_ratio", "top_share"):
+        assert value(found, f"spectrum.{name}") == approx(1)
+    assert value(found, "cosine.mean") == approx(1)
+    assert value(found, "cosine.cosreg_value") == approx(8 / 9)
+    assert value(found, "cosine.std") == approx(0, abs=1e-14)
+    assert value(found, "cosine.positive_share") == 1
+    assert value(found, "cosine.uniformity") == approx(0, abs=1e-14)
+    assert value(found, "cosine.cone_half_angle_max") == approx(0, abs=1e-12)
+    assert value(found, "cosine.cone_aperture") == approx(0, abs=2e-6)
+    assert value(found, "isotropy.i1") == approx(math.exp(-2 * length))
+    assert value(found, "isotropy.i1_unit") == approx(math.exp(-2))
+    assert value(found, "isotropy.i_sphere") == approx(math.exp(-2 * length))
+    for name in (
+        "spectrum.effective_rank_centered",
+        "projection.pca2_share",
+        "isotropy.i1_centered",
+        "isotropy.i2_centered",
+        "isotropy.isoscore",
+    ):
+        assert "all kept rows are equal" in found[name].undefined
+    assert "numerical rank 1 of 4" in found["spectrum.condition_number"].undefined
+    assert "fewer than two" in found["isotropy.eigengap"].undefined
+    assert "projection.pca2" not in found
+
+
+def test_two_sided_collapse():
+    """The mean cosine sees nothing; the first direction holds everything."""
+    m = 20
+    w = np.array([1.0, 2.0, -1.0])
+    found = measured(np.where(np.arange(m) % 2, 1, -1)[:, None] * w)
+    mean = -1 / (m - 1)
+    assert value(found, "cosine.mean") == approx(mean)
+    assert value(found, "cosine.std") == approx(math.sqrt(1 - mean**2))
+    assert value(found, "cosine.positive_share") == approx((m / 2 - 1) / (m - 1))
+    assert value(found, "cosine.cone_aperture") == approx(180)
+    assert value(found, "cosine.uniformity") == approx(math.log((9 + 10 * math.exp(-8)) / 19))
+    assert value(found, "spectrum.top_share") == approx(1)
+    assert value(found, "isotropy.isoscore") == approx(0, abs=1e-12)
+    for part in ("max", "p99", "p95", "median"):
+        assert "cancel" in found[f"cosine.cone_half_angle_{part}"].undefined
+    assert "cancel" in found["cosine.max_dimension_share"].undefined
+
+
+def test_noisy_two_sided_collapse_shows_in_the_spectrum():
+    """As measured on a real collapse: mean cosine about 0 with 99.8 % on one direction."""
+    side = np.where(np.arange(400) % 2, 1.0, -1.0)[:, None]
+    noise = gaussian(32, n=400, d=6)
+    found = measured(side * np.array([5.0, 0, 0, 0, 0, 0]) + 0.1 * noise)
+    assert abs(value(found, "cosine.mean")) < 0.003
+    assert value(found, "spectrum.top_share") > 0.995
+
+
+@pytest.mark.parametrize("half_angle", [1e-4, 1.0, 20.0, 60.0, 89.0, 120.0])
+def test_cone_of_known_half_angle(half_angle):
+    m = 36
+    theta, around = math.radians(half_angle), 2 * np.pi * np.arange(m) / m
+    rows = np.column_stack(
+        [
+            np.full(m, math.cos(theta)),
+            math.sin(theta) * np.cos(around),
+            math.sin(theta) * np.sin(around),
+        ]
+    )
+    found = measured(rows * np.linspace(0.5, 2, m)[:, None])
+    # The common direction points into the cone, also of one wider than a half-space.
+    angle = min(half_angle, 180 - half_angle)
+    for part in ("max", "p99", "p95", "median"):
+        assert value(found, f"cosine.cone_half_angle_{part}") == approx(angle, rel=1e-9)
+    assert value(found, "cosine.cone_aperture") == approx(2 * angle, rel=1e-4)
+    cos2 = math.cos(theta) ** 2
+    assert value(found, "cosine.mean") == approx((m * cos2 - 1) / (m - 1), rel=1e-12)
+    assert value(found, "cosine.max_dimension_share") == approx(1)
+
+
+@pytest.mark.parametrize("n", [3, 4, 9])
+def test_regular_simplex(n):
+    found = measured(3.0 * (np.eye(n) - 1 / n))
+    assert value(found, "cosine.mean") == approx(-1 / (n - 1))
+    assert value(found, "cosine.std") == approx(0, abs=1e-7)
+    assert value(found, "cosine.cone_aperture") == approx(math.degrees(math.acos(-1 / (n - 1))))
+    assert value(found, "cosine.cosreg_value") == approx(-1 / n)
+    assert value(found, "spectrum.numerical_rank") == n - 1
+
+
+@pytest.mark.parametrize("used", [1, 2, 3, 5, 7])
+def test_isoscore_counts_used_dimensions(used):
+    """Rudman et al.: k of d dimensions used evenly score (k − 1)/(d − 1)."""
+    d = 7
+    points = np.vstack([np.eye(d)[:used], -np.eye(d)[:used]])
+    rotation = np.linalg.qr(gaussian(33, n=d, d=d))[0]
+    found = measured(points @ rotation + 0.7)
+    assert value(found, "isotropy.isoscore") == approx((used - 1) / (d - 1), abs=1e-9)
+
+
+@pytest.mark.parametrize("length", [0.1, 3.0, 200.0])
+def test_partition_function_of_a_cross(length):
+    """Rows ±c_k·e_k: Z(e_k) = Z(−e_k) = 2·cosh c_k + 2(d − 1), whatever the sign."""
+    c = length * np.array([1.0, 1.1, 1.3, 1.6])
+    found = measured(np.vstack([np.diag(c), -np.diag(c)]))
+    Z = 2 * np.cosh(c) + 6
+    for suffix in ("", "_mean_sign", "_centered"):
+        assert value(found, f"isotropy.i1{suffix}") == approx(Z.min() / Z.max(), rel=1e-9)
+        assert value(found, f"isotropy.i2{suffix}") == approx(Z.std() / Z.mean(), rel=1e-9)
+    assert value(found, "isotropy.log_i1") == approx(math.log(Z.min()) - math.log(Z.max()))
+
+
+def test_partition_function_of_an_axis_system():
+    """Rows c_k·e_k: Z(±e_k) is d − 1 + exp(±c_k)."""
+    c = np.array([0.4, 0.9, 1.7, 2.6])
+    Z = 3 + np.exp(np.concatenate([c, -c]))
+    found = measured(np.diag(c))
+    assert value(found, "isotropy.i1") == approx(Z.min() / Z.max())
+    assert value(found, "isotropy.i2") == approx(Z.std() / Z.mean())
+    one = Z[:4]
+    assert value(found, "isotropy.i1_mean_sign") == approx(one.min() / one.max())
+    assert value(found, "isotropy.i2_mean_sign") == approx(one.std() / one.mean())
+    unit = 3 + np.exp(np.concatenate([c, -c]) / c.mean())
+    assert value(found, "isotropy.i1_unit") == approx(unit.min() / unit.max())
+    falling = found["isotropy.z"]
+    np.testing.assert_allclose(falling.y["Z(v_k)"], one[::-1] / Z.mean())
+    np.testing.assert_allclose(falling.y["Z(−v_k)"], Z[:3:-1] / Z.mean())
+    squares = np.sort(c)[::-1] ** 2
+    assert value(found, "isotropy.eigengap") == approx((1 - squares[1:] / squares[:-1]).min())
+
+
+def test_log_domain_does_not_overflow():
+    """exp(1e6) has no float; its logarithm has."""
+    found = measured(np.diag([1e6, 2e6, 4e6]))
+    assert value(found, "isotropy.log_i1") == approx(math.log(2) - 4e6)
+    assert "isotropy.log_i1" in found["isotropy.i1"].undefined
+    assert 0 < value(found, "isotropy.i2") < math.inf
+
+
+# Frequency --------------------------------------------------------------------------------------
+
+M = 50
+POPULAR = np.arange(M) < 10
+
+
+def with_counts(W, counts=None, kind="counts"):
+    counts = np.arange(M, 0, -1.0) if counts is None else counts
+    matrix = Matrix(np.asarray(W), frequency=Frequency(kind, np.asarray(counts), "made"))
+    return analyzed(matrix, 7, sections=("frequency",))
+
+
+def test_separated_classes():
+    """Popular and rare rows on either side of a plane, and on axes of their own."""
+    noise = 0.01 * gaussian(34, n=M)
+    found = with_counts(noise + np.where(POPULAR[:, None], np.eye(6)[0], np.eye(6)[1]))
+    assert value(found, "frequency.probe_auc") == 1
+    assert value(found, "frequency.probe_accuracy") == 1
+    assert value(found, "frequency.probe_loss") < 0.2
+    assert value(found, "frequency.neighbor_rarity_rare") == 1
+    # A popular token has nine popular neighbours, the tenth must be rare.
+    assert value(found, "frequency.neighbor_rarity_popular") == approx(0.1)
+    assert abs(value(found, "frequency.centroid_cosine")) < 0.02
+
+
+def test_rows_that_know_nothing_of_frequency():
+    found = with_counts(gaussian(35, n=M))
+    for key in ("auc", "accuracy"):
+        scalar = found[f"frequency.probe_{key}"]
+        assert abs(scalar.value - 0.5) < 4 * scalar.standard_error
+        assert scalar.reference == 0.5
+    assert found["frequency.probe_loss"].reference == approx(2 * math.log(2))
+    assert value(found, "frequency.frequency_r2") < 0.1
+    assert found["frequency.neighbor_rarity_rare"].reference == approx(39 / 49)
+    assert found["frequency.neighbor_rarity_popular"].reference == approx(40 / 49)
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_norm_that_follows_frequency(direction):
+    counts = np.arange(M, 0, -1.0)
+    lengths = counts**direction
+    unit = gaussian(36, n=M)
+    unit /= np.linalg.norm(unit, axis=1)[:, None]
+    found = with_counts(unit * lengths[:, None])
+    assert value(found, "frequency.norm_spearman") == approx(direction)
+    median = np.median(lengths[POPULAR]) / np.median(lengths[~POPULAR])
+    assert value(found, "frequency.norm_ratio") == approx(median)
+
+
+def test_counts_that_are_linear_in_the_rows():
+    counts = np.round(np.geomspace(1e7, 10, M))
+    W = gaussian(37, n=M)
+    W[:, 2] = np.log1p(counts)
+    assert value(with_counts(W, counts), "frequency.frequency_r2") > 0.999
+
+
+def test_distance_of_class_means():
+    """Classes of unit spread, three apart: corners of two equal squares."""
+    corners, right = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1], [0, 0]]), np.array([1.0, 0])
+    rows = np.vstack([np.tile(corners + 5 * right, (2, 1)), np.tile(corners + 2 * right, (8, 1))])
+    found = with_counts(rows)
+    spread = math.sqrt(M * 8 / 5 / (M - 2))
+    assert value(found, "frequency.centroid_distance") == approx(3 / spread)
+    assert value(found, "frequency.centroid_cosine") == approx(1)
+
+
+def test_chance_level_of_class_means():
+    """The stated chance level is what shuffled counts give on average."""
+    W, g = gaussian(38, n=M) + 0.5, rng(39)
+    known = Popularity(np.arange(M), POPULAR, np.zeros(M), np.zeros(M), "made")
+    cosines, squares, levels = [], [], []
+    for _ in range(300):
+        popular = g.permutation(POPULAR)
+        classes = GroupMoments("class", popular.astype(np.int64), 2, 6, of="rows")
+        classes.update(Block(np.arange(M), W))
+        cosine, distance = centroids(classes, known)
+        cosines.append(cosine.value)
+        squares.append(distance.value**2)
+        levels.append((cosine.reference, distance.reference**2))
+    cosine_level, squared_level = np.mean(levels, axis=0)
+    # The level of the cosine is a ratio of expectations, good to the inverse size of the class.
+    assert np.mean(cosines) == approx(cosine_level, rel=1 / 10)
+    assert abs(np.mean(squares) - squared_level) < 4 * np.std(squares) / math.sqrt(300)
+
+
+@pytest.mark.parametrize(
+    ("of", "apart", "size"),
+    [
+        ("rows", 1.0, 1.0),
+        ("rows", 1e-6, 1.0),
+        ("unit", 1.0, 1.0),
+        ("unit", 1e-6, 1.0),
+        ("unit", 1.0, 1e-200),
+        ("unit", 1.0, 1e170),
+    ],
+)
+def test_spread_within_groups_keeps_its_digits(of, apart, size):
+    """Wide groups, narrow ones around a far mean, and norms that cannot be squared."""
+    g = rng(48)
+    W = np.ones(6) + apart * g.standard_normal((40, 6))
+    labels = g.integers(-1, 2, 40)
+    found = GroupMoments("some", labels, 2, 6, of=of)
+    for start in range(0, 40, 15):
+        found.update(Block(np.arange(40)[start : start + 15], W[start : start + 15] * size))
+    X = W / np.linalg.norm(W, axis=1)[:, None] if of == "unit" else W
+    for group in (0, 1):
+        rows = X[labels == group]
+        assert found.mean[group] == approx(rows.mean(axis=0), rel=1e-13)
+        assert found.spread[group] == approx(np.square(rows - rows.mean(axis=0)).sum(), rel=1e-9)
+
+
+def test_rank_order_is_read_as_order():
+    """Row 0 is the most frequent; log count is then −ln rank."""
+    found = with_counts(gaussian(40, n=M), kind="rank")
+    np.testing.assert_allclose(found["frequency.rank"].values, np.log10(np.arange(1, M + 1)))
+    assert [row[2] for row in found["frequency.by_frequency_bin"].rows][:2] == ["1 – 5", "6 – 10"]
+
+
+def test_ties_at_the_edge_are_named():
+    counts = np.where(np.arange(M) < 5, 9.0, 1.0)
+    scalar = with_counts(gaussian(41, n=M), counts)["frequency.norm_ratio"]
+    assert "45 tokens share the count at the edge, lower row numbers first" in scalar.convention

@@ -1,0 +1,290 @@
+"""Groups of tokens, under-trained tokens, hubs and intrinsic dimension on planted matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import embgeo
+from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.values import Column, Scalar, Table
+from embgeo.metrics.neighborhoods import k_occurrences, skewness
+from embgeo.metrics.token_groups import kind_of
+from tests.support import naive
+
+Array = npt.NDArray[np.float64]
+
+
+def tokens_of(matrix: Matrix, seed: int = 0) -> embgeo.Analysis:
+    options = embgeo.Options(seed=seed)
+    return embgeo.analyze(matrix, sections=["tokens"], options=options, reference=False)
+
+
+def scalar(analysis: embgeo.Analysis, name: str) -> Scalar:
+    found = analysis[f"tokens.{name}"]
+    assert isinstance(found, Scalar)
+    return found
+
+
+def table(analysis: embgeo.Analysis, name: str) -> Table:
+    found = analysis[f"tokens.{name}"]
+    assert isinstance(found, Table)
+    return found
+
+
+# Groups -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "spellings"),
+    [
+        (
+            "special",
+            "<s> </s> <pad> <unk> <mask> <eos> <bos> <extra_id_0> <unk_2> <start_of_turn> "
+            "[CLS] [SEP] [PAD] [UNK] [MASK] [INST] [/INST] [TOOL_CALLS] <|endoftext|> <|im_start|> "
+            "<|fim_prefix|> <|start_header_id|> <｜begin▁of▁sentence｜> <table> </td>",
+        ),
+        (
+            "unused",
+            "[unused1] [unused12] [UNUSED_TOKEN_145] <unused7> <unused_3> <|unused_1|> <reserved_2>"
+            " <|reserved_special_token_3|> <|reserved_200000|> <|extra_7|> [control_8] <dummy4> "
+            "<placeholder_1> <|placeholder1|> madeupword0002 </s>NOTUSED",
+        ),
+        ("byte", "<0x0A> <0xff> <0x00>"),
+        (
+            "",
+            "< > [ ] << >> <= </ /> <> [] [] a<b> [sic] [A] <3 <-- --> => the [the] (x) {x} | <| "
+            "<|> <s><s> unused extra reserved [1] [12] <0x0> <0x0AB> Ġ< ▁[ █ dummy control_8",
+        ),
+    ],
+)
+def test_spellings_of_real_vocabularies(kind: str, spellings: str) -> None:
+    found = {spelling: kind_of(spelling) for spelling in spellings.split()}
+    assert found == dict.fromkeys(found, kind)
+
+
+@pytest.mark.parametrize("token", ["", " ", "<unused id 7>", "<row 3>", "<padding row 2>", "<a\n>"])
+def test_labels_with_blanks(token: str) -> None:
+    assert kind_of(token) == ("unused" if token.endswith(("7>", "3>", "2>")) else "")
+
+
+def test_long_hostile_tokens_are_read_in_linear_time() -> None:
+    for token in ("<" + "a" * 10**6, "<|" + "unused" * 10**5, "[" + "A_" * 10**6, "<" * 10**6):
+        assert kind_of(token) == ""
+
+
+def test_groups_with_their_median_norms() -> None:
+    rows = np.diag(np.arange(1.0, 9.0))
+    names = ("<s>", "[unused1]", "a", "<0x0A>", "b", "[unused2]", "c", "d")
+    counts = Frequency("counts", np.array([5.0, 0, 7, 0, 1, 0, 2, 3]), "made counts")
+    padding = {"padding beyond the vocabulary": np.array([6, 7])}
+    groups = table(
+        tokens_of(Matrix(rows, tokens=names, frequency=counts, masked=padding)), "groups"
+    )
+    assert groups.rows == (
+        ("special tokens", 1, 1.0, "<s>"),
+        ("unused tokens", 2, 4.0, "[unused1] · [unused2]"),
+        ("byte tokens", 1, 4.0, "<0x0A>"),
+        ("never seen", 3, 4.0, "[unused1] · <0x0A> · [unused2]"),
+        ("padding beyond the vocabulary, left out", 2, 7.5, None),
+    )
+
+
+@pytest.mark.parametrize(
+    ("padding", "median"),
+    [([0.0, 0.0], 0.0), ([np.nan, 1.0], 5.0), ([np.nan, np.inf], None), ([1e200, 1e200], 5e200)],
+)
+def test_padding_of_every_kind_has_a_norm_or_none(
+    padding: list[float], median: float | None
+) -> None:
+    rows = np.vstack([np.eye(3), [[3.0 * size, 4.0 * size, 0.0] for size in padding]])
+    matrix = Matrix(rows, masked={"padding": np.array([3, 4])})
+    ((_, count, found, _),) = table(tokens_of(matrix), "groups").rows
+    assert count == 2
+    assert found == (None if median is None else pytest.approx(median))
+
+
+def test_a_rank_order_says_nothing_of_never_seen_tokens() -> None:
+    order = Frequency("rank", np.arange(9.0, 0, -1.0), "row order")
+    assert "tokens.groups" not in tokens_of(Matrix(np.eye(9), frequency=order))
+
+
+# Under-trained tokens ---------------------------------------------------------------------------
+
+
+def planted(seed: int = 0) -> tuple[Matrix, list[int]]:
+    """500 trained rows with a common part; 20 unused and 5 ordinary rows near their start."""
+    g = np.random.default_rng(seed)
+    common, start = 3.0 * np.eye(16)[0], 1.5 * np.eye(16)[1]
+    rows = common + g.standard_normal((525, 16))
+    hidden = g.choice(np.arange(20, 525), 5, replace=False)
+    untouched = np.concatenate([np.arange(20), hidden])
+    rows[untouched] = 0.2 * common + start + 0.05 * g.standard_normal((25, 16))
+    names = tuple(f"[unused{i}]" if i < 20 else f"word {i}" for i in range(525))
+    return Matrix(rows, tokens=names), sorted(hidden.tolist())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_planted_undertrained_tokens_come_first(seed: int) -> None:
+    matrix, hidden = planted(seed)
+    analysis = tokens_of(matrix)
+    listed = table(analysis, "undertrained")
+    assert sorted(row[0] for row in listed.rows[:5]) == hidden
+    assert "20 unused tokens (by their spelling)" in listed.note
+    assert len(listed.rows) == 30
+    assert not any(str(row[1]).startswith("[unused") for row in listed.rows)
+    column = analysis["tokens.undertrained_indicator"]
+    assert isinstance(column, Column)
+    first = np.argsort(column.values, kind="stable")[:25]
+    assert sorted(first) == sorted([*range(20), *hidden])
+
+
+def test_indicator_is_the_cosine_distance_of_the_paper() -> None:
+    """Land & Bartolo 2024, §3, written down from the text, over whole matrices."""
+    matrix, _ = planted()
+    u = naive.right_vectors(matrix.data)[:, 0]
+    rest = matrix.data - np.outer(matrix.data @ u, u)
+    reference = rest[:20].mean(axis=0)
+    expected = 1 - naive.unit(rest) @ reference / np.linalg.norm(reference)
+    column = tokens_of(matrix)["tokens.undertrained_indicator"]
+    assert isinstance(column, Column)
+    np.testing.assert_allclose(column.values, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_tokens_of_count_0_stand_in_where_no_spelling_tells() -> None:
+    matrix, hidden = planted()
+    counts = np.where(np.arange(525) < 20, 0.0, 9.0)
+    plain = Matrix(matrix.data, frequency=Frequency("counts", counts, "corpus x.txt"))
+    listed = table(tokens_of(plain), "undertrained")
+    assert sorted(row[0] for row in listed.rows[:5]) == hidden
+    assert "count 0: corpus x.txt" in listed.note
+    # Where a spelling tells, tokens that one corpus lacks do not move the direction.
+    every = Frequency("counts", np.where(np.arange(525) % 2, 0.0, 9.0), "corpus x.txt")
+    spelled = table(
+        tokens_of(Matrix(matrix.data, tokens=matrix.tokens, frequency=every)), "undertrained"
+    )
+    assert "by their spelling" in spelled.note
+
+
+def test_an_untied_matrix_is_ranked_by_norm() -> None:
+    rows = np.diag(np.arange(9.0, 0.0, -1.0))
+    matrix = Matrix(rows, output=Matrix(np.eye(9)))
+    listed = table(tokens_of(matrix), "undertrained")
+    assert [row[0] for row in listed.rows] == list(range(8, -1, -1))
+    assert listed.note == "untied: norm of the input row, smallest first"
+
+
+def test_undefined_indicators_say_why() -> None:
+    nothing = table(tokens_of(Matrix(np.eye(4))), "undertrained")
+    assert nothing.rows == ()
+    assert "no token is known to be unused" in nothing.note
+    # What is known to be unused lies along the direction that is removed.
+    names = ("[unused1]", "[unused2]", "a", "b")
+    along = table(
+        tokens_of(Matrix(np.diag([9.0, 1, 2, 3])[[0, 0, 2, 3]], tokens=names)), "undertrained"
+    )
+    assert "no common direction" in along.note
+
+
+# Hubs -------------------------------------------------------------------------------------------
+
+
+def test_a_planted_hub_is_found() -> None:
+    g = np.random.default_rng(1)
+    rows = g.standard_normal((400, 30)) + 0.8
+    plain = scalar(tokens_of(Matrix(rows)), "hubness").value
+    hub = np.vstack([rows, rows.mean(axis=0)])
+    analysis = tokens_of(Matrix(hub))
+    skew = scalar(analysis, "hubness").value
+    assert plain is not None
+    assert skew is not None
+    assert skew > plain + 3
+    assert table(analysis, "hubs").rows[0][0] == 400
+
+
+@pytest.mark.parametrize("n", [12, 40])
+def test_a_regular_simplex_has_no_hubs(n: int) -> None:
+    """All rows are equally near: no order of rows and no rounding makes one of them a hub."""
+    g = np.random.default_rng(n)
+    rotation = np.linalg.qr(g.standard_normal((n, n)))[0]
+    found = scalar(tokens_of(Matrix((np.eye(n) - 1 / n) @ rotation)), "hubness")
+    assert "equally often" in found.undefined
+
+
+def test_ties_do_not_depend_on_the_order_of_rows() -> None:
+    g = np.random.default_rng(2)
+    lattice = naive.unit(g.integers(-1, 2, size=(80, 3)) + np.array([0.5, 0.25, 0.125]))
+    order = g.permutation(80)
+    np.testing.assert_allclose(k_occurrences(lattice, 5)[order], k_occurrences(lattice[order], 5))
+    np.testing.assert_allclose(k_occurrences(lattice, 5), naive.occurrences(lattice, 5))
+
+
+def test_hubness_of_a_sample_is_near_that_of_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("embgeo.metrics.neighborhoods.SAMPLE_ROWS", (200, 200))
+    g = np.random.default_rng(3)
+    rows = g.standard_normal((2000, 8)) + 0.5
+    found = scalar(tokens_of(Matrix(rows)), "hubness")
+    others = [skewness(naive_k(rows[g.choice(2000, 200, replace=False)])) or 0.0 for _ in range(40)]
+    assert found.sample == "4 samples of 200 of 2,000 rows"
+    assert found.value is not None
+    assert found.standard_error is not None
+    spread = np.hypot(found.standard_error, np.std(others) / 2)
+    assert abs(found.value - np.mean(others)) < 4 * spread
+
+
+def naive_k(rows: Array) -> Array:
+    return k_occurrences(naive.unit(rows), 10)
+
+
+# Intrinsic dimension ----------------------------------------------------------------------------
+
+
+def cube(k: int, d: int, n: int, seed: int) -> Array:
+    """Uniform on a k-dimensional cube, turned into d dimensions away from the origin."""
+    g = np.random.default_rng(seed)
+    frame = np.linalg.qr(g.standard_normal((d, d)))[0][:k]
+    return g.random((n, k)) @ frame + 0.3
+
+
+@pytest.mark.parametrize(("k", "d"), [(1, 3), (2, 2), (2, 20), (3, 10)])
+def test_two_nn_finds_the_dimension_of_a_cube(k: int, d: int) -> None:
+    found = scalar(tokens_of(Matrix(cube(k, d, 3000, seed=k))), "intrinsic_dimension")
+    assert found.value is not None
+    assert found.standard_error is not None
+    # The edge of the cube costs a few per cent beyond the error of the sample.
+    assert abs(found.value - k) < 4 * found.standard_error + 0.03 * k
+    assert found.sample == "600 queries against 3,000 rows"
+
+
+@pytest.mark.parametrize("exponent", [-100, -70, -50, 50, 100])
+def test_two_nn_does_not_depend_on_the_scale_of_float32(exponent: int) -> None:
+    """Squares that overflow there, vanish, or lose their digits are looked at in float64."""
+    rows = cube(3, 7, 500, seed=5).astype(np.float32)
+    scaled = np.ldexp(rows, exponent)
+    values = [scalar(tokens_of(Matrix(w)), "intrinsic_dimension").value for w in (rows, scaled)]
+    assert values[1] == pytest.approx(values[0], rel=1e-9)
+
+
+def test_two_nn_is_unchanged_by_duplicates() -> None:
+    rows = cube(2, 5, 600, seed=9)
+    once = scalar(tokens_of(Matrix(rows)), "intrinsic_dimension")
+    twice = scalar(tokens_of(Matrix(np.tile(rows, (2, 1)))), "intrinsic_dimension")
+    assert twice.value == pytest.approx(once.value, rel=1e-12)
+    assert "600 duplicate rows left out" in twice.convention
+    assert once.sample == "all 600 queries against 600 rows"
+
+
+def test_two_nn_is_unchanged_by_rotation_shift_and_scale() -> None:
+    rows = cube(3, 6, 400, seed=10)
+    rotation = np.linalg.qr(np.random.default_rng(4).standard_normal((6, 6)))[0]
+    moved = 70.0 * (rows @ rotation) + 5.0
+    values = [scalar(tokens_of(Matrix(w)), "intrinsic_dimension").value for w in (rows, moved)]
+    assert values[1] == pytest.approx(values[0], rel=1e-9)
+
+
+def test_two_nn_of_equally_near_rows_is_undefined() -> None:
+    found = scalar(tokens_of(Matrix(np.eye(8))), "intrinsic_dimension")
+    assert "equally far" in found.undefined
+    few = scalar(tokens_of(Matrix(np.repeat(np.eye(2), 9, axis=0))), "intrinsic_dimension")
+    assert few.undefined == "2 distinct rows have no two neighbours each"

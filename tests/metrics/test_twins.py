@@ -1,0 +1,224 @@
+"""Every scalar beside its slow twin, over hostile matrices and several block sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from embgeo.metrics.probe import auc_with_error, balanced_accuracy, balanced_loss
+from tests.support import naive, naive_frequency
+from tests.support.matrices import BLOCKS, NAMES, analysis, analyzed, case, gaussian, rng
+from tests.support.twins import twins
+
+EPS = np.finfo(float).eps
+#: Wherever nothing else is said: both sides are sums in float64.
+RELATIVE = 1e-9
+LOOSER = {
+    # Both sides stop a search when it no longer gains.
+    "isotropy.i_sphere": 1e-6,
+    "frequency.probe_loss": 1e-6,
+    "hidden.hull_distance": 2e-6,
+    "hidden.margin": 2e-6,
+    "hidden.combination_residual": 2e-6,
+    # Of eigenvalues of the Gram matrix, where those of a narrow cone differ by 1e6.
+    "isotropy.eigengap": 1e-7,
+}
+#: Taken in the precision of the stored entries; float32 errs by less than 1e-6.
+STORED = {
+    "cosine.std",
+    *(f"isotropy.{pair}{of}" for pair in ("i1", "i2") for of in ("", "_unit", "_centered")),
+    *(f"isotropy.{pair}{of}_mean_sign" for pair in ("i1", "i2") for of in ("", "_unit")),
+    *(f"isotropy.{pair}_sampled{of}" for pair in ("i1", "i2") for of in ("", "_mean_sign")),
+    *(f"isotropy.{name}" for name in ("log_i1", "z_random_std", "z_random_min", "z_random_max")),
+}
+#: Rounding of a sum of numbers of size one that cancel.
+ABSOLUTE = 1e-13
+
+
+def tolerance(scalar, expected, working=np.float64):
+    if scalar == "spectrum.condition_number":
+        # σ_d is known to about ε·σ_1, whatever the algorithm.
+        return expected * max(RELATIVE, 30 * EPS * expected)
+    if scalar in STORED and working is np.float32:
+        return 1e-6 * abs(expected)
+    return max(ABSOLUTE, LOOSER.get(scalar, RELATIVE) * abs(expected))
+
+
+@pytest.mark.parametrize("block_rows", BLOCKS)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_scalar_equals_its_twin(name, block_rows):
+    wrong = []
+    for scalar in analysis(name, block_rows).scalars:
+        assert scalar.name in twins(name), f"{scalar.name} has no twin in tests/support/twins.py"
+        expected = twins(name)[scalar.name]
+        if expected is None:
+            agrees = scalar.value is None and scalar.undefined
+        elif scalar.value is None:
+            agrees = False
+        elif "not settled" in scalar.convention:
+            agrees = scalar.value >= expected
+        else:
+            working = case(name).matrix.working
+            agrees = abs(scalar.value - expected) <= tolerance(scalar.name, expected, working)
+        if not agrees:
+            wrong.append(f"{scalar.name}: {scalar.value!r}, twin {expected!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_twin_stands_beside_nothing():
+    measured = {scalar.name for name in NAMES for scalar in analysis(name).scalars}
+    assert {twin for name in NAMES for twin in twins(name)} == measured
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_singular_values(name):
+    c, s = case(name), naive.singular_values(case(name).W)
+    for block_rows in BLOCKS:
+        series = analysis(name, block_rows)["spectrum.singular_values"]
+        for label, W in (("uncentred", c.W), ("centred", naive.centered(c.W))):
+            expected = naive.singular_values(W) / s[0]
+            allowed = np.where(expected > 1e-6, 1e-9 * expected, 20 * EPS)
+            assert np.all(np.abs(series.y[label] - expected) <= allowed), label
+
+
+def test_energy_cases_are_no_ties():
+    """The twin of energy_q decides by >=: these matrices must not sit on the edge."""
+    for name in NAMES:
+        s = naive.singular_values(case(name).W)
+        assert min(naive.energy_margin(s, q) for q in (0.5, 0.9, 0.95, 0.99)) > 1e-9
+
+
+def errors_apart(a, b, *errors):
+    return abs(a - b) / np.sqrt(sum(e**2 for e in errors))
+
+
+SAMPLED_PAIRS = ("positive_share", "uniformity")
+
+
+@pytest.mark.parametrize("name", ["gaussian", "negative", "two-sided", "fp16"])
+@pytest.mark.parametrize("key", SAMPLED_PAIRS)
+def test_sampled_pairs_are_within_four_standard_errors(name, key):
+    found = analyzed(case(name).matrix, sections=("cosine",), pairs=400)
+    scalar = found[f"cosine.{key}"]
+    assert scalar.sample == "400 of 1,770 pairs, drawn uniformly"
+    assert errors_apart(scalar.value, twins(name)[f"cosine.{key}"], scalar.standard_error) < 4
+    assert found["cosine.cone_aperture"].value <= twins(name)["cosine.cone_aperture"] + 1e-9
+    assert "lower bound" in found["cosine.cone_aperture"].convention
+    exact = naive.pair_cosines(case(name).W)
+    for level, cosine, error in found["cosine.quantiles"].rows:
+        assert errors_apart(cosine, np.quantile(exact, level), error) < 4
+
+
+def test_standard_errors_of_pairs_are_calibrated():
+    """Over 60 seeds the deviations from the truth, in standard errors, have size one."""
+    for key in SAMPLED_PAIRS:
+        truth = twins("gaussian")[f"cosine.{key}"]
+        deviations = []
+        for seed in range(60):
+            found = analyzed(case("gaussian").matrix, sections=("cosine",), pairs=300, seed=seed)
+            scalar = found[f"cosine.{key}"]
+            deviations.append((scalar.value - truth) / scalar.standard_error)
+        assert 0.75 < np.sqrt(np.mean(np.square(deviations))) < 1.25, key
+        assert abs(np.mean(deviations)) < 4 / np.sqrt(60), key
+
+
+def test_a_sampled_share_is_never_certain():
+    """All sampled cosines are positive: that is no proof that all pairs are."""
+    scalar = analyzed(case("narrow cone").matrix, sections=("cosine",), pairs=100)[
+        "cosine.positive_share"
+    ]
+    assert scalar.value == 1.0
+    assert 0.005 < scalar.standard_error < 0.05
+
+
+@pytest.mark.parametrize("name", ["gaussian", "negative", "narrow cone", "two-sided", "bf16"])
+def test_random_directions_agree_with_other_random_directions(name):
+    W = case(name).W
+    Z = naive.z_random(W, rng(1).standard_normal((W.shape[1], 20_000)))
+    scalar = analysis(name)["isotropy.z_random_std"]
+    assert scalar.sample == "1,000 random directions, 500 and their negatives"
+    assert errors_apart(scalar.value, Z.std(), scalar.standard_error) < 4
+    assert analysis(name)["isotropy.z_random_min"].value >= Z.min() - 0.2 * Z.std()
+    assert analysis(name)["isotropy.z_random_max"].value <= Z.max() + 0.2 * Z.std()
+
+
+def test_standard_error_of_z_random_is_calibrated():
+    truth = naive.z_random(gaussian(), rng(2).standard_normal((6, 40_000))).std()
+    deviations = []
+    for seed in range(40):
+        found = analyzed(case("gaussian").matrix, sections=("isotropy",), sphere=False, seed=seed)
+        scalar = found["isotropy.z_random_std"]
+        deviations.append((scalar.value - truth) / scalar.standard_error)
+    assert 0.7 < np.sqrt(np.mean(np.square(deviations))) < 1.3
+
+
+def test_probe_standard_errors_agree_with_the_bootstrap():
+    g = rng(3)
+    positive = np.arange(400) % 4 == 0
+    score = g.standard_normal(400) + 1.2 * positive
+    draws = {auc_with_error: [], balanced_accuracy: [], balanced_loss: []}
+    high, low = np.flatnonzero(positive), np.flatnonzero(~positive)
+    for _ in range(400):
+        at = np.concatenate([g.choice(high, len(high)), g.choice(low, len(low))])
+        for measure, values in draws.items():
+            values.append(measure(score[at], positive[at])[0])
+    for measure, values in draws.items():
+        assert measure(score, positive)[1] == pytest.approx(np.std(values), rel=0.15)
+    assert auc_with_error(score, positive)[0] == pytest.approx(naive_frequency.auc(score, positive))
+
+
+def test_large_classes_ask_a_sample_of_queries(monkeypatch):
+    """With fewer queries than tokens the rarity carries an error that covers the truth."""
+    monkeypatch.setattr("embgeo.metrics.neighbors.QUERIES", (30, 30))
+    found = analyzed(case("gaussian").matrix, sections=("frequency",))
+    scalar = found["frequency.neighbor_rarity_rare"]
+    assert scalar.sample == "30 of 48 queries"
+    assert errors_apart(scalar.value, twins("gaussian")[scalar.name], scalar.standard_error) < 4
+    assert found["frequency.neighbor_rarity_popular"].standard_error is None
+
+
+def test_probe_on_a_sample_of_rows(monkeypatch):
+    """A sample keeps the classes' shares, and its AUC lies near that of all rows."""
+    monkeypatch.setattr("embgeo.metrics.probe.MAX_ROWS", 40)
+    monkeypatch.setattr("embgeo.metrics.probe.MIN_ROWS", 40)
+    scalar = analyzed(case("fp16").matrix, sections=("frequency",))["frequency.probe_auc"]
+    assert scalar.sample == "40 of 60 tokens, 5 folds"
+    assert errors_apart(scalar.value, twins("fp16")[scalar.name], scalar.standard_error) < 4
+
+
+# Wang's protocol --------------------------------------------------------------------------------
+
+
+def test_sampled_isotropy_is_that_of_row_samples():
+    """Mean and spread over runs agree with those of independent samples of the same size."""
+    W, rows = case("negative").W, 25
+    g = rng(4)
+    logs = [naive.both_signs(W[g.choice(len(W), rows, replace=False)]) for _ in range(400)]
+    found = analyzed(
+        case("negative").matrix,
+        sections=("isotropy",),
+        sphere=False,
+        isotropy_rows=rows,
+        isotropy_runs=40,
+    )
+    for key, measure in (("i1", naive.i1), ("i2", naive.i2)):
+        values = np.array([measure(log) for log in logs])
+        scalar = found[f"isotropy.{key}_sampled"]
+        error = scalar.standard_error
+        assert errors_apart(scalar.value, values.mean(), error, values.std() / 20) < 4
+        assert error * np.sqrt(40) == pytest.approx(values.std(), rel=0.4)
+    *rows, mean, deviation = found["isotropy.runs"].rows
+    runs = np.array([row[1:] for row in rows])
+    assert (mean[0], deviation[0]) == ("mean", "standard deviation")
+    assert mean[1:] == pytest.approx(runs.mean(axis=0))
+    assert deviation[1:] == pytest.approx(runs.std(axis=0, ddof=1))
+    assert runs.shape == (40, 4)
+    assert runs[:, 0].mean() == pytest.approx(found["isotropy.i1_sampled"].value, rel=1e-12)
+    assert len(np.unique(runs[:, 0])) == 40
+
+
+def test_samples_are_drawn_from_kept_rows_only():
+    found = analysis("dirty")
+    assert found["isotropy.i1_sampled"].value == pytest.approx(
+        found["isotropy.i1"].value, rel=1e-12
+    )

@@ -1,0 +1,396 @@
+"""What has no value says why; nothing is NaN, infinite, or a warning (which here is an error)."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.core.matrix import FinalNorm, Frequency, Matrix
+from embgeo.measure.analysis import analyze
+from embgeo.metrics import SECTIONS, Options
+from tests.support.matrices import gaussian, rng
+
+#: Shapes of hidden states that small matrices are given.
+HIDDEN = ("none", "one", "few", "equal", "zero", "broken")
+EVERYTHING = Options(sphere=True, isotropy_rows=1, isotropy_runs=2, asked=(("t0", ()),))
+
+
+def matrix(W, counts=True, **parts):
+    W = np.asarray(W)
+    n = len(W)
+    frequency = Frequency("counts", np.floor(1000 / (1.0 + np.arange(n))), "made counts")
+    return Matrix(
+        W,
+        tokens=tuple(f"t{i}" for i in range(n)),
+        frequency=frequency if counts else None,
+        output=Matrix(rng(5).standard_normal((n, 3)), name="output"),
+        **parts,
+    )
+
+
+def hidden_states(kind, d, seed=7):
+    H = rng(seed).standard_normal((25, d))
+    if kind == "broken":
+        H[::2, 0] = np.nan
+    return {
+        "none": None,
+        "one": H[:1],
+        "few": H[: max(1, d // 2)],
+        "equal": np.tile(H[0], (9, 1)),
+        "zero": np.zeros((3, d)),
+        "broken": H,
+    }[kind]
+
+
+def checked(m, options=EVERYTHING, reference=True):
+    """An analysis in which every number is finite and every gap explained."""
+    found = analyze(m, options=options, reference=reference)
+    json.dumps(found.to_json(), allow_nan=False)
+    for scalar in found.scalars:
+        if scalar.value is None:
+            assert scalar.undefined, scalar.name
+            assert scalar.text == f"not defined: {scalar.undefined}"
+        else:
+            assert not scalar.undefined
+            assert math.isfinite(scalar.value)
+            assert scalar.standard_error is None or scalar.standard_error >= 0
+    for points in found.points:
+        assert np.isfinite(points.xy).all()
+    for column in found.columns:
+        assert np.isfinite(column.values).all()
+        assert len(column.values) == len(found.rows)
+    assert all(found.absent.values())
+    return found
+
+
+def reasons(found):
+    return {scalar.name: scalar.undefined for scalar in found.scalars if scalar.undefined}
+
+
+def test_no_counts():
+    found = checked(matrix(gaussian(), counts=False))
+    assert "give --counts" in found.absent["frequency"]
+    assert not any(value.name.startswith("frequency.") for value in found.values())
+    assert found.provenance["frequency"] is None
+    assert found.counts is None
+
+
+def test_no_output():
+    m = Matrix(gaussian())
+    found = analyze(m, reference=False)
+    assert "no output projection" in found.absent["subspace"]
+
+
+def test_equal_counts_make_no_token_popular():
+    frequency = Frequency("counts", np.full(60, 7.0), "made counts")
+    found = analyze(Matrix(gaussian(), frequency=frequency), reference=False)
+    assert "same count" in found.absent["frequency"]
+
+
+def test_one_row():
+    found = checked(matrix(gaussian(n=1)))
+    assert "too few" in found.absent["frequency"]
+    gaps = reasons(found)
+    for key in ("mean", "std", "positive_share", "cone_aperture", "uniformity"):
+        assert gaps[f"cosine.{key}"] == "a single row has no pairs"
+    assert "all kept rows are equal" in gaps["isotropy.isoscore"]
+    assert found["cosine.cone_half_angle_max"].value == pytest.approx(0, abs=1e-12)
+    assert found["cosine.cosreg_value"].value == pytest.approx(0, abs=1e-15)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_few_rows(n):
+    found = checked(matrix(gaussian(n=n, d=3)))
+    assert f"{n} rows are too few" in found.absent["frequency"]
+    assert ("spectrum.condition_number" in reasons(found)) == (n < 3)
+
+
+@pytest.mark.parametrize("sign", [1, -1, 0])
+def test_one_column(sign):
+    W = gaussian(n=30, d=1)
+    found = checked(matrix(W if sign == 0 else sign * np.abs(W)))
+    assert "two columns" in found.absent["projection"]
+    gaps = reasons(found)
+    assert gaps["isotropy.isoscore"] == "d = 1: one direction cannot be compared with others"
+    assert "fewer than two" in gaps["isotropy.eigengap"]
+    assert found["spectrum.effective_rank"].value == 1
+    assert found["spectrum.condition_number"].value == 1
+    assert found["spectrum.decay"].rows == ()
+    assert "cannot be fitted to 1 values" in found["spectrum.decay"].note
+    assert found["cosine.cone_half_angle_median"].value == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("row", [[0.1] * 4, [0.3, -1.7, 2.2, 0.05]])
+def test_all_rows_equal(dtype, row):
+    found = checked(matrix(np.tile(np.array(row, dtype), (30, 1))))
+    gaps = reasons(found)
+    for name in (
+        "spectrum.effective_rank_centered",
+        "projection.pca2_share",
+        "isotropy.i1_centered",
+        "isotropy.i2_centered",
+        "isotropy.isoscore",
+    ):
+        assert "all kept rows are equal" in gaps[name]
+    assert "same norm" in gaps["frequency.norm_spearman"]
+    assert "no spread" in gaps["frequency.centroid_distance"]
+    assert "rank 1 of 4" in gaps["spectrum.condition_number"]
+    assert found["tokens.duplicate_rows"].value == 29
+    assert gaps["tokens.hubness"] == "every token is a neighbour equally often"
+    assert gaps["tokens.intrinsic_dimension"] == "1 distinct rows have no two neighbours each"
+    # All cosines tie: the first rows are the neighbours.
+    assert found["frequency.neighbors"].rows[0][3] == "t1"
+
+
+def test_rows_equal_within_each_class():
+    W = np.tile([[0.1, 0.7, -0.3]], (30, 1))
+    W[:6] = [0.9, 0.1, 0.2]
+    gaps = reasons(checked(matrix(W)))
+    assert "no spread" in gaps["frequency.centroid_distance"]
+
+
+def test_fewer_rows_than_neighbours():
+    found = checked(matrix(gaussian(n=9)))
+    assert found["tokens.hubness"].undefined == "9 rows have no 10 neighbours each"
+    for of in ("rare", "popular"):
+        assert "9 rows have no 10" in found[f"frequency.neighbor_rarity_{of}"].undefined
+    assert "frequency.neighbors" not in found
+    ten = checked(matrix(gaussian(n=11)))
+    assert ten["frequency.neighbor_rarity_rare"].value is not None
+
+
+def test_one_token_in_a_class():
+    found = checked(matrix(gaussian(n=30)), Options(popular_share=0.001))
+    gaps = reasons(found)
+    for key in ("probe_auc", "probe_accuracy", "probe_loss"):
+        assert "5 tokens of each class" in gaps[f"frequency.{key}"]
+    assert found["frequency.norm_ratio"].value is not None
+    assert "1 of 30 tokens" in found["frequency.norm_ratio"].convention
+    most = checked(matrix(gaussian(n=30)), Options(popular_share=0.999))
+    assert "29 of 30 tokens" in most["frequency.norm_ratio"].convention
+
+
+def test_too_few_tokens_for_folds():
+    assert (
+        "too few for 5 folds" in reasons(checked(matrix(gaussian(n=9))))["frequency.frequency_r2"]
+    )
+
+
+@pytest.mark.parametrize("kind", HIDDEN[1:])
+def test_hidden_states_of_every_kind(kind):
+    found = checked(matrix(gaussian(n=30), hidden=Matrix(hidden_states(kind, 6))))
+    distance = found["hidden.hull_distance"]
+    assert (distance.value == 0) == (kind == "zero")
+    assert ("hidden.margin" in reasons(found)) == (kind == "zero")
+    assert reasons(found)["hidden.layernorm_condition"] == "an array has no LayerNorm beside it"
+
+
+def test_rows_that_cancel():
+    W = np.repeat([[1.0, 2, 3]], 30, axis=0) * np.where(np.arange(30) % 2, 1, -1)[:, None]
+    found = checked(matrix(W))
+    gaps = reasons(found)
+    for part in ("max", "p99", "p95", "median"):
+        assert "no common direction" in gaps[f"cosine.cone_half_angle_{part}"]
+    assert "cosine.angle_to_mean" not in found
+    assert "tokens.nearest_to_mean" not in found
+
+
+def test_class_mean_at_the_origin():
+    W = gaussian(n=30, d=3)
+    W[1:6:2] = -W[0:6:2]
+    gaps = reasons(checked(matrix(W)))
+    assert gaps["frequency.centroid_cosine"] == "the mean of a class is the origin"
+
+
+def test_rank_deficient():
+    W = np.column_stack([gaussian(n=30, d=3), np.zeros(30), np.ones(30)])
+    gaps = reasons(checked(matrix(W)))
+    assert gaps["spectrum.condition_number"] == (
+        "the matrix has numerical rank 4 of 5, σ_d is zero up to rounding"
+    )
+
+
+def test_output_without_usable_rows():
+    m = matrix(gaussian(n=30))
+    nothing = Matrix(np.zeros((30, 3)), name="output")
+    found = checked(Matrix(m.data, tokens=m.tokens, output=nothing))
+    assert "rank 0" in found["subspace.distance"].undefined
+
+
+def test_output_with_some_unusable_rows():
+    Y = rng(6).standard_normal((30, 3))
+    Y[4], Y[9, 1], Y[10, 0] = 0.0, np.nan, np.inf
+    m = matrix(gaussian(n=30))
+    found = checked(Matrix(m.data, tokens=m.tokens, output=Matrix(Y, name="output")))
+    assert found["subspace.distance"].reference == pytest.approx(math.sqrt(1 - 6 / 27))
+
+
+# Nothing to measure -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (np.zeros((5, 4)), "(0 masked, 5 zero, 0 non-finite)"),
+        (np.full((5, 4), np.nan), "(0 masked, 0 zero, 5 non-finite)"),
+        (np.full((5, 4), -np.inf, np.float32), "(0 masked, 0 zero, 5 non-finite)"),
+        (
+            np.vstack([np.zeros((2, 4)), np.full((1, 4), np.nan)]),
+            "(0 masked, 2 zero, 1 non-finite)",
+        ),
+    ],
+)
+def test_no_usable_row(data, said):
+    with pytest.raises(EmbgeoError, match="none of") as caught:
+        analyze(matrix(data))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_everything_masked():
+    with pytest.raises(EmbgeoError, match="none of 5 rows"):
+        analyze(matrix(gaussian(n=5), masked={"on request": np.arange(5)}))
+
+
+# Magnitudes -------------------------------------------------------------------------------------
+
+FAR_OUT = [1e300, 1e200, 1e155, 1e150, 1e-150, 1e-160, 1e-200, 1e-300, 1e-310]
+
+
+@pytest.mark.parametrize("size", FAR_OUT)
+def test_entries_that_cannot_be_squared(size):
+    with pytest.raises(EmbgeoError, match="its square is beyond") as caught:
+        analyze(matrix(gaussian(n=30) * size))
+    assert caught.value.way_out
+
+
+def test_one_entry_that_cannot_be_squared():
+    W = gaussian(n=30)
+    W[3, 2] = -1e200
+    with pytest.raises(EmbgeoError, match="largest entry is 1e"):
+        analyze(matrix(W))
+
+
+@pytest.mark.parametrize("size", [1e138, 1e100, 1e38, 1e10, 1e-10, 1e-38, 1e-100, 1e-138])
+def test_far_magnitudes_give_the_numbers_of_near_ones(size):
+    """What does not depend on scale is the same at any; log I1 grows in proportion."""
+    W = gaussian(n=30)
+    near, far = checked(matrix(W)), checked(matrix(W * size))
+    moved = {"isotropy.log_i1", "isotropy.i_sphere"}
+    moved |= {f"isotropy.z_random_{key}" for key in ("std", "min", "max")}
+    moved |= {
+        f"isotropy.{i}{kind}"
+        for i in ("i1", "i2")
+        for kind in ("", "_mean_sign", "_centered", "_sampled", "_sampled_mean_sign")
+    }
+    for a, b in zip(near.scalars, far.scalars, strict=True):
+        if a.name not in moved:
+            assert b.value == pytest.approx(a.value, rel=1e-6, abs=1e-12), a.name
+    if size > 1e9:
+        assert far["isotropy.log_i1"].value < -size
+        assert "isotropy.log_i1" in far["isotropy.i1"].undefined
+
+
+def test_rows_of_very_different_lengths():
+    """Tiny rows beside normal ones keep their direction, subnormal ones too."""
+    W = gaussian(n=30)
+    lengths = np.where(np.arange(30) % 3 == 0, 1e-310, np.where(np.arange(30) % 3 == 1, 1e-200, 1))
+    near, far = checked(matrix(W)), checked(matrix(W * lengths[:, None]))
+    for key in ("mean", "std", "cone_half_angle_max", "uniformity"):
+        assert far[f"cosine.{key}"].value == pytest.approx(near[f"cosine.{key}"].value, rel=1e-9)
+
+
+def test_columns_of_very_different_sizes():
+    found = checked(matrix(gaussian(n=30, d=4) * np.array([1e100, 1.0, 1e-100, 1e-300])))
+    assert found["spectrum.numerical_rank"].value == 1
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 14),
+    d=st.integers(1, 5),
+    kind=st.sampled_from(["normal", "whole", "sparse", "equal", "cone", "spread"]),
+    counts=st.booleans(),
+    untied=st.booleans(),
+    unused=st.booleans(),
+    hidden=st.sampled_from(HIDDEN),
+)
+def test_small_matrices_of_every_kind(seed, n, d, kind, counts, untied, unused, hidden):
+    g = rng(seed)
+    W = g.standard_normal((n, d))
+    if kind == "whole":
+        W = g.integers(-1, 2, size=(n, d)).astype(float)
+    elif kind == "sparse":
+        W *= g.random((n, d)) < 0.3
+    elif kind == "equal":
+        W = np.tile(W[0], (n, 1))
+    elif kind == "cone":
+        W = 1e6 + 1e-3 * W
+    elif kind == "spread":
+        W *= 10.0 ** g.integers(-60, 60, size=(n, 1))
+    m = matrix(W, counts=counts)
+    names = tuple(f"[unused{i}]" if unused and i % 3 == 0 else f"t{i}" for i in range(n))
+    states = hidden_states(hidden, d, seed)
+    m = replace(
+        m,
+        tokens=names,
+        output=m.output if untied else None,
+        hidden=None if states is None else Matrix(states),
+        final_norm=FinalNorm("ln", g.integers(0, 3, size=d).astype(float), W[0]),
+    )
+    if not W.any():
+        with pytest.raises(EmbgeoError):
+            analyze(m)
+        return
+    checked(m, Options(sphere=True, isotropy_rows=1, isotropy_runs=2), reference=False)
+
+
+# Options ----------------------------------------------------------------------------------------
+
+
+def test_sections():
+    assert {
+        s.name.split(".")[0] for s in analyze(matrix(gaussian()), sections=("tokens",)).scalars
+    } == {"tokens"}
+    for wrong in ((), ("spectra",)):
+        with pytest.raises(BadOption, match="no section") as caught:
+            analyze(matrix(gaussian()), sections=wrong)
+        assert all(section in str(caught.value) for section in SECTIONS)
+
+
+def test_more_sampled_rows_than_there_are():
+    with pytest.raises(BadOption, match="61 rows asked for, the matrix has 60"):
+        analyze(matrix(gaussian()), options=Options(isotropy_rows=61))
+
+
+@pytest.mark.parametrize("asked", [(("t99", ()),), (("t1", ("t99",)),)])
+def test_neighbours_of_an_unknown_token(asked):
+    with pytest.raises(BadOption, match="no token is called 't99'"):
+        analyze(matrix(gaussian()), options=Options(asked=asked))
+
+
+def test_sphere_only_on_demand_above_its_limit(monkeypatch):
+    monkeypatch.setattr("embgeo.metrics.isotropy.SPHERE_LIMIT", 100)
+    large = matrix(gaussian())
+    assert "--sphere" in analyze(large, reference=False)["isotropy.i_sphere"].undefined
+    asked = analyze(large, options=Options(sphere=True), reference=False)
+    assert asked["isotropy.i_sphere"].value is not None
+    declined = analyze(matrix(gaussian(n=5)), options=Options(sphere=False), reference=False)
+    assert "on request" in declined["isotropy.i_sphere"].undefined
+
+
+def test_a_single_run_has_no_spread():
+    found = analyze(
+        matrix(gaussian()), options=Options(isotropy_rows=20, isotropy_runs=1), reference=False
+    )
+    assert found["isotropy.i1_sampled"].standard_error is None
+    assert found["isotropy.i1_sampled"].sample == "1 samples of 20 rows"

@@ -1,0 +1,73 @@
+"""docs/diff.md names every field of a comparison and every number of a pair, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embgeo.comparison import quantities
+from embgeo.comparison.files import comparison_to_json, save_comparison
+from embgeo.core.values import Quantity
+from tests.support.compared import comparison, entered
+from tests.support.documents import FIRST_CELL, ROOT
+from tests.support.matrices import gaussian
+
+PAGE = (ROOT / "docs/diff.md").read_text("utf-8")
+FREE_KEYS = ("provenance.versions", "timing")
+#: Described in docs/analysis-json.md.
+AS_IN_ANALYSES = tuple(
+    f"pairs[].{k}" for k in ("scalars", "series", "histograms", "columns", "tables")
+)
+
+
+def fields(value: Any, path: str = "") -> Iterator[str]:
+    if path:
+        yield path
+    if path in AS_IN_ANALYSES:
+        return
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            name = "*" if path in FREE_KEYS else key
+            yield from fields(inner, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for item in value:
+            if isinstance(item, dict):
+                for key, inner in item.items():
+                    yield from fields(inner, f"{path}[].{key}")
+
+
+def made() -> Any:
+    """A track whose curves bend, of matrices that share some tokens."""
+    runs = []
+    for i, depth in enumerate([0.0, 0.0, 0.0, 0.5, 1.0, 1.5, 2.0]):
+        tokens = tuple(f"t{row + i % 2}" for row in range(40))
+        W = gaussian(60, n=40) + depth + 1e-3 * gaussian(61 + i, n=40)
+        sections = ("cosine", "tokens")
+        runs.append(entered(W, f"c-{i}", tokens=tokens, sections=sections, step=float(i)))
+    return comparison(*runs, track="made")
+
+
+def test_every_field_is_documented_and_the_other_way_round(tmp_path: Path) -> None:
+    tracked = made()
+    documented = [name for name in FIRST_CELL.findall(PAGE) if not name.startswith("compare.")]
+    assert len(documented) == len(set(documented))
+    assert set(documented) == set(fields(comparison_to_json(tracked)))
+    save_comparison(tracked, tmp_path)
+    with np.load(tmp_path / "arrays.npz") as stored:
+        names = {re.sub(r"\d+-\d+", "FIRST-SECOND", name) for name in stored.files}
+    assert names == {
+        "pairs/FIRST-SECOND/first",
+        "pairs/FIRST-SECOND/second",
+        "pairs/FIRST-SECOND/compare.token_overlap",
+    }
+
+
+def test_every_number_of_a_pair_is_documented_and_the_other_way_round() -> None:
+    known = {q.name for q in vars(quantities).values() if isinstance(q, Quantity)}
+    assert set(re.findall(r"`(compare\.\w+)`", PAGE)) | {"compare.overlap_histogram"} == known
+    held = {v.name for p in made().pairs for v in p.values()}
+    assert held == known

@@ -1,0 +1,268 @@
+"""The documentation runs: commands, code, examples of ``--help``, links, tables of fields."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import embgeo
+from embgeo.cli.app import app
+from embgeo.cli.commands import COMMANDS
+from embgeo.core.matrix import Frequency, Matrix, Origin
+from embgeo.distributed import finished, first_round, part_of, plan_of
+from embgeo.metrics import SECTIONS, Options
+from embgeo.result.analysis import Analysis
+from tests.support.documents import (
+    FIRST_CELL,
+    LINK,
+    ROOT,
+    agrees,
+    anchors,
+    blocks,
+    commands,
+    documents,
+)
+
+README = ROOT / "README.md"
+
+
+class Shell:
+    """Runs embgeo in a folder with a copy of the fixtures; an equal command runs once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.seen: dict[str, tuple[int, str]] = {}
+
+    def run(self, line: str) -> tuple[int, str]:
+        """Exit code and what is written to the terminal."""
+        if line not in self.seen:
+            program, *arguments = shlex.split(line)
+            assert program == "embgeo", f"only embgeo is run here: {line}"
+            with contextlib.chdir(self.folder):
+                result = CliRunner().invoke(app, arguments)
+            self.seen[line] = result.exit_code, result.output
+        return self.seen[line]
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    folder = tmp_path_factory.mktemp("shell")
+    shutil.copytree(ROOT / "fixtures", folder / "fixtures")
+    return Shell(folder)
+
+
+def test_commands_of_the_readme_print_what_it_shows(shell: Shell) -> None:
+    story = [command for block in blocks(README, "console") for command in commands(block)]
+    assert len(story) >= 4
+    code, unexpected = 0, ""
+    for command in story:
+        if command.line == "echo $?":
+            assert command.output.strip() == str(code)
+            unexpected = ""
+            continue
+        assert not unexpected
+        code, output = shell.run(command.line)
+        assert agrees(command.output, output), f"{command.line}\n{output}"
+        unexpected = f"{command.line} ended with exit code {code}" if code else ""
+    assert not unexpected
+
+
+def test_the_main_command_of_the_readme_works(shell: Shell) -> None:
+    lines = [line for block in blocks(README, "sh") for line in block.splitlines()]
+    parts = [part.strip() for line in lines for part in line.split("&&")]
+    ours = [part for part in parts if part.startswith("embgeo ")]
+    assert ours
+    for line in ours:
+        code, output = shell.run(line)
+        assert code == 0, output
+
+
+def test_code_of_the_readme_prints_what_its_comments_say(shell: Shell) -> None:
+    programs = blocks(README, "python")
+    assert programs
+    for program in programs:
+        with contextlib.chdir(shell.folder), contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(program, str(README), "exec"), {})
+        shown = re.findall(r"^print\(.*\)  # (.*)$", program, re.MULTILINE)
+        assert shown
+        assert agrees("\n".join(shown), printed.getvalue()), printed.getvalue()
+
+
+def test_every_example_of_help_works(shell: Shell) -> None:
+    for command in COMMANDS:
+        function = getattr(import_module(f"embgeo.cli.{command}"), command)
+        examples = re.findall(r"Example: (embgeo .*)", function.__doc__ or "")
+        assert examples, f"{command} has no example in its help"
+        for line in examples:
+            assert line.split()[1] == command
+            code, output = shell.run(line)
+            assert code == 0, f"{line}\n{output}"
+
+
+@pytest.mark.parametrize(
+    ("shown", "seen", "same"),
+    [
+        ("mean 0.4673 of 5,000", "mean   0.4675 of 5,000", True),
+        ("mean 0.4673", "mean 0.4676", False),
+        ("mean 0.47", "mean 0.467", False),
+        ("mean 0.467", "mean 0.4671", True),
+        ("rows 5,000", "rows 5,001", False),
+        ("rows 5", "rows 5.0", False),
+        ("mean −0.12", "mean 0.12", False),
+        ("1.5e-06 left", "1.6e-06 left", True),
+        ("1.5e-06 left", "1.5e-05 left", False),
+        ("report: …/a.html", "report: /some/where/a.html", True),
+        ("report: …/a.html", "report: /some/where/b.html", False),
+        ("first\n…\nlast 1", "first\nand\nso on\nlast 1", True),
+        ("first\nlast", "first\nand\nlast", False),
+        ("note: x", "note: y", False),
+        ("a line", "a line\nanother", False),
+    ],
+)
+def test_what_counts_as_the_same_output(shown: str, seen: str, same: bool) -> None:
+    assert agrees(shown, seen) is same
+
+
+@pytest.mark.parametrize("page", documents(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_resolve(page: Path) -> None:
+    broken = []
+    for link in LINK.findall(page.read_text("utf-8")):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        known = target.exists() and (not anchor or anchor in anchors(target))
+        if not (known and target.is_relative_to(ROOT)):
+            broken.append(link)
+    assert not broken
+
+
+# --- docs/analysis-json.md -------------------------------------------------------------------
+
+#: Objects whose keys are labels and not fields: ``*`` in the document.
+FREE_KEYS = (
+    "absent",
+    "provenance.conventions",
+    "provenance.masked",
+    "series[].y",
+    "timing",
+)
+
+
+def fields(value: Any, path: str = "") -> Iterator[str]:
+    """Dotted names of all fields; ``[]`` for entries of lists of objects."""
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            name = "*" if path in FREE_KEYS else key
+            yield from fields(inner, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for item in value:
+            if isinstance(item, dict):
+                for key, inner in item.items():
+                    yield from fields(inner, f"{path}[].{key}")
+
+
+@pytest.fixture(scope="module")
+def full_analysis() -> embgeo.Analysis:
+    """Every section, with every option that adds values; two rows are left out."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((60, 6))
+    rows[7] = 0.0
+    rows[9] = rows[8]
+    tokens = tuple(f"token {row}" for row in range(60))
+    counts = Frequency("counts", np.arange(60, 0, -1.0), "made up")
+    output = Matrix(rng.standard_normal((60, 5)), origin=Origin(tensor="out"))
+    masked = {"padding beyond the vocabulary": np.array([59])}
+    matrix = Matrix(
+        rows,
+        tokens=tokens,
+        frequency=counts,
+        masked=masked,
+        output=output,
+        hidden=Matrix(rng.standard_normal((40, 6)) + 2.0, origin=Origin(path="states.npy")),
+    )
+    options = Options(isotropy_rows=20, isotropy_runs=2, asked=(("token 1", ("token 2",)),))
+    return embgeo.analyze(matrix, options=options)
+
+
+@pytest.fixture(scope="module")
+def bare_analysis() -> embgeo.Analysis:
+    """Nothing known but the rows."""
+    matrix = Matrix(np.random.default_rng(1).standard_normal((30, 4)))
+    return embgeo.analyze(matrix, reference=False)
+
+
+@pytest.fixture(scope="module")
+def merged_analysis() -> Analysis:
+    """Made of a part that happens to be the whole."""
+    matrix = Matrix(np.random.default_rng(2).standard_normal((30, 4)))
+    plan = plan_of(first_round(matrix, part_of(matrix), sections=("spectrum",)))
+    return finished(plan, [])
+
+
+def test_every_field_of_the_json_is_documented_and_the_other_way_round(
+    full_analysis: embgeo.Analysis, bare_analysis: embgeo.Analysis, merged_analysis: Analysis
+) -> None:
+    documented = FIRST_CELL.findall((ROOT / "docs/analysis-json.md").read_text("utf-8"))
+    assert len(documented) == len(set(documented))
+    json_part = set(documented) - ARRAYS
+    analyses = (full_analysis, bare_analysis, merged_analysis)
+    written = {field for analysis in analyses for field in fields(analysis.to_json())}
+    assert json_part == written
+
+
+ARRAYS = {"rows", "tokens_utf8", "tokens_end", "counts", "popular", "points/*", "columns/*"}
+
+
+def test_every_array_is_documented_and_the_other_way_round(
+    full_analysis: embgeo.Analysis, tmp_path: Path
+) -> None:
+    documented = set(FIRST_CELL.findall((ROOT / "docs/analysis-json.md").read_text("utf-8")))
+    full_analysis.save(tmp_path)
+    with np.load(tmp_path / "arrays.npz", allow_pickle=False) as stored:
+        written = {re.sub("/.*", "/*", name) for name in stored.files}
+    assert written == ARRAYS
+    assert written <= documented
+
+
+# --- docs/metrics.md -------------------------------------------------------------------------
+
+
+def make_metrics() -> Any:
+    spec = importlib.util.spec_from_file_location("make_metrics", ROOT / "docs/make_metrics.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_table_of_metrics_is_up_to_date() -> None:
+    maker = make_metrics()
+    assert maker.TARGET.read_text("utf-8") == maker.document(), "run: python docs/make_metrics.py"
+
+
+def test_the_table_of_metrics_names_what_analyses_hold(
+    full_analysis: embgeo.Analysis, bare_analysis: embgeo.Analysis
+) -> None:
+    listed = FIRST_CELL.findall((ROOT / "docs/metrics.md").read_text("utf-8"))
+    assert len(listed) == len(set(listed))
+    held = {value.name for a in (full_analysis, bare_analysis) for value in a.values()}
+    # A vocabulary known by rank alone has ranks in place of counts.
+    assert set(listed) - held == {"frequency.rank"}
+    assert held <= set(listed)
+    assert {name.partition(".")[0] for name in listed} == set(SECTIONS)

@@ -1,0 +1,77 @@
+"""docs/python.md runs: its code prints what its comments say, its tables name what exists."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import embgeo
+from embgeo.integrations import Gauge
+from embgeo.integrations.gauge import SCALARS
+from embgeo.metrics import SECTIONS
+from tests.support.documents import FIRST_CELL, ROOT, agrees, blocks
+
+PAGE = ROOT / "docs" / "python.md"
+TEXT = PAGE.read_text("utf-8")
+PROGRAMS = blocks(PAGE, "python")
+#: Those that begin with a comment need what is not always there, see
+#: tests/integrations/test_integrations.py.
+ALONE = [program for program in PROGRAMS if not program.startswith("# with")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("python")
+    shutil.copytree(ROOT / "fixtures", made / "fixtures")
+    return made
+
+
+@pytest.mark.parametrize("number", range(len(ALONE)))
+def test_code_prints_what_its_comments_say(folder: Path, number: int) -> None:
+    program = ALONE[number]
+    for package in ("torch", "gensim"):
+        if f"import {package}" in program or f"from {package}" in program:
+            pytest.importorskip(package)
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(program, str(PAGE), "exec"), {})
+    shown = re.findall(r"^print\(.*\)  # (.*)$", program, re.MULTILINE)
+    assert len(shown) == len(re.findall(r"^print", program, re.MULTILINE)) > 0
+    assert agrees("\n".join(shown), printed.getvalue()), printed.getvalue()
+
+
+def table(head: str) -> list[str]:
+    """First cells of the table with this head."""
+    start = TEXT.index(f"| {head} | what")
+    return FIRST_CELL.findall(TEXT[start : TEXT.index("\n\n", start)])
+
+
+def test_arguments_are_those_of_the_functions() -> None:
+    known = set(inspect.signature(embgeo.analyze).parameters)
+    assert set(table("argument")) <= known
+    assert known - set(table("argument")) == {"W", "command", "progress", "resources"}
+
+
+def test_arguments_of_the_gauge() -> None:
+    start = TEXT.index("| argument of `Gauge` |")
+    rows = TEXT[start : TEXT.index("\n\n", start)].splitlines()[2:]
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert named == set(inspect.signature(Gauge).parameters)
+    assert all(f"`{name}`" in TEXT for name in SCALARS)
+
+
+def test_sections_are_all_named() -> None:
+    (row,) = [line for line in TEXT.splitlines() if line.startswith("| `sections` |")]
+    assert tuple(re.findall(r"`(\w+)`", row))[1:] == SECTIONS
+
+
+def test_fields_of_the_options() -> None:
+    names = re.search(r"embgeo\.Options\(([^)]*)\)", TEXT)
+    assert names is not None
+    for name in re.findall(r"(\w+)=", names[1]):
+        assert name in embgeo.Options.__dataclass_fields__

@@ -1,0 +1,118 @@
+"""The benchmarks of training at tiny sizes: they run, and they notice a wrong answer."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from benchmarks import regularizer_cost, training_step  # noqa: E402
+from embgeo.training.methods.published import METHODS  # noqa: E402
+
+STEP = training_step.Size(n=40, d=6, layers=2, batch=3, bptt=4, dropout=0.2)
+COST = regularizer_cost.Size(n=40, d=6, hidden=8, layers=2, batch=3, bptt=4)
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """What a benchmark prints."""
+
+    def run(module: Any, size: Any, *arguments: str) -> str:
+        monkeypatch.setitem(module.SIZES, "tiny", size)
+        monkeypatch.setattr(sys, "argv", ["benchmark", "--rounds", "2", *arguments])
+        module.main()
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_tokens_a_second(shown: Any) -> None:
+    lines = shown(training_step, STEP).splitlines()
+    names = [line.split("|")[1].strip() for line in lines if line.startswith("|")]
+    assert names[2:] == [training_step.PEER, *training_step.OURS]
+    assert lines[-len(training_step.OURS) - 1].split("|")[3].strip() == "1.000"
+
+
+def test_another_model_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    training_step.check(STEP, "cpu")
+    monkeypatch.setattr(training_step, "CLIP", 0.01)
+    training_step.check(STEP, "cpu")  # for both
+    forward = training_step.Peer.forward
+
+    def wrong(self: Any, inputs: Any, state: Any) -> Any:
+        log_p, state = forward(self, inputs, state)
+        return 1.01 * log_p, state
+
+    monkeypatch.setattr(training_step.Peer, "forward", wrong)
+    with pytest.raises(SystemExit, match="the loss of ours and of the peer are"):
+        training_step.check(STEP, "cpu")
+
+
+def test_a_step_of_another_length_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = training_step.Example.step
+
+    def wrong(self: Any) -> Any:
+        found = before(self)
+        with torch.no_grad():
+            self.model.encoder.weight.mul_(1.01)
+        return found
+
+    monkeypatch.setattr(training_step.Example, "step", wrong)
+    with pytest.raises(SystemExit, match="of ours and of the peer are"):
+        training_step.check(STEP, "cpu")
+
+
+def test_the_peer_has_the_dropout_of_the_example() -> None:
+    peer = training_step.Peer(STEP, 0.3)
+    assert (peer.drop.p, peer.rnn.dropout, peer.rnn.num_layers) == (0.3, 0.3, 2)
+    assert peer.decoder.weight is peer.encoder.weight
+
+
+def test_cost_of_every_method(shown: Any) -> None:
+    lines = shown(regularizer_cost, COST).splitlines()
+    rows = {line.split("|")[1].strip(): line for line in lines if line.startswith("| ")}
+    assert set(METHODS) <= set(rows)
+    assert rows["mle"].split("|")[3].strip() == "1.000"
+    assert all(f"≤ {bound:g}" in rows[name] for name, bound in regularizer_cost.BOUNDS.items())
+
+
+def test_baselines() -> None:
+    found = {name: regularizer_cost.baseline(name) for name in METHODS}
+    assert found["cosreg"] == found["mle"] == "mle"
+    assert found["re"] == found["al"] == found["real"] == "untied"
+
+
+@pytest.mark.parametrize("name", ["cosreg", "al"])
+def test_a_method_that_starts_elsewhere_is_noticed(name: str) -> None:
+    names = ("mle", "untied", name)
+    loops = {each: regularizer_cost.made(each, COST, "cpu", "float32") for each in names}
+    regularizer_cost.check(loops, COST)
+    with torch.no_grad():
+        loops[name].model.get_output_embeddings().bias[3] += 5.0
+    with pytest.raises(SystemExit, match=f"{name}: its cross-entropy is"):
+        regularizer_cost.check(loops, COST)
+
+
+def test_another_penalty_is_noticed() -> None:
+    loops = {each: regularizer_cost.made(each, COST, "cpu", "float32") for each in METHODS}
+    regularizer_cost.check(loops, COST)
+    reg: Any = loops["cosreg"].regularizer
+    reg.gamma = 1.01
+    with pytest.raises(SystemExit, match="cosreg: its penalty is"):
+        regularizer_cost.check(loops, COST)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc/self/status")
+def test_peak_memory_is_that_of_the_process_itself() -> None:
+    """Not of the one that started it, which has held more."""
+    held = bytearray(300 * 2**20)
+    held[:: 2**12] = b"x" * len(held[:: 2**12])
+    options = argparse.Namespace(size="tiny", device="cpu", precision="float32")
+    small = regularizer_cost.peak("mle", options)
+    assert len(held)
+    assert 1.0 < small < 200.0

@@ -1,0 +1,95 @@
+"""docs/training.md runs: its commands print what it shows, its tables are complete."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("torch")
+pytest.importorskip("tomli_w")
+
+from embgeo.cli.app import app
+from embgeo.training.methods.published import METHODS
+from embgeo.training.settings.config import PRESETS, parse
+from embgeo.training.study.files import training_to_json
+from tests.support.documents import FIRST_CELL, ROOT, agrees, blocks, commands
+from tests.support.sample_runs import sample_training
+
+PAGE = ROOT / "docs" / "training.md"
+TEXT = PAGE.read_text("utf-8")
+
+
+@pytest.fixture
+def few_figures() -> Iterator[None]:
+    """Drawing takes most of the time, and is tested elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("comparison", "html", "training"):
+            patch.setattr(f"embgeo.report.{module}.FIGURES", ())
+        patch.setattr("embgeo.report.training.chosen", lambda _training: [])
+        yield
+
+
+@pytest.mark.usefixtures("few_figures")
+def test_the_story_from_top_to_bottom(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
+    story = [command for block in blocks(PAGE, "console") for command in commands(block)]
+    assert len(story) == 6
+    with contextlib.chdir(tmp_path):
+        for command in story:
+            program, *arguments = shlex.split(command.line)
+            assert program == "embgeo"
+            result = CliRunner().invoke(app, arguments)
+            assert result.exit_code == 0, result.output
+            assert agrees(command.output, result.output), f"{command.line}\n{result.output}"
+        written = {
+            path.relative_to("pydocs.runs").as_posix()
+            for path in Path("pydocs.runs").rglob("*")
+            if "comparison/" not in path.as_posix()
+        }
+    for name in FIRST_CELL.findall(section("What is in the folder")):
+        assert name.replace("METHOD", "cosreg").replace("-S", "-0") in written, name
+
+
+def section(title: str) -> str:
+    """The text under a heading."""
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_the_tables_name_every_method_and_preset() -> None:
+    named = FIRST_CELL.findall(section("What can be trained"))
+    assert named == [*METHODS, *sorted(PRESETS, key=named.index)]
+    for name, method in METHODS.items():
+        (row,) = [line for line in TEXT.splitlines() if line.startswith(f"| `{name}` |")]
+        *_, model, against = (cell.strip() for cell in row[1:-1].split("|"))
+        assert ("untied" in model.split(",")[0]) == (method.tied is False), name
+        expected = ", else ".join(f"`{other}`" for other in method.reference if other != name)
+        assert against == expected, name
+
+
+def test_every_field_of_the_json_is_documented() -> None:
+    cells = re.findall(r"^\|(.*?)\|", section("training.json"), re.MULTILINE)
+    named = [name for cell in cells for name in re.findall(r"`([a-z_]+)`", cell)]
+    assert named == list(training_to_json(sample_training()))
+
+
+def test_the_settings_that_are_shown_are_settings() -> None:
+    (own,) = blocks(PAGE, "toml")
+    config = parse(own, "docs/training.md")
+    assert config.compare == ("mle", "untied", "cosreg", "real")
+    assert config.seeds == (0, 1, 2)
+    for key in re.findall(r"`((?:data|training|geometry|model)\.(?!json)[a-z_]+)[=`]", TEXT):
+        table, name = key.split(".")
+        assert name in {**config.tables()[table], **dict.fromkeys(OPEN)}, key
+
+
+#: Settings without a value of their own.
+OPEN = ("min_count", "tokenizer", "tokens", "every", "size")

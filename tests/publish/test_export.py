@@ -1,0 +1,296 @@
+"""What is exported is read back by the programs that it is for."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.csv
+import pytest
+import yaml
+from huggingface_hub import ModelCard
+from pyarrow import parquet
+
+import embgeo
+from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.publish.export import TARGETS
+from embgeo.publish.export.base import Labels, Request, Target, Vectors
+from embgeo.publish.export.columns import frequency
+from embgeo.publish.export.escaping import protobuf_text, tsv_cell, yaml_text
+from embgeo.publish.export.thinning import thinned
+from embgeo.result.analysis import Analysis
+from tests.support.sample_analysis import HOSTILE, sample, with_scalar
+
+RECORD: dict[str, Any] = {
+    "format": "embgeo.export",
+    "command": "embgeo export",
+    "versions": {"embgeo": "0"},
+}
+#: What UTF-8 cannot hold is spelled out; everything else comes back as it was.
+READ_BACK = tuple(t.encode("utf-8", "backslashreplace").decode() for t in HOSTILE)
+
+
+def named(name: str) -> Target:
+    return next(t for t in TARGETS if t.name == name)
+
+
+def exported(target: str, path: Path, analysis: Analysis, **chosen: Any) -> Path:
+    named(target).write(Request(RECORD, analysis, **chosen), path)
+    return path
+
+
+def array_vectors(rows: Any, tokens: tuple[str, ...]) -> Vectors:
+    matrix = np.asarray(rows, dtype=np.float64)
+    labels = Labels(("token", "count"), (tokens, tuple(range(len(matrix)))))
+    return Vectors("W", *matrix.shape, lambda: iter([matrix[:2], matrix[2:]]), labels, {})
+
+
+def ranked(analysis: Analysis) -> Analysis:
+    """The same vocabulary, known by its order alone."""
+    p = analysis.provenance
+    said = {**p["frequency"], "kind": "rank"}
+    counts = np.arange(p["n"], p["n"] - len(analysis.rows), -1.0)
+    return replace(analysis, provenance={**p, "frequency": said}, counts=counts)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+def test_same_bytes_twice_and_known_as_ours(target: Target, tmp_path: Path) -> None:
+    vectors = array_vectors(np.eye(3), ("a", "b", "c"))
+    request = Request(RECORD, sample(hostile=True), vectors, model="m")
+    contents = []
+    for name in ("first", "second"):
+        path = tmp_path / name / f"x{target.suffix}"
+        path.parent.mkdir()
+        target.write(request, path)
+        assert target.is_ours(path)
+        files = sorted(p for p in path.parent.rglob("*") if p.is_file())
+        contents.append([(p.name, p.read_bytes()) for p in files])
+    assert contents[0] == contents[1]
+    other = tmp_path / f"other{target.suffix}"
+    assert not target.is_ours(other)
+    other.write_bytes(b"row,token\nPAR1")
+    assert not target.is_ours(other)
+
+
+# --- CSV, Parquet, NPZ -----------------------------------------------------------------------
+
+
+def test_csv_comes_back_with_every_hostile_token(tmp_path: Path) -> None:
+    analysis = sample(hostile=True)
+    path = exported("csv", tmp_path / "a.csv", analysis)
+    with path.open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert tuple(row["token"] for row in rows)[: len(HOSTILE)] == READ_BACK
+    norm = next(c for c in analysis.columns if c.name == "tokens.norm")
+    assert [float(row["tokens.norm"]) for row in rows] == norm.values.tolist()
+    assert analysis.popular is not None
+    assert [row["popular"] == "true" for row in rows] == analysis.popular.tolist()
+    xy = np.array([[float(r[f"projection.svd2.{axis}"]) for axis in "xy"] for r in rows])
+    assert np.array_equal(xy, next(p.xy for p in analysis.points if p.name == "projection.svd2"))
+    options = pyarrow.csv.ParseOptions(newlines_in_values=True)
+    table = pyarrow.csv.read_csv(io.BytesIO(path.read_bytes()), parse_options=options)
+    assert table.num_rows == len(rows)
+    record = json.loads((tmp_path / "a.csv.provenance.json").read_text("ascii"))
+    assert record == RECORD
+
+
+def test_parquet_comes_back_with_types_and_provenance(tmp_path: Path) -> None:
+    analysis = sample(hostile=True)
+    table = parquet.read_table(exported("parquet", tmp_path / "a.parquet", analysis))
+    assert tuple(table["token"].to_pylist())[: len(HOSTILE)] == READ_BACK
+    types = {field.name: str(field.type) for field in table.schema}
+    assert types["row"] == types["count"] == "int64"
+    assert types["popular"] == "bool"
+    assert types["projection.svd2.x"] == types["tokens.norm"] == "double"
+    assert json.loads(table.schema.metadata[b"embgeo"]) == RECORD
+
+
+def test_parquet_without_pyarrow_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(EmbgeoError, match=r"needs pyarrow; pip install 'embgeo\[arrow\]'"):
+        exported("parquet", tmp_path / "a.parquet", sample())
+
+
+def test_npz_holds_every_array_and_every_token(tmp_path: Path) -> None:
+    analysis = sample(hostile=True)
+    path = exported("npz", tmp_path / "a.npz", analysis)
+    with np.load(path, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    ends = arrays["tokens_end"].tolist()
+    raw = arrays["tokens_utf8"].tobytes()
+    tokens = tuple(
+        raw[a:b].decode("utf-8", "surrogatepass") for a, b in zip([0, *ends], ends, strict=False)
+    )
+    assert tokens == analysis.tokens
+    assert np.array_equal(arrays["count"], analysis.counts)
+    assert arrays["projection.pca2"].shape == (600, 2)
+    assert json.loads(str(arrays["provenance"])) == RECORD
+
+
+def test_a_vocabulary_without_tokens_and_counts(tmp_path: Path) -> None:
+    bare = replace(sample(counts=False), tokens=None)
+    path = exported("csv", tmp_path / "a.csv", bare)
+    with path.open(newline="", encoding="utf-8") as stream:
+        names = next(csv.reader(stream))
+    assert not {"token", "count", "rank", "popular"} & set(names)
+    exported("npz", tmp_path / "a.npz", bare)
+    exported("parquet", tmp_path / "a.parquet", bare)
+
+
+def test_ranks_are_ranks_and_counts_are_counts() -> None:
+    found = frequency(ranked(sample()))
+    assert found is not None
+    name, values = found
+    assert name == "rank"
+    assert values[:3].tolist() == [1, 2, 3]
+    assert values.dtype == np.int64
+    shares = replace(sample(), counts=np.linspace(0.5, 0.0, 600))
+    found = frequency(shares)
+    assert found is not None
+    assert found[1].dtype == np.float64
+    assert frequency(sample(counts=False)) is None
+
+
+# --- projector -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_embgeo_reads_its_own_projector_files(tmp_path: Path, binary: bool) -> None:
+    rows = np.random.default_rng(0).standard_normal((len(HOSTILE), 5)).astype(np.float32)
+    request = Request(RECORD, vectors=array_vectors(rows, HOSTILE), binary=binary)
+    named("projector").write(request, tmp_path / "p")
+    back = embgeo.load(tmp_path / "p" / ("tensors.bytes" if binary else "tensors.tsv"))
+    assert np.array_equal(np.asarray(back.data), rows)
+    assert back.frequency is not None
+    assert back.frequency.counts.tolist() == list(range(len(HOSTILE)))
+    # Three kinds of text are spelled out; every other token comes back letter by letter.
+    assert back.tokens is not None
+    spelled = [t for t, was in zip(back.tokens, HOSTILE, strict=True) if t != was]
+    assert all("\\u" in t for t in spelled)
+    same = {"line\nbreak", "tab\there", "carriage\rreturn", "\\u003c\\", "", "   ", " leading"}
+    assert same <= set(back.tokens)
+
+
+def test_lines_of_the_metadata_are_those_of_the_vectors(tmp_path: Path) -> None:
+    tokens = (*HOSTILE, "\u2028", "\x0b", "\x0c", "\x85", "\x1c")
+    vectors = array_vectors(np.zeros((len(tokens), 2)), tokens)
+    named("projector").write(Request(RECORD, vectors=vectors), tmp_path / "p")
+    text = (tmp_path / "p/metadata.tsv").read_bytes().decode("utf-8")
+    lines = text.splitlines()  # the strictest reader: it ends lines at every separator
+    assert lines[0] == "token\tcount"
+    assert len(lines) == len(tokens) + 1
+    assert {line.count("\t") for line in lines} == {1}
+    assert (tmp_path / "p/tensors.tsv").read_bytes().count(b"\n") == len(tokens)
+
+
+def test_one_column_has_no_header(tmp_path: Path) -> None:
+    vectors = replace(array_vectors(np.eye(3), ()), labels=Labels(("token",), (("a", "b", "c"),)))
+    named("projector").write(Request(RECORD, vectors=vectors), tmp_path / "p")
+    assert (tmp_path / "p/metadata.tsv").read_text() == "a\nb\nc\n"
+
+
+def test_the_configuration_is_a_protocol_buffer(tmp_path: Path) -> None:
+    vectors = replace(array_vectors(np.eye(3), ("a", "b", "c")), name='W"\n日{}')
+    named("projector").write(Request(RECORD, vectors=vectors, binary=True), tmp_path / "p")
+    assert (tmp_path / "p/projector_config.pbtxt").read_text("ascii") == (
+        "embeddings {\n"
+        '  tensor_name: "W\\"\\012\\346\\227\\245{}"\n'
+        '  tensor_path: "tensors.bytes"\n'
+        "  tensor_shape: 3\n  tensor_shape: 3\n"
+        '  metadata_path: "metadata.tsv"\n}\n'
+    )
+
+
+def test_protocol_buffers_take_the_text() -> None:
+    text_format = pytest.importorskip("google.protobuf.text_format", reason="no protobuf")
+    from google.protobuf.wrappers_pb2 import StringValue
+
+    for token in READ_BACK:
+        assert text_format.Parse(f"value: {protobuf_text(token)}", StringValue()).value == token
+
+
+def test_thinning_keeps_rare_rows_in_their_share() -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.permutation(np.floor(1e6 / np.arange(1, 10_001)))
+    kept = thinned(counts, 10_000, 1000)
+    assert len(kept) == len(set(kept.tolist())) == 1000
+    assert (np.diff(kept) > 0).all()
+    rare = counts < np.quantile(counts, 0.8)
+    assert rare[kept].mean() == pytest.approx(rare.mean(), abs=0.01)
+    assert counts[kept].max() == counts.max()
+    assert thinned(None, 10, 3).tolist() == [0, 4, 9]
+    assert thinned(None, 5, 100).tolist() == [0, 1, 2, 3, 4]
+    assert thinned(None, 5, 1).tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [("a", "a"), ("a\tb", "a\\tb"), ("\\", "\\\\"), ("\x1b", "\\\\u001b"), ("日 本", "日 本")],
+)
+def test_text_between_tabs(text: str, cell: str) -> None:
+    assert tsv_cell(text) == cell
+
+
+# --- model card ------------------------------------------------------------------------------
+
+
+def card(analysis: Analysis, folder: Path, **chosen: Any) -> ModelCard:
+    """The block as the Hub's own library reads it, inside a card."""
+    path = exported("model-card", folder / "c.yaml", analysis, **{"model": "m", **chosen})
+    return ModelCard(f"---\nlicense: mit\n{path.read_text('utf-8')}---\n# Card\n")
+
+
+def test_the_hub_reads_the_block(tmp_path: Path) -> None:
+    analysis = sample()
+    data = card(analysis, tmp_path, model="my/model", task="fill-mask").data
+    assert data.model_name == "my/model"
+    results = {r.metric_type: r for r in data.eval_results}
+    assert set(results) >= {"cosine.mean", "isotropy.i1", "isotropy.i1_unit", "subspace.distance"}
+    mean, scalar = results["cosine.mean"], analysis.scalar("cosine.mean")
+    assert scalar is not None
+    assert mean.metric_value == scalar.value
+    assert mean.metric_name == scalar.quantity.title
+    assert mean.task_type == "fill-mask"
+    assert mean.dataset_args["file"] == "baseline.pt"  # and not the folder around it
+    assert mean.dataset_args["sha256"] == "0" * 64
+    assert results["frequency.probe_auc"].metric_args["standard_error"] == 0.01
+
+
+def test_chosen_scalars_and_those_that_cannot_be(tmp_path: Path) -> None:
+    analysis = with_scalar(sample(), "cosine.std", value=None, undefined="one row")
+    chosen = card(analysis, tmp_path, scalars=("isotropy.isoscore",)).data.eval_results
+    assert [r.metric_type for r in chosen] == ["isotropy.isoscore"]
+    with pytest.raises(BadOption, match=r"cosine\.std is not defined: one row"):
+        card(analysis, tmp_path, scalars=("cosine.std",))
+    with pytest.raises(BadOption, match=r"no\.such is not in this analysis"):
+        card(analysis, tmp_path, scalars=("no.such",))
+
+
+@pytest.mark.parametrize("value", [1e-5, 1e16, 1.5e-300, -0.0, 0.1, 5e-324, 123456789.0])
+def test_numbers_are_numbers_in_yaml(value: float, tmp_path: Path) -> None:
+    analysis = with_scalar(sample(), "cosine.mean", value=value)
+    path = exported("model-card", tmp_path / "c.yaml", analysis, model="m")
+    metrics = yaml.safe_load(path.read_text("utf-8"))["model-index"][0]["results"][0]["metrics"]
+    (found,) = [m["value"] for m in metrics if m["type"] == "cosine.mean"]
+    assert found == value
+    assert isinstance(found, float)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda t: ascii(t)[:20])
+def test_hostile_names_are_one_scalar_in_yaml(text: str, tmp_path: Path) -> None:
+    if "\ud800" in text:
+        assert yaml_text(text) == '"\\ud800lone"'
+        return
+    assert yaml.safe_load(yaml_text(text)) == text
+    path = exported("model-card", tmp_path / "c.yaml", sample(), model=text, task=text)
+    (entry,) = yaml.safe_load(path.read_text("utf-8"))["model-index"]
+    assert entry["name"] == text
+    assert entry["results"][0]["task"]["type"] == text

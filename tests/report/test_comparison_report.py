@@ -1,0 +1,524 @@
+"""The page of a comparison as text: complete without scripts, closed, safe with any token."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embgeo.cli.app import run
+from embgeo.comparison.comparison import Comparison, Difference, Matching, Member
+from embgeo.comparison.files import load_comparison, save_comparison
+from embgeo.core.values import Histogram
+from embgeo.diagnosis.change import became, headline, isotropy, sampling
+from embgeo.diagnosis.moved import moved_tokens
+from embgeo.diagnosis.shifts import shifts
+from embgeo.report import assets
+from embgeo.report.comparison import render, write
+from embgeo.report.comparison_charts import chart_data, step_values
+from embgeo.report.comparison_tables import number_rows, shown_places, signed
+from embgeo.report.run import curve_families, small_curve
+from embgeo.result.analysis import Analysis
+from tests.support.html_page import Page
+from tests.support.sample_analysis import sample
+from tests.support.sample_comparison import sample_comparison
+from tests.support.sample_values import quantity
+
+
+@cache
+def html(**options: Any) -> str:
+    return render(sample_comparison(**options))
+
+
+@cache
+def page(**options: Any) -> Page:
+    return Page(html(**options))
+
+
+ALL = [
+    {},
+    {"hostile": True},
+    {"members": 4},
+    {"members": 6, "track": True},
+    {"matrices": False},
+]
+
+each_kind = pytest.mark.parametrize("options", ALL, ids=str)
+
+
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of the time, and these tests read the text only."""
+    monkeypatch.setattr("embgeo.report.comparison.FIGURES", ())
+
+
+@each_kind
+def test_every_element_is_closed_and_every_id_unique(options: dict[str, Any]) -> None:
+    parsed = page(**options)
+    assert parsed.open == []
+    assert [name for name, times in parsed.ids.items() if times > 1] == []
+
+
+@each_kind
+def test_every_link_leads_somewhere_inside_the_page(options: dict[str, Any]) -> None:
+    parsed = page(**options)
+    assert len(parsed.links) > 50
+    for link in parsed.links:
+        assert link.startswith("#"), link
+        assert link[1:] in parsed.ids, link
+
+
+@each_kind
+def test_nothing_is_loaded_and_nothing_is_inline(options: dict[str, Any]) -> None:
+    parsed = page(**options)
+    loading = {"src", "srcset", "data", "action", "formaction", "poster", "background", "ping"}
+    assert not [a for a in parsed.attributes if a[1] in loading]
+    assert not {"img", "link", "iframe", "object", "embed", "image", "base"} & set(parsed.tags)
+    assert not [a for a in parsed.attributes if a[1] == "style" or a[1].startswith("on")]
+    assert parsed.tags["style"] == 1
+    assert "url(http" not in html(**options)
+    own = parsed.scripts[-1][1]
+    assert not re.search(r"\b(fetch|XMLHttpRequest|WebSocket|importScripts|eval)\s*\(", own)
+    assert "innerHTML" not in own
+
+
+def test_the_policy_allows_these_scripts_and_this_style_only() -> None:
+    parsed = page()
+    policy = next(value for tag, name, value in parsed.attributes if "default-src" in value)
+    assert policy == assets.policy(assets.COMPARISON)
+    assert "unsafe" not in policy
+    run = [text for attrs, text in parsed.scripts if "type" not in attrs]
+    assert len(run) == 3
+    for text in (*run, *parsed.styles):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert policy.count("sha256-") == 4
+
+
+# --- hostile text ---------------------------------------------------------------------------
+
+
+def test_hostile_tokens_and_names_make_no_element_and_no_attribute() -> None:
+    calm, hostile = page(), page(hostile=True)
+    assert _shape(calm) == _shape(hostile)
+    assert "window.pwned" in hostile.text
+    assert "window.pwned" not in "".join(
+        text for attrs, text in hostile.scripts if "type" not in attrs
+    )
+    assert "<script>window.pwned" not in html(hostile=True)
+
+
+def _shape(parsed: Page) -> tuple[Counter[str], Counter[tuple[str, str]]]:
+    """Elements and attributes outside the figures, where a longer name takes another layout."""
+    drawn = {"g", "path", "text", "use", "defs", "clipPath", "rect", "line"}
+    tags = Counter({tag: n for tag, n in parsed.tags.items() if tag not in drawn})
+    return tags, Counter(a[:2] for a in parsed.attributes if a[0] not in drawn)
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_hostile_sentences_notes_and_reasons() -> None:
+    attack = "</style><script>window.pwned=1</script>\u202e"
+    found = sample_comparison(members=3)
+    pair = replace(found.pairs[0], matching=Matching(None, attack))
+    members = tuple(
+        replace(m, name=f"{i}{attack}", given=attack) for i, m in enumerate(found.members)
+    )
+    attacked = replace(
+        found,
+        provenance={"command": attack, attack: attack},
+        members=members,
+        pairs=(pair, *found.pairs[1:]),
+        sentences=(attack,) * 4,
+        notes=(attack,),
+    )
+    parsed = Page(render(attacked))
+    assert parsed.open == []
+    assert len([1 for attrs, _ in parsed.scripts if "type" not in attrs]) == 3
+    assert "\u202e" not in render(attacked)
+    assert "‹U+202E›" in parsed.text
+
+
+# --- content --------------------------------------------------------------------------------
+
+
+def test_structure_of_the_page() -> None:
+    assert page().headings[2:] == [
+        "The same tokens in both matrices",
+        "Tokens",
+        "Spectrum",
+        "Cosines and the cone",
+        "Isotropy, as stored and at equal norm",
+        "Rare and popular tokens",
+        "One matrix held against the other",
+        "Tokens that moved most",
+        "All numbers",
+        "Methods",
+        "Provenance",
+    ]
+    assert page().headings[0] == "baseline→other-1 embedding geometry compared"
+    assert page(members=6, track=True).headings[2] == "Over training"
+
+
+def test_the_first_line_says_what_became_of_the_shape_and_of_i1() -> None:
+    assert page().headings[1] == (
+        "No longer degenerate. Before: a narrow cone (mean cosine 0.656); now: no cone (mean "
+        "cosine −0.000148). I1 rose from 1.03e-05 to 0.68, not only because of smaller norms "
+        "(median 7.34 → 3.9): at a mean norm of 1 it rose from 0.196 to 0.96."
+    )
+    track = page(members=6, track=True).headings[1]
+    assert track.startswith("Degenerate at step 500, not degenerate at step 3,000. Before: ")
+    many = page(members=4).headings[1]
+    assert many == (
+        "Baseline degenerate. other-1: no longer degenerate; other-2: no longer degenerate; "
+        "other-3: no longer degenerate."
+    )
+    assert sample_comparison(members=4).sentences[0] in page(members=4).text
+
+
+@pytest.mark.parametrize(
+    ("shapes", "said"),
+    [
+        (
+            ("two-sided", "cone"),
+            ("Still degenerate. Before: no cone", "energy; now: a narrow cone"),
+        ),
+        (("isotropic", "isotropic"), ("Not degenerate, before or after. Before: no cone",)),
+        (("isotropic", "cone"), ("Became degenerate. Before: no cone", "now: a narrow cone")),
+    ],
+)
+def test_the_evidence_is_what_the_states_rest_on(
+    shapes: tuple[Any, Any], said: tuple[str, ...]
+) -> None:
+    found = sample_comparison()
+    members = tuple(
+        replace(m, analysis=sample(shape)) for m, shape in zip(found.members, shapes, strict=True)
+    )
+    line = headline(replace(found, members=members))
+    assert all(part in line for part in said), line
+
+
+def moved(raw: tuple[float, float], unit: tuple[float, float] | None, norm: float) -> Comparison:
+    """Two members with these I1, whose median norms are 2 and `norm`."""
+    found = sample_comparison()
+    rows = {"isotropy.i1": raw} | ({"isotropy.i1_unit": unit} if unit else {})
+    members = []
+    for member, size in zip(found.members, (2.0, norm), strict=True):
+        columns = tuple(
+            replace(c, values=np.full(600, size)) if c.name == "tokens.norm" else c
+            for c in member.analysis.columns
+        )
+        members.append(replace(member, analysis=replace(member.analysis, columns=columns)))
+    differences = tuple(
+        Difference(quantity(name, name), 1, old, new, new - old)
+        for name, (old, new) in rows.items()
+    )
+    return replace(found, members=tuple(members), differences=differences)
+
+
+@pytest.mark.parametrize(
+    ("raw", "unit", "norm", "said"),
+    [
+        ((0.1, 0.7), (0.2, 0.8), 1.0, "rose from 0.1 to 0.7, not only because of smaller norms "
+         "(median 2 → 1): at a mean norm of 1 it rose from 0.2 to 0.8."),
+        ((0.1, 0.7), (0.2, 0.8), 2.0, "rose from 0.1 to 0.7, which norms (median 2 → 2) do not "
+         "explain: at a mean norm of 1 it rose from 0.2 to 0.8."),
+        ((0.1, 0.7), (0.2, 0.2), 1.0, "rose from 0.1 to 0.7, only because of smaller norms (median "
+         "2 → 1): at a mean norm of 1 it stayed at 0.2."),
+        ((0.1, 0.7), (0.2, 0.15), 1.0, "rose from 0.1 to 0.7, only because of smaller norms "
+         "(median 2 → 1): at a mean norm of 1 it fell from 0.2 to 0.15."),
+        ((0.1, 0.7), (0.2, 0.25), 1.0, "rose from 0.1 to 0.7, mostly because of smaller norms "
+         "(median 2 → 1): at a mean norm of 1 it rose from 0.2 to 0.25."),
+        ((0.7, 0.1), (0.2, 0.3), 4.0, "fell from 0.7 to 0.1, only because of larger norms (median "
+         "2 → 4): at a mean norm of 1 it rose from 0.2 to 0.3."),
+        ((0.5, 0.5), (0.2, 0.2), 2.0, "stayed at 0.5 as stored, and stayed at 0.2 at a mean norm "
+         "of 1."),
+        ((0.5, 0.5), (0.2, 0.4), 4.0, "stayed at 0.5 as stored, but rose from 0.2 to 0.4 at a mean "
+         "norm of 1."),
+        ((0.1, 0.7), None, 1.0, "rose from 0.1 to 0.7 as stored; at a mean norm of 1 it is not "
+         "known."),
+    ],
+)  # fmt: skip
+def test_a_rise_of_i1_that_norms_make_is_called_so(
+    raw: tuple[float, float], unit: tuple[float, float] | None, norm: float, said: str
+) -> None:
+    assert isotropy(moved(raw, unit, norm), 1) == f"I1 {said}"
+
+
+def test_nothing_is_said_of_an_i1_that_nobody_knows() -> None:
+    assert isotropy(replace(sample_comparison(), differences=()), 1) == ""
+
+
+def test_sampled_differences_are_counted() -> None:
+    found = sample_comparison()
+    changes = {d.change: d for d in found.differences}
+    beyond, within, exact = (changes[c] for c in ("beyond error", "within error", "exact"))
+    for rows, said in (
+        ((exact,), "none rests on a sample: all are exact"),
+        ((beyond, exact), "the one that is sampled exceeds its sampling error"),
+        ((within,), "the one that is sampled is within its sampling error"),
+        ((within, beyond, within), "1 of the 3 sampled ones exceed their sampling error"),
+    ):
+        assert sampling(replace(found, differences=rows), 1) == said
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("degenerate", "degenerate", "still degenerate"),
+        ("degenerate", "mild", "only mildly degenerate now"),
+        ("mild", "degenerate", "became degenerate"),
+        ("healthy", "mild", "became mildly degenerate"),
+        ("mild", "healthy", "no longer degenerate"),
+        ("healthy", "healthy", "not degenerate, before or after"),
+        ("undecided", "mild", "undecided before, mildly degenerate after"),
+    ],
+)
+def test_changes_of_state_in_words(before: Any, after: Any, said: str) -> None:
+    assert became(before, after) == said
+
+
+def test_raw_and_unit_stand_side_by_side_with_the_norms() -> None:
+    told = {s.key: s for s in shifts(sample_comparison(), 1)}
+    sentence = told["isotropy"].sentence
+    assert sentence.startswith("I1 as stored 1.026e-05 → 0.6802; at a mean norm of 1 0.1958 → ")
+    assert "Median norm 7.341 → 3.903" in sentence
+    assert "(exact)" in sentence
+    assert told["cone"].before.state == "degenerate"  # type: ignore[union-attr]
+    assert told["cone"].after.state == "healthy"  # type: ignore[union-attr]
+    assert "(within sampling error)" in told["frequency"].sentence
+    assert "(chance: 0.0085)" in told["tokens"].sentence
+    assert sentence in page().text
+
+
+def test_every_number_is_shown_with_its_definition() -> None:
+    parsed, found = page(), sample_comparison()
+    values = [v for m in found.members for v in m.analysis.values()]
+    for value in [*values, *(v for pair in found.pairs for v in pair.values())]:
+        assert parsed.ids["def-" + value.name.replace(".", "-")] == 1
+        assert value.quantity.meaning in parsed.text
+    for d in found.differences:
+        scalar = found.members[d.member].analysis.scalar(d.name)
+        assert scalar is not None
+        assert scalar.text in parsed.text
+        if d.difference is not None:
+            assert signed(d.difference) in parsed.text
+
+
+def test_a_difference_says_how_well_it_is_known() -> None:
+    found = sample_comparison()
+    rows = {row.quantity.name: row.others[0] for row in number_rows(found, [1])}
+    assert rows["cosine.mean"].word == "exact"
+    assert rows["cosine.mean"].difference == "−0.656"
+    assert rows["frequency.probe_auc"].word == "beyond error"
+    assert rows["frequency.probe_auc"].interval == "−0.3013 … −0.2458"
+    assert rows["frequency.neighbor_rarity_rare"].word == "within error"
+    assert rows["isotropy.isoscore"].word == "equal"
+    assert "95 % interval" in page().text
+
+
+def test_arrows_stand_only_where_a_direction_is_defined() -> None:
+    found = sample_comparison()
+    assert "▲ better" not in page().text
+    first = found.differences[0]
+    changed = replace(
+        found, differences=(replace(first, direction="better"), *found.differences[1:])
+    )
+    assert number_rows(changed, [1])[0].others[0].arrow == "▲ better"
+    worse = replace(found, differences=(replace(first, direction="worse"), *found.differences[1:]))
+    assert number_rows(worse, [1])[0].others[0].arrow == "▼ worse"
+
+
+def test_what_could_not_be_measured_says_why() -> None:
+    text = page(matrices=False).text
+    assert "not defined: matrix.npy, which the saved analysis was made of" in text
+    assert "Not measured: matrix.npy, which the saved analysis was made of" in text
+
+
+def test_neighbours_that_stayed_and_rare_ones_are_marked() -> None:
+    found = sample_comparison()
+    pair = found.pairs[0]
+    table = pair.tables[0]
+    row = list(table.rows[0])
+    row[table.columns.index("after 1")] = row[table.columns.index("before 1")] = "tok500"
+    changed = replace(pair, tables=(replace(table, rows=(tuple(row),)),))
+    (line,) = moved_tokens(found, changed)
+    assert (line.token, line.rare) == ("tok0", False)
+    assert (line.before[0].text, line.before[0].rare, line.before[0].kept) == ("tok500", True, True)
+    assert (line.after[0].rare, line.after[0].kept) == (True, True)
+    assert not line.before[1].kept
+    assert len(line.before) == len(line.after) == 10
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_tokens_that_did_not_move_are_not_among_those_that_moved() -> None:
+    found = sample_comparison()
+    pair = found.pairs[0]
+    table = pair.tables[0]
+    at = table.columns.index("overlap")
+    still = tuple((*row[:at], 1.0, *row[at + 1 :]) for row in table.rows)
+
+    def with_rows(rows: Any) -> Comparison:
+        return replace(found, pairs=(replace(pair, tables=(replace(table, rows=rows),)),))
+
+    one = with_rows((*still[:3], table.rows[3], *still[4:]))
+    assert [line.token for line in moved_tokens(one, one.pairs[0])] == ["tok3"]
+    text = Page(render(with_rows(still))).text
+    assert "every token that was looked at keeps all its neighbours" in text
+
+
+def test_what_differs_by_rounding_is_no_difference() -> None:
+    found = sample_comparison()
+    rounded = replace(found.differences[0], difference=7e-18, change="equal")
+    view = number_rows(replace(found, differences=(rounded,)), [1])[0].others[0]
+    assert (view.difference, view.word) == ("≈ 0", "equal")
+
+
+def test_how_rows_were_matched_is_said() -> None:
+    text = page().text
+    assert "590 shared tokens · matched by their strings" in text
+    assert "by token: both have tokens" in text
+    assert "baseline: 8 only there (tok590, tok591)" in text
+    assert "baseline: 2 in several rows (tok598)" in text
+    assert "other-1: 10 only there (tok590)" in text
+    assert "tokens are matched by their string: 590 shared" in text
+
+
+def test_provenance_of_each_matrix() -> None:
+    parsed = page()
+    for text in ("embgeo diff baseline.pt other-1.pt", "runs/other-1.pt", "encoder.weight"):
+        assert text in parsed.text
+    assert parsed.text.count("0" * 64) == 2
+
+
+def test_the_first_screen_of_a_run_shows_its_ends() -> None:
+    text = html(members=6, track=True)
+    head = re.search(r'<table class="headline-table.*?</thead>', text, re.DOTALL)
+    assert head
+    assert re.findall(r"<bdi[^>]*>([^<]*)</bdi>", head[0]) == ["step 500", "step 3,000"]
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_a_long_run_is_cut_to_its_ends_and_what_lies_between() -> None:
+    found = sample_comparison(members=6, track=True)
+    assert shown_places(found) == [1, 2, 4, 5]
+    assert shown_places(sample_comparison(members=3)) == [1, 2]
+    text = page(members=6, track=True).text
+    assert "Shown are 5 of 6: step 500, step 1,000, step 1,500, step 2,500, step 3,000." in text
+    assert "lie to one side of it. Shown" not in text
+    assert "Shown are 4 of 5 matrices beside the baseline" in page(members=6, track=True).text
+
+
+def test_bends_are_listed_with_their_step() -> None:
+    parsed = page(members=6, track=True)
+    assert "Where the slope changes: I1, as stored at 1,000." in parsed.text
+    assert "None of these numbers bends" not in parsed.text
+    found = sample_comparison(members=6, track=True)
+    assert found.track is not None
+    straight = tuple(replace(c, bend=None, no_bend="too few points") for c in found.track.curves)
+    flat = replace(found, track=replace(found.track, curves=straight))
+    assert "None of these numbers bends (too few points)." in Page(render(flat)).text
+
+
+def test_every_number_of_a_run_has_a_curve_and_both_ends() -> None:
+    found, parsed = sample_comparison(members=6, track=True), page(members=6, track=True)
+    assert found.track is not None
+    views = [view for _, listed in curve_families(found) for view in listed]
+    assert len(views) == len(found.track.curves)
+    assert parsed.tags["polyline"] == sum(len(view.lines) for view in views)
+    view = next(v for v in views if v.quantity.name == "cosine.mean")
+    assert (view.first, view.bend) == ("0.6558", "two segments explain it no better than one")
+    bent = next(v for v in views if v.quantity.name == "isotropy.i1")
+    assert (bent.bend, bent.bend_x) == ("step 1,000", "25.2")
+
+
+def test_small_curves_rise_where_numbers_rise_and_break_at_gaps() -> None:
+    assert small_curve((0.0, 1.0, 3.0), (1.0, 2.0, 4.0)) == ("2,24 40.7,16.7 118,2",)
+    assert small_curve((0.0, 1.0, 2.0), (5.0, None, 5.0)) == ("1,13 3,13", "117,13 119,13")
+    assert small_curve((0.0, 1.0), (None, None)) == ()
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_almost_nothing_is_still_a_page() -> None:
+    empty = Analysis(provenance={})
+    bare = Comparison(provenance={}, members=(Member("a", "a", empty), Member("b", "b", empty)))
+    parsed = Page(render(bare))
+    assert parsed.open == []
+    assert parsed.headings[1] == "Undecided before, undecided after."
+    assert all(link[1:] in parsed.ids for link in parsed.links)
+    assert not parsed.scripts
+
+
+# --- charts ---------------------------------------------------------------------------------
+
+
+def test_overlaid_histograms_keep_their_area_on_common_edges() -> None:
+    bars = Histogram(
+        quantity("a.b", "x"), np.array([0.0, 1.0, 3.0]), np.array([3.0, 1.0]), "x", "n"
+    )
+    edges = np.array([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0])
+    steps = step_values(bars, edges)
+    assert steps == pytest.approx([0.0, 0.75, 0.75, 0.125, 0.125, 0.0, 0.0])
+    assert steps[:-1] @ np.diff(edges) == pytest.approx(1.0)
+
+
+def test_charts_hold_a_line_for_each_matrix() -> None:
+    charts = chart_data(sample_comparison(members=3))
+    assert [line["label"] for line in charts["spectra"]["lines"]] == [
+        "baseline",
+        "other-1",
+        "other-2",
+    ]
+    assert {line["colour"] for line in charts["cosines"]["lines"]} == {
+        "--line-0", "--line-1", "--line-2",
+    }  # fmt: skip
+    assert len(charts["angles"]["lines"]) == 2
+    track = chart_data(sample_comparison(members=6, track=True))
+    assert track["spectra"]["lines"][0]["colour"] == "--age-0"
+    assert track["training.isotropy.i1."]["mark"] == [1000.0, "bend at 1,000"]
+
+
+def test_every_chart_that_the_page_asks_for_is_there() -> None:
+    for options in ALL:
+        asked = {v for _, name, v in page(**options).attributes if name == "data-chart"}
+        assert asked == set(chart_data(sample_comparison(**options)))
+
+
+# --- bytes ----------------------------------------------------------------------------------
+
+
+def test_equal_comparisons_give_equal_bytes(tmp_path: Path) -> None:
+    found = sample_comparison(hostile=True)
+    assert render(found) == html(hostile=True)
+    save_comparison(found, tmp_path)
+    assert render(load_comparison(tmp_path)) == html(hostile=True)
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_write_puts_the_page_into_the_folder(tmp_path: Path) -> None:
+    target = write(sample_comparison(), tmp_path)
+    assert target == tmp_path / "report.html"
+    assert target.read_text(encoding="utf-8") == render(sample_comparison())
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_embgeo_report_renders_a_saved_comparison_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_comparison(sample_comparison(), tmp_path / "made")
+    for given in ("made", "made/comparison.json"):
+        assert run(["report", str(tmp_path / given), "-o", str(tmp_path / "again.html")]) == 0
+        page = (tmp_path / "again.html").read_text(encoding="utf-8")
+        assert page == render(sample_comparison())
+        (tmp_path / "again.html").unlink()
+    (tmp_path / "made" / "comparison.json").write_text("{}")
+    assert run(["report", str(tmp_path / "made")]) == 2
+    assert "not a comparison that embgeo wrote" in capsys.readouterr().err

@@ -1,0 +1,339 @@
+"""The page as text: complete without scripts, closed to the outside, and safe with any token."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embgeo.core.values import Quantity, Table
+from embgeo.report import assets
+from embgeo.report.charts import script_json
+from embgeo.report.headline import READINGS
+from embgeo.report.html import render, write
+from embgeo.report.tables import absences, capital, facts, number_table, provenance_rows, table_view
+from embgeo.report.visible import LIMIT, visible
+from embgeo.result.analysis import Analysis, load_analysis
+from tests.support.html_page import Page
+from tests.support.sample_analysis import sample, with_scalar, without
+
+
+@cache
+def html(**options: Any) -> str:
+    return render(sample(**options))
+
+
+@cache
+def page(**options: Any) -> Page:
+    return Page(html(**options))
+
+
+ALL = [
+    {},
+    {"hostile": True},
+    {"shape": "isotropic", "counts": False, "untied": False},
+    {"shape": "two-sided", "n": 40, "d": 2},
+]
+
+
+@pytest.mark.parametrize("options", ALL)
+def test_every_element_is_closed_and_every_id_unique(options: dict[str, Any]) -> None:
+    parsed = page(**options)
+    assert parsed.open == []
+    assert [name for name, times in parsed.ids.items() if times > 1] == []
+
+
+@pytest.mark.parametrize("options", ALL)
+def test_every_link_leads_somewhere_inside_the_page(options: dict[str, Any]) -> None:
+    parsed = page(**options)
+    assert len(parsed.links) > 50
+    for link in parsed.links:
+        assert link.startswith("#"), link
+        assert link[1:] in parsed.ids, link
+
+
+@pytest.mark.parametrize("options", ALL)
+def test_nothing_is_loaded_from_anywhere(options: dict[str, Any]) -> None:
+    parsed = page(**options)
+    loading = {"src", "srcset", "data", "action", "formaction", "poster", "background", "ping"}
+    assert not [a for a in parsed.attributes if a[1] in loading]
+    assert not {"img", "link", "iframe", "object", "embed", "image", "base"} & set(parsed.tags)
+    assert "url(http" not in html(**options)
+    assert "@import" not in "".join(parsed.styles)
+    own = parsed.scripts[-1][1]
+    assert not re.search(r"\b(fetch|XMLHttpRequest|WebSocket|importScripts|eval)\s*\(", own)
+
+
+@pytest.mark.parametrize("options", ALL)
+def test_no_inline_styles_and_no_inline_handlers(options: dict[str, Any]) -> None:
+    parsed = page(**options)
+    assert not [a for a in parsed.attributes if a[1] == "style" or a[1].startswith("on")]
+    assert parsed.tags["style"] == 1  # none inside the figures
+
+
+def test_the_policy_allows_these_scripts_and_this_style_only() -> None:
+    parsed = page()
+    policy = next(value for tag, name, value in parsed.attributes if "default-src" in value)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    run = [text for attrs, text in parsed.scripts if "type" not in attrs]
+    assert len(run) == 3
+    for text in (*run, *parsed.styles):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert policy.count("sha256-") == 4
+
+
+def test_own_script_never_turns_text_into_markup() -> None:
+    own = assets.scripts()[-1]
+    for forbidden in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
+        assert forbidden not in own
+
+
+def test_every_own_file_is_in_a_page() -> None:
+    folder = Path(assets.__file__).parent / "static"
+    listed = {name for b in assets.BUNDLES for name in (*b.own_scripts, *b.styles)}
+    listed |= set(assets.VENDOR_SCRIPTS)
+    found = {
+        p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.suffix in (".js", ".css")
+    }
+    assert found == listed
+
+
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of the time, and these tests read the text only."""
+    monkeypatch.setattr("embgeo.report.html.FIGURES", ())
+
+
+# --- hostile text ---------------------------------------------------------------------------
+
+
+def test_hostile_tokens_make_no_element_and_no_attribute() -> None:
+    """A vocabulary of attacks and the same page with harmless tokens have the same structure."""
+    calm, hostile = page(), page(hostile=True)
+    assert calm.tags == hostile.tags
+    assert Counter(a[:2] for a in calm.attributes) == Counter(a[:2] for a in hostile.attributes)
+    assert "window.pwned" in hostile.text
+    assert "window.pwned" not in "".join(text for _, text in hostile.scripts)
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_hostile_names_and_reasons() -> None:
+    attack = "</style><script>window.pwned=1</script>\u202e"
+    analysis = sample(counts=False)
+    analysis = replace(
+        analysis,
+        provenance={**analysis.provenance, "file": attack, "tensor": attack, "command": attack},
+        notes=(attack,),
+        absent={"frequency": attack, attack: attack},
+    )
+    parsed = Page(render(analysis))
+    assert parsed.open == []
+    assert len([1 for attrs, _ in parsed.scripts if "type" not in attrs]) == 3
+    assert "\u202e" not in render(analysis)
+    assert "‹U+202E›" in parsed.text
+
+
+def test_json_in_the_page_cannot_end_its_element() -> None:
+    text = script_json({"x": "</script><!-- & \u2028\u2029 é"})
+    assert not re.search("[<>&\u2028\u2029]", text)
+    assert json.loads(text) == {"x": "</script><!-- & \u2028\u2029 é"}
+
+
+@pytest.mark.parametrize(
+    ("token", "shown"),
+    [
+        ("plain", "plain"),
+        ("", "‹empty›"),
+        (" the", "␣the"),
+        ("the  ", "the␣␣"),
+        ("   ", "␣␣␣"),
+        ("a b", "a b"),
+        ("a\nb\tc\rd", "a⏎b⇥c‹CR›d"),
+        ("\x00", "‹U+0000›"),
+        ("\u202eabc", "‹U+202E›abc"),
+        ("a\u200bb", "a‹U+200B›b"),
+        ("\ud800", "‹U+D800›"),
+        ("\U000e0041", "‹U+E0041›"),
+        ("\u0301x", "◌\u0301x"),
+        ("\u034f", "◌\u034f"),
+        ("\ufe0f", "‹U+FE0F›"),
+        ("<b>", "<b>"),
+        ("x" * LIMIT, "x" * LIMIT),
+        ("x" * 5000, "x" * LIMIT + "… (5,000 characters)"),
+    ],
+)
+def test_visible(token: str, shown: str) -> None:
+    assert visible(token) == shown
+
+
+def test_rare_neighbours_keep_their_star_behind_any_token() -> None:
+    rows = ((" the * *", " <b> *", "x" * 200 + " *"),)
+    names = ("token", "neighbour 1", "neighbour 2")
+    token, near, long = table_view(Table(Quantity("a.b", "t", "m"), names, rows)).rows[0]
+    assert (token.text, token.mark) == ("␣the * *", "")
+    assert (near.text, near.mark) == ("␣<b>", "\u00a0*")
+    assert (long.text[-17:], long.mark) == ("… (200 characters)"[-17:], "\u00a0*")
+
+
+# --- content --------------------------------------------------------------------------------
+
+
+def test_structure_of_the_page() -> None:
+    assert page().headings == [
+        "baseline.pt embedding geometry",
+        page().headings[1],
+        "Tokens",
+        "Spectrum",
+        "Cosines and the cone",
+        "Isotropy",
+        "Rare and popular tokens",
+        "Input and output matrix",
+        "Tokens at the extremes",
+        "All numbers",
+        "Methods",
+        "Provenance",
+    ]
+    assert page().headings[1].startswith("Degenerate: a narrow cone (mean cosine 0.")
+    assert page().tags["svg"] == 13  # twelve figures, and the overlay of the map
+
+
+def test_every_number_is_shown_with_its_definition() -> None:
+    analysis, parsed = sample(), page()
+    for value in analysis.values():
+        identity = "def-" + value.name.replace(".", "-")
+        assert parsed.ids[identity] == 1
+        assert value.quantity.meaning in parsed.text
+        assert value.quantity.formula in parsed.text
+    for scalar in analysis.scalars:
+        assert scalar.text in parsed.text
+        assert f"#def-{scalar.name.replace('.', '-')}" in parsed.links
+
+
+def test_provenance_is_complete() -> None:
+    for text in ("runs/baseline.pt", "encoder.weight", "0" * 64, "601 × 16", "counts.tsv", "3.11"):
+        assert text in page().text
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_published_values_stand_beside_those_of_the_same_convention() -> None:
+    assert "Transformer-XL standard on WikiText-103 0.24 / 0.037" in page().text
+    cut = without(sample(), "isotropy")
+    assert "this matrix, so counted" not in Page(render(cut)).text
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_undefined_numbers_and_absent_families_are_words() -> None:
+    analysis = with_scalar(sample(), "cosine.mean", value=None, undefined="only one row is left")
+    text = Page(render(analysis)).text
+    assert "not defined: only one row is left" in text
+    assert "Not decided: mean cosine is not defined (only one row is left)." in text
+    text = page(shape="isotropic", counts=False, untied=False).text
+    assert "no counts were given" in text
+    assert "the model is tied" in text
+
+
+@pytest.mark.parametrize(
+    "family", ["spectrum", "projection", "cosine", "isotropy", "frequency", "subspace", "tokens"]
+)
+@pytest.mark.usefixtures("no_figures")
+def test_any_family_may_be_left_out(family: str) -> None:
+    parsed = Page(render(without(sample(), family)))
+    assert parsed.open == []
+    assert all(link[1:] in parsed.ids for link in parsed.links)
+    assert "left out with --sections" in parsed.text
+    assert ("embgeo-block" in parsed.ids) == (family != "projection")
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_almost_nothing_is_still_a_page() -> None:
+    parsed = Page(render(Analysis(provenance={})))
+    assert "Undecided" in parsed.headings[1]
+    assert parsed.open == []
+
+
+def test_readings_name_each_number_once() -> None:
+    assert len({r.name for r in READINGS}) == len(READINGS)
+    held = {s.name for s in sample().scalars}
+    assert {r.name for r in READINGS} <= held
+
+
+def test_what_all_numbers_share_is_said_once() -> None:
+    scalars = [s for s in sample().scalars if s.quantity.family == "isotropy"]
+    scalars = [replace(s, convention=f"{s.name}; natural logarithms") for s in scalars]
+    table = number_table("Isotropy", scalars)
+    assert table.common.endswith("natural logarithms")
+    assert [taken for _, _, taken in table.rows] == [s.name for s in scalars]
+
+
+def test_equal_analyses_give_equal_bytes(tmp_path: Path) -> None:
+    analysis = sample(hostile=True)
+    first = render(analysis)
+    assert first == render(sample(hostile=True))
+    analysis.save(tmp_path)
+    assert render(load_analysis(tmp_path)) == first
+
+
+def test_write_puts_the_page_into_the_folder(tmp_path: Path) -> None:
+    target = write(sample(hostile=True), tmp_path)
+    assert target == tmp_path / "report.html"
+    assert target.read_text(encoding="utf-8") == html(hostile=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_page_of_fifty_thousand_tokens_stays_below_two_megabytes() -> None:
+    assert len(html(n=50_000, d=16).encode()) < 2_000_000
+
+
+@pytest.mark.parametrize(("stored", "transposed"), [([39_078, 10], False), ([10, 39_078], True)])
+def test_a_range_of_rows_says_of_how_many(stored: list[int], transposed: bool) -> None:
+    cut = {"row_range": [0, 19_539], "stored_shape": stored, "transposed": transposed}
+    analysis = Analysis(provenance={"kept": 19_539, "d": 10, **cut})
+    assert facts(analysis) == [
+        "19,539 tokens × 10 dimensions",
+        "rows 0–19,538 of 39,078",
+        "none of these rows left out",
+    ]
+    assert dict(provenance_rows(cut))["row_range"] == "0:19539"
+    assert dict(provenance_rows(cut))["stored_shape"] == " × ".join(map(str, stored))
+
+
+def test_sections_that_were_not_asked_for_are_said_to_be_left_out() -> None:
+    analysis = Analysis(provenance={"sections": ["cosine"]}, absent={"frequency": "no counts"})
+    said = absences(analysis)
+    assert said["spectrum"] == "left out with --sections"
+    assert said["frequency"] == "no counts"
+    assert "cosine" not in said
+    assert absences(Analysis(provenance={})) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("popular: the 20 %", "Popular: the 20 %"),
+        ("reference, unless", "Reference, unless"),
+        ("d, not d²", "d, not d²"),
+        ("c₂ ≤ 20", "c₂ ≤ 20"),
+        ("* rare", "* rare"),
+        ("", ""),
+    ],
+)
+def test_capital_begins_a_sentence_and_spares_symbols(text: str, shown: str) -> None:
+    assert capital(text) == shown
+
+
+def test_the_first_screen_names_the_tokens_to_blame() -> None:
+    blame = re.search(r'<p class="blame">(.*?)</p>', html(hostile=True))
+    assert blame
+    assert blame[1].startswith('<a href="#tokens">Deepest in the cone</a>: <bdi class="word">')
+    assert blame[1].count("<bdi") == 5
+    assert 'class="blame"' not in html(shape="isotropic", counts=False, untied=False)

@@ -1,0 +1,398 @@
+"""The page in a real browser: hover, search, lasso, brush, keyboard, policy, size, no scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embgeo.report.html import render
+from embgeo.report.visible import visible
+from tests.support.browser import (
+    NEEDS_BROWSER,
+    actions,
+    canvas,
+    chromium,
+    complaints,
+    frame,
+    lonely_row,
+    move_to,
+    open_page,
+    place,
+    search,
+    text,
+)
+from tests.support.sample_analysis import HOSTILE, sample
+
+pytestmark = [pytest.mark.browser, NEEDS_BROWSER]
+
+N = 2000
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pages")
+    (path / "page.html").write_text(render(sample(n=N, hostile=True)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
+
+
+@pytest.fixture
+def page(driver: Any, folder: Path) -> Iterator[Any]:
+    """The page, fresh; at the end of every test the console must have stayed silent."""
+    open_page(driver, folder / "page.html")
+    yield driver
+    assert complaints(driver) == []
+
+
+def selected(page: Any) -> list[int]:
+    mask = page.execute_script("return embgeo.store.mask && Array.from(embgeo.store.mask)")
+    return list(range(N)) if mask is None else np.flatnonzero(mask).tolist()
+
+
+def press(page: Any, *keys: str) -> None:
+    from selenium.webdriver.common.by import By
+
+    page.find_element(By.ID, "scatter").send_keys(*keys)
+    frame(page)
+
+
+# --- pointing -------------------------------------------------------------------------------
+
+
+def test_hover_shows_the_token_its_row_and_its_numbers(page: Any) -> None:
+    row = lonely_row(page)
+    move_to(page, actions(page), *place(page, row)).perform()
+    frame(page)
+    assert text(page, "#tooltip bdi") == visible(sample(n=N, hostile=True).tokens[row])  # type: ignore[index]
+    words = text(page, "#tooltip span")
+    assert words.startswith(f"row {row:,} · count ")
+    assert "angle" in words
+    assert page.execute_script("return !document.getElementById('tooltip').hidden")
+
+
+def test_hover_is_linked_to_histograms_and_table(page: Any) -> None:
+    page.execute_script("embgeo.store.point(3, 'test')")
+    needles = page.execute_script(
+        "return [...document.querySelectorAll('.needle')].map(n => Number(n.getAttribute('x1')))"
+    )
+    assert len(needles) == 3
+    assert all(0 <= x <= 48 for x in needles)
+    assert text(page, "#token-table tr.pointed td") == "3"
+
+
+def test_hostile_tokens_are_text_in_tooltip_table_and_list(page: Any) -> None:
+    for row, token in enumerate(HOSTILE):
+        page.execute_script("embgeo.store.point(arguments[0], 'test')", row)
+        assert text(page, "#tooltip bdi") == visible(token)
+    cells: list[str] = []
+    while len(cells) < len(HOSTILE):
+        cells += page.execute_script(
+            "return [...document.querySelectorAll('#token-table td.token:nth-child(2)')]"
+            ".map(c => c.textContent)"
+        )
+        page.execute_script("document.getElementById('page-forward').click()")
+    assert cells[: len(HOSTILE)] == [visible(token) for token in HOSTILE]
+    search(page, "<")
+    assert "<b>bold</b>" in text(page, "#search-list")
+    assert page.execute_script("return window.pwned") is None
+    assert page.execute_script("return document.querySelectorAll('b, img').length") == 0
+
+
+# --- selection ------------------------------------------------------------------------------
+
+
+def test_search_counts_lists_and_selects(page: Any) -> None:
+    search(page, "tok19")
+    expected = [i for i in range(len(HOSTILE), N) if f"tok{i}".find("tok19") == 0]
+    assert selected(page) == expected
+    assert text(page, "#search-count") == f"{len(expected)} found"
+    assert page.execute_script("return document.querySelectorAll('#search-list li').length") == 8
+    assert text(page, "#search-list li bdi") == "tok190"
+    assert text(page, "#selection-count").startswith(f"{len(expected)} of 2,000 tokens selected")
+    assert text(page, "#token-table tbody td") == "190"
+
+
+def test_search_by_keyboard_leads_to_a_token(page: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    search(page, "tok77")
+    page.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    page.switch_to.active_element.send_keys(Keys.ENTER)
+    frame(page)
+    assert page.execute_script("return embgeo.store.hover") == 77
+    x, y = place(page, 77)
+    box = canvas(page).size
+    assert (x, y) == (
+        pytest.approx(box["width"] / 2, abs=1),
+        pytest.approx(box["height"] / 2, abs=1),
+    )
+
+
+def lasso(page: Any, corners: list[tuple[float, float]]) -> None:
+    from selenium.webdriver.common.by import By
+
+    page.find_element(By.ID, "lasso").click()
+    chain = move_to(page, actions(page), *corners[0]).click_and_hold()
+    for corner in corners[1:]:
+        move_to(page, chain, *corner)
+    chain.release().perform()
+    frame(page)
+
+
+def test_lasso_selects_exactly_what_it_surrounds(page: Any) -> None:
+    box = canvas(page).size
+    left, right = round(box["width"] * 0.3), round(box["width"] * 0.6)
+    top, bottom = round(box["height"] * 0.3), round(box["height"] * 0.7)
+    lasso(page, [(left, top), (right, top), (right, bottom), (left, bottom)])
+    places = [place(page, row) for row in range(N)]
+    inside = [
+        row
+        for row, (x, y) in enumerate(places)
+        if left + 2 < x < right - 2 and top + 2 < y < bottom - 2
+    ]
+    around = [
+        row
+        for row, (x, y) in enumerate(places)
+        if left - 2 < x < right + 2 and top - 2 < y < bottom + 2
+    ]
+    assert len(inside) > 20
+    assert set(inside) <= set(selected(page)) <= set(around)
+
+
+def chosen_bars(page: Any) -> list[list[float]]:
+    bars: list[list[float]] = page.execute_script(
+        "return [...document.querySelectorAll('.brush-chart')].map(chart =>"
+        "[...chart.querySelectorAll('.bar-chosen')].map(b => Number(b.getAttribute('height'))))"
+    )
+    return bars
+
+
+def brush(page: Any, which: int, start: float, end: float) -> None:
+    from selenium.webdriver.common.by import By
+
+    chart = page.find_elements(By.CSS_SELECTOR, ".brush-chart")[which]
+    width = chart.size["width"]
+    actions(page).move_to_element_with_offset(
+        chart, round((start - 0.5) * width), 0
+    ).click_and_hold().move_to_element_with_offset(
+        chart, round((end - 0.5) * width), 0
+    ).release().perform()
+    frame(page)
+
+
+def test_brushes_select_and_combine_and_every_panel_follows(page: Any) -> None:
+    before = chosen_bars(page)
+    brush(page, 1, 0.2, 0.5)
+    first = selected(page)
+    norms = np.asarray(page.execute_script("return Array.from(embgeo.data.columns[1].values)"))
+    low, high = page.execute_script(
+        "return [...document.querySelectorAll('.brush')[1].querySelectorAll('input')]"
+        ".map(i => Number(i.value))"
+    )
+    step = (norms.max() - norms.min()) / 100
+    assert set(np.flatnonzero((norms > low + step) & (norms < high - step))) <= set(first)
+    assert set(first) <= set(np.flatnonzero((norms > low - step) & (norms < high + step)))
+    after = chosen_bars(page)
+    assert all(sum(a) < sum(b) for a, b in zip(after, before, strict=True))
+    brush(page, 0, 0.02, 0.4)
+    both = selected(page)
+    assert set(both) < set(first)
+    assert text(page, "#selection-count").startswith(f"{len(both):,} of 2,000")
+    shown = page.execute_script(
+        "return Number(document.querySelector('#token-table tbody td').textContent)"
+    )
+    assert shown == both[0]
+
+
+def test_typing_a_range_does_what_brushing_does(page: Any) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    inputs = page.find_elements(By.CSS_SELECTOR, ".brush")[1].find_elements(By.TAG_NAME, "input")
+    inputs[0].send_keys("9", Keys.TAB)
+    frame(page)
+    norms = np.asarray(page.execute_script("return Array.from(embgeo.data.columns[1].values)"))
+    assert selected(page) == np.flatnonzero(norms >= 9).tolist()
+
+
+def test_escape_clears_everything(page: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    search(page, "tok1")
+    brush(page, 1, 0.1, 0.6)
+    assert len(selected(page)) < N
+    press(page, Keys.ESCAPE)
+    assert selected(page) == list(range(N))
+    assert text(page, "#selection-count") == "All 2,000 tokens."
+    assert page.execute_script("return document.getElementById('search').value") == ""
+
+
+# --- map ------------------------------------------------------------------------------------
+
+
+def test_both_axes_have_the_same_scale(page: Any) -> None:
+    a, b = page.execute_script("return [embgeo.map.toPixel(0, 0), embgeo.map.toPixel(1, 1)]")
+    assert b[0] - a[0] == pytest.approx(a[1] - b[1])
+
+
+def test_keyboard_pans_zooms_resets_and_steps(page: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    home = page.execute_script("return [embgeo.map.scale, ...embgeo.map.centre]")
+    press(page, Keys.ARROW_RIGHT)
+    assert page.execute_script("return embgeo.map.centre[0]") > home[1]
+    press(page, "+")
+    assert page.execute_script("return embgeo.map.scale") == pytest.approx(home[0] * 1.3)
+    press(page, "0")
+    assert page.execute_script("return [embgeo.map.scale, ...embgeo.map.centre]") == home
+    press(page, Keys.SHIFT, Keys.ARROW_LEFT)
+    first = page.execute_script("return embgeo.store.hover")
+    press(page, Keys.SHIFT, Keys.ARROW_LEFT)
+    second = page.execute_script("return embgeo.store.hover")
+    assert first >= 0
+    assert place(page, second)[0] < place(page, first)[0]
+    assert f"row {second:,}" in text(page, "#announcer")
+
+
+def test_drag_pans_and_wheel_zooms_about_the_pointer(page: Any) -> None:
+    x, y = place(page, 50)
+    chain = move_to(page, actions(page), 200, 200).click_and_hold()
+    move_to(page, chain, 240, 170).release().perform()
+    frame(page)
+    assert place(page, 50) == (pytest.approx(x + 40, abs=1), pytest.approx(y - 30, abs=1))
+    page.execute_script(
+        "document.getElementById('scatter').dispatchEvent(new WheelEvent('wheel',"
+        "{deltaY: -120, clientX: 0, clientY: 0, bubbles: true, cancelable: true}))"
+    )
+    frame(page)
+    assert page.execute_script("return embgeo.map.scale / embgeo.map.home") == pytest.approx(
+        np.exp(0.4), rel=1e-6
+    )
+
+
+def test_two_fingers_zoom(page: Any) -> None:
+    box = page.execute_script(
+        "const b = embgeo.map.canvas.getBoundingClientRect(); return [b.left, b.top]"
+    )
+
+    def touch(kind: str, *points: tuple[int, int]) -> None:
+        page.execute_cdp_cmd(
+            "Input.dispatchTouchEvent",
+            {
+                "type": kind,
+                "touchPoints": [
+                    {"x": box[0] + x, "y": box[1] + y, "id": i} for i, (x, y) in enumerate(points)
+                ],
+            },
+        )
+
+    touch("touchStart", (200, 200), (300, 200))
+    touch("touchMove", (150, 200), (350, 200))
+    touch("touchEnd")
+    frame(page)
+    assert page.execute_script("return embgeo.map.scale / embgeo.map.home") == pytest.approx(
+        2.0, rel=0.05
+    )
+    row = page.execute_script("embgeo.map.fit(); return 0") or lonely_row(page)
+    x, y = place(page, row)
+    touch("touchStart", (round(x), round(y)))
+    touch("touchEnd")
+    frame(page)
+    assert page.execute_script("return embgeo.store.hover") == row
+
+
+def test_plane_and_colour_can_be_changed(page: Any) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import Select
+
+    before = pixels(page)
+    Select(page.find_element(By.ID, "colour")).select_by_index(2)
+    frame(page)
+    coloured = pixels(page)
+    assert coloured != before
+    assert "ramp" in page.execute_script("return document.getElementById('legend').innerHTML")
+    Select(page.find_element(By.ID, "view")).select_by_index(1)
+    frame(page)
+    assert pixels(page) != coloured
+    assert "principal" in text(page, "#overlay")
+
+
+def test_dark_page_has_a_dark_map(page: Any) -> None:
+    try:
+        light = page.execute_script(CORNER)
+        page.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia",
+            {"features": [{"name": "prefers-color-scheme", "value": "dark"}]},
+        )
+        frame(page)
+        assert max(page.execute_script(CORNER)) < 40 < 200 < min(light)
+    finally:
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+CORNER = (
+    "const pixel = embgeo.map.pixels[0];"
+    "return [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]"
+)
+
+
+def pixels(page: Any) -> int:
+    """A checksum of the map's picture."""
+    out: int = page.execute_script(
+        "let sum = 0; embgeo.map.pixels.forEach((v, i) => { sum = (sum * 31 + v) % 4294967291 });"
+        "return sum"
+    )
+    return out
+
+
+# --- table and charts -----------------------------------------------------------------------
+
+
+def test_table_sorts_pages_and_walks_by_keyboard(page: Any) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    norms = np.asarray(page.execute_script("return Array.from(embgeo.data.columns[1].values)"))
+    heading = page.find_element(By.XPATH, "//table[@id='token-table']//button[text()='norm']")
+    heading.click()
+    order = np.argsort(-norms, kind="stable")
+    assert first_rows(page) == order[:8].tolist()
+    cell = heading.find_element(By.XPATH, "..")
+    assert cell.get_attribute("aria-sort") == "descending"
+    line = page.find_element(By.CSS_SELECTOR, "#token-table tbody tr")
+    line.send_keys(Keys.ARROW_DOWN)
+    assert page.execute_script("return embgeo.store.hover") == order[1]
+    page.switch_to.active_element.send_keys(Keys.PAGE_DOWN)
+    assert first_rows(page) == order[8:16].tolist()
+    assert text(page, "#page-number") == "page 2 of 250"
+
+
+def first_rows(page: Any) -> list[int]:
+    rows: list[int] = page.execute_script(
+        "return [...document.querySelectorAll('#token-table tbody tr')]"
+        ".map(r => Number(r.dataset.row))"
+    )
+    return rows
+
+
+def test_charts_read_out_values_under_the_pointer(page: Any) -> None:
+    from selenium.webdriver.common.by import By
+
+    charts = page.find_elements(By.CSS_SELECTOR, ".chart .u-over")
+    assert len(charts) == 9
+    page.execute_script(
+        "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", charts[0]
+    )
+    actions(page).move_to_element(charts[0]).perform()
+    frame(page)
+    reading = text(page, "[data-chart='spectrum.singular_values'] .u-legend")
+    assert any(character.isdigit() for character in reading)

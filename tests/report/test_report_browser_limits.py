@@ -1,0 +1,194 @@
+"""The page in a real browser: policy, hostile text, size, no scripts, phone and paper."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embgeo.report.html import render
+from embgeo.report.visible import visible
+from tests.support.browser import NEEDS_BROWSER, chromium, complaints, frame, open_page, search
+from tests.support.sample_analysis import HOSTILE, sample
+
+pytestmark = [pytest.mark.browser, NEEDS_BROWSER]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pages")
+    (path / "page.html").write_text(render(sample(n=2000, hostile=True)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
+
+
+@pytest.fixture
+def page(driver: Any, folder: Path) -> Iterator[Any]:
+    """The page, fresh; at the end of every test the console must have stayed silent."""
+    open_page(driver, folder / "page.html")
+    yield driver
+    assert complaints(driver) == []
+
+
+# --- safety ---------------------------------------------------------------------------------
+
+
+def test_a_script_that_is_not_ours_does_not_run(driver: Any, folder: Path, tmp_path: Path) -> None:
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    (tmp_path / "changed.html").write_text(
+        page.replace("<body>", "<body onload='window.ran = 1'><script>window.ran = 2</script>"),
+        encoding="utf-8",
+    )
+    open_page(driver, tmp_path / "changed.html")
+    assert driver.execute_script("return window.ran") is None
+    said = complaints(driver)
+    assert len(said) == 2
+    assert all("violates the following Content Security Policy directive" in line for line in said)
+
+
+def test_text_cannot_become_markup_style_or_a_request(driver: Any, folder: Path) -> None:
+    open_page(driver, folder / "page.html")
+    assert complaints(driver) == []
+    markup = driver.execute_script(
+        "try { document.body.insertAdjacentHTML('beforeend', '<p>') } catch (e) { return e.name }"
+    )
+    colour = driver.execute_script(
+        "const p = document.createElement('p'); p.setAttribute('style', 'color: red');"
+        "document.body.append(p); return getComputedStyle(p).color"
+    )
+    loaded = driver.execute_async_script(
+        "fetch('data:text/plain,x').then(() => arguments[0](true), () => arguments[0](false))"
+    )
+    assert markup == "TypeError"
+    assert colour != "rgb(255, 0, 0)"
+    assert loaded is False
+    assert len(complaints(driver)) >= 3
+
+
+def test_visible_agrees_with_its_twin(page: Any) -> None:
+    odd = [*HOSTILE, *(chr(c) for c in range(0x20, 0x3000, 7)), "a\ufe0f", "\U000e0001x",
+           " \u00a0 ", "x" * 81, "x" * 80, "😀" * 90, "\u0301", "a\u0301 "]  # fmt: skip
+    strings = [s for s in odd if s.isprintable() or len(s) < 3 or s in HOSTILE]
+    # Lone surrogates do not pass the wire: they go as numbers.
+    units = [list(np.frombuffer(s.encode("utf-16-le", "surrogatepass"), "<u2")) for s in strings]
+    shown = page.execute_script(
+        "return JSON.stringify(JSON.parse(arguments[0]).map("
+        "u => embgeo.data.visible(String.fromCharCode(...u))))",
+        json.dumps([[int(v) for v in u] for u in units]),
+    )
+    assert json.loads(shown) == [visible(s) for s in strings]
+
+
+# --- size, scripts off, phone, paper ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [50_000, 260_000])
+def test_many_tokens(
+    driver: Any, tmp_path: Path, n: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "many.html"
+    analysis = sample(n=n, d=8, untied=False)
+    target.write_text(render(analysis), encoding="utf-8")
+    open_page(driver, target)
+    assert driver.execute_script("return embgeo.data.rows") == n
+    assert driver.execute_script("return embgeo.data.token(arguments[0])", n - 1) == f"tok{n - 1}"
+    times = driver.execute_async_script(
+        """
+        const done = arguments[0];
+        const {map} = embgeo;
+        map.buildIndex();
+        const drawing = [];
+        let left = 30;
+        const step = () => {
+          const start = performance.now();
+          map.pan(left % 2 ? 7 : -7, 3);
+          cancelAnimationFrame(map.pending);
+          map.draw();
+          drawing.push(performance.now() - start);
+          if (--left) requestAnimationFrame(step); else done(drawing);
+        };
+        requestAnimationFrame(step);
+        """
+    )
+    assert driver.execute_script("return embgeo.map.frames") >= 30
+    driver.execute_script("embgeo.map.fit()")
+    frame(driver)
+    drawn = driver.execute_script(
+        "const back = embgeo.map.pixels[0]; return embgeo.map.pixels.some(p => p !== back)"
+    )
+    assert drawn
+    found = driver.execute_script(
+        "const {map, data} = embgeo, i = data.rows - 1;"
+        "map.centreOn(i); map.zoom(1e4);"
+        "return map.nearest(map.cssWidth / 2, map.cssHeight / 2)"
+    )
+    assert found == n - 1
+    search(driver, str(n - 1))
+    assert driver.execute_script("return embgeo.store.count") == 1
+    assert complaints(driver) == []
+    with capsys.disabled():
+        megabytes = target.stat().st_size / 1e6
+        print(f"\n{n:,} tokens: {megabytes:.2f} MB, {np.median(times):.1f} ms a frame (median)")
+
+
+def test_without_scripts_the_page_is_complete(folder: Path, tmp_path: Path) -> None:
+    from selenium.webdriver.common.by import By
+
+    with chromium(tmp_path / "profile", scripts=False) as driver:
+        driver.get((folder / "page.html").as_uri())
+        shown = [s for s in driver.find_elements(By.CSS_SELECTOR, "svg.figure") if s.is_displayed()]
+        assert len(shown) == 12
+        for selector in ("#scatter", "#search", "#token-table", ".chart"):
+            assert not driver.find_element(By.CSS_SELECTOR, selector).is_displayed()
+        assert driver.find_element(By.CSS_SELECTOR, ".headline").text.startswith("Degenerate")
+        assert complaints(driver) == []
+
+
+def test_phone_has_no_sideways_scroll(folder: Path, tmp_path: Path) -> None:
+    with chromium(tmp_path / "profile", width=390, height=844) as driver:
+        open_page(driver, folder / "page.html")
+        wide, inner = driver.execute_script(
+            "return [document.scrollingElement.scrollWidth, innerWidth]"
+        )
+        assert wide <= inner == 390
+        assert driver.execute_script("return embgeo.map.cssWidth") > 300
+
+
+#: Figures, tables and cells that stick out of the page or of the block that holds them.
+OUTSIDE = """
+return [...document.querySelectorAll("svg.figure, table, .many td")].flatMap((e) => {
+  const holder = e.closest("figure, .scroll, section").getBoundingClientRect();
+  const box = e.getBoundingClientRect();
+  if (!box.width) return [];
+  const right = Math.min(holder.right, document.documentElement.clientWidth);
+  return box.right > right + 1 ? [`${e.outerHTML.slice(0, 90)} ${box.right} > ${right}`] : [];
+});
+"""
+
+
+def test_paper_shows_the_figures_and_no_controls(page: Any) -> None:
+    try:
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        shown = page.execute_script(
+            "const seen = (s) => [...document.querySelectorAll(s)]"
+            ".filter(e => e.getClientRects().length > 0).length;"
+            "return [seen('svg.figure'), seen('button, select, input, canvas'), seen('.contents')]"
+        )
+        assert shown == [12, 0, 0]
+        # A4 less its margins at 96 pixels an inch: nothing is cut at the edge, no chart overlaps.
+        metrics = {"width": 688, "height": 1017, "deviceScaleFactor": 1, "mobile": False}
+        page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        assert page.execute_script(OUTSIDE) == []
+    finally:
+        metrics = {"width": 1300, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -1,0 +1,79 @@
+"""The block of binary columns that the page carries: exact tokens, equal scales, fair thinning."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embgeo.report.block import MOST_UNITS
+from embgeo.report.payload import build, thin
+from embgeo.result.analysis import Analysis
+from tests.support.sample_analysis import HOSTILE, sample
+
+
+def unpack(analysis: Analysis) -> tuple[dict[str, Any], bytes]:
+    payload = build(analysis)
+    assert payload is not None
+    return payload.meta, gzip.decompress(base64.b64decode(payload.block))
+
+
+def column(raw: bytes, described: dict[str, Any]) -> Any:
+    stored = np.frombuffer(
+        raw, np.dtype(described["type"]).newbyteorder("<"), described["length"], described["at"]
+    )
+    if "low" not in described:
+        return stored
+    return described["low"] + stored * (described["high"] - described["low"]) / 65535
+
+
+def test_block_holds_every_token_exactly() -> None:
+    meta, raw = unpack(sample(hostile=True))
+    lengths = column(raw, meta["tokens"]["lengths"])
+    units = column(raw, meta["tokens"]["units"])
+    ends = np.cumsum(lengths)
+    for token, start, stop in zip(HOSTILE, ends - lengths, ends, strict=False):
+        stored = units[start:stop].astype("<u2").tobytes().decode("utf-16-le", "surrogatepass")
+        assert stored == token[:MOST_UNITS]
+
+
+def test_block_keeps_coordinates_within_a_step_and_the_same_scale() -> None:
+    analysis = sample()
+    meta, raw = unpack(analysis)
+    for view, points in zip(meta["views"], analysis.points, strict=True):
+        x, y = column(raw, view["x"]), column(raw, view["y"])
+        step = (view["x"]["high"] - view["x"]["low"]) / 65535
+        assert view["y"]["high"] - view["y"]["low"] == pytest.approx(step * 65535)
+        assert np.abs(np.stack([x, y], 1) - points.xy).max() <= step * 0.51
+        left, right, bottom, top = view["box"]
+        assert left < 0 < right
+        assert bottom < 0 < top
+
+
+def test_heavy_tails_keep_their_bulk() -> None:
+    analysis = sample()
+    norms = next(c for c in analysis.columns if c.name == "tokens.norm")
+    norms.values[0] = 1e6
+    meta, raw = unpack(analysis)
+    described = next(c for c in meta["columns"] if c["key"] == "tokens.norm")["values"]
+    assert described["type"] == "float32"
+    assert column(raw, described) == pytest.approx(norms.values, rel=1e-6)
+
+
+def test_thinning_keeps_every_stratum_of_frequency() -> None:
+    counts = np.floor(1e6 / np.arange(1.0, 100_001.0))
+    rows = thin(counts, len(counts), 10_000)
+    assert len(rows) == len(set(rows.tolist())) == 10_000
+    assert np.all(np.histogram(rows, bins=10, range=(0, 100_000))[0] == 1000)
+    assert np.array_equal(thin(counts, len(counts), 100_000), np.arange(100_000))
+    assert len(thin(None, 1003, 17)) == 17
+
+
+def test_thinned_page_says_how_many_there_are() -> None:
+    payload = build(sample(), most=100)
+    assert payload is not None
+    assert (payload.meta["rows"], payload.meta["total"]) == (100, 600)
+    assert payload.meta["views"][0]["x"]["length"] == 100

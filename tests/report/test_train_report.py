@@ -1,0 +1,326 @@
+"""Methods side by side: saved and read back, and the page that shows them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embgeo.charts.trained import FIGURES, render_svg
+from embgeo.cli.app import run as command
+from embgeo.cli.train_summary import duration, table
+from embgeo.comparison.files import save_comparison
+from embgeo.core.errors import UnreadableFile
+from embgeo.report import assets
+from embgeo.report.trained_charts import chart_data
+from embgeo.report.trained_tables import headline, method_rows
+from embgeo.report.training import render
+from embgeo.result.analysis import load_analysis
+from embgeo.training.study.files import (
+    COMPARISON_FOLDER,
+    TRAINING_NAME,
+    load_training,
+    save_training,
+    training_to_json,
+)
+from embgeo.training.study.log import LOG_NAME, Log
+from embgeo.training.study.making import Trained, notes, training_of
+from embgeo.training.study.reading import MOST_POINTS, RESULT_NAME, kept_curves, read_run
+from tests.support.html_page import Page
+from tests.support.sample_runs import (
+    REFERENCES,
+    Made,
+    embeddings,
+    made_runs,
+    result,
+    sample_training,
+    trained,
+    write_run,
+)
+from tests.support.sample_runs import run as bare_run
+
+METHODS = ("mle", "cosreg", "sc-exp")
+
+
+@pytest.fixture(autouse=True)
+def few_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the embeddings are drawn by the tests of comparisons."""
+    monkeypatch.setattr("embgeo.report.comparison.FIGURES", ())
+
+
+@cache
+def html(*, seeds: int = 2, hostile: bool = False, alone: bool = False) -> str:
+    methods = ("mle",) if alone else METHODS
+    compared = None if alone else embeddings(hostile=hostile)
+    return render(sample_training(methods=methods, seeds=seeds, hostile=hostile), compared)
+
+
+@cache
+def page(**options: Any) -> Page:
+    return Page(html(**options))
+
+
+KINDS = [{}, {"seeds": 1}, {"hostile": True}, {"alone": True}]
+each_kind = pytest.mark.parametrize("options", KINDS, ids=str)
+
+
+@each_kind
+def test_every_element_is_closed_and_every_id_unique(options: dict[str, Any]) -> None:
+    parsed = page(**options)
+    assert parsed.open == []
+    assert [name for name, times in parsed.ids.items() if times > 1] == []
+
+
+@each_kind
+def test_every_link_leads_somewhere_inside_the_page(options: dict[str, Any]) -> None:
+    parsed = page(**options)
+    assert len(parsed.links) > 20
+    for link in parsed.links:
+        assert link.startswith("#"), link
+        assert link[1:] in parsed.ids, link
+
+
+def test_the_policy_allows_these_scripts_and_this_style_only() -> None:
+    parsed = page()
+    policy = next(value for _, _, value in parsed.attributes if "default-src" in value)
+    assert policy == assets.policy(assets.TRAINING)
+    run = [text for attrs, text in parsed.scripts if "type" not in attrs]
+    assert len(run) == 3
+    for text in (*run, *parsed.styles):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+
+
+def test_hostile_text_makes_no_element() -> None:
+    calm, hostile = page(), page(hostile=True)
+    inside = {"svg", "g", "path", "use", "defs", "text", "tspan", "clippath", "rect"}
+
+    def elements(parsed: Page) -> Counter[str]:
+        return Counter({tag: n for tag, n in parsed.tags.items() if tag not in inside})
+
+    assert elements(calm) == elements(hostile)
+    assert "window.pwned" in hostile.text
+    assert "<script>window.pwned" not in html(hostile=True)
+
+
+def test_equal_results_give_equal_pages() -> None:
+    training = sample_training(methods=METHODS)
+    assert render(training, embeddings()) == html()
+
+
+def test_the_first_screen_says_what_each_method_did_to_both() -> None:
+    training = sample_training(methods=METHODS)
+    text = page().text
+    assert "Lowest test perplexity: cosreg, 96.55 ± 0.78 (mle: 100.5 ± 0.7)." in headline(training)
+    rows = {row.name: row for row in method_rows(training)}
+    assert rows["mle"].cells[0].difference == ""
+    first = rows["cosreg"].cells[0]
+    assert (first.text, first.deviation, first.difference) == ("96.55", "0.78", "−3.9 %")
+    assert first.word == "better"
+    for shown in ("96.55", "± 0.78", "−3.9 %", "mean cosine", "against mle"):
+        assert shown in text
+
+
+def test_one_seed_is_said_to_be_one() -> None:
+    training = sample_training(seeds=1)
+    assert {cell.word for row in method_rows(training) for cell in row.cells} == {""}
+    assert {o.verdict for o in training.outcomes} == {"not decidable"}
+    assert any("one seed" in note for note in training.notes)
+    assert "One seed" in page(seeds=1).text
+
+
+def test_a_model_with_two_matrices_is_said_to_have_them() -> None:
+    finished = [trained(Made("mle", 0, 100.0))]
+    runs = [bare_run("mle", 0, cosine__mean=0.4), bare_run("al", 0, subspace__distance=0.98)]
+    assert [note for note in notes(finished, runs) if "two matrices" in note] == [
+        "al: two matrices; the geometry here is that of the input embedding, and the output "
+        "matrix may have another"
+    ]
+    assert not [note for note in notes(finished, runs[:1]) if "two matrices" in note]
+
+
+def test_claims_deviations_and_settings_are_shown() -> None:
+    text = page().text
+    for shown in (
+        "CosReg improves perplexity",
+        "66 → 65.2",
+        "reproduced",
+        "rows of norm zero are left out",
+        "gamma = 2.0",
+        "Author 2020, Eq. 6",
+        "model.name",
+    ):
+        assert shown in text, shown
+
+
+def test_a_method_alone_has_a_page_without_embeddings() -> None:
+    text = page(alone=True).text
+    assert "mle on pydocs" in text
+    assert "One matrix held against the other" not in text
+
+
+def test_curves_are_means_over_seeds() -> None:
+    charts = chart_data(sample_training(methods=METHODS))
+    chart = charts["trained.cosine.mean"]
+    assert chart["x"] == [0, 100, 200, 300, 400]
+    assert [line["label"] for line in chart["lines"]] == list(METHODS)
+    assert chart["lines"][0]["y"][0] == pytest.approx(0.205)
+
+
+def test_figures_need_what_they_show() -> None:
+    names = [figure.name for figure in FIGURES]
+    assert len(set(names)) == len(names)
+    alone = sample_training(methods=("mle",))
+    drawn = {figure.name: render_svg(alone, figure) for figure in FIGURES}
+    assert drawn["trained-balance"] is None
+    assert drawn["trained-curves"] is not None
+
+
+# --- Files --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hostile", [False, True])
+def test_saved_and_read_back(hostile: bool, tmp_path: Path) -> None:
+    training = sample_training(methods=METHODS, hostile=hostile)
+    path = save_training(training, tmp_path)
+    assert path.name == TRAINING_NAME
+    again = load_training(tmp_path)
+    assert training_to_json(again) == training_to_json(training)
+    assert render(again, embeddings(hostile=hostile)) == html(hostile=hostile)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda d: d.update(format="other"), "not a comparison of methods"),
+        (lambda d: d.update(format_version=9), "format version 9"),
+        (lambda d: d.pop("runs"), "damaged"),
+        (lambda d: d["runs"].clear(), "damaged"),
+        (lambda d: d["runs"][0].update(folder="../../outside/seed-0"), "damaged"),
+        (lambda d: d["runs"][0].update(method="frage"), "damaged"),
+        (lambda d: d["runs"][0]["numbers"].update(x="many"), "damaged"),
+        (lambda d: d["runs"][0]["curves"]["train.loss"]["steps"].pop(), "damaged"),
+        (lambda d: d["methods"][0].update(unknown=1), "damaged"),
+    ],
+)
+def test_damage_is_told_in_one_line(change: Any, said: str, tmp_path: Path) -> None:
+    content = json.loads(json.dumps(training_to_json(sample_training())))
+    change(content)
+    (tmp_path / TRAINING_NAME).write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(UnreadableFile, match=said):
+        load_training(tmp_path)
+
+
+def test_runs_are_read_from_their_folders(tmp_path: Path) -> None:
+    runs = []
+    for made in made_runs(METHODS, 2):
+        home = write_run(tmp_path, made)
+        place = home.relative_to(tmp_path).as_posix()
+        runs.append(Trained(place, read_run(home), load_analysis(home)))
+    settings = runs[0].finished.result["settings"]
+    read = training_of(
+        runs,
+        {name: REFERENCES[name] for name in METHODS},
+        {name: name.upper() for name in METHODS},
+        {"command": "embgeo train --data pydocs.txt", "settings": settings},
+    )
+    assert training_to_json(read) == training_to_json(sample_training(methods=METHODS))
+    assert read.runs[0].numbers["training.microseconds_per_token"] == 50.0
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("format", 2), ("steps", "many"), ("valid", None), ("seed", True), ("test", 3)],
+)
+def test_a_damaged_result_of_a_run(field: str, value: Any, tmp_path: Path) -> None:
+    home = write_run(tmp_path, Made("mle", 0, 100.0))
+    (home / RESULT_NAME).write_text(json.dumps({**result(Made("mle", 0, 1.0)), field: value}))
+    with pytest.raises(UnreadableFile, match=r"result\.json"):
+        read_run(home)
+
+
+def test_a_run_without_log_or_test_split(tmp_path: Path) -> None:
+    home = write_run(tmp_path, Made("mle", 0, 100.0))
+    (home / LOG_NAME).unlink()
+    (home / RESULT_NAME).write_text(json.dumps({**result(Made("mle", 0, 100.0)), "test": None}))
+    found = read_run(home)
+    assert found.curves == {}
+    assert "test.perplexity" not in found.numbers
+    assert found.numbers["valid.perplexity"] == 104.0
+    with pytest.raises(UnreadableFile, match="not finished"):
+        read_run(tmp_path)
+
+
+def test_long_curves_are_thinned_and_keep_their_ends() -> None:
+    steps = np.arange(10_000.0)
+    (curve,) = kept_curves(Log({"x": (steps, steps**2)})).values()
+    assert len(curve.steps) == MOST_POINTS
+    assert (curve.steps[0], curve.steps[-1]) == (0.0, 9_999.0)
+    assert curve.values[-1] == 9_999.0**2
+
+
+# --- Other commands ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What a training leaves behind, without the models."""
+    home = tmp_path / "pydocs.runs"
+    for made in made_runs(METHODS, 2):
+        write_run(home, made)
+    save_training(sample_training(methods=METHODS), home)
+    save_comparison(embeddings(), home / COMPARISON_FOLDER)
+    return home
+
+
+def test_report_renders_a_training_again(folder: Path) -> None:
+    assert command(["report", str(folder), "-q"]) == 0
+    again = (folder / "report.html").read_text(encoding="utf-8")
+    assert "3 methods on pydocs" in again
+    assert command(["report", str(folder / TRAINING_NAME), "-o", str(folder / "b.html"), "-q"]) == 0
+    assert (folder / "b.html").read_text(encoding="utf-8") == again
+
+
+def test_figures_draw_a_training(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = folder.parent / "figures"
+    chosen = ["--figure", "training", "--figure", "spectrum", "--format", "svg"]
+    assert command(["figures", str(folder), *chosen, "-o", str(out)]) == 0
+    data = (out / "training.csv").read_text(encoding="utf-8")
+    assert {line.split(",")[0] for line in data.splitlines()[1:]} == set(METHODS)
+    capsys.readouterr()
+
+
+def test_diff_wants_runs_by_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(["diff", str(folder), str(folder / "mle" / "seed-0")]) == 2
+    error = capsys.readouterr().err
+    assert "runs of several methods; name two of them" in error
+    assert error.count("\n") == 1
+
+
+def test_gate_takes_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rule = ["--rule", "cosine.mean <= 0.9"]
+    assert command(["gate", str(folder / "cosreg" / "seed-1"), *rule]) == 0
+    assert "passed" in capsys.readouterr().out
+
+
+def test_the_table_on_stdout() -> None:
+    lines = table(sample_training(methods=METHODS))
+    assert len(lines) == 4
+    assert lines[0].split()[:2] == ["test", "perplexity"]
+    assert lines[2].startswith("cosreg")
+    assert "96.55 ± 0.78" in lines[2]
+    assert len({len(line) for line in lines}) == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(4.2, "4.2 s"), (59.4, "59 s"), (125.0, "2 min 5 s"), (7300, "2 h 1 min")]
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

@@ -1,0 +1,67 @@
+"""The page of methods in a real browser: curves, embeddings below them, a phone, scripts off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embgeo.charts.trained.curves import chosen
+from embgeo.report.training import render
+from tests.support.browser import NEEDS_BROWSER, chromium, complaints, open_page
+from tests.support.sample_runs import embeddings, sample_training
+
+pytestmark = [pytest.mark.browser, NEEDS_BROWSER]
+
+METHODS = ("mle", "cosreg", "sc-exp")
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pages") / "page.html"
+    training = sample_training(methods=METHODS, hostile=True)
+    path.write_text(render(training, embeddings(hostile=True)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
+
+
+def test_curves_and_embeddings_come_alive_in_silence(driver: Any, file: Path) -> None:
+    open_page(driver, file)
+    plots = driver.execute_script(
+        "return document.querySelectorAll('#training .chart canvas').length"
+    )
+    assert plots == len(chosen(sample_training(methods=METHODS)))
+    assert driver.execute_script("return document.querySelectorAll('.map canvas').length") == 3
+    assert driver.execute_script("return window.pwned") is None
+    assert complaints(driver) == []
+
+
+def test_a_phone_scrolls_in_one_direction(driver: Any, file: Path) -> None:
+    open_page(driver, file)
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True},
+    )
+    try:
+        width = driver.execute_script("return document.documentElement.scrollWidth")
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert width <= 390
+
+
+def test_everything_is_there_with_scripts_off(
+    file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with chromium(tmp_path_factory.mktemp("profile"), scripts=False) as driver:
+        driver.get(file.as_uri())
+        shown = driver.find_element("id", "training").find_elements("css selector", "svg.figure")
+        assert [figure.is_displayed() for figure in shown] == [True]
+        table = driver.find_element("css selector", ".methods-table")
+        assert "96.55" in table.text

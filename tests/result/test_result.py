@@ -1,0 +1,305 @@
+"""A saved analysis comes back as it was, or is refused in one line."""
+
+from __future__ import annotations
+
+import json
+import math
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.values import Quantity, Scalar
+from embgeo.result.analysis import ARRAYS_NAME, FORMAT_VERSION, JSON_NAME, Analysis, load_analysis
+from tests.support.matrices import ASKED, analysis, analyzed, case, gaussian
+
+QUANTITY = Quantity("family.name", "Title", "Meaning.", "formula", "source")
+
+HOSTILE = (
+    "line\nbreak", "nul\0", "\ud800 alone", "tab\t", "</script><b>", "‮right to left", "",
+    " ", "é", "é", '"quoted"', "\\", "😀", "＜", "t3", "t5", "t9", "t8", "t11",
+)  # fmt: skip
+
+
+def hostile_analysis(**options):
+    n = 60
+    tokens = tuple(HOSTILE[i] if i < len(HOSTILE) else f"token {i}" for i in range(n))
+    counts = np.linspace(1000, 1, n)
+    return analyzed(
+        Matrix(
+            gaussian() + 0.2,
+            tokens=tokens,
+            frequency=Frequency("counts", counts, "a file called\n“counts”"),
+            output=case("gaussian").matrix.output,
+        ),
+        sphere=True,
+        isotropy_rows=30,
+        asked=(("line\nbreak", ("\ud800 alone", "nul\0")), ("\ud800 alone", ())),
+        **options,
+    )
+
+
+def assert_equal(a, b):
+    """Two analyses with every array and every field."""
+    assert json.dumps(a.to_json()) == json.dumps(b.to_json())
+    assert a.scalars == b.scalars
+    assert a.tables == b.tables
+    assert (a.tokens, a.notes, a.absent) == (b.tokens, b.notes, b.absent)
+    for x, y in ((a.rows, b.rows), (a.counts, b.counts), (a.popular, b.popular)):
+        assert (x is None) == (y is None)
+        if x is not None:
+            assert x.dtype == y.dtype
+            np.testing.assert_array_equal(x, y)
+    for p, q in zip(a.points, b.points, strict=True):
+        assert (p.quantity, p.share, p.x_label) == (q.quantity, q.share, q.x_label)
+        np.testing.assert_array_equal(p.xy, q.xy)
+    for c, d in zip(a.columns, b.columns, strict=True):
+        assert (c.quantity, c.label) == (d.quantity, d.label)
+        np.testing.assert_array_equal(c.values, d.values)
+    for s, t in zip(a.series, b.series, strict=True):
+        assert (s.quantity, s.log_y, list(s.y)) == (t.quantity, t.log_y, list(t.y))
+        for line in s.y:
+            np.testing.assert_array_equal(s.y[line], t.y[line])
+    for h, i in zip(a.histograms, b.histograms, strict=True):
+        np.testing.assert_array_equal(h.edges, i.edges)
+        np.testing.assert_array_equal(h.counts, i.counts)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "narrow cone, long", "dirty", "wide", "d = 2"])
+def test_saved_and_loaded(name, tmp_path):
+    found = analysis(name)
+    found.save(tmp_path / "out")
+    assert_equal(found, load_analysis(tmp_path / "out"))
+    assert_equal(found, load_analysis(tmp_path / "out" / JSON_NAME))
+
+
+def test_hostile_tokens_survive(tmp_path):
+    found = hostile_analysis()
+    found.save(tmp_path)
+    loaded = load_analysis(tmp_path)
+    assert_equal(found, loaded)
+    assert loaded.tokens[: len(HOSTILE)] == HOSTILE
+    assert [row[0] for row in loaded["frequency.neighbors"].rows] == ["line\nbreak", "\ud800 alone"]
+    text = (tmp_path / JSON_NAME).read_bytes()
+    assert text.isascii()
+    assert text.endswith(b"}\n")
+    assert b"\r" not in text
+
+
+@given(st.lists(st.text(st.characters(codec=None)), min_size=1, max_size=8))
+def test_any_tokens_survive(tmp_path_factory, tokens):
+    folder = tmp_path_factory.mktemp("tokens")
+    bare = Analysis(provenance={}, rows=np.arange(len(tokens)), tokens=tuple(tokens))
+    bare.save(folder)
+    assert load_analysis(folder).tokens == tuple(tokens)
+
+
+def test_without_tokens_or_counts(tmp_path):
+    found = analyzed(Matrix(gaussian()), sections=("spectrum", "cosine"))
+    found.save(tmp_path)
+    loaded = load_analysis(tmp_path)
+    assert (loaded.tokens, loaded.counts, loaded.popular) == (None, None, None)
+    assert_equal(found, loaded)
+
+
+def test_saving_again_replaces_and_leaves_nothing_behind(tmp_path):
+    analysis("wide").save(tmp_path)
+    analysis("gaussian").save(tmp_path)
+    assert_equal(analysis("gaussian"), load_analysis(tmp_path))
+    assert sorted(p.name for p in tmp_path.iterdir()) == [JSON_NAME, ARRAYS_NAME]
+
+
+def test_looking_values_up():
+    found = analysis("gaussian")
+    assert found["isotropy.i1"] is found.scalar("isotropy.i1")
+    assert "isotropy.i1" in found
+    assert "isotropy.i3" not in found
+    assert found.scalar("isotropy.z") is None
+    with pytest.raises(KeyError):
+        found["isotropy.i3"]
+    assert len({value.name for value in found.values()}) == len(found.values())
+
+
+def test_a_number_that_is_none_is_never_written(tmp_path):
+    broken = Analysis(provenance={}, scalars=(Scalar(QUANTITY, math.nan),))
+    with pytest.raises(ValueError, match="JSON compliant"):
+        broken.save(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(EmbgeoError, match="cannot be written") as caught:
+        analysis("gaussian").save(tmp_path / "file" / "out")
+    assert "-o" in str(caught.value)
+
+
+# Damage -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path):
+    hostile_analysis(sections=("spectrum", "projection", "tokens")).save(tmp_path)
+    return tmp_path
+
+
+def refused(folder):
+    with pytest.raises(UnreadableFile) as caught:
+        load_analysis(folder)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert str(folder) in message
+    return message
+
+
+def readable(folder):
+    """Whether it can be read; anything but UnreadableFile is an error of the test."""
+    try:
+        load_analysis(folder)
+    except UnreadableFile:
+        return False
+    return True
+
+
+def test_no_analysis(tmp_path):
+    assert "embgeo analyze" in refused(tmp_path)
+    assert "embgeo analyze" in refused(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "null", "[]", "7", '"text"', "{}", '{"format": "other"}', "[" * 100_000]
+)
+def test_json_that_is_no_analysis(folder, text):
+    (folder / JSON_NAME).write_text(text)
+    refused(folder)
+
+
+def test_json_that_is_not_text(folder):
+    (folder / JSON_NAME).write_bytes(b"\xff\xfe\x00")
+    refused(folder)
+
+
+@pytest.mark.parametrize("version", [0, FORMAT_VERSION + 1, "1", None])
+def test_another_format_version(folder, version):
+    content = json.loads((folder / JSON_NAME).read_text())
+    (folder / JSON_NAME).write_text(json.dumps({**content, "format_version": version}))
+    assert "make one with: embgeo analyze" in refused(folder)
+
+
+PARTS = ["provenance", "notes", "absent", "scalars", "series", "histograms", "points", "columns"]
+PARTS += ["tables", "timing"]
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("other", [..., None, 7, "text", [7], [[]], [{}], {"x": 7}])
+def test_json_with_a_part_of_another_shape(folder, part, other):
+    """Refused, or read without a fault where the other shape happens to be one too."""
+    content = json.loads((folder / JSON_NAME).read_text())
+    if other is ...:
+        del content[part]
+    else:
+        content[part] = other
+    (folder / JSON_NAME).write_text(json.dumps(content))
+    if readable(folder):
+        assert isinstance(other, dict | list | str)
+
+
+@pytest.mark.parametrize("key", ["x", "y", "share", "columns", "rows", "edges", "array"])
+@pytest.mark.parametrize("other", [None, 7, "text", [], {}, [None], [["text"]]])
+def test_json_with_a_field_of_another_shape(folder, key, other):
+    content = json.loads((folder / JSON_NAME).read_text())
+    for part in ("series", "histograms", "points", "columns", "tables"):
+        for value in content[part]:
+            if key in value:
+                value[key] = other
+    (folder / JSON_NAME).write_text(json.dumps(content))
+    readable(folder)
+
+
+def test_missing_arrays(folder):
+    (folder / ARRAYS_NAME).unlink()
+    assert ARRAYS_NAME in refused(folder)
+
+
+def test_empty_arrays(folder):
+    (folder / ARRAYS_NAME).write_bytes(b"")
+    refused(folder)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.7, 0.99])
+def test_truncated_arrays(folder, share):
+    whole = (folder / ARRAYS_NAME).read_bytes()
+    (folder / ARRAYS_NAME).write_bytes(whole[: int(share * len(whole))])
+    refused(folder)
+
+
+def test_damaged_arrays(folder):
+    """One byte changed at many places: refused, or not part of what is read."""
+    whole = (folder / ARRAYS_NAME).read_bytes()
+    damaged = 0
+    for at in range(0, len(whole), max(1, len(whole) // 150)):
+        (folder / ARRAYS_NAME).write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        damaged += not readable(folder)
+    assert damaged > 100
+
+
+def test_arrays_of_another_kind(folder):
+    np.save(folder / "one.npy", np.arange(3))
+    (folder / "one.npy").rename(folder / ARRAYS_NAME)
+    refused(folder)
+
+
+def test_arrays_that_hold_objects_are_not_unpickled(folder):
+    with np.load(folder / ARRAYS_NAME) as stored:
+        arrays = dict(stored)
+    arrays["rows"] = np.array([{"any": "object"}], dtype=object)
+    np.savez(folder / ARRAYS_NAME, allow_pickle=True, **arrays)
+    refused(folder)
+
+
+def test_arrays_without_one_of_their_members(folder):
+    with zipfile.ZipFile(folder / ARRAYS_NAME) as stored:
+        members = {name: stored.read(name) for name in stored.namelist()}
+    for left_out in members:
+        if "popular" in left_out:
+            continue
+        with zipfile.ZipFile(folder / ARRAYS_NAME, "w") as written:
+            for name, content in members.items():
+                if name != left_out:
+                    written.writestr(name, content)
+        try:
+            loaded = load_analysis(folder)
+        except UnreadableFile:
+            continue
+        assert left_out in ("counts.npy", "tokens_utf8.npy")
+        assert loaded.counts is None or loaded.tokens is None
+
+
+def test_arrays_of_another_analysis(folder, tmp_path_factory):
+    """Equal names, another number of rows: the two files do not belong together."""
+    other = tmp_path_factory.mktemp("other")
+    analyzed(case("dirty").matrix, sections=("spectrum", "projection", "tokens")).save(other)
+    (other / ARRAYS_NAME).replace(folder / ARRAYS_NAME)
+    refused(folder)
+
+
+def test_notes_are_for_people():
+    found = analysis("dirty")
+    assert found.notes == (
+        "2 rows are left out: padding beyond the vocabulary",
+        "2 rows are left out: exactly zero",
+        "2 rows are left out: non-finite",
+    )
+    assert found.provenance["masked"] == {
+        "padding beyond the vocabulary": 2,
+        "exactly zero": 2,
+        "non-finite": 2,
+    }
+    assert (found.provenance["n"], found.provenance["kept"]) == (69, 63)
+    assert found.provenance["options"]["asked"] == [[a, list(b)] for a, b in ASKED]
+    assert {2, 7, 30, 40, 67, 68}.isdisjoint(found.rows.tolist())
+    assert found.tokens == tuple(case("dirty").matrix.tokens[row] for row in found.rows)

@@ -1,0 +1,120 @@
+"""How numbers are shown."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from embgeo.core.values import Quantity, format_number
+from tests.support.matrices import analysis
+
+#: Rounding up to two digits must not lead out of the floats.
+finite = st.floats(min_value=-1e308, max_value=1e308)
+QUANTITY = Quantity("family.name", "Title", "Meaning.", "formula", "source")
+
+
+# Numbers in print -------------------------------------------------------------------------------
+
+
+def read_back(text):
+    """The number that a reader takes from the text."""
+    plain = text.replace("−", "-").replace(",", "")
+    for sign in (" - ", " + "):
+        if sign in plain:
+            whole, _, gap = plain.partition(sign)
+            return float(whole) + float(sign.strip() + gap)
+    return float(plain)
+
+
+@given(finite)
+@example(0.99999999)
+@example(1.0000001)
+@example(-0.9999999999999999)
+@example(1.0000000000000002)
+@example(5e-324)
+@example(-0.0)
+@example(999.99999)
+@example(9999.9999)
+@example(999999.99)
+@example(1e15 - 0.125)
+@example(-1e308)
+def test_printed_numbers_are_near_and_never_falsely_exact(value):
+    for digits in (2, 4, 7):
+        text = format_number(value, digits)
+        for whole in (0.0, 1.0, -1.0):
+            if text.replace("−", "-") in (f"{whole:g}", f"{whole:.1f}", f"{whole:.2f}"):
+                assert value == whole
+        assert read_back(text) == pytest.approx(value, rel=10.0 ** (1 - digits))
+
+
+@given(st.floats(min_value=0.9, max_value=1.1) | st.floats(min_value=-1.1, max_value=-0.9))
+def test_distance_from_one_is_printed(value):
+    text = format_number(value)
+    if abs(abs(value) - 1) < 1e-5 and abs(value) != 1:
+        gap = float(text.split()[-1])
+        assert gap == pytest.approx(abs(abs(value) - 1), rel=0.06)
+
+
+@given(st.integers(-(10**14), 10**14))
+def test_whole_numbers_are_printed_whole(number):
+    text = format_number(float(number))
+    assert text.replace("−", "-") == f"{number:,}"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (1.0, "1"),
+        (0.99999999, "1 − 1e-08"),
+        (1 + 1e-9, "1 + 1e-09"),
+        (-0.9999999, "−1 + 1e-07"),
+        (12345678.0, "12,345,678"),
+        (1234.5678, "1,235"),
+        (-0.25, "−0.25"),
+        (0.00012345, "0.0001234"),
+        (123.456, "123.5"),
+    ],
+)
+def test_printed_numbers(value, text):
+    assert format_number(value) == text
+
+
+def test_every_printed_scalar_can_be_read_back():
+    for name in ("gaussian", "narrow cone, long", "dirty", "wide"):
+        for scalar in analysis(name).scalars:
+            if scalar.value is not None:
+                number = scalar.text.partition(" ±")[0].removesuffix(f" {scalar.quantity.unit}")
+                assert read_back(number) == pytest.approx(scalar.value, rel=1e-3), scalar.name
+
+
+# Scalars ----------------------------------------------------------------------------------------
+
+
+def test_scalar_text():
+    angle = Quantity("cosine.cone", "Cone", "", unit="°")
+    assert angle.measured(12.3456).text == "12.35 °"
+    assert angle.measured(12.3456, standard_error=0.0123).text == "12.35 ° ± 0.012"
+    assert angle.undefined("a single row").text == "not defined: a single row"
+    assert angle.measured(1.0, reference=0.5).reference_text == "0.5"
+    assert angle.measured(1.0).reference_text == ""
+    assert (angle.family, angle.measured(1.0).name) == ("cosine", "cosine.cone")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float64("nan")])
+def test_a_number_that_is_none_becomes_undefined(value):
+    scalar = QUANTITY.measured(value, standard_error=0.1)
+    assert scalar.value is None
+    assert scalar.undefined
+    assert QUANTITY.measured(1.0, standard_error=value).standard_error is None
+
+
+def test_numpy_numbers_become_plain_ones():
+    scalar = QUANTITY.measured(
+        np.float32(0.5), standard_error=np.float64(0.1), reference=np.float64(2)
+    )
+    assert {type(x) for x in (scalar.value, scalar.standard_error, scalar.reference)} == {float}

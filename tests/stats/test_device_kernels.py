@@ -1,0 +1,322 @@
+"""Every statistic on a device beside the same one fed by numpy, also when memory runs out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import embgeo.stats.backend
+from embgeo.core.matrix import Matrix
+from embgeo.stats import Census, Moments, Norms, PairedSums, StackedQR, TopNeighbors
+from embgeo.stats.backend.device import Device
+from embgeo.stats.backend.engine import KERNELS
+from embgeo.stats.backend.full import DeviceFull
+from embgeo.stats.backend.kernel import HostKernel, Kernel, with_state
+from embgeo.stats.backend.per_row import COMPUTE
+from embgeo.stats.base import Block
+from tests.stats.test_monoid_laws import DIRECTIONS, MAKERS, OUTPUT, ROWS, D, N, answers
+from tests.support.devices import SINGLE, WIDE, NothingWide, engine, least_rows, shortages, torch
+from tests.support.matrices import gaussian
+
+#: Statistics that the passes of an analysis feed blocks to.
+FED = [name for name, (kind, _) in MAKERS.items() if kind in KERNELS]
+CASES = [name for name in ROWS if name != "empty"]
+
+
+def rows_of(name, rows, dtype=np.float64):
+    W = ROWS[rows]().astype(dtype)
+    return W * dtype(1e-4) if name == "log Z, bounded" else W
+
+
+def matrix_of(name, W):
+    output = Matrix(OUTPUT[: len(W)]) if MAKERS[name][0] is StackedQR else None
+    return replace(Matrix(W), output=output)
+
+
+def by_numpy(name, W):
+    statistic = MAKERS[name][1]()
+    index = np.arange(len(W))
+    statistic.update(Block(index, W, OUTPUT[index]))
+    return statistic
+
+
+def on_device(name, W, step=N, device=WIDE, **options):
+    statistic = MAKERS[name][1]()
+    engine(matrix_of(name, W), step, device, **options).fold([statistic])
+    return statistic
+
+
+def agree(found, expected, relative=1e-9, absolute=1e-13):
+    for x, y in zip(answers(found), answers(expected), strict=True):
+        x, y = np.asarray(x), np.asarray(y)
+        assert (x.shape, x.dtype) == (y.shape, y.dtype)
+        if y.dtype.kind in "iu":
+            np.testing.assert_array_equal(x, y)
+        else:
+            finite = np.abs(y[np.isfinite(y)])
+            scale = finite.max() if finite.size else 0.0
+            np.testing.assert_allclose(x, y, rtol=relative, atol=absolute * scale)
+
+
+@pytest.mark.parametrize("step", [N, 7, 1])
+@pytest.mark.parametrize("rows", CASES)
+@pytest.mark.parametrize("name", FED)
+def test_a_device_sees_what_numpy_sees(name, rows, step):
+    W = rows_of(name, rows)
+    agree(on_device(name, W, step), by_numpy(name, W))
+
+
+#: Of entries in float32, products are taken as they are stored: relative to the largest number.
+#: What is left of unit rows in a narrow cone has lost as many digits as they have in common.
+AS_STORED = {"log Z, bounded": 1e-6, "moments, unit": 1e-6}
+IN_A_CONE = {"moments, unit": 1e-3}
+
+
+@pytest.mark.parametrize("device", [WIDE, SINGLE])
+@pytest.mark.parametrize("rows", CASES)
+@pytest.mark.parametrize("name", FED)
+def test_also_of_entries_in_float32(name, rows, device):
+    W = rows_of(name, rows, np.float32)
+    found, expected = on_device(name, W, 7, device), by_numpy(name, W)
+    if name == "log Z, bounded":  # which may be near 0, as a logarithm
+        np.testing.assert_allclose(np.exp(answers(found)), np.exp(answers(expected)), rtol=1e-6)
+    elif name in AS_STORED:
+        loose = (IN_A_CONE if rows == "narrow cone" else AS_STORED)[name]
+        agree(found, expected, AS_STORED[name], loose)
+    else:
+        agree(found, expected)
+
+
+@pytest.mark.parametrize("name", ["gradient of log Z", "moments"])
+def test_products_in_float32_where_they_suffice(name, monkeypatch):
+    """The gradient of the search over the sphere, and --precision float32."""
+    wider = MAKERS[name][1]()
+    made = (
+        Moments(D, single=True)
+        if isinstance(wider, Moments)
+        else type(wider)(DIRECTIONS[:, :3], bound=16.0)
+    )
+    monkeypatch.setattr("embgeo.stats.backend.moments.SINGLE_ROWS", 5)
+    W = ROWS["plain"]().astype(np.float32)
+    for device in (WIDE, SINGLE):
+        found = made.blank()
+        engine(Matrix(W), 17, device).fold([found])
+        agree(found, by_numpy(name, W), 1e-6, 1e-6)
+
+
+@pytest.mark.parametrize("name", FED)
+def test_nothing_wider_than_float32_is_made_where_there_is_nothing_wider(name):
+    W = rows_of(name, "plain", np.float32)
+    with NothingWide():
+        on_device(name, W, 13, SINGLE)
+
+
+def test_the_guard_against_float64_sees_it():
+    with NothingWide(), pytest.raises(AssertionError, match="float64"):
+        on_device("norms", rows_of("norms", "plain"))
+
+
+@pytest.mark.parametrize("device", [WIDE, SINGLE])
+@pytest.mark.parametrize("name", FED)
+def test_memory_that_runs_out_anywhere_changes_nothing(name, device, monkeypatch):
+    W = rows_of(name, "plain", np.float32)
+    expected = on_device(name, W, 20, device)
+    with least_rows(monkeypatch, 2):
+        for found in shortages(lambda: on_device(name, W, 20, device)):
+            agree(found, expected, 1e-6, AS_STORED.get(name, 1e-12))
+
+
+def test_memory_that_never_suffices_ends_in_one_line(monkeypatch):
+    def full(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.\nSee …")
+
+    monkeypatch.setattr(KERNELS[Moments], "__init__", full)
+    with pytest.raises(DeviceFull) as stopped:
+        engine(Matrix(gaussian(90, n=500)), 200).fold([Moments(D)])
+    assert "\n" not in str(stopped.value)
+    assert "--device cpu" in str(stopped.value)
+
+
+def test_blocks_are_halved_to_the_floor_and_no_further(monkeypatch):
+    sizes = []
+
+    def update(_kernel, block):
+        sizes.append(len(block.index))
+        raise torch.OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr("embgeo.stats.backend.moments.MomentsKernel.update", update)
+    with pytest.raises(DeviceFull, match="62 rows at a time"):
+        engine(Matrix(gaussian(90, n=500)), 500).fold([Moments(D)])
+    assert sizes == [500, 250, 125, 62]
+
+
+def test_after_a_shortage_blocks_stay_shorter(monkeypatch):
+    seen = []
+    update = KERNELS[Moments].update
+
+    def scarce(self, block):
+        if len(block.index) > 130:
+            raise torch.OutOfMemoryError("out of memory")
+        seen.append(len(block.index))
+        update(self, block)
+
+    W = gaussian(91, n=1000)
+    monkeypatch.setattr(KERNELS[Moments], "update", scarce)
+    e = engine(Matrix(W), 500)
+    found = Moments(D)
+    e.fold([found])
+    assert sum(seen) == 1000
+    assert e.rows.step == 125
+    assert not e.rows.stay
+    np.testing.assert_allclose(found.mean, W.mean(axis=0), rtol=1e-12)
+
+
+def test_other_errors_of_torch_are_not_taken_for_a_lack_of_memory(monkeypatch):
+    def broken(*_):
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+    monkeypatch.setattr(KERNELS[Moments], "update", broken)
+    with pytest.raises(RuntimeError, match="shapes"):
+        engine(Matrix(gaussian())).fold([Moments(D)])
+
+
+@pytest.mark.parametrize(
+    ("error", "full"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory."), True),
+        (RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"), True),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"), True),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), True),
+        (RuntimeError("expected scalar type Float"), False),
+        (ValueError("out of memory"), False),
+    ],
+)
+def test_what_counts_as_a_lack_of_memory(error, full):
+    assert engine(Matrix(gaussian())).device.is_full(error) == full
+
+
+def test_rows_that_never_arrive_end_in_one_line(monkeypatch):
+    def upload(*_):
+        raise torch.OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr(Device, "upload", upload)
+    with pytest.raises(DeviceFull):
+        engine(Matrix(gaussian(92, n=500)), 200).fold([Norms()])
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_an_upload_that_fails_is_made_in_halves(monkeypatch, named):
+    sent = []
+    upload = Device.upload
+
+    def scarce(self, rows, working):
+        if len(rows) > 100:
+            raise torch.OutOfMemoryError("out of memory")
+        sent.append(len(rows))
+        return upload(self, rows, working)
+
+    monkeypatch.setattr(Device, "upload", scarce)
+    W = gaussian(92, n=500)
+    rows = np.arange(0, 500, 2) if named else None
+    found = Norms()
+    engine(Matrix(W), 300).fold([found], rows)
+    expected = np.linalg.norm(W if rows is None else W[rows], axis=1)
+    np.testing.assert_allclose(found.values(), expected, rtol=1e-14)
+    assert sum(sent) == len(expected)
+
+
+@pytest.mark.parametrize("stay", [True, False])
+def test_rows_are_sent_once_if_they_may_stay(monkeypatch, stay):
+    sent = []
+    upload = Device.upload
+
+    def counted(self, rows, working):
+        sent.append(len(rows))
+        return upload(self, rows, working)
+
+    monkeypatch.setattr(Device, "upload", counted)
+    e = engine(Matrix(gaussian(93, n=100)), 40, stay=stay)
+    for _ in range(3):
+        found = Norms()
+        e.fold([found])
+        assert len(found.values()) == 100
+    assert sent == [40, 40, 20] * (1 if stay else 3)
+
+
+@pytest.mark.parametrize("device", [WIDE, SINGLE])
+def test_unusable_rows_are_found_on_the_device(device):
+    W = gaussian(94, n=50).astype(np.float32)
+    W[[3, 17]] = 0.0
+    W[5, 2], W[6, 1], W[49, 0] = np.nan, np.inf, -np.inf
+    e = engine(Matrix(W), 8, device)
+    e.takes_part[[0, 5]] = False
+    census, norms = Census(), Norms()
+    e.sift([norms], census)
+    assert census.zero.tolist() == [3, 17]
+    assert census.nonfinite.tolist() == [6, 49]
+    kept = np.setdiff1d(np.arange(50), [0, 3, 5, 6, 17, 49])
+    assert norms.index().tolist() == kept.tolist()
+    assert np.flatnonzero(e.takes_part).tolist() == kept.tolist()
+    assert census.largest == np.abs(W[kept]).max()
+
+
+def test_rows_beyond_what_squares_hold_are_left_to_numpy():
+    W = gaussian(95, n=30)
+    W[4] *= 1e-200
+    W[9] *= 1e200
+    found, expected = Norms(), Norms()
+    engine(Matrix(W), 7).fold([found])
+    expected.update(Block(np.arange(30), W))
+    np.testing.assert_array_equal(found.values()[[4, 9]], expected.values()[[4, 9]])
+    np.testing.assert_allclose(found.values(), expected.values(), rtol=1e-15)
+
+
+def test_long_and_short_rows_of_float32_have_directions():
+    W = gaussian(96, n=30).astype(np.float32)
+    W[4] *= np.float32(1e-36)
+    W[9] *= np.float32(1e36)
+    found, expected = Moments(D, of="unit"), Moments(D, of="unit")
+    engine(Matrix(W), 7).fold([found])
+    expected.update(Block(np.arange(30), W))
+    agree(found, expected, 1e-6, 1e-7)
+
+
+def test_statistics_without_a_kernel_are_fed_on_the_host():
+    W = gaussian(97)
+    found, expected = PairedSums(3), PairedSums(3)
+    assert PairedSums not in KERNELS
+    engine(Matrix(W), 7).fold([found])
+    expected.update(Block(np.arange(len(W)), W))
+    assert found.difference == pytest.approx(expected.difference, rel=1e-14)
+
+
+def test_very_many_equally_near_rows():
+    """Where candidates are no fewer than rows, the block is searched as a whole."""
+    W = np.repeat(gaussian(98, n=2), 300, axis=0)
+    queries = np.array([0, 5, 400])
+    unit = Block(queries, W[queries]).unit
+    found = TopNeighbors("queries", queries, unit, 4)
+    engine(Matrix(W), 250).fold([found])
+    assert found.neighbors.tolist() == [[1, 2, 3, 4], [0, 1, 2, 3], [300, 301, 302, 303]]
+    np.testing.assert_allclose(found.cosines, 1.0, rtol=1e-12)
+
+
+def test_every_kernel_serves_a_statistic():
+    folder = Path(embgeo.stats.backend.__file__).parent
+    kernels = {
+        kind
+        for path in folder.glob("[!_]*.py")
+        for kind in vars(import_module(f"embgeo.stats.backend.{path.stem}")).values()
+        if isinstance(kind, type) and issubclass(kind, Kernel)
+    }
+    assert kernels - {Kernel, HostKernel} == set(KERNELS.values())
+    assert set(COMPUTE) <= set(KERNELS)
+
+
+def test_a_state_is_set_whole_or_not_at_all():
+    with pytest.raises(TypeError, match="has the state"):
+        with_state(Norms(), _index=[])

@@ -1,0 +1,189 @@
+"""Binary files for tests: written by hand where every number in them must be able to lie."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.base import Checkpoint
+from embgeo.io.formats.fasttext import fasttext_binary
+from embgeo.io.formats.huggingface import safetensors_file, safetensors_index
+from embgeo.io.formats.numpy import numpy_npy, numpy_npz
+from embgeo.io.formats.torch import torch_distributed, torch_legacy, torch_tar, torch_zip
+from embgeo.io.pickle import pickle_arrays
+
+FORMATS = (
+    torch_zip,
+    torch_legacy,
+    torch_tar,
+    torch_distributed,
+    fasttext_binary,
+    numpy_npy,
+    numpy_npz,
+    safetensors_file,
+    safetensors_index,
+    pickle_arrays,
+)
+
+
+def head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4096)
+
+
+def opened(path: Path) -> Checkpoint:
+    """By the one format that recognises the file."""
+    matching = [module for module in FORMATS if module.sniff(head(path))]
+    assert len(matching) == 1, [module.NAME for module in matching]
+    return matching[0].open_checkpoint(path)
+
+
+def arrays(checkpoint: Checkpoint) -> dict[str, np.ndarray]:
+    made = {tensor.name: tensor.open() for tensor in checkpoint.tensors}
+    for tensor in checkpoint.tensors:
+        assert made[tensor.name].shape == tensor.shape
+        assert made[tensor.name].dtype.name == tensor.dtype
+        assert not made[tensor.name].flags.writeable
+    return made
+
+
+def is_mapped(array: np.ndarray) -> bool:
+    base: object = array
+    while isinstance(base, (np.ndarray, memoryview)):
+        if isinstance(base, np.memmap):
+            return True
+        base = base.obj if isinstance(base, memoryview) else base.base
+    return False
+
+
+def computed() -> float:
+    """Seconds of computing so far, in this process and those it has waited for."""
+    return sum(os.times()[:4])
+
+
+@contextmanager
+def quick(seconds: float = 5) -> Iterator[None]:
+    """No more than so many seconds of computing; a busy machine may take longer for them."""
+    started = computed()
+    yield
+    assert computed() - started < seconds
+
+
+def open_all(module: ModuleType, path: Path) -> None:
+    for tensor in module.open_checkpoint(path).tensors:
+        assert tensor.open().shape == tensor.shape
+        assert tensor.nbytes >= 0
+
+
+def refused(module: ModuleType, path: Path, match: str | None = None) -> None:
+    """Opening the file, or a tensor in it, ends in one line that names the file."""
+    with quick(), pytest.raises(UnreadableFile, match=match) as caught:
+        open_all(module, path)
+    message = str(caught.value)
+    assert str(path) in message
+    assert message.isprintable()
+    assert len(message) < 500
+
+
+def npy(header: str, body: bytes = b"", version: int = 1) -> bytes:
+    text = header.encode("latin-1") + b"\n"
+    size = 2 if version == 1 else 4
+    return b"\x93NUMPY" + bytes([version, 0]) + len(text).to_bytes(size, "little") + text + body
+
+
+def header_of(descr: str, shape: str) -> str:
+    return f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}"
+
+
+def archive_of(members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return target.getvalue()
+
+
+def tensor_program(
+    *,
+    elements: int = 6,
+    offset: bytes = b"K\x00",
+    shape: bytes = b"K\x02K\x03\x86",
+    strides: bytes = b"K\x03K\x01\x86",
+    storage: bytes = b"ctorch\nFloatStorage\n",
+    key: bytes = b"0",
+) -> bytes:
+    return (
+        b"\x80\x02}X\x01\x00\x00\x00wctorch._utils\n_rebuild_tensor_v2\n("
+        b"(X\x07\x00\x00\x00storage" + storage + b"X" + struct.pack("<I", len(key)) + key
+        + b"X\x03\x00\x00\x00cpu\x8a\x08" + struct.pack("<q", elements) + b"tQ"
+        + offset + shape + strides + b"\x89}tRs."
+    )  # fmt: skip
+
+
+def checkpoint(program: bytes, data: bytes = bytes(24), **extra: bytes) -> bytes:
+    members = {"a/data.pkl": program, "a/data/0": data, **{f"a/{k}": v for k, v in extra.items()}}
+    return archive_of(members)
+
+
+def number(value: int) -> bytes:
+    return b"\x8a\x08" + struct.pack("<q", value)
+
+
+def safetensors_of(header: object, body: bytes = bytes(8), length: int | None = None) -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return (len(text) if length is None else length).to_bytes(8, "little") + text + body
+
+
+def entry(dtype: Any = "F32", shape: Any = (2,), offsets: Any = (0, 8)) -> dict[str, Any]:
+    return {"dtype": dtype, "shape": shape, "data_offsets": offsets}
+
+
+TORCH_DTYPES = [
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "bool",
+    "complex64",
+    "complex128",
+]
+
+
+def as_numpy(torch: Any, tensor: Any) -> np.ndarray:
+    """By torch, bit for bit: types that numpy lacks pass as integers of their width."""
+    name = str(tensor.dtype).removeprefix("torch.")
+    tensor = tensor.detach()
+    if not hasattr(ml_dtypes, name):
+        return np.asarray(tensor.numpy())
+    bits = {1: torch.uint8, 2: torch.int16}[tensor.element_size()]
+    return np.asarray(tensor.contiguous().view(bits).numpy().view(getattr(ml_dtypes, name)))
+
+
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()

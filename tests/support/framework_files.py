@@ -1,0 +1,231 @@
+"""Files of other frameworks for tests, written by hand so that every number in them can lie."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embgeo.io.base import Checkpoint
+
+N, D = 40, 8
+W = np.random.default_rng(0).normal(size=(N, D)).astype(np.float32)
+
+
+def needs(package: str) -> Any:
+    return pytest.importorskip(package, reason=f"{package} is not installed")
+
+
+def values(checkpoint: Checkpoint) -> dict[str, np.ndarray]:
+    opened = {}
+    for tensor in checkpoint.tensors:
+        array = tensor.open()
+        assert (array.shape, array.dtype.name) == (tensor.shape, tensor.dtype), tensor.name
+        assert not array.flags.writeable
+        opened[tensor.name] = array
+    return opened
+
+
+def is_mapped(array: Any) -> bool:
+    while array is not None:
+        if isinstance(array, mmap.mmap):
+            return True
+        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
+    return False
+
+
+# GGUF
+
+
+def gguf_text(text: str | bytes) -> bytes:
+    raw = text.encode() if isinstance(text, str) else text
+    return struct.pack("<Q", len(raw)) + raw
+
+
+def gguf_value(value: Any) -> bytes:
+    """A text, a number of 32 bits, or a list of either, with its type."""
+    if isinstance(value, str):
+        return struct.pack("<I", 8) + gguf_text(value)
+    if isinstance(value, int):
+        return struct.pack("<II", 4, value)
+    inner = [gguf_value(item) for item in value]
+    kind = inner[0][:4] if inner else struct.pack("<I", 4)
+    return (
+        struct.pack("<I", 9)
+        + kind
+        + struct.pack("<Q", len(inner))
+        + b"".join(item[4:] for item in inner)
+    )
+
+
+def gguf_tensor(name: str, sizes: Iterable[int], kind: int, offset: int) -> bytes:
+    """A tensor's description; `sizes` with the fastest dimension first, as in the file."""
+    sizes = list(sizes)
+    return (
+        gguf_text(name)
+        + struct.pack("<I", len(sizes))
+        + b"".join(struct.pack("<Q", size % 2**64) for size in sizes)
+        + struct.pack("<IQ", kind, offset)
+    )
+
+
+def gguf_bytes(
+    metadata: dict[str, Any],
+    tensors: list[bytes],
+    data: bytes,
+    *,
+    version: int = 3,
+    promised: int | None = None,
+) -> bytes:
+    """A file; `promised` tensors instead of those that are there."""
+    count = len(tensors) if promised is None else promised
+    head = b"GGUF" + struct.pack("<IQQ", version, count, len(metadata))
+    for key, value in metadata.items():
+        head += gguf_text(key) + gguf_value(value)
+    head += b"".join(tensors)
+    return head + bytes(-len(head) % 32) + data
+
+
+# Flax
+
+
+def flax_array(array: np.ndarray) -> Any:
+    """An array as ``flax.serialization`` writes it."""
+    import msgpack
+
+    description = (array.shape, array.dtype.name, array.tobytes())
+    return msgpack.ExtType(1, msgpack.packb(description, use_bin_type=True))
+
+
+def flax_chunks(array: np.ndarray, size: int) -> dict[str, Any]:
+    """An array in chunks of `size` numbers."""
+    flat = array.reshape(-1)
+    pieces = [flat[start : start + size] for start in range(0, len(flat), size)]
+    return {
+        "__msgpack_chunked_array__": True,
+        "shape": {str(place): length for place, length in enumerate(array.shape)},
+        "chunks": {str(place): flax_array(piece) for place, piece in enumerate(pieces)},
+    }
+
+
+def flax_bytes(tree: dict[str, Any]) -> bytes:
+    import msgpack
+
+    packed: bytes = msgpack.packb(tree, strict_types=True)
+    return packed
+
+
+# Protocol buffers
+
+
+def varint(value: int) -> bytes:
+    value %= 2**64
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def field(place: int, value: int | bytes | str) -> bytes:
+    """A field that holds a number, or else bytes."""
+    if isinstance(value, int):
+        return varint(place << 3) + varint(value)
+    raw = value.encode() if isinstance(value, str) else value
+    return varint(place << 3 | 2) + varint(len(raw)) + raw
+
+
+def onnx_tensor(
+    name: str, dims: Iterable[int], raw: bytes | None, kind: int = 1, **external: str
+) -> bytes:
+    made = b"".join(field(1, size) for size in dims) + field(2, kind) + field(8, name)
+    if raw is not None:
+        made += field(9, raw)
+    for key, value in external.items():
+        made += field(13, field(1, key) + field(2, value))
+    return made + (field(14, 1) if external else b"")
+
+
+def onnx_bytes(tensors: Iterable[bytes]) -> bytes:
+    graph = b"".join(field(5, tensor) for tensor in tensors)
+    return field(1, 8) + field(2, "pytorch") + field(7, graph)
+
+
+# TensorFlow
+
+
+def table_block(entries: Iterable[tuple[bytes, bytes]], compression: int = 0) -> bytes:
+    """A block of LevelDB's table format, names sharing their beginnings; no checksum is kept."""
+    out, before = bytearray(), b""
+    for key, value in entries:
+        shared = 0
+        while shared < min(len(key), len(before)) and key[shared] == before[shared]:
+            shared += 1
+        out += varint(shared) + varint(len(key) - shared) + varint(len(value))
+        out += key[shared:] + value
+        before = key
+    out += struct.pack("<II", 0, 1)
+    return bytes(out) + bytes([compression]) + bytes(4)
+
+
+def table_of(entries: list[tuple[bytes, bytes]], *, each: int = 3, compression: int = 0) -> bytes:
+    """A table with `each` entries in a block."""
+    out, index = b"", []
+    for start in range(0, len(entries), each):
+        block = table_block(entries[start : start + each], compression)
+        place = varint(len(out)) + varint(len(block) - 5)
+        index.append((entries[min(start + each, len(entries)) - 1][0], place))
+        out += block
+    empty = table_block([])
+    at = len(out)
+    last = table_block(index)
+    footer = varint(at) + varint(len(empty) - 5)
+    footer += varint(at + len(empty)) + varint(len(last) - 5)
+    magic = (0xDB4775248B80FB57).to_bytes(8, "little")
+    return out + empty + last + footer + bytes(40 - len(footer)) + magic
+
+
+def variable(
+    dims: Iterable[int], offset: int, size: int, *, kind: int = 1, shard: int = 0, more: bytes = b""
+) -> bytes:
+    """Where a tensor of a TensorFlow checkpoint lies."""
+    shape = b"".join(field(2, field(1, length)) for length in dims)
+    made = field(1, kind) + field(2, shape) + field(3, shard) + field(4, offset)
+    return made + field(5, size) + more
+
+
+def slice_name(name: str, *extents: tuple[int, int]) -> bytes:
+    """The name of a slice, with its start and length on each axis, in order-preserving code."""
+    dimensions = b"\1" + bytes([len(extents)])
+    numbers = b"".join(in_order(number) for extent in extents for number in extent)
+    return b"\0" + name.encode() + b"\0\1" + dimensions + numbers
+
+
+def in_order(number: int) -> bytes:
+    """As many bytes as leading ones, all of them flipped for negative numbers."""
+    value = ~number if number < 0 else number
+    size = value.bit_length() // 7 + 1
+    code = ((2**size - 1) << 7 * size | value).to_bytes(size, "big")
+    return bytes(255 - byte for byte in code) if number < 0 else code
+
+
+def bundle_header(shards: int = 1, *, big_endian: bool = False) -> bytes:
+    order = field(2, 1) if big_endian else b""
+    return field(1, shards) + order + field(3, field(1, 1))
+
+
+# HDF5
+
+
+def hdf5(tmp_path: Path, fill: Callable[[Any], None]) -> Path:
+    """A file that `fill` has filled."""
+    h5py = needs("h5py")
+    path = tmp_path / "a"
+    with h5py.File(path, "w") as file:
+        fill(file)
+    return path

@@ -1,0 +1,64 @@
+"""Mutants guided by coverage: atheris (libFuzzer) steers towards what no mutant has reached yet.
+
+Run by ``python tests/support/fuzz.py --atheris SECONDS``, which starts one such process for each
+format: libFuzzer ends the process it runs in.
+
+    python tests/support/fuzz_coverage.py NAME SECONDS KEEP SCRATCH
+
+writes a mutant that fails into the folder KEEP and ends with an exit code other than 0; what lies
+in the folder SCRATCH afterwards is of no use.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+import atheris
+
+sys.path[:0] = [str(Path(__file__).parents[2])]
+
+# What is imported here counts the branches that are taken in it.
+with atheris.instrument_imports(include=["embgeo.io"]):
+    from embgeo.core.errors import EmbgeoError
+    from tests.support.fuzz import DEADLINE, MOST_MEMORY, read
+    from tests.support.fuzz_seeds import SEEDS
+
+_LONGEST_MUTANT = 2**16
+
+
+def main() -> None:
+    name, seconds, keep, scratch = sys.argv[1:]
+    seed = SEEDS[name]
+    warnings.simplefilter("error")
+    folder, corpus = Path(scratch) / "opened", Path(scratch) / "corpus"
+    folder.mkdir()
+    corpus.mkdir()
+    content = seed.make(folder)
+    (corpus / "sound").write_bytes(content)
+
+    def one(data: bytes) -> None:
+        (folder / seed.file).write_bytes(seed.wrap(data))
+        try:
+            read(seed, folder)
+        except EmbgeoError as error:
+            if not str(error).isprintable():
+                raise RuntimeError(f"not one printable line: {error!r}") from error
+
+    settings = {
+        "max_total_time": seconds,
+        "timeout": DEADLINE,
+        "rss_limit_mb": MOST_MEMORY // 10**6 + 200,  # libFuzzer's own tables count too
+        "max_len": max(_LONGEST_MUTANT, len(content)),
+        "artifact_prefix": f"{keep}/{name.replace(' ', '-')}-",
+        "print_final_stats": 1,
+        "verbosity": 0,
+    }
+    options = [f"-{key}={value}" for key, value in settings.items()]
+    atheris.Setup([sys.argv[0], *options, str(corpus)], one)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

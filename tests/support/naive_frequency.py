@@ -1,0 +1,145 @@
+"""Slow, obvious twins of what sections 5 and 8 of the definitions say about tokens."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tests.support.naive import cosine_matrix, norms
+
+
+def popular_rows(counts, share=0.2):
+    """True for the share of rows with the highest counts; of equal counts the earlier row first."""
+    order = sorted(range(len(counts)), key=lambda i: (-counts[i], i))
+    popular = np.zeros(len(counts), dtype=bool)
+    popular[order[: round(share * len(counts))]] = True
+    return popular
+
+
+def centroid_cosine(W, popular):
+    a, b = W[popular].mean(axis=0), W[~popular].mean(axis=0)
+    return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
+
+
+def centroid_distance(W, popular):
+    """Distance of the class means over the pooled standard deviation, summed over coordinates."""
+    A, B = W[popular], W[~popular]
+    squares = ((A - A.mean(axis=0)) ** 2).sum() + ((B - B.mean(axis=0)) ** 2).sum()
+    spread = math.sqrt(squares / (len(W) - 2))
+    return np.linalg.norm(A.mean(axis=0) - B.mean(axis=0)) / spread
+
+
+def norm_ratio(W, popular):
+    lengths = norms(W)
+    return np.median(lengths[popular]) / np.median(lengths[~popular])
+
+
+def ranks(values):
+    """Ranks from 1, the mean rank for ties, by counting."""
+    return np.array([(values < v).sum() + ((values == v).sum() + 1) / 2 for v in values])
+
+
+def spearman(a, b):
+    x, y = ranks(a), ranks(b)
+    x, y = x - x.mean(), y - y.mean()
+    return (x @ y) / math.sqrt((x @ x) * (y @ y))
+
+
+def auc(scores, positive):
+    """Share of (positive, negative) pairs in which the positive scores higher; ties count half."""
+    wins = [
+        1.0 if p > q else 0.5 if p == q else 0.0
+        for p in scores[positive]
+        for q in scores[~positive]
+    ]
+    return sum(wins) / len(wins)
+
+
+def balanced_accuracy(probability, positive):
+    called = probability > 0.5
+    return (called[positive].mean() + (~called[~positive]).mean()) / 2
+
+
+def probe_loss(rare_probability, rare):
+    """Mean over the popular of −log(1 − f) plus mean over the rare of −log f."""
+    return -np.log1p(-rare_probability[~rare]).mean() - np.log(rare_probability[rare]).mean()
+
+
+def logistic_probabilities(X, y, X_new, C=1.0):
+    """P(y = 1) for new rows: L2-regularised, class-balanced, columns standardised, by Newton."""
+    mean, std = X.mean(axis=0), X.std(axis=0)
+    std[std == 0] = 1.0
+    A = np.column_stack([(X - mean) / std, np.ones(len(X))])
+    weight = np.where(y, len(y) / (2 * y.sum()), len(y) / (2 * (~y).sum())) * C
+    penalty = np.append(np.ones(X.shape[1]), 0.0)
+    beta = np.zeros(A.shape[1])
+
+    def loss(b):
+        margin = np.where(y, 1, -1) * (A @ b)
+        return (weight * np.logaddexp(0, -margin)).sum() + 0.5 * (penalty * b * b).sum()
+
+    for _ in range(200):
+        p = 0.5 * (1 + np.tanh(A @ beta / 2))
+        gradient = A.T @ (weight * (p - y)) + penalty * beta
+        hessian = (A.T * (weight * p * (1 - p))) @ A + np.diag(penalty)
+        step = np.linalg.solve(hessian, gradient)
+        size = 1.0
+        while loss(beta - size * step) > loss(beta) and size > 1e-10:
+            size /= 2
+        beta = beta - size * step
+        if np.abs(step).max() < 1e-12:
+            break
+    B = np.column_stack([(X_new - mean) / std, np.ones(len(X_new))])
+    return 0.5 * (1 + np.tanh(B @ beta / 2))
+
+
+def ridge_prediction(X, y, X_new, penalty):
+    mean, offset = X.mean(axis=0), y.mean()
+    A = X - mean
+    beta = np.linalg.solve(A.T @ A + penalty * np.eye(X.shape[1]), A.T @ (y - offset))
+    return (X_new - mean) @ beta + offset
+
+
+def best_penalty(X, y, penalties):
+    """The penalty of least squared error when each row in turn is left out."""
+
+    def left_out(i, penalty):
+        others = np.arange(len(X)) != i
+        return ridge_prediction(X[others], y[others], X[[i]], penalty)[0]
+
+    errors = [sum((left_out(i, p) - y[i]) ** 2 for i in range(len(X))) for p in penalties]
+    return penalties[int(np.argmin(errors))]
+
+
+def r_squared(y, predicted):
+    return 1.0 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
+
+
+def nearest(W, query, k):
+    """The k rows of largest cosine with row `query`, itself left out, nearest first."""
+    cosines = cosine_matrix(W)[query]
+    order = sorted((j for j in range(len(W)) if j != query), key=lambda j: (-cosines[j], j))
+    return order[:k]
+
+
+def rank_of(W, query, other):
+    """1 + the number of rows (other than the two) nearer to `query` than `other` is."""
+    cosines = cosine_matrix(W)[query]
+    return 1 + sum(cosines[j] > cosines[other] for j in range(len(W)) if j not in (query, other))
+
+
+def neighbor_rarity(W, popular, k, queries):
+    return np.mean([[not popular[j] for j in nearest(W, q, k)] for q in queries])
+
+
+def frequency_bins(counts, bins=10):
+    """Rows by falling count in equal bins; bin 1 holds the most frequent."""
+    order = sorted(range(len(counts)), key=lambda i: (-counts[i], i))
+    share = [place * bins // len(order) for place in range(len(order))]
+    return [[i for i, s in zip(order, share, strict=True) if s == b] for b in range(bins)]
+
+
+def duplicate_rows(W):
+    """Rows that equal an earlier row exactly."""
+    return sum(any((W[i] == W[j]).all() for j in range(i)) for i in range(len(W)))

@@ -1,0 +1,176 @@
+"""Made-up runs of a training, as folders and as their result, for tests of whatever reads them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embgeo.comparison.comparison import Comparison, Member
+from embgeo.result.analysis import Analysis
+from embgeo.training.study.log import LOG_NAME, Log
+from embgeo.training.study.making import Trained, training_of
+from embgeo.training.study.reading import RESULT_NAME, Finished, kept_curves, numbers_of
+from embgeo.training.study.training import Run, Training
+from tests.support.sample_analysis import HOSTILE, sample
+from tests.support.sample_comparison import differences, pair
+
+REFERENCES = {"mle": "", "cosreg": "mle", "sc-exp": "mle", "untied": "mle", "al": "untied"}
+
+
+@dataclass(frozen=True)
+class Made:
+    """One run: which method, which seed, how good."""
+
+    method: str
+    seed: int
+    perplexity: float
+    numbers: dict[str, float] = field(default_factory=dict)
+
+
+def result(made: Made, *, hostile: bool = False) -> dict[str, Any]:
+    """The content of ``result.json``."""
+    p = made.perplexity
+    text = HOSTILE[0] if hostile else "a note"
+    return {
+        "format": 1,
+        "method": made.method,
+        "seed": made.seed,
+        "steps": 400,
+        "epochs": 2.5,
+        "tokens": 240_000,
+        "seconds": 61.25,
+        "parameters": 365_496,
+        "valid": {"perplexity": p + 4, "loss": np.log(p + 4), "rare": 9 * p, "popular": p / 2},
+        "test": {"perplexity": p, "loss": np.log(p), "rare": 10 * p, "popular": p / 2.1},
+        "settings": {
+            "model": {"name": "awd-lstm", "d": 16},
+            "method": {made.method: {"gamma": 2.0}} if made.method == "cosreg" else {},
+        },
+        "source": HOSTILE[1] if hostile else "Author 2020, Eq. 6",
+        "deviations": [HOSTILE[2]] if hostile else ["rows of norm zero are left out"],
+        "notes": [text],
+        "versions": {"embgeo": "0.1.0", "torch": "2.13.0"},
+        "command": "embgeo train",
+        "corpus": {
+            "name": HOSTILE[0] if hostile else "pydocs",
+            "unit": "sentences",
+            "rows": 600,
+            "tokens": {"train": 430_000, "valid": 24_000, "test": 24_000},
+            "files": {"pydocs.txt": "0" * 64},
+            "notes": ["a twentieth for validation"],
+        },
+        "initial_sha256": f"{made.seed:064x}",
+    }
+
+
+def log_lines(made: Made) -> str:
+    """The content of ``metrics.jsonl``."""
+    lines = []
+    for step in range(0, 401, 100):
+        left = 1.0 - step / 500.0
+        lines.append({"step": step, "cosine.mean": 0.2 * left + 0.01 * made.seed})
+        if step:
+            lines.append(
+                {
+                    "step": step,
+                    "train.loss": 4.0 + left,
+                    "train.tokens_per_second": 20_000.0,
+                    "valid.perplexity": made.perplexity * (1.0 + left),
+                }
+            )
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def write_run(folder: Path, made: Made, *, hostile: bool = False) -> Path:
+    """The folder of a run, without its model."""
+    home = folder / made.method / f"seed-{made.seed}"
+    home.mkdir(parents=True)
+    (home / RESULT_NAME).write_text(json.dumps(result(made, hostile=hostile)), encoding="utf-8")
+    (home / LOG_NAME).write_text(log_lines(made), encoding="utf-8")
+    analysis_of(made, hostile=hostile).save(home)
+    return home
+
+
+@cache
+def _sample(shape: Any, hostile: bool, seed: int) -> Analysis:
+    return sample(shape, hostile=hostile, seed=seed)
+
+
+def analysis_of(made: Made, *, hostile: bool = False) -> Analysis:
+    return _sample("cone" if made.method == "mle" else "isotropic", hostile, made.seed)
+
+
+def trained(made: Made, *, hostile: bool = False) -> Trained:
+    """A run as it is read, without files."""
+    curves: dict[str, dict[float, float]] = {}
+    for line in log_lines(made).splitlines():
+        entry = json.loads(line)
+        step = entry.pop("step")
+        for name, value in entry.items():
+            curves.setdefault(name, {})[float(step)] = value
+    kept = kept_curves(
+        Log({n: (np.array(list(c)), np.array(list(c.values()))) for n, c in curves.items()})
+    )
+    own = result(made, hostile=hostile)
+    finished = Finished(own, kept, {**numbers_of(own, kept), **made.numbers})
+    return Trained(f"{made.method}/seed-{made.seed}", finished, analysis_of(made, hostile=hostile))
+
+
+#: Perplexity of each method in the samples, and how far apart its seeds are.
+SAMPLES = {
+    "mle": (100.0, 1.0),
+    "cosreg": (96.0, 1.1),
+    "sc-exp": (108.0, 0.9),
+    "untied": (104.0, 1.0),
+    "al": (103.9, 1.6),
+}
+
+
+def made_runs(methods: tuple[str, ...], seeds: int) -> list[Made]:
+    return [
+        Made(method, seed, middle + spread * seed)
+        for method in methods
+        for middle, spread in [SAMPLES[method]]
+        for seed in range(seeds)
+    ]
+
+
+@cache
+def sample_training(
+    *, methods: tuple[str, ...] = ("mle", "cosreg", "sc-exp"), seeds: int = 2, hostile: bool = False
+) -> Training:
+    """Methods side by side."""
+    runs = [trained(made, hostile=hostile) for made in made_runs(methods, seeds)]
+    settings = runs[0].finished.result["settings"]
+    return training_of(
+        runs,
+        {name: REFERENCES[name] if REFERENCES[name] in methods else "" for name in methods},
+        {name: HOSTILE[2] if hostile else name.upper() for name in methods},
+        {"command": "embgeo train --data pydocs.txt", "settings": settings},
+    )
+
+
+@cache
+def embeddings(
+    *, methods: tuple[str, ...] = ("mle", "cosreg", "sc-exp"), hostile: bool = False
+) -> Comparison:
+    """The embeddings of the first seed side by side."""
+    members = tuple(
+        Member(made.method, f"runs/{made.method}", analysis_of(made, hostile=hostile), True)
+        for made in made_runs(methods, 1)
+    )
+    pairs = tuple(pair(members, 0, place, True) for place in range(1, len(members)))
+    return Comparison(
+        {"command": "", "versions": {}}, members, pairs, differences=differences(members)
+    )
+
+
+def run(method: str, seed: int, **numbers: float) -> Run:
+    """A run that is nothing but its numbers; dots of names are written as double underscores."""
+    held = {name.replace("__", "."): value for name, value in numbers.items()}
+    return Run(method, seed, f"{method}/seed-{seed}", 1, 1.0, 1, 1.0, numbers=held)

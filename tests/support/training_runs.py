@@ -1,0 +1,124 @@
+"""A text, settings and listeners for tests of training runs: steps that take a millisecond."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from embgeo.measure.passes import Progress
+from embgeo.training.data import Corpus, Vocabulary
+from embgeo.training.loop.distributed import World
+from embgeo.training.loop.loop import Loop
+from embgeo.training.loop.outcome import Result
+from embgeo.training.loop.run import train
+from embgeo.training.settings.config import Config, from_tables
+
+N = 50
+CPU = torch.device("cpu")
+
+LSTM: dict[str, Any] = {
+    "name": "awd-lstm",
+    "d": 8,
+    "hidden": 8,
+    "layers": 1,
+    "embedding_dropout": 0.1,
+    "input_dropout": 0.2,
+    "output_dropout": 0.2,
+    "weight_dropout": 0.2,
+    "alpha": 0.1,
+    "beta": 0.1,
+}
+
+#: Without dropout.
+PLAIN = {**LSTM} | {name: 0.0 for name in LSTM if "dropout" in name}
+
+
+def corpus(tokens: int = 340, n: int = N) -> Corpus:
+    """Tokens drawn as Zipf has it; the same each time."""
+    generator = np.random.default_rng(0)
+    chances = 1.0 / np.arange(1, n + 1)
+    drawn = generator.choice(n, tokens + 160, p=chances / chances.sum()).astype(np.int64)
+    train = drawn[:tokens]
+    vocabulary = Vocabulary(
+        tuple(f"t{i}" for i in range(n)), np.bincount(train, minlength=n).astype(np.int64)
+    )
+    return Corpus(
+        "drawn",
+        vocabulary,
+        train,
+        drawn[tokens : tokens + 100],
+        drawn[tokens + 100 :],
+        "stream",
+        ("drawn at random",),
+        {"drawn.txt": "0" * 64},
+    )
+
+
+def settings(name: str = "mle", /, **tables: Any) -> Config:
+    """Two epochs of nine steps, unless a table says otherwise."""
+    usual: dict[str, Any] = {
+        "compare": [name],
+        "model": dict(LSTM),
+        "optimizer": {"kind": "adamw", "lr": 0.01},
+        "training": {"epochs": 2, "batch": 4, "bptt": 10, "log_every": 4, "device": "cpu"},
+        "evaluation": {"batch": 2, "bptt": 20},
+    }
+    return from_tables(usual).updated(tables)
+
+
+def silent() -> Progress:
+    return Progress()
+
+
+def run(config: Config, folder: Path, **more: Any) -> Result:
+    """A run without geometry or progress, unless these are given."""
+    given: dict[str, Any] = {"measure": None, "progress": silent(), "command": "embgeo train"}
+    return train(config, corpus(), folder, **{**given, **more})
+
+
+def loop_of(config: Config, name: str | None = None) -> Loop:
+    """The loop of the first method, or of that one."""
+    return Loop(config.one(name or config.compare[0], 0), corpus(), CPU, World())
+
+
+class Stopped(Exception):
+    """What a test raises in the middle of a run."""
+
+
+def stopping(after: int) -> Progress:
+    """Raises once so many steps were taken."""
+    steps = [0]
+
+    def advance(done: int) -> None:
+        steps[0] += done
+        if steps[0] >= after:
+            raise Stopped
+
+    return Progress(advance=advance)
+
+
+def numbers(folder: Path, left_out: Callable[[str], bool] | None = None) -> list[dict[str, Any]]:
+    """The lines of a run's log, without what a clock says."""
+    clocks = ("train.seconds", "train.tokens_per_second")
+    lines = (folder / "metrics.jsonl").read_text("utf-8").splitlines()
+    return [
+        {
+            name: value
+            for name, value in json.loads(line).items()
+            if name not in clocks and not (left_out and left_out(name))
+        }
+        for line in lines
+    ]
+
+
+def spread(W: Any, output: Any) -> dict[str, float]:
+    """A stand-in for the analysis: exact numbers of the matrices."""
+    found = {"test.sum": float(W.sum()), "test.rows": float(len(W))}
+    if output is not None:
+        found["test.output"] = float(output.sum())
+    return found

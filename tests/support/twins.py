@@ -1,0 +1,184 @@
+"""Which naive function stands beside which value, and how closely the two must agree."""
+
+from __future__ import annotations
+
+import zlib
+from functools import cache
+
+import numpy as np
+
+from embgeo.numerics.folds import folds
+from tests.support import naive, naive_frequency
+from tests.support.matrices import Case, case
+
+
+def drawn(purpose):
+    """The generator that the analysis uses for a purpose, with seed 0."""
+    return np.random.default_rng([0, zlib.crc32(purpose.encode())])
+
+
+def spectrum(c: Case):
+    s, centred = naive.singular_values(c.W), naive.singular_values(naive.centered(c.W))
+    rank = int((s > s[0] * max(c.W.shape) * np.finfo(float).eps).sum())
+    return {
+        "effective_rank": naive.effective_rank(s),
+        "effective_rank_centered": naive.effective_rank(centred),
+        "stable_rank": naive.stable_rank(c.W),
+        "participation_ratio": naive.participation_ratio(s),
+        "top_share": s[0] ** 2 / (s**2).sum(),
+        "condition_number": s[0] / s[-1] if rank == len(s) else None,
+        "numerical_rank": rank,
+        **{f"energy_{q}": naive.energy(s, q / 100) for q in (50, 90, 95, 99)},
+    }
+
+
+def projection(c: Case):
+    s, centred = naive.singular_values(c.W), naive.singular_values(naive.centered(c.W))
+    return {
+        "svd2_share": (s[:2] ** 2).sum() / (s**2).sum(),
+        "pca2_share": (centred[:2] ** 2).sum() / (centred**2).sum(),
+    }
+
+
+def cosine(c: Case):
+    angles = naive.angles_to_mean(c.W)
+    return {
+        "mean": naive.mean_cosine(c.W),
+        "std": naive.std_cosine(c.W),
+        "cosreg_value": naive.cosreg_value(c.W),
+        "positive_share": naive.positive_share(c.W),
+        "cone_aperture": naive.cone_aperture(c.W),
+        "uniformity": naive.uniformity(c.W),
+        "max_dimension_share": naive.mean_share_by_dimension(c.W).max(),
+        "cone_half_angle_max": angles.max(),
+        "cone_half_angle_p99": np.quantile(angles, 0.99),
+        "cone_half_angle_p95": np.quantile(angles, 0.95),
+        "cone_half_angle_median": np.median(angles),
+    }
+
+
+def isotropy_pair(suffix, logs):
+    """I1 is not printed as 0 where it is too small for a floating-point number."""
+    return {f"i1{suffix}": naive.i1(logs) or None, f"i2{suffix}": naive.i2(logs)}
+
+
+def isotropy(c: Case):
+    scaled = naive.unit_scale(c.W)
+    raw = naive.both_signs(c.W)
+    half = drawn("random directions").standard_normal((c.W.shape[1], 500))
+    Z = naive.z_random(c.W, np.hstack([half, -half]))
+    return {
+        **isotropy_pair("", raw),
+        **isotropy_pair("_mean_sign", naive.mean_sign(c.W)),
+        **isotropy_pair("_unit", naive.both_signs(scaled)),
+        **isotropy_pair("_unit_mean_sign", naive.mean_sign(scaled)),
+        **isotropy_pair("_centered", naive.both_signs(naive.centered(c.W))),
+        # The samples of these analyses are all the rows.
+        **isotropy_pair("_sampled", raw),
+        **isotropy_pair("_sampled_mean_sign", naive.mean_sign(c.W)),
+        "log_i1": raw.min() - raw.max(),
+        "eigengap": naive.eigengap(c.W),
+        "i_sphere": naive.sphere_ratio(c.W) or None,
+        "isoscore": naive.isoscore(c.W),
+        "z_random_std": Z.std(ddof=1),
+        "z_random_min": Z.min() or None,
+        "z_random_max": Z.max(),
+    }
+
+
+def frequency(c: Case):
+    W, popular = c.W, c.popular
+
+    def rarity(queries):
+        return naive_frequency.neighbor_rarity(W, popular, 10, np.flatnonzero(queries))
+
+    out = {
+        "centroid_cosine": naive_frequency.centroid_cosine(W, popular),
+        "centroid_distance": naive_frequency.centroid_distance(W, popular),
+        "norm_ratio": naive_frequency.norm_ratio(W, popular),
+        "norm_spearman": naive_frequency.spearman(naive.norms(W), np.log1p(c.counts)),
+        "neighbor_rarity_rare": naive_frequency.neighbor_rarity(
+            W, popular, 10, np.flatnonzero(~popular)
+        ),
+        "neighbor_rarity_popular": naive_frequency.neighbor_rarity(
+            W, popular, 10, np.flatnonzero(popular)
+        ),
+        "frequency_r2": naive_frequency.r_squared(np.log1p(c.counts), ridge_out_of_fold(c)),
+    }
+    if popular.sum() < 5:
+        return {**out, "probe_auc": None, "probe_accuracy": None, "probe_loss": None}
+    rare = rare_out_of_fold(c)
+    return {
+        **out,
+        "probe_auc": naive_frequency.auc(rare, ~popular),
+        "probe_accuracy": naive_frequency.balanced_accuracy(rare, ~popular),
+        "probe_loss": naive_frequency.probe_loss(rare, ~popular),
+    }
+
+
+def rare_out_of_fold(c: Case):
+    rare = ~c.popular
+    probability = np.empty(len(c.W))
+    for train, test in folds(drawn("folds"), rare):
+        probability[test] = naive_frequency.logistic_probabilities(
+            c.W[train], ~c.popular[train], c.W[test]
+        )
+    return probability
+
+
+def ridge_out_of_fold(c: Case):
+    one_class = np.zeros(len(c.W), dtype=bool)
+    y, predicted = np.log1p(c.counts), np.empty(len(c.W))
+    for train, test in folds(drawn("ridge folds"), one_class):
+        mean, std = c.W[train].mean(axis=0), c.W[train].std(axis=0)
+        X, X_new = (c.W[train] - mean) / std, (c.W[test] - mean) / std
+        penalty = naive_frequency.best_penalty(X, y[train], np.logspace(-2, 5, 15))
+        predicted[test] = naive_frequency.ridge_prediction(X, y[train], X_new, penalty)
+    return predicted
+
+
+def subspace(c: Case):
+    return {
+        "distance": naive.subspace_distance(c.W, c.output),
+        "rank_input": np.linalg.matrix_rank(c.W),
+        "rank_output": np.linalg.matrix_rank(c.output),
+    }
+
+
+def tokens(c: Case):
+    data = np.asarray(c.matrix.data, dtype=np.float64)
+    masked = np.zeros(len(data), dtype=bool)
+    for rows in c.matrix.masked.values():
+        masked[rows] = True
+    return {
+        "masked_rows": masked.sum(),
+        "zero_rows": sum(not row.any() for row in data[~masked]),
+        "nonfinite_rows": sum(not np.isfinite(row).all() for row in data[~masked]),
+        "duplicate_rows": naive_frequency.duplicate_rows(c.W),
+        "hubness": naive.skewness(naive.occurrences(c.W, 10)),
+        "intrinsic_dimension": naive.two_nn(c.W),
+    }
+
+
+def hidden(c: Case):
+    H, norm = c.matrix.hidden.data, c.matrix.final_norm
+    distance = naive.hull_distance(H)
+    return {
+        "hull_distance": distance,
+        "margin": distance or None,
+        "combination_residual": distance / np.linalg.norm(H, axis=1).max(),
+        "layernorm_condition": naive.layernorm_condition(norm.scale, norm.bias),
+    }
+
+
+SECTIONS = (spectrum, projection, cosine, isotropy, frequency, subspace, hidden, tokens)
+
+
+@cache
+def twins(name: str) -> dict[str, float | None]:
+    """``family.name`` to its twin's value; None where the value must be undefined."""
+    return {
+        f"{section.__name__}.{key}": value
+        for section in SECTIONS
+        for key, value in section(case(name)).items()
+    }

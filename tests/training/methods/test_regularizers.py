@@ -1,0 +1,548 @@
+"""Regularisers: the interface that all of them keep, and those that act on plain rows."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.nn import functional as F  # noqa: E402
+
+import embgeo  # noqa: E402
+from embgeo.core.errors import BadOption  # noqa: E402
+from embgeo.training.methods import (  # noqa: E402
+    REGULARIZERS,
+    AugmentedLoss,
+    CosReg,
+    CoupledAdam,
+    Frage,
+    MomentMatch,
+    Regularizer,
+    Setup,
+    Several,
+    Step,
+    Tying,
+    popular_rows,
+    tie,
+)
+from embgeo.training.methods.frage import balanced, class_loss  # noqa: E402
+from tests.support.language_model import D, N, batches, counts, made  # noqa: E402
+
+METHODS: list[Any] = [m for m in REGULARIZERS if issubclass(m, Regularizer)]
+each_method = pytest.mark.parametrize("method", METHODS, ids=lambda m: m.NAME)
+
+
+def rows(n: int = 9, d: int = 4, seed: int = 0, dtype: Any = torch.float64) -> Any:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(n, d, generator=generator, dtype=dtype).requires_grad_()
+
+
+def mask(n: int, popular: int) -> Any:
+    return torch.arange(n) < popular
+
+
+# --- The interface ----------------------------------------------------------------------------
+
+
+def setup(**more: Any) -> Setup:
+    return Setup(counts=counts(), ignore_rows=(N - 1,), **more)
+
+
+def step_of(model: Any, reg: Any, batch: Any) -> Any:
+    """A step and its loss, as the loop in the interface's description makes them."""
+    inputs, targets = batch
+    hidden = model.hidden(inputs)
+    step = Step(hidden, model.head(hidden), targets, inputs)
+    step.logits = reg.logits(step)
+    return step, F.cross_entropy(step.logits.flatten(0, 1), targets.flatten()) + reg(step)
+
+
+def optimizer_of(model: Any, reg: Any, *, sgd: bool) -> Any:
+    groups = reg.parameter_groups()
+    own = {id(p) for group in groups for p in group["params"]}
+    groups.append({"params": [p for p in model.parameters() if id(p) not in own]})
+    if sgd:
+        return torch.optim.SGD(groups, lr=0.5)
+    return torch.optim.AdamW(groups, lr=3e-3)
+
+
+def trained(method: Any, steps: int, *, sgd: bool) -> tuple[Any, Any, Any, list[float]]:
+    model = made()
+    reg = method.attach(model, setup(sgd=sgd))
+    optimizer = optimizer_of(model, reg, sgd=sgd)
+    losses = go_on(model, reg, optimizer, batches(steps) if steps else [])
+    return model, reg, optimizer, losses
+
+
+def go_on(model: Any, reg: Any, optimizer: Any, data: Any) -> list[float]:
+    losses = []
+    for batch in data:
+        _, loss = step_of(model, reg, batch)
+        optimizer.zero_grad()
+        loss.backward()
+        lr = optimizer.param_groups[0]["lr"]
+        reg.before_step(lr)
+        optimizer.step()
+        reg.after_step(lr)
+        losses.append(float(loss.detach()))
+    return losses
+
+
+def test_names_and_deviations_are_told() -> None:
+    names = [method.NAME for method in REGULARIZERS]
+    assert len(set(names)) == len(names)
+    for method in REGULARIZERS:
+        assert method.DEVIATIONS
+        assert method.SOURCE
+        assert all(isinstance(line, str) and line for line in method.DEVIATIONS)
+        assert "References" in (method.__doc__ or "")
+
+
+@each_method
+@pytest.mark.parametrize("sgd", [False, True])
+def test_every_method_trains(method: Any, sgd: bool) -> None:
+    _, _, _, losses = trained(method, 30, sgd=sgd)
+    assert all(np.isfinite(losses))
+    assert np.mean(losses[-10:]) < np.mean(losses[:10])
+
+
+@each_method
+def test_nothing_of_the_model_belongs_to_the_method(method: Any) -> None:
+    model = made()
+    reg = method.attach(model, setup())
+    theirs = {id(p) for p in model.parameters()}
+    assert not theirs & {id(p) for p in reg.parameters()}
+    storages = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    for value in reg.state_dict().values():
+        if isinstance(value, torch.Tensor):
+            assert value.untyped_storage().data_ptr() not in storages
+
+
+@each_method
+@pytest.mark.parametrize("sgd", [False, True])
+def test_saved_and_loaded_it_continues_to_the_same_numbers(
+    method: Any, sgd: bool, tmp_path: Any
+) -> None:
+    model, reg, optimizer, _ = trained(method, 23, sgd=sgd)
+    states = {"model": model, "reg": reg, "optimizer": optimizer}
+    file = tmp_path / "state.pt"
+    torch.save({name: thing.state_dict() for name, thing in states.items()}, file)
+    after = go_on(model, reg, optimizer, batches(22, seed=5))
+    model, reg, optimizer, _ = trained(method, 0, sgd=sgd)
+    found = torch.load(file, weights_only=True)
+    for name, thing in (("model", model), ("reg", reg), ("optimizer", optimizer)):
+        thing.load_state_dict(found[name])
+    assert go_on(model, reg, optimizer, batches(22, seed=5)) == after
+
+
+@each_method
+def test_a_copy_of_model_and_method_is_independent(method: Any) -> None:
+    model, reg, _, _ = trained(method, 3, sgd=False)
+    reg.eval()  # a power iteration stands still
+    model_2, reg_2 = copy.deepcopy((model, reg))
+    batch = batches(1, seed=9)[0]
+    before = float(step_of(model, reg, batch)[1].detach())
+    go_on(model_2, reg_2, optimizer_of(model_2, reg_2, sgd=False), batches(5))
+    assert float(step_of(model, reg, batch)[1].detach()) == before
+    assert float(step_of(model_2, reg_2, batch)[1].detach()) != before
+
+
+@each_method
+def test_what_is_missing_is_named(method: Any) -> None:
+    reg = method.attach(made(), setup())
+    if not reg.NEEDS:
+        assert reg().ndim == 0
+        return
+    with pytest.raises(BadOption, match=f"{reg.NAME} needs {' and '.join(reg.NEEDS)}"):
+        reg()
+    with pytest.raises(BadOption, match="needs"):
+        reg.add_gradient()
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS if not m.NEEDS], ids=lambda m: m.NAME)
+def test_gradients_beside_the_loss_are_those_inside_of_it(method: Any) -> None:
+    reg = method.attach(made(), setup())
+    reg.eval()  # a power iteration stands still
+    weights = reg.acts_on()
+    for weight in weights:
+        weight.grad = None
+    value = reg()
+    if weights:
+        value.backward()
+    inside = [0.0 if weight.grad is None else weight.grad.clone() for weight in weights]
+    assert float(reg.add_gradient(scale=0.5)) == float(value.detach())
+    for weight, before in zip(weights, inside, strict=True):
+        assert weight.grad is None or torch.allclose(weight.grad, 1.5 * before)
+    for weight in weights:
+        weight.grad = None
+    reg.add_gradient()
+    for weight, before in zip(weights, inside, strict=True):
+        assert weight.grad is None or torch.equal(weight.grad, before)
+
+
+def test_a_weight_that_is_computed_gets_no_gradient_in_silence() -> None:
+    W = rows()
+    with pytest.raises(BadOption, match="made of others"):
+        CosReg(lambda: 2.0 * W).add_gradient()
+
+
+def test_a_frozen_embedding_gets_none() -> None:
+    W = rows().detach()
+    assert CosReg(W).add_gradient().ndim == 0
+    assert W.grad is None
+
+
+def test_a_source_may_be_a_module_a_tensor_or_a_function() -> None:
+    model = made()
+    values = {
+        float(CosReg(source)().detach())
+        for source in (model.head, model.head.weight, lambda: model.head.weight)
+    }
+    assert len(values) == 1
+
+
+@pytest.mark.parametrize("source", [torch.nn.ReLU(), torch.zeros(3), lambda: None])
+def test_what_has_no_rows(source: Any) -> None:
+    with pytest.raises(BadOption):
+        CosReg(source)
+
+
+def test_a_model_without_an_output_layer() -> None:
+    with pytest.raises(BadOption, match="gives no module"):
+        CosReg.attach(torch.nn.Linear(2, 2))
+
+
+def test_the_method_follows_a_weight_that_is_replaced() -> None:
+    model = made()
+    reg = CosReg(model.head)
+    before = float(reg().detach())
+    model.head.weight = torch.nn.Parameter(torch.ones(N, D))
+    assert float(reg().detach()) == pytest.approx(1.0 - 1.0 / N, rel=1e-5) != before
+
+
+# --- CosReg -----------------------------------------------------------------------------------
+
+
+def obvious(W: Any, gamma: float = 1.0) -> Any:
+    unit = W / W.norm(dim=1, keepdim=True)
+    cosines = unit @ unit.T
+    return gamma * (cosines.sum() - cosines.diagonal().sum()) / len(W) ** 2
+
+
+def test_cosreg_is_the_sum_over_pairs() -> None:
+    W = rows()
+    value = CosReg(W, gamma=0.7)()
+    assert value.item() == pytest.approx(obvious(W, 0.7).item(), rel=1e-12)
+    (found,) = torch.autograd.grad(value, W)
+    (expected,) = torch.autograd.grad(obvious(W, 0.7), W)
+    assert torch.allclose(found, expected, rtol=1e-10, atol=1e-15)
+
+
+def test_cosreg_by_finite_differences() -> None:
+    W = rows(6, 3)
+    assert torch.autograd.gradcheck(lambda W: CosReg(W)(), (W,))
+
+
+def test_cosreg_row_gradient_by_the_formula() -> None:
+    W = rows()
+    CosReg(W, gamma=2.0)().backward()
+    lengths = W.detach().norm(dim=1, keepdim=True)
+    unit = W.detach() / lengths
+    s = unit.sum(dim=0)
+    factor = 2.0 * 2.0 / (len(W) ** 2 * lengths)
+    expected = factor * (s - unit * (unit @ s).unsqueeze(1))
+    assert torch.allclose(W.grad, expected, rtol=1e-10, atol=1e-15)
+    assert bool((W.grad.norm(dim=1) <= 2.0 * 2.0 / (len(W) * lengths.squeeze(1))).all())
+
+
+def test_cosreg_is_what_an_analysis_says() -> None:
+    W = rows(200, 12, dtype=torch.float32).detach() + 0.3
+    analysis = embgeo.analyze(W.numpy(), sections=["cosine"], reference=False)
+    assert CosReg(W)().item() == pytest.approx(analysis["cosine.cosreg_value"].value, rel=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_rows_of_zeros_and_padding_are_safe(dtype: Any) -> None:
+    W = rows(12, 4).detach()
+    W[3] = 0.0
+    W[5] = 1e-30
+    W[7] = 100.0
+    whole = W.to(dtype).requires_grad_()
+    value = CosReg(whole, ignore_rows=[7])()
+    value.backward()
+    kept = [i for i in range(12) if i not in (3, 5, 7)]
+    few = whole.detach()[kept].double().requires_grad_()
+    obvious(few).backward()
+    tolerance = 0.02 if dtype == torch.bfloat16 else 1e-4
+    assert torch.allclose(whole.grad[kept].double(), few.grad, rtol=tolerance, atol=1e-4)
+    assert value.item() == pytest.approx(obvious(few).item(), abs=1e-5)
+    assert not bool(whole.grad[[3, 5, 7]].any())
+
+
+def test_without_rows_or_with_one_there_is_no_pair() -> None:
+    W = torch.zeros(4, 3, requires_grad=True)
+    value = CosReg(W)()
+    value.backward()
+    assert value.item() == 0.0
+    assert not bool(W.grad.any())
+    one = CosReg(rows(4, 3), ignore_rows=[0, 1, 2])
+    assert one().item() == pytest.approx(0.0, abs=1e-15)
+
+
+def test_cosreg_does_not_suffer_from_mixed_precision() -> None:
+    W = rows(500, 16, dtype=torch.float32)
+    plain = float(CosReg(W)().detach())
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        value = CosReg(W)()
+        value.backward()
+    assert float(value.detach()) == plain
+    assert W.grad.dtype == torch.float32
+
+
+@pytest.mark.parametrize("row", [9, -10])
+def test_a_row_that_does_not_exist(row: int) -> None:
+    with pytest.raises(BadOption, match=f"no row {row}"):
+        CosReg(rows(), ignore_rows=[row])
+
+
+def test_rows_from_the_end() -> None:
+    W = rows()
+    assert CosReg(W, ignore_rows=[-1])().item() == CosReg(W, ignore_rows=[8])().item()
+
+
+def test_cosreg_opens_a_cone() -> None:
+    W = (rows(40, 6, dtype=torch.float32).detach() + 1.0).requires_grad_()
+    reg = CosReg(W)
+    optimizer = torch.optim.Adam([W], lr=0.1)
+    values = []
+    for _ in range(60):
+        optimizer.zero_grad()
+        values.append(float(reg.add_gradient()))
+        optimizer.step()
+    assert values[0] > 0.4
+    assert values[-1] < 0.02
+
+
+# --- Rare and popular rows --------------------------------------------------------------------
+
+
+def test_who_is_popular_is_what_an_analysis_says() -> None:
+    generator = np.random.default_rng(0)
+    number = generator.integers(0, 9, size=43)
+    found = popular_rows(torch.tensor(number), ignore_rows=[0, 7])
+    order = [i for i in np.lexsort((np.arange(43), -number)) if i not in (0, 7)]
+    assert sorted(order[: round(0.2 * 41)]) == torch.nonzero(found).squeeze(1).tolist()
+
+
+def test_at_least_one_row_is_popular_and_one_is_rare() -> None:
+    assert popular_rows(torch.tensor([3, 2, 1]), 0.01).tolist() == [True, False, False]
+    assert popular_rows(torch.tensor([3, 2, 1]), 0.99).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, float("nan")])
+def test_shares_that_are_none(share: float) -> None:
+    with pytest.raises(BadOption):
+        popular_rows(torch.arange(9), share)
+
+
+@pytest.mark.parametrize("method", [Frage, MomentMatch])
+def test_classes_that_are_none(method: Any) -> None:
+    W = rows()
+    with pytest.raises(BadOption, match="no row is rare"):
+        method(W, torch.ones(9, dtype=torch.bool))
+    with pytest.raises(BadOption, match="no row is popular"):
+        method(W, mask(9, 1), ignore_rows=[0])
+    with pytest.raises(BadOption, match="9 booleans"):
+        method(W, torch.ones(9))
+    with pytest.raises(BadOption, match="no counts"):
+        method.attach(made(), Setup())
+
+
+# --- FRAGE ------------------------------------------------------------------------------------
+
+
+def test_frage_is_the_bounded_cross_entropy() -> None:
+    W = rows(dtype=torch.float32)
+    reg = Frage(W, mask(9, 3), lambda_=0.4, ignore_rows=[8])
+    f = torch.sigmoid(reg.discriminator(W)).squeeze(1)
+    expected = -torch.log(1.0 - f[:3]).mean() - torch.log(f[3:8]).mean()
+    value = reg()
+    assert value.item() == pytest.approx(-0.4 * expected.item(), rel=1e-5)
+    (found,) = torch.autograd.grad(value, W)
+    (wanted,) = torch.autograd.grad(-0.4 * expected, W)
+    assert torch.allclose(found, wanted, atol=1e-7)
+    assert not bool(found[8].any())
+
+
+def test_the_model_does_not_train_the_discriminator() -> None:
+    W = rows(dtype=torch.float32)
+    reg = Frage(W, mask(9, 3))
+    reg().backward()
+    assert all(p.grad is None for p in reg.discriminator.parameters())
+
+
+@pytest.mark.parametrize("hidden", [None, 6])
+def test_the_discriminator_does_not_move_the_model(hidden: int | None) -> None:
+    W = rows(dtype=torch.float32)
+    before = W.detach().clone()
+    reg = Frage(W, mask(9, 3), hidden=hidden, lr=0.05)
+    first = float(reg.discriminator_loss())
+    for _ in range(60):
+        reg.after_step()
+    assert float(reg.discriminator_loss()) < 0.5 * first
+    assert torch.equal(W.detach(), before)
+    assert W.grad is None
+
+
+def test_a_gradient_step_of_the_model_raises_the_loss_of_the_discriminator() -> None:
+    W = rows(dtype=torch.float32)
+    reg = Frage(W, mask(9, 3), lr=0.05)
+    for _ in range(60):
+        reg.after_step()
+    before = float(reg.discriminator_loss())
+    reg().backward()
+    with torch.no_grad():
+        W -= 0.5 * W.grad
+    assert float(reg.discriminator_loss()) > before
+
+
+def test_the_discriminator_on_a_sample() -> None:
+    W = rows(40, dtype=torch.float32)
+    reg = Frage(W, mask(40, 8), sample=10, lr=0.05)
+    first = float(reg.discriminator_loss())
+    for _ in range(100):
+        reg.after_step()
+    assert float(reg.discriminator_loss()) < first
+    rows_looked_at = reg.rows_looked_at()
+    assert rows_looked_at is not None
+    assert len(rows_looked_at) == 10
+
+
+def test_a_sample_counts_each_class_once() -> None:
+    sign = torch.tensor([1.0, 1.0, -1.0, 0.0])
+    share = balanced(torch.tensor([0.1, 0.1, 0.5, 0.0]), sign)
+    assert share.tolist() == pytest.approx([0.5, 0.5, 1.0, 0.0])
+    assert float(class_loss(torch.zeros(4), sign, share)) == pytest.approx(2.0 * np.log(2.0))
+
+
+def test_frage_leaves_the_global_generator_alone() -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(1)
+    torch.manual_seed(3)
+    reg = Frage(rows(dtype=torch.float32), mask(9, 3), hidden=4, sample=3)
+    reg.after_step()
+    assert torch.equal(torch.rand(1), expected)
+
+
+def test_the_same_seed_starts_the_same_discriminator() -> None:
+    W = rows(dtype=torch.float32)
+    values = [float(Frage(W, mask(9, 3), seed=seed)().detach()) for seed in (1, 1, 2)]
+    assert values[0] == values[1] != values[2]
+
+
+@pytest.mark.parametrize("options", [{"hidden": 0}, {"sample": 0}])
+def test_sizes_that_make_no_sense(options: dict[str, int]) -> None:
+    with pytest.raises(BadOption):
+        Frage(rows(), mask(9, 3), **options)
+
+
+# --- Moment matching --------------------------------------------------------------------------
+
+
+def moments_by_numpy(W: Any) -> list[Any]:
+    centred = W - W.mean(axis=0)
+    variance = (centred**2).mean(axis=0)
+    return [
+        W.mean(axis=0),
+        variance,
+        (centred**3).mean(axis=0) / variance**1.5,
+        (centred**4).mean(axis=0) / variance**2,
+    ]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_moments_are_matched(number: int) -> None:
+    W = rows(20)
+    value = MomentMatch(W, mask(20, 5), lambda_=0.3, moments=number, ignore_rows=[19])()
+    data = W.detach().numpy()
+    pairs = list(zip(moments_by_numpy(data[:5]), moments_by_numpy(data[5:19]), strict=True))
+    expected = 0.3 * sum(np.linalg.norm(a - b) for a, b in pairs[:number])
+    assert value.item() == pytest.approx(expected, rel=1e-10)
+    value.backward()
+    assert not bool(W.grad[:5].any())
+    assert not bool(W.grad[19].any())
+    assert bool(W.grad[5:19].any(dim=1).all())
+
+
+def test_moments_by_finite_differences() -> None:
+    fixed = rows(5, 3)
+    rare = rows(7, 3, seed=1)
+
+    def value(rare: Any) -> Any:
+        return MomentMatch(torch.cat([fixed.detach(), rare]), mask(12, 5))()
+
+    assert torch.autograd.gradcheck(value, (rare,))
+
+
+def test_columns_without_spread_are_safe() -> None:
+    W = torch.ones(8, 3, requires_grad=True)
+    value = MomentMatch(W, mask(8, 2))()
+    value.backward()
+    assert value.item() == 0.0
+    assert not bool(W.grad.any())
+
+
+def test_five_moments_are_not_known() -> None:
+    with pytest.raises(BadOption):
+        MomentMatch(rows(), mask(9, 3), moments=5)
+
+
+# --- Tying, and several at once ---------------------------------------------------------------
+
+
+def test_tying_shares_one_weight_and_takes_the_bias_away() -> None:
+    model = made(tied=False, bias=True)
+    Tying.attach(model)
+    assert model.head.weight is model.embed.weight
+    assert model.head.bias is None
+    assert len(list(model.parameters())) == len(list(made().parameters()))
+
+
+def test_tying_what_does_not_fit() -> None:
+    with pytest.raises(BadOption, match="cannot be one matrix"):
+        tie(torch.nn.Embedding(9, 4), torch.nn.Linear(5, 9))
+
+
+def test_several_are_the_sum_of_their_parts() -> None:
+    model = made(tied=False, bias=True)
+    real = Several([Tying.attach(model), AugmentedLoss.attach(model), CosReg.attach(model)])
+    assert real.NEEDS == ("logits", "targets")
+    step, _ = step_of(model, real, batches(1)[0])
+    parts = [float(part(step).detach()) for part in real]
+    assert float(real(step).detach()) == pytest.approx(sum(parts))
+    assert len(real.acts_on()) == 1
+    assert set(CosReg.DEVIATIONS) < set(real.DEVIATIONS)
+
+
+def test_several_of_none() -> None:
+    with pytest.raises(BadOption):
+        Several([])
+
+
+# --- What is imported -------------------------------------------------------------------------
+
+
+def test_the_command_line_does_not_wait_for_torch() -> None:
+    code = "import sys, embgeo.cli.app, embgeo.training\nprint('torch' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
+
+
+def test_coupled_adam_is_the_only_one_that_is_no_regulariser() -> None:
+    assert [m for m in REGULARIZERS if not issubclass(m, Regularizer)] == [CoupledAdam]

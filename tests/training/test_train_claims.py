@@ -1,0 +1,182 @@
+"""Claims of the papers: decided by paired seeds, with a truth table, and spread over seeds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
+from embgeo.training.study.deciding import decide, outcomes, perplexity_name
+from embgeo.training.study.numbers import QUANTITIES
+from embgeo.training.study.prior import distance, prior
+from embgeo.training.study.spread import in_percent, paired, percent_text, spread, student
+from embgeo.training.study.training import Run
+from tests.support.sample_runs import run
+
+LOWER = Claim("k", "t", "s", ("cosreg",), ("mle",), "cosine.mean", "lower")
+HIGHER = Claim("k", "t", "s", ("cosreg",), ("mle",), "cosine.mean", "higher")
+RATIO = Claim(
+    "k", "t", "s", ("cosreg",), ("mle",), "cosine.mean", "lower", relative=True, factor=1.2
+)
+
+
+def runs(before: list[float], after: list[float]) -> list[Run]:
+    return [
+        *(run("mle", seed, cosine__mean=value) for seed, value in enumerate(before)),
+        *(run("cosreg", seed, cosine__mean=value) for seed, value in enumerate(after)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("claim", "before", "after", "verdict"),
+    [
+        (LOWER, [0.50, 0.52, 0.54], [0.30, 0.32, 0.33], "reproduced"),
+        (HIGHER, [0.50, 0.52, 0.54], [0.30, 0.32, 0.33], "not reproduced"),
+        (HIGHER, [0.30, 0.32, 0.33], [0.50, 0.52, 0.54], "reproduced"),
+        # Seeds differ among themselves by more than the methods do, yet always by the same.
+        (LOWER, [0.50, 0.70, 0.90], [0.49, 0.69, 0.889], "reproduced"),
+        (LOWER, [0.50, 0.52, 0.54], [0.52, 0.50, 0.53], "not decidable"),
+        (LOWER, [0.50], [0.10], "not decidable"),
+        (LOWER, [0.50, 0.51], [0.10], "not decidable"),
+        (LOWER, [], [0.10], "not decidable"),
+        (RATIO, [1.00, 1.00, 1.00], [1.10, 1.11, 1.09], "reproduced"),
+        (RATIO, [1.00, 1.00, 1.00], [1.30, 1.31, 1.29], "not reproduced"),
+        (RATIO, [1.00, 1.00, 1.00], [1.19, 1.31, 1.12], "not decidable"),
+        (RATIO, [0.00, 1.00], [1.00, 1.00], "not decidable"),
+    ],
+)
+def test_truth_table(claim: Claim, before: list[float], after: list[float], verdict: str) -> None:
+    (found,) = outcomes(runs(before, after), (claim,))
+    assert found.verdict == verdict
+    assert found.reason
+
+
+def test_the_interval_is_student_s() -> None:
+    steps = np.array([0.2, 0.25, 0.21, 0.3])
+    before = {seed: 0.5 + 0.1 * seed for seed in range(4)}
+    after = {seed: value + steps[seed] for seed, value in before.items()}
+    found = paired(before, after)
+    assert found is not None
+    assert found.interval is not None
+    assert found.difference == pytest.approx(steps.mean())
+    error = steps.std(ddof=1) / 2.0
+    assert found.standard_error == pytest.approx(error)
+    assert found.interval[1] - found.difference == pytest.approx(3.182446 * error, rel=1e-6)
+    assert student(1) == pytest.approx(12.7062, rel=1e-5)
+
+
+def test_only_seeds_that_both_have_are_held_against_each_other() -> None:
+    found = paired({0: 1.0, 1: 2.0, 7: 50.0}, {0: 2.0, 1: 3.5, 3: 99.0})
+    assert found is not None
+    assert (found.n, found.before, found.after, found.difference) == (2, 1.5, 2.75, 1.25)
+
+
+def test_relative_differences_are_those_of_logarithms() -> None:
+    found = paired({0: 100.0, 1: 200.0}, {0: 90.0, 1: 180.0}, relative=True)
+    assert found is not None
+    assert in_percent(found.difference) == pytest.approx(-10.0)
+    assert found.standard_error == pytest.approx(0.0, abs=1e-15)
+
+
+def test_the_test_split_decides_where_every_run_has_one() -> None:
+    both = run("mle", 0, valid__perplexity=5.0, test__perplexity=4.0)
+    one = run("mle", 1, valid__perplexity=5.0)
+    assert perplexity_name([both]) == "test.perplexity"
+    assert perplexity_name([both, one]) == "valid.perplexity"
+
+
+def test_a_claim_whose_reference_was_not_trained_is_not_decidable_and_says_so() -> None:
+    trained = [run("al", seed, test__perplexity=90.0 + seed) for seed in range(3)]
+    trained += [run("mle", seed, test__perplexity=100.0 + seed) for seed in range(3)]
+    found = {o.key: o for o in outcomes(trained)}
+    assert found["al-perplexity"].verdict == "not decidable"
+    assert "untied, which was not trained" in found["al-perplexity"].reason
+    assert not [key for key in found if key.startswith(("cosreg", "spectral"))]
+
+
+def test_claims_are_listed_once_and_name_known_methods_and_numbers() -> None:
+    methods = pytest.importorskip("embgeo.training.methods.published").METHODS
+    from embgeo.metrics.names import known_names
+
+    known = {*known_names(), *(q.name for q in QUANTITIES), PERPLEXITY}
+    assert len({claim.key for claim in CLAIMS}) == len(CLAIMS)
+    for claim in CLAIMS:
+        assert {*claim.methods, *claim.against} <= set(methods)
+        assert claim.number in known
+        assert claim.factor == 1.0 or claim.relative
+        for published in claim.published:
+            moved = math.log(published.after / published.before) - math.log(claim.factor)
+            assert (moved < 0) == (claim.change == "lower"), claim.key
+
+
+def test_decide_without_runs() -> None:
+    assert decide(LOWER, None)[0] == "not decidable"
+
+
+# --- Spread over seeds ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([312.43], "312.4"),
+        ([312.0, 314.0], "313.0 ± 1.4"),
+        ([0.24551, 0.24889], "0.2472 ± 0.0024"),
+        ([0.5, 0.5], "0.5 ± 0"),
+        ([45158.6, 45810.7], "45,480 ± 460"),
+        ([0.9999991, 0.9999993], "1 − 8e-07 ± 1e-07"),
+        ([-0.0123, -0.0127], "−0.01250 ± 0.00028"),
+    ],
+)
+def test_as_many_digits_as_seeds_vouch_for(values: list[float], text: str) -> None:
+    found = spread(values)
+    assert found is not None
+    assert found.text == text
+
+
+def test_percents_are_zero_only_if_exact() -> None:
+    logs = [0.0, math.log(0.986), math.log(1.0004), math.log(2.5), math.log(1.000002)]
+    assert [percent_text(x) for x in logs] == ["0 %", "−1.4 %", "+0.04 %", "+150.0 %", "+0.0002 %"]
+
+
+def test_nothing_has_no_spread() -> None:
+    assert spread([]) is None
+    assert paired({0: 1.0}, {1: 1.0}) is None
+
+
+# --- Priors of spectrum control -----------------------------------------------------------------
+
+
+def test_priors_are_those_of_the_regulariser() -> None:
+    decay = pytest.importorskip("embgeo.training.methods.spectrum_control").decay
+    for kind, settings in (
+        ("exponential", {}),
+        ("exponential", {"gamma": 0.5, "tail_ratio": 0.02}),
+        ("polynomial", {}),
+        ("polynomial", {"gamma": 0.8}),
+    ):
+        shape = decay(kind, 40, settings.get("gamma"), settings.get("tail_ratio")).numpy()
+        np.testing.assert_allclose(prior(kind, 40, settings), shape, rtol=1e-9)
+
+
+def test_distance_from_a_prior() -> None:
+    target = prior("exponential", 10, {})
+    assert distance(3.0 * target[::-1], target) == pytest.approx(0.0, abs=1e-12)
+    flat = np.ones(10)
+    assert distance(flat, target) > 0.1
+    assert math.isnan(distance(np.zeros(10), target))
+    assert math.isnan(distance(np.ones(9), target))
+
+
+def test_a_tied_model_is_not_held_against_two_matrices() -> None:
+    """Else what tying does to the embedding would count as done by the method."""
+    trained = [
+        run(name, seed, cosine__mean=0.1) for name in ("untied", "cosreg") for seed in (0, 1)
+    ]
+    found = outcomes(trained)
+    assert {o.key for o in found} >= {"cosreg-cosine", "cosreg-perplexity"}
+    for each in found:
+        assert (each.verdict, each.reference) == ("not decidable", "mle")
+        assert each.reason == "the paper holds it against mle, which was not trained"

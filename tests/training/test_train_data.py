@@ -1,0 +1,369 @@
+"""Corpora of `embgeo train`: which text becomes which rows, and what is refused."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import lzma
+import os
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from embgeo.core.errors import BadOption, UnreadableFile
+from embgeo.training.data import Corpus, encoding, layouts, load_corpus
+from embgeo.training.data import text as text_files
+from embgeo.training.data import words as word_numbers
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT.parent / "shared" / "data"
+SENTENCES = "the cat sat on the mat\na dog ran to the cat\n"
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode("utf-8"))
+    return path
+
+
+def folder(path: Path, train: str = SENTENCES * 20, **others: str) -> Path:
+    """Three splits, of which some are given."""
+    splits = {"train": train, "valid": SENTENCES, "test": SENTENCES, **others}
+    for name, text in splits.items():
+        write(path / f"{name}.txt", text)
+    return path
+
+
+def words_of(corpus: Corpus, rows: np.ndarray) -> str:
+    return " ".join(corpus.vocabulary.tokens[row] for row in rows)
+
+
+# --- Published corpora ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "lengths", "types"),
+    [
+        ("wikitext-2", (2_088_628, 217_646, 245_569), 33_278),
+        ("ptb", (929_589, 73_760, 82_430), 10_000),
+    ],
+)
+def test_published_corpora_have_the_published_numbers(
+    name: str, lengths: tuple[int, ...], types: int
+) -> None:
+    if not (DATA / name).is_dir():
+        pytest.skip(f"{name} is not beside this checkout, in shared/data")
+    corpus = load_corpus(DATA / name)
+    assert corpus.test is not None
+    assert (len(corpus.train), len(corpus.valid), len(corpus.test)) == lengths
+    assert len(corpus.vocabulary) == types
+    assert corpus.name == name
+    assert corpus.unit == "sentences"
+    assert {"<unk>", "<eos>"} <= set(corpus.vocabulary.tokens)
+    assert len(corpus.files) == 3
+    assert words_of(corpus, corpus.valid[-3:]).endswith("<eos>")
+    assert not any("compared" in note for note in corpus.notes)
+    small = load_corpus(DATA / name, size=5000, tokens=50_000)
+    assert small.name == name
+    assert len(small.train) == 50_000
+    assert any("not to be compared with published" in note for note in small.notes)
+    stream = load_corpus(DATA / name, unit="stream", tokens=1000)
+    assert not any("compared" in note or "another text" in note for note in stream.notes)
+
+
+def wikitext(path: Path, text: str = " \n = A = \n \n some <unk> words \n" * 20) -> Path:
+    for split in ("train", "valid", "test"):
+        write(path / f"wiki.{split}.tokens", text)
+    write(path / "SOURCE.txt", "not part of it")
+    return path
+
+
+def test_a_layout_alone_does_not_make_a_published_corpus(tmp_path: Path) -> None:
+    """WikiText-103 has files of the same names; its empty lines are lines too."""
+    corpus = load_corpus(wikitext(tmp_path / "wikitext-103"))
+    assert corpus.name == "wikitext-103"
+    assert any("hold another text" in note for note in corpus.notes)
+    assert words_of(corpus, corpus.train[:6]) == "<eos> = A = <eos> <eos>"
+    assert len(corpus.train) == 20 * (3 + 3 + 4)
+    assert sorted(corpus.files) == [f"wiki.{split}.tokens" for split in ("test", "train", "valid")]
+
+
+# --- Splits -----------------------------------------------------------------------------------
+
+
+def test_splits_by_name(tmp_path: Path) -> None:
+    corpus = load_corpus(folder(tmp_path, valid="a cat ran\n", test="the dog"))
+    assert words_of(corpus, corpus.valid) == "a cat ran <eos>"
+    assert corpus.test is not None
+    assert words_of(corpus, corpus.test) == "the dog <eos>"
+    assert len(corpus.train) == 20 * 14
+    assert corpus.files["valid.txt"] == hashlib.sha256(b"a cat ran\n").hexdigest()
+    assert corpus.name == tmp_path.name
+
+
+def test_splits_by_names_of_folders_and_without_a_test_split(tmp_path: Path) -> None:
+    write(tmp_path / "training" / "b.txt", "a dog ran\n" * 20)
+    write(tmp_path / "training" / "a.txt", "the cat sat\n" * 20)
+    write(tmp_path / "dev" / "deep" / "er" / "x.text", "a cat ran\n")
+    write(tmp_path / "notes.txt", "no split")
+    corpus = load_corpus(tmp_path)
+    assert words_of(corpus, corpus.train[[0, -2]]) == "the ran"
+    assert words_of(corpus, corpus.valid) == "a cat ran <eos>"
+    assert corpus.test is None
+    assert set(corpus.files) == {"training/a.txt", "training/b.txt", "dev/deep/er/x.text"}
+    assert any("1 texts that belong to no split" in note for note in corpus.notes)
+
+
+def test_a_text_of_sentences_is_cut_by_a_draw_of_whole_lines(tmp_path: Path) -> None:
+    lines = [f"w{number % 50} x{number}" for number in range(1000)]
+    corpus = load_corpus(write(tmp_path / "t.txt", "\n".join(lines)), min_count=1, seed=3)
+    assert corpus.test is not None
+    assert len(corpus.valid) == len(corpus.test) == 150
+    again = load_corpus(tmp_path / "t.txt", min_count=1, seed=3)
+    other = load_corpus(tmp_path / "t.txt", min_count=1, seed=4)
+    assert np.array_equal(again.valid, corpus.valid)
+    assert not np.array_equal(other.valid, corpus.valid)
+    first = [line.split()[0] for line in lines]
+    for rows in (corpus.train, corpus.valid, corpus.test):
+        found = words_of(corpus, rows).removesuffix(" <eos>").split(" <eos> ")
+        assert {line.split()[0] for line in found} <= set(first)
+    in_train = words_of(corpus, corpus.train).split(" <eos> ")
+    numbers = [int(line.split()[1][1:]) for line in in_train if "x" in line]
+    assert numbers == sorted(numbers)
+    assert any("whole lines drawn with seed 3" in note for note in corpus.notes)
+
+
+def test_paragraphs_are_kept_whole(tmp_path: Path) -> None:
+    paragraphs = [f"p{number} one\np{number} two\n" for number in range(300)]
+    corpus = load_corpus(write(tmp_path / "t.txt", "\n".join(paragraphs)), min_count=1)
+    assert any("whole paragraphs" in note for note in corpus.notes)
+    assert len(corpus.valid) == 90
+    assert "<unk>" in words_of(corpus, corpus.valid)
+    train = words_of(corpus, corpus.train).split(" <eos>")
+    counted = Counter(line.split()[0] for line in train if line)
+    assert set(counted.values()) == {2}
+
+
+@pytest.mark.parametrize("unit", ["stream", "sentences"])
+def test_a_stream_and_a_short_text_are_cut_at_the_end(tmp_path: Path, unit: str) -> None:
+    text = write(tmp_path / "t.txt", " ".join(f"w{n % 7}" for n in range(1000)))
+    corpus = load_corpus(text, unit=unit)
+    assert corpus.test is not None
+    assert len(corpus.valid) == len(corpus.test) == 50
+    start = 900 if unit == "stream" else 901
+    assert words_of(corpus, corpus.valid[:2]) == f"w{start % 7} w{(start + 1) % 7}"
+    assert (corpus.vocabulary.end is None) == (unit == "stream")
+    assert any("last tenth" in note for note in corpus.notes)
+
+
+def test_a_folder_of_texts_without_splits(tmp_path: Path) -> None:
+    for number in range(4):
+        write(tmp_path / f"{number}.txt", f"the {number}\n" * 100)
+    write(tmp_path / "README.txt", "about the text")
+    write(tmp_path / ".hidden.txt", "hidden")
+    write(tmp_path / "model.bin", "another kind")
+    corpus = load_corpus(tmp_path)
+    assert set(corpus.files) == {f"{number}.txt" for number in range(4)}
+    assert any("README.txt" in note for note in corpus.notes)
+    assert {"0", "1", "2", "3"} <= {corpus.vocabulary.tokens[row] for row in corpus.valid}
+
+
+def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
+    inside = folder(tmp_path / "in")
+    secret = write(tmp_path / "secret.txt", "password")
+    (inside / "train.more.txt").symlink_to(secret)
+    (inside / "valid.more.txt").symlink_to(inside / "valid.txt")
+    corpus = load_corpus(inside)
+    assert "train.more.txt" not in corpus.files
+    assert "valid.more.txt" in corpus.files
+    assert any("links that lead out" in note for note in corpus.notes)
+    published = wikitext(tmp_path / "wiki")
+    (published / "wiki.test.tokens").unlink()
+    (published / "wiki.test.tokens").symlink_to(secret)
+    assert "wiki.test.tokens" not in load_corpus(published).files
+
+
+# --- Words ------------------------------------------------------------------------------------
+
+
+def test_counts_are_of_the_training_split_alone(tmp_path: Path) -> None:
+    corpus = load_corpus(folder(tmp_path, valid="cat cat cat zebra\n"), min_count=1)
+    counts = dict(zip(corpus.vocabulary.tokens, corpus.vocabulary.counts.tolist(), strict=True))
+    naive = Counter((SENTENCES * 20).replace("\n", " <eos> ").split())
+    assert counts == {**naive, "<unk>": 0}
+    assert words_of(corpus, corpus.valid) == "cat cat cat <unk> <eos>"
+    order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    assert corpus.vocabulary.tokens == tuple(token for token, _ in order)
+
+
+def test_size_counts_all_rows_and_the_rest_is_unknown(tmp_path: Path) -> None:
+    corpus = load_corpus(folder(tmp_path), size=5)
+    assert set(corpus.vocabulary.tokens) == {"the", "cat", "<unk>", "<eos>", "a"}
+    counts = dict(zip(corpus.vocabulary.tokens, corpus.vocabulary.counts.tolist(), strict=True))
+    assert counts == {"<unk>": 6 * 20, "the": 60, "cat": 40, "<eos>": 40, "a": 20}
+    assert corpus.vocabulary.counts.sum() == len(corpus.train)
+    assert corpus.vocabulary.tokens[0] == "<unk>"
+    unknown = np.mean(corpus.valid == corpus.vocabulary.unknown)
+    assert any(f"{unknown:.1%} of valid" in note for note in corpus.notes)
+
+
+def test_nothing_left_out_needs_no_unknown_token(tmp_path: Path) -> None:
+    corpus = load_corpus(folder(tmp_path), size=1000)
+    assert corpus.vocabulary.unknown is None
+    assert "<unk>" not in corpus.vocabulary.tokens
+
+
+def test_an_unknown_token_of_the_text_is_the_one_that_is_used(tmp_path: Path) -> None:
+    corpus = load_corpus(folder(tmp_path, "the <unk> sat\n" * 99 + "rare", valid="new <unk>"))
+    assert corpus.vocabulary.tokens.count("<unk>") == 1
+    assert "rare" in corpus.vocabulary.tokens, "nothing more is made unknown"
+    assert words_of(corpus, corpus.valid) == "<unk> <unk> <eos>"
+    only_valid = load_corpus(folder(tmp_path / "2", valid="a <unk>"), min_count=1)
+    assert words_of(only_valid, only_valid.valid) == "a <unk> <eos>"
+
+
+def test_minimum_count_of_three_where_nothing_is_asked(tmp_path: Path) -> None:
+    corpus = load_corpus(folder(tmp_path, SENTENCES * 20 + "three three three two two one"))
+    assert "three" in corpus.vocabulary.tokens
+    assert "two" not in corpus.vocabulary.tokens
+    assert any("less than 3 times" in note for note in corpus.notes)
+
+
+def test_tokens_bounds_the_training_text_and_its_counts(tmp_path: Path) -> None:
+    for unit in ("sentences", "stream"):
+        for path in (folder(tmp_path), write(tmp_path / "one" / "text.txt", SENTENCES * 100)):
+            whole, part = (load_corpus(path, unit=unit, tokens=n) for n in (None, 101))
+            assert len(part.train) == part.vocabulary.counts.sum() == 101
+            assert words_of(part, part.train) == words_of(whole, whole.train[:101])
+            assert words_of(part, part.valid) == words_of(whole, whole.valid)
+
+
+def test_any_white_space_separates_words_and_only_line_ends_end_lines(tmp_path: Path) -> None:
+    text = "tab\tno-break\u00a0form\ffeed\u2028x\r\n" * 50
+    corpus = load_corpus(folder(tmp_path, "\ufeff" + text))
+    assert words_of(corpus, corpus.train[:6]) == "tab no-break form feed x <eos>"
+
+
+def test_pieces_of_long_texts_are_joined_without_a_seam(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "".join(f"w{n} ü{n}{' ' if n % 7 else chr(10)}" for n in range(500))
+    expected = load_corpus(folder(tmp_path / "a", text, valid="w1 ü"), min_count=1)
+    monkeypatch.setattr(text_files, "_BLOCK", 16)
+    found = load_corpus(tmp_path / "a", min_count=1)
+    assert found.vocabulary.tokens == expected.vocabulary.tokens
+    assert np.array_equal(found.train, expected.train)
+    one_line = folder(tmp_path / "b", text.replace("\n", " "), valid="w1 ü")
+    assert len(load_corpus(one_line, unit="stream", min_count=1).train) == 1000
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+def test_compressed_texts_are_known_by_their_bytes(
+    tmp_path: Path, pack: Callable[[bytes], bytes]
+) -> None:
+    (tmp_path / "t.txt").write_bytes(pack((SENTENCES * 40).encode()))
+    plain = load_corpus(write(tmp_path / "plain.txt", SENTENCES * 40))
+    assert np.array_equal(load_corpus(tmp_path / "t.txt").train, plain.train)
+
+
+def test_the_text_of_the_readme() -> None:
+    corpus = load_corpus(ROOT / "fixtures" / "pydocs.txt.gz", size=3000)
+    assert corpus.test is not None
+    assert corpus.name == "pydocs"
+    assert len(corpus.vocabulary) == 3000
+    assert len(corpus.train) + len(corpus.valid) + len(corpus.test) == 475_082 + 10_318
+    assert len(corpus.valid) == pytest.approx(0.05 * 485_400, rel=1e-3)
+
+
+# --- What is refused --------------------------------------------------------------------------
+
+
+def damaged(path: Path) -> Path:
+    path.write_bytes(gzip.compress((SENTENCES * 4000).encode())[:-20])
+    return path
+
+
+def raw(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+def pipe(path: Path) -> Path:
+    os.mkfifo(path)
+    return path
+
+
+REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "missing": (lambda p: p / "no.txt", "no such file"),
+    "name too long": (lambda p: p / ("x" * 5000), "cannot be read"),
+    "below a file": (lambda p: write(p / "t.txt", "a") / "b", "no such file"),
+    "empty": (lambda p: raw(p / "t.txt", b""), "the file is empty"),
+    "blank": (lambda p: write(p / "t.txt", " \n \n"), "0 tokens for the train split"),
+    "tiny": (lambda p: write(p / "t.txt", SENTENCES), "tokens for the train split are less than"),
+    "binary": (lambda p: raw(p / "t.txt", b"PK\x03\x04\0\0"), "binary"),
+    "utf-16": (lambda p: raw(p / "t.txt", SENTENCES.encode("utf-16")), "UTF-16"),
+    "latin-1": (lambda p: raw(p / "t.txt", b"ok\nok\ncaf\xe9\n"), "line 3 is not UTF-8"),
+    "cut character": (lambda p: raw(p / "t.txt", b"ok\ncaf\xc3"), "line 2 is not UTF-8"),
+    "one word": (lambda p: raw(p / "t.txt", b"x" * 3_000_000), "MiB without white space"),
+    "damaged": (lambda p: damaged(p / "t.txt.gz"), "compressed file is damaged"),
+    "pipe": (lambda p: pipe(p / "t.txt"), "not a regular file"),
+    "empty folder": (lambda p: p, "the folder holds no text"),
+    "no validation": (lambda p: write(p / "train.txt", SENTENCES * 20).parent, "no validation"),
+    "empty split": (lambda p: folder(p, valid=""), "valid.txt: the file is empty"),
+    "blank split": (lambda p: folder(p, test="\n"), "0 tokens for the test split"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_texts_that_cannot_be_used_are_refused_in_one_line(tmp_path: Path, case: str) -> None:
+    make, cause = REFUSED[case]
+    path = make(tmp_path)
+    with pytest.raises(UnreadableFile) as caught:
+        load_corpus(path)
+    assert cause in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "cause"),
+    [
+        ({"unit": "lines"}, "unit: no unit 'lines'; give sentences or stream"),
+        ({"min_count": 0}, "min_count: a word cannot be asked to occur 0 times"),
+        ({"min_count": 1000}, "min_count: no word of the training text occurs 1,000 times"),
+        ({"size": 2}, "size: 2 rows hold no words"),
+        ({"size": -5}, "size: -5 rows hold no words"),
+        ({"size": 1, "unit": "stream"}, "size: 1 rows hold no words"),
+        ({"tokens": 3}, "tokens: 3 tokens are too few"),
+        ({"tokenizer": Path("t.json"), "size": 9}, "size: a tokenizer has its own vocabulary"),
+        ({"tokenizer": Path("t.json"), "min_count": 9}, "min_count: a tokenizer has its own"),
+    ],
+)
+def test_options_that_make_no_sense(tmp_path: Path, options: dict[str, object], cause: str) -> None:
+    with pytest.raises(BadOption) as caught:
+        load_corpus(folder(tmp_path), **options)  # type: ignore[arg-type]
+    assert str(caught.value).startswith(cause)
+
+
+def test_hostile_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = folder(tmp_path, " ".join(map(str, range(5000))))
+    with monkeypatch.context() as patch:
+        patch.setattr(word_numbers, "MOST_TYPES", 1000)
+        patch.setattr(text_files, "_BLOCK", 1000)
+        with pytest.raises(UnreadableFile, match=r"\w: the text has more than 1,000 different"):
+            load_corpus(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(encoding, "MOST_TOKENS", 1000)
+        with pytest.raises(UnreadableFile, match=r"train\.txt: the text has more than 1,000 tok"):
+            load_corpus(path)
+        assert len(load_corpus(path, tokens=500, size=50).train) == 500
+    with monkeypatch.context() as patch:
+        patch.setattr(layouts, "_MOST_FILES", 2)
+        with pytest.raises(UnreadableFile, match="the folder holds more than 2 files"):
+            load_corpus(path)

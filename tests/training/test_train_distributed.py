@@ -1,0 +1,176 @@
+"""Two processes that train one model, compared with one process on the whole batch."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from safetensors.torch import load_file  # noqa: E402
+
+from embgeo.core.errors import BadOption  # noqa: E402
+from embgeo.training.loop.distributed import World, joined  # noqa: E402
+from embgeo.training.loop.run import train_all  # noqa: E402
+from embgeo.training.settings.config import Config  # noqa: E402
+from tests.support.training_runs import (  # noqa: E402
+    PLAIN,
+    corpus,
+    numbers,
+    settings,
+    silent,
+    spread,
+    stopping,
+)
+
+ROOT = Path(__file__).parents[2]
+
+#: A penalty of weights, one of positions, a discriminator, factors: each counted once.
+METHODS = ["mle", "cosreg", "sc-exp", "frage", "al"]
+
+pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without it")
+
+
+def config() -> Config:
+    return settings(
+        compare=METHODS,
+        model=PLAIN,
+        training={"epochs": 1, "accumulate": 2, "clip": 1.0, "log_every": 1, "save_steps": 2},
+        geometry={"every": 2},
+        method={"cosreg": {"gamma": 10.0}},
+    )
+
+
+#: The second script stops both processes in the middle of the last method.
+TRAIN = """
+import sys
+from pathlib import Path
+from tests.training.test_train_distributed import compare, interrupt
+
+(interrupt if sys.argv[2] == "interrupt" else compare)(Path(sys.argv[1]))
+"""
+
+
+#: What optimisers import late must not keep the group, whose threads abort a process at its end.
+GROUP = """
+import weakref
+
+from torch import distributed
+
+from embgeo.training.loop.distributed import joined
+
+with joined("cpu") as world:
+    group = weakref.ref(distributed.group.WORLD)
+    import torch.distributed.nn
+
+    assert world.told(world.rank) == 0
+assert group() is None
+"""
+
+
+def compare(folder: Path) -> list[Any]:
+    return train_all(
+        config(), corpus(), folder, measure=spread, progress=silent(), command="embgeo train"
+    )
+
+
+def interrupt(folder: Path) -> None:
+    from embgeo.training.loop.run import run_folder, train
+    from tests.support.training_runs import Stopped
+
+    with joined("cpu"), pytest.raises(Stopped):
+        train(
+            config().one("frage", 0),
+            corpus(),
+            run_folder(folder, "frage", 0),
+            measure=spread,
+            progress=stopping(4),
+            command="",
+        )
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def in_two_processes(script: str, *arguments: str) -> None:
+    port = str(free_port())
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, *arguments],
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "OMP_NUM_THREADS": "1",
+                "RANK": str(rank),
+                "LOCAL_RANK": str(rank),
+                "WORLD_SIZE": "2",
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": port,
+            },
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    said = [process.communicate(timeout=120)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], "\n".join(said)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """What one process wrote, and what two did that were stopped and resumed on the way."""
+    alone, together = tmp_path_factory.mktemp("alone"), tmp_path_factory.mktemp("together")
+    compare(alone)
+    in_two_processes(TRAIN, str(together), "interrupt")
+    assert (together / "frage" / "seed-0" / "state.pt").is_file()
+    in_two_processes(TRAIN, str(together), "train")
+    return alone, together
+
+
+def test_nothing_keeps_the_group_of_processes() -> None:
+    in_two_processes(GROUP)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_two_processes_equal_one(folders: tuple[Path, Path], method: str) -> None:
+    alone, together = (folder / method / "seed-0" for folder in folders)
+    one, two = numbers(alone), numbers(together)
+    assert len(one) == len(two) > 5
+    for expected, found in zip(one, two, strict=True):
+        assert set(expected) == set(found)
+        for name, value in expected.items():
+            tolerance = 1e-6 if name.endswith("loss") else 1e-4
+            assert found[name] == pytest.approx(value, rel=tolerance, abs=tolerance), name
+    expected, found = (load_file(folder / "model.safetensors") for folder in (alone, together))
+    assert set(expected) == set(found)
+    for name, tensor in expected.items():
+        # Adam divides by sizes of gradients, and makes more of a rounding than it is.
+        torch.testing.assert_close(found[name], tensor, rtol=1e-3, atol=1e-4)
+
+
+def test_streams_are_split_in_order() -> None:
+    columns = torch.arange(12).view(2, 6)
+    parts = [World(rank, 3).part(columns) for rank in range(3)]
+    assert torch.equal(torch.cat(parts, dim=1), columns)
+    with pytest.raises(BadOption, match="6 streams cannot be split over 4 processes"):
+        World(0, 4).part(columns)
+
+
+def test_a_process_alone_joins_nothing() -> None:
+    with joined("cpu") as world:
+        assert (world.rank, world.size, world.leads) == (0, 1, True)
+        assert world.gather("x") == ["x"]
+        assert world.told("x") == "x"
+        assert not torch.distributed.is_initialized()

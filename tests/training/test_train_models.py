@@ -1,0 +1,347 @@
+"""Language models: what all of them keep, tied or not."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.nn import functional as F  # noqa: E402
+
+from embgeo.core.errors import BadOption  # noqa: E402
+from embgeo.training.models import MODELS, build, detach, settings_of  # noqa: E402
+
+N, D, T, B = 30, 8, 6, 3
+
+SMALL: dict[str, dict[str, Any]] = {
+    "awd-lstm": {"d": D, "hidden": 12},
+    "vd-lstm": {"d": D, "hidden": 10},
+    "transformer": {"d": D, "layers": 2, "heads": 2},
+    "rotary": {"d": D, "layers": 2, "heads": 2, "positions": "rotary"},
+}
+each_model = pytest.mark.parametrize("name", SMALL)
+each_tying = pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
+recurrent = pytest.mark.parametrize("name", ["awd-lstm", "vd-lstm"])
+
+
+def made(name: str, seed: int = 0, **settings: Any) -> Any:
+    torch.manual_seed(seed)
+    kind = "transformer" if name == "rotary" else name
+    return build(kind, N, {**SMALL[name], **settings})
+
+
+def tokens(length: int = T, seed: int = 0) -> Any:
+    return torch.randint(0, N, (length, B), generator=torch.Generator().manual_seed(seed))
+
+
+def loss_of(model: Any, ids: Any, state: Any = None) -> Any:
+    output = model(ids[:-1], state)
+    logits = model.head(output.hidden)
+    return F.cross_entropy(logits.flatten(0, 1), ids[1:].flatten()) + model.activation_penalty(
+        output
+    )
+
+
+def test_every_model_is_one_of_the_small_ones() -> None:
+    assert {type(made(name)) for name in SMALL} == set(MODELS)
+
+
+@each_model
+@each_tying
+def test_shapes(name: str, tied: bool) -> None:
+    model = made(name, tied=tied)
+    output = model(tokens())
+    assert output.hidden.shape == output.raw.shape == (T, B, D)
+    assert model.head(output.hidden).shape == (T, B, N)
+    assert model.activation_penalty(output).shape == ()
+
+
+@each_model
+@each_tying
+def test_every_parameter_has_a_gradient_but_those_of_dropped_tokens(name: str, tied: bool) -> None:
+    model = made(name, tied=tied)
+    loss_of(model, tokens(T + 1)).backward()
+    for parameter_name, p in model.named_parameters():
+        assert p.grad is not None, parameter_name
+        assert torch.isfinite(p.grad).all()
+        assert p.grad.any(), parameter_name
+
+
+@each_model
+def test_evaluation_is_the_same_every_time(name: str) -> None:
+    model, ids = made(name).eval(), tokens()
+    before = model(ids)
+    assert torch.equal(before.hidden, before.raw)
+    state = copy.deepcopy(model.state_dict())
+    model.train()
+    assert not torch.equal(model(ids).hidden, before.hidden)
+    loss_of(model, ids).backward()
+    model.eval()
+    assert torch.equal(model(ids).hidden, before.hidden)
+    assert all(torch.equal(model.state_dict()[key], value) for key, value in state.items())
+
+
+@each_model
+def test_what_comes_later_changes_nothing(name: str) -> None:
+    model, ids = made(name).eval(), tokens()
+    changed = ids.clone()
+    changed[4:] = (changed[4:] + 1) % N
+    one, other = model(ids).raw, model(changed).raw
+    assert torch.equal(one[:4], other[:4])
+    assert (one[4:] != other[4:]).any(dim=-1).all()
+
+
+@each_model
+def test_what_came_before_counts(name: str) -> None:
+    model, ids = made(name).eval(), tokens()
+    changed = ids.clone()
+    changed[0] = (changed[0] + 1) % N
+    assert (model(ids).raw != model(changed).raw).any(dim=-1).all()
+
+
+@each_model
+def test_streams_do_not_see_each_other(name: str) -> None:
+    model, ids = made(name).eval(), tokens()
+    turned = torch.tensor([2, 0, 1])
+    assert torch.allclose(model(ids[:, turned]).raw, model(ids).raw[:, turned], atol=1e-6)
+
+
+@recurrent
+def test_two_windows_are_as_one_if_the_state_is_carried(name: str) -> None:
+    model, ids = made(name).eval(), tokens()
+    whole = model(ids)
+    first = model(ids[:2])
+    second = model(ids[2:], detach(first.state))
+    assert torch.allclose(torch.cat([first.raw, second.raw]), whole.raw, atol=1e-6)
+    for (h, c), (h2, c2) in zip(whole.state, second.state, strict=True):
+        assert torch.allclose(h, h2, atol=1e-6)
+        assert torch.allclose(c, c2, atol=1e-6)
+    start = model.initial_state(B)
+    assert torch.equal(model(ids, start).raw, whole.raw)
+
+
+def test_a_transformer_carries_nothing() -> None:
+    model = made("transformer")
+    assert model.initial_state(B) is None
+    assert model(tokens()).state is None
+
+
+@recurrent
+def test_detached_states_have_no_graph(name: str) -> None:
+    state = made(name)(tokens()).state
+    cut = detach(state)
+    assert all(part.requires_grad for layer in state for part in layer)
+    assert not any(part.requires_grad for layer in cut for part in layer)
+    assert all(
+        torch.equal(a, b)
+        for one, other in zip(state, cut, strict=True)
+        for a, b in zip(one, other, strict=True)
+    )
+    assert detach(None) is None
+    assert isinstance(detach([state[0][0]]), list)
+
+
+def test_a_state_of_something_else_is_refused() -> None:
+    with pytest.raises(BadOption, match="a state holds a str"):
+        detach(("a",))
+
+
+@each_model
+def test_tied_models_have_one_matrix(name: str) -> None:
+    tied, untied = made(name, tied=True), made(name, tied=False)
+    assert tied.get_output_embeddings().weight is tied.get_input_embeddings().weight
+    assert untied.get_output_embeddings().weight is not untied.get_input_embeddings().weight
+    with torch.no_grad():
+        tied.get_input_embeddings().weight.add_(1.0)
+    assert tied.get_output_embeddings().weight.mean() > 0.5
+    sizes = [sum(p.numel() for p in model.parameters()) for model in (tied, untied)]
+    assert sizes[1] - sizes[0] == N * D
+
+
+@each_model
+def test_tied_and_untied_models_start_alike(name: str) -> None:
+    tied, untied = made(name, tied=True), made(name, tied=False)
+    untied_state = untied.state_dict()
+    for key, value in tied.state_dict().items():
+        if key != "decoder.weight":
+            assert torch.equal(value, untied_state[key]), key
+    assert not torch.equal(untied_state["decoder.weight"], untied_state["embedding.weight"])
+
+
+@each_model
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_bias_of_the_output_layer_is_a_choice(name: str, bias: bool) -> None:
+    output = made(name, bias=bias).get_output_embeddings()
+    assert (output.bias is not None) == bias
+    assert not bias or not output.bias.any()
+
+
+@each_model
+def test_layers_can_be_replaced(name: str) -> None:
+    model = made(name)
+    embedding, head = torch.nn.Embedding(N, D), torch.nn.Linear(D, N)
+    model.set_input_embeddings(embedding)
+    model.set_output_embeddings(head)
+    assert model.get_input_embeddings() is embedding
+    assert model.get_output_embeddings() is head
+    hidden = torch.ones(2, D)
+    assert torch.equal(model.head(hidden), head(hidden))
+    assert "embedding.weight" in model.state_dict()
+
+
+@each_model
+@each_tying
+def test_copies_and_saved_states_go_on_alike(name: str, tied: bool) -> None:
+    model = made(name, tied=tied)
+    loss_of(model, tokens()).backward()  # what a call left behind is no obstacle
+    copied = copy.deepcopy(model)
+    other = made(name, seed=1, tied=tied)
+    other.load_state_dict(model.state_dict())
+    found = []
+    for each in (model, copied, other):
+        optimizer = torch.optim.SGD(each.parameters(), lr=0.5)
+        for seed in range(3):
+            torch.manual_seed(seed)
+            optimizer.zero_grad()
+            loss_of(each, tokens(seed=seed)).backward()
+            optimizer.step()
+        found.append(each.state_dict())
+    for key, value in found[0].items():
+        assert torch.equal(value, found[1][key])
+        assert torch.equal(value, found[2][key])
+    tying = copied.get_output_embeddings().weight is copied.get_input_embeddings().weight
+    assert tying == tied
+
+
+@each_model
+def test_a_saved_state_has_each_weight_once(name: str) -> None:
+    model = made(name, tied=False)
+    storages = [value.data_ptr() for value in model.state_dict().values()]
+    assert len(set(storages)) == len(storages)
+    assert set(model.state_dict()) == {key for key, _ in model.named_parameters()}
+
+
+@each_model
+def test_gradients_in_evaluation(name: str) -> None:
+    """Dynamic evaluation asks for them."""
+    model = made(name).eval()
+    loss_of(model, tokens()).backward()
+    assert all(p.grad is not None for p in model.parameters())
+
+
+@each_model
+def test_mixed_precision(name: str) -> None:
+    model = made(name)
+    with torch.autocast("cpu", torch.bfloat16):
+        first = model(tokens())
+        loss = loss_of(model, tokens(), detach(first.state))
+    loss.backward()
+    assert model.head(first.hidden).dtype == torch.float32
+    with torch.autocast("cpu", torch.bfloat16):
+        assert model.head(first.hidden).dtype == torch.bfloat16
+    assert first.raw.dtype == model.activation_penalty(first).dtype == torch.float32
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters())
+
+
+@recurrent
+def test_layers_keep_out_of_mixed_precision(name: str) -> None:
+    model = made(name).eval()
+    expected = model(tokens()).raw
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(model(tokens()).raw, expected)
+
+
+@each_model
+def test_float64(name: str) -> None:
+    model = made(name).double()
+    assert model(tokens()).hidden.dtype == torch.float64
+
+
+@each_model
+def test_no_warnings(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loss_of(made(name), tokens(1 + T)).backward()
+
+
+@each_model
+def test_a_model_learns_a_rule(name: str) -> None:
+    """The next token is the next number."""
+    drops = [key for key in settings_of(type(made(name))) if "dropout" in key]
+    model = made(name, **dict.fromkeys(drops, 0.0))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
+    ids = (torch.arange(12).unsqueeze(1) + torch.arange(N)) % N
+    for _ in range(100):
+        optimizer.zero_grad()
+        loss_of(model, ids).backward()
+        optimizer.step()
+    model.eval()
+    guessed = model.head(model(ids).hidden).argmax(dim=-1)
+    assert (guessed == (ids + 1) % N).float().mean() > 0.9
+
+
+# --- Settings -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.NAME)
+def test_models_say_what_they_are(model: Any) -> None:
+    assert model.NAME
+    assert "20" in model.SOURCE
+    assert all(isinstance(line, str) and line for line in model.DEVIATIONS)
+    assert isinstance(model.DEVIATIONS, tuple)
+    assert {"d", "layers", "tied", "bias", "embedding_dropout"} <= set(settings_of(model))
+    assert "n_tokens" not in settings_of(model)
+
+
+def test_names_are_not_shared() -> None:
+    assert len({model.NAME for model in MODELS}) == len(MODELS)
+
+
+def test_a_model_that_does_not_exist() -> None:
+    with pytest.raises(BadOption, match="no model 'gru'; there are awd-lstm, vd-lstm, transf"):
+        build("gru", N, {})
+
+
+@each_model
+def test_a_setting_that_does_not_exist(name: str) -> None:
+    with pytest.raises(BadOption, match=r"has no setting 'width'; it has .*embedding_dropout"):
+        made(name, width=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "says"),
+    [
+        ("awd-lstm", {"d": 0}, "d is 0"),
+        ("awd-lstm", {"d": 2.5}, r"d is 2\.5"),
+        ("awd-lstm", {"layers": True}, "layers is True"),
+        ("awd-lstm", {"hidden": -1}, "hidden is -1"),
+        ("awd-lstm", {"weight_dropout": 1.0}, r"weight_dropout is 1\.0; give 0 ≤ p < 1"),
+        ("awd-lstm", {"input_dropout": "much"}, "input_dropout is 'much'"),
+        ("awd-lstm", {"embedding_dropout": float("nan")}, "embedding_dropout is nan"),
+        ("awd-lstm", {"alpha": -1.0}, "alpha is -1"),
+        ("awd-lstm", {"beta": float("inf")}, "beta is inf"),
+        ("awd-lstm", {"tied": "yes"}, "tied is 'yes'; give true or false"),
+        ("awd-lstm", {"bias": 1}, "bias is 1"),
+        ("vd-lstm", {"size": "huge"}, "size is 'huge'; give small or medium or large"),
+        ("vd-lstm", {"dropout": -0.1}, "^dropout is -0.1"),
+        ("vd-lstm", {"bound": -1}, "bound is -1"),
+        ("transformer", {"heads": 3}, "heads is 3; give a number that divides 8"),
+        ("transformer", {"heads": 8, "positions": "rotary"}, "into even numbers"),
+        ("transformer", {"positions": "none"}, "positions is 'none'"),
+        ("transformer", {"context": 0}, "context is 0"),
+        ("transformer", {"feedforward": 0}, "feedforward is 0"),
+        ("transformer", {"layers": 0}, "layers is 0"),
+    ],
+)
+def test_settings_that_make_no_sense(name: str, settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(BadOption, match=says):
+        made(name, **settings)
+
+
+def test_no_tokens_at_all() -> None:
+    with pytest.raises(BadOption, match="n_tokens is 0"):
+        build("awd-lstm", 0, {})

@@ -1,0 +1,486 @@
+"""Optimisers, schedules, averages: closed forms, and states to resume from."""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from embgeo.core.errors import BadOption  # noqa: E402
+from embgeo.training.methods import CoupledAdam, SpectrumControl, factorise  # noqa: E402
+from embgeo.training.models import build  # noqa: E402
+from embgeo.training.optimization import (  # noqa: E402
+    OPTIMIZERS,
+    SCHEDULES,
+    NtAsgd,
+    WeightAverage,
+    apply_factor,
+    build_optimizer,
+    build_schedule,
+    parameter_groups,
+)
+from tests.support.language_model import batches, made  # noqa: E402
+
+each_kind = pytest.mark.parametrize("kind", OPTIMIZERS)
+
+
+def through_a_file(state: Any) -> Any:
+    """As a checkpoint is read: nothing but tensors and plain values."""
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+def optimizer_of(model: Any, kind: str, **settings: Any) -> Any:
+    coupled = [model.head.weight] if kind == "coupled-adam" else []
+    return build_optimizer(kind, parameter_groups(model), settings, coupled=coupled)
+
+
+def steps(model: Any, optimizer: Any, number: int, start: int = 0) -> None:
+    for inputs, targets in batches(start + number)[start:]:
+        logits = model.head(model.hidden(inputs))
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+# --- Optimisers ---------------------------------------------------------------------------------
+
+
+def test_names() -> None:
+    classes = {kind: type(optimizer_of(made(), kind)) for kind in OPTIMIZERS}
+    assert classes == {
+        "adamw": torch.optim.AdamW,
+        "adam": torch.optim.Adam,
+        "coupled-adam": CoupledAdam,
+        "sgd": torch.optim.SGD,
+    }
+
+
+def test_a_step_of_sgd() -> None:
+    weight = torch.nn.Parameter(torch.tensor([2.0, -1.0]))
+    optimizer = build_optimizer("sgd", [{"params": [weight]}], {"lr": 0.5, "weight_decay": 0.1})
+    weight.grad = torch.tensor([1.0, 3.0])
+    optimizer.step()
+    assert torch.allclose(weight, torch.tensor([2.0 - 0.5 * 1.2, -1.0 - 0.5 * 2.9]))
+
+
+@pytest.mark.parametrize("kind", ["adamw", "adam"])
+def test_a_first_step_of_adam_has_the_length_of_the_rate(kind: str) -> None:
+    weight = torch.nn.Parameter(torch.tensor([2.0, -1.0]))
+    settings = {"lr": 0.01, "weight_decay": 0.0, "betas": [0.5, 0.9]}
+    optimizer = build_optimizer(kind, [{"params": [weight]}], settings)
+    weight.grad = torch.tensor([1e-3, -7.0])
+    optimizer.step()
+    assert torch.allclose(weight, torch.tensor([1.99, -0.99]), atol=1e-6)
+    assert optimizer.param_groups[0]["betas"] == (0.5, 0.9)
+
+
+def test_decay_apart_and_decay_as_gradient() -> None:
+    """AdamW shrinks by lr·decay; in Adam the decay is scaled like a gradient."""
+    found = {}
+    for kind in ("adamw", "adam"):
+        weight = torch.nn.Parameter(torch.tensor([2.0]))
+        settings = {"lr": 0.1, "weight_decay": 0.5}
+        optimizer = build_optimizer(kind, [{"params": [weight]}], settings)
+        weight.grad = torch.zeros(1)
+        optimizer.step()
+        found[kind] = weight.item()
+    assert found["adamw"] == pytest.approx(2.0 * (1 - 0.05))
+    assert found["adam"] == pytest.approx(1.9)
+
+
+def test_groups_hold_every_parameter_once() -> None:
+    model = made()
+    reg = SpectrumControl.attach(model)
+    model.rnn.bias_hh_l0.requires_grad_(False)
+    groups = parameter_groups(model, reg.parameter_groups())
+    held = [id(p) for group in groups for p in group["params"]]
+    assert len(held) == len(set(held))
+    assert set(held) == {id(p) for p in model.parameters() if p.requires_grad}
+    optimizer = build_optimizer("adamw", groups, {"weight_decay": 0.3})
+    decays = {
+        id(p): group["weight_decay"] for group in optimizer.param_groups for p in group["params"]
+    }
+    special = {id(p) for p in reg.acts_on()}
+    assert {decays[number] for number in special} == {0.0}
+    assert {decay for number, decay in decays.items() if number not in special} == {0.3}
+
+
+def test_groups_of_nothing_but_special_parameters() -> None:
+    embedding = torch.nn.Embedding(4, 2)
+    special = [{"params": [embedding.weight], "lr": 0.5}]
+    groups = parameter_groups(embedding, special)
+    assert len(groups) == 1
+    assert groups[0] is not special[0]
+    assert build_optimizer("sgd", groups).param_groups[0]["initial_lr"] == 0.5
+
+
+@each_kind
+def test_a_saved_optimiser_goes_on_to_the_same_numbers(kind: str) -> None:
+    model = made()
+    optimizer = optimizer_of(model, kind, lr=0.01)
+    steps(model, optimizer, 3)
+    other = made(seed=1)
+    other.load_state_dict(through_a_file(model.state_dict()))
+    resumed = optimizer_of(other, kind, lr=0.5)
+    resumed.load_state_dict(through_a_file(optimizer.state_dict()))
+    assert resumed.param_groups[0]["initial_lr"] == 0.01
+    for each, its_optimizer in ((model, optimizer), (other, resumed)):
+        apply_factor(its_optimizer, 0.5)
+        steps(each, its_optimizer, 3, start=3)
+    assert all(
+        torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters(), strict=True)
+    )
+
+
+def test_factors_of_the_rate() -> None:
+    weights = [torch.nn.Parameter(torch.zeros(2)) for _ in range(2)]
+    groups = [{"params": [weights[0]]}, {"params": [weights[1]], "lr": 0.1}]
+    optimizer = build_optimizer("sgd", groups, {"lr": 30.0})
+    assert apply_factor(optimizer, 0.5) == 15.0
+    assert [group["lr"] for group in optimizer.param_groups] == [15.0, 0.05]
+    assert apply_factor(optimizer, 2.0) == 60.0  # of the initial one, not of the last
+    assert [group["lr"] for group in optimizer.param_groups] == [60.0, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "says"),
+    [
+        ("lbfgs", {}, "no optimiser 'lbfgs'; there are adamw, adam, coupled-adam, sgd"),
+        ("sgd", {"betas": (0.9, 0.99)}, "sgd has no setting 'betas'; it has lr, momentum, wei"),
+        ("adamw", {"lr": -1.0}, r"lr is -1\.0; give a number from 0"),
+        ("adamw", {"lr": float("nan")}, "lr is nan"),
+        ("adamw", {"lr": "1e-3"}, "lr is '1e-3'"),
+        ("adamw", {"weight_decay": True}, "weight_decay is True"),
+        ("adam", {"betas": (0.9, 1.0)}, "betas is"),
+        ("adam", {"betas": 0.9}, "betas is 0.9"),
+        ("adam", {"betas": (0.9,)}, "betas is"),
+        ("coupled-adam", {}, "a coupled matrix is not among"),
+    ],
+)
+def test_optimisers_that_make_no_sense(kind: str, settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(BadOption, match=says):
+        build_optimizer(kind, parameter_groups(made()), settings)
+
+
+# --- Schedules ----------------------------------------------------------------------------------
+
+
+def test_the_endpoints_of_one_cycle() -> None:
+    factor = build_schedule("one-cycle", {"warm_up": 0.25, "start": 0.1, "end": 0.01})
+    factors = [factor(step, 101, 0) for step in range(101)]
+    assert factors[0] == pytest.approx(0.1)
+    assert factors[25] == max(factors) == 1.0
+    assert factors[-1] == pytest.approx(0.01)
+    assert factors[:26] == sorted(factors[:26])
+    assert factors[25:] == sorted(factors[25:], reverse=True)
+    # Half way up and half way down, in time and in height.
+    assert (factors[12] + factors[13]) / 2 == pytest.approx(0.55, abs=1e-3)
+    assert (factors[62] + factors[63]) / 2 == pytest.approx(0.505, abs=1e-3)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 10])
+@pytest.mark.parametrize("warm_up", [0.0, 0.3, 1.0])
+def test_one_cycle_of_few_steps(steps: int, warm_up: float) -> None:
+    factor = build_schedule("one-cycle", {"warm_up": warm_up})
+    factors = [factor(step, steps, 0) for step in range(steps)]
+    assert all(0.0 < value <= 1.0 for value in factors)
+    if steps > 1:
+        assert factors[0] == pytest.approx(0.04 if warm_up else 1.0)
+        assert factors[-1] == pytest.approx(1.0 if warm_up == 1.0 else 1e-4)
+
+
+def test_steps_beyond_the_last_stay_at_the_end() -> None:
+    assert build_schedule("one-cycle")(150, 101, 0) == pytest.approx(1e-4)
+
+
+def test_decay_by_epochs() -> None:
+    """Inan et al., small: full rate for five epochs, 0.9 of it in the sixth."""
+    factor = build_schedule("epoch-decay", {"after": 5, "rate": 0.9})
+    factors = [factor(0, 1, epoch) for epoch in range(8)]
+    assert factors[:5] == [1.0] * 5
+    assert factors[5:] == pytest.approx([0.9, 0.81, 0.729])
+    large = build_schedule("epoch-decay", {"after": 1, "rate": 0.97})
+    assert [large(0, 1, epoch) for epoch in range(3)] == pytest.approx([1.0, 0.97, 0.97**2])
+
+
+def test_constant() -> None:
+    assert {build_schedule("constant")(step, 9, step) for step in range(9)} == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "says"),
+    [
+        ("cosine", {}, "no schedule 'cosine'; there are constant, one-cycle, epoch-decay"),
+        ("one-cycle", {"step": 3}, "has no setting 'step'; it has warm_up, start, end"),
+        ("constant", {"end": 3}, "has no setting 'end'; it has none"),
+        ("one-cycle", {"warm_up": 1.5}, r"warm_up is 1\.5; give a number from 0 to 1"),
+        ("one-cycle", {"end": "low"}, "end is 'low'"),
+        ("epoch-decay", {"after": 2.5}, r"after is 2\.5; give a whole number"),
+        ("epoch-decay", {"rate": float("nan")}, "rate is nan"),
+    ],
+)
+def test_schedules_that_make_no_sense(kind: str, settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(BadOption, match=says):
+        build_schedule(kind, settings)
+
+
+def test_all_schedules_have_defaults() -> None:
+    assert all(0.0 < build_schedule(kind)(3, 10, 1) <= 1.0 for kind in SCHEDULES)
+
+
+# --- Averages -----------------------------------------------------------------------------------
+
+
+def history(model: Any, average: WeightAverage, number: int) -> list[list[Any]]:
+    """So many random changes of the weights, each taken into the mean."""
+    seen = []
+    for _ in range(number):
+        with torch.no_grad():
+            for p in model.parameters():
+                p.add_(torch.randn_like(p))
+        average.update()
+        seen.append([p.detach().double().clone() for p in model.parameters()])
+    return seen
+
+
+def test_the_mean_is_the_slow_one() -> None:
+    model = made()
+    average = WeightAverage(model.parameters())
+    seen = history(model, average, 50)
+    assert average.count == 50
+    for number, mean in enumerate(average.mean):
+        slow = sum(weights[number] for weights in seen) / 50
+        assert torch.allclose(mean.double(), slow, atol=1e-5)
+
+
+def test_swapping_there_and_back() -> None:
+    model = made()
+    average = WeightAverage([*model.parameters(), *model.parameters()])
+    assert len(average.parameters) == len(list(model.parameters()))
+    seen = history(model, average, 2)
+    own = [p.detach().clone() for p in model.parameters()]
+    with average.applied():
+        assert average.swapped
+        for p, first, second in zip(model.parameters(), *seen, strict=True):
+            assert torch.allclose(p.detach().double(), (first + second) / 2, atol=1e-6)
+    assert not average.swapped
+    assert all(torch.equal(p, kept) for p, kept in zip(model.parameters(), own, strict=True))
+    assert model.head.weight is model.embed.weight
+
+
+def test_the_weights_come_back_after_an_error() -> None:
+    model = made()
+    average = WeightAverage(model.parameters())
+    history(model, average, 2)
+    own = model.embed.weight.detach().clone()
+
+    def fail() -> None:
+        with average.applied():
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert torch.equal(model.embed.weight, own)
+
+
+def test_without_a_mean_nothing_changes_places() -> None:
+    model = made()
+    average = WeightAverage(model.parameters())
+    own = model.embed.weight.detach().clone()
+    with average.applied():
+        assert torch.equal(model.embed.weight, own)
+    average.swap()
+    assert not average.swapped
+
+
+def test_a_mean_that_the_model_holds_is_not_changed_nor_saved() -> None:
+    model = made()
+    average = WeightAverage(model.parameters())
+    average.update()
+    average.swap()
+    for change in (
+        average.update,
+        average.restart,
+        average.state_dict,
+        average.applied().__enter__,
+        lambda: average.load_state_dict({"count": 0, "mean": []}),
+    ):
+        with pytest.raises(ValueError, match="swap"):
+            change()
+
+
+def test_a_restarted_mean_forgets() -> None:
+    model = made()
+    average = WeightAverage(model.parameters())
+    history(model, average, 3)
+    average.restart()
+    assert average.count == 0
+    (last,) = history(model, average, 1)
+    assert torch.equal(average.mean[0].double(), last[0])
+
+
+def test_a_saved_mean_goes_on() -> None:
+    model = made()
+    average = WeightAverage(model.parameters())
+    history(model, average, 3)
+    other = WeightAverage(model.parameters())
+    other.load_state_dict(through_a_file(average.state_dict()))
+    for each in (average, other):
+        each.update()
+    assert other.count == average.count == 4
+    assert all(torch.equal(a, b) for a, b in zip(average.mean, other.mean, strict=True))
+    kept = other.state_dict()["mean"][0].clone()
+    with torch.no_grad():
+        model.embed.weight.zero_()
+    assert torch.equal(other.mean[0], kept)
+
+
+def test_a_mean_of_none_is_saved_and_loaded() -> None:
+    model = made()
+    average = WeightAverage(model.parameters())
+    average.load_state_dict(through_a_file(average.state_dict()))
+    assert average.count == 0
+    assert average.mean == []
+
+
+def test_a_mean_of_another_model_is_refused() -> None:
+    model = made()
+    average = WeightAverage(model.parameters())
+    average.update()
+    with pytest.raises(ValueError, match="zip"):
+        WeightAverage([model.embed.weight]).load_state_dict(average.state_dict())
+
+
+def test_factors_are_averaged_as_they_are() -> None:
+    model = made()
+    factored = factorise(model)
+    average = WeightAverage(model.parameters())
+    average.update()
+    left = factored.left.detach().clone()
+    with torch.no_grad():
+        factored.left.add_(1.0)
+    average.update()
+    with average.applied():
+        assert torch.allclose(factored.left, left + 0.5)
+
+
+# --- NT-ASGD ------------------------------------------------------------------------------------
+
+
+def test_the_switch_is_that_of_the_paper() -> None:
+    """Algorithm 1: t > n and v > min of the log up to t − n − 1, for any history."""
+    generator = torch.Generator().manual_seed(0)
+    for window in (1, 3, 5):
+        trigger = NtAsgd(WeightAverage(made().parameters()), window=window)
+        log: list[float] = []
+        averaging = False
+        for t in range(60):
+            loss = 5.0 * math.exp(-t / 9) + torch.rand((), generator=generator).item()
+            expected = not averaging and t > window and loss > min(log[: t - window])
+            assert trigger.checked(loss) == expected
+            averaging = averaging or expected
+            assert trigger.averaging == averaging
+            log.append(loss)
+        assert averaging
+
+
+def test_improving_losses_never_switch() -> None:
+    trigger = NtAsgd(WeightAverage(made().parameters()))
+    assert not any(trigger.checked(5.0 - t / 10) for t in range(40))
+    assert not trigger.averaging
+    assert trigger.average.count == 0
+
+
+def test_the_average_is_the_mean_of_the_iterates_from_the_switch_on() -> None:
+    """Also where the learning rate changes with the length of the window."""
+    model = made()
+    optimizer = optimizer_of(model, "sgd", lr=1.0)
+    trigger = NtAsgd(WeightAverage(model.parameters()), window=1)
+    iterates: list[Any] = []
+    for step in range(12):
+        apply_factor(optimizer, 0.5 + step % 3)
+        steps(model, optimizer, 1, start=step)
+        trigger.after_step()
+        if trigger.averaging:
+            iterates.append(model.embed.weight.detach().double().clone())
+        if step in (2, 3, 4) and trigger.checked([3.0, 2.0, 4.0][step - 2]):
+            iterates.append(model.embed.weight.detach().double().clone())
+    assert len(iterates) == trigger.average.count == 8
+    with trigger.average.applied():
+        assert torch.allclose(model.embed.weight.double(), sum(iterates) / 8, atol=1e-6)
+
+
+def test_finetuning_averages_from_the_start_and_ends() -> None:
+    model = made()
+    trigger = NtAsgd(WeightAverage(model.parameters()), window=2, finetune=True)
+    assert trigger.averaging
+    assert trigger.average.count == 1
+    trigger.after_step()
+    assert trigger.average.count == 2
+    losses = [3.0, 2.0, 2.5, 2.9, 3.5, 4.0]
+    assert [trigger.checked(loss) for loss in losses] == [False] * 4 + [True, False]
+    assert trigger.finished
+
+
+@pytest.mark.parametrize("finetune", [True, False])
+def test_a_saved_trigger_goes_on(finetune: bool) -> None:
+    model = made()
+    trigger = NtAsgd(WeightAverage(model.parameters()), window=2, finetune=finetune)
+    losses = [3.0, 2.0, 2.5, 3.5, 3.6, 1.0, 4.0]
+    for loss in losses[:4]:
+        trigger.checked(loss)
+    other = NtAsgd(WeightAverage(model.parameters()), window=2, finetune=finetune)
+    other.load_state_dict(through_a_file(trigger.state_dict()))
+    for each in (trigger, other):
+        each.after_step()
+    assert [other.checked(loss) for loss in losses[4:]] == [
+        trigger.checked(loss) for loss in losses[4:]
+    ]
+    assert (other.averaging, other.finished) == (trigger.averaging, trigger.finished)
+    assert all(
+        torch.equal(a, b) for a, b in zip(other.average.mean, trigger.average.mean, strict=True)
+    )
+
+
+@pytest.mark.parametrize("window", [0, 2.5, True])
+def test_a_window_that_makes_no_sense(window: Any) -> None:
+    with pytest.raises(BadOption, match="window is"):
+        NtAsgd(WeightAverage(made().parameters()), window=window)
+
+
+def test_all_of_it_on_a_real_model() -> None:
+    """AWD-LSTM under SGD at a high rate, clipped, averaged: the loss falls."""
+    torch.manual_seed(0)
+    model: Any = build("awd-lstm", 20, {"d": 8, "hidden": 10})
+    optimizer = build_optimizer("sgd", parameter_groups(model), {"lr": 10.0})
+    trigger = NtAsgd(WeightAverage(model.parameters()), window=1)
+    ids = (torch.arange(10).unsqueeze(1) + torch.arange(20)) % 20
+
+    def loss() -> Any:
+        output = model(ids[:-1])
+        logits = model.head(output.hidden).flatten(0, 1)
+        ce = torch.nn.functional.cross_entropy(logits, ids[1:].flatten())
+        return ce + model.activation_penalty(output)
+
+    before = loss().item()
+    for step in range(60):
+        optimizer.zero_grad()
+        loss().backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.25)
+        apply_factor(optimizer, 1.0)
+        optimizer.step()
+        trigger.after_step()
+        if step in (10, 20, 30):
+            trigger.checked(float(step))
+    assert trigger.averaging
+    with trigger.average.applied():
+        model.eval()
+        assert loss().item() < before

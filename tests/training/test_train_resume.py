@@ -1,0 +1,273 @@
+"""Runs that are stopped anywhere and go on to the same bytes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
+from embgeo.measure.passes import Progress  # noqa: E402
+from embgeo.training.loop.run import train  # noqa: E402
+from embgeo.training.loop.saving import write  # noqa: E402
+from embgeo.training.loop.session import Session  # noqa: E402
+from embgeo.training.settings.config import Config  # noqa: E402
+from tests.support.training_runs import Stopped, corpus, numbers, settings, silent, spread, stopping  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+SGD: dict[str, Any] = {"kind": "sgd", "lr": 2.0, "weight_decay": 1e-6}
+ASGD = {"optimizer": {**SGD, "asgd": True, "window": 1}, "evaluation": {"every": 2}}
+RANDOM = {"training": {"epochs": 4, "random_lengths": True, "accumulate": 2, "clip": 0.25}}
+ONE_CYCLE = {"optimizer": {"schedule": "one-cycle", "average": 0.4}}
+
+CASES: dict[str, Config] = {
+    "mle": settings(geometry={"every": 3}),
+    "frage": settings("frage", method={"frage": {"sample": 20}}),
+    "sc-exp": settings("sc-exp", **ONE_CYCLE),
+    "sc-poly-sgd": settings("sc-poly", optimizer=SGD, method={"sc-poly": {"retract_every": 3}}),
+    "d-optimal": settings("d-optimal"),
+    "nt-asgd": settings("cosreg", **ASGD),
+    "random-lengths": settings("al", **RANDOM),
+    "coupled-adam": settings("coupled-adam", training={"keep": "best"}),
+    "real": settings("real", **ONE_CYCLE),
+    "adversarial": settings("adversarial", evaluation={"every": 5}, training={"keep": "best"}),
+}
+
+
+def run(config: Config, folder: Path, progress: Progress | None = None) -> Any:
+    return train(
+        config,
+        corpus(),
+        folder,
+        measure=spread,
+        progress=progress or silent(),
+        command="embgeo train",
+    )
+
+
+def saving(config: Config, steps: int) -> Config:
+    return config.updated({"training": {"save_steps": steps}})
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Each case without an interruption."""
+    found = {}
+    for name, config in CASES.items():
+        found[name] = tmp_path_factory.mktemp("whole") / name
+        run(config, found[name])
+    return found
+
+
+def assert_same(folder: Path, other: Path) -> None:
+    assert numbers(folder) == numbers(other)
+    assert (folder / "model.safetensors").read_bytes() == (other / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_run_that_is_stopped_twice_is_the_same_run(
+    name: str, whole: dict[str, Path], tmp_path: Path
+) -> None:
+    config = saving(CASES[name], 2)
+    for steps in (5, 15):  # progress begins at the steps that are there already
+        with pytest.raises(Stopped):
+            run(config, tmp_path, stopping(steps))
+        assert (tmp_path / "state.pt").is_file()
+    result = run(config, tmp_path)
+    assert_same(tmp_path, whole[name])
+    assert not (tmp_path / "state.pt").exists()
+    assert result.steps == 18 or name == "random-lengths"
+
+
+@pytest.mark.parametrize("after", range(1, 19))
+def test_any_step_will_do(after: int, whole: dict[str, Path], tmp_path: Path) -> None:
+    config = saving(CASES["mle"], 4)
+    with pytest.raises(Stopped):
+        run(config, tmp_path, stopping(after))
+    run(config, tmp_path)
+    assert_same(tmp_path, whole["mle"])
+
+
+def test_averaging_began_in_the_run_with_nt_asgd(whole: dict[str, Path]) -> None:
+    from embgeo.training.loop.outcome import load
+
+    notes = load(whole["nt-asgd"]).notes
+    assert any("averaging begins" in note for note in notes)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_the_state_and_ends_the_run(
+    number: signal.Signals, whole: dict[str, Path], tmp_path: Path
+) -> None:
+    steps = []
+
+    def advance(done: int) -> None:
+        steps.append(done)
+        if len(steps) == 7:
+            os.kill(os.getpid(), number)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(CASES["frage"], tmp_path, Progress(advance=advance))
+    assert (tmp_path / "state.pt").is_file()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    run(CASES["frage"], tmp_path)
+    assert_same(tmp_path, whole["frage"])
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from embgeo.measure.passes import Progress
+from tests.training.test_train_resume import CASES, run, saving
+
+left = [11]
+def advance(done):
+    left[0] -= done
+    if left[0] <= 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+run(saving(CASES["sc-exp"], 3), Path(sys.argv[1]), Progress(advance=advance))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_killed_process_is_taken_up_by_another(whole: dict[str, Path], tmp_path: Path) -> None:
+    threads = str(torch.get_num_threads())
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": threads}
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path)],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not (tmp_path / "result.json").exists()
+    run(saving(CASES["sc-exp"], 3), tmp_path)
+    assert_same(tmp_path, whole["sc-exp"])
+
+
+def test_killed_before_the_first_state_it_begins_anew(
+    whole: dict[str, Path], tmp_path: Path
+) -> None:
+    with pytest.raises(Stopped):
+        run(CASES["mle"], tmp_path, stopping(4))
+    assert not (tmp_path / "state.pt").exists()
+    assert numbers(tmp_path)
+    run(CASES["mle"], tmp_path)
+    assert_same(tmp_path, whole["mle"])
+
+
+def interrupted(folder: Path, config: Config = CASES["mle"]) -> Config:
+    config = saving(config, 2)
+    with pytest.raises(Stopped):
+        run(config, folder, stopping(5))
+    return config
+
+
+def test_other_settings_are_refused_in_one_line(tmp_path: Path) -> None:
+    config = interrupted(tmp_path)
+    with pytest.raises(BadOption, match=r"optimizer.lr was 0.01 and is 0.02; resume with") as error:
+        run(config.updated({"optimizer": {"lr": 0.02}}), tmp_path)
+    assert "\n" not in str(error.value)
+    with pytest.raises(BadOption, match=r"compare was \['mle'\] and is \['cosreg'\]"):
+        run(config.one("cosreg", 0), tmp_path)
+
+
+def test_a_finished_run_of_other_settings_is_refused(tmp_path: Path) -> None:
+    config = settings(training={"steps": 1})
+    first = run(config, tmp_path)
+    assert run(config, tmp_path) == first
+    with pytest.raises(BadOption, match=r"training.steps was 1 and is 2"):
+        run(config.updated({"training": {"steps": 2}}), tmp_path)
+
+
+def test_how_often_states_are_saved_may_change(whole: dict[str, Path], tmp_path: Path) -> None:
+    config = interrupted(tmp_path)
+    free = {"save_steps": 7, "save_seconds": 1.0, "device": "auto"}
+    if torch.cuda.is_available():
+        free["device"] = "cpu"
+    run(config.updated({"training": free}), tmp_path)
+    assert_same(tmp_path, whole["mle"])
+
+
+def test_another_text_is_refused(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    config = interrupted(tmp_path)
+    other = replace(corpus(), files={"drawn.txt": "1" * 64})
+    with pytest.raises(BadOption, match="the text is another one"):
+        train(config, other, tmp_path, measure=None, progress=silent(), command="")
+
+
+def test_a_damaged_state_is_refused_in_one_line(tmp_path: Path) -> None:
+    config = interrupted(tmp_path)
+    path = tmp_path / "state.pt"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(UnreadableFile, match="no state of a run, or damaged; take the file away"):
+        run(config, tmp_path)
+    torch.save({"format": 99}, path)
+    with pytest.raises(UnreadableFile, match="no state in format 1"):
+        run(config, tmp_path)
+
+
+def test_a_log_that_lost_lines_is_refused(tmp_path: Path) -> None:
+    config = interrupted(tmp_path)
+    (tmp_path / "metrics.jsonl").write_bytes(b"")
+    with pytest.raises(UnreadableFile, match="is shorter than the"):
+        run(config, tmp_path)
+
+
+def test_a_loss_that_is_no_number_ends_the_run(tmp_path: Path) -> None:
+    config = settings(optimizer={"kind": "sgd", "lr": 1e38, "weight_decay": 0.0})
+    with pytest.raises(EmbgeoError, match=r"is no number any more \(mle, step 4\); lower lr"):
+        run(config, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("lr", "more", "said"),
+    [
+        (1e38, {"training": {"steps": 1}}, "no finite perplexity on the validation split"),
+        (1e39, {"geometry": {"every": 3}, "training": {"log_every": 1000}}, "numbers that are not"),
+    ],
+)
+def test_a_training_that_diverges_says_so_and_leaves_no_result(
+    lr: float, more: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    """The loss before the only step is finite; a matrix is measured before a loss is logged."""
+    config = settings(optimizer={"kind": "sgd", "lr": lr, "weight_decay": 0.0}, **more)
+    with pytest.raises(EmbgeoError, match=f"the training diverged: .*{said}"):
+        run(config, tmp_path)
+    assert not (tmp_path / "result.json").exists()
+
+
+def test_a_request_to_stop_is_heard_to_the_very_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last evaluation goes on, and nothing is begun after it."""
+    final = Session.final_scores
+
+    def asked(self: Session, *given: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return final(self, *given)
+
+    monkeypatch.setattr(Session, "final_scores", asked)
+    with pytest.raises(KeyboardInterrupt):
+        run(CASES["mle"], tmp_path)
+    assert (tmp_path / "result.json").is_file()
+
+
+def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "model.safetensors"
+    target.mkdir()  # in the place of a full disk: the rename fails
+    with pytest.raises(EmbgeoError, match=r"model.safetensors: cannot be written.*make room"):
+        write(target, b"content")
+    assert list(tmp_path.iterdir()) == [target]

@@ -1,0 +1,135 @@
+"""Plans of runs, and epochs that are fitted to a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from embgeo.core.errors import BadOption  # noqa: E402
+from embgeo.training.loop.run import write_comparison  # noqa: E402
+from embgeo.training.settings import budget  # noqa: E402
+from embgeo.training.settings.budget import Plan, fitted, most_steps, plans, settled  # noqa: E402
+from embgeo.training.settings.config import Config  # noqa: E402
+from tests.support.training_runs import N, corpus, loop_of, settings, spread  # noqa: E402
+
+
+def planned(method: str = "mle", **more: Any) -> Plan:
+    """Ten steps an epoch, of a second each; an evaluation and a measurement of two."""
+    known = {
+        "parameters": 1,
+        "memory": 1,
+        "steps": 20,
+        "steps_per_epoch": 10,
+        "seconds_per_step": 1.0,
+        "evaluation": 2.0,
+        "geometry": 2.0,
+        "start": 3.0,
+        "end": 5.0,
+    }
+    return Plan(method, **{**known, **more})
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two methods whose times are known: what clocks say is not tested."""
+    found = [planned("mle"), planned("cosreg", seconds_per_step=1.5)]
+    monkeypatch.setattr(budget, "plans", lambda *_: found)
+
+
+def test_the_time_of_a_run_counts_everything() -> None:
+    each_epoch = settings()
+    assert planned().seconds(each_epoch) == 3 + 5 + 20 + 2 * 2
+    assert planned().seconds(each_epoch, 25) == 3 + 5 + 25 + 2 * 2
+    often = settings(evaluation={"every": 4}, geometry={"every": 5})
+    # Geometry is measured before the first step and at the end, too.
+    assert planned().seconds(often) == 3 + 5 + 20 + 5 * 2 + (4 + 2) * 2
+
+
+def test_most_steps_are_the_most() -> None:
+    for epoch in (1, 7, 10):
+        for limit in (1.0, 5.5, 9.9, 10.0, 70.0, 1234.5):
+            found = most_steps(lambda steps: 0.5 * steps + 1.0, limit, epoch)
+            fits = [s for s in range(1, 3000) if 0.5 * s + 1.0 <= limit]
+            whole = [s for s in fits if s % epoch == 0]
+            assert found == (max(whole) if whole else max(fits, default=0))
+
+
+@pytest.mark.usefixtures("known")
+def test_epochs_are_the_same_for_all_methods_and_fit() -> None:
+    config = settings(compare=["mle", "cosreg"], seeds=[0, 1])
+    # Two seeds: 2·(16 + 25e + 4e) seconds for e epochs of ten steps.
+    found = fitted(config, corpus(), 400.0, None)
+    assert (found.training.epochs, found.training.steps) == (5, None)
+    assert found.training.budget == 400.0
+    assert 0.9 * 400.0 >= 2 * (16 + 29 * 5)
+    assert 0.9 * 400.0 < 2 * (16 + 29 * 6)
+
+
+@pytest.mark.usefixtures("known")
+def test_less_than_an_epoch_is_given_in_steps() -> None:
+    found = fitted(settings(compare=["mle", "cosreg"]), corpus(), 40.0, None)
+    assert (found.training.epochs, found.training.steps) == (1, 8)
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    ("seconds", "message"),
+    [(17.0, "2 runs do not fit into 17 seconds: without a step they take 16"), (0.0, "is none")],
+)
+def test_a_budget_that_is_too_short_is_refused(seconds: float, message: str) -> None:
+    with pytest.raises(BadOption, match=message):
+        fitted(settings(compare=["mle", "cosreg"]), corpus(), seconds, None)
+
+
+@pytest.mark.usefixtures("known")
+def test_a_comparison_that_was_begun_keeps_its_epochs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = settings(compare=["mle", "cosreg"], training={"budget": 400.0})
+    first = settled(config, corpus(), tmp_path, None)
+    assert first.training.epochs > 2
+    write_comparison(first, tmp_path)
+    monkeypatch.setattr(budget, "plans", lambda *_: [planned(seconds_per_step=0.1)])
+    assert settled(config, corpus(), tmp_path, None) == first
+    again = settled(first.updated({"training": {"save_steps": 9}}), corpus(), tmp_path, None)
+    assert again.training.epochs == first.training.epochs
+    other = config.updated({"training": {"budget": 500.0}})
+    assert settled(other, corpus(), tmp_path, None).training.epochs > first.training.epochs
+
+
+def test_without_a_budget_nothing_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def timed(*_: Any) -> list[Plan]:
+        raise AssertionError
+
+    monkeypatch.setattr(budget, "plans", timed)
+    found = settled(settings(), corpus(), tmp_path, None)
+    assert isinstance(found, Config)
+    assert found.training.epochs == 2
+
+
+def test_a_plan_knows_sizes_and_steps() -> None:
+    config = settings(compare=["mle", "untied", "sc-exp"], geometry={"every": 5})
+    mle, untied, factored = plans(config, corpus(), spread)
+    assert [plan.method for plan in (mle, untied, factored)] == ["mle", "untied", "sc-exp"]
+    assert untied.parameters - mle.parameters == N * 8
+    # As it is saved, whatever it is trained as.
+    assert factored.parameters == mle.parameters
+    assert (mle.steps, mle.steps_per_epoch) == (18, 9)
+    weights = 4 * mle.parameters
+    loop = loop_of(config)
+    loop.step()
+    adam = sum(
+        value.numel() * value.element_size()
+        for state in loop.optimizer.state.values()
+        for value in state.values()
+    )
+    assert 2 * weights < adam < 2.1 * weights
+    assert mle.memory == 2 * weights + adam + 2 * 4 * (4 * 10 * N)
+    for plan in (mle, untied, factored):
+        assert plan.seconds_per_step > 0.0
+        assert plan.evaluation > 0.0
+        assert plan.geometry > 0.0

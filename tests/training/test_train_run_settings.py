@@ -1,0 +1,247 @@
+"""Settings of runs: what is refused, what is filled in."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+
+from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
+from embgeo.training.loop import outcome  # noqa: E402
+from embgeo.training.loop.run import train_all  # noqa: E402
+from embgeo.training.models import build  # noqa: E402
+from embgeo.training.settings.checks import resolved  # noqa: E402
+from embgeo.training.settings.config import PRESETS, parse, preset, read  # noqa: E402
+from tests.support.training_runs import N, corpus, run, settings, silent  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"compare": ["mel"]}, "no method 'mel'; there are mle, untied,"),
+        ({"compare": []}, "no method or no seed"),
+        ({"compare": ["mle", "mle"]}, "given twice"),
+        ({"seeds": [-1]}, "the seed is -1"),
+        ({"training": {"epochs": 0}}, "epochs is 0; give a whole number from 1"),
+        ({"training": {"clip": -1.0}}, "clip is -1.0"),
+        ({"optimizer": {"average": 1.0}}, "average is 1.0"),
+        ({"optimizer": {"asgd": True}}, "asgd averages plain SGD"),
+        ({"method": {"cosreg": {"gama": 1.0}}}, "no 'gama'; it has gamma, min_norm"),
+        ({"method": {"mle": {"gamma": 1.0}}}, "it has no settings"),
+        ({"method": {"cosreg": {"gamma": "x"}}}, "gamma of [method.cosreg] is 'x'"),
+        ({"method": {"sc-exp": {"frobenius": [1]}}}, "give something like [1.0, 1.0]"),
+        ({"model": {"d": 8, "hiden": 3}}, "no setting 'hiden'"),
+        ({"optimizer": {"momentum": 0.9}}, "adamw has no setting 'momentum'"),
+        ({"training": {"device": "cuda:99"}}, "there is no cuda:99 here"),
+        ({"training": {"device": "toaster"}}, "no device 'toaster'"),
+        ({"training": {"sinks": ["paper"]}}, "no sink 'paper'; there are tensorboard, wandb"),
+        ({"training": {"batch": 300}}, "too few for 300 streams"),
+        (
+            {"compare": ["coupled-adam"], "optimizer": {"kind": "sgd"}},
+            "coupled-adam is an optimiser, and so is sgd",
+        ),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BadOption) as error:
+        train_all(
+            settings().updated(changes),
+            corpus(),
+            tmp_path,
+            measure=None,
+            progress=silent(),
+            command="",
+        )
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_sink_that_is_not_installed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(BadOption, match="wandb, which is not installed; pip install wandb"):
+        run(settings(training={"sinks": ["wandb"]}), tmp_path)
+
+
+def test_a_sink_hears_what_the_log_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[tuple[int, dict[str, float]]] = []
+    ended: list[bool] = []
+    made = SimpleNamespace(
+        log=lambda values, step: heard.append((step, values)), finish=lambda: ended.append(True)
+    )
+    asked: dict[str, Any] = {}
+
+    def init(**given: Any) -> Any:
+        asked.update(given)
+        return made
+
+    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=init))
+    run(settings("cosreg", training={"sinks": ["wandb"]}), tmp_path)
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [{"step": step, **values} for step, values in heard] == lines
+    assert ended == [True]
+    assert asked["name"] == "cosreg-0"
+
+
+def test_a_run_is_of_one_method(tmp_path: Path) -> None:
+    with pytest.raises(BadOption, match="one method and one seed"):
+        run(settings(compare=["mle", "re"]), tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadOption, match=r"cannot be written: .*; choose another folder"):
+        run(settings(), tmp_path / "file" / "run")
+
+
+def test_a_result_of_something_else_is_refused(tmp_path: Path) -> None:
+    for content in ("", "[]", '{"format": 2}', "\x00"):
+        (tmp_path / "result.json").write_text(content)
+        with pytest.raises(UnreadableFile):
+            outcome.load(tmp_path)
+
+
+def test_settings_that_are_left_open_are_recorded_as_they_are_taken() -> None:
+    found = resolved(
+        settings(compare=["mle", "sc-exp", "real"], optimizer={"kind": "sgd", "lr": 0.01})
+    )
+    assert found.model.settings["tied"] is True
+    assert (found.optimizer.lr, found.optimizer.weight_decay) == (0.01, 1.2e-6)
+    assert found.method["sc-exp"]["mode"] == "proximal"
+    assert found.method["real"] == {"gamma": 0.65, "tau": 20.0, "detach": True}
+    assert resolved(found) == found
+    assert parse(found.text(), "settings") == found
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_name_methods_and_settings_that_exist(name: str) -> None:
+    config = resolved(preset(name))
+    assert resolved(parse(config.text(), name)) == config
+    build(config.model.name, N, {**config.model.settings, "d": 8, "hidden": 8})
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [("ptb-inan", 0.5, 0.8), ("wt2-fast", 1.0, 1.5), ("wt2-paper", 1.0, 1.5)],
+)
+def test_the_augmented_loss_is_as_strong_as_published_for_the_text(
+    name: str, least: float, most: float
+) -> None:
+    config = resolved(preset(name).updated({"compare": ["untied", "al", "real"]}))
+    for method in ("al", "real"):
+        assert least <= config.method[method]["gamma"] <= most
+        assert config.method[method]["tau"] == 20.0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[training]\nepoch = 3", "[training]: no setting 'epoch'; is epochs meant? known are"),
+        ("[trainin]\nepochs = 3", "settings: no setting 'trainin'; is training meant?"),
+        ("training = 3", "training is no table; write [training]"),
+        ("[method]\ncosreg = 1.0", "method.cosreg is no table; write [method.cosreg]"),
+        ("[training]\nepochs = 3.5", "epochs of [training] is 3.5; it has to be a whole number"),
+        ("[training]\nepochs = true", "epochs of [training] is True; it has to be a whole number"),
+        ('[training]\nclip = "much"', "clip of [training] is 'much'; it has to be a number"),
+        ("[evaluation]\ntest = 1", "test of [evaluation] is 1; it has to be true or false"),
+        ('[optimizer]\nkind = "lion"', "kind of [optimizer] is 'lion'; it has to be adamw or adam"),
+        ("[optimizer]\nbetas = [0.9]", "betas of [optimizer] is [0.9]; it has to be a list"),
+        ('compare = "mle"', "compare is 'mle'; it has to be a list"),
+        ('seeds = ["one"]', "seeds is 'one'; it has to be a whole number"),
+        ("compare = [", "no TOML"),
+    ],
+)
+def test_files_of_settings_are_refused_with_the_place(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(EmbgeoError) as error:
+        read(path)
+    assert str(error.value).startswith(f"{path}: ")
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match="No such file"):
+        read(tmp_path / "none.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(UnreadableFile, match="not UTF-8"):
+        read(tmp_path / "bytes.toml")
+
+
+def test_settings_survive_a_file_and_changes_go_in_depth(tmp_path: Path) -> None:
+    config = settings(
+        compare=["sc-exp"],
+        seeds=[3, 4],
+        data={"path": 'a "quoted" \\ path\n', "size": 5000},
+        method={"sc-exp": {"frobenius": [0.1, 1.0]}},
+    )
+    (tmp_path / "train.toml").write_text(config.text(), "utf-8")
+    assert read(tmp_path / "train.toml") == config
+    changed = config.updated({"data": {"size": None}, "optimizer": {"lr": 1}})
+    assert changed.data.size is None
+    assert changed.data.path == config.data.path
+    assert changed.optimizer.lr == 1.0
+    assert config.one("sc-exp", 4).seeds == (4,)
+    assert config.one("mle", 4).method == {}
+
+
+def test_another_choice_leaves_the_settings_of_the_one_before() -> None:
+    config = preset("tiny-cpu").updated({"model": {"name": "transformer", "d": 32}})
+    assert config.model.settings == {"d": 32}
+    same = config.updated({"model": {"name": "transformer", "heads": 2}})
+    assert same.model.settings == {"d": 32, "heads": 2}
+    constant = config.updated({"optimizer": {"schedule": "constant"}})
+    assert constant.optimizer.warm_up is None
+    assert constant.optimizer.lr == config.optimizer.lr
+    sgd = config.updated({"optimizer": {"kind": "sgd", "momentum": 0.9}})
+    assert (sgd.optimizer.lr, sgd.optimizer.momentum, sgd.optimizer.warm_up) == (None, 0.9, 0.1)
+    for changed in (config, same, constant, sgd):
+        resolved(changed)
+
+
+def test_a_tokenizer_leaves_the_size_of_a_vocabulary_of_words() -> None:
+    """The usual preset has one, and there is no way to unset it on the line."""
+    config = preset("tiny-cpu").updated({"data": {"tokenizer": "tokenizer.json", "tokens": 500}})
+    assert (config.data.size, config.data.tokenizer, config.data.tokens) == (
+        None,
+        "tokenizer.json",
+        500,
+    )
+    both = preset("tiny-cpu").updated({"data": {"tokenizer": "tokenizer.json", "size": 9}})
+    assert both.data.size == 9  # asked for, and then refused by `load_corpus`
+
+
+def test_the_writer_of_tensorboard_hears_each_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[tuple[str, float, int]] = []
+
+    class Writer:
+        def __init__(self, folder: str) -> None:
+            assert folder == str(tmp_path)
+
+        def add_scalar(self, name: str, value: float, step: int) -> None:
+            heard.append((name, value, step))
+
+        def close(self) -> None:
+            heard.append(("closed", 0.0, 0))
+
+    module = SimpleNamespace(SummaryWriter=Writer)
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
+    run(settings(training={"sinks": ["tensorboard"], "steps": 4}), tmp_path)
+    assert {step for name, _, step in heard if name == "train.loss"} == {4}
+    assert "valid.perplexity" in {name for name, *_ in heard}
+    assert heard[-1][0] == "closed"

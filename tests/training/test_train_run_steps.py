@@ -1,0 +1,213 @@
+"""What all methods have in common, and what a step does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+
+from embgeo.training.loop.device import numerics  # noqa: E402
+from embgeo.training.methods.published import METHODS, embedding_weights  # noqa: E402
+from embgeo.training.settings.config import Config  # noqa: E402
+from tests.support.training_runs import CPU, PLAIN, loop_of, numbers, run, settings  # noqa: E402
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_starts_from_the_same_weights_and_reads_the_same_windows(name: str) -> None:
+    baseline, loop = loop_of(settings(), "mle"), loop_of(settings(), name)
+    assert loop.initial_sha256 == baseline.initial_sha256
+    W, other = loop.matrices()
+    if name not in ("spectral-norm", "d-optimal"):  # which divide by the largest singular value
+        torch.testing.assert_close(W, baseline.matrices()[0])
+    assert (other is not None) == (METHODS[name].tied is False)
+    for _ in range(12):
+        ours, theirs = loop.batches.take(), baseline.batches.take()
+        assert torch.equal(ours.inputs, theirs.inputs)
+
+
+def test_dropout_masks_are_the_same_for_methods_that_draw_the_same() -> None:
+    """The first loss depends on weights, windows and masks alone."""
+    losses = {}
+    for name in ("mle", "cosreg", "frage", "re", "sc-exp", "coupled-adam", "moment-match"):
+        losses[name] = float(loop_of(settings(), name).step().loss)
+    assert len({round(loss, 5) for loss in losses.values()}) == 1
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_learns(name: str) -> None:
+    config = settings(training={"epochs": 12}, model=PLAIN)
+    loop = loop_of(config, name)
+    losses = [float(loop.step().loss) for _ in range(60)]
+    # Spectral norms of 1 leave small logits.
+    assert np.mean(losses[-9:]) < np.mean(losses[:9]) - (0.01 if "spectral" in name else 0.05)
+
+
+# --- The step ---------------------------------------------------------------------------------
+
+
+def gradients(config: Config, name: str = "mle") -> dict[str, Any]:
+    loop = loop_of(config, name)
+    loop.step()
+    return {key: p.grad for key, p in loop.model.named_parameters()}
+
+
+@pytest.mark.parametrize("name", ["mle", "cosreg", "al"])
+def test_accumulated_windows_are_one_batch(name: str) -> None:
+    """Two windows after another, of 2 streams, are one of 4, if nothing is carried over."""
+    transformer = {"name": "transformer", "d": 8, "layers": 1, "heads": 2, "dropout": 0.0}
+    usual = settings(name, model=transformer)
+    one, two = loop_of(usual), loop_of(usual.updated({"training": {"accumulate": 2}}))
+    window = one.batches.take()
+    halves = [
+        window._replace(inputs=window.inputs[:, part], targets=window.targets[:, part])
+        for part in (slice(2), slice(2, 4))
+    ]
+    one.batches.take = lambda: window  # type: ignore[method-assign]
+    two.batches.take = lambda: halves.pop(0)  # type: ignore[method-assign]
+    assert float(two.step().loss) == pytest.approx(float(one.step().loss))
+    for p, q in zip(one.parameters, two.parameters, strict=True):
+        torch.testing.assert_close(q.grad, p.grad, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["mle", "cosreg", "al", "sc-exp"])
+def test_a_loss_that_is_summed_over_steps_has_so_many_times_the_gradient(name: str) -> None:
+    """That of a penalty too, whether it looks at logits or at weights alone."""
+    mean = gradients(settings(name, model=PLAIN), name)
+    summed = gradients(settings(name, model=PLAIN, training={"sum_over_steps": True}), name)
+    for name, gradient in mean.items():
+        torch.testing.assert_close(summed[name], 10.0 * gradient, rtol=1e-4, atol=1e-7)
+
+
+def test_a_summed_loss_at_a_tenth_of_the_rate_is_the_same_training() -> None:
+    """Windows have ten steps; the step that spectrum control takes itself counts, too."""
+    found = []
+    for lr, summed in ((1.0, False), (0.1, True)):
+        config = settings(
+            "sc-poly",
+            model=PLAIN,
+            optimizer={"kind": "sgd", "lr": lr, "weight_decay": 0.0},
+            training={"sum_over_steps": summed},
+        )
+        loop = loop_of(config)
+        for _ in range(3):
+            loop.step()
+        found.append(loop.matrices()[0])
+    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-6)
+
+
+def test_gradients_are_clipped_with_those_of_the_penalty() -> None:
+    config = settings(
+        "cosreg", training={"clip": 0.01}, method={"cosreg": {"gamma": 1e4}}, model=PLAIN
+    )
+    found = torch.cat([g.flatten() for g in gradients(config, "cosreg").values()])
+    assert float(torch.linalg.vector_norm(found)) == pytest.approx(0.01, rel=1e-3)
+
+
+def test_the_rate_follows_the_schedule_and_the_length_of_windows() -> None:
+    config = settings(
+        optimizer={"kind": "sgd", "lr": 2.0, "schedule": "epoch-decay", "after": 1, "rate": 0.5},
+        training={"random_lengths": True, "epochs": 3},
+    )
+    loop = loop_of(config)
+    twin = loop_of(config)
+    while not loop.finished:
+        epoch = loop.batches.epoch
+        loop.step()
+        expected = 2.0 * 0.5**epoch * twin.batches.take().length_ratio
+        assert loop.optimizer.param_groups[0]["lr"] == pytest.approx(expected)
+
+
+def test_one_cycle_ends_with_the_run() -> None:
+    config = settings(optimizer={"schedule": "one-cycle", "warm_up": 0.5, "end": 0.001})
+    loop = loop_of(config)
+    rates = []
+    while not loop.finished:
+        loop.step()
+        rates.append(loop.optimizer.param_groups[0]["lr"])
+    assert len(rates) == loop.steps == 18
+    assert max(rates) == pytest.approx(0.01, rel=0.02)
+    assert rates[-1] == pytest.approx(1e-5)
+
+
+def test_what_is_evaluated_is_the_mean_of_the_last_weights() -> None:
+    loop = loop_of(settings(optimizer={"average": 0.25}))
+    kept = []
+    while not loop.finished:
+        loop.step()
+        kept.append(loop.matrices()[0].clone())
+    with loop.evaluated():
+        found = loop.matrices()[0]
+    # The last quarter of 18 steps is the five whose end is beyond three quarters.
+    torch.testing.assert_close(found, torch.stack(kept[-5:]).mean(0))
+    torch.testing.assert_close(loop.matrices()[0], kept[-1])
+
+
+def test_the_best_weights_are_kept(tmp_path: Path) -> None:
+    """At a rate that ruins everything, the first check is the best."""
+    config = settings(
+        optimizer={"kind": "sgd", "lr": 400.0, "weight_decay": 0.0},
+        training={"keep": "best", "epochs": 4},
+        evaluation={"every": 3},
+    )
+    found = run(config, tmp_path)
+    losses = {
+        line["step"]: line["valid.loss"] for line in numbers(tmp_path) if "valid.loss" in line
+    }
+    best = min(losses.values())
+    assert found.valid["loss"] == pytest.approx(best, rel=1e-6)
+    step = next(step for step, loss in losses.items() if loss == best)
+    assert found.notes == (
+        f"the weights are those of step {step}, with the lowest validation loss",
+    )
+
+
+def test_the_last_weights_may_be_the_best(tmp_path: Path) -> None:
+    """The run ends between two checks: its end is looked at, too."""
+    config = settings(training={"keep": "best", "steps": 7}, evaluation={"every": 3})
+    run(config, tmp_path)
+    steps = [line["step"] for line in numbers(tmp_path) if "valid.loss" in line]
+    assert steps == [3, 6, 7, 7]
+
+
+def test_bf16_trains_too() -> None:
+    exact, short = (
+        loop_of(settings(model=PLAIN, training={"precision": precision}))
+        for precision in ("float32", "bf16")
+    )
+    for _ in range(4):
+        expected, found = float(exact.step().loss), float(short.step().loss)
+        assert found == pytest.approx(expected, rel=0.01)
+        assert found != expected
+    assert embedding_weights(short.model)[0].dtype == torch.float32
+
+
+def test_what_was_set_for_numerics_is_set_back() -> None:
+    threads = torch.get_num_threads()
+    with numerics("tf32", CPU, threads + 1):
+        assert torch.get_num_threads() == threads + 1
+        assert torch.are_deterministic_algorithms_enabled()
+        assert torch.get_float32_matmul_precision() == "high"
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert torch.get_float32_matmul_precision() == "highest"
+    assert torch.get_num_threads() == threads
+
+
+def test_cache_and_dynamic_evaluation_are_told(tmp_path: Path) -> None:
+    config = settings(training={"steps": 2}, evaluation={"cache": True, "dynamic": True})
+    found = run(config, tmp_path)
+    assert found.test is not None
+    for scores in (found.valid, found.test):
+        assert {"cache", "dynamic"} <= set(scores)
+    assert "valid.cache" in numbers(tmp_path)[-1]
+
+
+def test_a_cache_reads_windows_as_the_evaluation_does(tmp_path: Path) -> None:
+    """A model with 20 positions reads no window of 70."""
+    model = {"name": "transformer", "d": 8, "layers": 1, "heads": 2, "context": 20}
+    config = settings(model=model, training={"steps": 2}, evaluation={"cache": True})
+    assert run(config, tmp_path).valid["cache"] is not None
