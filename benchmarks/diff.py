@@ -153,7 +153,7 @@ def main() -> None:
         if THEIRS:
             work["modeldelta: change, cosine, its spectrum"] = lambda: their_numbers(folders)
         work["embgeo: these, distance, angles, CKA, Procrustes"] = lambda: our_numbers(paths, False)
-        work["embgeo: all of these and neighbours"] = lambda: our_numbers(paths, True)
+        work["embgeo: all of these and neighbors"] = lambda: our_numbers(paths, True)
         report(f"best of {options.runs}:", work, options.runs)
         report("whole commands, one run:", dict(reversed(commands(folders, home).items())), 1)
 

@@ -23,7 +23,7 @@ def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
     known = bench.call(truth, {"path": str(path)})
     warm(path)
     file = {"path": str(path)}
-    every = {**file, "sections": ours.EVERY, "labelled": True}
+    every = {**file, "sections": ours.EVERY, "labeled": True}
     calls: dict[str, dict[str, Any]] = {
         GEOMETRY: {**file, "sections": ours.GEOMETRY},
         EVERY: every,
@@ -43,7 +43,7 @@ def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
     rows = []
     for name, bound, note in (
         (GEOMETRY, 0.6, "without i_sphere and isotropic reference"),
-        (EVERY, 1.5, "with tokens and counts: probe, neighbours, pairs too"),
+        (EVERY, 1.5, "with tokens and counts: probe, neighbors, pairs too"),
         (CALL, None, "i_sphere and isotropic reference too"),
     ):
         what = f"{name.removeprefix('embgeo, ')}, {shape.text}"

@@ -3,9 +3,9 @@
     python benchmarks/gpu.py [--device cuda] [--rows N] [--columns D]
 
 What the device answers is compared with numpy's answers on a small matrix first, number by number;
-a wrong one ends with 1. Then 262,144 × 4,096 rows (a cone, σ_k ∝ k^(−0.35)) are analysed from their
+a wrong one ends with 1. Then 262,144 × 4,096 rows (a cone, σ_k ∝ k^(−0.35)) are analyzed from their
 file: every section that a single matrix with frequencies has, with the cosine of every pair, and
-once more with the neighbours of every row. Beside the seconds of each stage stands what share they
+once more with the neighbors of every row. Beside the seconds of each stage stands what share they
 are of the rates at which the same device multiplies square matrices. The table is printed and
 written to benchmarks/results/. Without a GPU one line says so.
 """
@@ -44,7 +44,7 @@ ABSOLUTE = 1e-6
 RANDOM_DIRECTIONS = 1000
 #: What the progress of an analysis calls its stages.
 FIRST, SECOND, PAIRS = "first pass", "second pass", "all pairs"
-NEIGHBORS, NEAREST = "neighbours of all rows", "two nearest rows"
+NEIGHBORS, NEAREST = "neighbors of all rows", "two nearest rows"
 
 
 @dataclass
@@ -128,7 +128,7 @@ def main(arguments: list[str]) -> int:
             name: measured(written(shape, options.scratch), device, **asked)
             for name, asked in {
                 "all pairs": {},
-                "all pairs, neighbours of all rows": {"neighbors_of": "all"},
+                "all pairs, neighbors of all rows": {"neighbors_of": "all"},
             }.items()
         },
     }
@@ -182,7 +182,7 @@ def differences(found: Any, expected: Any) -> Iterator[tuple[str, str, float, fl
             kind = "searches and gaps" if wanted.name in TOLERANCES else "everything else"
             yield wanted.name, kind, off / max(abs(wanted.value), 1e-4), most
     for name in ("tokens.hubs", "frequency.neighbors"):
-        yield name, "neighbours", float(found[name] != expected[name]), 0.0
+        yield name, "neighbors", float(found[name] != expected[name]), 0.0
 
 
 def analysis(path: Path, device: str, neighbors_of: Any) -> tuple[Any, Clock, float]:

@@ -22,10 +22,10 @@ from embgeo.stats.base import Block
 Points = npt.NDArray[np.float32]
 
 
-def normalised(points: Points) -> Points:
+def normalized(points: Points) -> Points:
     """LayerNorm without scale and bias: all points in one plane, but for rounding."""
-    centred = points - points.mean(axis=1, keepdims=True)
-    return np.asarray(centred / points.std(axis=1, keepdims=True), np.float32)
+    centered = points - points.mean(axis=1, keepdims=True)
+    return np.asarray(centered / points.std(axis=1, keepdims=True), np.float32)
 
 
 def clustered(points: Points, rng: np.random.Generator) -> Points:
@@ -48,7 +48,7 @@ def cases(rows: int, columns: int) -> Iterator[tuple[str, str, Points]]:
     yield "nearly inside: 1e-4 outside", "outside", touching + 1e-4 * near
     yield "shifted by 0.25, outside", "outside", points + np.float32(0.25)
     yield "shifted by 0.5, far outside", "outside", points + np.float32(0.5)
-    layer = normalised(points)
+    layer = normalized(points)
     yield "LayerNorm with bias 0.05", "outside", layer + np.float32(0.05)
     yield "LayerNorm without bias", "inside", layer
     yield "clusters of near copies", "outside", clustered(points, rng) + np.float32(0.5)

@@ -32,7 +32,7 @@ def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
     rows = []
     for name, asked, bound in (
         ("sections 1–4 without i_sphere", {"sections": ours.GEOMETRY}, BOUND_GB),
-        ("every section, tokens and counts", {"labelled": True}, None),
+        ("every section, tokens and counts", {"labeled": True}, None),
     ):
         rounds = bench.runs or USUAL_ROUNDS
         seen = [peak(path, asked) for _ in range(rounds)]

@@ -124,7 +124,7 @@ def check(analysis: Path, expected: dict[str, Any]) -> None:
         (scalars["cosine.mean"], expected["mean_cosine"]),
         (scalars["spectrum.stable_rank"], expected["stable_rank"]),
         *zip(
-            curves["spectrum.singular_values"]["uncentred"],
+            curves["spectrum.singular_values"]["uncentered"],
             expected["singular_values"],
             strict=False,
         ),

@@ -25,14 +25,14 @@ name; they are asked in the order of this table. Nothing that a file holds is ev
 but those named here is opened, and every size in a file is held against the file before it is
 used. *Mapped* means that the numbers stay in the file and are read block by block.
 
-| format | recognised by | what is mapped, what is read | extra |
+| format | recognized by | what is mapped, what is read | extra |
 |---|---|---|---|
 """
 
 FOLDERS = """
 ## Folders
 
-| folder | recognised by | what is mapped, what is read | extra |
+| folder | recognized by | what is mapped, what is read | extra |
 |---|---|---|---|
 """
 
@@ -68,7 +68,7 @@ def extra(name: str) -> str:
 
 
 def row(module: ModuleType) -> str:
-    cells = (module.NAME, prose(module.RECOGNISED), prose(module.READ), extra(module.EXTRA))
+    cells = (module.NAME, prose(module.RECOGNIZED), prose(module.READ), extra(module.EXTRA))
     return f"| {' | '.join(cells)} |\n"
 
 

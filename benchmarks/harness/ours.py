@@ -22,7 +22,7 @@ GEOMETRY = ("spectrum", "projection", "cosine", "isotropy")
 #: All that a single matrix with tokens and counts has.
 EVERY = (*GEOMETRY, "frequency", "tokens")
 #: How far an answer may be off: singular values as a share of the largest, the rest relatively.
-#: The normalised Gram matrix and the products for Z are float32, right to 1e-6; I1 is a ratio of
+#: The normalized Gram matrix and the products for Z are float32, right to 1e-6; I1 is a ratio of
 #: two Z, I2 a difference of Z that nearly agree.
 TOLERANCES = {
     "singular_values": 1e-9,
@@ -46,7 +46,7 @@ SCALARS = {
 
 
 def from_file(path: str, **asked: Any) -> dict[str, Any]:
-    """Load a file, hash included, and analyse it."""
+    """Load a file, hash included, and analyze it."""
     import embgeo
 
     warm_up(asked)
@@ -58,7 +58,7 @@ def from_file(path: str, **asked: Any) -> dict[str, Any]:
 def from_memory(
     path: str, rows: int | None = None, columns: int | None = None, least: float = 0.0, **asked: Any
 ) -> dict[str, Any]:
-    """Analyse an array; again until `least` seconds are over, and the median of these times."""
+    """Analyze an array; again until `least` seconds are over, and the median of these times."""
     W = cut(Path(path), rows, columns)
     warm_up(asked)
     taken: list[float] = []
@@ -80,10 +80,10 @@ def analyzed(
     sections: Sequence[str] = EVERY,
     sphere: bool | None = False,
     reference: bool = False,
-    labelled: bool = False,
+    labeled: bool = False,
     precision: Literal["float64", "float32"] = "float64",
 ) -> Analysis:
-    """An analysis; `labelled` gives the rows tokens and counts that fall as 1/rank.
+    """An analysis; `labeled` gives the rows tokens and counts that fall as 1/rank.
 
     Raises
     ------
@@ -95,8 +95,8 @@ def analyzed(
     n = W.n if isinstance(W, embgeo.Matrix) else len(W)
     analysis = embgeo.analyze(
         W,
-        tokens=labels(n) if labelled else None,
-        counts=counts(n) if labelled else None,
+        tokens=labels(n) if labeled else None,
+        counts=counts(n) if labeled else None,
         sections=sections,
         options=embgeo.Options(sphere=sphere, precision=precision),
         reference=reference,
@@ -133,7 +133,7 @@ def answers(analysis: dict[str, Any]) -> dict[str, Any]:
     }
     curves = {series["name"]: series["y"] for series in analysis["series"]}
     if "spectrum.singular_values" in curves:
-        found["singular_values"] = curves["spectrum.singular_values"]["uncentred"]
+        found["singular_values"] = curves["spectrum.singular_values"]["uncentered"]
     for scalar in analysis["scalars"]:
         if scalar["name"] == "tokens.intrinsic_dimension":
             found["dimension"] = (scalar["value"], scalar["standard_error"])

@@ -46,7 +46,7 @@ def numbers(W: npt.NDArray[Any]) -> dict[str, Any]:
     sigma = np.sqrt(np.maximum(values[::-1], 0.0))
     share = sigma[sigma > 0] / sigma.sum()
     i1, i2 = isotropy(W, vectors, longest)
-    centred = np.linalg.eigvalsh(gram - np.outer(total, total) / n)
+    centered = np.linalg.eigvalsh(gram - np.outer(total, total) / n)
     return {
         "singular_values": (sigma / sigma[0]).tolist(),
         "largest_singular_value": float(sigma[0]),
@@ -56,7 +56,7 @@ def numbers(W: npt.NDArray[Any]) -> dict[str, Any]:
         "std_cosine": float(np.sqrt(squares - mean**2)),
         "i1": i1,
         "i2": i2,
-        "isoscore": isoscore(centred),
+        "isoscore": isoscore(centered),
     }
 
 

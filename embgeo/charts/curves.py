@@ -1,4 +1,4 @@
-"""The drawing that figures of one series share: a line a label, colours and dashes in order."""
+"""The drawing that figures of one series share: a line a label, colors and dashes in order."""
 
 from __future__ import annotations
 

@@ -23,10 +23,10 @@ def draw_density(points: Points) -> Drawing:
     # At most as many levels as there are counts to tell apart.
     n = int(min(len(style.DENSITY), max(1.0, most)))
     lower = np.unique(np.round(most ** (np.arange(n) / n)))
-    colours = style.DENSITY[-len(lower) :]
+    colors = style.DENSITY[-len(lower) :]
     levels = np.searchsorted(lower, hexagons.counts, side="right") - 1
-    draw_hexagons(ax, hexagons, levels, colours)
+    draw_hexagons(ax, hexagons, levels, colors)
     frame(ax, points)
     labels = [f"{edge:,.0f}{'+' if i == len(lower) - 1 else ''}" for i, edge in enumerate(lower)]
-    swatches(ax, colours, labels, "tokens in a hexagon, from")
+    swatches(ax, colors, labels, "tokens in a hexagon, from")
     return drawing

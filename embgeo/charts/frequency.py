@@ -36,7 +36,7 @@ def draw(analysis: Analysis) -> Drawing | None:
             label=("inside the bin", "to the mean direction")[i],
         )
     right.set_ylabel("mean cosine")
-    right.axhline(0.0, color=style.GREY, lw=0.8, ls=(0, (2, 2)))
+    right.axhline(0.0, color=style.GRAY, lw=0.8, ls=(0, (2, 2)))
     style.legend(right)
     for ax in (left, right):
         ax.set_xticks(x)

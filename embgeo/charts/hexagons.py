@@ -20,24 +20,24 @@ class Hexagons:
 
     Attributes
     ----------
-    centres : FloatArray
+    centers : FloatArray
         Shape (cells, 2).
     members : int array
         The cell of each point, shape (M,).
     counts : FloatArray
         Points a cell.
     width : float
-        Distance between the centres of neighbours.
+        Distance between the centers of neighbors.
     """
 
-    centres: FloatArray
+    centers: FloatArray
     members: npt.NDArray[np.int64]
     counts: FloatArray
     width: float
 
 
 def count_hexagons(xy: FloatArray, width: float) -> Hexagons:
-    """Assign each point to the nearest centre of a hexagonal lattice through the origin."""
+    """Assign each point to the nearest center of a hexagonal lattice through the origin."""
     # The lattice is two rectangular ones, half a cell apart; the nearer candidate wins.
     step = np.array([width, width * np.sqrt(3.0)])
     first = np.rint(xy / step)
@@ -51,20 +51,20 @@ def count_hexagons(xy: FloatArray, width: float) -> Hexagons:
 
 
 def draw_hexagons(
-    ax: Axes, cells: Hexagons, levels: npt.NDArray[np.int64], colours: tuple[str, ...]
+    ax: Axes, cells: Hexagons, levels: npt.NDArray[np.int64], colors: tuple[str, ...]
 ) -> None:
-    """Fill every cell with the colour of its level; cells of one level form one path."""
+    """Fill every cell with the color of its level; cells of one level form one path."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
     angles = np.pi / 6 + np.arange(6) * np.pi / 3
     corners = np.stack([np.cos(angles), np.sin(angles)], axis=1) * cells.width / np.sqrt(3.0)
     codes = [Path.MOVETO, *[Path.LINETO] * 5, Path.CLOSEPOLY]
-    for level, colour in enumerate(colours):
-        centres = cells.centres[levels == level]
-        if not len(centres):
+    for level, color in enumerate(colors):
+        centers = cells.centers[levels == level]
+        if not len(centers):
             continue
-        outline = centres[:, None, :] + np.concatenate([corners, corners[:1]])[None]
-        path = Path(outline.reshape(-1, 2), codes * len(centres))
+        outline = centers[:, None, :] + np.concatenate([corners, corners[:1]])[None]
+        path = Path(outline.reshape(-1, 2), codes * len(centers))
         # The frame is set by the map: to measure every corner takes as long as to draw them.
-        ax.add_artist(PathPatch(path, facecolor=colour, edgecolor=colour, linewidth=0.25))
+        ax.add_artist(PathPatch(path, facecolor=color, edgecolor=color, linewidth=0.25))

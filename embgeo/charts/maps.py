@@ -48,8 +48,8 @@ def frame(ax: Axes, points: Points) -> None:
     ax.set_aspect("equal")
     ax.set_xlim(left, right)
     ax.set_ylim(bottom, top)
-    ax.axhline(0.0, color=style.GREY, lw=0.8, zorder=0.5)
-    ax.axvline(0.0, color=style.GREY, lw=0.8, zorder=0.5)
+    ax.axhline(0.0, color=style.GRAY, lw=0.8, zorder=0.5)
+    ax.axvline(0.0, color=style.GRAY, lw=0.8, zorder=0.5)
     ax.plot([0.0], [0.0], marker="+", ms=9, mew=1.6, color=style.INK)
     first, second = axis_names(points)
     ax.set_xlabel(first)
@@ -65,18 +65,18 @@ def axis_names(points: Points) -> tuple[str, str]:
     return first, second
 
 
-def swatches(ax: Axes, colours: tuple[str, ...], labels: list[str], title: str) -> None:
-    """One row of colour patches above the map."""
+def swatches(ax: Axes, colors: tuple[str, ...], labels: list[str], title: str) -> None:
+    """One row of color patches above the map."""
     from matplotlib.patches import Patch
 
     ax.legend(
-        [Patch(facecolor=colour, edgecolor=colour) for colour in colours],
+        [Patch(facecolor=color, edgecolor=color) for color in colors],
         labels,
         title=title,
         title_fontsize=8.5,
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
-        ncols=len(colours),
+        ncols=len(colors),
         frameon=False,
         fontsize=8,
         handlelength=1.0,

@@ -40,7 +40,7 @@ def draw(analysis: Analysis) -> Drawing | None:
 FIGURE = Figure(
     "mixture",
     "The same plane as the map of tokens, shaded by the share of rare tokens. If frequency played "
-    "no part, all of it would have the colour of the base rate.",
+    "no part, all of it would have the color of the base rate.",
     "Map of the share of rare tokens in the plane of the first two singular directions",
     draw,
 )

@@ -26,7 +26,7 @@ def draw(analysis: Analysis) -> Drawing | None:
     for ax, (title, curve) in zip(row, shown, strict=True):
         draw_curves(ax, curve)
         ax.set_title(title, fontsize=9.5, color=style.INK)
-        ax.axhline(1.0, color=style.GREY, lw=0.8, ls=(0, (2, 2)))
+        ax.axhline(1.0, color=style.GRAY, lw=0.8, ls=(0, (2, 2)))
     return drawing
 
 

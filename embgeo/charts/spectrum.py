@@ -1,4 +1,4 @@
-"""Singular values, beside those of the centred matrix and of isotropic rows."""
+"""Singular values, beside those of the centered matrix and of isotropic rows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """How figures look, and how they become SVG that survives a server which strips styles.
 
-Lines are told apart by colour and by dashes. Every colour is a key of `CLASSES`: in the SVG it is
+Lines are told apart by color and by dashes. Every color is a key of `CLASSES`: in the SVG it is
 a presentation attribute (what a bare page shows) with a class beside it (what a style sheet may
 change, for a dark page).
 """
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-# Okabe and Ito's palette, told apart under every common colour-vision deficiency.
+# Okabe and Ito's palette, told apart under every common color-vision deficiency.
 INK = "#1b1b1f"
 BLUE = "#0072b2"
 ORANGE = "#d55e00"
 GREEN = "#007a5a"
-GREY = "#808088"
+GRAY = "#808088"
 PURPLE = "#9b3f8f"
 GOLD = "#8a6a00"
 SKY = "#4aa3df"
@@ -36,19 +36,19 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)))
 
 #: Density levels, few tokens to many: one hue, monotone in lightness.
 DENSITY = ("#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08519c", "#08306b")
-#: Share of rare tokens, none to all: blue over grey to orange.
+#: Share of rare tokens, none to all: blue over gray to orange.
 MIXTURE = ("#0072b2", "#5b9bc4", "#a9b9c4", "#c9b6a4", "#d98d4f", "#d55e00")
 
 CLASSES = {
     BLUE: "fig-blue",
     ORANGE: "fig-orange",
     GREEN: "fig-green",
-    GREY: "fig-grey",
+    GRAY: "fig-gray",
     PURPLE: "fig-purple",
     GOLD: "fig-gold",
     SKY: "fig-sky",
-    **{colour: f"fig-density-{i}" for i, colour in enumerate(DENSITY)},
-    **{colour: f"fig-mixture-{i}" for i, colour in enumerate(MIXTURE) if colour not in LINES},
+    **{color: f"fig-density-{i}" for i, color in enumerate(DENSITY)},
+    **{color: f"fig-mixture-{i}" for i, color in enumerate(MIXTURE) if color not in LINES},
 }
 
 _SVG = "http://www.w3.org/2000/svg"
@@ -89,7 +89,7 @@ def axes(
     grid = [drawing.add_subplot(lines, columns, i + 1) for i in range(lines * columns)]
     for ax in grid:
         ax.spines[["top", "right"]].set_visible(False)
-        ax.spines[["bottom", "left"]].set_color(GREY)
+        ax.spines[["bottom", "left"]].set_color(GRAY)
         ax.tick_params(labelsize=8.5, length=3, colors=INK)
         ax.xaxis.label.set(size=9, color=INK)
         ax.yaxis.label.set(size=9, color=INK)
@@ -99,7 +99,7 @@ def axes(
 
 
 def log_axis(axis: Any, values: npt.NDArray[np.float64]) -> None:
-    """A logarithmic axis for `values`, labelled in plain Unicode: no mathematics fonts."""
+    """A logarithmic axis for `values`, labeled in plain Unicode: no mathematics fonts."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     positive = values[np.isfinite(values) & (values > 0)]
@@ -175,11 +175,11 @@ def _attributes(root: ElementTree.Element) -> None:
                 element.set(key, value)
         classes = []
         for key in ("fill", "stroke"):
-            colour = element.get(key, "").lower()
-            if colour in (INK, "#000000"):
+            color = element.get(key, "").lower()
+            if color in (INK, "#000000"):
                 element.set(key, "currentColor")
-            elif colour in CLASSES:
-                classes.append(f"{CLASSES[colour]}-{key}")
+            elif color in CLASSES:
+                classes.append(f"{CLASSES[color]}-{key}")
         if classes:
             element.set("class", " ".join(classes))
         for key in ("d", "x", "y", "transform"):

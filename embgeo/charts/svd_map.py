@@ -19,7 +19,7 @@ def draw(analysis: Analysis) -> Drawing | None:
 
 FIGURE = Figure(
     "svd_map",
-    "Every token in the plane of the two strongest singular directions, not centred, with equal "
+    "Every token in the plane of the two strongest singular directions, not centered, with equal "
     "scales; the cross is the origin. Isotropic rows would surround the origin; rows in a cone lie "
     "to one side of it. The axes say how much of the energy this plane holds.",
     "Density map of all tokens in the plane of the first two singular directions",

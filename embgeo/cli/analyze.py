@@ -38,7 +38,7 @@ class Precision(StrEnum):
 
 
 class Queries(StrEnum):
-    """Rows whose neighbours are searched."""
+    """Rows whose neighbors are searched."""
 
     sample = "sample"
     all = "all"
@@ -75,7 +75,7 @@ def analyze(
         str | None,
         typer.Option(help="Name of the output projection of an untied model; none: without."),
     ] = None,
-    rows: Annotated[str | None, typer.Option(metavar="A:B", help="Analyse rows A to B−1.")] = None,
+    rows: Annotated[str | None, typer.Option(metavar="A:B", help="Analyze rows A to B−1.")] = None,
     transpose: Annotated[
         bool, typer.Option("--transpose", help="Tokens are columns in the file.")
     ] = False,
@@ -132,13 +132,13 @@ def analyze(
         list[str] | None,
         typer.Option(
             metavar="TOKEN[=A,B]",
-            help="List the neighbours of TOKEN, and the ranks of A and B among them; repeatable.",
+            help="List the neighbors of TOKEN, and the ranks of A and B among them; repeatable.",
         ),
     ] = None,
     neighbors_of: Annotated[
         Queries | None,
         typer.Option(
-            help="Rows whose neighbours tell hubs, rarity and the intrinsic dimension; sample. All "
+            help="Rows whose neighbors tell hubs, rarity and the intrinsic dimension; sample. All "
             "of them take as long as --pairs all.",
         ),
     ] = None,

@@ -32,7 +32,7 @@ def diff(
         typer.Argument(
             metavar="BASELINE OTHER…",
             help="Checkpoints and saved analyses, the baseline first. Where they need options of "
-            "their own, analyse each with embgeo analyze and name the folders.",
+            "their own, analyze each with embgeo analyze and name the folders.",
         ),
     ],
     out: Annotated[
@@ -55,7 +55,7 @@ def diff(
         str | None,
         typer.Option(
             metavar="N|all",
-            help="Tokens whose neighbours are compared; all up to 5000, else 1000; 0: none.",
+            help="Tokens whose neighbors are compared; all up to 5000, else 1000; 0: none.",
         ),
     ] = None,
     tensor: Annotated[
@@ -134,7 +134,7 @@ def diff(
     """Compare checkpoints and saved analyses with a baseline, and write one report.
 
     Matched by token (else by row), over the shared vocabulary: subspace distance and principal
-    angles, CKA, Procrustes residual, neighbour overlap, the tokens that moved most, and every
+    angles, CKA, Procrustes residual, neighbor overlap, the tokens that moved most, and every
     number of both with its difference. A saved analysis holds no matrix: what takes both comes
     from its checkpoint, if that is still where it was and the same. Options from --tensor to
     --precision are about checkpoints and hold for all of them.

@@ -1,4 +1,4 @@
-"""What is compared: saved analyses as they are, checkpoints analysed with the same options."""
+"""What is compared: saved analyses as they are, checkpoints analyzed with the same options."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Loading:
             raise BadOption(
                 "would do nothing: all that is compared are saved analyses",
                 where=idle[0],
-                way_out="analyse the checkpoints with it, and compare those",
+                way_out="analyze the checkpoints with it, and compare those",
             )
 
     def given(self) -> list[str]:
@@ -166,7 +166,7 @@ def read_inputs(
         began = time.perf_counter()
         found = opened[place]
         if found.analysis is None:
-            found = analysed(found, how, progress)
+            found = analyzed(found, how, progress)
         inputs.append(
             as_input(found, name, str(path), None if steps is None else steps.values[place])
         )
@@ -204,11 +204,11 @@ def opened_input(path: Path, how: How) -> Opened:
     return Opened(found, cut_to(analysis, how.wanted.sections), True, absent)
 
 
-def analysed(opened: Opened, how: How, progress: Progress | None) -> Opened:
+def analyzed(opened: Opened, how: How, progress: Progress | None) -> Opened:
     import embgeo
 
     if opened.matrix is None:
-        raise ValueError("nothing to analyse")
+        raise ValueError("nothing to analyze")
     analysis = embgeo.analyze(
         opened.matrix,
         sections=how.wanted.sections,
@@ -226,7 +226,7 @@ def as_input(opened: Opened, name: str, given: str, step: float | None) -> Input
     from embgeo.comparison.pairs import Input
 
     if opened.analysis is None:
-        raise ValueError("nothing was analysed")
+        raise ValueError("nothing was analyzed")
     member = Member(name, given, opened.analysis, opened.from_saved, opened.matrix_absent, step)
     return Input(member, opened.matrix)
 

@@ -63,7 +63,7 @@ def export(
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Projector: where the analysed checkpoint is, if it was moved."),
+        typer.Option(help="Projector: where the analyzed checkpoint is, if it was moved."),
     ] = None,
     tensor: Annotated[
         str | None, typer.Option(help="Projector, of a checkpoint: name of the tensor.")

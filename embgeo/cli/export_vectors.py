@@ -42,12 +42,12 @@ class Reading:
 def of_analysis(
     analysis: Analysis, folder: Path, checkpoint: Path | None, at_most: int | None
 ) -> Vectors:
-    """The kept rows of the matrix that was analysed, with what the analysis says of each.
+    """The kept rows of the matrix that was analyzed, with what the analysis says of each.
 
     Raises
     ------
     BadOption
-        If the checkpoint is not there, or is not the one that was analysed.
+        If the checkpoint is not there, or is not the one that was analyzed.
     """
     from embgeo.comparison.originals import original
     from embgeo.publish.export.columns import flat, frequency
@@ -65,7 +65,7 @@ def of_analysis(
     positions = chosen(falling, len(analysis.rows), at_most)
     columns = {k: v for k, v in flat(analysis).items() if not k.startswith("projection.")}
     if analysis.popular is not None:
-        # Words, which the projector colours as classes.
+        # Words, which the projector colors as classes.
         columns["class"] = ["popular" if p else "rare" for p in columns.pop("popular")]
     # Tokens come first: the projector shows the first column.
     names = sorted(columns, key=lambda name: (name != "token", name != "row"))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: The figures and tables that an option is about; options of all figures are about "figures".
 ABOUT = {
-    "--color": ("scatter", "scatter-centred"),
+    "--color": ("scatter", "scatter-centered"),
     "--x": ("sweep",),
     "--parameter": ("sweep",),
     "--scalar": ("sweep", "training"),

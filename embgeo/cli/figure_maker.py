@@ -70,7 +70,7 @@ class Maker:
 
     forms: tuple[str, ...]
     width: float
-    colour: str
+    color: str
     scalars: tuple[str, ...]
     parameter: str
     signs: str
@@ -124,7 +124,7 @@ class Maker:
     def figure_job(self, figure: PaperFigure) -> Job:
         from embgeo.charts.paper.base import Choices
 
-        choices = Choices(self.colour, self.scalars, self.parameter)
+        choices = Choices(self.color, self.scalars, self.parameter)
         return Job(
             figure.name,
             lambda subject: figure.missing(subject, choices),

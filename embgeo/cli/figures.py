@@ -28,8 +28,8 @@ class Form(StrEnum):
     pgf = "pgf"
 
 
-class Colour(StrEnum):
-    """What colours the points of a scatter."""
+class Color(StrEnum):
+    """What colors the points of a scatter."""
 
     cls = "class"
     frequency = "frequency"
@@ -64,7 +64,7 @@ def figures(
     figure: Annotated[
         list[str] | None,
         typer.Option(
-            help="scatter, scatter-centred, spectrum, spectrum-log, cosines, partition, "
+            help="scatter, scatter-centered, spectrum, spectrum-log, cosines, partition, "
             "norms-by-frequency, sweep or training; repeatable. All that can be drawn by default."
         ),
     ] = None,
@@ -93,8 +93,8 @@ def figures(
         float | None, typer.Option(min=1.5, max=20.0, help="Width in inches, for other venues.")
     ] = None,
     color: Annotated[
-        Colour | None,
-        typer.Option(help="What colours the points of a scatter: the class, rare or popular."),
+        Color | None,
+        typer.Option(help="What colors the points of a scatter: the class, rare or popular."),
     ] = None,
     x: Annotated[
         str | None,
@@ -131,7 +131,7 @@ def figures(
     made_by = Maker(
         forms=tuple(dict.fromkeys(form.value for form in format_ or (Form.pdf,))),
         width=chosen_width(venue, text, width),
-        colour="class" if color is None else color.value,
+        color="class" if color is None else color.value,
         scalars=tuple(dict.fromkeys(scalar or ())),
         parameter=parameter or "",
         signs="both" if signs is None else signs.value,

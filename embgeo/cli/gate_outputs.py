@@ -113,13 +113,13 @@ class Outputs:
             self._command(github_annotations.render(outcome, in_repository))
         if self.summary is not None:
             room = room_in(self.summary)
-            self._summarise(github_summary.render(outcome, min(room, github_summary.MOST_BYTES)))
+            self._summarize(github_summary.render(outcome, min(room, github_summary.MOST_BYTES)))
 
     def _command(self, lines: str) -> None:
         """The runner reads both streams; stdout is for JSON alone where that is asked for."""
         print(lines, end="", file=sys.stderr if self.as_json else sys.stdout)
 
-    def _summarise(self, text: str) -> None:
+    def _summarize(self, text: str) -> None:
         assert self.summary is not None
         if len(text.encode()) > room_in(self.summary):
             return
@@ -156,7 +156,7 @@ class Outputs:
         if self.annotates:
             self._command(github_annotations.render_error(message))
         if self.summary is not None:
-            self._summarise(github_summary.render_error(message))
+            self._summarize(github_summary.render_error(message))
 
 
 def obstacle(option: str, path: Path) -> str:

@@ -104,8 +104,8 @@ class InParts:
     def _check_planned(self, source: MatrixSource, wanted: Wanted) -> None:
         """The plan has the options of the first round."""
         given = wanted.given()
-        if labelled := source.labelled():
-            given = (labelled, *given)
+        if labeled := source.labeled():
+            given = (labeled, *given)
         if given:
             raise BadOption(
                 "is in the plan already",

@@ -1,4 +1,4 @@
-"""``embgeo inspect``: what a checkpoint holds, and which tensor would be analysed."""
+"""``embgeo inspect``: what a checkpoint holds, and which tensor would be analyzed."""
 
 from __future__ import annotations
 

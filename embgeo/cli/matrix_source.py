@@ -55,7 +55,7 @@ class MatrixSource:
             }
             return embgeo.load(self.path, **(options | changes))
 
-    def labelled(self) -> str:
+    def labeled(self) -> str:
         """The first option about labels, counts or hidden states that was given; else empty."""
         given = {
             "--tokens": self.tokens,

@@ -120,7 +120,7 @@ class Measuring:
 
 
 def is_saved(path: Path) -> bool:
-    """Whether a path is an analysis that was saved, and not something to be analysed."""
+    """Whether a path is an analysis that was saved, and not something to be analyzed."""
     from embgeo.result.analysis import FORMAT, JSON_NAME
 
     try:

@@ -69,7 +69,7 @@ def merge(
     if plan is not None:
         check_state_file(plan)
     from embgeo.distributed import files
-    from embgeo.distributed.labels import labelled
+    from embgeo.distributed.labels import labeled
     from embgeo.distributed.merging import merged_first, plan_of
 
     stored = [files.read(path) for path in states]
@@ -77,7 +77,7 @@ def merge(
     if kinds == {"first"}:
         with files.consistent(stored[0].path):
             whole = plan_of(merged_first(stored))
-            whole = labelled(whole, tokens, counts, rank_order)
+            whole = labeled(whole, tokens, counts, rank_order)
         if plan is not None:
             write_plan(whole, plan, stored[0].path, quiet)
             return

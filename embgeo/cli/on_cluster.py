@@ -132,10 +132,10 @@ def with_file(plan: Plan, matrix: Matrix) -> Plan:
 
 def with_names(plan: Plan, source: MatrixSource) -> Plan:
     """The plan with labels and counts of the whole, where the options give some."""
-    from embgeo.distributed.labels import labelled
+    from embgeo.distributed.labels import labeled
 
     if source.corpus is not None:
         raise BadOption(
             "is counted for one file only", where="--corpus", way_out="give --counts FILE"
         )
-    return labelled(plan, source.tokens, source.counts, source.rank_order)
+    return labeled(plan, source.tokens, source.counts, source.rank_order)

@@ -67,7 +67,7 @@ def train(
     """Train language models with each of several methods, and compare what they did.
 
     All methods start from the same weights and see the same text in the same order. Perplexity is
-    evaluated, every embedding is analysed as embgeo analyze does it, and one report says which
+    evaluated, every embedding is analyzed as embgeo analyze does it, and one report says which
     method did what to both, and which claims of the papers held. docs/training.md says more.
 
     Example: embgeo train --data fixtures/pydocs.txt.gz --preset tiny-cpu --dry-run

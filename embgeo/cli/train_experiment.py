@@ -285,7 +285,7 @@ def draw(sweep: Sweep) -> None:
         maker = Maker(
             forms=("pdf", "svg"),
             width=VENUES["iclr"].column,
-            colour="class",
+            color="class",
             scalars=(),
             parameter=parameter,
             signs="both",

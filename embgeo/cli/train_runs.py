@@ -1,4 +1,4 @@
-"""All runs of a comparison: each is trained, then analysed as ``embgeo analyze`` would do it."""
+"""All runs of a comparison: each is trained, then analyzed as ``embgeo analyze`` would do it."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def plan_of(config: Config, corpus: Corpus, plans: Sequence[Plan]) -> dict[str, 
 
 
 def compare_methods(given: Given, *, json_: bool, quiet: bool) -> None:
-    """Train, analyse, compare, and say what came of it."""
+    """Train, analyze, compare, and say what came of it."""
     from embgeo.training.loop.distributed import joined
     from embgeo.training.loop.run import write_comparison
     from embgeo.training.settings.budget import settled
@@ -206,7 +206,7 @@ def train_one(task: Task, place: int, measure: Measure, watching: Watch, *, lead
     watching.done(place + 1)
     if not leads:
         return
-    analyse(folder, task.config.training.device, watching.progress)
+    analyze(folder, task.config.training.device, watching.progress)
     watching.say(told(result, place + 1, len(task.runs), time.perf_counter() - began))
 
 
@@ -220,7 +220,7 @@ def told(result: Result, done: int, runs: int, seconds: float) -> str:
     )
 
 
-def analyse(folder: Path, device: str, progress: Progress) -> None:
+def analyze(folder: Path, device: str, progress: Progress) -> None:
     """The analysis of a run's embedding, in the folder of the run, unless it is there."""
     import embgeo
     from embgeo.measure.resources import Resources
@@ -234,7 +234,7 @@ def analyse(folder: Path, device: str, progress: Progress) -> None:
             where=folder,
             way_out="take this folder away, and train it again with --resume",
         )
-    if is_analysed(folder, model):
+    if is_analyzed(folder, model):
         return
     matrix = embgeo.load(model, counts=folder / VOCABULARY_NAME)
     embgeo.analyze(
@@ -259,7 +259,7 @@ def has_array_api() -> bool:
     return find_spec("array_api_compat") is not None
 
 
-def is_analysed(folder: Path, model: Path) -> bool:
+def is_analyzed(folder: Path, model: Path) -> bool:
     """Whether the folder holds an analysis of this very file."""
     from embgeo.result.analysis import ARRAYS_NAME, JSON_NAME
 

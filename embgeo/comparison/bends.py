@@ -32,19 +32,19 @@ def bend(steps: FloatArray, values: FloatArray) -> Bend | str:
     if m < LEAST_POINTS:
         return f"{m} points, a bend takes {LEAST_POINTS}"
     t = (steps - steps[0]) / (steps[-1] - steps[0])
-    centred = values - values.mean()
-    spread = float(centred @ centred)
+    centered = values - values.mean()
+    spread = float(centered @ centered)
     size = float(values @ values)
     if spread <= ROUNDING * size:
         return "it does not change"
-    straight = residual(t, centred, None)
+    straight = residual(t, centered, None)
     if straight <= ROUNDING * (spread + size):
         return "it is a straight line"
-    tried = [(residual(t, centred, tau), at) for at, tau in enumerate(t[1:-1], start=1)]
+    tried = [(residual(t, centered, tau), at) for at, tau in enumerate(t[1:-1], start=1)]
     best, at = min(tried)
     if is_chance(straight, best, m, len(tried)):
         return "two segments explain it no better than one"
-    slopes = fitted(t, centred, t[at])[1:] / (steps[-1] - steps[0])
+    slopes = fitted(t, centered, t[at])[1:] / (steps[-1] - steps[0])
     return Bend(
         float(steps[at]), float(slopes[0]), float(slopes[0] + slopes[1]), float(best / straight)
     )

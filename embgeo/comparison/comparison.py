@@ -124,15 +124,15 @@ class Pair:
     series : tuple of Series
         ``compare.principal_angles`` (degrees, smallest first).
     histograms : tuple of Histogram
-        ``compare.overlap_histogram``: how many queries keep which share of their neighbours.
+        ``compare.overlap_histogram``: how many queries keep which share of their neighbors.
     columns : tuple of Column
         One number for each shared token, shape (S,), in the order of `matching`:
-        ``compare.token_overlap`` where all of them were asked for their neighbours.
+        ``compare.token_overlap`` where all of them were asked for their neighbors.
     tables : tuple of Table
-        ``compare.moved``: tokens whose neighbourhood changed most, the most changed first.
+        ``compare.moved``: tokens whose neighborhood changed most, the most changed first.
         Columns: ``token``, ``overlap`` (Jaccard), ``before 1`` … ``before k`` (nearest in
         `first`), ``after 1`` … ``after k`` (nearest in `second`); a cell is None where there are
-        fewer than k neighbours.
+        fewer than k neighbors.
     """
 
     first: int

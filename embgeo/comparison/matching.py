@@ -51,7 +51,7 @@ def without_tokens(first: Analysis, second: Analysis) -> str:
 
 
 def offset(analysis: Analysis) -> int:
-    """Row number in the file of the first row analysed."""
+    """Row number in the file of the first row analyzed."""
     cut = analysis.provenance.get("row_range")
     return int(cut[0]) if cut else 0
 

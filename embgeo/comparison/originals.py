@@ -18,7 +18,7 @@ def saved_folder(path: Path) -> Path | None:
 
 
 def original(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
-    """The matrix that was analysed, or why it is not at hand.
+    """The matrix that was analyzed, or why it is not at hand.
 
     Parameters
     ----------
@@ -41,10 +41,10 @@ def original(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
     except EmbgeoError as error:
         return None, f"{given}, which the saved analysis was made of, cannot be read: {error.cause}"
     if matrix.origin.sha256 != digest:
-        return None, f"{given} has changed since it was analysed (another sha256)"
+        return None, f"{given} has changed since it was analyzed (another sha256)"
     name = matrix.origin.tensor or matrix.name
     if (name, matrix.n, matrix.d) != (p.get("tensor"), p.get("n"), p.get("d")):
-        return None, f"{given} gives another matrix than the one that was analysed"
+        return None, f"{given} gives another matrix than the one that was analyzed"
     return matrix, ""
 
 

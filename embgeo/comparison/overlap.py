@@ -1,4 +1,4 @@
-"""Do tokens keep their neighbours? Mean Jaccard index of the nearest ones, and who moved most."""
+"""Do tokens keep their neighbors? Mean Jaccard index of the nearest ones, and who moved most."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def in_chunks(queries: IntArray, memory: int) -> list[IntArray]:
 
 
 def searches(shared: Shared, queries: IntArray) -> tuple[SideNeighbors, SideNeighbors]:
-    """For the neighbours of some tokens in either matrix, over rows ``[x | y]``."""
+    """For the neighbors of some tokens in either matrix, over rows ``[x | y]``."""
     x, y = shared.rows(queries)
     before, after = (
         SideNeighbors(name, queries, Block(queries, rows).unit, NEIGHBORS, columns)
@@ -131,7 +131,7 @@ def token_overlap(found: Overlap) -> Column | None:
     """The overlap of every shared token; None where only some were asked."""
     if len(found.queries) < found.shared:
         return None
-    return Column(q.TOKEN_OVERLAP, found.jaccard, "neighbour overlap")
+    return Column(q.TOKEN_OVERLAP, found.jaccard, "neighbor overlap")
 
 
 def expected_jaccard(n: int, k: int) -> float:
@@ -146,7 +146,7 @@ def expected_jaccard(n: int, k: int) -> float:
 def moved_table(found: Overlap, labels: Sequence[str], counts: FloatArray | None) -> Table:
     """The tokens that were asked and keep least, of equals the most frequent first.
 
-    Tokens that keep all their neighbours are not among them.
+    Tokens that keep all their neighbors are not among them.
 
     Parameters
     ----------

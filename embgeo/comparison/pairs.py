@@ -42,7 +42,7 @@ class Options:
     match : {"token", "row"} or None
         How rows are matched; None: by token where all have tokens, else by row.
     queries : int or None
-        Tokens whose neighbours are compared; None: all up to 5,000, else 1,000; 0: none.
+        Tokens whose neighbors are compared; None: all up to 5,000, else 1,000; 0: none.
     resources : Resources
         Memory and threads.
     """
@@ -146,7 +146,7 @@ def no_neighbors(shared: int, options: Options) -> str:
     if options.queries == 0:
         return "no queries were asked for"
     if shared <= NEIGHBORS:
-        return f"{shared:,} shared tokens have no {NEIGHBORS} neighbours each"
+        return f"{shared:,} shared tokens have no {NEIGHBORS} neighbors each"
     return ""
 
 

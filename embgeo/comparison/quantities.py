@@ -25,7 +25,7 @@ CKA = Quantity(
     "Linear CKA",
     "How similar the two matrices are as pictures of which tokens lie near which, whatever the "
     "rotation and the scale. 1: equal but for these; near the chance level: unrelated.",
-    "‖YᵀX‖_F² / (‖XᵀX‖_F ‖YᵀY‖_F), X and Y centred",
+    "‖YᵀX‖_F² / (‖XᵀX‖_F ‖YᵀY‖_F), X and Y centered",
     "Kornblith et al. 2019",
 )
 PROCRUSTES = Quantity(
@@ -68,32 +68,32 @@ CHANGE_SPECTRUM = Quantity(
 )
 NEIGHBOR_OVERLAP = Quantity(
     "compare.neighbor_overlap",
-    "Neighbour overlap",
-    "Of the tokens that are among a token's nearest neighbours in either matrix, the share that is "
-    "in both; mean over tokens. 1: all neighbourhoods are the same; near the chance level: none "
+    "Neighbor overlap",
+    "Of the tokens that are among a token's nearest neighbors in either matrix, the share that is "
+    "in both; mean over tokens. 1: all neighborhoods are the same; near the chance level: none "
     "survived.",
     "mean |A_i ∩ B_i| / |A_i ∪ B_i|, A_i and B_i the k nearest by cosine",
-    "mean Jaccard index of the nearest neighbours; Hamilton et al. 2016",
+    "mean Jaccard index of the nearest neighbors; Hamilton et al. 2016",
 )
 OVERLAP_HISTOGRAM = Quantity(
     "compare.overlap_histogram",
-    "Neighbour overlap by token",
-    "How many of the tokens that were looked at have which overlap of their neighbours.",
+    "Neighbor overlap by token",
+    "How many of the tokens that were looked at have which overlap of their neighbors.",
     "|A_i ∩ B_i| / |A_i ∪ B_i|",
-    "mean Jaccard index of the nearest neighbours; Hamilton et al. 2016",
+    "mean Jaccard index of the nearest neighbors; Hamilton et al. 2016",
 )
 TOKEN_OVERLAP = Quantity(
     "compare.token_overlap",
-    "Neighbour overlap of the token",
-    "Of the tokens that are among this one's nearest neighbours in either matrix, the share that "
+    "Neighbor overlap of the token",
+    "Of the tokens that are among this one's nearest neighbors in either matrix, the share that "
     "is in both. 1: it keeps all of them; 0: none.",
     "|A_i ∩ B_i| / |A_i ∪ B_i|",
-    "mean Jaccard index of the nearest neighbours; Hamilton et al. 2016",
+    "mean Jaccard index of the nearest neighbors; Hamilton et al. 2016",
 )
 MOVED = Quantity(
     "compare.moved",
     "Tokens that moved most",
-    "The tokens whose nearest neighbours changed most, with those before and after.",
+    "The tokens whose nearest neighbors changed most, with those before and after.",
     "smallest |A_i ∩ B_i| / |A_i ∪ B_i|",
     "Hamilton et al. 2016",
 )

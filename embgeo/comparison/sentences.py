@@ -17,7 +17,7 @@ HEADLINES = (
     "isotropy.i1_unit",
     "frequency.probe_auc",
 )
-#: Neighbourhoods that overlap less than this many times the chance level have little in common.
+#: Neighborhoods that overlap less than this many times the chance level have little in common.
 LOST = 1.5
 
 
@@ -31,7 +31,7 @@ def sentences(
         pair = next((p for p in pairs if (p.first, p.second) == (0, place)), None)
         found = [
             isotropy(rows, norms_of(members, place)),
-            neighbourhoods(pair),
+            neighborhoods(pair),
             counted(list(rows.values())),
         ]
         lead = f"{member.name}: " if len(members) > 2 else ""
@@ -105,8 +105,8 @@ def shown(value: float) -> str:
     return format_number(value, 3)
 
 
-def neighbourhoods(pair: Pair | None) -> str:
-    """If tokens keep all of their neighbours, or none."""
+def neighborhoods(pair: Pair | None) -> str:
+    """If tokens keep all of their neighbors, or none."""
     overlap = (
         None
         if pair is None
@@ -115,9 +115,9 @@ def neighbourhoods(pair: Pair | None) -> str:
     if not isinstance(overlap, Scalar) or overlap.value is None or overlap.reference is None:
         return ""
     if overlap.value == 1.0:
-        return "every token that was looked at keeps all its neighbours"
+        return "every token that was looked at keeps all its neighbors"
     if overlap.value < LOST * overlap.reference:
-        return "tokens keep no more of their neighbours than chance would have it"
+        return "tokens keep no more of their neighbors than chance would have it"
     return ""
 
 

@@ -16,7 +16,7 @@ LEAST_CHANGE = 1e-10
 
 
 def similarities(joint: Joint) -> list[Scalar | Series]:
-    """Every number of two matrices that needs no neighbours."""
+    """Every number of two matrices that needs no neighbors."""
     return [
         *subspace_values(joint),
         cka(joint),
@@ -38,7 +38,7 @@ def subspace_values(joint: Joint) -> list[Scalar | Series]:
         q.SUBSPACE_DISTANCE.measured(
             float(np.sqrt(np.mean(np.square(sines)))),
             convention=f"column spaces of dimension {x.shape[1]:,} and {y.shape[1]:,} in "
-            f"R^{joint.n:,}; V is the smaller; uncentred",
+            f"R^{joint.n:,}; V is the smaller; uncentered",
             reference=float(np.sqrt(max(0.0, 1.0 - wide / joint.n))),
             reference_note=f"chance: √(1 − p/N) for random {wide:,}-dimensional subspaces of "
             f"R^{joint.n:,}",
@@ -56,7 +56,7 @@ def subspace_values(joint: Joint) -> list[Scalar | Series]:
 def cka(joint: Joint) -> Scalar:
     """Linear CKA, and its mean over all ways to pair the tokens of one with those of the other.
 
-    That mean is tr(K)·tr(L) / ((N−1)·‖K‖_F·‖L‖_F) for the centred Gram matrices K and L.
+    That mean is tr(K)·tr(L) / ((N−1)·‖K‖_F·‖L‖_F) for the centered Gram matrices K and L.
     """
     scatter, p = joint.moments.scatter, joint.p
     level = np.diag(joint.moments.gram())
@@ -71,7 +71,7 @@ def cka(joint: Joint) -> Scalar:
     lengths = float(np.linalg.norm(xx) * np.linalg.norm(yy))
     return q.CKA.measured(
         min(1.0, float(np.square(xy).sum()) / lengths),
-        convention="linear, centred, biased",
+        convention="linear, centered, biased",
         reference=min(1.0, 1.0 / ((joint.n - 1) * lengths)),
         reference_note="chance: the mean over all pairings of the tokens",
     )
@@ -85,7 +85,7 @@ def procrustes(joint: Joint) -> Scalar:
     padded = "" if joint.x.shape[1] == joint.y.shape[1] else "; the narrower padded with zeros"
     return q.PROCRUSTES.measured(
         float(np.linalg.norm(x - y @ (u @ vt))),
-        convention=f"uncentred; reflections allowed; between 0 and √2{padded}",
+        convention=f"uncentered; reflections allowed; between 0 and √2{padded}",
     )
 
 
@@ -117,7 +117,7 @@ def change_spectrum(joint: Joint, relative: float) -> list[Scalar | Series]:
         return [q.CHANGE_RANK.undefined(reason)]
     sigma = np.asarray(np.linalg.svd(joint.y - joint.x, compute_uv=False), dtype=np.float64)
     return [
-        q.CHANGE_RANK.measured(effective_rank(sigma), convention="σ, not σ²; uncentred"),
+        q.CHANGE_RANK.measured(effective_rank(sigma), convention="σ, not σ²; uncentered"),
         Series(
             q.CHANGE_SPECTRUM,
             np.arange(1, len(sigma) + 1, dtype=np.float64),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from embgeo.core.values import Cell
-from embgeo.report.visible import visible
+from embgeo.core.visible import visible
 from embgeo.result.analysis import Analysis
 
 #: Tokens that the verdict names, at most.
@@ -29,10 +29,9 @@ def blamed(analysis: Analysis, causes: Iterable[str]) -> tuple[str, tuple[str, .
         table = next((t for t in analysis.tables if t.name == name), None)
         if table is not None and table.rows:
             row_at, token_at = table.columns.index("row"), table.columns.index("token")
-            labelled = analysis.tokens is not None
+            labeled = analysis.tokens is not None
             return lead, tuple(
-                _name(row[token_at] if labelled else None, row[row_at])
-                for row in table.rows[:NAMED]
+                _name(row[token_at] if labeled else None, row[row_at]) for row in table.rows[:NAMED]
             )
     return "", ()
 

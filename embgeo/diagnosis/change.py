@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from embgeo.comparison.comparison import Comparison, Difference
+from embgeo.comparison.member_names import member_name
 from embgeo.comparison.norms import explain, is_carried, is_noticed, median_norms
 from embgeo.diagnosis.finding import RANK, State, short
 from embgeo.diagnosis.verdict import Verdict, judge
-from embgeo.report.member_names import member_name
 
 #: Members that the headline names, at most.
 NAMED = 4

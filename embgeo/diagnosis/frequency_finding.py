@@ -62,13 +62,13 @@ def _neighbors(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
     base = f" (base rate {percent(rare.reference)})" if rare.reference is not None else ""
     shares = percent(rare.value), percent(popular.value)
     parts: tuple[Part, ...] = (
-        "of the nearest neighbours of rare tokens ",
+        "of the nearest neighbors of rare tokens ",
         Quote(rare.name, shares[0]),
         " are rare, of those of popular tokens ",
         Quote(popular.name, shares[1]),
         base,
     )
-    clause = f"neighbours of rare tokens are rare ({shares[0]}, of popular tokens {shares[1]})"
+    clause = f"neighbors of rare tokens are rare ({shares[0]}, of popular tokens {shares[1]})"
     return state, parts, clause
 
 

@@ -1,4 +1,4 @@
-"""Tokens whose neighbourhood changed most, with their neighbours before and after."""
+"""Tokens whose neighborhood changed most, with their neighbors before and after."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from embgeo.comparison.comparison import Comparison, Pair
 from embgeo.core.values import Cell, Table, format_number
-from embgeo.report.visible import visible
+from embgeo.core.visible import visible
 
 NAME = "compare.moved"
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A neighbour as the page shows it: whether it is rare, and whether it was there before."""
+class Neighbor:
+    """A neighbor as the page shows it: whether it is rare, and whether it was there before."""
 
     text: str
     rare: bool
@@ -26,13 +26,13 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class MovedToken:
-    """One line: the token, the share of neighbours it kept, and who they were and are."""
+    """One line: the token, the share of neighbors it kept, and who they were and are."""
 
     token: str
     rare: bool
     overlap: str
-    before: tuple[Neighbour, ...]
-    after: tuple[Neighbour, ...]
+    before: tuple[Neighbor, ...]
+    after: tuple[Neighbor, ...]
 
 
 def moved_table(pair: Pair) -> Table | None:
@@ -56,7 +56,7 @@ def moved_tokens(comparison: Comparison, pair: Pair) -> tuple[MovedToken, ...]:
 def _line(cells: tuple[Cell, Cell, list[Cell], list[Cell]], rare: frozenset[Cell]) -> MovedToken:
     token, overlap, before, after = cells
     shown = [
-        tuple(Neighbour(_text(c), c in rare, c in before and c in after) for c in side)
+        tuple(Neighbor(_text(c), c in rare, c in before and c in after) for c in side)
         for side in (before, after)
     ]
     share = format_number(float(overlap), 3) if isinstance(overlap, int | float) else "–"
@@ -77,7 +77,7 @@ def rare_tokens(comparison: Comparison) -> frozenset[Cell]:
 
 
 def moved_rows(comparison: Comparison, rows: npt.NDArray[np.int64]) -> dict[str, Any]:
-    """For the page's script: by member and line, where token and neighbours stand in its data.
+    """For the page's script: by member and line, where token and neighbors stand in its data.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def moved_rows(comparison: Comparison, rows: npt.NDArray[np.int64]) -> dict[str,
 
 
 def _split(table: Table, row: tuple[Cell, ...]) -> tuple[Cell, Cell, list[Cell], list[Cell]]:
-    """Token, overlap, neighbours before, neighbours after."""
+    """Token, overlap, neighbors before, neighbors after."""
     named = dict(zip(table.columns, row, strict=True))
     sides: list[list[Cell]] = [
         [c for name, c in named.items() if name.startswith(side) and c is not None]

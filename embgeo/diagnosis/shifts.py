@@ -80,7 +80,7 @@ class _Sides:
 
 
 def shifts(comparison: Comparison, place: int) -> tuple[Shift, ...]:
-    """Every question that both analyses answer, and what became of the tokens' neighbours."""
+    """Every question that both analyses answer, and what became of the tokens' neighbors."""
     sides = _Sides(comparison, place)
     old, new = judge(sides.old), judge(sides.new)
     found = []
@@ -90,7 +90,7 @@ def shifts(comparison: Comparison, place: int) -> tuple[Shift, ...]:
             found.append(Shift(key, title, old.finding(key), new.finding(key), tuple(parts)))
     tokens = _tokens(sides)
     if tokens:
-        found.append(Shift("tokens", "Do tokens keep their neighbours?", None, None, tuple(tokens)))
+        found.append(Shift("tokens", "Do tokens keep their neighbors?", None, None, tuple(tokens)))
     return tuple(found)
 
 
@@ -160,7 +160,7 @@ def _frequency(sides: _Sides) -> list[Part]:
     parts: list[Part] = []
     for lead, name in (
         ("AUC of a probe that tells rare from popular tokens ", "frequency.probe_auc"),
-        ("rare among the neighbours of popular tokens ", "frequency.neighbor_rarity_popular"),
+        ("rare among the neighbors of popular tokens ", "frequency.neighbor_rarity_popular"),
     ):
         moved = sides.moved(name)
         if moved:
@@ -177,7 +177,7 @@ def _tokens(sides: _Sides) -> list[Part]:
     scalars = {s.name: s for s in pair.scalars if s.value is not None} if pair else {}
     parts: list[Part] = []
     for lead, name in (
-        ("overlap of nearest neighbours (Jaccard) ", "compare.neighbor_overlap"),
+        ("overlap of nearest neighbors (Jaccard) ", "compare.neighbor_overlap"),
         ("linear CKA ", "compare.cka"),
         ("subspace distance ", "compare.subspace_distance"),
     ):

@@ -115,12 +115,12 @@ PROBE = Threshold(
     "0.5 is chance; at 0.9 nine of ten pairs of a rare and a popular token are told apart",
 )
 NEIGHBOR_GAP = Threshold(
-    "neighbour gap",
-    "share of rare tokens among the neighbours of rare tokens, less that of popular ones",
+    "neighbor gap",
+    "share of rare tokens among the neighbors of rare tokens, less that of popular ones",
     0.2,
     0.5,
     "above",
-    "0 if neighbourhoods ignore frequency, 1 if rare and popular tokens never mix",
+    "0 if neighborhoods ignore frequency, 1 if rare and popular tokens never mix",
 )
 NORM_RANK = Threshold(
     "norm rank",
@@ -166,5 +166,5 @@ THRESHOLDS: tuple[Threshold, ...] = (
 #: Standard errors from chance within which a sampled number decides nothing.
 STANDARD_ERRORS = 3.0
 
-#: Relative gap between neighbouring eigenvalues below which I1 and I2 depend on the basis chosen.
+#: Relative gap between neighboring eigenvalues below which I1 and I2 depend on the basis chosen.
 EIGENGAP = 1e-6

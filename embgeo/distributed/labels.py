@@ -15,10 +15,10 @@ from embgeo.io.bounded.reading import safe_text
 from embgeo.io.labels import frequencies
 from embgeo.io.labels.labels import read_labels
 from embgeo.io.labels.row_frequencies import from_counts_file
-from embgeo.io.labels.rows import Cut, Labelled, lay_given
+from embgeo.io.labels.rows import Cut, Labeled, lay_given
 
 
-def labelled(plan: Plan, tokens: Path | None, counts: Path | None, rank_order: bool) -> Plan:
+def labeled(plan: Plan, tokens: Path | None, counts: Path | None, rank_order: bool) -> Plan:
     """The plan with labels and frequencies from files, one entry for each row of the whole.
 
     Parameters
@@ -40,7 +40,7 @@ def labelled(plan: Plan, tokens: Path | None, counts: Path | None, rank_order: b
     notes: tuple[str, ...] = ()
     labels = None
     if plan.matrix.tokens is not None:
-        labels = Labelled(plan.matrix.tokens, np.zeros(0, dtype=np.int64))
+        labels = Labeled(plan.matrix.tokens, np.zeros(0, dtype=np.int64))
     elif tokens is not None:
         labels = lay_given(read_labels(tokens).tokens, cut, "auto", tokens, d)
     frequency: Frequency | None = None

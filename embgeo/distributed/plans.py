@@ -118,7 +118,7 @@ def known_from(
     Raises
     ------
     EmbgeoError
-        If no row is left to analyse, or the options do not fit.
+        If no row is left to analyze, or the options do not fit.
     """
     whole = plan.matrix
     data: Any = Gathered((whole.n, whole.d), whole.data.dtype, plan.rows, fetch)

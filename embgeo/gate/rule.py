@@ -68,7 +68,7 @@ class Rule:
     percent : bool
     tensor : str
         Only of this tensor (its name, or what follows a dot in it); empty: of the one that is
-        analysed anyway.
+        analyzed anyway.
     warn : bool
         Whether a failure is only reported.
     allow_undefined : bool

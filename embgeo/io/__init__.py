@@ -11,6 +11,7 @@ from embgeo.core.matrix import Matrix
 from embgeo.io.base import Checkpoint, Tensor
 from embgeo.io.bounded import containers, standard_input
 from embgeo.io.bounded.reading import cannot_read, read_head
+from embgeo.io.formats import pickle_arrays
 from embgeo.io.formats.arrow import arrow_file, parquet_file
 from embgeo.io.formats.fasttext import fasttext_binary
 from embgeo.io.formats.frameworks import (
@@ -37,7 +38,6 @@ from embgeo.io.hidden_states import load_hidden
 from embgeo.io.labels.corpus_text import Heard
 from embgeo.io.labels.rows import Rows
 from embgeo.io.loading import Options, build
-from embgeo.io.pickle import pickle_arrays
 from embgeo.io.unknown import unknown_format
 
 __all__ = ["BESIDE", "FORMATS", "Checkpoint", "Tensor", "load", "open_checkpoint"]

@@ -25,7 +25,7 @@ _LISTED = 8
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The tensors to be analysed.
+    """The tensors to be analyzed.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Choice:
         Why `input` was taken.
     candidates : tuple of Tensor
         Every matrix of real numbers that belongs to the model; tensors in shared storage count
-        once. The optimiser's matrices and averaged copies are left out beside a model's.
+        once. The optimizer's matrices and averaged copies are left out beside a model's.
     notes : tuple of str
         On tying, on the output projection and on averaged copies.
     """
@@ -63,7 +63,7 @@ class _Group:
 
     @property
     def kind(self) -> int:
-        """0 for the model's own, 1 for an averaged copy of it, 2 for the optimiser's."""
+        """0 for the model's own, 1 for an averaged copy of it, 2 for the optimizer's."""
         return min(_kind(t.name) for t in self.members)
 
     def best(self, rank_of: Callable[[str], int | None]) -> tuple[int, Tensor] | None:
@@ -85,7 +85,7 @@ class _Group:
 
 
 def _kind(name: str) -> int:
-    if names.is_optimiser_state(name):
+    if names.is_optimizer_state(name):
         return 2
     return 1 if names.is_averaged_copy(name) else 0
 
@@ -192,7 +192,7 @@ def _groups(checkpoint: Checkpoint) -> list[_Group]:
         if len(t.shape) == 2 and is_real(t.dtype):
             by_root.setdefault(t.alias_of or t.name, _Group()).members.append(t)
     for group in by_root.values():
-        # The optimiser's list of parameters may come before the model: its names come last.
+        # The optimizer's list of parameters may come before the model: its names come last.
         group.members.sort(key=lambda t: _kind(t.name))
     return list(by_root.values())
 
@@ -337,7 +337,7 @@ def _no_matrix(checkpoint: Checkpoint) -> AmbiguousTensor:
     flat = [t for t in checkpoint.tensors if len(t.shape) == 2]
     if flat:
         cause = f"no matrix of real numbers, only {_listing(flat)}"
-        way_out = "quantised or integer matrices have to be converted to floating point first"
+        way_out = "quantized or integer matrices have to be converted to floating point first"
     else:
         cause = f"no two-dimensional tensor, only {_listing(list(checkpoint.tensors))}"
         way_out = "an embedding is a matrix with a row for each token"

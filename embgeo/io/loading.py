@@ -25,7 +25,7 @@ from embgeo.io.labels.rows import (
     PADDING_REASON,
     PADDINGS,
     Cut,
-    Labelled,
+    Labeled,
     Rows,
     lay_found,
     lay_given,
@@ -157,7 +157,7 @@ def _check(options: Options) -> None:
 
 def _labels(
     checkpoint: Checkpoint, choice: Choice, cut: Cut, d: int, options: Options
-) -> tuple[Labelled | None, Vocabulary | None, tuple[str, ...]]:
+) -> tuple[Labeled | None, Vocabulary | None, tuple[str, ...]]:
     """Labels laid along the rows, the vocabulary that they come from, and notes on files of it."""
     if options.tokens is not None:
         vocabulary = fairseq_dictionary.fitted(read_labels(options.tokens), cut)
@@ -188,7 +188,7 @@ def _belongs_elsewhere(
 
 def _own_frequency(
     checkpoint: Checkpoint,
-    labels: Labelled | None,
+    labels: Labeled | None,
     vocabulary: Vocabulary | None,
     choice: Choice,
     cut: Cut,
@@ -205,8 +205,8 @@ def _own_frequency(
 
 
 def _frequency(
-    labels: Labelled | None, vocabulary: Vocabulary | None, cut: Cut, d: int, options: Options
-) -> tuple[Labelled | None, Frequency | None, tuple[str, ...]]:
+    labels: Labeled | None, vocabulary: Vocabulary | None, cut: Cut, d: int, options: Options
+) -> tuple[Labeled | None, Frequency | None, tuple[str, ...]]:
     """Labels (a counts file may give them), the frequencies that the user named, and notes."""
     if options.rank_order:
         return labels, frequencies.from_rank(cut.size), ()

@@ -66,7 +66,7 @@ def analyze(
     BadOption
         If an option does not fit this matrix.
     EmbgeoError
-        If no row is left to analyse, or the entries are too large to be squared.
+        If no row is left to analyze, or the entries are too large to be squared.
     """
     options = options or Options()
     progress = progress or Progress()
@@ -162,7 +162,7 @@ def check_usable(matrix: Matrix, run: Run, options: Options) -> None:
     context = run.context
     if not context.m:
         raise EmbgeoError(
-            f"none of {matrix.n:,} rows can be analysed ({context.masked:,} masked, "
+            f"none of {matrix.n:,} rows can be analyzed ({context.masked:,} masked, "
             f"{context.zero:,} zero, {context.nonfinite:,} non-finite)",
             where=where,
             way_out="choose another tensor with --tensor, see: embgeo inspect",
@@ -267,7 +267,7 @@ def with_reference_curve(value: Value, other: Analysis) -> Value:
     curve = other[value.name]
     if not isinstance(curve, Series):
         raise TypeError(value.name)
-    return replace(value, y={**value.y, "isotropic reference": curve.y["uncentred"]})
+    return replace(value, y={**value.y, "isotropic reference": curve.y["uncentered"]})
 
 
 def result(

@@ -25,7 +25,7 @@ IN_SINGLE = (
 CONVENTIONS = {
     "rows": "zero, non-finite and masked rows are left out of every statistic",
     "accumulation": f"float64, whatever the file's dtype; {IN_SINGLE}",
-    "spectrum": "singular values, not eigenvalues; uncentred unless it says centred",
+    "spectrum": "singular values, not eigenvalues; uncentered unless it says centered",
     "cosine": "over ordered pairs i ≠ j; the CosReg term divides by N²",
     "isotropy": "E holds v and −v unless it says one sign; natural logarithms",
     "signs": "svd2 and one-sign isotropy: ⟨mean row, v⟩ ≥ 0; pca2: largest entry positive",

@@ -40,7 +40,7 @@ class Resources:
     memory : int
         Bytes that the passes may take beside the mapped file.
     threads : int or None
-        None: as many as BLAS uses, which honours OMP_NUM_THREADS and its like.
+        None: as many as BLAS uses, which honors OMP_NUM_THREADS and its like.
     device : str
         Where the passes run: "cpu" (numpy), "cuda", "cuda:1", "mps", or "auto" for one of the
         latter where there is one.
@@ -77,7 +77,7 @@ class Plan:
     threads: int
 
     def parts(self, n: int) -> list[tuple[int, int]]:
-        """The rows of each worker: neighbouring ranges of whole blocks."""
+        """The rows of each worker: neighboring ranges of whole blocks."""
         blocks = -(-n // self.block_rows)
         edges = [self.block_rows * (blocks * w // self.workers) for w in range(self.workers)]
         return [(a, b) for a, b in zip(edges, [*edges[1:], n], strict=True) if a < b]

@@ -8,7 +8,7 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.metrics.base import Context, Seen
 from embgeo.stats import TopNeighbors
 
-#: Cosines nearer than this are equal: rounding may not choose who is a neighbour.
+#: Cosines nearer than this are equal: rounding may not choose who is a neighbor.
 TIE = 1e-12
 KEY = ("top neighbors", "all rows")
 #: Cosines that are held at a time where rows are equally near.
@@ -27,7 +27,7 @@ def all_neighbors(context: Context, seen: Seen) -> TopNeighbors:
             for found in context.sweep(
                 lambda block: TopNeighbors(KEY[1], block.index, block.unit, k),
                 context.kept,
-                "neighbours of all rows",
+                "neighbors of all rows",
             )
         ]
         every = TopNeighbors(KEY[1], context.kept, np.zeros((0, context.d)), k)

@@ -72,13 +72,13 @@ class Options:
     random : bool
         Whether to look at Z over random directions.
     neighbors : int
-        k of every neighbour search.
+        k of every neighbor search.
     neighbors_of : {"sample", "all"}
-        Whose neighbours are searched for hubs, rarity and the intrinsic dimension.
+        Whose neighbors are searched for hubs, rarity and the intrinsic dimension.
     precision : {"float64", "float32"}
         Of the sums of products; float32 also where entries are stored in float64.
     asked : tuple of (token, tuple of tokens)
-        Tokens whose neighbours are listed, each with the tokens whose rank is wanted.
+        Tokens whose neighbors are listed, each with the tokens whose rank is wanted.
     """
 
     seed: int = 0
@@ -214,7 +214,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Eigen:
-    """Eigenvalues of WᵀW (or of the centred matrix), falling, and their vectors as columns."""
+    """Eigenvalues of WᵀW (or of the centered matrix), falling, and their vectors as columns."""
 
     values: FloatArray
     vectors: FloatArray
@@ -278,12 +278,12 @@ class Seen:
 
     @property
     def rotation(self) -> BlockRotation | None:
-        """What turns the centred eigenvectors into those of WᵀW, where a product gains by it."""
+        """What turns the centered eigenvectors into those of WᵀW, where a product gains by it."""
         return self._uncentered[1]
 
     @cached_property
     def _uncentered(self) -> tuple[Eigen, BlockRotation | None]:
-        """WᵀW is the centred scatter and n·μμᵀ."""
+        """WᵀW is the centered scatter and n·μμᵀ."""
         if self._eigh is not None:
             return signed_eigen(self.moments.gram(), self.moments.mean, self._eigh), None
         known = self.eigen_centered
@@ -294,7 +294,7 @@ class Seen:
 
     @cached_property
     def eigen_centered(self) -> Eigen:
-        """Of the centred scatter; signs so that the entry of largest magnitude is positive."""
+        """Of the centered scatter; signs so that the entry of largest magnitude is positive."""
         scatter = self.moments.scatter
         if self._frugal:
             self.moments.forget_scatter()

@@ -31,7 +31,7 @@ STD = Quantity(
 COSREG_VALUE = Quantity(
     "cosine.cosreg_value",
     "CosReg term",
-    "The value of the cosine regulariser on this matrix, without its weight γ. It divides by N², "
+    "The value of the cosine regularizer on this matrix, without its weight γ. It divides by N², "
     "not by N(N−1).",
     "(‖Σŵ_i‖² − N) / N²",
     "Gao et al. 2019, Eq. 6",
@@ -141,9 +141,9 @@ def compute(context: Context, seen: Seen) -> list[Value]:
 
 
 def exact_values(moments: Moments) -> list[Value]:
-    """Mean, spread and regulariser over all ordered pairs i ≠ j, from sums over rows.
+    """Mean, spread and regularizer over all ordered pairs i ≠ j, from sums over rows.
 
-    The variance is formed from the centred scatter C of the unit rows, Σ_ij (cos_ij − ‖ū‖²)² =
+    The variance is formed from the centered scatter C of the unit rows, Σ_ij (cos_ij − ‖ū‖²)² =
     2M·ūᵀCū + ‖C‖_F², which does not cancel where all cosines are close to 1.
     """
     m = moments.n

@@ -19,7 +19,7 @@ DECAY = Quantity(
 DECAY_FIT = Quantity(
     "spectrum.decay_fit",
     "Spectrum and fitted priors",
-    "The normalised singular values beside both fitted decays.",
+    "The normalized singular values beside both fitted decays.",
     "σ_k/σ₁, c₁·exp(−c₂·k^γ), c₁·k^(−γ)",
     "Wang et al. 2020, §4.2",
 )
@@ -33,20 +33,20 @@ EXPONENTIAL = "exponential c₁·exp(−c₂·k^γ)"
 POLYNOMIAL = "polynomial c₁·k^(−γ)"
 
 
-def decay_values(normalised: FloatArray) -> list[Value]:
-    """Table of both fits and the curves; `normalised` is σ_k/σ_1, shape (d,)."""
-    if len(normalised) < 4:
-        note = f"not defined: three parameters cannot be fitted to {len(normalised)} values"
+def decay_values(normalized: FloatArray) -> list[Value]:
+    """Table of both fits and the curves; `normalized` is σ_k/σ_1, shape (d,)."""
+    if len(normalized) < 4:
+        note = f"not defined: three parameters cannot be fitted to {len(normalized)} values"
         return [Table(DECAY, COLUMNS, (), note=note)]
-    k = np.arange(1, len(normalised) + 1, dtype=np.float64)
-    exponential = fit_exponential(k, normalised)
-    polynomial = fit_polynomial(k, normalised)
+    k = np.arange(1, len(normalized) + 1, dtype=np.float64)
+    exponential = fit_exponential(k, normalized)
+    polynomial = fit_polynomial(k, normalized)
     curves = {
         EXPONENTIAL: exponential[0] * np.exp(-exponential[1] * k ** exponential[2]),
         POLYNOMIAL: polynomial[0] * k ** -polynomial[1],
     }
     residual = {
-        name: float(np.sqrt(np.mean((curve - normalised) ** 2))) for name, curve in curves.items()
+        name: float(np.sqrt(np.mean((curve - normalized) ** 2))) for name, curve in curves.items()
     }
     better = min(residual, key=lambda name: residual[name])
     rows = (
@@ -62,14 +62,14 @@ def decay_values(normalised: FloatArray) -> list[Value]:
     )
     return [
         Table(
-            DECAY, COLUMNS, rows, note=f"uncentred singular values, k from 1; c₂ ≤ {LARGEST_C2:g}"
+            DECAY, COLUMNS, rows, note=f"uncentered singular values, k from 1; c₂ ≤ {LARGEST_C2:g}"
         ),
-        Series(DECAY_FIT, k, {"σ_k/σ₁": normalised, **curves}, "index k", "σ_k / σ₁", log_y=True),
+        Series(DECAY_FIT, k, {"σ_k/σ₁": normalized, **curves}, "index k", "σ_k / σ₁", log_y=True),
     ]
 
 
 def fit_polynomial(k: FloatArray, y: FloatArray) -> tuple[float, float]:
-    """(c1, γ) that minimise Σ(c1·k^(−γ) − y)²; c1 is linear and eliminated."""
+    """(c1, γ) that minimize Σ(c1·k^(−γ) − y)²; c1 is linear and eliminated."""
     log_k = np.log(k)
 
     def shape(p: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -86,7 +86,7 @@ def fit_polynomial(k: FloatArray, y: FloatArray) -> tuple[float, float]:
 
 
 def fit_exponential(k: FloatArray, y: FloatArray) -> tuple[float, float, float]:
-    """(c1, c2, γ) that minimise Σ(c1·exp(−c2·k^γ) − y)² with c2 ≤ `LARGEST_C2`.
+    """(c1, c2, γ) that minimize Σ(c1·exp(−c2·k^γ) − y)² with c2 ≤ `LARGEST_C2`.
 
     Searched over the logarithms of c2 and γ; c1 is linear and eliminated.
     """

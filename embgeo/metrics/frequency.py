@@ -26,7 +26,7 @@ CENTROID_DISTANCE = Quantity(
     "frequency.centroid_distance",
     "Distance of the class means",
     "Distance between the mean popular and the mean rare row, in pooled standard deviations. 0: "
-    "the classes share their centre.",
+    "the classes share their center.",
     "‖μ_p − μ_r‖ / s, s² = (Σ_p‖w−μ_p‖² + Σ_r‖w−μ_r‖²) / (M − 2)",
     GONG,
 )

@@ -27,7 +27,7 @@ from embgeo.stats.base import Statistic
 
 FAMILY = "isotropy"
 
-#: Below this relative gap, rounding the entries to float32 (6e-8) can turn two neighbouring
+#: Below this relative gap, rounding the entries to float32 (6e-8) can turn two neighboring
 #: eigenvectors into each other by about a tenth of a radian.
 SAFE_GAP = 1e-6
 #: Pairs of a random direction and its negative, which one product serves: 1,000 directions.
@@ -71,7 +71,7 @@ RAW = pair("", "", "")
 RAW_SIGNED = pair("_mean_sign", ", one sign", SIGN_NOTE)
 UNIT = pair("_unit", ", unit scale", UNIT_NOTE)
 UNIT_SIGNED = pair("_unit_mean_sign", ", unit scale, one sign", f"{UNIT_NOTE} {SIGN_NOTE}")
-CENTERED = pair("_centered", ", centred", "After the mean row is subtracted.")
+CENTERED = pair("_centered", ", centered", "After the mean row is subtracted.")
 SAMPLED = pair("_sampled", ", mean over samples", "Mean over samples of the rows.")
 SAMPLED_SIGNED = pair(
     "_sampled_mean_sign", ", mean over samples, one sign", f"Mean over samples. {SIGN_NOTE}"
@@ -87,7 +87,7 @@ LOG_I1 = Quantity(
 EIGENGAP = Quantity(
     "isotropy.eigengap",
     "Smallest eigenvalue gap",
-    "Where two neighbouring eigenvalues nearly coincide, their eigenvectors are a choice of basis "
+    "Where two neighboring eigenvalues nearly coincide, their eigenvectors are a choice of basis "
     "and not a fact, and so are I1 and I2.",
     "min_k (λ_k − λ_(k+1)) / λ_k over the numerical rank",
     "standard perturbation argument",
@@ -96,21 +96,21 @@ Z_STD = Quantity(
     "isotropy.z_random_std",
     "Z over random directions, standard deviation",
     "How much the partition function varies over random directions, relative to its mean: the "
-    "self-normalisation that Arora et al. state. 0 in the ideal.",
+    "self-normalization that Arora et al. state. 0 in the ideal.",
     "std of Z(a)/Z̄ over 1,000 uniform random unit vectors a (500 and their negatives)",
     "Arora et al. 2016, Lemma 2.1",
 )
 Z_MIN = Quantity(
     "isotropy.z_random_min",
     "Z over random directions, smallest",
-    "Smallest value of the mean-normalised partition function over random directions.",
+    "Smallest value of the mean-normalized partition function over random directions.",
     "min of Z(a)/Z̄ over 1,000 uniform random unit vectors a (500 and their negatives)",
     "Arora et al. 2016, Lemma 2.1",
 )
 Z_MAX = Quantity(
     "isotropy.z_random_max",
     "Z over random directions, largest",
-    "Largest value of the mean-normalised partition function over random directions.",
+    "Largest value of the mean-normalized partition function over random directions.",
     "max of Z(a)/Z̄ over 1,000 uniform random unit vectors a (500 and their negatives)",
     "Arora et al. 2016, Lemma 2.1",
 )
@@ -118,7 +118,7 @@ ISOSCORE = Quantity(
     "isotropy.isoscore",
     "IsoScore",
     "How evenly the variance is spread over the principal directions, from 0 (one direction) to 1 "
-    "(all alike). It looks at the centred rows and does not see a common offset.",
+    "(all alike). It looks at the centered rows and does not see a common offset.",
     "(d·φ − 1)/(d − 1), φ = (d − δ²(d − √d))²/d², δ = ‖√d·λ/‖λ‖ − 1‖ / √(2(d − √d))",
     "Rudman et al. 2022",
 )
@@ -172,7 +172,7 @@ def second(context: Context, seen: Seen) -> list[Statistic]:
     if not seen.all_rows_equal:
         wanted.append(
             LogPartition(
-                "centred",
+                "centered",
                 seen.eigen_centered.vectors,
                 shift=mean,
                 bound=longest + float(np.linalg.norm(mean)),
@@ -247,9 +247,9 @@ def isotropy_pair(
 def centered_pair(context: Context, seen: Seen) -> list[Scalar]:
     if seen.all_rows_equal:
         return [q.undefined(seen.all_rows_equal) for q in CENTERED]
-    log_z = seen.find(LogPartition, ("log partition", "centred")).log_z()
+    log_z = seen.find(LogPartition, ("log partition", "centered")).log_z()
     _, marked = eigengap(seen.eigen_centered, context.m)
-    convention = "E = eigenvectors of the centred WᵀW, v and −v; W − 1μᵀ" + marked
+    convention = "E = eigenvectors of the centered WᵀW, v and −v; W − 1μᵀ" + marked
     return isotropy_pair(CENTERED, log_z, convention)
 
 
@@ -266,7 +266,7 @@ def eigengap(eigen: Eigen, rows: int) -> tuple[Scalar, str]:
     convention = f"basis-dependent below {SAFE_GAP:g}"
     return (
         EIGENGAP.measured(gap, convention=convention),
-        "; basis-dependent: neighbouring eigenvalues nearly coincide" if unsafe else "",
+        "; basis-dependent: neighboring eigenvalues nearly coincide" if unsafe else "",
     )
 
 

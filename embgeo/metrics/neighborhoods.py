@@ -1,4 +1,4 @@
-"""Hubs and intrinsic dimension: the shape of neighbourhoods (definitions, section 8)."""
+"""Hubs and intrinsic dimension: the shape of neighborhoods (definitions, section 8)."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ SHOWN = 10
 HUBNESS = Quantity(
     "tokens.hubness",
     "Hubness",
-    "Skewness of how often a token is among the nearest neighbours of others. 0: all equally "
-    "often; large: a few hubs are neighbours of nearly everything.",
+    "Skewness of how often a token is among the nearest neighbors of others. 0: all equally "
+    "often; large: a few hubs are neighbors of nearly everything.",
     "skewness of N_k(i) = #{j : i among the k nearest of j by cosine}, equally near rows sharing",
     "Radovanović et al. 2010",
 )
 HUBS = Quantity(
     "tokens.hubs",
     "Hubs",
-    "The tokens that are most often among the nearest neighbours of others; the mean is k.",
+    "The tokens that are most often among the nearest neighbors of others; the mean is k.",
     "N_k(i)",
     "Radovanović et al. 2010",
 )
@@ -96,7 +96,7 @@ def compute(context: Context, seen: Seen) -> list[Value]:
 def intrinsic_dimension(context: Context, seen: Seen) -> Scalar:
     rows = distinct_rows(context, seen)
     if len(rows) < 3:
-        return DIMENSION.undefined(f"{len(rows)} distinct rows have no two neighbours each")
+        return DIMENSION.undefined(f"{len(rows)} distinct rows have no two neighbors each")
     distances = two_nearest(context, seen, rows)
     # Distances of very short rows may vanish or be lost beside long ones.
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -144,7 +144,7 @@ def hub_samples(context: Context) -> list[IntArray]:
 def hub_values(context: Context, seen: Seen) -> list[Value]:
     k = context.options.neighbors
     if context.m <= k:
-        return [HUBNESS.undefined(f"{context.m} rows have no {k} neighbours each")]
+        return [HUBNESS.undefined(f"{context.m} rows have no {k} neighbors each")]
     if context.options.neighbors_of == "all":
         occurrences = all_occurrences(context, seen)
     else:
@@ -154,13 +154,13 @@ def hub_values(context: Context, seen: Seen) -> list[Value]:
         occurrences = k_occurrences(context.unit_rows(context.kept), k)
     skew = skewness(occurrences)
     if skew is None:
-        return [HUBNESS.undefined("every token is a neighbour equally often")]
+        return [HUBNESS.undefined("every token is a neighbor equally often")]
     scalar = HUBNESS.measured(skew, convention=f"k = {k}, cosine")
     return [scalar, hub_table(context, context.kept, occurrences, "all rows")]
 
 
 def sampled_hubs(context: Context, k: int, samples: list[IntArray]) -> list[Value]:
-    """Mean over a few samples, neighbours searched within each; the spread gives the error."""
+    """Mean over a few samples, neighbors searched within each; the spread gives the error."""
 
     def search(number: int) -> FloatArray:
         return k_occurrences(context.unit_rows(samples[number]), k)
@@ -168,14 +168,14 @@ def sampled_hubs(context: Context, k: int, samples: list[IntArray]) -> list[Valu
     occurrences = list(context.spread(search, SAMPLES))
     found = [skew for skew in map(skewness, occurrences) if skew is not None]
     if len(found) < 2:
-        return [HUBNESS.undefined("every sampled token is a neighbour equally often")]
+        return [HUBNESS.undefined("every sampled token is a neighbor equally often")]
     note = f"{SAMPLES} samples of {len(samples[0]):,} of {context.m:,} rows"
     return [
         HUBNESS.measured(
             float(np.mean(found)),
             standard_error=float(np.std(found, ddof=1) / np.sqrt(len(found))),
             sample=note,
-            convention=f"k = {k}, cosine, neighbours within the sample (hubness grows with it)",
+            convention=f"k = {k}, cosine, neighbors within the sample (hubness grows with it)",
         ),
         hub_table(context, samples[-1], occurrences[-1], f"the last of {note}"),
     ]
@@ -198,12 +198,12 @@ def k_occurrences(unit: FloatArray, k: int) -> FloatArray:
 
 
 def skewness(values: FloatArray) -> float | None:
-    """Third standardised moment; None where all values are equal but for rounding."""
-    centred = values - values.mean()
-    spread = float(np.sqrt(np.mean(centred**2)))
+    """Third standardized moment; None where all values are equal but for rounding."""
+    centered = values - values.mean()
+    spread = float(np.sqrt(np.mean(centered**2)))
     if spread <= 1e-9 * abs(float(values.mean())):
         return None
-    return float(np.mean(centred**3)) / spread**3
+    return float(np.mean(centered**3)) / spread**3
 
 
 def hub_table(context: Context, rows: IntArray, occurrences: FloatArray, note: str) -> Table:
@@ -212,4 +212,4 @@ def hub_table(context: Context, rows: IntArray, occurrences: FloatArray, note: s
         (int(rows[at]), context.token(int(rows[at])), round(float(occurrences[at]), 3))
         for at in top
     )
-    return Table(HUBS, ("row", "token", "neighbour of"), body, note=note)
+    return Table(HUBS, ("row", "token", "neighbor of"), body, note=note)

@@ -1,4 +1,4 @@
-"""Nearest neighbours by cosine: do rare tokens huddle together? (definitions, section 5)"""
+"""Nearest neighbors by cosine: do rare tokens huddle together? (definitions, section 5)"""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ SHOWN = 4
 
 RARITY_RARE = Quantity(
     "frequency.neighbor_rarity_rare",
-    "Rare neighbours of rare tokens",
-    "Of the nearest neighbours of a rare token, the share that is rare. At the base rate "
-    "neighbourhoods ignore frequency; near 1 rare tokens huddle together.",
+    "Rare neighbors of rare tokens",
+    "Of the nearest neighbors of a rare token, the share that is rare. At the base rate "
+    "neighborhoods ignore frequency; near 1 rare tokens huddle together.",
     "share of rare rows among the k nearest by cosine, mean over rare queries",
     "Gong et al. 2018 (FRAGE), §1 and §3",
 )
 RARITY_POPULAR = Quantity(
     "frequency.neighbor_rarity_popular",
-    "Rare neighbours of popular tokens",
-    "Of the nearest neighbours of a popular token, the share that is rare. At the base rate "
-    "neighbourhoods ignore frequency; near 0 popular tokens keep to themselves.",
+    "Rare neighbors of popular tokens",
+    "Of the nearest neighbors of a popular token, the share that is rare. At the base rate "
+    "neighborhoods ignore frequency; near 0 popular tokens keep to themselves.",
     "share of rare rows among the k nearest by cosine, mean over popular queries",
     "Gong et al. 2018 (FRAGE), §1 and §3",
 )
 NEIGHBORS = Quantity(
     "frequency.neighbors",
-    "Nearest neighbours",
+    "Nearest neighbors",
     "The nearest tokens by cosine of the asked tokens, or of a few drawn ones; * marks rare "
     "tokens.",
     "rows of largest cosine, the token itself left out",
@@ -48,8 +48,8 @@ NEIGHBORS = Quantity(
 )
 NEIGHBOR_RANKS = Quantity(
     "frequency.neighbor_ranks",
-    "Ranks of given neighbours",
-    "At which place among the neighbours of a token a given other token stands; 1 is nearest.",
+    "Ranks of given neighbors",
+    "At which place among the neighbors of a token a given other token stands; 1 is nearest.",
     "1 + #{rows closer by cosine}",
     "Gong et al. 2018 (FRAGE), Table 5",
 )
@@ -87,7 +87,7 @@ def rows_read(context: Context, seen: Seen) -> IntArray:
 
 
 def query_rows(context: Context) -> IntArray:
-    """Rows whose neighbours are searched, ascending."""
+    """Rows whose neighbors are searched, ascending."""
     known = popularity(context)
     shown = shown_rows(context, known)
     if context.options.neighbors_of == "all":  # the others are asked by themselves
@@ -107,7 +107,7 @@ def drawn_queries(context: Context, known: Popularity) -> tuple[IntArray, IntArr
 
 
 def shown_rows(context: Context, known: Popularity) -> IntArray:
-    """Rows whose neighbours are listed: the asked tokens, else a few drawn from each class."""
+    """Rows whose neighbors are listed: the asked tokens, else a few drawn from each class."""
     if context.options.asked:
         row = row_by_token(context)
         return np.asarray([row[token] for token, _ in context.options.asked], dtype=np.int64)
@@ -136,7 +136,7 @@ def row_by_token(context: Context) -> dict[str, int]:
 def compute(context: Context, seen: Seen) -> list[Value]:
     k = context.options.neighbors
     if context.m <= k:
-        reason = f"{context.m} rows have no {k} neighbours each"
+        reason = f"{context.m} rows have no {k} neighbors each"
         return [RARITY_RARE.undefined(reason), RARITY_POPULAR.undefined(reason)]
     known = popularity(context)
     found = seen.find(TopNeighbors, ("top neighbors", "queries"))
@@ -161,7 +161,7 @@ def rarity(
     is_rare: BoolArray,
     known: Popularity,
 ) -> Scalar:
-    """Mean share of rare neighbours; its error treats the queries as the sample."""
+    """Mean share of rare neighbors; its error treats the queries as the sample."""
     k = context.options.neighbors
     neighbors = found.neighbors[np.searchsorted(found.index, queries), :k]
     share = is_rare[neighbors].mean(axis=1)
@@ -201,7 +201,7 @@ def neighbor_table(
         near = (starred(context, int(other), is_rare) for other in neighbors)
         body.append((context.token(row), kind, count, *near))
     what = "rank" if context.frequency_kind == "rank" else "count"
-    columns = ("token", "class", what, *(f"neighbour {i + 1}" for i in range(found.k)))
+    columns = ("token", "class", what, *(f"neighbor {i + 1}" for i in range(found.k)))
     return Table(NEIGHBORS, columns, tuple(body), note="nearest first; * rare")
 
 
@@ -217,4 +217,4 @@ def rank_table(context: Context, closer: CloserRows, is_rare: BoolArray) -> Tabl
             closer.index, closer.others, closer.cosines, closer.closer, strict=True
         )
     )
-    return Table(NEIGHBOR_RANKS, ("token", "neighbour", "cosine", "rank"), body, note="* rare")
+    return Table(NEIGHBOR_RANKS, ("token", "neighbor", "cosine", "rank"), body, note="* rare")

@@ -219,10 +219,10 @@ def from_sample(sample: PairSample, looked_at: str, exact: bool) -> list[Value]:
 def from_histogram(pairs: PairHistogram, looked_at: str) -> list[Value]:
     """Values over every pair, quantiles to the width of a fine bin."""
     low, high = _range(pairs.lowest, pairs.highest)
-    centres = (np.arange(FINE_BINS) + 0.5) * (2.0 / FINE_BINS) - 1.0
+    centers = (np.arange(FINE_BINS) + 0.5) * (2.0 / FINE_BINS) - 1.0
     used = pairs.counts > 0
     counts, edges = np.histogram(
-        np.clip(centres[used], low, high),
+        np.clip(centers[used], low, high),
         bins=80,
         range=(low, high),
         weights=pairs.counts[used].astype(np.float64),

@@ -26,7 +26,7 @@ MAX_ROWS = 6_000
 MAX_ENTRIES = 2_500_000
 MIN_ROWS = 1_000
 
-#: Ridge penalties to choose from, on standardised columns.
+#: Ridge penalties to choose from, on standardized columns.
 PENALTIES = np.logspace(-2, 5, 15)
 
 BoolArray = npt.NDArray[np.bool_]
@@ -156,7 +156,7 @@ def probe_values(
         return [quantity.undefined(reason, convention=convention) for quantity in quantities]
     score = out_of_fold(dealt, [scores for scores, _ in found])
     settled = all(done for _, done in found)
-    how = "standardised columns, L2 with C = 1, balanced classes"
+    how = "standardized columns, L2 with C = 1, balanced classes"
     convention = f"{convention}; {how}" + ("" if settled else "; did not settle in 100 steps")
     auc, auc_error = auc_with_error(score, ~popular)
     accuracy, accuracy_error = balanced_accuracy(score, ~popular)

@@ -24,7 +24,7 @@ PCA2 = Quantity(
     "projection.pca2",
     "PCA projection",
     "Each token's row on the two directions of largest variance, after the mean row is subtracted.",
-    "rows of (W − 1μᵀ)·V₂ of the centred matrix, signs such that the largest entry is positive",
+    "rows of (W − 1μᵀ)·V₂ of the centered matrix, signs such that the largest entry is positive",
     "Wang et al. 2020, footnote 1",
 )
 SVD2_SHARE = Quantity(
@@ -38,7 +38,7 @@ PCA2_SHARE = Quantity(
     "projection.pca2_share",
     "Variance in the PCA picture",
     "Share of the variance that the two axes hold.",
-    "(σ₁² + σ₂²) / Σσ², centred",
+    "(σ₁² + σ₂²) / Σσ², centered",
     "standard",
 )
 

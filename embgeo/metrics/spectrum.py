@@ -23,7 +23,7 @@ SINGULAR_VALUES = Quantity(
     "How far the matrix reaches along each of its principal directions, strongest first, as a "
     "share of the strongest. A curve that falls at once means that a few directions hold nearly "
     "everything.",
-    "σ₁ ≥ … ≥ σ_d of W (uncentred) and of W − 1μᵀ (centred), divided by σ₁ of W",
+    "σ₁ ≥ … ≥ σ_d of W (uncentered) and of W − 1μᵀ (centered), divided by σ₁ of W",
     "Gao et al. 2019, Fig. 2b; Wang et al. 2020, Fig. 1b and footnote 1",
 )
 EFFECTIVE_RANK = Quantity(
@@ -36,7 +36,7 @@ EFFECTIVE_RANK = Quantity(
 )
 EFFECTIVE_RANK_CENTERED = Quantity(
     "spectrum.effective_rank_centered",
-    "Effective rank, centred",
+    "Effective rank, centered",
     "The effective rank after the mean row is subtracted: what is left of the variety once the "
     "common direction is gone.",
     "exp(−Σ p_k ln p_k), p_k = σ_k / Σσ of W − 1μᵀ",
@@ -104,8 +104,8 @@ def first(context: Context) -> list[Statistic]:
 def second(context: Context, seen: Seen) -> list[Statistic]:
     wanted: list[Statistic] = []
     for name, values, shift in (
-        ("uncentred", seen.eigen.values, None),
-        ("centred", seen.eigen_centered.values, seen.moments.mean),
+        ("uncentered", seen.eigen.values, None),
+        ("centered", seen.eigen_centered.values, seen.moments.mean),
     ):
         if values[-1] * GRAM_IS_ENOUGH < values[0]:
             wanted.append(StackedQR(name, context.d, shift=shift))
@@ -117,14 +117,14 @@ def rows_read(context: Context, seen: Seen) -> IntArray:
 
 
 def compute(context: Context, seen: Seen) -> list[Value]:
-    sigma = singular_values(seen, "uncentred", seen.eigen.values)
-    centred = singular_values(seen, "centred", seen.eigen_centered.values)
+    sigma = singular_values(seen, "uncentered", seen.eigen.values)
+    centered = singular_values(seen, "centered", seen.eigen_centered.values)
     k = np.arange(1, context.d + 1, dtype=np.float64)
     values: list[Value] = [
         Series(
             SINGULAR_VALUES,
             k,
-            {"uncentred": sigma / sigma[0], "centred": centred / sigma[0]},
+            {"uncentered": sigma / sigma[0], "centered": centered / sigma[0]},
             "index k",
             "σ_k / σ₁",
             log_y=True,
@@ -136,7 +136,7 @@ def compute(context: Context, seen: Seen) -> list[Value]:
         after = EFFECTIVE_RANK_CENTERED.undefined(seen.all_rows_equal)
     else:
         after = EFFECTIVE_RANK_CENTERED.measured(
-            effective_rank(centred), convention="σ, not σ²; mean row subtracted"
+            effective_rank(centered), convention="σ, not σ²; mean row subtracted"
         )
     values.insert(2, after)
     return values + decay_values(sigma / sigma[0])
@@ -158,12 +158,12 @@ def summaries(context: Context, sigma: FloatArray) -> list[Value]:
     reached = np.cumsum(energy) / total
     rank = int(np.count_nonzero(sigma > sigma[0] * max(context.m, context.d) * 2.0**-52))
     values: list[Value] = [
-        EFFECTIVE_RANK.measured(effective_rank(sigma), convention="σ, not σ²; uncentred"),
-        STABLE_RANK.measured(total, convention="uncentred"),
+        EFFECTIVE_RANK.measured(effective_rank(sigma), convention="σ, not σ²; uncentered"),
+        STABLE_RANK.measured(total, convention="uncentered"),
         PARTICIPATION_RATIO.measured(
-            total**2 / float(np.square(energy).sum()), convention="uncentred"
+            total**2 / float(np.square(energy).sum()), convention="uncentered"
         ),
-        TOP_SHARE.measured(1.0 / total, convention="uncentred"),
+        TOP_SHARE.measured(1.0 / total, convention="uncentered"),
     ]
     for quantity, share in zip(ENERGY, (0.5, 0.9, 0.95, 0.99), strict=True):
         # A hair below q, so that a share reached exactly is not missed by rounding.

@@ -20,7 +20,7 @@ STEP = 1024
 GROUPS = Quantity(
     "tokens.groups",
     "Groups of tokens",
-    "Tokens that are no ordinary words, recognised by their spelling or their count. Their rows "
+    "Tokens that are no ordinary words, recognized by their spelling or their count. Their rows "
     "often stand apart and explain outliers in the picture.",
     "median ‖w‖ of the group",
 )

@@ -1,6 +1,6 @@
 """An orthogonal matrix that is almost block diagonal, applied for a fraction of a full product.
 
-The eigenvectors of WᵀW differ from those of the centred matrix by the eigenvectors of a diagonal
+The eigenvectors of WᵀW differ from those of the centered matrix by the eigenvectors of a diagonal
 matrix plus one outer product. Their entries fall off as one over the distance of the eigenvalues,
 so that what lies outside the diagonal blocks has a rank of about twenty, whatever the size.
 """

@@ -27,7 +27,7 @@ def factor(shape: FloatArray, y: FloatArray) -> tuple[float, float]:
 def fit(
     shape: Shape, y: FloatArray, start: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Parameters that minimise Σ(c·φ(p) − y)² within bounds, and that sum.
+    """Parameters that minimize Σ(c·φ(p) − y)² within bounds, and that sum.
 
     Levenberg and Marquardt's steps on the residual with the factor eliminated (variable
     projection, Golub & Pereyra 1973, in the form of Kaufman 1975).

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray
 from embgeo.numerics.rank_update import add_gram
-from embgeo.numerics.row_space import standardised
+from embgeo.numerics.row_space import standardized
 
 MAX_STEPS = 100
 #: A step that promises to lower the loss by less than this share of it is the last.
@@ -22,7 +22,7 @@ BoolArray = npt.NDArray[np.bool_]
 def log_odds(rows: FloatArray, positive: BoolArray, new: FloatArray) -> tuple[FloatArray, bool]:
     """log-odds of `new` rows from a logistic regression with balanced classes.
 
-    Minimises ½‖w‖² + Σ c_i log(1 + exp(−y_i(⟨w, x_i⟩ + b))) over standardised columns, where c_i
+    Minimizes ½‖w‖² + Σ c_i log(1 + exp(−y_i(⟨w, x_i⟩ + b))) over standardized columns, where c_i
     gives both classes the same weight and the intercept b is free (scikit-learn's
     ``LogisticRegression(C=1, class_weight="balanced")``).
 
@@ -37,7 +37,7 @@ def log_odds(rows: FloatArray, positive: BoolArray, new: FloatArray) -> tuple[Fl
     -------
     tuple of a float64 array, shape (m,), and whether the search settled
     """
-    x, x_new = standardised(rows, new)
+    x, x_new = standardized(rows, new)
     weights, bias, settled = _newton(x, positive)
     return np.asarray(x_new @ weights + bias), settled
 

@@ -1,6 +1,6 @@
 """Eigenpairs of a symmetric matrix after one outer product is added, without another `eigh`.
 
-WᵀW is the centred scatter plus N·μμᵀ, and both decompositions are wanted: the second costs a
+WᵀW is the centered scatter plus N·μμᵀ, and both decompositions are wanted: the second costs a
 product instead of a decomposition (Bunch, Nielsen & Sorensen 1978; Gu & Eisenstat 1994).
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, WorkingArray
-from embgeo.numerics.row_space import standardised
+from embgeo.numerics.row_space import standardized
 
 #: Rows with more leverage than this have their errors computed in float64.
 HIGH = 0.5
@@ -14,7 +14,7 @@ HIGH = 0.5
 def ridge_prediction(
     rows: FloatArray, target: FloatArray, new: FloatArray, penalties: FloatArray
 ) -> FloatArray:
-    """Predictions for `new` rows from a ridge regression on standardised columns.
+    """Predictions for `new` rows from a ridge regression on standardized columns.
 
     The squared error with each row left out in turn follows from the residuals and leverages,
     (y_i − ŷ_i)/(1 − h_i), so that all penalties share one eigendecomposition (Golub, Heath &
@@ -32,7 +32,7 @@ def ridge_prediction(
     -------
     float64 array, shape (m,)
     """
-    x, x_new = standardised(rows, new)
+    x, x_new = standardized(rows, new)
     y = target - target.mean()
     values, vectors = np.linalg.eigh(x.T @ x)
     values = np.maximum(values, 0.0)

@@ -1,4 +1,4 @@
-"""Rows as a linear fit with a penalty sees them: standardised, in no more coordinates than rows."""
+"""Rows as a linear fit with a penalty sees them: standardized, in no more coordinates than rows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import numpy as np
 from embgeo.core.arrays import FloatArray
 
 
-def standardised(rows: FloatArray, new: FloatArray) -> tuple[FloatArray, FloatArray]:
+def standardized(rows: FloatArray, new: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Both with columns of mean 0 and standard deviation 1 in `rows`, then in its row space.
 
-    A column that is constant but for rounding is centred alone.
+    A column that is constant but for rounding is centered alone.
 
     Parameters
     ----------
@@ -21,13 +21,13 @@ def standardised(rows: FloatArray, new: FloatArray) -> tuple[FloatArray, FloatAr
     -------
     two float64 arrays, shapes (n, min(n, d)) and (m, min(n, d))
     """
-    centre = rows.mean(axis=0)
-    x = rows - centre
+    center = rows.mean(axis=0)
+    x = rows - center
     spread = np.sqrt(np.einsum("ij,ij->j", x, x) / len(x))
-    varied = spread > len(x) * np.finfo(float).eps * np.abs(centre)
+    varied = spread > len(x) * np.finfo(float).eps * np.abs(center)
     scale = np.where(varied, spread, 1.0)
     x /= scale
-    x_new = (new - centre) / scale
+    x_new = (new - center) / scale
     if len(x) >= x.shape[1]:
         return x, x_new
     # A linear fit with an L2 penalty has no weight outside the row space: it stays the same.

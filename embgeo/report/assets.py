@@ -33,7 +33,7 @@ ANALYSIS = Bundle(
         "visible.js",
         "data.js",
         "store.js",
-        "colours.js",
+        "colors.js",
         "scatter.js",
         "gestures.js",
         "lasso.js",

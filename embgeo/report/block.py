@@ -1,6 +1,6 @@
 """Binary columns for the page's script, compressed into one block of text.
 
-Coordinates, norms and angles are quantised to 16 bits (a 65,535th of their span: finer than a
+Coordinates, norms and angles are quantized to 16 bits (a 65,535th of their span: finer than a
 pixel until the map is magnified a hundred times); tokens travel as UTF-16 code units with their
 lengths, so that any string survives, NULs and lone surrogates included.
 """

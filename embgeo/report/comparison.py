@@ -15,8 +15,10 @@ from embgeo.charts.compared.base import most_lines, spread
 from embgeo.charts.compared.maps import MOST_MAPS
 from embgeo.charts.compared.training import chosen
 from embgeo.comparison.comparison import Comparison, Pair
+from embgeo.comparison.member_names import member_name, short_name
 from embgeo.comparison.quantities import NEIGHBOR_OVERLAP
 from embgeo.core.values import Quantity, format_number
+from embgeo.core.visible import visible
 from embgeo.diagnosis.change import headline, sampling
 from embgeo.diagnosis.moved import moved_table, moved_tokens, rare_tokens
 from embgeo.diagnosis.shifts import shifts, state_rows
@@ -33,12 +35,10 @@ from embgeo.report.comparison_tables import (
     pair_rows,
     shown_places,
 )
-from embgeo.report.member_names import member_name, short_name
 from embgeo.report.page import code, drawings, environment
 from embgeo.report.run import curve_families, main_bends, no_bends
 from embgeo.report.tables import by_family, provenance_rows
 from embgeo.report.tables import quantities as quantities_of
-from embgeo.report.visible import visible
 from embgeo.result.analysis import REPORT_NAME
 
 SECTIONS = (
@@ -294,7 +294,7 @@ def _tells_moves(comparison: Comparison, pair: Pair) -> bool:
 
 
 def _no_moved(comparison: Comparison) -> str:
-    """Why nobody's neighbours were compared, where that is known."""
+    """Why nobody's neighbors were compared, where that is known."""
     for pair in comparison.pairs:
         for scalar in pair.scalars:
             if scalar.name == NEIGHBOR_OVERLAP.name and scalar.undefined:

@@ -78,10 +78,10 @@ def _spread(x: FloatArray, own: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def _face(look: Look, lines: int) -> dict[str, Any]:
-    """Name, colour and dashes; a line alone needs no dashes."""
+    """Name, color and dashes; a line alone needs no dashes."""
     aged = look.member.step is not None
-    colour = f"--{'age' if aged else 'line'}-{look.shade}"
-    return {"label": look.label, "colour": colour, "dash": 0 if aged or lines == 1 else look.shade}
+    color = f"--{'age' if aged else 'line'}-{look.shade}"
+    return {"label": look.label, "color": color, "dash": 0 if aged or lines == 1 else look.shade}
 
 
 def _steps(members: list[tuple[Look, Histogram]], mark: Any) -> dict[str, Any] | None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from embgeo.charts.compared.base import spread
 from embgeo.comparison.comparison import Change, Comparison, Difference, Pair
 from embgeo.core.values import Quantity, Scalar, format_number
+from embgeo.core.visible import visible
 from embgeo.report.headline import READINGS, Reading
 from embgeo.report.tables import by_family
-from embgeo.report.visible import visible
 
 #: Members beside the baseline in one table, at most; of a track the last and evenly before it.
 MOST_COLUMNS = 4

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.core.errors import EmbgeoError
+from embgeo.core.visible import visible_text
 from embgeo.diagnosis.verdict import judge
 from embgeo.io.bounded.saved import write_text
 from embgeo.report.headline import headline_rows
-from embgeo.report.visible import visible_text
 from embgeo.result.analysis import REPORT_NAME, Analysis
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from embgeo.core.values import format_number
+from embgeo.core.visible import visible_text
 from embgeo.report import assets
 from embgeo.report.charts import script_json
 from embgeo.report.tables import capital
-from embgeo.report.visible import visible_text
 
 Render = Callable[[Any, Any], str | None]
 

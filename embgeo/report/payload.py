@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.charts.maps import axis_names, view_box
+from embgeo.core.visible import ACCENTS, HIDDEN, LIMIT, NAMED
 from embgeo.report.block import Block, pack_tokens
-from embgeo.report.visible import ACCENTS, HIDDEN, LIMIT, NAMED
 from embgeo.result.analysis import Analysis
 
 #: Rows that a page holds; beyond it the rows are thinned by frequency.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from embgeo.core.values import Cell, Quantity, Scalar, Table, format_number
-from embgeo.report.visible import visible
+from embgeo.core.visible import visible
 from embgeo.result.analysis import Analysis
 
 T = TypeVar("T")
@@ -61,15 +61,15 @@ def _cell(column: str, cell: Cell) -> CellView:
         return CellView("–", "num")
     if isinstance(cell, int | float):
         return CellView(format_number(float(cell)), "num")
-    if column.startswith(("token", "neighbour")):
-        # Tables mark rare neighbours by a star behind the token; the token itself may be anything.
-        rare = column.startswith("neighbour") and cell.endswith(" *")
+    if column.startswith(("token", "neighbor")):
+        # Tables mark rare neighbors by a star behind the token; the token itself may be anything.
+        rare = column.startswith("neighbor") and cell.endswith(" *")
         return CellView(visible(cell[:-2] if rare else cell), "token", "\u00a0*" if rare else "")
     return CellView(visible(cell) if cell else "", "text")
 
 
 def facts(analysis: Analysis) -> list[str]:
-    """The line under the title: what was analysed."""
+    """The line under the title: what was analyzed."""
     p = analysis.provenance
     out = [f"tensor {p['tensor']}"] if p.get("tensor") else []
     kept, d = p.get("kept", len(analysis.rows)), p.get("d", 0)

@@ -36,7 +36,7 @@ def chart(training: Training, name: str, title: str) -> dict[str, Any]:
         "lines": [
             {
                 "label": look.label,
-                "colour": f"--line-{look.shade}",
+                "color": f"--line-{look.shade}",
                 "dash": look.turn,
                 "y": plain(over(x, steps, values), positive=log),
             }

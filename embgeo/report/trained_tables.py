@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from embgeo.core.values import Quantity, format_number
-from embgeo.report.visible import visible
+from embgeo.core.visible import visible
 from embgeo.training.study.deciding import perplexity_name, signed
 from embgeo.training.study.spread import Paired, in_percent, paired, percent_text, spread
 from embgeo.training.study.training import Method, Outcome, Training, Verdict

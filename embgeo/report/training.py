@@ -14,6 +14,7 @@ from embgeo.charts.trained import FIGURES, render_svg
 from embgeo.charts.trained.curves import chosen
 from embgeo.comparison.comparison import Comparison
 from embgeo.core.values import Quantity, format_number
+from embgeo.core.visible import visible
 from embgeo.io.bounded.saved import write_text
 from embgeo.report import assets
 from embgeo.report.comparison import SECTIONS as OF_COMPARISON
@@ -23,7 +24,6 @@ from embgeo.report.page import code, drawings, environment
 from embgeo.report.tables import by_family, provenance_rows
 from embgeo.report.trained_charts import chart_data, chart_name
 from embgeo.report.trained_tables import claim_rows, headline, heads, method_rows, settings_text
-from embgeo.report.visible import visible
 from embgeo.result.analysis import REPORT_NAME
 from embgeo.training.study.training import Training
 

@@ -58,7 +58,7 @@ class Analysis:
     notes : tuple of str
         What a reader has to know about this matrix (masked rows, duplicates, …).
     rows : int array, shape (M,)
-        Row numbers (in the matrix that was analysed) of the kept rows.
+        Row numbers (in the matrix that was analyzed) of the kept rows.
     tokens : tuple of str or None
         Labels of the kept rows.
     counts : array of float64 or None

@@ -18,7 +18,7 @@ ORDINARY = (1e-150, 1e150)
 
 
 class GroupMoments(Statistic):
-    """For each group n, mean and Σ‖x−μ‖², merged in centred form (Chan et al. 1979).
+    """For each group n, mean and Σ‖x−μ‖², merged in centered form (Chan et al. 1979).
 
     Parameters
     ----------

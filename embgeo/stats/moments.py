@@ -1,4 +1,4 @@
-"""Mean and centred scatter matrix of rows, or of rows divided by their norm."""
+"""Mean and centered scatter matrix of rows, or of rows divided by their norm."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SINGLE_BLOCKS = 256
 
 
 class Moments(Statistic):
-    """n, mean and Σ(x−μ)(x−μ)ᵀ, merged in centred form.
+    """n, mean and Σ(x−μ)(x−μ)ᵀ, merged in centered form.
 
-    The centred form keeps what ``Σxxᵀ − nμμᵀ`` loses: in a narrow cone the two terms agree in
+    The centered form keeps what ``Σxxᵀ − nμμᵀ`` loses: in a narrow cone the two terms agree in
     their leading digits. Merging is that of Chan, Golub & LeVeque 1979.
 
     Parameters
@@ -72,10 +72,10 @@ class Moments(Statistic):
             x = block.stored_unit
         total = self.n + n
         step = mean - self.mean
-        centred = np.empty((n + 1, self.d), dtype=x.dtype)
-        np.subtract(x, mean.astype(x.dtype), out=centred[:n])
-        centred[n] = step * np.sqrt(self.n * n / total)
-        self._add(centred)
+        centered = np.empty((n + 1, self.d), dtype=x.dtype)
+        np.subtract(x, mean.astype(x.dtype), out=centered[:n])
+        centered[n] = step * np.sqrt(self.n * n / total)
+        self._add(centered)
         self.mean = self.mean + step * (n / total)
         self.n = total
 
@@ -177,7 +177,7 @@ class Moments(Statistic):
         self._triangle = self._recent = None
 
     def gram(self) -> FloatArray:
-        """Σxxᵀ, uncentred, shape (d, d): a sum of two positive semidefinite parts."""
+        """Σxxᵀ, uncentered, shape (d, d): a sum of two positive semidefinite parts."""
         gram = self.scatter
         gram += np.outer(self.mean, self.n * self.mean)
         return gram

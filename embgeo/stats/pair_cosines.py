@@ -94,5 +94,5 @@ class PairHistogram(Statistic):
     def quantile(self, q: float) -> float:
         """The q-quantile, good to half a bin (4e-6)."""
         at = int(np.searchsorted(np.cumsum(self.counts), q * self.n))
-        centre = (min(at, FINE_BINS - 1) + 0.5) * 2.0 / FINE_BINS - 1.0
-        return min(max(centre, self.lowest), self.highest)
+        center = (min(at, FINE_BINS - 1) + 0.5) * 2.0 / FINE_BINS - 1.0
+        return min(max(center, self.lowest), self.highest)

@@ -1,4 +1,4 @@
-"""Nearest neighbours on one side of rows ``[x | y]``."""
+"""Nearest neighbors on one side of rows ``[x | y]``."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class TopNeighbors(Statistic):
     """The k rows of largest cosine for each query, the query's own row left out.
 
     A row is left out by its number, never by its similarity: an exact duplicate of the query is
-    a neighbour like any other. Cosines that agree to 1e-12 are ordered by row number.
+    a neighbor like any other. Cosines that agree to 1e-12 are ordered by row number.
 
     Cosines are looked at in the precision of the stored rows; whatever may be among the k nearest
     is computed again in float64.

@@ -23,10 +23,10 @@ class TwoNearest(Statistic):
     Parameters
     ----------
     index : int array, shape (q,)
-        Row numbers of the queries; a query is no neighbour of itself.
+        Row numbers of the queries; a query is no neighbor of itself.
     queries : float64 array, shape (q, d)
     takes_part : bool array, shape (N,)
-        Rows that may be neighbours; TwoNN wants each point of space once.
+        Rows that may be neighbors; TwoNN wants each point of space once.
 
     Attributes
     ----------

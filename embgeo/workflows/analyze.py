@@ -118,7 +118,7 @@ def analyze(
     LabelMismatch
         If tokens or counts do not line up with the rows.
     EmbgeoError
-        If no row is left to analyse, or the entries are too large to be squared.
+        If no row is left to analyze, or the entries are too large to be squared.
     """
     matrix = as_matrix(W, tokens=tokens, counts=counts, rank_order=rank_order, hidden=hidden)
     return Analysis.of(

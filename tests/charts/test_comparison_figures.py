@@ -15,11 +15,12 @@ import pytest
 import embgeo.charts.compared
 from embgeo.charts.compared import FIGURES, render_svg
 from embgeo.charts.compared.bars import density
-from embgeo.charts.compared.base import LONGEST, ComparedFigure, drawable, looks, spread
+from embgeo.charts.compared.base import ComparedFigure, looks, spread
 from embgeo.charts.compared.maps import common_boxes
 from embgeo.charts.compared.training import chosen
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.core.values import Histogram, Points
+from embgeo.core.visible import LONGEST, drawable
 from embgeo.result.analysis import Analysis
 from tests.support.sample_analysis import HOSTILE
 from tests.support.sample_comparison import sample_comparison
@@ -106,13 +107,13 @@ def test_members_of_a_long_run_are_drawn_from_both_ends_and_between() -> None:
     assert spread(11, 5) == [0, 2, 5, 8, 10]
     drawn = looks(sample_comparison(track=True, members=6))
     assert [look.place for look in drawn] == [0, 1, 2, 4, 5]
-    assert len({look.colour for look in drawn}) == 5
+    assert len({look.color for look in drawn}) == 5
     assert drawn[0].label == "step 500"
 
 
-def test_lines_are_told_apart_by_colour_and_by_dashes() -> None:
+def test_lines_are_told_apart_by_color_and_by_dashes() -> None:
     drawn = looks(sample_comparison(members=5))
-    assert len({look.colour for look in drawn}) == 5
+    assert len({look.color for look in drawn}) == 5
     assert len({str(look.dash) for look in drawn[:3]}) == 3
 
 
@@ -143,7 +144,7 @@ def test_curves_of_a_track_stand_in_the_order_of_importance() -> None:
     assert track is not None
     titles = [title for _, title in chosen(track)]
     assert titles[:2] == ["mean cosine", "effective rank"]
-    assert "neighbour overlap with the one before" in titles
+    assert "neighbor overlap with the one before" in titles
 
 
 def test_a_bend_is_named_with_its_step() -> None:

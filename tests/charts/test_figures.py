@@ -70,8 +70,8 @@ def test_hexagons_count_every_point_in_the_nearest_cell() -> None:
     xy = np.random.default_rng(0).standard_normal((500, 2))
     cells = count_hexagons(xy, 0.4)
     assert cells.counts.sum() == 500
-    own = np.linalg.norm(xy - cells.centres[cells.members], axis=1)
-    others = np.linalg.norm(xy[:, None] - cells.centres[None], axis=2).min(axis=1)
+    own = np.linalg.norm(xy - cells.centers[cells.members], axis=1)
+    others = np.linalg.norm(xy[:, None] - cells.centers[None], axis=2).min(axis=1)
     assert own == pytest.approx(others)
     assert own.max() <= 0.4 / np.sqrt(3) + 1e-12
 

@@ -155,12 +155,12 @@ def test_no_file_holds_a_type_3_font(every_pdf: dict[str, bytes]) -> None:
         assert b"/Type3" not in content
 
 
-@pytest.mark.parametrize("colour", ["class", "none", "frequency"])
-def test_fifty_thousand_points_stay_below_300_kilobytes(colour: str) -> None:
+@pytest.mark.parametrize("color", ["class", "none", "frequency"])
+def test_fifty_thousand_points_stay_below_300_kilobytes(color: str) -> None:
     of = [Subject("large", large_cloud(50_000))]
     with style.settings():
         page = style.Page(6.75, style.plain_text)
-        made = named("scatter").draw(of, page, Choices(colour))
+        made = named("scatter").draw(of, page, Choices(color))
         content = render(made.drawing, "scatter", "pdf", "embgeo 0")["scatter.pdf"]
     assert content.count(b"/Subtype /Image") >= 1
     assert 10_000 < len(content) < 300_000
@@ -175,20 +175,20 @@ def cloud_of(made: Made, panel: int = 0) -> PathCollection:
     return cloud
 
 
-def test_every_point_is_drawn_in_the_colour_of_its_class() -> None:
+def test_every_point_is_drawn_in_the_color_of_its_class() -> None:
     analysis = sample()
     cloud = cloud_of(drawn("scatter", [Subject("a", analysis)]))
-    offsets, colours = np.asarray(cloud.get_offsets()), cloud.get_facecolor()
+    offsets, colors = np.asarray(cloud.get_offsets()), cloud.get_facecolor()
     xy = next(p.xy for p in analysis.points if p.name == "projection.svd2")
     assert sorted(map(tuple, offsets)) == sorted(map(tuple, xy))
     assert analysis.popular is not None
-    colour = {True: style.POPULAR, False: style.RARE}
+    color = {True: style.POPULAR, False: style.RARE}
     from matplotlib.colors import to_hex
 
     place = {tuple(p): i for i, p in enumerate(xy)}
-    for point, rgba in zip(offsets, colours, strict=True):
+    for point, rgba in zip(offsets, colors, strict=True):
         popular = bool(analysis.popular[place[tuple(point)]])
-        assert to_hex(rgba) == colour[popular]
+        assert to_hex(rgba) == color[popular]
     assert cloud.axes is not None
     assert cloud.get_zorder() < cloud.axes.get_rasterization_zorder()
 
@@ -238,17 +238,17 @@ def test_one_point_at_the_origin_has_a_picture() -> None:
     assert view.bottom < view.top
 
 
-def test_frequency_colours_have_one_scale_for_all_panels() -> None:
+def test_frequency_colors_have_one_scale_for_all_panels() -> None:
     choices = Choices("frequency")
     made = drawn("scatter", [Subject("a", sample()), Subject("b", sample(seed=2))], choices)
     first, second = (cloud_of(made, panel) for panel in (0, 1))
-    colours = [{tuple(map(float, c)) for c in cloud.get_facecolor()} for cloud in (first, second)]
-    assert colours[0] == colours[1]
-    assert len(colours[0]) > 5
+    colors = [{tuple(map(float, c)) for c in cloud.get_facecolor()} for cloud in (first, second)]
+    assert colors[0] == colors[1]
+    assert len(colors[0]) > 5
     assert made.drawing.axes[-1].get_xlabel() == "1 + count"
 
 
-def test_colours_fall_back_where_frequencies_are_not_known() -> None:
+def test_colors_fall_back_where_frequencies_are_not_known() -> None:
     plain = sample(counts=False)
     assert named("scatter").missing(Subject("a", plain), Choices("frequency"))
     alone = drawn("scatter", [Subject("a", plain)])
@@ -292,15 +292,15 @@ def test_spectra_are_those_of_the_analyses() -> None:
     for subject in of:
         assert subject.analysis is not None
         series = subject.analysis["spectrum.singular_values"]
-        values = [float(r["normalised singular value"]) for r in rows(made)
+        values = [float(r["normalized singular value"]) for r in rows(made)
                   if r["analysis"] == subject.label]  # fmt: skip
-        assert values == pytest.approx(series.y["uncentred"][: len(values)])  # type: ignore[union-attr]
+        assert values == pytest.approx(series.y["uncentered"][: len(values)])  # type: ignore[union-attr]
         assert values[0] == 1.0
     assert made.drawing.axes[0].get_yscale() == "linear"
     assert drawn("spectrum-log", of).drawing.axes[0].get_yscale() == "log"
 
 
-def test_lines_differ_in_more_than_colour() -> None:
+def test_lines_differ_in_more_than_color() -> None:
     looks = [style.line(i, 100) for i in range(28)]
     assert len({(look["color"], str(look["linestyle"])) for look in looks}) == 28
     assert len({str(look["linestyle"]) for look in looks[:4]}) == 4

@@ -21,7 +21,7 @@ from embgeo.result.analysis import Analysis
 from tests.support.paper_samples import asked
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar, without
 
-NEAR = ("token", "class", "count", *(f"neighbour {i}" for i in range(1, 7)))
+NEAR = ("token", "class", "count", *(f"neighbor {i}" for i in range(1, 7)))
 
 
 def named(name: str) -> LatexTable:
@@ -37,13 +37,13 @@ def latex(name: str, methods: Sequence[Method], signs: str = "both") -> str:
 def with_neighbors(
     analysis: Analysis, rows: list[tuple[str, ...]], ranks: list[tuple[str, str, int]]
 ) -> Analysis:
-    """The analysis with these tables of neighbours, and their words asked for."""
+    """The analysis with these tables of neighbors, and their words asked for."""
     near = Table(
         Quantity("frequency.neighbors", "", ""), NEAR, tuple((r[0], r[1], 5, *r[2:]) for r in rows)
     )
     places = Table(
         Quantity("frequency.neighbor_ranks", "", ""),
-        ("token", "neighbour", "cosine", "rank"),
+        ("token", "neighbor", "cosine", "rank"),
         tuple((word, other, 0.5, rank) for word, other, rank in ranks),
     )
     kept = [t for t in analysis.tables if not t.name.startswith("frequency.neighbor")]
@@ -99,7 +99,7 @@ def test_undefined_and_basis_dependent_values_are_marked() -> None:
     text = latex("isotropy", [Method("a", undefined), Method("b", marked)])
     assert "a & --- & $" in text
     assert r"$^\dagger$" in text
-    assert r"$\dagger$: neighbouring eigenvalues" in text
+    assert r"$\dagger$: neighboring eigenvalues" in text
     assert "dagger" not in latex("isotropy", [Method("a", sample())])
 
 
@@ -184,7 +184,7 @@ def test_numbers_as_latex(text: str, source: str) -> None:
 
 
 def hostile_document(folder: Path, encoding: str) -> None:
-    """A document with both tables, made of hostile labels, words and neighbours."""
+    """A document with both tables, made of hostile labels, words and neighbors."""
     words = [(token, "rare", *HOSTILE[:6]) for token in HOSTILE]
     signs = [chr(c) for c in (*range(33, 127), *range(161, 0x180))]
     # In the first column: each sign once at the start of a row.

@@ -92,7 +92,7 @@ def refused(here: Path, *arguments: object) -> str:
     return str(result.stderr)
 
 
-# --- Files that cannot be analysed -----------------------------------------------------------
+# --- Files that cannot be analyzed -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("command", ["analyze", "inspect"])

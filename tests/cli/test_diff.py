@@ -182,7 +182,7 @@ def test_a_checkpoint_that_changed_is_not_used() -> None:
     saved("one.npy", "a.embgeo")
     np.save("one.npy", gaussian(9, n=50))
     assert reasons(done("a.embgeo", "two.npy", *QUICK)) == {
-        "one.npy has changed since it was analysed (another sha256)"
+        "one.npy has changed since it was analyzed (another sha256)"
     }
 
 
@@ -406,7 +406,7 @@ def test_the_summary_shows_verdicts_differences_and_what_takes_both() -> None:
     assert "one  one.npy" in said
     assert "Degenerate: a narrow cone" in said
     assert "difference" in said
-    for title in ("Mean cosine", "I1, unit scale", "Subspace distance", "Neighbour overlap"):
+    for title in ("Mean cosine", "I1, unit scale", "Subspace distance", "Neighbor overlap"):
         assert title in said
     assert "(chance: " in said
     assert "matched by row (neither side has tokens)" in said

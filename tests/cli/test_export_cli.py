@@ -73,7 +73,7 @@ def test_every_target_writes_here_under_the_name_of_the_analysis(
     assert (here / "new/out").exists()
 
 
-def test_the_projector_gets_the_kept_rows_of_the_analysed_checkpoint(here: Path) -> None:
+def test_the_projector_gets_the_kept_rows_of_the_analyzed_checkpoint(here: Path) -> None:
     result = run("W.embgeo", "--to", "projector", "-o", "p")
     assert result.exit_code == 0, result.output
     kept = [i for i in range(60) if i not in (7, 9)]
@@ -122,7 +122,7 @@ def test_a_checkpoint_that_was_moved_or_changed(here: Path) -> None:
     moved = ("--checkpoint", "elsewhere/W.npy")
     assert run("W.embgeo", "--to", "projector", *moved).exit_code == 0
     np.save("elsewhere/W.npy", 2 * ROWS)
-    assert "has changed since it was analysed" in refused("W.embgeo", "--to", "projector", *moved)
+    assert "has changed since it was analyzed" in refused("W.embgeo", "--to", "projector", *moved)
 
 
 def test_more_points_than_the_projector_shows(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

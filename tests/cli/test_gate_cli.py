@@ -332,7 +332,7 @@ def test_settings_in_pyproject() -> None:
         ('[gate]\nrules = [{ rule = "a: cosine.mean <= 1", tensor = "b" }]', "has two tensors"),
         ('[gate]\nrules = ["cosine.mean <= 1"]\nlevel = 2', "level"),
         ("[gate]\nrules = []", "no rules"),
-        ('[gate]\nrules = ["cosine.mean <= 1"]\nanalyze = { colour = 1 }', "no setting 'colour'"),
+        ('[gate]\nrules = ["cosine.mean <= 1"]\nanalyze = { color = 1 }', "no setting 'color'"),
         ('[gate]\nrules = ["cosine.mean <= 1"]\nanalyze = { seed = "x" }', "seed of analyze"),
         ('[gate]\nrules = ["cosine.mean <= 1"]\nanalyze = { pairs = true }', "pairs of analyze"),
     ],

@@ -393,10 +393,10 @@ def test_labels_that_some_parts_have() -> None:
         assert cause in refused(f"merge {one} counted.npz -o out")
 
 
-def test_nothing_can_be_analysed() -> None:
+def test_nothing_can_be_analyzed() -> None:
     np.save("W.npy", np.zeros((N, 4)))
     first_round(2)
-    assert "none of 120 rows can be analysed" in refused("merge -o out", *states("s"))
+    assert "none of 120 rows can be analyzed" in refused("merge -o out", *states("s"))
 
 
 def test_entries_beyond_their_squares() -> None:

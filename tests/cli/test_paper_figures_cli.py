@@ -42,7 +42,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     saved(
         folder,
         baseline=asked(sample(n=120), ("tok1", ("tok2",))),
-        regularised=asked(sample("isotropic", n=120), ("tok1", ("tok2",))),
+        regularized=asked(sample("isotropic", n=120), ("tok1", ("tok2",))),
         bare=sample(n=120, counts=False, untied=False),
     )
     for name, rate in (("slow", 1.0), ("fast", 2.0)):
@@ -57,10 +57,10 @@ def in_home(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path
 
 
 def test_everything_that_can_be_drawn_is_drawn(in_home: Path) -> None:
-    result = run("baseline", "regularised", "bare", "--venue", "acl", "-o", in_home)
+    result = run("baseline", "regularized", "bare", "--venue", "acl", "-o", in_home)
     assert result.exit_code == 0, result.output
     names = {path.stem for path in in_home.glob("*.pdf")}
-    assert names == {"scatter", "scatter-centred", "spectrum", "spectrum-log", "cosines",
+    assert names == {"scatter", "scatter-centered", "spectrum", "spectrum-log", "cosines",
                      "partition", "norms-by-frequency"}  # fmt: skip
     assert {path.stem for path in in_home.glob("*.tex")} == {"isotropy", "neighbors"}
     assert "note: left out bare: no token frequencies were given" in result.stdout
@@ -84,7 +84,7 @@ def test_two_runs_give_the_same_bytes(in_home: Path) -> None:
     formats = ("--format", "pdf", "--format", "png")
     contents = []
     for _ in range(2):
-        assert run("baseline", "regularised", *wanted, *formats, "-o", in_home).exit_code == 0
+        assert run("baseline", "regularized", *wanted, *formats, "-o", in_home).exit_code == 0
         contents.append({path.name: path.read_bytes() for path in in_home.iterdir()})
     assert contents[0] == contents[1]
     assert len(contents[0]) == 2 * (2 + 2) + 3
@@ -281,7 +281,7 @@ def has_pgf() -> bool:
 @pytest.mark.skipif(not has_pgf(), reason="pdflatex with pgf is not installed")
 def test_pgf_compiles_whatever_the_labels(in_home: Path) -> None:
     names = ("--label", r"\input{x} $\n", "--label", "50% _日")
-    result = run("baseline", "regularised", *names, "--figure", "spectrum", "--figure", "scatter",
+    result = run("baseline", "regularized", *names, "--figure", "spectrum", "--figure", "scatter",
                  "--figure", "partition", "--format", "pgf", "-o", in_home)  # fmt: skip
     assert result.exit_code == 0, result.output
     (in_home / "paper.tex").write_text(
@@ -297,7 +297,7 @@ def test_pgf_compiles_whatever_the_labels(in_home: Path) -> None:
 
 
 def test_numbers_of_the_analysis_reach_the_table(in_home: Path) -> None:
-    assert run("regularised", "--table", "isotropy", "-o", in_home).exit_code == 0
+    assert run("regularized", "--table", "isotropy", "-o", in_home).exit_code == 0
     with (in_home / "isotropy.csv").open(newline="") as stream:
         found = {row["name"]: float(row["value"]) for row in csv.DictReader(stream)}
     i1 = sample("isotropic", n=120).scalar("isotropy.i1")

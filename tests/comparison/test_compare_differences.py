@@ -290,14 +290,14 @@ def test_norms_explain_a_change_if_they_moved_the_way_that_makes_it(before, afte
     assert explain(before, after, rose) is helped
 
 
-def test_neighbours_are_told_of_only_where_all_or_none_were_kept():
+def test_neighbors_are_told_of_only_where_all_or_none_were_kept():
     W = gaussian(13, n=300)
     kept, lost, some = (
         comparison(W, V).sentences for V in (2 * W, gaussian(14, n=300), W + gaussian(15, n=300))
     )
-    assert any("keeps all its neighbours" in s for s in kept)
-    assert any("no more of their neighbours than chance" in s for s in lost)
-    assert not any("neighbours" in s for s in some)
+    assert any("keeps all its neighbors" in s for s in kept)
+    assert any("no more of their neighbors than chance" in s for s in lost)
+    assert not any("neighbors" in s for s in some)
 
 
 def test_sentences_name_the_member_where_there_are_several():

@@ -124,7 +124,7 @@ def test_of_tokens_that_moved_alike_the_frequent_come_first():
     assert keys == sorted(keys)
 
 
-def test_tokens_that_kept_all_their_neighbours_did_not_move():
+def test_tokens_that_kept_all_their_neighbors_did_not_move():
     W = gaussian(24, n=70)
     assert pair_of(W, W)["compare.moved"].rows == ()
 
@@ -355,9 +355,9 @@ def test_each_token_has_its_overlap_where_all_are_asked():
     assert not pair_of(one, two, queries=30).columns
 
 
-def test_few_tokens_have_no_ten_neighbours():
+def test_few_tokens_have_no_ten_neighbors():
     pair = pair_of(gaussian(52, n=10, d=3), gaussian(53, n=10, d=3))
-    assert "10 shared tokens have no 10 neighbours" in pair["compare.neighbor_overlap"].undefined
+    assert "10 shared tokens have no 10 neighbors" in pair["compare.neighbor_overlap"].undefined
     assert number(pair, "cka") > 0
 
 

@@ -135,7 +135,7 @@ def test_a_probe_within_its_error_decides_nothing() -> None:
     assert state_of(judge(analysis), "frequency") == "healthy"
 
 
-def test_neighbours_alone_can_show_the_split() -> None:
+def test_neighbors_alone_can_show_the_split() -> None:
     analysis = with_scalar(sample("isotropic"), "frequency.probe_auc", value=0.5)
     assert state_of(judge(analysis), "frequency") == "degenerate"
     assert "base rate 80\u00a0%" in sentence(judge(analysis), "frequency")
@@ -276,9 +276,9 @@ def test_the_frequency_sentence_begins_with_the_test_that_decided() -> None:
         "Rare and popular tokens differ in length: norms follow frequency (rank correlation 0.86); "
         "a linear probe has an AUC of 0.6983"
     )
-    neighbours = with_scalar(sample("isotropic"), "frequency.probe_auc", value=0.5)
-    assert sentence(judge(neighbours), "frequency").startswith(
-        "Rare and popular tokens live apart: of the nearest neighbours of rare tokens"
+    neighbors = with_scalar(sample("isotropic"), "frequency.probe_auc", value=0.5)
+    assert sentence(judge(neighbors), "frequency").startswith(
+        "Rare and popular tokens live apart: of the nearest neighbors of rare tokens"
     )
 
 

@@ -24,7 +24,7 @@ from embgeo.distributed import (
     task_of,
     with_rows,
 )
-from embgeo.distributed.labels import labelled
+from embgeo.distributed.labels import labeled
 from embgeo.distributed.merging import load_plan, merged_first, merged_second
 from embgeo.distributed.packing import Packer
 from embgeo.distributed.plans import IN_PARTS, Plan, save_plan
@@ -370,22 +370,22 @@ def test_labels_for_the_whole_line_up(tmp_path: Path) -> None:
     tokens, counts = tmp_path / "tokens.txt", tmp_path / "counts.tsv"
     tokens.write_text("".join(f"t{i}\n" for i in range(20)))
     counts.write_text("".join(f"t{i}\t{i}\n" for i in range(20)))
-    known = labelled(plan, tokens, counts, rank_order=False).matrix
+    known = labeled(plan, tokens, counts, rank_order=False).matrix
     assert known.tokens == tuple(f"t{i}" for i in range(20))
     assert known.frequency is not None
     np.testing.assert_array_equal(known.frequency.counts, np.arange(20.0))
-    ranked = labelled(plan, None, None, rank_order=True).matrix.frequency
+    ranked = labeled(plan, None, None, rank_order=True).matrix.frequency
     assert ranked is not None
     assert ranked.kind == "rank"
     tokens.write_text("one\n")
     with pytest.raises(EmbgeoError, match="1 tokens for 20 rows"):
-        labelled(plan, tokens, None, rank_order=False)
+        labeled(plan, tokens, None, rank_order=False)
 
 
 def test_labels_that_the_parts_have_already() -> None:
     plan = plan_of(first_round(sample(), part_of(sample())))
     with pytest.raises(EmbgeoError, match="bring their own"):
-        labelled(plan, None, None, rank_order=True)
+        labeled(plan, None, None, rank_order=True)
 
 
 def test_states_of_different_kinds_of_measuring(tmp_path: Path) -> None:

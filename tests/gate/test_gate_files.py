@@ -99,7 +99,7 @@ def test_any_text_is_found_in_its_line(rules: list[str]) -> None:
     [
         ("[gate", "no TOML"),
         ("[gate]\nrulez = []", "is rules meant"),
-        ("[gate]\ncolour = 1", "it has rules, sources"),
+        ("[gate]\ncolor = 1", "it has rules, sources"),
         ("[gate]\nrules = 'a'", "it has to be a list"),
         ("[gate]\nrules = [1]", "1 is no rule"),
         ("[gate]\nrules = [{ warn = true }]", "is no rule"),

@@ -299,7 +299,7 @@ CASES = [
     ),
     Case("pickled word vectors", {"word_vecs": (N, D), "W2": (D, 40)}, "word_vecs"),
     Case(
-        "training checkpoint with optimiser state",
+        "training checkpoint with optimizer state",
         {
             "model.decoder.embed_tokens.weight": (N, D),
             "model.decoder.layers.0.weight": (D, D),

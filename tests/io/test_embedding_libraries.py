@@ -92,12 +92,12 @@ def test_fasttext_unsupervised(
 
 @pytest.mark.parametrize("subwords", [{}, {"minn": 2, "maxn": 4, "bucket": 500}], ids=["", "n"])
 @pytest.mark.parametrize(
-    "quantised", [None, {"qnorm": True}, {"cutoff": 330, "qnorm": True}, {"qout": True}]
+    "quantized", [None, {"qnorm": True}, {"cutoff": 330, "qnorm": True}, {"qout": True}]
 )
 def test_fasttext_supervised(
-    fasttext: Any, tmp_path: Path, subwords: dict[str, int], quantised: dict[str, Any] | None
+    fasttext: Any, tmp_path: Path, subwords: dict[str, int], quantized: dict[str, Any] | None
 ) -> None:
-    text, path = tmp_path / "labelled.txt", tmp_path / "a.bin"
+    text, path = tmp_path / "labeled.txt", tmp_path / "a.bin"
     text.write_text(
         "".join(f"__label__l{i % 280} word{i % 320} naïve thing{i % 13}\n" for i in range(640)),
         encoding="utf-8",
@@ -105,15 +105,15 @@ def test_fasttext_supervised(
     model = fasttext.train_supervised(
         str(text), dim=5, thread=1, epoch=1, verbose=0, minCount=1, **subwords
     )
-    if quantised is not None:
-        model.quantize(str(text), dsub=2, **quantised)
+    if quantized is not None:
+        model.quantize(str(text), dsub=2, **quantized)
     model.save_model(str(path))
     checkpoint = open_checkpoint(path)
     matrix = embgeo.load(path)
     assert matrix.tokens == tuple(model.get_words())
     assert not any(token.startswith("__label__") for token in matrix.tokens)
     assert matrix.output is None
-    assert ("quantised" in checkpoint.format) == (quantised is not None)
+    assert ("quantized" in checkpoint.format) == (quantized is not None)
     assert "280 labels are not among the rows" in " ".join(checkpoint.notes)
     np.testing.assert_array_equal(matrix.data, vectors_of(fasttext, model, matrix.tokens, 5))
     assert arrays(checkpoint)["labels"].shape == (280, 5)

@@ -21,7 +21,7 @@ TABLE = np.arange(18, dtype="f4").reshape(6, 3)
 ENTRIES = ((b"cat", 5, 0), (b"dog", 3, 0))
 
 
-def quantised_bytes(
+def quantized_bytes(
     *,
     rows: int = 6,
     columns: int = 3,
@@ -43,9 +43,9 @@ SOUND: dict[str, bytes] = {
     "labels": fasttext_bytes(
         (*ENTRIES, (b"__label__x", 2, 1)), model=3, outputs=matrix_bytes(TABLE[:1])
     ),
-    "quantised": fasttext_bytes(quantised=1, inputs=quantised_bytes()),
+    "quantized": fasttext_bytes(quantized=1, inputs=quantized_bytes()),
     "pruned": fasttext_bytes(
-        quantised=1, pruned=4, pairs=[(3, 1), (0, 0), (1, 3), (2, 2)], inputs=quantised_bytes()
+        quantized=1, pruned=4, pairs=[(3, 1), (0, 0), (1, 3), (2, 2)], inputs=quantized_bytes()
     ),
 }
 
@@ -78,20 +78,20 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "count beyond floats": (fasttext_bytes(((b"a", 2**60, 0), (b"b", 1, 0))), "count or kind"),
     "empty words": (fasttext_bytes(((b"", 1, 0), (b"", 1, 0))), "empty word"),
     "endless word": (fasttext_bytes(((b"a" * 70000, 1, 0), (b"b", 1, 0))), "does not end"),
-    "pruned without quantising": (
+    "pruned without quantizing": (
         fasttext_bytes(pruned=1, pairs=[(0, 0)]),
         "only early test versions",
     ),
     "pruned huge": (fasttext_bytes(pruned=2**62), "more than the file"),
     "pruned outside": (
-        fasttext_bytes(pruned=4, pairs=[(0, 9)] * 4, quantised=1, inputs=quantised_bytes()),
+        fasttext_bytes(pruned=4, pairs=[(0, 9)] * 4, quantized=1, inputs=quantized_bytes()),
         "outside of its matrix",
     ),
     "pruned negative": (
-        fasttext_bytes(pruned=4, pairs=[(-1, 0)] * 4, quantised=1, inputs=quantised_bytes()),
+        fasttext_bytes(pruned=4, pairs=[(-1, 0)] * 4, quantized=1, inputs=quantized_bytes()),
         "outside of its matrix",
     ),
-    "flag": (fasttext_bytes(quantised=7), "flag"),
+    "flag": (fasttext_bytes(quantized=7), "flag"),
     "rows negative": (fasttext_bytes(inputs=matrix_bytes(TABLE, rows=-6)), "negative shape"),
     "rows huge": (fasttext_bytes(inputs=matrix_bytes(TABLE, rows=2**62)), "longer than the file"),
     "columns 0": (fasttext_bytes(inputs=matrix_bytes(TABLE, columns=0)), "no columns"),
@@ -100,9 +100,9 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "old, bytes behind": (fasttext_bytes(version=None, end=b"\0"), "1 bytes follow"),
     "old, output": (fasttext_bytes(version=None, outputs=matrix_bytes(TABLE)), "output matrix"),
     **{
-        f"quantised {name}": (
-            fasttext_bytes(quantised=1, inputs=quantised_bytes(**changes)),
-            "quantise",
+        f"quantized {name}": (
+            fasttext_bytes(quantized=1, inputs=quantized_bytes(**changes)),
+            "quantize",
         )
         for name, changes in {
             "rows": {"rows": 2**40},

@@ -45,7 +45,7 @@ def test_gguf_types(tmp_path: Path, kind: str) -> None:
     assert is_mapped(array) == (kind in ("F32", "F16", "F64", "BF16"))
 
 
-def test_every_quantised_type_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_quantized_type_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random bytes are sound blocks of any type; the fast path cuts them into many pieces."""
     gguf = needs("gguf")
     monkeypatch.setattr("embgeo.io.formats.frameworks.gguf_file._BLOCK_BYTES", 1000)
@@ -137,7 +137,7 @@ def test_gguf_of_the_other_byte_order(tmp_path: Path) -> None:
     assert checkpoint.tokens == (" a", "b")
 
 
-def test_quantised_tensors_without_the_package(
+def test_quantized_tensors_without_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "m.gguf"

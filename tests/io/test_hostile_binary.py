@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embgeo.io.formats import pickle_arrays
 from embgeo.io.formats.huggingface import safetensors_file, safetensors_index
 from embgeo.io.formats.numpy import numpy_npy, numpy_npz
 from embgeo.io.formats.torch import torch_zip
-from embgeo.io.pickle import pickle_arrays
 from tests.support.binary_files import (
     FORMATS,
     archive_of,

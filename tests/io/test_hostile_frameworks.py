@@ -126,7 +126,7 @@ def nested_messages(depth: int) -> bytes:
 
 
 ONNX: list[tuple[bytes, str]] = [
-    (onnx_bytes([]), "no initialiser"),
+    (onnx_bytes([]), "no initializer"),
     (onnx_bytes([onnx_tensor("w", [4, 3], RAW[:-4])]), "other than the bytes"),
     (onnx_bytes([onnx_tensor("w", [-4, 3], RAW)]), "negative number"),
     (onnx_bytes([onnx_tensor("w", [2**62, 4], RAW)]), "beyond any file"),
@@ -134,7 +134,7 @@ ONNX: list[tuple[bytes, str]] = [
     (onnx_bytes([onnx_tensor("w", [1] * 40, RAW[:4])]), "at most 32 sizes"),
     (onnx_bytes([onnx_tensor("w", [4, 3], RAW, kind=99)]), "numbers of type 99: w"),
     (onnx_bytes([onnx_tensor("w", [4, 3], None)]), "one by one as integers"),
-    (onnx_bytes([onnx_tensor("w", [4, 3], RAW)] * 2), "two initialisers named w"),
+    (onnx_bytes([onnx_tensor("w", [4, 3], RAW)] * 2), "two initializers named w"),
     (onnx_bytes([onnx_tensor("w", [4, 3], RAW) + field(4, RAW)]), "several pieces"),
     (onnx_bytes([onnx_tensor("w", [12], None, kind=11) + field(4, RAW)]), "another type"),
     (onnx_bytes([onnx_tensor("w" * 5000, [4, 3], RAW)]), "absurdly long"),
@@ -200,7 +200,7 @@ def test_onnx_with_millions_of_fields(tmp_path: Path, monkeypatch: pytest.Monkey
     content = field(1, 8) + field(2, "p") + field(7, b"\x08\x01" * 2_000_000)
     check(onnx_file, tmp_path, content, "absurdly many fields")
     monkeypatch.setattr(onnx_file, "_MOST_TENSORS", 2)
-    check(onnx_file, tmp_path, onnx_bytes([onnx_tensor("w", [], b"")] * 3), "many initialisers")
+    check(onnx_file, tmp_path, onnx_bytes([onnx_tensor("w", [], b"")] * 3), "many initializers")
 
 
 # Flax

@@ -58,7 +58,7 @@ def test_keras_h5(tmp_path: Path) -> None:
     matrix = embgeo.load(path)
     np.testing.assert_array_equal(matrix.data, W)
     assert matrix.origin.tensor == "model_weights/embedding/model/embedding/embeddings:0"
-    assert "not read, because it is the optimiser's state: optimizer_weights" in matrix.origin.notes
+    assert "not read, because it is the optimizer's state: optimizer_weights" in matrix.origin.notes
     assert is_mapped(open_checkpoint(path).tensors[0].open())
 
 
@@ -150,12 +150,12 @@ def test_hdf5_without_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def onnx_model(path: Path, **saving: Any) -> dict[str, np.ndarray]:
-    """A model saved by the onnx package, and its initialisers as that package reads them."""
+    """A model saved by the onnx package, and its initializers as that package reads them."""
     onnx = needs("onnx")
     from onnx import TensorProto, helper, numpy_helper
 
     small = W.astype(ml_dtypes.bfloat16)
-    initialisers = [
+    initializers = [
         numpy_helper.from_array(W, "model.embed_tokens.weight"),
         numpy_helper.from_array(2 * W.astype("f8"), "lm_head.weight"),
         numpy_helper.from_array(W.astype("f2"), "half"),
@@ -166,7 +166,7 @@ def onnx_model(path: Path, **saving: Any) -> dict[str, np.ndarray]:
         helper.make_tensor("words", TensorProto.STRING, [2], [b"a", b"b"]),
         helper.make_tensor("listed", TensorProto.FLOAT16, [2], [1.5, 2.5]),
     ]
-    graph = helper.make_graph([], "g", [], [], initializer=initialisers)
+    graph = helper.make_graph([], "g", [], [], initializer=initializers)
     onnx.save(helper.make_model(graph, producer_name="pytorch"), path, **saving)
     read = {t.name: numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}
     del read["words"], read["listed"]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.pickle import pickle_arrays
+from embgeo.io.formats import pickle_arrays
 from tests.support.binary_files import (
     TORCH_DTYPES,
     arrays,
@@ -132,7 +132,7 @@ def test_vocabularies_that_do_not_fit_are_left(tmp_path: Path, words: object) ->
 
 @pytest.mark.parametrize("protocol", range(6))
 @pytest.mark.parametrize("wrap", [lambda w: w, lambda w: [w], lambda w: {"W": w}, lambda w: (w, w)])
-def test_pickles_of_every_protocol_are_recognised(
+def test_pickles_of_every_protocol_are_recognized(
     tmp_path: Path, wrap: Callable[[Any], object], protocol: int
 ) -> None:
     (tmp_path / "a").write_bytes(pickle.dumps(wrap(np.ones((40, 30))), protocol=protocol))

@@ -145,7 +145,7 @@ def test_torch_tensors_of_other_kinds_are_named(torch: Any, tmp_path: Path) -> N
     torch.save(
         {
             "w": torch.ones(2, 2),
-            "quantised": torch.quantize_per_tensor(torch.ones(2, 2), 0.1, 0, torch.qint8),
+            "quantized": torch.quantize_per_tensor(torch.ones(2, 2), 0.1, 0, torch.qint8),
             "sparse": torch.eye(3).to_sparse(),
             "meta": torch.ones(2, device="meta"),
             "conj": torch.ones(2, dtype=torch.complex64).conj(),
@@ -155,7 +155,7 @@ def test_torch_tensors_of_other_kinds_are_named(torch: Any, tmp_path: Path) -> N
     checkpoint = opened(tmp_path / "a.pt")
     assert [t.name for t in checkpoint.tensors] == ["w"]
     assert [note.split()[0] for note in checkpoint.notes] == [
-        "quantised",
+        "quantized",
         "sparse",
         "meta",
         "conj",

@@ -166,7 +166,7 @@ def test_other_content_is_not_taken_for_vectors(head: bytes) -> None:
     assert not word2vec_binary.sniff(head)
 
 
-def test_a_head_cut_inside_a_number_is_still_recognised() -> None:
+def test_a_head_cut_inside_a_number_is_still_recognized() -> None:
     line = b"the " + b"-0.123456 " * 1000
     assert text_vectors.sniff(line[:4096])
     assert text_vectors.sniff(b"400000 1000\n" + line[:4084])

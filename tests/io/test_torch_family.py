@@ -306,7 +306,7 @@ def test_opennmt(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         module = types.ModuleType(name)
         setattr(module, cls, type(cls, (), {}))
         monkeypatch.setitem(sys.modules, name, module)
-    # The optimiser of today cannot take the state of the one of 2017; nobody asks it to.
+    # The optimizer of today cannot take the state of the one of 2017; nobody asks it to.
     monkeypatch.setattr(torch.optim.Adam, "__setstate__", lambda *_: None)
     loaded = torch.load(OPENNMT, weights_only=False, map_location="cpu")
     checkpoint = open_checkpoint(OPENNMT)
@@ -389,7 +389,7 @@ def test_fairseq(torch: Any, tmp_path: Path) -> None:
     assert any("tied" in note for note in tied.origin.notes)
 
 
-def test_an_optimiser_that_comes_first_does_not_name_the_matrices(
+def test_an_optimizer_that_comes_first_does_not_name_the_matrices(
     torch: Any, tmp_path: Path
 ) -> None:
     weight, projection = torch.randn(9, 4), torch.randn(9, 4)

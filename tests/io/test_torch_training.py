@@ -28,7 +28,7 @@ def torch() -> Any:
     return pytest.importorskip("torch")
 
 
-class Colour(enum.Enum):
+class Color(enum.Enum):
     RED = 1
 
 
@@ -50,20 +50,20 @@ class EasyDict(dict):  # type: ignore[type-arg]
 
 
 def trained(torch: Any) -> tuple[Any, Any]:
-    """A small model with the optimiser that has taken a step."""
+    """A small model with the optimizer that has taken a step."""
     torch.manual_seed(1)
     model = torch.nn.Sequential()
     model.add_module("embedding", torch.nn.Embedding(N, D))
     model.add_module("fc", torch.nn.Linear(D, N))
-    optimiser = torch.optim.AdamW(model.parameters())
+    optimizer = torch.optim.AdamW(model.parameters())
     model(torch.arange(5)).sum().backward()
-    optimiser.step()
-    return model, optimiser
+    optimizer.step()
+    return model, optimizer
 
 
 def test_lightning_checkpoint_with_omegaconf(torch: Any, tmp_path: Path) -> None:
     omegaconf = pytest.importorskip("omegaconf", reason="omegaconf writes such checkpoints")
-    model, optimiser = trained(torch)
+    model, optimizer = trained(torch)
     config = omegaconf.OmegaConf.create(
         {"model": {"dim": D, "layers": [1, 2]}, "lr": 1e-3, "path": "${oc.env:HOME}"}
     )
@@ -81,7 +81,7 @@ def test_lightning_checkpoint_with_omegaconf(torch: Any, tmp_path: Path) -> None
                     "dirpath": pathlib.PurePosixPath("/runs"),
                 }
             },
-            "optimizer_states": [optimiser.state_dict()],
+            "optimizer_states": [optimizer.state_dict()],
             "lr_schedulers": [{"last_epoch": 3, "base_lrs": [0.1]}],
             "hparams_name": "config",
             "hyper_parameters": config,
@@ -99,7 +99,7 @@ def test_lightning_checkpoint_with_omegaconf(torch: Any, tmp_path: Path) -> None
     assert matrix.output.origin.tensor == "state_dict.model.fc.weight"
 
 
-def test_optimiser_state_in_the_shape_of_the_embedding_is_no_candidate(
+def test_optimizer_state_in_the_shape_of_the_embedding_is_no_candidate(
     torch: Any, tmp_path: Path
 ) -> None:
     torch.save(
@@ -152,7 +152,7 @@ def test_a_file_of_averaged_weights_alone_is_chosen_from() -> None:
     assert choice.output.name == "ema.lm_head.weight"
 
 
-def test_a_file_of_optimiser_state_alone_is_put_to_the_user() -> None:
+def test_a_file_of_optimizer_state_alone_is_put_to_the_user() -> None:
     with pytest.raises(AmbiguousTensor, match="exp_avg"):
         choose(names_of("state.0.exp_avg", "state.0.exp_avg_sq"))
 
@@ -160,7 +160,7 @@ def test_a_file_of_optimiser_state_alone_is_put_to_the_user() -> None:
 @pytest.mark.parametrize("old", [False, True])
 def test_odd_contents_stay_inert(torch: Any, tmp_path: Path, old: bool) -> None:
     weight = torch.randn(N, D).to(torch.bfloat16)
-    with module_of(Colour, Level, EasyDict):
+    with module_of(Color, Level, EasyDict):
         torch.save(
             {
                 "embedding": weight,
@@ -169,7 +169,7 @@ def test_odd_contents_stay_inert(torch: Any, tmp_path: Path, old: bool) -> None:
                 "when": datetime.datetime(2019, 1, 2, tzinfo=datetime.UTC),
                 "took": datetime.timedelta(1),
                 "where": [pathlib.PurePosixPath("/a/b"), pathlib.PureWindowsPath("c:/a")],
-                "enums": [Colour.RED, Level.HIGH],
+                "enums": [Color.RED, Level.HIGH],
                 "easy": EasyDict(lr=0.1, table=torch.ones(3, 2)),
                 "args": argparse.Namespace(
                     lr=1, inner=argparse.Namespace(deep=argparse.Namespace(prior=torch.ones(2)))
@@ -209,7 +209,7 @@ def test_tensors_of_other_kinds_get_a_note_in_the_legacy_format(torch: Any, tmp_
     torch.save(
         {
             "w": torch.ones(2, 2),
-            "quantised": torch.quantize_per_tensor(torch.ones(2, 2), 0.1, 0, torch.qint8),
+            "quantized": torch.quantize_per_tensor(torch.ones(2, 2), 0.1, 0, torch.qint8),
             "sparse": torch.eye(3).to_sparse(),
             "csr": torch.eye(3).to_sparse_csr(),
         },
@@ -219,7 +219,7 @@ def test_tensors_of_other_kinds_get_a_note_in_the_legacy_format(torch: Any, tmp_
     checkpoint = open_checkpoint(tmp_path / "a.pt")
     assert [t.name for t in checkpoint.tensors] == ["w"]
     assert checkpoint.notes == (
-        "quantised is not read: quantised tensors are not read",
+        "quantized is not read: quantized tensors are not read",
         "sparse is not read: sparse tensors are not read",
         "csr is not read: sparse tensors are not read",
     )

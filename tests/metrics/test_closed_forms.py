@@ -48,7 +48,7 @@ def test_orthonormal_rows(n):
     # All eigenvalues are equal, E is any basis: I1 can only be bounded, and says so.
     assert sphere - 1e-9 <= value(found, "isotropy.i1") < 1
     assert value(found, "isotropy.eigengap") == approx(0, abs=1e-12)
-    assert "basis-dependent: neighbouring" in found["isotropy.i1"].convention
+    assert "basis-dependent: neighboring" in found["isotropy.i1"].convention
 
 
 def test_known_singular_values():
@@ -87,7 +87,7 @@ def test_decay_recovers_its_own_prior(prior, curve):
 
 
 def test_equal_rows():
-    """Rank one: everything centred is undefined, with the reason."""
+    """Rank one: everything centered is undefined, with the reason."""
     w = np.array([0.3, -0.1, 0.2, 0.5])
     found = measured(np.tile(w, (9, 1)), sphere=True)
     length = np.linalg.norm(w)
@@ -244,7 +244,7 @@ def test_separated_classes():
     assert value(found, "frequency.probe_accuracy") == 1
     assert value(found, "frequency.probe_loss") < 0.2
     assert value(found, "frequency.neighbor_rarity_rare") == 1
-    # A popular token has nine popular neighbours, the tenth must be rare.
+    # A popular token has nine popular neighbors, the tenth must be rare.
     assert value(found, "frequency.neighbor_rarity_popular") == approx(0.1)
     assert abs(value(found, "frequency.centroid_cosine")) < 0.02
 

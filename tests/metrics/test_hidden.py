@@ -39,14 +39,14 @@ def hull(points: FloatArray, size: int = 37) -> Hull:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("shift", [0.0, 0.4, 0.8, 2.0])
-def test_side_agrees_with_the_linear_programme(seed: int, shift: float) -> None:
+def test_side_agrees_with_the_linear_program(seed: int, shift: float) -> None:
     rng = np.random.default_rng(seed)
     d = int(rng.integers(2, 9))
     points = rng.standard_normal((int(rng.integers(3, 60)), d)) + shift
-    assert hull(points).side == side_by_linear_programme(points)
+    assert hull(points).side == side_by_linear_program(points)
 
 
-def side_by_linear_programme(points: FloatArray) -> str:
+def side_by_linear_program(points: FloatArray) -> str:
     return "inside" if naive.origin_inside(points) else "outside"
 
 
@@ -84,7 +84,7 @@ def test_lattices_where_the_origin_often_lies_on_the_boundary(seed: int) -> None
             points = along + float(rng.integers(0, 2))
     points *= 10.0 ** rng.integers(-8, 8)
     found = hull(points, 13)
-    assert found.side == side_by_linear_programme(points)
+    assert found.side == side_by_linear_program(points)
     verified(found, points)
 
 
@@ -165,7 +165,7 @@ def test_certificates_hold_when_checked_from_scratch(seed: int) -> None:
 def test_distance_of_known_hulls() -> None:
     assert hull(np.array([[3.0, 1.0], [3.0, -1.0], [5.0, 0.0]])).upper == pytest.approx(3.0)
     assert hull(np.array([[0.0, 2.0]])).upper == pytest.approx(2.0)
-    # The face of a simplex: the nearest point is its centre, at 1/√d.
+    # The face of a simplex: the nearest point is its center, at 1/√d.
     assert hull(np.eye(7)).upper == pytest.approx(1 / np.sqrt(7))
 
 
@@ -189,7 +189,7 @@ def test_rotation_and_blocks_do_not_move_the_distance() -> None:
     assert distances == pytest.approx([distances[0]] * 3, rel=1e-6)
 
 
-def layer_normalised(
+def layer_normalized(
     rng: np.random.Generator, bias: FloatArray, scale: FloatArray, rows: int = 500
 ) -> FloatArray:
     x = rng.standard_normal((rows, len(bias)))
@@ -197,7 +197,7 @@ def layer_normalised(
     return z * scale + bias
 
 
-def analysed(hidden: FloatArray, norm: FinalNorm | None = None) -> embgeo.Analysis:
+def analyzed(hidden: FloatArray, norm: FinalNorm | None = None) -> embgeo.Analysis:
     rows = np.random.default_rng(0).standard_normal((40, hidden.shape[1]))
     matrix = Matrix(rows, hidden=Matrix(hidden), final_norm=norm)
     return embgeo.analyze(matrix, sections=["hidden"], reference=False)
@@ -206,8 +206,8 @@ def analysed(hidden: FloatArray, norm: FinalNorm | None = None) -> embgeo.Analys
 def test_gao_appendix_c_layernorm_with_unbalanced_bias_keeps_the_origin_out() -> None:
     rng = np.random.default_rng(1)
     scale, bias = rng.uniform(0.5, 1.5, 8), rng.uniform(0.1, 0.5, 8)
-    states = layer_normalised(rng, bias, scale, rows=3000)
-    analysis = analysed(states, FinalNorm("ln_f", scale, bias))
+    states = layer_normalized(rng, bias, scale, rows=3000)
+    analysis = analyzed(states, FinalNorm("ln_f", scale, bias))
     condition, distance = analysis.scalars[-1], analysis.scalar("hidden.hull_distance")
     assert condition.name == "hidden.layernorm_condition"
     assert condition.value == pytest.approx(1.0)  # every b_k/g_k is positive: none cancels
@@ -225,8 +225,8 @@ def test_gao_appendix_c_layernorm_with_unbalanced_bias_keeps_the_origin_out() ->
 def test_balanced_bias_leaves_the_origin_inside() -> None:
     rng = np.random.default_rng(2)
     bias = np.array([0.2, -0.2, 0.1, -0.1, 0.0, 0.0])
-    states = layer_normalised(rng, bias, np.ones(6), rows=2000)
-    analysis = analysed(states, FinalNorm("ln_f", np.ones(6), bias))
+    states = layer_normalized(rng, bias, np.ones(6), rows=2000)
+    analysis = analyzed(states, FinalNorm("ln_f", np.ones(6), bias))
     distance = analysis.scalar("hidden.hull_distance")
     condition = analysis.scalar("hidden.layernorm_condition")
     assert distance is not None
@@ -245,7 +245,7 @@ def test_balanced_bias_leaves_the_origin_inside() -> None:
     ],
 )
 def test_undefined_condition_says_why(norm: FinalNorm, reason: str) -> None:
-    analysis = analysed(np.random.default_rng(0).standard_normal((30, 2)), norm)
+    analysis = analyzed(np.random.default_rng(0).standard_normal((30, 2)), norm)
     condition = analysis.scalar("hidden.layernorm_condition")
     assert condition is not None
     assert reason in condition.undefined
@@ -259,7 +259,7 @@ def test_hidden_states_of_another_width_are_refused() -> None:
 def test_non_finite_hidden_states_are_left_out_and_said_to_be() -> None:
     states = np.random.default_rng(0).standard_normal((50, 3)) + 5
     states[7, 1] = np.nan
-    analysis = analysed(states)
+    analysis = analyzed(states)
     assert any("1 hidden state is left out: non-finite" in note for note in analysis.notes)
     distance = analysis.scalar("hidden.hull_distance")
     assert distance is not None
@@ -271,7 +271,7 @@ def test_a_hidden_state_at_the_origin_is_named() -> None:
     """Padded positions are often saved as zeros: one of them decides the question."""
     states = np.random.default_rng(0).standard_normal((50, 3)) + 5
     states[7] = 0.0
-    distance = analysed(states).scalar("hidden.hull_distance")
+    distance = analyzed(states).scalar("hidden.hull_distance")
     assert distance is not None
     assert distance.value == 0.0
     assert "hidden state 7 is itself the origin" in distance.convention
@@ -282,7 +282,7 @@ def test_a_distance_below_the_rounding_of_the_file_is_marked() -> None:
     flat = rng.standard_normal((200, 3)) * np.array([1.0, 1.0, 0.0])
     for shift, marked in ((1e-7, True), (1e-3, False)):
         states = (flat + np.array([0.0, 0.0, shift])).astype(np.float32)
-        distance = analysed(states).scalar("hidden.hull_distance")
+        distance = analyzed(states).scalar("hidden.hull_distance")
         assert distance is not None
         assert distance.value == pytest.approx(shift, rel=1e-3)
         assert ("nearer than the rounding" in distance.convention) is marked
@@ -292,12 +292,12 @@ def test_a_distance_below_the_rounding_of_the_file_is_marked() -> None:
 def test_states_that_cannot_be_squared_are_refused(size: float) -> None:
     states = np.random.default_rng(0).standard_normal((9, 3)) * size
     with pytest.raises(EmbgeoError, match="its square is beyond"):
-        analysed(states)
+        analyzed(states)
 
 
 def test_states_without_a_finite_row_are_refused() -> None:
     with pytest.raises(EmbgeoError, match="no hidden state is finite"):
-        analysed(np.full((4, 3), np.nan))
+        analyzed(np.full((4, 3), np.nan))
 
 
 # From files and the command line ----------------------------------------------------------------

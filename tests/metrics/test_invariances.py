@@ -26,7 +26,7 @@ from tests.support.matrices import (
 EXACT = {"sphere": True, "isotropy_rows": None}
 #: Drawn anew with the seed, so tied to rows or columns by number.
 DRAWN = {"isotropy.z_random_std", "isotropy.z_random_min", "isotropy.z_random_max"}
-#: Folds go by row number, and standardised columns and penalties by column.
+#: Folds go by row number, and standardized columns and penalties by column.
 PROBES = {f"frequency.{key}" for key in ("probe_auc", "probe_accuracy", "probe_loss")}
 PROBES |= {"frequency.frequency_r2"}
 
@@ -329,7 +329,7 @@ def test_a_hundred_times_the_norm():
 
 
 def test_a_cone_far_narrower_than_float32():
-    """Mean over spread 1e3: the centred values come out as if the mean had never been there."""
+    """Mean over spread 1e3: the centered values come out as if the mean had never been there."""
     W = narrow_cone(length=2.0, ratio=1e3)
     found = analyzed(Matrix(W), 7, sections=("spectrum", "isotropy"), sphere=False)
     s = naive.singular_values(naive.centered(W))
@@ -339,7 +339,7 @@ def test_a_cone_far_narrower_than_float32():
     assert found["isotropy.isoscore"].value == pytest.approx(naive.isoscore(W), rel=1e-9)
 
 
-def test_a_duplicate_is_a_neighbour_and_not_the_token_itself():
+def test_a_duplicate_is_a_neighbor_and_not_the_token_itself():
     W = cone()
     W[9] = W[4]
     tokens = tuple(f"t{i}" for i in range(len(W)))

@@ -287,4 +287,4 @@ def test_two_nn_of_equally_near_rows_is_undefined() -> None:
     found = scalar(tokens_of(Matrix(np.eye(8))), "intrinsic_dimension")
     assert "equally far" in found.undefined
     few = scalar(tokens_of(Matrix(np.repeat(np.eye(2), 9, axis=0))), "intrinsic_dimension")
-    assert few.undefined == "2 distinct rows have no two neighbours each"
+    assert few.undefined == "2 distinct rows have no two neighbors each"

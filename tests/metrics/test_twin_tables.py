@@ -61,8 +61,8 @@ def of_products(c):
 def check_singular_values(series, c, _found):
     s = naive.singular_values(c.W)
     close(series.x, np.arange(1, len(s) + 1))
-    close(series.y["uncentred"], s / s[0], 1e-14)
-    close(series.y["centred"], naive.singular_values(naive.centered(c.W)) / s[0], 1e-14)
+    close(series.y["uncentered"], s / s[0], 1e-14)
+    close(series.y["centered"], naive.singular_values(naive.centered(c.W)) / s[0], 1e-14)
 
 
 @twin_of("spectrum.decay")
@@ -413,7 +413,7 @@ def test_all_pairs_on_demand(name, kept_pairs, monkeypatch):
         scalar = found[f"cosine.{key}"]
         close(scalar.value, twins(name)[scalar.name])
         assert scalar.standard_error is None
-    # A fine bin is 7.6e-6 wide, and a quantile may lie anywhere between two neighbouring cosines.
+    # A fine bin is 7.6e-6 wide, and a quantile may lie anywhere between two neighboring cosines.
     allowed = 4e-6 if kept_pairs == 0 else 1e-12
     for level, cosine, error in found["cosine.quantiles"].rows:
         between = (

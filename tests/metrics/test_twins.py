@@ -75,7 +75,7 @@ def test_singular_values(name):
     c, s = case(name), naive.singular_values(case(name).W)
     for block_rows in BLOCKS:
         series = analysis(name, block_rows)["spectrum.singular_values"]
-        for label, W in (("uncentred", c.W), ("centred", naive.centered(c.W))):
+        for label, W in (("uncentered", c.W), ("centered", naive.centered(c.W))):
             expected = naive.singular_values(W) / s[0]
             allowed = np.where(expected > 1e-6, 1e-9 * expected, 20 * EPS)
             assert np.all(np.abs(series.y[label] - expected) <= allowed), label

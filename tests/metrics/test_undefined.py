@@ -144,9 +144,9 @@ def test_all_rows_equal(dtype, row):
     assert "no spread" in gaps["frequency.centroid_distance"]
     assert "rank 1 of 4" in gaps["spectrum.condition_number"]
     assert found["tokens.duplicate_rows"].value == 29
-    assert gaps["tokens.hubness"] == "every token is a neighbour equally often"
-    assert gaps["tokens.intrinsic_dimension"] == "1 distinct rows have no two neighbours each"
-    # All cosines tie: the first rows are the neighbours.
+    assert gaps["tokens.hubness"] == "every token is a neighbor equally often"
+    assert gaps["tokens.intrinsic_dimension"] == "1 distinct rows have no two neighbors each"
+    # All cosines tie: the first rows are the neighbors.
     assert found["frequency.neighbors"].rows[0][3] == "t1"
 
 
@@ -157,9 +157,9 @@ def test_rows_equal_within_each_class():
     assert "no spread" in gaps["frequency.centroid_distance"]
 
 
-def test_fewer_rows_than_neighbours():
+def test_fewer_rows_than_neighbors():
     found = checked(matrix(gaussian(n=9)))
-    assert found["tokens.hubness"].undefined == "9 rows have no 10 neighbours each"
+    assert found["tokens.hubness"].undefined == "9 rows have no 10 neighbors each"
     for of in ("rare", "popular"):
         assert "9 rows have no 10" in found[f"frequency.neighbor_rarity_{of}"].undefined
     assert "frequency.neighbors" not in found
@@ -373,7 +373,7 @@ def test_more_sampled_rows_than_there_are():
 
 
 @pytest.mark.parametrize("asked", [(("t99", ()),), (("t1", ("t99",)),)])
-def test_neighbours_of_an_unknown_token(asked):
+def test_neighbors_of_an_unknown_token(asked):
     with pytest.raises(BadOption, match="no token is called 't99'"):
         analyze(matrix(gaussian()), options=Options(asked=asked))
 

@@ -1,6 +1,6 @@
 """Theorem 2 of Gao et al. on hidden states that a trained language model really has.
 
-The small LSTM of the fixtures reads Python's documentation; its states are saved, analysed through
+The small LSTM of the fixtures reads Python's documentation; its states are saved, analyzed through
 the command line, and the finding is checked from the saved result and the states alone.
 """
 
@@ -49,7 +49,7 @@ def states() -> Array:
     return found
 
 
-def analysed(states: Array, folder: Path) -> embgeo.Analysis:
+def analyzed(states: Array, folder: Path) -> embgeo.Analysis:
     np.save(folder / "states.npy", states)
     command = ["analyze", str(FIXTURES / "baseline.pt"), "--hidden", str(folder / "states.npy")]
     options = ["--sections", "hidden", "--quiet", "-o", str(folder / "out")]
@@ -85,8 +85,8 @@ def test_the_trained_model_has_a_uniformly_negative_direction(
 ) -> None:
     assert states.shape == (STATES, 64)
     exact = states.astype(np.float64)
-    assert not naive.origin_inside(exact), "the linear programme finds the origin inside"
-    analysis = analysed(states, tmp_path)
+    assert not naive.origin_inside(exact), "the linear program finds the origin inside"
+    analysis = analyzed(states, tmp_path)
     # Weak duality: all states lie beyond the margin, and one combination lies just there.
     margin = -(exact @ direction(analysis)).max()
     nearest = float(np.linalg.norm(combination(analysis, states)))
@@ -100,7 +100,7 @@ def test_what_the_theorem_says_of_a_token_that_never_occurs(states: Array, tmp_p
 
     Z_i, the sum over the other tokens, does not depend on w; here it is 1.
     """
-    v = direction(analysed(states, tmp_path))
+    v = direction(analyzed(states, tmp_path))
     inner = states.astype(np.float64) @ v
     losses = [np.logaddexp(0.0, length * inner).sum() for length in (0.0, 1.0, 10.0, 100.0)]
     assert all(b < a / 2 for a, b in pairwise(losses))
@@ -108,7 +108,7 @@ def test_what_the_theorem_says_of_a_token_that_never_occurs(states: Array, tmp_p
 
 def test_the_rows_of_rare_tokens_did_drift_along_it(states: Array, tmp_path: Path) -> None:
     """What the theorem is there to explain, on the same model."""
-    v = direction(analysed(states, tmp_path))
+    v = direction(analyzed(states, tmp_path))
     cosines = naive.unit(np.asarray(embgeo.load(FIXTURES / "baseline.pt").data, np.float64)) @ v
     frequent, rare = cosines[:500].mean(), cosines[-500:].mean()  # rows fall by frequency
     assert rare > 0.2
@@ -119,8 +119,8 @@ def test_the_same_states_around_their_mean_have_none(states: Array, tmp_path: Pa
     """The mean lies in the hull: once it is the origin, convex weights must certify it."""
     exact = states.astype(np.float64)
     around = exact - exact.mean(axis=0)
-    assert naive.origin_inside(around), "the linear programme finds the origin outside"
-    analysis = analysed(around, tmp_path)
+    assert naive.origin_inside(around), "the linear program finds the origin outside"
+    analysis = analyzed(around, tmp_path)
     assert distance(analysis) == 0.0
     longest = np.linalg.norm(around, axis=1).max()
     assert np.linalg.norm(combination(analysis, around)) <= 1e-12 * longest

@@ -40,7 +40,7 @@ def test_every_format_has_one_row() -> None:
 
 @pytest.mark.parametrize("known", [*FORMATS, *BESIDE, model_folder], ids=lambda m: m.NAME)
 def test_every_format_describes_itself(known: Any) -> None:
-    for text in (known.RECOGNISED, known.READ):
+    for text in (known.RECOGNIZED, known.READ):
         assert 0 < len(text) < 250
         assert text[-1] not in ".;,"
         assert text.isprintable()

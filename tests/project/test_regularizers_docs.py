@@ -101,7 +101,7 @@ def test_the_program_for_transformers(transformers: Any, tmp_path: Path) -> None
 def test_the_trainer_adds_the_gradient_once_a_step(
     transformers: Any, tmp_path: Path, accumulated: int
 ) -> None:
-    """With a loss of no weight to speak of, the first step is the regulariser's alone."""
+    """With a loss of no weight to speak of, the first step is the regularizer's alone."""
     from embgeo.training.methods import CosReg
 
     trainer = trainer_of(

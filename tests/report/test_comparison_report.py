@@ -342,7 +342,7 @@ def test_what_could_not_be_measured_says_why() -> None:
     assert "Not measured: matrix.npy, which the saved analysis was made of" in text
 
 
-def test_neighbours_that_stayed_and_rare_ones_are_marked() -> None:
+def test_neighbors_that_stayed_and_rare_ones_are_marked() -> None:
     found = sample_comparison()
     pair = found.pairs[0]
     table = pair.tables[0]
@@ -371,7 +371,7 @@ def test_tokens_that_did_not_move_are_not_among_those_that_moved() -> None:
     one = with_rows((*still[:3], table.rows[3], *still[4:]))
     assert [line.token for line in moved_tokens(one, one.pairs[0])] == ["tok3"]
     text = Page(render(with_rows(still))).text
-    assert "every token that was looked at keeps all its neighbours" in text
+    assert "every token that was looked at keeps all its neighbors" in text
 
 
 def test_what_differs_by_rounding_is_no_difference() -> None:
@@ -476,12 +476,12 @@ def test_charts_hold_a_line_for_each_matrix() -> None:
         "other-1",
         "other-2",
     ]
-    assert {line["colour"] for line in charts["cosines"]["lines"]} == {
+    assert {line["color"] for line in charts["cosines"]["lines"]} == {
         "--line-0", "--line-1", "--line-2",
     }  # fmt: skip
     assert len(charts["angles"]["lines"]) == 2
     track = chart_data(sample_comparison(members=6, track=True))
-    assert track["spectra"]["lines"][0]["colour"] == "--age-0"
+    assert track["spectra"]["lines"][0]["color"] == "--age-0"
     assert track["training.isotropy.i1."]["mark"] == [1000.0, "bend at 1,000"]
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from embgeo.core.visible import visible
 from embgeo.report.comparison import render
-from embgeo.report.visible import visible
 from tests.support.browser import (
     NEEDS_BROWSER,
     actions,
@@ -198,7 +198,7 @@ def test_escape_clears_everything(page: Any) -> None:
     assert text(page, "#selection-count") == "All 590 tokens."
 
 
-def test_a_line_of_the_moved_tokens_selects_old_and_new_neighbours(page: Any) -> None:
+def test_a_line_of_the_moved_tokens_selects_old_and_new_neighbors(page: Any) -> None:
     lines = page.execute_script("return [...document.querySelectorAll('tr[data-moved]')]")
     assert len(lines) == 20
     page.execute_script("arguments[0].click()", lines[4])
@@ -232,25 +232,25 @@ def test_maps_have_one_scale_until_told_otherwise(page: Any) -> None:
         assert x1 - x0 == pytest.approx(y0 - y1)
 
 
-def test_a_colour_means_the_same_number_in_all_maps(page: Any) -> None:
+def test_a_color_means_the_same_number_in_all_maps(page: Any) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import Select
 
     same = page.execute_script(
         """
         const norm = (list) => list.find((c) => c.key === "tokens.norm");
-        const sides = embgeo.maps.panels.map((p) => [norm(p.data.columns), norm(p.colourings)]);
-        const pairs = sides.flatMap(([column, colouring]) =>
-          Array.from(column.values, (value, i) => [value, colouring.levels[i]]));
+        const sides = embgeo.maps.panels.map((p) => [norm(p.data.columns), norm(p.colorings)]);
+        const pairs = sides.flatMap(([column, coloring]) =>
+          Array.from(column.values, (value, i) => [value, coloring.levels[i]]));
         pairs.sort((x, y) => x[0] - y[0]);
         const rising = pairs.every((x, i) => i === 0 || pairs[i - 1][1] <= x[1]);
         return rising && String(sides[0][1].range) === String(sides[1][1].range);
         """
     )
     assert same
-    Select(page.find_element(By.ID, "colour")).select_by_value("tokens.norm")
+    Select(page.find_element(By.ID, "color")).select_by_value("tokens.norm")
     frame(page)
-    keys = page.execute_script("return embgeo.maps.maps.map(m => m.colouring.key)")
+    keys = page.execute_script("return embgeo.maps.maps.map(m => m.coloring.key)")
     assert keys == ["tokens.norm"] * 2
     assert "‖" in text(page, "#legend") or "norm" in text(page, "#legend").lower()
 

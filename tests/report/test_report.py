@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from embgeo.core.values import Quantity, Table
+from embgeo.core.visible import LIMIT, visible
 from embgeo.report import assets
 from embgeo.report.charts import script_json
 from embgeo.report.headline import READINGS
 from embgeo.report.html import render, write
 from embgeo.report.tables import absences, capital, facts, number_table, provenance_rows, table_view
-from embgeo.report.visible import LIMIT, visible
 from embgeo.result.analysis import Analysis, load_analysis
 from tests.support.html_page import Page
 from tests.support.sample_analysis import sample, with_scalar, without
@@ -176,9 +176,9 @@ def test_visible(token: str, shown: str) -> None:
     assert visible(token) == shown
 
 
-def test_rare_neighbours_keep_their_star_behind_any_token() -> None:
+def test_rare_neighbors_keep_their_star_behind_any_token() -> None:
     rows = ((" the * *", " <b> *", "x" * 200 + " *"),)
-    names = ("token", "neighbour 1", "neighbour 2")
+    names = ("token", "neighbor 1", "neighbor 2")
     token, near, long = table_view(Table(Quantity("a.b", "t", "m"), names, rows)).rows[0]
     assert (token.text, token.mark) == ("␣the * *", "")
     assert (near.text, near.mark) == ("␣<b>", "\u00a0*")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from embgeo.core.visible import visible
 from embgeo.report.html import render
-from embgeo.report.visible import visible
 from tests.support.browser import (
     NEEDS_BROWSER,
     actions,
@@ -247,13 +247,13 @@ def test_both_axes_have_the_same_scale(page: Any) -> None:
 def test_keyboard_pans_zooms_resets_and_steps(page: Any) -> None:
     from selenium.webdriver.common.keys import Keys
 
-    home = page.execute_script("return [embgeo.map.scale, ...embgeo.map.centre]")
+    home = page.execute_script("return [embgeo.map.scale, ...embgeo.map.center]")
     press(page, Keys.ARROW_RIGHT)
-    assert page.execute_script("return embgeo.map.centre[0]") > home[1]
+    assert page.execute_script("return embgeo.map.center[0]") > home[1]
     press(page, "+")
     assert page.execute_script("return embgeo.map.scale") == pytest.approx(home[0] * 1.3)
     press(page, "0")
-    assert page.execute_script("return [embgeo.map.scale, ...embgeo.map.centre]") == home
+    assert page.execute_script("return [embgeo.map.scale, ...embgeo.map.center]") == home
     press(page, Keys.SHIFT, Keys.ARROW_LEFT)
     first = page.execute_script("return embgeo.store.hover")
     press(page, Keys.SHIFT, Keys.ARROW_LEFT)
@@ -310,19 +310,19 @@ def test_two_fingers_zoom(page: Any) -> None:
     assert page.execute_script("return embgeo.store.hover") == row
 
 
-def test_plane_and_colour_can_be_changed(page: Any) -> None:
+def test_plane_and_color_can_be_changed(page: Any) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import Select
 
     before = pixels(page)
-    Select(page.find_element(By.ID, "colour")).select_by_index(2)
+    Select(page.find_element(By.ID, "color")).select_by_index(2)
     frame(page)
-    coloured = pixels(page)
-    assert coloured != before
+    colored = pixels(page)
+    assert colored != before
     assert "ramp" in page.execute_script("return document.getElementById('legend').innerHTML")
     Select(page.find_element(By.ID, "view")).select_by_index(1)
     frame(page)
-    assert pixels(page) != coloured
+    assert pixels(page) != colored
     assert "principal" in text(page, "#overlay")
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from embgeo.core.visible import visible
 from embgeo.report.html import render
-from embgeo.report.visible import visible
 from tests.support.browser import NEEDS_BROWSER, chromium, complaints, frame, open_page, search
 from tests.support.sample_analysis import HOSTILE, sample
 
@@ -61,7 +61,7 @@ def test_text_cannot_become_markup_style_or_a_request(driver: Any, folder: Path)
     markup = driver.execute_script(
         "try { document.body.insertAdjacentHTML('beforeend', '<p>') } catch (e) { return e.name }"
     )
-    colour = driver.execute_script(
+    color = driver.execute_script(
         "const p = document.createElement('p'); p.setAttribute('style', 'color: red');"
         "document.body.append(p); return getComputedStyle(p).color"
     )
@@ -69,7 +69,7 @@ def test_text_cannot_become_markup_style_or_a_request(driver: Any, folder: Path)
         "fetch('data:text/plain,x').then(() => arguments[0](true), () => arguments[0](false))"
     )
     assert markup == "TypeError"
-    assert colour != "rgb(255, 0, 0)"
+    assert color != "rgb(255, 0, 0)"
     assert loaded is False
     assert len(complaints(driver)) >= 3
 

@@ -148,7 +148,7 @@ def test_progress_hears_of_every_row():
         progress=Progress(start, advance),
         resources=Resources(device=WIDE),
     )
-    assert heard["first pass"] == heard["second pass"] == heard["neighbours of all rows"] == 0
+    assert heard["first pass"] == heard["second pass"] == heard["neighbors of all rows"] == 0
     assert heard["two nearest rows"] == 0
 
 
@@ -234,12 +234,12 @@ def test_all_pairs_of_an_analysis(monkeypatch, device):
         )
 
 
-# Neighbours of all rows --------------------------------------------------------------------------
+# Neighbors of all rows --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("device", ["cpu", WIDE])
 @pytest.mark.parametrize("name", NAMES)
-def test_neighbours_of_all_rows_are_those_of_a_small_matrix(name, device):
+def test_neighbors_of_all_rows_are_those_of_a_small_matrix(name, device):
     """Of few rows all are asked anyway: both ways are to agree, ties and duplicates included."""
     sections = ("frequency", "tokens")
     expected = measured(case(name).matrix, "cpu", sections=sections)
@@ -250,7 +250,7 @@ def test_neighbours_of_all_rows_are_those_of_a_small_matrix(name, device):
 
 
 @pytest.mark.parametrize("device", ["cpu", WIDE, SINGLE])
-def test_neighbours_of_all_rows_of_a_larger_matrix(monkeypatch, device):
+def test_neighbors_of_all_rows_of_a_larger_matrix(monkeypatch, device):
     """Beyond the sample: hubs and dimension of all rows, against the plain computation."""
     W = (gaussian(86, n=300) + 0.3).astype(np.float32)
     W[200:230] = W[100:130]

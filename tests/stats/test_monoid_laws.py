@@ -70,9 +70,9 @@ MAKERS = {
     "group moments": (GroupMoments, lambda: GroupMoments("class", LABELS, 3, D, of="rows")),
     "group moments, unit": (GroupMoments, lambda: GroupMoments("bin", LABELS, 3, D, of="unit")),
     "log Z": (LogPartition, lambda: LogPartition("eigenvectors", DIRECTIONS, scales=(1.0, 0.1))),
-    "log Z, centred": (
+    "log Z, centered": (
         LogPartition,
-        lambda: LogPartition("centred", DIRECTIONS, shift=np.full(D, 0.3)),
+        lambda: LogPartition("centered", DIRECTIONS, shift=np.full(D, 0.3)),
     ),
     "log Z, bounded": (
         LogPartition,
@@ -86,8 +86,8 @@ MAKERS = {
     "pair sample": (PairSample, PairSample),
     "projection": (Projection2, lambda: Projection2("svd2", DIRECTIONS[:, :2], np.full(D, 0.1))),
     "row hashes": (RowHashes, lambda: RowHashes(D)),
-    "QR": (StackedQR, lambda: StackedQR("uncentred", D)),
-    "QR, centred": (StackedQR, lambda: StackedQR("centred", D, shift=np.full(D, 0.2))),
+    "QR": (StackedQR, lambda: StackedQR("uncentered", D)),
+    "QR, centered": (StackedQR, lambda: StackedQR("centered", D, shift=np.full(D, 0.2))),
     "QR, paired": (StackedQR, lambda: StackedQR("input|output", D + 3, of="paired")),
     "two nearest": (
         TwoNearest,
@@ -95,11 +95,11 @@ MAKERS = {
     ),
     "paired sums": (PairedSums, lambda: PairedSums(D // 2)),
     "paired sums, unequal widths": (PairedSums, lambda: PairedSums(D - 2)),
-    "neighbours on one side": (
+    "neighbors on one side": (
         SideNeighbors,
         lambda: SideNeighbors("after", np.arange(5), naive.unit(QUERIES[:, 2:]), 3, slice(2, None)),
     ),
-    "neighbours": (TopNeighbors, lambda: TopNeighbors("queries", np.arange(5), QUERIES, 3)),
+    "neighbors": (TopNeighbors, lambda: TopNeighbors("queries", np.arange(5), QUERIES, 3)),
 }
 
 both = pytest.mark.parametrize("rows", ROWS)
@@ -322,5 +322,5 @@ def test_moments_keep_what_a_narrow_cone_would_lose():
     moments = Moments(D)
     for i in range(len(W)):
         moments.update(Block(np.array([i]), W[i : i + 1]))
-    centred = W - W.mean(axis=0)
-    np.testing.assert_allclose(moments.scatter, centred.T @ centred, rtol=1e-9, atol=1e-9)
+    centered = W - W.mean(axis=0)
+    np.testing.assert_allclose(moments.scatter, centered.T @ centered, rtol=1e-9, atol=1e-9)

@@ -19,11 +19,11 @@ import pytest
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.base import Checkpoint
+from embgeo.io.formats import pickle_arrays
 from embgeo.io.formats.fasttext import fasttext_binary
 from embgeo.io.formats.huggingface import safetensors_file, safetensors_index
 from embgeo.io.formats.numpy import numpy_npy, numpy_npz
 from embgeo.io.formats.torch import torch_distributed, torch_legacy, torch_tar, torch_zip
-from embgeo.io.pickle import pickle_arrays
 
 FORMATS = (
     torch_zip,
@@ -45,7 +45,7 @@ def head(path: Path) -> bytes:
 
 
 def opened(path: Path) -> Checkpoint:
-    """By the one format that recognises the file."""
+    """By the one format that recognizes the file."""
     matching = [module for module in FORMATS if module.sniff(head(path))]
     assert len(matching) == 1, [module.NAME for module in matching]
     return matching[0].open_checkpoint(path)

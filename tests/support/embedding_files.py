@@ -37,7 +37,7 @@ def fasttext_bytes(
     version: int | None = 12,
     pruned: int = -1,
     pairs: Sequence[tuple[int, int]] = (),
-    quantised: int = 0,
+    quantized: int = 0,
     inputs: bytes | None = None,
     outputs: bytes | None = None,
     end: bytes = b"",
@@ -54,7 +54,7 @@ def fasttext_bytes(
     body += b"" if version is None else struct.pack("<q", pruned)
     body += b"".join(word + b"\0" + struct.pack("<qb", n, kind) for word, n, kind in entries)
     body += b"".join(struct.pack("<2i", *pair) for pair in pairs)
-    body += b"" if version is None else bytes([quantised])
+    body += b"" if version is None else bytes([quantized])
     body += matrix_bytes(table) if inputs is None else inputs
     body += b"" if version is None else b"\0"
     return body + (matrix_bytes(table[:words]) if outputs is None else outputs) + end

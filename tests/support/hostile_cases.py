@@ -24,9 +24,9 @@ class Case:
     format : str
         What it says it is.
     build : callable
-        Writes it, and what belongs to it, into a folder; gives the path that is to be analysed.
+        Writes it, and what belongs to it, into a folder; gives the path that is to be analyzed.
     opens : bool
-        Sound besides its payload: it is analysed, and nothing else happens.
+        Sound besides its payload: it is analyzed, and nothing else happens.
     more : tuple of str
         More of the command line; ``{}`` stands for the folder.
     needs : str

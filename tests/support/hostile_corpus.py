@@ -173,7 +173,7 @@ def in_child(action: Callable[[], None], said: Path) -> tuple[int, float, int]:
 
 
 def measured(case: Case) -> Outcome:
-    """Build and analyse a case, each in a process of its own."""
+    """Build and analyze a case, each in a process of its own."""
     from embgeo.cli.app import run
 
     with tempfile.TemporaryDirectory(prefix="corpus-") as name:
@@ -188,7 +188,7 @@ def measured(case: Case) -> Outcome:
             (Path(name) / "path").write_text(str(path))
             os._exit(0)
 
-        def analyse() -> None:
+        def analyze() -> None:
             path = Path((Path(name) / "path").read_text())
             os.chdir(folder)
             os.environ["TMPDIR"] = tempfile.tempdir = str(scratch)
@@ -204,7 +204,7 @@ def measured(case: Case) -> Outcome:
         if in_child(build, said)[0] != 0:
             return Outcome(-1, f"cannot be built: {said.read_text()}")
         before = tree(folder)
-        code, seconds, memory = in_child(analyse, said)
+        code, seconds, memory = in_child(analyze, said)
         os.close(log)
         forbidden = json.loads(notes.read_text() or "[]")
         forbidden += changes(before, tree(folder), folder)
@@ -254,7 +254,7 @@ def report(cases: list[Case], *, every: bool) -> bool:
         if complaint:
             complaints.append(f"{case.id}: {complaint}")
         if every or complaint:
-            said = complaint or outcome.said.strip() or "analysed"
+            said = complaint or outcome.said.strip() or "analyzed"
             print(f"{case.id:60} {outcome.seconds:6.2f} s {outcome.memory / 1e6:6.0f} MB  {said}")
     print(table(done, time.monotonic() - started))
     print(*complaints, sep="\n")
@@ -265,7 +265,7 @@ def table(done: list[tuple[Case, Outcome]], seconds: float) -> str:
     refused = [(case, outcome) for case, outcome in done if not case.opens]
     rows = [
         f"files                 {len(done)}, in {seconds:.0f} s",
-        f"analysed, sound       {sum(case.opens for case, _ in done)}",
+        f"analyzed, sound       {sum(case.opens for case, _ in done)}",
         f"refused in one line   {sum(o.code == 2 and not o.complaint(c) for c, o in refused)}",
         f"executed, or wrote    {sum(bool(o.forbidden) for _, o in done)}",
     ]

@@ -72,7 +72,7 @@ def in_parts(
     raise AssertionError("rows were asked for twice")
 
 
-#: Found by an optimiser that stops about here; and the rounding of σ_d, times σ₁/σ_d.
+#: Found by an optimizer that stops about here; and the rounding of σ_d, times σ₁/σ_d.
 LOOSE = {
     "spectrum.decay": 1e-5,
     "spectrum.decay_fit": 1e-5,

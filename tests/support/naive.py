@@ -228,7 +228,7 @@ def unit_scale(W):
 
 
 def eigengap(W):
-    """Least gap between neighbouring eigenvalues of WᵀW, relative to the larger of the two.
+    """Least gap between neighboring eigenvalues of WᵀW, relative to the larger of the two.
 
     Only over directions in which the matrix reaches at all: beyond its rank Z is N everywhere.
     """
@@ -238,7 +238,7 @@ def eigengap(W):
 
 
 def sphere_ratio(W, tries=10, seed=5):
-    """min Z / max Z over the unit sphere, by a generic optimiser from many starts."""
+    """min Z / max Z over the unit sphere, by a generic optimizer from many starts."""
     rng = np.random.default_rng(seed)
     V = right_vectors(W)
     starts = [*V.T, *-V.T, *rng.standard_normal((tries, W.shape[1]))]
@@ -270,8 +270,8 @@ def isoscore(W):
     C = centered(W)
     points = C @ np.linalg.svd(C, full_matrices=True)[2].T
     variances = np.diag(np.cov(points, rowvar=False).reshape(n, n))
-    normalised = math.sqrt(n) * variances / np.linalg.norm(variances)
-    defect = np.linalg.norm(normalised - np.ones(n)) / math.sqrt(2.0 * (n - math.sqrt(n)))
+    normalized = math.sqrt(n) * variances / np.linalg.norm(variances)
+    defect = np.linalg.norm(normalized - np.ones(n)) / math.sqrt(2.0 * (n - math.sqrt(n)))
     used = (n - defect**2 * (n - math.sqrt(n))) ** 2 / n**2
     return (n * used - 1.0) / (n - 1.0)
 
@@ -305,14 +305,14 @@ def principal_angles(X, Y):
 
 
 def origin_inside(H):
-    """A linear programme: are there convex weights that combine the points to the origin?"""
+    """A linear program: are there convex weights that combine the points to the origin?"""
     equations = np.vstack([H.T, np.ones(len(H))])
     target = np.append(np.zeros(H.shape[1]), 1.0)
     return linprog(np.zeros(len(H)), A_eq=equations, b_eq=target, method="highs").status == 0
 
 
 def hull_distance(H):
-    """By a generic optimiser over convex weights; 0 inside."""
+    """By a generic optimizer over convex weights; 0 inside."""
     if origin_inside(H):
         return 0.0
     found = minimize(

@@ -29,7 +29,7 @@ def principal_angles(X, Y):
 
 
 def cka(X, Y):
-    """From the N×N Gram matrices, centred on both sides."""
+    """From the N×N Gram matrices, centered on both sides."""
     n = len(X)
     H = np.eye(n) - 1.0 / n
     K, L = H @ X @ X.T @ H, H @ Y @ Y.T @ H

@@ -67,7 +67,7 @@ def probe_loss(rare_probability, rare):
 
 
 def logistic_probabilities(X, y, X_new, C=1.0):
-    """P(y = 1) for new rows: L2-regularised, class-balanced, columns standardised, by Newton."""
+    """P(y = 1) for new rows: L2-regularized, class-balanced, columns standardized, by Newton."""
     mean, std = X.mean(axis=0), X.std(axis=0)
     std[std == 0] = 1.0
     A = np.column_stack([(X - mean) / std, np.ones(len(X))])

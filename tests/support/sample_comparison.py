@@ -131,7 +131,7 @@ def scalars(angles: Any, overlaps: Any, shared: int) -> tuple[Scalar, ...]:
             distance, reference=float(np.sqrt(1 - 16 / shared)), reference_note="chance"
         ),
         quantities.CKA.measured(0.61, reference=0.027, reference_note="chance"),
-        quantities.PROCRUSTES.measured(0.74, convention="rows as they are, not centred"),
+        quantities.PROCRUSTES.measured(0.74, convention="rows as they are, not centered"),
         quantities.NEIGHBOR_OVERLAP.measured(
             float(overlaps.mean()),
             standard_error=float(overlaps.std() / np.sqrt(300)),

@@ -33,7 +33,7 @@ def scalar(name: str, title: str, value: float, unit: str = "", **facts: Any) ->
 def spectrum(w: Array) -> list[Value]:
     n, d = w.shape
     s = np.linalg.svd(w, compute_uv=False)
-    centred = np.linalg.svd(w - w.mean(0), compute_uv=False)
+    centered = np.linalg.svd(w - w.mean(0), compute_uv=False)
     norms = np.linalg.norm(w, axis=1)
     gauss = np.random.default_rng(7).standard_normal((n, d))
     gauss *= (norms / np.linalg.norm(gauss, axis=1))[:, None]
@@ -56,10 +56,10 @@ def spectrum(w: Array) -> list[Value]:
             entropy_rank(s),
             reference=entropy_rank(reference),
             reference_note=GAUSSIAN,
-            convention="exp of the entropy of σ, not centred",
+            convention="exp of the entropy of σ, not centered",
         ),
         scalar(
-            "spectrum.effective_rank_centered", "effective rank, centred", entropy_rank(centred)
+            "spectrum.effective_rank_centered", "effective rank, centered", entropy_rank(centered)
         ),
         scalar("spectrum.stable_rank", "stable rank", np.sum(s**2) / s[0] ** 2),
         scalar(
@@ -86,8 +86,8 @@ def spectrum(w: Array) -> list[Value]:
             quantity("spectrum.singular_values", "singular values"),
             k,
             {
-                "uncentred": s / s[0],
-                "centred": centred / s[0],
+                "uncentered": s / s[0],
+                "centered": centered / s[0],
                 "isotropic reference": reference / s[0],
             },
             "k",
@@ -294,10 +294,10 @@ def frequency(
         Table(quantity("frequency.by_frequency_bin", "by frequency"),
               ("bin", "tokens", "counts", "median norm", "mean cosine inside",
                "mean cosine to mean direction"), tuple(bins)),
-        Table(quantity("frequency.neighbors", "nearest neighbours"),
-              ("token", "class", "count", *(f"neighbour {i}" for i in range(1, 11))), tuple(rows)),
-        Table(quantity("frequency.neighbor_ranks", "ranks of neighbours"),
-              ("token", "neighbour", "cosine", "rank"), ((tokens[0], tokens[1], 0.4, 771),)),
+        Table(quantity("frequency.neighbors", "nearest neighbors"),
+              ("token", "class", "count", *(f"neighbor {i}" for i in range(1, 11))), tuple(rows)),
+        Table(quantity("frequency.neighbor_ranks", "ranks of neighbors"),
+              ("token", "neighbor", "cosine", "rank"), ((tokens[0], tokens[1], 0.4, 771),)),
         Column(quantity("frequency.log_count", "log10(1+count)"), np.log10(1 + counts), "count"),
     ]  # fmt: skip
 

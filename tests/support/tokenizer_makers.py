@@ -10,7 +10,7 @@ import pytest
 
 TEXT = [
     "the cat sat on the mat, and the dog sat on the cat.",
-    "Tokenisers cut words into pieces; pieces of words are joined again.",
+    "Tokenizers cut words into pieces; pieces of words are joined again.",
     "Größe, café, naïve: 日本語のテキスト 🙂 and the rest\tof it.",
     "the quick brown fox jumps over the lazy dog again and again",
 ] * 5

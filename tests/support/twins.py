@@ -18,11 +18,11 @@ def drawn(purpose):
 
 
 def spectrum(c: Case):
-    s, centred = naive.singular_values(c.W), naive.singular_values(naive.centered(c.W))
+    s, centered = naive.singular_values(c.W), naive.singular_values(naive.centered(c.W))
     rank = int((s > s[0] * max(c.W.shape) * np.finfo(float).eps).sum())
     return {
         "effective_rank": naive.effective_rank(s),
-        "effective_rank_centered": naive.effective_rank(centred),
+        "effective_rank_centered": naive.effective_rank(centered),
         "stable_rank": naive.stable_rank(c.W),
         "participation_ratio": naive.participation_ratio(s),
         "top_share": s[0] ** 2 / (s**2).sum(),
@@ -33,10 +33,10 @@ def spectrum(c: Case):
 
 
 def projection(c: Case):
-    s, centred = naive.singular_values(c.W), naive.singular_values(naive.centered(c.W))
+    s, centered = naive.singular_values(c.W), naive.singular_values(naive.centered(c.W))
     return {
         "svd2_share": (s[:2] ** 2).sum() / (s**2).sum(),
-        "pca2_share": (centred[:2] ** 2).sum() / (centred**2).sum(),
+        "pca2_share": (centered[:2] ** 2).sum() / (centered**2).sum(),
     }
 
 

@@ -149,7 +149,7 @@ def test_nothing_has_no_spread() -> None:
 # --- Priors of spectrum control -----------------------------------------------------------------
 
 
-def test_priors_are_those_of_the_regulariser() -> None:
+def test_priors_are_those_of_the_regularizer() -> None:
     decay = pytest.importorskip("embgeo.training.methods.spectrum_control").decay
     for kind, settings in (
         ("exponential", {}),

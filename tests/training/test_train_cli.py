@@ -97,7 +97,7 @@ def test_runs_of_a_seed_start_alike_and_end_apart(home: Path) -> None:
     assert training.methods[1].reference == "mle"
 
 
-def test_embeddings_are_analysed_as_analyze_does_it(
+def test_embeddings_are_analyzed_as_analyze_does_it(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = here / "words.runs" / "cosreg" / "seed-1"
@@ -124,7 +124,7 @@ def test_resume_finds_everything_finished(
     before = (here / "words.runs" / "training.json").read_bytes()
 
     def nothing(*_: Any, **__: Any) -> None:
-        raise AssertionError("analysed again")
+        raise AssertionError("analyzed again")
 
     monkeypatch.setattr("embgeo.analyze", nothing)
     assert run(["train", "--resume", "-o", "words.runs"]) == 0
@@ -165,18 +165,18 @@ def test_an_interrupt_keeps_what_is_trained_and_says_how_to_go_on(
 ) -> None:
     out = str(tmp_path / "cut")
     given = ["--data", "words.txt", "--compare", "mle,cosreg", *TINY, "-o", out, "-q"]
-    analyse = train_runs.analyse
+    analyze = train_runs.analyze
 
     def interrupted(folder: Path, *others: Any) -> None:
-        analyse(folder, *others)
+        analyze(folder, *others)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(train_runs, "analyse", interrupted)
+    monkeypatch.setattr(train_runs, "analyze", interrupted)
     assert run(["train", *given]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert f"go on with: embgeo train --resume -o {out}" in error
-    monkeypatch.setattr(train_runs, "analyse", analyse)
+    monkeypatch.setattr(train_runs, "analyze", analyze)
     assert run(["train", "--resume", "-o", out, "-q"]) == 0
     assert len(load_training(tmp_path / "cut").runs) == 2
 
@@ -375,7 +375,7 @@ def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
         (["--data", "words.txt", "-o", "new", "--set", "method.frage.lambda_=-1"], "lambda_ is -1"),
         (["--data", "words.txt", "-o", "new", "--set", "method.frage.lr=-1"], "lr is -1"),
         (["--data", "words.txt", "-o", "new", "--set", 'training.sinks=["foo"]'], "no sink 'foo'"),
-        (["--data", "words.txt", "-o", "new", *SGD], "coupled-adam is an optimiser, and so is sgd"),
+        (["--data", "words.txt", "-o", "new", *SGD], "coupled-adam is an optimizer, and so is sgd"),
         (["--data", "words.txt", "-o", "new", *SHORT], "windows of [evaluation] have 70 tokens"),
         (["--data", "words.txt", "-o", "words.txt"], "is not a folder"),
         (["--data", "words.txt", "-o", "words.runs"], "holds runs; go on with --resume"),

@@ -57,7 +57,7 @@ from tests.training.test_train_distributed import compare, interrupt
 """
 
 
-#: What optimisers import late must not keep the group, whose threads abort a process at its end.
+#: What optimizers import late must not keep the group, whose threads abort a process at its end.
 GROUP = """
 import weakref
 

@@ -29,7 +29,7 @@ SMALL = InanSubspace(
 
 
 def text() -> np.ndarray:
-    """Rows of a vocabulary of 40, each often enough to be learnt."""
+    """Rows of a vocabulary of 40, each often enough to be learned."""
     return np.random.default_rng(0).integers(0, 40, 400)
 
 

@@ -1,4 +1,4 @@
-"""Optimisers, schedules, averages: closed forms, and states to resume from."""
+"""Optimizers, schedules, averages: closed forms, and states to resume from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.methods import CoupledAdam, SpectrumControl, factorise  # noqa: E402
+from embgeo.training.methods import CoupledAdam, SpectrumControl, factorize  # noqa: E402
 from embgeo.training.models import build  # noqa: E402
 from embgeo.training.optimization import (  # noqa: E402
     OPTIMIZERS,
@@ -50,7 +50,7 @@ def steps(model: Any, optimizer: Any, number: int, start: int = 0) -> None:
         optimizer.step()
 
 
-# --- Optimisers ---------------------------------------------------------------------------------
+# --- Optimizers ---------------------------------------------------------------------------------
 
 
 def test_names() -> None:
@@ -123,7 +123,7 @@ def test_groups_of_nothing_but_special_parameters() -> None:
 
 
 @each_kind
-def test_a_saved_optimiser_goes_on_to_the_same_numbers(kind: str) -> None:
+def test_a_saved_optimizer_goes_on_to_the_same_numbers(kind: str) -> None:
     model = made()
     optimizer = optimizer_of(model, kind, lr=0.01)
     steps(model, optimizer, 3)
@@ -153,7 +153,7 @@ def test_factors_of_the_rate() -> None:
 @pytest.mark.parametrize(
     ("kind", "settings", "says"),
     [
-        ("lbfgs", {}, "no optimiser 'lbfgs'; there are adamw, adam, coupled-adam, sgd"),
+        ("lbfgs", {}, "no optimizer 'lbfgs'; there are adamw, adam, coupled-adam, sgd"),
         ("sgd", {"betas": (0.9, 0.99)}, "sgd has no setting 'betas'; it has lr, momentum, wei"),
         ("adamw", {"lr": -1.0}, r"lr is -1\.0; give a number from 0"),
         ("adamw", {"lr": float("nan")}, "lr is nan"),
@@ -165,7 +165,7 @@ def test_factors_of_the_rate() -> None:
         ("coupled-adam", {}, "a coupled matrix is not among"),
     ],
 )
-def test_optimisers_that_make_no_sense(kind: str, settings: dict[str, Any], says: str) -> None:
+def test_optimizers_that_make_no_sense(kind: str, settings: dict[str, Any], says: str) -> None:
     with pytest.raises(BadOption, match=says):
         build_optimizer(kind, parameter_groups(made()), settings)
 
@@ -361,7 +361,7 @@ def test_a_mean_of_another_model_is_refused() -> None:
 
 def test_factors_are_averaged_as_they_are() -> None:
     model = made()
-    factored = factorise(model)
+    factored = factorize(model)
     average = WeightAverage(model.parameters())
     average.update()
     left = factored.left.detach().clone()

@@ -45,7 +45,7 @@ from tests.support.training_runs import N, corpus, run, settings, silent  # noqa
         ({"training": {"batch": 300}}, "too few for 300 streams"),
         (
             {"compare": ["coupled-adam"], "optimizer": {"kind": "sgd"}},
-            "coupled-adam is an optimiser, and so is sgd",
+            "coupled-adam is an optimizer, and so is sgd",
         ),
     ],
 )

@@ -29,7 +29,7 @@ def draw(comparison: Comparison) -> Drawing | None:
         y = next(iter(curve.y.values()))
         few = "." if len(y) <= 80 else None
         dash = look.dash if len(curves) > 1 else "-"
-        ax.plot(curve.x, y, color=look.colour, ls=dash, lw=1.6, marker=few, ms=4)
+        ax.plot(curve.x, y, color=look.color, ls=dash, lw=1.6, marker=few, ms=4)
     ax.set_ylim(0, 90)
     ax.set_yticks(range(0, 91, 15))
     ax.set_xlabel(curves[0][1].x_label)

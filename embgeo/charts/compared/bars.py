@@ -36,9 +36,9 @@ def draw_outlines(ax: Axes, members: list[tuple[Look, Histogram]]) -> None:
     for look, bars in members:
         shape = density(bars)
         if len(members) <= 2:
-            ax.stairs(shape, bars.edges, fill=True, color=look.colour, alpha=0.18, lw=0)
+            ax.stairs(shape, bars.edges, fill=True, color=look.color, alpha=0.18, lw=0)
         dash = look.dash if len(members) > 1 else "-"
-        ax.stairs(shape, bars.edges, color=look.colour, ls=dash, lw=1.4)
+        ax.stairs(shape, bars.edges, color=look.color, ls=dash, lw=1.4)
     ax.set_ylim(bottom=0)
     ax.set_xlabel(members[0][1].x_label)
     ax.set_ylabel("density")

@@ -10,23 +10,22 @@ import numpy as np
 
 from embgeo.charts import style
 from embgeo.comparison.comparison import Comparison, Member
+from embgeo.comparison.member_names import name_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-#: Lines of different matrices: told apart by colour, and by dashes.
-COLOURS = (
-    style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.GOLD, style.INK, style.GREY,
+#: Lines of different matrices: told apart by color, and by dashes.
+COLORS = (
+    style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.GOLD, style.INK, style.GRAY,
     style.SKY,
 )  # fmt: skip
 #: Lines of one run: pale at its beginning, dark at its end.
 AGES = style.DENSITY[2:]
-#: Members that one drawing holds, at most: as many as there are colours.
-MOST_LINES = len(COLOURS)
+#: Members that one drawing holds, at most: as many as there are colors.
+MOST_LINES = len(COLORS)
 MOST_AGES = len(AGES)
-#: Longest name in a legend, in characters.
-LONGEST = 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +49,16 @@ class Look:
     member : Member
     label : str
         Its name, or its step in a track; free of control characters.
-    colour, dash
+    color, dash
         For matplotlib.
     shade : int
-        Index of the colour in `COLOURS`, or in `AGES` for a track.
+        Index of the color in `COLORS`, or in `AGES` for a track.
     """
 
     place: int
     member: Member
     label: str
-    colour: str
+    color: str
     dash: Any
     shade: int
 
@@ -78,13 +77,13 @@ def looks(comparison: Comparison, most: int | None = None) -> tuple[Look, ...]:
     for i, place in enumerate(places):
         if track:
             shade = round(i * (len(AGES) - 1) / max(1, len(places) - 1))
-            colour, dash = AGES[shade], "-"
+            color, dash = AGES[shade], "-"
         else:
             # By the place among all: the same wherever the member is drawn.
-            shade = place % len(COLOURS)
-            colour, dash = COLOURS[shade], style.DASHES[place % len(style.DASHES)]
+            shade = place % len(COLORS)
+            color, dash = COLORS[shade], style.DASHES[place % len(style.DASHES)]
         member = members[place]
-        out.append(Look(place, member, name_of(member, track), colour, dash, shade))
+        out.append(Look(place, member, name_of(member, track), color, dash, shade))
     return tuple(out)
 
 
@@ -95,26 +94,9 @@ def spread(n: int, most: int) -> list[int]:
     return [int(i) for i in np.rint(np.linspace(0, n - 1, most))]
 
 
-def name_of(member: Member, track: bool) -> str:
-    """What a legend calls a member."""
-    if track and member.step is not None:
-        return f"step {member.step:,.10g}"
-    return drawable(member.name)
-
-
-def drawable(text: str) -> str:
-    """`text` without what an SVG must not hold, cut in the middle where it is long."""
-    shown = "".join(c if c.isprintable() else "�" for c in text)
-    if len(shown) > LONGEST:
-        head = LONGEST // 2
-        shown = f"{shown[:head]}…{shown[head + 1 - LONGEST :]}"
-    # Matplotlib leaves labels that begin with an underscore out of its legends.
-    return f"\u2009{shown}" if shown.startswith("_") else shown
-
-
 def legend_of(ax: Axes, drawn: tuple[Look, ...]) -> None:
     """One entry a member, whatever lines it has."""
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], color=look.colour, ls=look.dash, lw=1.6) for look in drawn]
+    handles = [Line2D([], [], color=look.color, ls=look.dash, lw=1.6) for look in drawn]
     style.legend(ax, handles=handles, labels=[look.label for look in drawn])

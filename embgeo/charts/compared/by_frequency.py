@@ -31,13 +31,13 @@ def draw(comparison: Comparison) -> Drawing | None:
     for ax, name in zip(row, PANELS, strict=True):
         for i, (look, bins) in enumerate(members):
             x = np.arange(1, len(bins.rows) + 1)
-            options = {"color": look.colour, "ls": look.dash, "lw": 1.6, "ms": 4}
+            options = {"color": look.color, "ls": look.dash, "lw": 1.6, "ms": 4}
             ax.plot(x, column(bins, name), marker="os^Dv"[i % 5], **options)
         ax.set_xticks(np.arange(1, most + 1))
         ax.set_xlabel("frequency bin (1 = most frequent tokens)")
         ax.set_ylabel(name)
     row[0].set_ylim(bottom=0)
-    row[1].axhline(0.0, color=style.GREY, lw=0.8, ls=(0, (2, 2)))
+    row[1].axhline(0.0, color=style.GRAY, lw=0.8, ls=(0, (2, 2)))
     legend_of(row[0], tuple(look for look, _ in members))
     return drawing
 

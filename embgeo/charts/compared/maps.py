@@ -55,17 +55,17 @@ def draw(comparison: Comparison) -> Drawing | None:
 
 
 def legend(drawing: Drawing, lower: list[float]) -> None:
-    """One row of colour patches above all maps."""
+    """One row of color patches above all maps."""
     from matplotlib.patches import Patch
 
-    colours = style.DENSITY[-len(lower) :]
+    colors = style.DENSITY[-len(lower) :]
     drawing.legend(
-        [Patch(facecolor=colour, edgecolor=colour) for colour in colours],
+        [Patch(facecolor=color, edgecolor=color) for color in colors],
         [f"{edge:,.0f}{'+' if i == len(lower) - 1 else ''}" for i, edge in enumerate(lower)],
         title="tokens in a hexagon, from",
         title_fontsize=8.5,
         loc="outside upper left",
-        ncols=len(colours),
+        ncols=len(colors),
         frameon=False,
         fontsize=8,
         handlelength=1.0,
@@ -79,14 +79,14 @@ def legend(drawing: Drawing, lower: list[float]) -> None:
 def draw_map(
     ax: Axes, look: Look, shown: Points, box: Box, cells: Hexagons, lower: list[float]
 ) -> None:
-    """One map with its name; colours mean the same in all of them."""
+    """One map with its name; colors mean the same in all of them."""
     shade = np.searchsorted(lower, cells.counts, side="right") - 1
     draw_hexagons(ax, cells, shade, style.DENSITY[-len(lower) :])
     ax.set_aspect("equal")
     ax.set_xlim(box[0], box[1])
     ax.set_ylim(box[2], box[3])
-    ax.axhline(0.0, color=style.GREY, lw=0.8, zorder=0.5)
-    ax.axvline(0.0, color=style.GREY, lw=0.8, zorder=0.5)
+    ax.axhline(0.0, color=style.GRAY, lw=0.8, zorder=0.5)
+    ax.axvline(0.0, color=style.GRAY, lw=0.8, zorder=0.5)
     ax.plot([0.0], [0.0], marker="+", ms=9, mew=1.6, color=style.INK)
     first, second = axis_names(shown)
     ax.set_xlabel(first)
@@ -127,7 +127,7 @@ def same_scale(boxes: list[Box]) -> bool:
 FIGURE = ComparedFigure(
     "maps",
     "Every token in the plane of the two strongest singular directions of its own matrix, not "
-    "centred; the cross is the origin. Isotropic rows would surround the origin; rows in a cone "
+    "centered; the cross is the origin. Isotropic rows would surround the origin; rows in a cone "
     "lie to one side of it.",
     "Density maps of all tokens, one for each matrix",
     draw,

@@ -1,4 +1,4 @@
-"""How many tokens keep which share of their nearest neighbours."""
+"""How many tokens keep which share of their nearest neighbors."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def overlaps(comparison: Comparison) -> list[tuple[Look, Histogram]]:
 
 FIGURE = ComparedFigure(
     "overlaps",
-    "How much of its neighbourhood a token keeps: shared nearest neighbours as a share of all "
-    "those in either matrix (Jaccard). At 1 nothing moved, at 0 every neighbour is another. "
-    "Only as many values can occur as there are neighbours, and 0: hence the gaps.",
-    "Histogram of the overlap of nearest neighbours with the baseline",
+    "How much of its neighborhood a token keeps: shared nearest neighbors as a share of all "
+    "those in either matrix (Jaccard). At 1 nothing moved, at 0 every neighbor is another. "
+    "Only as many values can occur as there are neighbors, and 0: hence the gaps.",
+    "Histogram of the overlap of nearest neighbors with the baseline",
     draw,
 )

@@ -33,8 +33,8 @@ def draw(comparison: Comparison) -> Drawing | None:
             style.log_axis(ax.yaxis, np.concatenate(values))
         for look, curve in curves:
             for y in curve.y.values():
-                ax.plot(curve.x, y, color=look.colour, ls=look.dash, lw=1.3)
-        ax.axhline(1.0, color=style.GREY, lw=0.8, ls=(0, (2, 2)))
+                ax.plot(curve.x, y, color=look.color, ls=look.dash, lw=1.3)
+        ax.axhline(1.0, color=style.GRAY, lw=0.8, ls=(0, (2, 2)))
         ax.set_title(title, fontsize=9.5, color=style.INK)
         ax.set_xlabel(style.subscripts(curves[0][1].x_label))
         ax.set_ylabel(style.subscripts(curves[0][1].y_label))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 #: Which line of the series is compared.
-LINE = "uncentred"
+LINE = "uncentered"
 
 
 def draw(comparison: Comparison) -> Drawing | None:
@@ -31,7 +31,7 @@ def draw(comparison: Comparison) -> Drawing | None:
     style.log_axis(ax.yaxis, np.concatenate([curve.y[LINE] for _, curve in curves]))
     for look, curve in curves:
         y = curve.y[LINE]
-        ax.plot(curve.x, np.where(y > 0, y, np.nan), color=look.colour, ls=look.dash, lw=1.6)
+        ax.plot(curve.x, np.where(y > 0, y, np.nan), color=look.color, ls=look.dash, lw=1.6)
     ax.set_xlabel(style.subscripts(curves[0][1].x_label))
     ax.set_ylabel(style.subscripts(curves[0][1].y_label))
     legend_of(ax, tuple(look for look, _ in curves))
@@ -42,6 +42,6 @@ FIGURE = ComparedFigure(
     "spectra",
     "Singular values of each matrix, largest first, divided by its own largest: scale plays no "
     "part. The higher a line stays, the more evenly the energy is spread over directions.",
-    "Line chart of the normalised singular values of every compared matrix",
+    "Line chart of the normalized singular values of every compared matrix",
     draw,
 )

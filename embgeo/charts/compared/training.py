@@ -24,8 +24,8 @@ CHOSEN: tuple[tuple[str, str, str], ...] = (
     ("isotropy.isoscore", "", "IsoScore"),
     ("frequency.probe_auc", "", "rare/popular probe, AUC"),
     ("frequency.norm_ratio", "", "norm, popular : rare"),
-    ("compare.neighbor_overlap", "first", "neighbour overlap with the first"),
-    ("compare.neighbor_overlap", "previous", "neighbour overlap with the one before"),
+    ("compare.neighbor_overlap", "first", "neighbor overlap with the first"),
+    ("compare.neighbor_overlap", "previous", "neighbor overlap with the one before"),
     ("compare.subspace_distance", "first", "subspace distance from the first"),
     ("compare.cka", "first", "linear CKA with the first"),
 )

@@ -7,7 +7,7 @@ from embgeo.charts.paper import (
     norms_by_frequency,
     partition,
     scatter,
-    scatter_centred,
+    scatter_centered,
     spectrum,
     spectrum_log,
     sweep,
@@ -17,7 +17,7 @@ from embgeo.charts.paper.base import PaperFigure
 
 PAPER_FIGURES: tuple[PaperFigure, ...] = (
     scatter.FIGURE,
-    scatter_centred.FIGURE,
+    scatter_centered.FIGURE,
     spectrum.FIGURE,
     spectrum_log.FIGURE,
     cosines.FIGURE,

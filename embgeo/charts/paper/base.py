@@ -48,15 +48,15 @@ class Choices:
 
     Attributes
     ----------
-    colour : {"class", "frequency", "none"}
-        What colours the points of a scatter.
+    color : {"class", "frequency", "none"}
+        What colors the points of a scatter.
     scalars : tuple of str
         Names of the scalars that a sweep or training curves show; empty for the default.
     parameter : str
         What is swept: the label of the x axis; hostile text.
     """
 
-    colour: str = "class"
+    color: str = "class"
     scalars: tuple[str, ...] = ()
     parameter: str = ""
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from embgeo.charts.base import points
 from embgeo.charts.paper import style
 from embgeo.charts.paper.base import NO_ANALYSIS, Choices, Data, Made, Subject
-from embgeo.charts.paper.colouring import colouring
+from embgeo.charts.paper.coloring import coloring
 from embgeo.charts.paper.style import Page
 from embgeo.charts.paper.vocabulary import NO_FREQUENCIES, frequencies, token_cells
 from embgeo.core.values import Cell, Points, format_number
@@ -54,7 +54,7 @@ def missing_cloud(subject: Subject, choices: Choices, name: str) -> str:
         return NO_ANALYSIS
     if points(subject.analysis, name) is None:
         return "its analysis left out the section projection"
-    if choices.colour == "frequency" and frequencies(subject.analysis) is None:
+    if choices.color == "frequency" and frequencies(subject.analysis) is None:
         return NO_FREQUENCIES
     return ""
 
@@ -72,13 +72,13 @@ def draw_clouds(
     drawing, axes = style.panels(page, len(subjects), across, height)
     analyses = [subject.analysis for subject in subjects if subject.analysis is not None]
     clouds = [cloud for a in analyses if (cloud := points(a, name)) is not None]
-    colours = colouring(analyses, choices.colour)
+    colors = coloring(analyses, choices.color)
     for ax, subject, analysis, cloud in zip(axes, subjects, analyses, clouds, strict=True):
-        scatter(ax, cloud.xy, colours.of(analysis), min(2.3, inner))
+        scatter(ax, cloud.xy, colors.of(analysis), min(2.3, inner))
         name_axes(ax, cloud)
         if len(subjects) > 1:
             ax.set_title(style.plain_text(subject.label))
-    colours.explain(drawing, page, axes)
+    colors.explain(drawing, page, axes)
     views = fill_panels(drawing, axes, clouds)
     rows: list[tuple[Cell, ...]] = []
     notes = [f"{len(subjects)} of {every} are shown"] if len(subjects) < every else []
@@ -92,7 +92,7 @@ def draw_clouds(
             notes.append(f"{subject.label}: {outside:,} of {total} lie outside the picture")
         rows += cloud_rows(subject.label, analysis, cloud)
     columns = ("analysis", "row", "token", "class", "count", "rank", "x", "y")
-    return Made(drawing, Data(columns, rows), f"{caption} {colours.caption}".strip(), tuple(notes))
+    return Made(drawing, Data(columns, rows), f"{caption} {colors.caption}".strip(), tuple(notes))
 
 
 def fill_panels(drawing: Drawing, axes: Sequence[Axes], clouds: Sequence[Points]) -> list[View]:
@@ -133,18 +133,18 @@ def view_box(xy: FloatArray, shape: float) -> View:
     )
 
 
-def scatter(ax: Axes, xy: FloatArray, colours: Any, side: float) -> None:
+def scatter(ax: Axes, xy: FloatArray, colors: Any, side: float) -> None:
     """Every point as a dot in a picture inside the vector file.
 
     `side` is about the panel's, in inches. Dots are drawn in random order, the same every time:
-    drawn class by class, the last class would hide the others. Edges are not smoothed: few colours
+    drawn class by class, the last class would hide the others. Edges are not smoothed: few colors
     make the picture compress well.
     """
     from matplotlib.colors import to_rgba_array
 
     order = np.random.default_rng(0).permutation(len(xy))
-    # Of a single colour matplotlib would draw smoothed dots nevertheless.
-    rgba = np.broadcast_to(to_rgba_array(colours), (len(xy), 4))
+    # Of a single color matplotlib would draw smoothed dots nevertheless.
+    rgba = np.broadcast_to(to_rgba_array(colors), (len(xy), 4))
     ax.scatter(
         xy[order, 0],
         xy[order, 1],
@@ -169,8 +169,8 @@ def dot_size(count: int, side: float) -> float:
 
 def name_axes(ax: Axes, cloud: Points) -> None:
     """Axes through the origin, and the share of the energy that each direction holds."""
-    ax.axhline(0.0, color=style.GREY, lw=0.5, zorder=1)
-    ax.axvline(0.0, color=style.GREY, lw=0.5, zorder=1)
+    ax.axhline(0.0, color=style.GRAY, lw=0.5, zorder=1)
+    ax.axvline(0.0, color=style.GRAY, lw=0.5, zorder=1)
     ax.plot([0.0], [0.0], marker="+", ms=6, mew=1.0, color=style.INK, zorder=3)
     first, second = (format_number(100 * share, 2) for share in cloud.share)
     ax.set_xlabel(f"direction 1 ({first} %)")

@@ -57,7 +57,7 @@ def draw(subjects: Sequence[Subject], page: Page, _choices: Choices) -> Made:
             found.edges[:-1], found.edges[1:], found.counts, density, strict=True
         ):
             rows.append((subject.label, float(left), float(right), float(count), float(height)))
-    ax.axvline(0.0, color=style.GREY, lw=0.7, ls=(0, (4, 3)), zorder=0)
+    ax.axvline(0.0, color=style.GRAY, lw=0.7, ls=(0, (4, 3)), zorder=0)
     margin = 0.03 * (high - low)
     ax.set_xlim(max(-1.0, low - margin), min(1.0, high + margin))
     if max(peaks) > WIDE * min(peaks):

@@ -1,4 +1,4 @@
-"""What figures of curves share: one line a subject, told apart by colour, dash and marker."""
+"""What figures of curves share: one line a subject, told apart by color, dash and marker."""
 
 from __future__ import annotations
 

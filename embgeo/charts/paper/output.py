@@ -34,7 +34,7 @@ def check_format(form: str) -> None:
 def render(drawing: Drawing, name: str, form: str, creator: str) -> dict[str, bytes]:
     """The drawing as files of that format, by file name; call it within :func:`style.settings`.
 
-    PGF comes with a PNG file for each rasterised part.
+    PGF comes with a PNG file for each rasterized part.
 
     Raises
     ------

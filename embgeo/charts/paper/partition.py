@@ -59,7 +59,7 @@ def draw(subjects: Sequence[Subject], page: Page, _choices: Choices) -> Made:
         style.log_ticks(ax.xaxis)
         if style.is_wide(np.concatenate(drawn), 3.0):
             style.log_ticks(ax.yaxis)
-        ax.axhline(1.0, color=style.GREY, lw=0.7, ls=(0, (4, 3)), zorder=0)
+        ax.axhline(1.0, color=style.GRAY, lw=0.7, ls=(0, (4, 3)), zorder=0)
         ax.set_title(title)
         ax.set_xlabel("eigenvector $k$, strongest first")
         ax.set_ylabel(r"$Z(\pm v_k)\,/\,\bar{Z}$")

@@ -1,4 +1,4 @@
-"""All tokens in the plane of the two strongest singular directions, not centred."""
+"""All tokens in the plane of the two strongest singular directions, not centered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from embgeo.charts.paper.style import Page
 NAME = "projection.svd2"
 CAPTION = (
     "Tokens in the plane of the two strongest singular directions of the embedding matrix, not "
-    "centred; the cross is the origin. In brackets: the share of the energy on each axis."
+    "centered; the cross is the origin. In brackets: the share of the energy on each axis."
 )
 
 

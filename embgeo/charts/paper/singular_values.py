@@ -19,7 +19,7 @@ REFERENCE = "isotropic reference"
 def curve(analysis: Analysis | None) -> Series | None:
     """The singular values up to the numerical rank, None where the analysis has none."""
     found = None if analysis is None else singular_values(analysis, NAME)
-    return found if found is not None and "uncentred" in found.y else None
+    return found if found is not None and "uncentered" in found.y else None
 
 
 def missing_spectrum(subject: Subject, _choices: Choices) -> str:
@@ -37,11 +37,11 @@ def draw_spectra(subjects: Sequence[Subject], page: Page, *, logarithmic: bool) 
     for place, subject in enumerate(subjects):
         found = curve(subject.analysis)
         assert found is not None
-        values, reference = found.y["uncentred"], found.y.get(REFERENCE)
+        values, reference = found.y["uncentered"], found.y.get(REFERENCE)
         handles += ax.plot(found.x, values, **style.line(place, len(values)), zorder=3)
         if reference is not None:
             referenced = True
-            ax.plot(found.x, reference, color=style.GREY, ls=(0, (1, 1)), lw=0.7, zorder=2)
+            ax.plot(found.x, reference, color=style.GRAY, ls=(0, (1, 1)), lw=0.7, zorder=2)
         beside = [None] * len(values) if reference is None else cells(reference)
         numbered = zip(found.x.tolist(), cells(values), beside, strict=True)
         rows += [(subject.label, int(k), value, other) for k, value, other in numbered]
@@ -54,10 +54,10 @@ def draw_spectra(subjects: Sequence[Subject], page: Page, *, logarithmic: bool) 
         ax.set_ylim(0, 1.03)
     name_lines(drawing, page, handles, subjects)
     caption = (
-        "Singular values of the embedding matrix (not centred), divided by the largest, up to its "
+        "Singular values of the embedding matrix (not centered), divided by the largest, up to its "
         "numerical rank."
     )
     if referenced:
         caption += " Dotted: isotropic Gaussian rows of the same number, dimension and norms."
-    columns = ("analysis", "k", "normalised singular value", "isotropic rows")
+    columns = ("analysis", "k", "normalized singular value", "isotropic rows")
     return Made(drawing, Data(columns, rows), caption)

@@ -1,4 +1,4 @@
-"""Normalised singular values, as in Gao et al. 2019 (Fig. 2b) and Wang et al. 2020 (Fig. 1)."""
+"""Normalized singular values, as in Gao et al. 2019 (Fig. 2b) and Wang et al. 2020 (Fig. 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalised singular values on a logarithmic axis, which shows how the tail decays."""
+"""Normalized singular values on a logarithmic axis, which shows how the tail decays."""
 
 from __future__ import annotations
 

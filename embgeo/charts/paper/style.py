@@ -38,7 +38,7 @@ VENUES = {
 }
 
 FONTS = ("STIXGeneral", "DejaVu Sans")
-#: Resolution of rasterised points; without smoothed edges they need more than a screen does.
+#: Resolution of rasterized points; without smoothed edges they need more than a screen does.
 DPI = 400
 #: Longest text of a user that is drawn whole.
 LIMIT = 48
@@ -47,9 +47,9 @@ LIMIT = 48
 LEGEND_LINE = 0.14
 
 INK = "#1b1b1f"
-GREY = "#808088"
+GRAY = "#808088"
 # Okabe and Ito's palette without its yellow, which is too pale for a line.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 #: The two classes of tokens differ in lightness too.
 POPULAR, RARE = "#0072b2", "#e69f00"
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.2, 1.2, 1.2)))
@@ -151,10 +151,10 @@ def panels(page: Page, count: int, across: int, height: float) -> tuple[Drawing,
 
 
 def line(place: int, points: int) -> dict[str, Any]:
-    """Colour, dash and (where there are few points) marker of the line at `place` of a legend."""
-    # Colours repeat after seven lines, dashes after four: no pair comes twice before 28.
+    """Color, dash and (where there are few points) marker of the line at `place` of a legend."""
+    # Colors repeat after seven lines, dashes after four: no pair comes twice before 28.
     return {
-        "color": COLOURS[place % len(COLOURS)],
+        "color": COLORS[place % len(COLORS)],
         "linestyle": DASHES[place % len(DASHES)],
         "marker": MARKERS[place % len(MARKERS)] if points <= 20 else "",
     }
@@ -194,7 +194,7 @@ def is_wide(values: npt.NDArray[np.float64], ratio: float) -> bool:
 
 
 def log_ticks(axis: Any) -> None:
-    """A logarithmic axis; within two decades 2 and 5 are labelled too."""
+    """A logarithmic axis; within two decades 2 and 5 are labeled too."""
     from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, LogLocator, NullFormatter
 
     axis._set_axes_scale("log")

@@ -89,7 +89,7 @@ def panel(ax: Axes, subjects: Sequence[Subject], name: str) -> tuple[list[tuple[
     ax.errorbar(x, y, yerr=np.nan_to_num(errors), fmt=line["marker"], color=line["color"],
                 elinewidth=0.7, capsize=1.5 if np.isfinite(errors).any() else 0)  # fmt: skip
     if np.isfinite(references).any():
-        ax.plot(x, references, color=style.GREY, ls=(0, (4, 3)), lw=0.8, zorder=1)
+        ax.plot(x, references, color=style.GRAY, ls=(0, (4, 3)), lw=0.8, zorder=1)
     if style.is_wide(x, 30.0):
         style.log_ticks(ax.xaxis)
     if name == DEFAULT:

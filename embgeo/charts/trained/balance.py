@@ -49,9 +49,9 @@ def panel(ax: Axes, training: Training, across: str, name: str) -> None:
             continue
         if len(seeds) > 1:
             ax.plot([x[s] for s in seeds], [y[s] for s in seeds], ls="", marker=".", ms=4,
-                    color=look.colour, alpha=0.7)  # fmt: skip
+                    color=look.color, alpha=0.7)  # fmt: skip
         ax.plot(middle[0].mean, middle[1].mean, ls="", marker=look.marker, ms=7,
-                color=look.colour)  # fmt: skip
+                color=look.color)  # fmt: skip
     ax.margins(0.12)
 
 

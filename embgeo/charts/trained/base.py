@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embgeo.charts import style
-from embgeo.charts.compared.base import COLOURS, drawable
+from embgeo.charts.compared.base import COLORS
 from embgeo.core.arrays import FloatArray
+from embgeo.core.visible import drawable
 from embgeo.training.study.training import Run, Training
 
 if TYPE_CHECKING:
@@ -36,17 +37,17 @@ class Look:
     Attributes
     ----------
     method, label : str
-    colour, dash, marker
+    color, dash, marker
         For matplotlib.
     shade : int
-        Index of the colour in `COLOURS`.
+        Index of the color in `COLORS`.
     turn : int
         Index of the dash.
     """
 
     method: str
     label: str
-    colour: str
+    color: str
     dash: Any
     marker: str
     shade: int
@@ -54,15 +55,15 @@ class Look:
 
 
 def looks(training: Training) -> tuple[Look, ...]:
-    """Every method, in the colours that its embedding has among the others."""
+    """Every method, in the colors that its embedding has among the others."""
     out = []
     for i, method in enumerate(training.methods):
-        shade, turn = i % len(COLOURS), i % len(style.DASHES)
+        shade, turn = i % len(COLORS), i % len(style.DASHES)
         out.append(
             Look(
                 method.name,
                 drawable(method.name),
-                COLOURS[shade],
+                COLORS[shade],
                 style.DASHES[turn],
                 MARKERS[shade],
                 shade,

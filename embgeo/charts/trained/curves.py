@@ -78,12 +78,12 @@ def panel(ax: Axes, training: Training, name: str, title: str) -> None:
             continue
         values.append(found.mean)
         if len(training.runs_of(look.method)) > 1:
-            ax.fill_between(found.steps, found.low, found.high, color=look.colour, alpha=0.15, lw=0)
+            ax.fill_between(found.steps, found.low, found.high, color=look.color, alpha=0.15, lw=0)
         few = len(found.steps) <= 30
         ax.plot(
             found.steps,
             found.mean,
-            color=look.colour,
+            color=look.color,
             linestyle=look.dash,
             linewidth=1.5,
             marker=look.marker if few else None,
@@ -102,7 +102,7 @@ def legend(drawing: Drawing, training: Training) -> None:
 
     drawn = looks(training)
     handles = [
-        Line2D([], [], color=k.colour, ls=k.dash, marker=k.marker, ms=3.5, lw=1.5) for k in drawn
+        Line2D([], [], color=k.color, ls=k.dash, marker=k.marker, ms=3.5, lw=1.5) for k in drawn
     ]
     lines = -(-len(drawn) // ACROSS)
     room = (0.1 + LINE * lines) / float(drawing.get_size_inches()[1])

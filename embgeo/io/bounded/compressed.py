@@ -41,7 +41,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """A way to compress a file: its name, how it is recognised, what opens it, the extra needed."""
+    """A way to compress a file: its name, how it is recognized, what opens it, the extra needed."""
 
     name: str
     start: re.Pattern[bytes]

@@ -15,15 +15,15 @@ from embgeo.io.labels import frequencies
 from embgeo.io.labels.corpus import from_corpus, missing_note
 from embgeo.io.labels.corpus_text import Heard
 from embgeo.io.labels.corpus_tokens import NotUsable, count_tokens
-from embgeo.io.labels.rows import Cut, Labelled, mismatch
+from embgeo.io.labels.rows import Cut, Labeled, mismatch
 from embgeo.io.labels.tokenizer_files import Vocabulary
 
 Found = tuple[Frequency, tuple[str, ...]]
 
 
 def from_counts_file(
-    path: Path, labels: Labelled | None, cut: Cut, d: int
-) -> tuple[Labelled, Frequency, tuple[str, ...]]:
+    path: Path, labels: Labeled | None, cut: Cut, d: int
+) -> tuple[Labeled, Frequency, tuple[str, ...]]:
     """Labels (the file may give them), frequencies and notes.
 
     Raises
@@ -33,7 +33,7 @@ def from_counts_file(
     """
     counts = frequencies.read_counts(path)
     if labels is not None:
-        return labels, *_of_labelled(labels, lambda t: frequencies.from_counts(t, counts))
+        return labels, *_of_labeled(labels, lambda t: frequencies.from_counts(t, counts))
     if cut.fit(len(counts.tokens)) is None:
         counts = counts.as_listed()
     fitting = cut.fit(len(counts.tokens))
@@ -42,13 +42,13 @@ def from_counts_file(
     tokens = counts.tokens[fitting]
     values = np.array(counts.counts[fitting], dtype=np.float64)
     note = f"{counts.name} lists as many tokens as there are rows and labels them in its order"
-    found = Labelled(tokens, np.zeros(0, dtype=np.int64), (*counts.notes, note))
+    found = Labeled(tokens, np.zeros(0, dtype=np.int64), (*counts.notes, note))
     return found, Frequency("counts", values, f"counts file {counts.name}"), ()
 
 
 def from_corpus_file(
     path: Path,
-    labels: Labelled | None,
+    labels: Labeled | None,
     vocabulary: Vocabulary | None,
     cut: Cut,
     heard: Heard | None,
@@ -67,20 +67,20 @@ def from_corpus_file(
             way_out="name the rows with --tokens FILE",
         )
     if vocabulary is None or vocabulary.encoder is None:
-        return _of_labelled(labels, lambda tokens: from_corpus(tokens, path, heard))
+        return _of_labeled(labels, lambda tokens: from_corpus(tokens, path, heard))
     try:
         return _by_tokenizer(path, labels, vocabulary, cut, heard)
     except NotUsable as error:
         why = f"the model's own {vocabulary.encoder.name} is not used: {error}"
     try:
-        frequency, notes = _of_labelled(labels, lambda tokens: from_corpus(tokens, path, heard))
+        frequency, notes = _of_labeled(labels, lambda tokens: from_corpus(tokens, path, heard))
     except LabelMismatch as error:
         raise LabelMismatch(error.cause, where=path, way_out=why) from error
     return replace(frequency, source=f"{frequency.source}; {why}"), notes
 
 
 def _by_tokenizer(
-    path: Path, labels: Labelled, vocabulary: Vocabulary, cut: Cut, heard: Heard | None
+    path: Path, labels: Labeled, vocabulary: Vocabulary, cut: Cut, heard: Heard | None
 ) -> Found:
     assert vocabulary.encoder is not None
     counted = count_tokens(vocabulary.encoder, len(vocabulary.tokens), path, heard)
@@ -110,7 +110,7 @@ def along_rows(
     return laid
 
 
-def _of_labelled(labels: Labelled, count: Callable[[Sequence[str]], Found]) -> Found:
+def _of_labeled(labels: Labeled, count: Callable[[Sequence[str]], Found]) -> Found:
     """Frequencies of the rows that stand for tokens; padding gets 0 and is in no note."""
     padding = set(labels.masked.tolist())
     real = [row for row in range(len(labels.tokens)) if row not in padding]

@@ -44,7 +44,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class Labeled:
     """Labels of the cut rows.
 
     Attributes
@@ -92,7 +92,7 @@ def parse_rows(rows: Rows, total: int) -> Cut:
     return Cut(total, start, stop)
 
 
-def lay_given(tokens: Sequence[str], cut: Cut, padding: str, where: Path, columns: int) -> Labelled:
+def lay_given(tokens: Sequence[str], cut: Cut, padding: str, where: Path, columns: int) -> Labeled:
     """Labels from a file that the user named; they have to line up, unless padding is allowed.
 
     Parameters
@@ -105,7 +105,7 @@ def lay_given(tokens: Sequence[str], cut: Cut, padding: str, where: Path, column
     where : Path
         The file, named in the error.
     columns : int
-        Of the matrix; recognises one that lies on its side.
+        Of the matrix; recognizes one that lies on its side.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def lay_given(tokens: Sequence[str], cut: Cut, padding: str, where: Path, column
     if fitting is not None:
         notes = () if cut.is_whole else (_which_rows(where.name, length, cut),)
         first = cut.start if length == cut.size else 0
-        return Labelled(tuple(tokens[fitting]), np.zeros(0, dtype=np.int64), notes, first)
+        return Labeled(tuple(tokens[fitting]), np.zeros(0, dtype=np.int64), notes, first)
     if length > cut.total or padding == "auto":
         raise mismatch("tokens", length, cut, where, columns)
     # Fewer than the cut has: they begin with its first row. More: they are those of the matrix.
@@ -124,7 +124,7 @@ def lay_given(tokens: Sequence[str], cut: Cut, padding: str, where: Path, column
     return _padded(tokens, first, cut, padding, where.name)
 
 
-def lay_found(tokens: Sequence[str], cut: Cut, padding: str, source: str) -> Labelled:
+def lay_found(tokens: Sequence[str], cut: Cut, padding: str, source: str) -> Labeled:
     """Labels that came with the model: they begin at row 0, and models often pad their rows."""
     length = len(tokens)
     if length < cut.total:
@@ -133,7 +133,7 @@ def lay_found(tokens: Sequence[str], cut: Cut, padding: str, source: str) -> Lab
     if length > cut.total:
         notes = (f"{length - cut.total:,} tokens of {source} lie beyond the last row",)
     kept = tuple(tokens[cut.start : cut.stop])
-    return Labelled(kept, np.zeros(0, dtype=np.int64), notes)
+    return Labeled(kept, np.zeros(0, dtype=np.int64), notes)
 
 
 def mismatch(what: str, length: int, cut: Cut, where: Path, columns: int) -> LabelMismatch:
@@ -155,7 +155,7 @@ def mismatch(what: str, length: int, cut: Cut, where: Path, columns: int) -> Lab
     return LabelMismatch(f"{length:,} {what} for {rows}", where=where, way_out=way_out)
 
 
-def _padded(tokens: Sequence[str], first: int, cut: Cut, padding: str, source: str) -> Labelled:
+def _padded(tokens: Sequence[str], first: int, cut: Cut, padding: str, source: str) -> Labeled:
     """Labels for rows first, first + 1, … of the whole matrix; the other rows are padding."""
     last = first + len(tokens)
     name = "row" if padding == "keep" else "padding row"
@@ -166,12 +166,12 @@ def _padded(tokens: Sequence[str], first: int, cut: Cut, padding: str, source: s
     rows = np.arange(cut.start, cut.stop, dtype=np.int64)
     beyond = np.flatnonzero((rows < first) | (rows >= last)).astype(np.int64)
     if not len(beyond):
-        return Labelled(laid, beyond, first=first)
+        return Labeled(laid, beyond, first=first)
     note = f"{source} labels {len(tokens):,} of {cut.total:,} rows; {len(beyond):,} rows without "
     if padding == "keep":
         kept = np.zeros(0, dtype=np.int64)
-        return Labelled(laid, kept, (f"{note}a token are kept",), first)
-    return Labelled(laid, beyond, (f"{note}a token are masked as padding",), first)
+        return Labeled(laid, kept, (f"{note}a token are kept",), first)
+    return Labeled(laid, beyond, (f"{note}a token are masked as padding",), first)
 
 
 def _which_rows(name: str, length: int, cut: Cut) -> str:

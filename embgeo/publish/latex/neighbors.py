@@ -1,4 +1,4 @@
-"""Neighbours of chosen words by method, in the shape of Gong et al. 2018 (FRAGE), Table 5."""
+"""Neighbors of chosen words by method, in the shape of Gong et al. 2018 (FRAGE), Table 5."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from embgeo.result.analysis import Analysis
 
 NEIGHBORS = "frequency.neighbors"
 RANKS = "frequency.neighbor_ranks"
-#: Neighbours that are listed, and words beside each other, as in the paper.
+#: Neighbors that are listed, and words beside each other, as in the paper.
 LISTED = 4
 ACROSS = 4
 STAR = " *"
-#: Columns of the table of neighbours before the first neighbour.
+#: Columns of the table of neighbors before the first neighbor.
 BEFORE = 3
 
 
@@ -34,7 +34,7 @@ def table(analysis: Analysis, name: str) -> Table | None:
 
 def missing(analysis: Analysis) -> str:
     if not asked(analysis) or table(analysis, NEIGHBORS) is None:
-        return "its analysis was not asked for words; analyse with --neighbors WORD=A,B"
+        return "its analysis was not asked for words; analyze with --neighbors WORD=A,B"
     return ""
 
 
@@ -56,12 +56,12 @@ def fill(methods: Sequence[Method], _signs: str) -> Content:
         "named": len(methods) > 1,
         "ranked": any(block["ranks"] for block in blocks),
     }
-    columns = ("analysis", "word", "kind", "place", "neighbour", "rare")
+    columns = ("analysis", "word", "kind", "place", "neighbor", "rare")
     return Content(values, columns, rows)
 
 
 class WordLists:
-    """Neighbours and ranks of the words of one analysis, each with whether it is rare."""
+    """Neighbors and ranks of the words of one analysis, each with whether it is rare."""
 
     def __init__(self, analysis: Analysis) -> None:
         self.rare_tokens: set[str] = set()
@@ -91,7 +91,7 @@ class WordLists:
         """Kind, place, token and "true" or "false" for rare, of whatever is known of `word`."""
         near = enumerate(self.near.get(word, []), 1)
         rows: list[tuple[Cell, ...]] = [
-            ("neighbour", place, token, str(rare).lower()) for place, (token, rare) in near
+            ("neighbor", place, token, str(rare).lower()) for place, (token, rare) in near
         ]
         for token, rare, rank in self.ranks.get(word, []):
             rows.append(("semantic", rank, token, str(rare).lower()))

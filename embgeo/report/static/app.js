@@ -1,19 +1,19 @@
 // Start: read the data, show the interactive parts, tie the panels together.
 
 function wireControls(data, store, map, lasso) {
-  const colourings = makeColourings(data);
-  const colour = (key) => {
-    const chosen = colourings.find((c) => c.key === key);
-    map.setColouring(chosen);
+  const colorings = makeColorings(data);
+  const color = (key) => {
+    const chosen = colorings.find((c) => c.key === key);
+    map.setColoring(chosen);
     drawLegend(byId("legend"), chosen);
   };
   fillSelect(byId("view"), data.views.map((v) => [v.key, v.title]), (key) => {
     // A lasso was drawn in the other plane: the tokens stay selected.
     map.setView(data.views.find((v) => v.key === key));
   });
-  fillSelect(byId("colour"), colourings.map((c) => [c.key, c.title]), colour);
+  fillSelect(byId("color"), colorings.map((c) => [c.key, c.title]), color);
   map.setView(data.views[0]);
-  colour(colourings[0].key);
+  color(colorings[0].key);
   const arm = (on) => {
     lasso.armed = on;
     byId("lasso").setAttribute("aria-pressed", String(on));

@@ -1,7 +1,7 @@
 // Line charts and step charts with a reading under the pointer (uPlot), in place of the figures.
 
 const CHART_HEIGHT = 260;
-const LINE_COLOURS = ["--line-0", "--line-1", "--line-2"];
+const LINE_COLORS = ["--line-0", "--line-1", "--line-2"];
 const LINE_DASHES = [undefined, [8, 4], [2, 3]];
 
 function cssText(name) {
@@ -27,7 +27,7 @@ class Charts {
     for (const chart of this.charts) resize.observe(chart.element);
   }
 
-  // Colours are read when a chart is drawn.
+  // Colors are read when a chart is drawn.
   retint() {
     for (const { plot } of this.charts) plot.redraw(false);
   }
@@ -61,9 +61,9 @@ function makeChart(element, chart) {
       { label: chart.labels[0], value: (_plot, v) => (v == null ? "–" : formatNumber(v)) },
       ...chart.lines.map((line, i) => ({
         label: line.label,
-        // A page that compares says which colour and which dashes are whose.
-        stroke: () => cssText(line.colour ?? LINE_COLOURS[i % LINE_COLOURS.length]),
-        fill: steps && !line.colour ? () => cssText("--fill-0") : undefined,
+        // A page that compares says which color and which dashes are whose.
+        stroke: () => cssText(line.color ?? LINE_COLORS[i % LINE_COLORS.length]),
+        fill: steps && !line.color ? () => cssText("--fill-0") : undefined,
         dash: LINE_DASHES[(line.dash ?? i) % LINE_DASHES.length],
         width: 2,
         paths: steps,

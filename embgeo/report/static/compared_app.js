@@ -1,25 +1,25 @@
 // Start of a comparison: the same tokens in several matrices, tied together.
 
 function wireComparison(maps, store) {
-  const [{ data, colourings }] = maps.panels;
+  const [{ data, colorings }] = maps.panels;
   const state = { view: data.views[0].key, same: maps.boxes[data.views[0].key].same };
   const show = () => maps.setView(state.view, state.same);
   fillSelect(byId("view"), data.views.map((v) => [v.key, v.title]), (key) => {
     state.view = key;
     show();
   });
-  const colour = (key) => {
-    maps.setColouring(key);
-    drawLegend(byId("legend"), colourings.find((c) => c.key === key));
+  const color = (key) => {
+    maps.setColoring(key);
+    drawLegend(byId("legend"), colorings.find((c) => c.key === key));
   };
-  fillSelect(byId("colour"), colourings.map((c) => [c.key, c.title]), colour);
+  fillSelect(byId("color"), colorings.map((c) => [c.key, c.title]), color);
   byId("same-scale").checked = state.same;
   byId("same-scale").addEventListener("change", (event) => {
     state.same = event.target.checked;
     show();
   });
   show();
-  colour(colourings[0].key);
+  color(colorings[0].key);
   byId("lasso").addEventListener("click", () => maps.arm(!maps.armed));
   byId("zoom-in").addEventListener("click", () => maps.zoom(1.5));
   byId("zoom-out").addEventListener("click", () => maps.zoom(1 / 1.5));
@@ -33,7 +33,7 @@ function wireComparison(maps, store) {
   });
 }
 
-// A line of the table of moved tokens selects the token and its neighbours, old and new.
+// A line of the table of moved tokens selects the token and its neighbors, old and new.
 function wireMoved(moved, store, rows) {
   for (const line of document.querySelectorAll("tr[data-moved]")) {
     const chosen = moved[line.dataset.member]?.[Number(line.dataset.moved)] ?? [];

@@ -14,7 +14,7 @@ async function readCompared() {
   return { members, shared, boxes: meta.boxes, moved: meta.moved };
 }
 
-// One colour scale and one axis for the same number in all matrices.
+// One color scale and one axis for the same number in all matrices.
 function shareScale(members, key) {
   const same = members.flatMap((m) => m.columns.filter((c) => c.key === key));
   const ranges = same.map((c) => bulk(c.values));

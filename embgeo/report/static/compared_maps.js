@@ -1,4 +1,4 @@
-// Several maps of the same tokens: one plane, one colouring and one selection for all of them.
+// Several maps of the same tokens: one plane, one coloring and one selection for all of them.
 
 class LinkedMaps {
   constructor(members, shared, boxes, store) {
@@ -9,7 +9,7 @@ class LinkedMaps {
       const map = new Scatter(...["canvas", ".overlay", ".tooltip"].map((s) => box.querySelector(s)), data, store);
       const lasso = new Lasso(map);
       new Gestures(map, lasso, () => this.arm(!this.armed));
-      return { data, map, lasso, colourings: makeColourings(data) };
+      return { data, map, lasso, colorings: makeColorings(data) };
     });
   }
 
@@ -25,10 +25,10 @@ class LinkedMaps {
     }
   }
 
-  // The colourings of all panels have the same keys: the same numbers of the same tokens.
-  setColouring(key) {
-    for (const { map, colourings } of this.panels) {
-      map.setColouring(colourings.find((c) => c.key === key));
+  // The colorings of all panels have the same keys: the same numbers of the same tokens.
+  setColoring(key) {
+    for (const { map, colorings } of this.panels) {
+      map.setColoring(colorings.find((c) => c.key === key));
     }
   }
 

@@ -85,7 +85,7 @@ class Gestures {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const { map } = this;
     const direction = KEY_PAN[event.key];
-    if (direction && event.shiftKey) map.store.point(map.neighbour(-direction[0], direction[1]), "keys");
+    if (direction && event.shiftKey) map.store.point(map.neighbor(-direction[0], direction[1]), "keys");
     else if (direction) map.pan(direction[0] * 40, direction[1] * 40);
     else if (event.key === "+" || event.key === "=") map.zoom(1.3);
     else if (event.key === "-" || event.key === "_") map.zoom(1 / 1.3);

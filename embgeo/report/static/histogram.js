@@ -1,4 +1,4 @@
-// A histogram of one column that can be brushed: grey for all tokens, colour for the selection.
+// A histogram of one column that can be brushed: gray for all tokens, color for the selection.
 
 const BINS = 48;
 const BAR_HEIGHT = 64;

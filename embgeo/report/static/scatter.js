@@ -36,14 +36,14 @@ class Scatter {
     this.fit();
   }
 
-  setColouring(colouring) {
-    this.colouring = colouring;
-    this.levels = this.inOrder(colouring.levels, Uint8Array);
+  setColoring(coloring) {
+    this.coloring = coloring;
+    this.levels = this.inOrder(coloring.levels, Uint8Array);
     this.retint();
   }
 
   retint() {
-    this.palette = this.colouring.palette();
+    this.palette = this.coloring.palette();
     this.redraw();
   }
 
@@ -66,7 +66,7 @@ class Scatter {
     return this.index;
   }
 
-  // --- where it is shown: pixel = (value − centre)·scale + half the size, the same for x and y ---
+  // --- where it is shown: pixel = (value − center)·scale + half the size, the same for x and y ---
 
   resize() {
     const box = this.canvas.getBoundingClientRect();
@@ -92,27 +92,27 @@ class Scatter {
     const [left, right, bottom, top] = this.view.box;
     this.scale = Math.min(this.cssWidth / (right - left), this.cssHeight / (top - bottom));
     this.home = this.scale;
-    this.centre = [(left + right) / 2, (bottom + top) / 2];
+    this.center = [(left + right) / 2, (bottom + top) / 2];
     this.fitted = true;
     this.redraw();
   }
 
   toPixel(x, y) {
     return [
-      (x - this.centre[0]) * this.scale + this.cssWidth / 2,
-      (this.centre[1] - y) * this.scale + this.cssHeight / 2,
+      (x - this.center[0]) * this.scale + this.cssWidth / 2,
+      (this.center[1] - y) * this.scale + this.cssHeight / 2,
     ];
   }
 
   toValue(px, py) {
     return [
-      (px - this.cssWidth / 2) / this.scale + this.centre[0],
-      this.centre[1] - (py - this.cssHeight / 2) / this.scale,
+      (px - this.cssWidth / 2) / this.scale + this.center[0],
+      this.center[1] - (py - this.cssHeight / 2) / this.scale,
     ];
   }
 
   pan(dx, dy) {
-    this.centre = [this.centre[0] - dx / this.scale, this.centre[1] + dy / this.scale];
+    this.center = [this.center[0] - dx / this.scale, this.center[1] + dy / this.scale];
     this.fitted = false;
     this.redraw();
   }
@@ -121,13 +121,13 @@ class Scatter {
     const [x, y] = this.toValue(px, py);
     this.scale = Math.max(this.home / 20, Math.min(this.home * 1e5, this.scale * factor));
     const [nx, ny] = this.toValue(px, py);
-    this.centre = [this.centre[0] + x - nx, this.centre[1] + y - ny];
+    this.center = [this.center[0] + x - nx, this.center[1] + y - ny];
     this.fitted = false;
     this.redraw();
   }
 
   centreOn(row) {
-    this.centre = [this.view.x[row], this.view.y[row]];
+    this.center = [this.view.x[row], this.view.y[row]];
     this.scale = Math.max(this.scale, this.home * 4);
     this.fitted = false;
     this.redraw();
@@ -149,13 +149,13 @@ class Scatter {
   draw() {
     this.pending = 0;
     if (!this.pixels || !this.view || !this.palette) return;
-    const [r, g, b] = styleColour("--map");
+    const [r, g, b] = styleColor("--map");
     this.pixels.fill(pack(r, g, b));
     const size = this.dotSize();
     const crowd = Math.max(0.3, Math.min(0.9, 60 / Math.sqrt(this.data.rows)));
     const alpha = Math.min(0.95, crowd * Math.sqrt(Math.max(1, this.scale / this.home)));
     if (this.mask) {
-      this.splat(size, 0, alpha * 0.6, [styleColour("--dim")], true);
+      this.splat(size, 0, alpha * 0.6, [styleColor("--dim")], true);
       this.splat(this.chosenSize(size), 1, Math.max(alpha, 0.85), this.palette, false);
     } else {
       this.splat(size, -1, alpha, this.palette, false);
@@ -185,8 +185,8 @@ class Scatter {
     const redBlue = Float64Array.from(palette, ([r, , b]) => ((Math.round(b) << 16) | Math.round(r)) * a);
     const green = Float64Array.from(palette, ([, g]) => (Math.round(g) << 8) * a);
     const scale = this.scale * this.dots;
-    const offsetX = width / 2 - this.centre[0] * scale - size / 2;
-    const offsetY = height / 2 + this.centre[1] * scale - size / 2;
+    const offsetX = width / 2 - this.center[0] * scale - size / 2;
+    const offsetY = height / 2 + this.center[1] * scale - size / 2;
     for (let i = 0; i < x.length; i++) {
       if (wanted >= 0 && mask[i] !== wanted) continue;
       const px = Math.round(x[i] * scale + offsetX);
@@ -223,12 +223,12 @@ class Scatter {
     return best;
   }
 
-  // The closest token to the given side of the one pointed at (or of the centre).
-  neighbour(dx, dy) {
+  // The closest token to the given side of the one pointed at (or of the center).
+  neighbor(dx, dy) {
     const index = this.index ?? this.buildIndex();
     const { x: xs, y: ys } = this.view;
     const at = this.store.hover;
-    const [x, y] = at >= 0 ? [xs[at], ys[at]] : this.centre;
+    const [x, y] = at >= 0 ? [xs[at], ys[at]] : this.center;
     for (let reach = 16; reach < 4096; reach *= 2) {
       let best = -1;
       let bestDistance = Infinity;

@@ -1,4 +1,4 @@
-// The twin of embgeo/diagnosis/visible.py: the rules come from there, with the page's data.
+// The twin of embgeo/core/visible.py: the rules come from there, with the page's data.
 
 function makeVisible({ hidden, accents, named, limit }) {
   const within = (ranges, point) => ranges.some(([low, high]) => low <= point && point <= high);

@@ -127,5 +127,5 @@ class AllPairs:
 
 
 def cuts(rows: range, length: int) -> list[range]:
-    """Neighbouring parts of a range of positions."""
+    """Neighboring parts of a range of positions."""
     return [rows[start : start + length] for start in range(0, len(rows), length)]

@@ -10,7 +10,7 @@ from embgeo.stats.backend.kernel import Kernel, with_state
 
 
 class GroupMomentsKernel(Kernel[GroupMoments]):
-    """Each block centred at its own means; blocks are joined on the host."""
+    """Each block centered at its own means; blocks are joined on the host."""
 
     def update(self, block: DeviceBlock) -> None:
         xp = self.device.xp

@@ -17,9 +17,9 @@ SINGLE_ROWS = 4096
 
 
 class MomentsKernel(Kernel[Moments]):
-    """n, mean and centred scatter of the rows or of the unit rows.
+    """n, mean and centered scatter of the rows or of the unit rows.
 
-    Each block is centred at its own mean; what lies between the means of the blocks is one more
+    Each block is centered at its own mean; what lies between the means of the blocks is one more
     row for each, added at the end (Chan, Golub & LeVeque 1979, as in `Moments`).
     """
 
@@ -38,9 +38,9 @@ class MomentsKernel(Kernel[Moments]):
 
     def update(self, block: DeviceBlock) -> None:
         x, mean = self._rows_and_mean(block)
-        centred = x - self.device.put(mean, x.dtype)
+        centered = x - self.device.put(mean, x.dtype)
         self._make_room(x.dtype)
-        self._add(centred)
+        self._add(centered)
         n = len(block.index)
         total = self.n + n
         step = mean - self.mean
@@ -74,13 +74,13 @@ class MomentsKernel(Kernel[Moments]):
         if self._product is None and dtype == xp.float32:
             self._product = xp.zeros((d, d), dtype=xp.float32, device=self.device.at)
 
-    def _add(self, centred: Array) -> None:
-        """Add ``centredᵀ centred`` in place, which takes no memory."""
+    def _add(self, centered: Array) -> None:
+        """Add ``centeredᵀ centered`` in place, which takes no memory."""
         if self._product is None:
-            self._multiply(centred, self._sum, 1.0)
+            self._multiply(centered, self._sum, 1.0)
             return
-        for start in range(0, centred.shape[0], SINGLE_ROWS):
-            self._multiply(centred[start : start + SINGLE_ROWS], self._product, 0.0)
+        for start in range(0, centered.shape[0], SINGLE_ROWS):
+            self._multiply(centered[start : start + SINGLE_ROWS], self._product, 0.0)
             self._sum += self._product if self.device.wide else self.device.host(self._product)
 
     def _multiply(self, rows: Array, into: Array, keep: float) -> None:

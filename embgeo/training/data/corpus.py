@@ -20,7 +20,7 @@ from embgeo.training.data.words import Words
 UNITS = ("sentences", "stream")
 #: For texts in which no word is ``<unk>`` yet; as WikiText was made.
 DEFAULT_MIN_COUNT = 3
-#: Below this nothing can be learnt or measured.
+#: Below this nothing can be learned or measured.
 FEWEST_TRAINING_TOKENS = 100
 FEWEST_TOKENS = 2
 

@@ -95,7 +95,7 @@ def find_layout(path: Path) -> Layout:
     A folder holds the files of a published corpus; or texts with ``train``, ``valid`` (``dev``)
     and ``test`` in their names or in those of folders; or texts without splits. Texts end in
     ``.txt``, ``.text``, ``.tokens`` or ``.raw``, compressed or not. Hidden files, readmes and
-    licences are left out, and so are links that lead out of the folder.
+    licenses are left out, and so are links that lead out of the folder.
 
     Raises
     ------

@@ -34,7 +34,7 @@ class Dynamic:
     Attributes
     ----------
     bptt : int
-        Tokens that are predicted, and then learnt from.
+        Tokens that are predicted, and then learned from.
     lr : float
         η.
     decay : float
@@ -79,7 +79,7 @@ def dynamic_evaluation(
     vocabulary: Vocabulary | None = None,
     popular: Tensor | None = None,
 ) -> Perplexity:
-    """Perplexity while the weights are adapted: each segment is predicted, then learnt from.
+    """Perplexity while the weights are adapted: each segment is predicted, then learned from.
 
     With G = √(mean of squared gradients over windows of the training text), weight by weight, and
     Ḡ its mean over a tensor, averaged over tensors, the step after a segment with the mean loss L

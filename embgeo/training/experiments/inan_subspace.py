@@ -1,6 +1,6 @@
 """Figure 1 of Inan et al. 2017: the augmented loss draws the output space to that of the input.
 
-The loss is β·J_aug·τ²|V| + (1 − β)·J of an untied two-layer LSTM without any regularisation, whose
+The loss is β·J_aug·τ²|V| + (1 − β)·J of an untied two-layer LSTM without any regularization, whose
 input embedding has rows of norm 1, on 20,000 contiguous words. Swept are β at one temperature, and
 the temperature at β = 1. What is measured afterwards is the distance between the column spaces of
 input embedding and output weights, from the saved model.

@@ -115,7 +115,7 @@ def joined(device: str) -> Iterator[World]:
         return
     started = not dist.is_initialized()
     if started:
-        # Imported later, as optimisers do, its functions would have the group of all as a default
+        # Imported later, as optimizers do, its functions would have the group of all as a default
         # value and keep it alive; its threads then abort the process at its end.
         import_module("torch.distributed.nn")
         on_gpu = device != "cpu" and torch.cuda.is_available()

@@ -30,14 +30,14 @@ from embgeo.training.optimization import (
 from embgeo.training.settings.checks import OF_OPTIMIZER, OF_SCHEDULE, given
 from embgeo.training.settings.config import Config
 
-#: Between the seeds of the initialisation, of dropout, and of the processes.
+#: Between the seeds of the initialization, of dropout, and of the processes.
 _DROPOUT = 1_000_003
 _RANK = 7_919
 
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    """What a step of the optimiser tells.
+    """What a step of the optimizer tells.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Loop:
     Attributes
     ----------
     step_number : int
-        Steps of the optimiser so far.
+        Steps of the optimizer so far.
     tokens : int
         Targets so far, of all processes.
     initial_sha256 : str
@@ -159,7 +159,7 @@ class Loop:
     # --- A step -------------------------------------------------------------------------------
 
     def step(self, flags: Sequence[float] = ()) -> Stepped:
-        """One step of the optimiser; `flags` are summed over the processes on the way."""
+        """One step of the optimizer; `flags` are summed over the processes on the way."""
         factor = self.schedule(self.place(), self.steps, self.batches.epoch)
         self.optimizer.zero_grad(set_to_none=True)
         wanted = self.config.training.accumulate
@@ -214,7 +214,7 @@ class Loop:
         return float(len(window.targets)) if self.config.training.sum_over_steps else 1.0
 
     def update(self, factor: float, scale: float, weight: float) -> None:
-        """The optimiser's step on gradients that are those of all processes.
+        """The optimizer's step on gradients that are those of all processes.
 
         What looks at weights alone adds its gradient here: once, however many windows and
         processes there are. It has the same `weight` beside the mean loss as anything else that

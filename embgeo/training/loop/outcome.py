@@ -23,7 +23,7 @@ class Result:
     method : str
     seed : int
     steps : int
-        Steps of the optimiser.
+        Steps of the optimizer.
     epochs : float
     tokens : int
         Targets that were trained on.

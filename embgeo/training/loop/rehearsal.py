@@ -36,7 +36,7 @@ def rehearse(config: Config, corpus: Corpus) -> None:
     ------
     BadOption
         A setting outside its range, windows that are longer than the model can read, a batch that
-        is larger than the text, no such device, or a method that does not go with the optimiser.
+        is larger than the text, no such device, or a method that does not go with the optimizer.
     """
     device_of(config.training.device)
     check_sinks(config.training.sinks)

@@ -6,7 +6,7 @@ from embgeo.training.methods.base import Regularizer, Setup, Step
 from embgeo.training.methods.cosreg import CosReg
 from embgeo.training.methods.coupled_adam import CoupledAdam
 from embgeo.training.methods.d_optimal import DOptimal
-from embgeo.training.methods.factored import FactoredEmbedding, FactoredHead, factorise, make_plain
+from embgeo.training.methods.factored import FactoredEmbedding, FactoredHead, factorize, make_plain
 from embgeo.training.methods.frage import Frage
 from embgeo.training.methods.moment_match import MomentMatch
 from embgeo.training.methods.popular import popular_rows
@@ -33,13 +33,13 @@ __all__ = [
     "SpectrumControl",
     "Step",
     "Tying",
-    "factorise",
+    "factorize",
     "make_plain",
     "popular_rows",
     "tie",
 ]
 
-#: Every method, in the order of reports. `CoupledAdam` is an optimiser; the rest are regularisers.
+#: Every method, in the order of reports. `CoupledAdam` is an optimizer; the rest are regularizers.
 REGULARIZERS: tuple[type[Regularizer] | type[CoupledAdam], ...] = (
     CosReg,
     SpectrumControl,

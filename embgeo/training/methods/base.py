@@ -1,4 +1,4 @@
-"""What a regulariser is: a term of the loss, or a change of the logits, or work after a step.
+"""What a regularizer is: a term of the loss, or a change of the logits, or work after a step.
 
 A loop that uses everything a method may do reads::
 
@@ -12,7 +12,7 @@ A loop that uses everything a method may do reads::
     reg.after_step(lr)
 
 A method whose `NEEDS` is empty looks at weights only: ``loss = cross_entropy + reg()`` is enough,
-or ``reg.add_gradient()`` between ``backward`` and the optimiser's step. Whatever a method does not
+or ``reg.add_gradient()`` between ``backward`` and the optimizer's step. Whatever a method does not
 do is a no-op, so that a loop can call all of it for every method, in this order.
 """
 
@@ -65,7 +65,7 @@ class Setup:
     ignore_rows : sequence of int
         Rows that stand for no token, such as padding.
     sgd : bool
-        Whether plain (averaged) SGD trains the model rather than an optimiser of Adam's kind.
+        Whether plain (averaged) SGD trains the model rather than an optimizer of Adam's kind.
     seed : int
         For what is drawn at random.
     """
@@ -79,9 +79,9 @@ class Setup:
 class Regularizer(nn.Module):
     """A method, as a training loop sees it.
 
-    A regulariser refers to the model's weights without owning them: they are not among its
+    A regularizer refers to the model's weights without owning them: they are not among its
     `parameters()` nor in its `state_dict()`. What it does own (a discriminator, the state of a
-    power iteration, the state of an optimiser inside) is in its `state_dict()`, and is moved by
+    power iteration, the state of an optimizer inside) is in its `state_dict()`, and is moved by
     ``reg.to(device)``. Saved and loaded with the model, it continues to the same numbers.
 
     Attributes
@@ -111,7 +111,7 @@ class Regularizer(nn.Module):
             With ``get_input_embeddings()`` and ``get_output_embeddings()``, each giving a module
             with a ``weight`` of a row for each token, and the two corresponding ``set_…`` for
             methods that replace them; models of transformers have all four. Call it before the
-            optimiser is made and the model is wrapped for several devices.
+            optimizer is made and the model is wrapped for several devices.
         setup : Setup
         **settings
             Those of the method's constructor.
@@ -142,14 +142,14 @@ class Regularizer(nn.Module):
     def logits(self, step: Step) -> Tensor:
         """The logits to train on; `step.logits` unless the method changes them.
 
-        Only while the regulariser is in training mode: evaluate with ``reg.eval()``, or without it.
+        Only while the regularizer is in training mode: evaluate with ``reg.eval()``, or without it.
         """
         if step.logits is None:
             raise BadOption("the step has no logits", way_out="call it with Step(logits=…)")
         return step.logits
 
     def before_step(self, lr: float | None = None) -> None:
-        """Between ``backward`` and the optimiser's step, once per optimiser step.
+        """Between ``backward`` and the optimizer's step, once per optimizer step.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class Regularizer(nn.Module):
         """
 
     def after_step(self, lr: float | None = None) -> None:
-        """After the optimiser's step: the discriminator's update, retractions, proximal steps.
+        """After the optimizer's step: the discriminator's update, retractions, proximal steps.
 
         Parameters
         ----------
@@ -172,9 +172,9 @@ class Regularizer(nn.Module):
         """
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """Parameters of the model that the optimiser has to treat otherwise than the rest.
+        """Parameters of the model that the optimizer has to treat otherwise than the rest.
 
-        Groups as torch's optimisers take them, such as one without weight decay. What is in none
+        Groups as torch's optimizers take them, such as one without weight decay. What is in none
         of them goes where it would go anyway; a discriminator trains itself and is in none.
         """
         return []
@@ -186,7 +186,7 @@ class Regularizer(nn.Module):
     def add_gradient(self, scale: float = 1.0) -> Tensor:
         """Add the gradient of the penalty to ``.grad`` of the weights that it acts on.
 
-        In place of ``loss + reg()``, once per optimiser step: independent of how many batches are
+        In place of ``loss + reg()``, once per optimizer step: independent of how many batches are
         accumulated and of how gradients are averaged over processes.
 
         Parameters
@@ -202,7 +202,7 @@ class Regularizer(nn.Module):
         Raises
         ------
         BadOption
-            The method needs a `Step`, or the weight is itself computed, as by a parametrisation.
+            The method needs a `Step`, or the weight is itself computed, as by a parametrization.
         """
         with torch.enable_grad():
             value: Tensor = self()
@@ -280,7 +280,7 @@ def part_of(model: nn.Module, getter: str) -> nn.Module:
     if not isinstance(found, nn.Module):
         raise BadOption(
             f"{type(model).__name__}.{getter}() gives no module",
-            way_out="give the regulariser the layer itself in place of the model",
+            way_out="give the regularizer the layer itself in place of the model",
         )
     return found
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
 from embgeo.training.methods.base import Regularizer, Setup, Step, require_weight
-from embgeo.training.methods.factored import FactoredEmbedding, factorise
+from embgeo.training.methods.factored import FactoredEmbedding, factorize
 from embgeo.training.methods.orthogonality import Orthogonality, retract
 
 Mode = Literal["penalty", "proximal"]
@@ -37,7 +37,7 @@ class Constrained(Regularizer):
     spectral : tuple of float
         λ3 of U and λ4 of V.
     mode : {"penalty", "proximal"}
-        Whether the penalties are added to the loss, for optimisers of Adam's kind, or U and V are
+        Whether the penalties are added to the loss, for optimizers of Adam's kind, or U and V are
         replaced by the Q of their QR decomposition every few steps, for SGD. At the learning rates
         of SGD (30 in the papers), the penalties diverge unless λ < 0.25/lr.
     retract_every : int
@@ -73,7 +73,7 @@ class Constrained(Regularizer):
     def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
         """Replace the output layer, and the input if it is tied; proximal if SGD trains."""
         mode = "proximal" if setup.sgd else "penalty"
-        return cls(factorise(model), **{"mode": mode, **settings})
+        return cls(factorize(model), **{"mode": mode, **settings})
 
     @property
     def embedding(self) -> FactoredEmbedding:

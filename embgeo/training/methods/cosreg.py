@@ -1,4 +1,4 @@
-"""Cosine regularisation: the mean cosine of all pairs of rows, by one product with the matrix."""
+"""Cosine regularization: the mean cosine of all pairs of rows, by one product with the matrix."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class CoupledAdam(Optimizer):
         weight_decay: float = 1e-2,
     ) -> None:
         if not (lr >= 0.0 and eps > 0.0 and all(0.0 <= beta < 1.0 for beta in betas)):
-            raise BadOption(f"lr {lr}, betas {betas} and eps {eps} make no optimiser")
+            raise BadOption(f"lr {lr}, betas {betas} and eps {eps} make no optimizer")
         super().__init__(
             params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
         )

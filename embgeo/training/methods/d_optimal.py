@@ -1,4 +1,4 @@
-"""The D-optimal regulariser: all singular values near the largest."""
+"""The D-optimal regularizer: all singular values near the largest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SMALLEST = 1e-6
 
 
 class DOptimal(SpectralNorm):
-    """−λ·mean_k log(|σ_k|/max|σ|), on top of spectral normalisation.
+    """−λ·mean_k log(|σ_k|/max|σ|), on top of spectral normalization.
 
     The worst of the rivals in the paper on spectrum control: perplexity 98.3 in place of 69.1
     (WikiText-2, validation).

@@ -55,7 +55,7 @@ class FactoredEmbedding(nn.Module):
         if n < d:
             raise BadOption(f"{n} rows of {d} numbers", way_out="give a matrix with N ≥ d")
         if not bool(torch.isfinite(W).all()) or not bool(W.any()):
-            raise BadOption("W is zero or has non-finite numbers", way_out="initialise it first")
+            raise BadOption("W is zero or has non-finite numbers", way_out="initialize it first")
         U, S, Vh = torch.linalg.svd(W, full_matrices=False)
         c = (S.mean() if scale is None else torch.tensor(scale)).to(S.device, torch.float32)
         self.num_embeddings, self.embedding_dim = n, d
@@ -85,7 +85,7 @@ class FactoredEmbedding(nn.Module):
 
     @torch.no_grad()
     def export(self) -> Tensor:
-        """W as a plain matrix, without a graph: what to save, and what to analyse."""
+        """W as a plain matrix, without a graph: what to save, and what to analyze."""
         return self.weight.detach().clone()
 
     def singular_values(self) -> Tensor:
@@ -132,7 +132,7 @@ class FactoredHead(nn.Module):
         return self.factored.logits(hidden, self.bias)
 
 
-def factorise(model: nn.Module, *, scale: float | None = None) -> FactoredEmbedding:
+def factorize(model: nn.Module, *, scale: float | None = None) -> FactoredEmbedding:
     """Replace the output layer of a model, and the input embedding if it is tied, by factors.
 
     Parameters
@@ -167,7 +167,7 @@ def factorise(model: nn.Module, *, scale: float | None = None) -> FactoredEmbedd
 
 
 def make_plain(model: nn.Module) -> None:
-    """Undo `factorise`: plain layers with the matrix multiplied out, tied as they were.
+    """Undo `factorize`: plain layers with the matrix multiplied out, tied as they were.
 
     Call it before a model is saved, since what reads it expects a plain matrix.
     """

@@ -25,10 +25,10 @@ from embgeo.training.methods.precision import exact
 
 
 class Frage(Regularizer):
-    """−λ·L_D on the embedding, where the discriminator's loss L_D is what it minimises in turn.
+    """−λ·L_D on the embedding, where the discriminator's loss L_D is what it minimizes in turn.
 
     The discriminator gives f = P(rare) for a row, and
-    L_D = −mean_popular log(1 − f) − mean_rare log f. The model minimises its loss − λ·L_D, that is
+    L_D = −mean_popular log(1 − f) − mean_rare log f. The model minimizes its loss − λ·L_D, that is
     it makes the discriminator err; `after_step` lets the discriminator take its own step on the
     embedding as it then is, over the full vocabulary. Both follow the paper's Algorithm 1.
 
@@ -48,7 +48,7 @@ class Frage(Regularizer):
         Units of a hidden layer of the discriminator (the paper: 1.5·d, but for language models and
         translation none). By default a logistic regression.
     lr : float
-        Learning rate of the discriminator's optimiser (Adam).
+        Learning rate of the discriminator's optimizer (Adam).
     sample : int, optional
         Rows that the discriminator's step looks at, drawn anew each time (the paper, for
         skip-gram: 3,000). By default all.
@@ -72,7 +72,7 @@ class Frage(Regularizer):
     SOURCE: ClassVar[str] = "Gong et al. 2018, Eq. 2–5 and Algorithm 1"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "L_D is the bounded cross-entropy; as printed, the discriminator's loss has no bound",
-        "the discriminator is trained by Adam at 1e-3 (the paper gives neither optimiser nor rate)",
+        "the discriminator is trained by Adam at 1e-3 (the paper gives neither optimizer nor rate)",
         "what the public code changes is left out: λ 0.02, 8,000 popular tokens, updates of rare "
         "rows only, Gaussian noise on the embeddings",
     )
@@ -167,7 +167,7 @@ class Frage(Regularizer):
         return torch.randint(len(self.share), (self.sample,), generator=self.generator)
 
     def get_extra_state(self) -> dict[str, Any]:
-        """The discriminator's optimiser, and what the next sample is drawn from."""
+        """The discriminator's optimizer, and what the next sample is drawn from."""
         return {"optimizer": self.optimizer.state_dict(), "generator": self.generator.get_state()}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
-"""Regularisers in the trainers of transformers and Lightning, which are imported if installed.
+"""Regularizers in the trainers of transformers and Lightning, which are imported if installed.
 
 Both take methods that look at weights alone (`NEEDS` is empty), and add the gradient of their
-penalty once per optimiser step, however many batches are accumulated. What needs the logits or the
+penalty once per optimizer step, however many batches are accumulated. What needs the logits or the
 hidden states has to be added to the loss, where those are.
 """
 
@@ -33,11 +33,11 @@ LightningBase: Any = base_of(("lightning.pytorch", "pytorch_lightning"), "Callba
 
 
 class Between:
-    """What happens to the regularisers around one step of an optimiser."""
+    """What happens to the regularizers around one step of an optimizer."""
 
     def __init__(self, regularizers: tuple[Regularizer, ...]) -> None:
         if not regularizers:
-            raise BadOption("no regulariser is given", way_out="give one or more")
+            raise BadOption("no regularizer is given", way_out="give one or more")
         for reg in regularizers:
             if reg.NEEDS:
                 raise BadOption(
@@ -67,7 +67,7 @@ class TrainerRegularizer(TrainerBase):  # type: ignore[misc]
 
     The gradient is added after that of the loss was clipped, and is not clipped itself. In float16
     leave clipping on (it is by default): it is then that the Trainer takes the scale of the loss
-    out of the gradients. What a regulariser owns, such as a discriminator, is not in the Trainer's
+    out of the gradients. What a regularizer owns, such as a discriminator, is not in the Trainer's
     checkpoints.
 
     Parameters
@@ -105,14 +105,14 @@ class TrainerRegularizer(TrainerBase):  # type: ignore[misc]
 class LightningRegularizer(LightningBase):  # type: ignore[misc]
     """For Lightning: ``Trainer(…, callbacks=[LightningRegularizer(reg)])``.
 
-    The gradient is added before clipping, if the Trainer clips. What a regulariser owns, such as a
+    The gradient is added before clipping, if the Trainer clips. What a regularizer owns, such as a
     discriminator, is kept in Lightning's checkpoints.
 
     Parameters
     ----------
     *regularizers : Regularizer
         On the module that is trained. Replace layers (`SpectrumControl.attach`) before the
-        optimiser is made.
+        optimizer is made.
 
     Attributes
     ----------
@@ -130,18 +130,18 @@ class LightningRegularizer(LightningBase):  # type: ignore[misc]
         self.values = self.between.values
 
     def on_before_optimizer_step(self, _trainer: Any, _module: Any, optimizer: Any) -> None:
-        """Add the gradients; not for an optimiser that has none of the weights."""
+        """Add the gradients; not for an optimizer that has none of the weights."""
         trained = {id(p) for group in optimizer.param_groups for p in group["params"]}
         weights = [w for reg in self.between.regularizers for w in reg.acts_on()]
         if not weights or any(id(weight) in trained for weight in weights):
             self.between.before(optimizer)
 
     def on_train_batch_end(self, *_: Any, **__: Any) -> None:
-        """Let the methods do their own step, if the optimiser took one."""
+        """Let the methods do their own step, if the optimizer took one."""
         self.between.after()
 
     def state_dict(self) -> dict[str, Any]:
-        """What the regularisers own."""
+        """What the regularizers own."""
         return {str(i): reg.state_dict() for i, reg in enumerate(self.between.regularizers)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

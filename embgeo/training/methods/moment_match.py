@@ -116,13 +116,13 @@ def moments(rows: Tensor, count: int) -> list[Tensor]:
     A column without spread has skewness and kurtosis 0, and no gradient through them.
     """
     mean = rows.mean(dim=0)
-    centred = rows - mean
-    variance = centred.square().mean(dim=0)
+    centered = rows - mean
+    variance = centered.square().mean(dim=0)
     found = [mean, variance]
     if count > 2:
         spread = variance > 0.0
         safe = torch.where(spread, variance, 1.0)
-        standard = torch.where(spread, centred * safe.rsqrt(), 0.0)
+        standard = torch.where(spread, centered * safe.rsqrt(), 0.0)
         cube = standard * standard * standard
         found += [cube.mean(dim=0), (cube * standard).mean(dim=0)]
     return found[:count]

@@ -46,12 +46,12 @@ class Method:
     title : str
         As tables and pages name it.
     parts : tuple
-        Regularisers that are attached to the model, in this order, each with the settings that it
+        Regularizers that are attached to the model, in this order, each with the settings that it
         has unless the run's settings say otherwise.
     tied : bool, optional
         Whether the output layer is the input embedding; None: as the model's settings have it.
     coupled : bool
-        Whether `CoupledAdam` is the optimiser.
+        Whether `CoupledAdam` is the optimizer.
     reference : tuple of str
         What it is compared with: the first of these that is in the comparison.
     source : str
@@ -143,14 +143,14 @@ class Nothing(Regularizer):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a regulariser is told: its default, and a value of the type that it takes."""
+    """What a regularizer is told: its default, and a value of the type that it takes."""
 
     default: Any
     like: Any
 
 
 def settings_of(part: type[Regularizer]) -> dict[str, Setting]:
-    """What the constructor and `attach` of a regulariser can be told."""
+    """What the constructor and `attach` of a regularizer can be told."""
     found: dict[str, Setting] = {}
     for kind in part.__mro__:
         for function in ("__init__", "attach"):
@@ -211,7 +211,7 @@ METHODS: dict[str, Method] = {
         Method("al", "AL", ((AugmentedLoss, {}),), tied=False, reference=_TO_UNTIED),
         Method("re", "RE", ((Tying, {}),), tied=True, reference=_TO_UNTIED),
         Method("real", "REAL", ((Tying, {}), (AugmentedLoss, {})), tied=True, reference=_TO_UNTIED),
-        Method("spectral-norm", "Spectral normalisation", ((SpectralNorm, {}),)),
+        Method("spectral-norm", "Spectral normalization", ((SpectralNorm, {}),)),
         Method("d-optimal", "SN + D-optimal", ((DOptimal, {}),)),
         Method("moment-match", "Moment matching", ((MomentMatch, {}),)),
         Method("adversarial", "Adversarial softmax", ((AdversarialSoftmax, {}),)),
@@ -253,8 +253,8 @@ def embedding_weights(model: LanguageModel) -> list[Tensor]:
 
 
 def needs_adam(method: Method) -> BadOption:
-    """What is said where a method that is an optimiser of Adam's kind meets SGD."""
+    """What is said where a method that is an optimizer of Adam's kind meets SGD."""
     return BadOption(
-        f"{method.name} is an optimiser, and so is sgd",
+        f"{method.name} is an optimizer, and so is sgd",
         way_out='leave it out, or set kind = "adamw" in [optimizer]',
     )

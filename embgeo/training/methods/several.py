@@ -33,7 +33,7 @@ class Several(Regularizer):
     def __init__(self, parts: Sequence[Regularizer]) -> None:
         super().__init__()
         if not parts:
-            raise BadOption("no regulariser is given", way_out="give one or more")
+            raise BadOption("no regularizer is given", way_out="give one or more")
         self.parts = nn.ModuleList(parts)
         self.NEEDS = tuple(dict.fromkeys(name for part in parts for name in part.NEEDS))  # type: ignore[misc]
         self.DEVIATIONS = tuple(line for part in parts for line in part.DEVIATIONS)  # type: ignore[misc]

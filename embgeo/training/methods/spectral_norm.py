@@ -1,4 +1,4 @@
-"""Spectral normalisation of the embedding: the largest singular value is 1."""
+"""Spectral normalization of the embedding: the largest singular value is 1."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class SpectralNorm(Constrained):
 
     def __init__(self, embedding: FactoredEmbedding, **constraints: Any) -> None:
         super().__init__(embedding, **constraints)
-        self.normalise()
+        self.normalize()
 
     @torch.no_grad()
-    def normalise(self) -> None:
+    def normalize(self) -> None:
         """Divide Σ by its largest entry."""
         e = self.embedding
         e.sigma.div_(e.singular_values().abs().max().clamp(min=1e-30))
 
     def after_step(self, lr: float | None = None) -> None:
         """Divide Σ by its largest entry; under SGD, now and then: U and V orthonormal again."""
-        self.normalise()
+        self.normalize()
         super().after_step(lr)

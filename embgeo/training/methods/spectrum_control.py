@@ -25,13 +25,13 @@ class SpectrumControl(Constrained):
     """λ·Σ_k (σ_k − σ*_k)² and four penalties that keep U and V orthonormal, for W = UΣVᵀ.
 
     The prior is σ*_k = c1·exp(−c2·k^γ) (for small corpora) or c1·k^(−γ) (for large ones), k from 1;
-    c1 is such that ‖σ*‖ equals ‖Σ‖ at the start. In mode ``penalty``, for optimisers of Adam's
+    c1 is such that ‖σ*‖ equals ‖Σ‖ at the start. In mode ``penalty``, for optimizers of Adam's
     kind, all is added to the loss. In mode ``proximal``, for SGD, nothing is: `after_step` moves
     σ ← (σ + 2ηλσ*)/(1 + 2ηλ), and every few steps puts the Q of a QR decomposition in place of U
     and V. As penalties under the SGD that the paper builds on (learning rate 30), the orthogonality
     terms diverge within a few steps unless λ < 0.25/30.
 
-    W is never multiplied out in training. To save or analyse it, take `embedding.export()`, or
+    W is never multiplied out in training. To save or analyze it, take `embedding.export()`, or
     :func:`make_plain` for a whole model.
 
     Parameters
@@ -65,7 +65,7 @@ class SpectrumControl(Constrained):
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "c1, c2 and γ are not published: the prior is given by γ (1; polynomial 0.6) and the ratio "
         "of the last to the first singular value (0.1), and keeps ‖Σ‖ as it is at the start",
-        "the start is not published: it is the SVD of the usual initialisation",
+        "the start is not published: it is the SVD of the usual initialization",
         "under SGD the prior is followed by a proximal step of Σ in place of its penalty",
         *DEVIATIONS,
     )

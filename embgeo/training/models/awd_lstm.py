@@ -1,4 +1,4 @@
-"""AWD-LSTM: the regularised LSTM that most papers on degenerate embeddings start from."""
+"""AWD-LSTM: the regularized LSTM that most papers on degenerate embeddings start from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Transformer language model: normalised before each part, causal attention."""
+"""A Transformer language model: normalized before each part, causal attention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How weights change: optimisers, learning rates over time, and averages of weights."""
+"""How weights change: optimizers, learning rates over time, and averages of weights."""
 
 from embgeo.training.optimization.averaging import WeightAverage
 from embgeo.training.optimization.nt_asgd import NtAsgd

@@ -20,7 +20,7 @@ class WeightAverage:
     ----------
     parameters : iterable of Tensor
         Of the model; one that appears twice is taken once. Make it after the layers that a method
-        replaces, and from the parameters that the optimiser has.
+        replaces, and from the parameters that the optimizer has.
 
     Attributes
     ----------

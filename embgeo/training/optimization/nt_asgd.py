@@ -58,7 +58,7 @@ class NtAsgd:
             average.update()
 
     def after_step(self) -> None:
-        """After each step of the optimiser."""
+        """After each step of the optimizer."""
         if self.averaging:
             self.average.update()
 

@@ -1,4 +1,4 @@
-"""Optimisers by name, with the settings that they take."""
+"""Optimizers by name, with the settings that they take."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 from embgeo.core.errors import BadOption
 from embgeo.training.methods import CoupledAdam
 
-#: Settings of each optimiser, and their defaults.
+#: Settings of each optimizer, and their defaults.
 OPTIMIZERS: dict[str, dict[str, Any]] = {
     "adamw": {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01},
     "adam": {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0},
@@ -26,14 +26,14 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
 def parameter_groups(
     model: nn.Module, special: Sequence[Mapping[str, Any]] = ()
 ) -> list[dict[str, Any]]:
-    """Groups for an optimiser: all that a model trains, each parameter once.
+    """Groups for an optimizer: all that a model trains, each parameter once.
 
     Parameters
     ----------
     model : Module
     special : sequence of dict
         Groups that are treated otherwise, such as `Regularizer.parameter_groups()`. Everything
-        else, the embedding too, makes one group with the optimiser's own settings.
+        else, the embedding too, makes one group with the optimizer's own settings.
     """
     apart = {id(p) for group in special for p in group["params"]}
     rest = [p for p in model.parameters() if p.requires_grad and id(p) not in apart]
@@ -47,7 +47,7 @@ def build_optimizer(
     *,
     coupled: Iterable[Tensor] = (),
 ) -> Optimizer:
-    """Make an optimiser.
+    """Make an optimizer.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def build_optimizer(
     groups : iterable of dict
         See :func:`parameter_groups`; what a group says of itself comes before the settings.
     settings : mapping, optional
-        Of the optimiser: ``lr``, ``weight_decay`` and so on; for what is not given see
+        Of the optimizer: ``lr``, ``weight_decay`` and so on; for what is not given see
         `OPTIMIZERS`. In ``adam`` and ``sgd`` the decay is a part of the gradient, in the others it
         is apart.
     coupled : iterable of Tensor
@@ -70,10 +70,10 @@ def build_optimizer(
     Raises
     ------
     BadOption
-        No such optimiser or setting, or a value outside its range.
+        No such optimizer or setting, or a value outside its range.
     """
     if kind not in OPTIMIZERS:
-        raise BadOption(f"no optimiser {kind!r}", way_out=f"there are {', '.join(OPTIMIZERS)}")
+        raise BadOption(f"no optimizer {kind!r}", way_out=f"there are {', '.join(OPTIMIZERS)}")
     chosen = resolved(kind, settings or {})
     listed = list(groups)
     # One kernel for all parameters; only some kinds of devices have it.
@@ -91,7 +91,7 @@ def build_optimizer(
 
 
 def resolved(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings of the optimiser; `BadOption` for one that it has not, or that makes no sense.
+    """All settings of the optimizer; `BadOption` for one that it has not, or that makes no sense.
 
     `kind` is one of `OPTIMIZERS`.
     """

@@ -42,10 +42,10 @@ class Plan:
     parameters : int
         Of the model as it is saved, tied ones once.
     memory : int
-        Bytes: weights, gradients, optimiser, averages, and logits with their gradient. What layers
+        Bytes: weights, gradients, optimizer, averages, and logits with their gradient. What layers
         keep for the backward pass comes on top.
     steps : int
-        Of the optimiser; about so many where lengths of windows are random.
+        Of the optimizer; about so many where lengths of windows are random.
     steps_per_epoch : int
     seconds_per_step : float
     evaluation : float

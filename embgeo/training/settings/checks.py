@@ -13,7 +13,7 @@ from embgeo.training.models import model_class, settings_of
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
 from embgeo.training.settings.config import Config
 
-#: Of [optimizer], what goes to the optimiser and what to the schedule.
+#: Of [optimizer], what goes to the optimizer and what to the schedule.
 OF_OPTIMIZER = ("lr", "weight_decay", "betas", "eps", "momentum")
 OF_SCHEDULE = ("warm_up", "start", "end", "after", "rate")
 
@@ -24,7 +24,7 @@ def resolved(config: Config) -> Config:
     Raises
     ------
     BadOption
-        As of :func:`check`, and what a model, an optimiser or a schedule does not know.
+        As of :func:`check`, and what a model, an optimizer or a schedule does not know.
     """
     check(config)
     kind = model_class(config.model.name)
@@ -80,7 +80,7 @@ def keywords(function: Any) -> dict[str, Any]:
 
 
 def check(config: Config) -> None:
-    """Refuse settings that no run can have; what a model or an optimiser knows, it refuses itself.
+    """Refuse settings that no run can have; what a model or an optimizer knows, it refuses itself.
 
     Raises
     ------

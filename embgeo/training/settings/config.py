@@ -64,7 +64,7 @@ class Optimizer:
     lr : float
         The highest of the schedule.
     weight_decay, betas, eps, momentum
-        Of the optimiser, as far as it has them.
+        Of the optimizer, as far as it has them.
     schedule : {"constant", "one-cycle", "epoch-decay"}
     warm_up, start, end : float
         Of one-cycle: the share of the run in which the rate rises, and its factors at both ends.
@@ -103,7 +103,7 @@ class Training:
     ----------
     epochs : int
     steps : int, optional
-        Optimiser steps after which the run ends, if `epochs` do not end it before.
+        Optimizer steps after which the run ends, if `epochs` do not end it before.
     batch, bptt : int
         Streams side by side over all processes, and the steps back in time.
     random_lengths : bool
@@ -114,7 +114,7 @@ class Training:
     clip : float
         Largest norm of the gradient; 0 for none.
     accumulate : int
-        Windows to one step of the optimiser.
+        Windows to one step of the optimizer.
     precision : {"float32", "tf32", "bf16"}
         tf32 has an effect on CUDA only; bf16 is autocast.
     device : str

@@ -102,7 +102,7 @@ CHOICES: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
 def merged(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Settings with some of their values replaced; None takes a key away.
 
-    Where another model, optimiser or schedule is chosen, the settings of the one before go; with a
+    Where another model, optimizer or schedule is chosen, the settings of the one before go; with a
     tokenizer, which has a vocabulary of its own, those of the vocabulary.
     """
     found = dict(tables)

@@ -214,7 +214,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "frage-neighbors",
-        "FRAGE gives rare words fewer rare neighbours",
+        "FRAGE gives rare words fewer rare neighbors",
         f"{GONG}, §3 and Table 5",
         ("frage",),
         BASELINES,
@@ -272,7 +272,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "al-subspace",
         "The augmented loss draws the output space to that of the input",
-        f"{INAN}, §6.1 and Fig. 1 (there without regularisation, at a share β of the loss)",
+        f"{INAN}, §6.1 and Fig. 1 (there without regularization, at a share β of the loss)",
         ("al",),
         UNTIED,
         "subspace.distance",
@@ -281,7 +281,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "spectral-norm-perplexity",
-        "Spectral normalisation alone is worse than plain training",
+        "Spectral normalization alone is worse than plain training",
         f"{WANG}, Table 6",
         ("spectral-norm",),
         BASELINES,
@@ -292,7 +292,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "d-optimal-perplexity",
-        "Spectral normalisation with the D-optimal regulariser is worse than plain training",
+        "Spectral normalization with the D-optimal regularizer is worse than plain training",
         f"{WANG}, Table 6",
         ("d-optimal",),
         BASELINES,

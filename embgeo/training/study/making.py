@@ -128,9 +128,9 @@ def from_priors(analysis: Analysis, priors: Mapping[str, Mapping[str, Any]]) -> 
     if SINGULAR_VALUES not in analysis:
         return {}
     curve = analysis[SINGULAR_VALUES]
-    if not isinstance(curve, Series) or "uncentred" not in curve.y:
+    if not isinstance(curve, Series) or "uncentered" not in curve.y:
         return {}
-    sigma = curve.y["uncentred"]
+    sigma = curve.y["uncentered"]
     found = {
         PRIOR[kind].name: prior.distance(sigma, prior.prior(kind, len(sigma), settings))
         for kind, settings in priors.items()

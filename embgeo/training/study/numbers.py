@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from embgeo.core.values import Quantity
 
-_MERITY = "Merity et al. 2018; every language-modelling paper"
+_MERITY = "Merity et al. 2018; every language-modeling paper"
 _SPLITS = {"valid": "validation", "test": "test"}
 
 

@@ -35,7 +35,7 @@ class Run:
     folder : str
         Relative to the folder of the comparison.
     steps : int
-        Of the optimiser.
+        Of the optimizer.
     epochs : float
     tokens : int
         That were trained on.

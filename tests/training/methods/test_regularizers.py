@@ -1,4 +1,4 @@
-"""Regularisers: the interface that all of them keep, and those that act on plain rows."""
+"""Regularizers: the interface that all of them keep, and those that act on plain rows."""
 
 from __future__ import annotations
 
@@ -456,13 +456,13 @@ def test_sizes_that_make_no_sense(options: dict[str, int]) -> None:
 
 
 def moments_by_numpy(W: Any) -> list[Any]:
-    centred = W - W.mean(axis=0)
-    variance = (centred**2).mean(axis=0)
+    centered = W - W.mean(axis=0)
+    variance = (centered**2).mean(axis=0)
     return [
         W.mean(axis=0),
         variance,
-        (centred**3).mean(axis=0) / variance**1.5,
-        (centred**4).mean(axis=0) / variance**2,
+        (centered**3).mean(axis=0) / variance**1.5,
+        (centered**4).mean(axis=0) / variance**2,
     ]
 
 
@@ -544,5 +544,5 @@ def test_the_command_line_does_not_wait_for_torch() -> None:
     assert run.stdout.strip() == "False"
 
 
-def test_coupled_adam_is_the_only_one_that_is_no_regulariser() -> None:
+def test_coupled_adam_is_the_only_one_that_is_no_regularizer() -> None:
     assert [m for m in REGULARIZERS if not issubclass(m, Regularizer)] == [CoupledAdam]

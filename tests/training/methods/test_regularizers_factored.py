@@ -21,7 +21,7 @@ from embgeo.training.methods import (  # noqa: E402
     Setup,
     SpectralNorm,
     SpectrumControl,
-    factorise,
+    factorize,
     make_plain,
 )
 from embgeo.training.methods.orthogonality import Orthogonality, improved, residual, retract  # noqa: E402
@@ -93,8 +93,8 @@ def test_a_model_is_factored_and_plain_again(tied: bool, bias: bool) -> None:
     ids = torch.arange(9).view(1, 9)
     before = model.head(model.hidden(ids)).detach()
     names = set(model.state_dict())
-    embedding = factorise(model)
-    assert factorise(model) is embedding
+    embedding = factorize(model)
+    assert factorize(model) is embedding
     assert isinstance(model.head, FactoredHead)
     assert (model.embed is embedding) is tied
     assert torch.allclose(model.head(model.hidden(ids)), before, atol=1e-5)
@@ -114,7 +114,7 @@ def test_a_plain_layer_keeps_its_padding_row() -> None:
     model = made()
     model.embed = torch.nn.Embedding(N, D, padding_idx=4)
     model.head.weight = model.embed.weight
-    factorise(model)
+    factorize(model)
     assert model.embed.padding_idx == 4
     make_plain(model)
     assert model.embed.padding_idx == 4
@@ -125,7 +125,7 @@ def test_a_model_whose_layers_cannot_be_replaced() -> None:
     model.head = torch.nn.Linear(4, 9)
     model.get_input_embeddings = model.get_output_embeddings = lambda: model.head
     with pytest.raises(BadOption, match="has no set_input_embeddings"):
-        factorise(model)
+        factorize(model)
 
 
 class Seen(TorchDispatchMode):

@@ -56,7 +56,7 @@ def test_the_learning_rate_is_that_of_the_step() -> None:
     assert torch.allclose(reg.embedding.singular_values(), expected, rtol=1e-4)
 
 
-def test_lightning_steps_only_where_the_optimiser_did() -> None:
+def test_lightning_steps_only_where_the_optimizer_did() -> None:
     model = with_gradients(made())
     frage = Frage(model.embed, torch.arange(N) < 12)
     callback = LightningRegularizer(frage)
@@ -72,7 +72,7 @@ def test_lightning_steps_only_where_the_optimiser_did() -> None:
     assert frage.discriminator_loss() == second
 
 
-def test_an_optimiser_of_other_parameters_is_left_alone() -> None:
+def test_an_optimizer_of_other_parameters_is_left_alone() -> None:
     model = with_gradients(made())
     callback = LightningRegularizer(CosReg(model.head, gamma=1e3))
     other = torch.optim.SGD(model.rnn.parameters(), lr=0.1)
@@ -84,5 +84,5 @@ def test_an_optimiser_of_other_parameters_is_left_alone() -> None:
 def test_what_a_callback_cannot_do(kind: Any) -> None:
     with pytest.raises(BadOption, match="a callback does not see"):
         kind(AugmentedLoss(made().embed))
-    with pytest.raises(BadOption, match="no regulariser"):
+    with pytest.raises(BadOption, match="no regularizer"):
         kind()

@@ -1,4 +1,4 @@
-"""Methods on the loss and the optimiser: augmented loss, adversarial softmax, coupled Adam."""
+"""Methods on the loss and the optimizer: augmented loss, adversarial softmax, coupled Adam."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from embgeo.io.bounded.reading import read_head
 from embgeo.io.formats.arrow.arrow_tables import open_table
 
 NAME = "Arrow"
-RECOGNISED = "the magic string ARROW1 or FEA1, or the start of a stream"
+RECOGNIZED = "the magic string ARROW1 or FEA1, or the start of a stream"
 READ = "mapped where a file holds one uncompressed piece, else decoded by pyarrow"
 EXTRA = "arrow"
 

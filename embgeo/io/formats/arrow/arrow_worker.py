@@ -1,9 +1,9 @@
 """Decodes Parquet and Arrow files with pyarrow, in a process of its own.
 
-Run as a script by :mod:`embgeo.io.formats.arrow.arrow_tables`: a file that makes pyarrow take all memory,
-hang or crash ends this process and nothing else. It is told what to do by a line of JSON on its
-standard input, answers by one on its standard output, and writes long results to the file that it
-is given. So it imports nothing of embgeo.
+Run as a script by :mod:`embgeo.io.formats.arrow.arrow_tables`: a file that makes pyarrow take all
+memory, hang or crash ends this process and nothing else. A line of JSON on its standard input
+says what to do; it answers by a line on its standard output and writes long results to the file
+named there. So it imports nothing of embgeo.
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ def label_column(schema: Any, known: list[str]) -> tuple[int | None, str]:
     named = [p for p in texts if schema.field(p).name.strip(_WHITE).lower() in [*known, _INDEX]]
     if len(named) == 1:
         return named[0], ""
-    return None, "several columns hold text; the rows are labelled by none of them (use --tokens)"
+    return None, "several columns hold text; the rows are labeled by none of them (use --tokens)"
 
 
 def is_text(kind: Any) -> bool:

@@ -8,7 +8,7 @@ from embgeo.io.base import Checkpoint
 from embgeo.io.formats.arrow.arrow_tables import open_table
 
 NAME = "Parquet"
-RECOGNISED = "the magic string PAR1"
+RECOGNIZED = "the magic string PAR1"
 READ = "decoded by pyarrow into memory or a temporary file"
 EXTRA = "arrow"
 

@@ -13,7 +13,7 @@ computed when opened; everything else is mapped:
   nodes of hierarchical softmax, and ``labels`` the classes of a supervised model. Neither has a
   row for each word.
 
-Quantised models (``.ftz``) are decoded: what they hold is what fastText computes with.
+Quantized models (``.ftz``) are decoded: what they hold is what fastText computes with.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from embgeo.io.formats.fasttext.fasttext_dictionary import (
     settings_fit,
     sizes_fit,
 )
-from embgeo.io.formats.fasttext.fasttext_quantised import QuantisedMatrix, read_quantised
+from embgeo.io.formats.fasttext.fasttext_quantized import QuantizedMatrix, read_quantized
 from embgeo.io.formats.fasttext.fasttext_subwords import Floats, Integers, mean_vectors
 from embgeo.io.labels.words import decode_words
 
 NAME = "fastText binary"
-RECOGNISED = "a magic number, or the settings and the first word of models older than it"
+RECOGNIZED = "a magic number, or the settings and the first word of models older than it"
 READ = "matrices mapped; dictionary and the words' mean vectors in memory or a temporary file"
 EXTRA = ""
 
@@ -67,7 +67,7 @@ class _Dense:
         return self.values[start:stop]
 
 
-_Stored = _Dense | QuantisedMatrix
+_Stored = _Dense | QuantizedMatrix
 
 
 def sniff(head: bytes) -> bool:
@@ -96,10 +96,10 @@ def open_checkpoint(path: Path) -> Checkpoint:
                 raise Damaged(f"{len(data) - end:,} bytes follow where the model should end")
             notes += (f"{len(data) - end:,} bytes behind the model were not read",)
         tokens, word_notes = decode_words(dictionary.words, path)
-    quantised = isinstance(inputs, QuantisedMatrix)
+    quantized = isinstance(inputs, QuantizedMatrix)
     return Checkpoint(
         path=path,
-        format=f"{NAME}, quantised" if quantised else NAME,
+        format=f"{NAME}, quantized" if quantized else NAME,
         tensors=_tensors(path, dictionary, inputs, outputs),
         files=(path,),
         tokens=tokens,
@@ -126,15 +126,15 @@ def _is_old(head: bytes) -> bool:
 def _matrices(data: Bytes, dictionary: Dictionary) -> tuple[_Stored, _Stored, int]:
     """Input matrix, output matrix, and the byte behind them."""
     at = dictionary.end
-    quantised = False
+    quantized = False
     if dictionary.has_flags:
-        quantised, at = _flag(data, at)
-    inputs, at = read_quantised(data, at) if quantised else _dense(data, at)
-    quantised_output = False
+        quantized, at = _flag(data, at)
+    inputs, at = read_quantized(data, at) if quantized else _dense(data, at)
+    quantized_output = False
     if dictionary.has_flags:
-        quantised_output, at = _flag(data, at)
-    if quantised and quantised_output:
-        return inputs, *read_quantised(data, at)
+        quantized_output, at = _flag(data, at)
+    if quantized and quantized_output:
+        return inputs, *read_quantized(data, at)
     return inputs, *_dense(data, at)
 
 
@@ -158,8 +158,8 @@ def _dense(data: Bytes, at: int) -> tuple[_Dense, int]:
 def _check_shapes(dictionary: Dictionary, inputs: _Stored, outputs: _Stored) -> tuple[str, ...]:
     """Hold the matrices against the dictionary; a note on what supervised models hold."""
     words, kept = len(dictionary.words), dictionary.subwords.kept
-    if kept is not None and not isinstance(inputs, QuantisedMatrix):
-        raise Damaged("a pruned model that is not quantised, as only early test versions wrote")
+    if kept is not None and not isinstance(inputs, QuantizedMatrix):
+        raise Damaged("a pruned model that is not quantized, as only early test versions wrote")
     wanted = words + (dictionary.subwords.buckets if kept is None else len(kept[0]))
     if inputs.shape != (wanted, dictionary.d):
         raise Damaged(

@@ -22,7 +22,7 @@ from embgeo.io.formats.frameworks.msgpack_walker import Extension, Walker
 from embgeo.io.left_out import LeftOut
 
 NAME = "Flax msgpack"
-RECOGNISED = "a msgpack map of names, nested, that leads to one of Flax's arrays"
+RECOGNIZED = "a msgpack map of names, nested, that leads to one of Flax's arrays"
 READ = "arrays are mapped; those in chunks (beyond 1 GiB) are put together in a scratch file"
 EXTRA = ""
 

@@ -1,4 +1,4 @@
-"""GGUF files of llama.cpp: plain numbers are mapped, quantised ones dequantised block by block."""
+"""GGUF files of llama.cpp: plain numbers are mapped, quantized ones dequantized block by block."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from embgeo.io.formats.frameworks.gguf_header import (
 from embgeo.io.left_out import LeftOut
 
 NAME = "GGUF"
-RECOGNISED = "begins with `GGUF`"
+RECOGNIZED = "begins with `GGUF`"
 READ = (
-    "F32, F16, BF16, F64 and integers are mapped; quantised tensors are dequantised block by block "
+    "F32, F16, BF16, F64 and integers are mapped; quantized tensors are dequantized block by block "
     "when they are chosen; the tokenizer's vocabulary and token types are read"
 )
 EXTRA = "gguf"
@@ -47,7 +47,7 @@ _PLAIN = {
     "I32": "int32",
     "I64": "int64",
 }
-#: Quantised bytes that are dequantised at a time.
+#: Quantized bytes that are dequantized at a time.
 _BLOCK_BYTES = 2 * 2**20
 
 #: llama.cpp's kinds of tokens, beside normal ones.
@@ -78,7 +78,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     Raises
     ------
     UnreadableFile
-        Also, when a quantised tensor is opened, without the package that dequantises.
+        Also, when a quantized tensor is opened, without the package that dequantizes.
     """
     with reading(path, NAME):
         data = map_file(path)
@@ -93,7 +93,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
                 "check that it is the right file; some are a vocabulary and nothing else",
             )
         tokens, token_notes = _tokens(header)
-        notes = (*left_out.notes(), *_quantised_note(header), *token_notes)
+        notes = (*left_out.notes(), *_quantized_note(header), *token_notes)
     source = f"{TOKENS} in the file" if tokens else ""
     return Checkpoint(path, NAME, tensors, (path,), tokens, source, notes=notes)
 
@@ -114,18 +114,18 @@ def _tensor(data: Bytes, info: TensorInfo, big_endian: bool, path: Path) -> Tens
         plain(info.name),
         info.shape,
         "float32",
-        guarded(path, NAME, lambda: _dequantised(raw, info, big_endian, path)),
+        guarded(path, NAME, lambda: _dequantized(raw, info, big_endian, path)),
     )
 
 
-def _dequantised(raw: Bytes, info: TensorInfo, big_endian: bool, path: Path) -> Array:
+def _dequantized(raw: Bytes, info: TensorInfo, big_endian: bool, path: Path) -> Array:
     kind, numbers, length = TYPES[info.type]
     if big_endian:
         raise Damaged(
-            f"{short(info.name)} is quantised ({kind}) in a file of big-endian byte order",
+            f"{short(info.name)} is quantized ({kind}) in a file of big-endian byte order",
             "use the little-endian file",
         )
-    dequantise = _dequantiser(info, path)
+    expand = _dequantizer(info, path)
     out = scratch.empty(info.shape, path)
     flat = out.reshape(-1)
     step = max(1, _BLOCK_BYTES // length)
@@ -134,39 +134,39 @@ def _dequantised(raw: Bytes, info: TensorInfo, big_endian: bool, path: Path) -> 
     with np.errstate(all="ignore"):
         for start in range(0, len(blocks), step):
             piece = np.ascontiguousarray(blocks[start : start + step])
-            flat[start * numbers : (start + len(piece)) * numbers] = dequantise(piece).reshape(-1)
+            flat[start * numbers : (start + len(piece)) * numbers] = expand(piece).reshape(-1)
     out.flags.writeable = False
     return out
 
 
-def _dequantiser(info: TensorInfo, path: Path) -> Callable[[Bytes], Array]:
+def _dequantizer(info: TensorInfo, path: Path) -> Callable[[Bytes], Array]:
     kind = TYPES[info.type][0]
     try:
         from gguf.constants import GGMLQuantizationType
         from gguf.quants import dequantize
     except ImportError as error:
         raise UnreadableFile(
-            f"{short(info.name)} is quantised ({kind}), which needs an extra package",
+            f"{short(info.name)} is quantized ({kind}), which needs an extra package",
             where=path,
             way_out="pip install 'embgeo[gguf]'",
         ) from error
     no_way = Damaged(
-        f"{short(info.name)} is of type {kind}, which this gguf package does not dequantise",
-        "update the package, or use another quantisation of the model",
+        f"{short(info.name)} is of type {kind}, which this gguf package does not dequantize",
+        "update the package, or use another quantization of the model",
     )
     if not hasattr(GGMLQuantizationType, kind):
         raise no_way
 
-    def dequantise(blocks: Bytes) -> Array:
+    def expand(blocks: Bytes) -> Array:
         try:
             return np.asarray(dequantize(blocks, GGMLQuantizationType[kind]))
         except NotImplementedError:
             raise no_way from None
 
-    return dequantise
+    return expand
 
 
-def _quantised_note(header: Header) -> list[str]:
+def _quantized_note(header: Header) -> list[str]:
     kinds = Counter(kind for info in header.tensors if (kind := TYPES[info.type][0]) not in _PLAIN)
     if not kinds:
         return []
@@ -178,7 +178,7 @@ def _quantised_note(header: Header) -> list[str]:
     ]
     counted = ", ".join(f"{number:,} in {kind}" for kind, number in kinds.most_common())
     which = f", {' and '.join(of_tokens)}" if of_tokens else ""
-    return [f"quantised tensors ({counted}{which}) are given as the float32 they stand for"]
+    return [f"quantized tensors ({counted}{which}) are given as the float32 they stand for"]
 
 
 def _tokens(header: Header) -> tuple[tuple[str, ...] | None, list[str]]:

@@ -24,7 +24,7 @@ from embgeo.io.labels.vocabulary import is_vocabulary_name, tokens_for
 from embgeo.io.left_out import LeftOut
 
 NAME = "HDF5"
-RECOGNISED = "begins with `\\x89HDF`; also `model.weights.h5` in a `.keras` archive"
+RECOGNIZED = "begins with `\\x89HDF`; also `model.weights.h5` in a `.keras` archive"
 READ = (
     "contiguous datasets are mapped; chunked and compressed ones are unpacked into a scratch file "
     "when they are chosen; links, external and virtual datasets are not followed"

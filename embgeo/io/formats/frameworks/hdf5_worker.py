@@ -33,7 +33,7 @@ _WORDS_AT_A_TIME = 4096
 
 #: deflate, shuffle, fletcher32, szip, nbit, scale-offset and h5py's lzf; all others are plug-ins.
 _FILTERS = frozenset({1, 2, 3, 4, 5, 6, 32000})
-_OPTIMISER = frozenset({"optimizer_weights", "optimizer"})
+_OPTIMIZER = frozenset({"optimizer_weights", "optimizer"})
 
 Keys = tuple[str, ...]
 
@@ -158,8 +158,8 @@ def datasets(file: h5py.File, listing: Listing) -> Iterator[tuple[Keys, h5py.Dat
         inner = []
         for key in group:
             keys = (*above, key)
-            if not above and key in _OPTIMISER:
-                listing.left_out.append((keys, "it is the optimiser's state"))
+            if not above and key in _OPTIMIZER:
+                listing.left_out.append((keys, "it is the optimizer's state"))
                 continue
             # A name with a slash would be taken for a path, through links of any kind.
             if "/" in key or not isinstance(group.get(key, getlink=True), h5py.HardLink):

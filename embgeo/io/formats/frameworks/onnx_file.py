@@ -1,6 +1,6 @@
-"""ONNX models: the initialisers of the graph, mapped, without the onnx package.
+"""ONNX models: the initializers of the graph, mapped, without the onnx package.
 
-Field numbers are those of ``onnx.proto``. Only the graph's own initialisers are looked at, not the
+Field numbers are those of ``onnx.proto``. Only the graph's own initializers are looked at, not the
 graphs inside of nodes.
 """
 
@@ -31,8 +31,8 @@ from embgeo.io.formats.torch.shards import find_shard
 from embgeo.io.left_out import LeftOut
 
 NAME = "ONNX"
-RECOGNISED = "a protocol buffer with the first fields of an ONNX model"
-READ = "initialisers are mapped, those in files of external data too"
+RECOGNIZED = "a protocol buffer with the first fields of an ONNX model"
+READ = "initializers are mapped, those in files of external data too"
 EXTRA = ""
 
 _MOST_FIELDS = 2_000_000
@@ -41,7 +41,7 @@ _SWAPPED = not np.little_endian
 
 _IR_VERSION, _PRODUCER, _GRAPH = 1, 2, 7
 _LARGEST_IR_VERSION = 64
-_INITIALISER, _SPARSE_INITIALISER = 5, 15
+_INITIALIZER, _SPARSE_INITIALIZER = 5, 15
 _DIMS, _TYPE, _FLOATS, _NAME, _RAW, _DOUBLES, _EXTERNAL, _LOCATION = 1, 2, 4, 8, 9, 10, 13, 14
 _FLOAT, _DOUBLE, _STRING = 1, 11, 8
 
@@ -73,7 +73,7 @@ _DTYPES = {
 
 
 @dataclass(slots=True)
-class _Initialiser:
+class _Initializer:
     """A TensorProto as it stands in the file."""
 
     name: str = ""
@@ -103,7 +103,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The initialisers of the model's graph.
+    """The initializers of the model's graph.
 
     Parameters
     ----------
@@ -118,38 +118,38 @@ def open_checkpoint(path: Path) -> Checkpoint:
         left_out = LeftOut()
         tensors: dict[str, Tensor] = {}
         files: dict[str, Path] = {}
-        for found in _initialisers(map_file(path).data, left_out):
+        for found in _initializers(map_file(path).data, left_out):
             tensor = _tensor(found, path, files, left_out)
             if tensor is None:
                 continue
             if tensor.name in tensors:
-                raise Damaged(f"the model has two initialisers named {short(tensor.name)}")
+                raise Damaged(f"the model has two initializers named {short(tensor.name)}")
             tensors[tensor.name] = tensor
         if not tensors:
-            raise Damaged(f"the model holds no initialiser that can be read{left_out.because()}")
+            raise Damaged(f"the model holds no initializer that can be read{left_out.because()}")
     return Checkpoint(
         path, NAME, tuple(tensors.values()), (path, *files.values()), notes=left_out.notes()
     )
 
 
-def _initialisers(data: memoryview, left_out: LeftOut) -> Iterator[_Initialiser]:
+def _initializers(data: memoryview, left_out: LeftOut) -> Iterator[_Initializer]:
     message = wire.Message(_MOST_FIELDS)
     seen = 0
     for place, _, graph in message.fields(data):
         if place != _GRAPH:
             continue
         for inner, _, value in message.fields(wire.raw(graph)):
-            seen += inner == _INITIALISER
+            seen += inner == _INITIALIZER
             if seen > _MOST_TENSORS:
-                raise Damaged("the model has absurdly many initialisers")
-            if inner == _INITIALISER:
-                yield _initialiser(message, wire.raw(value))
-            elif inner == _SPARSE_INITIALISER:
-                left_out.add("an initialiser", "it is sparse")
+                raise Damaged("the model has absurdly many initializers")
+            if inner == _INITIALIZER:
+                yield _initializer(message, wire.raw(value))
+            elif inner == _SPARSE_INITIALIZER:
+                left_out.add("an initializer", "it is sparse")
 
 
-def _initialiser(message: wire.Message, data: memoryview) -> _Initialiser:
-    made = _Initialiser()
+def _initializer(message: wire.Message, data: memoryview) -> _Initializer:
+    made = _Initializer()
     for place, kind, value in message.fields(data):
         if place == _NAME:
             made.name = plain(wire.text(value))
@@ -180,7 +180,7 @@ def _entry(message: wire.Message, data: memoryview) -> dict[str, str]:
 
 
 def _tensor(
-    found: _Initialiser, path: Path, files: dict[str, Path], left_out: LeftOut
+    found: _Initializer, path: Path, files: dict[str, Path], left_out: LeftOut
 ) -> Tensor | None:
     """The tensor, or None and a note where it is of a kind that is not read."""
     label = short(found.name)
@@ -211,7 +211,7 @@ def _array(content: Bytes, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Arra
     return view(content, dtype, shape, swapped=_SWAPPED)
 
 
-def _external(found: _Initialiser, path: Path, files: dict[str, Path], size: int) -> memoryview:
+def _external(found: _Initializer, path: Path, files: dict[str, Path], size: int) -> memoryview:
     """The bytes of a tensor that lie in a file beside the model."""
     label = short(found.name)
     location = found.external.get("location", "")

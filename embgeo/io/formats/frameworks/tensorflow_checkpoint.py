@@ -13,15 +13,15 @@ from embgeo.core.errors import EmbgeoError
 from embgeo.io.base import Checkpoint, Tensor
 from embgeo.io.bounded.guard import Damaged, guarded, plain, reading, short
 from embgeo.io.bounded.memory import count, map_file, number_type, view, whole_numbers
-from embgeo.io.bounded.pieces import Box, fill, put_together
 from embgeo.io.formats.frameworks import protobuf_wire as wire
 from embgeo.io.formats.frameworks.leveldb_table import entries
 from embgeo.io.formats.frameworks.tensorflow_slices import SIGN, name_and_start
+from embgeo.io.formats.pieces import Box, fill, put_together
 from embgeo.io.formats.torch.shards import find_shard
 from embgeo.io.left_out import LeftOut
 
 NAME = "TensorFlow checkpoint"
-RECOGNISED = "a LevelDB table that begins with TensorFlow's header (`….index`)"
+RECOGNIZED = "a LevelDB table that begins with TensorFlow's header (`….index`)"
 READ = (
     "tensors are mapped from the `….data-…` files beside it, those in slices are put together; "
     "compressed tables are refused"
@@ -37,7 +37,7 @@ _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 #: Beside them TensorFlow 2 keeps how its objects hang together.
 _OBJECT_GRAPH = b"_CHECKPOINTABLE_OBJECT_GRAPH"
 
-#: Number types by their number in TensorFlow; strings, handles and quantised ones are left out.
+#: Number types by their number in TensorFlow; strings, handles and quantized ones are left out.
 _DTYPES = {
     1: "float32",
     2: "float64",

@@ -25,7 +25,7 @@ from embgeo.io.pickle.pickle_tensors import tensors_of
 from embgeo.io.pickle.safe_pickle import load
 
 NAME = "gensim"
-RECOGNISED = "a pickle (protocol 2 to 5) whose first name is one of gensim's classes"
+RECOGNIZED = "a pickle (protocol 2 to 5) whose first name is one of gensim's classes"
 READ = "the pickle by the safe reader; arrays in it and in the .npy files beside it mapped"
 EXTRA = ""
 

@@ -15,7 +15,7 @@ from embgeo.io.labels.folder_vocabulary import vocabulary_of
 from embgeo.io.unknown import unknown_folder
 
 NAME = "model folder"
-RECOGNISED = "a folder with model.safetensors, pytorch_model.bin or one other file that is read"
+RECOGNIZED = "a folder with model.safetensors, pytorch_model.bin or one other file that is read"
 READ = "the weights as their own format; config.json and the tokenizer's files are read"
 EXTRA = ""
 

@@ -52,8 +52,8 @@ _OTHER = re.compile(
     r"visual_?\w*embed\w*|ngram_embeddings|per_layer|encoder_dp" + _END
 )
 
-#: What an optimiser remembers of each parameter, in the parameter's own shape.
-_OPTIMISER = re.compile(
+#: What an optimizer remembers of each parameter, in the parameter's own shape.
+_OPTIMIZER = re.compile(
     _START + r"optimizers?|optimizer_states?|optim|last_optimizer_state|opt_states?|"
     r"exp_avg\w*|max_exp_avg\w*|momentum\w*|square_avg|acc_delta|grad_scaler" + _END
 )
@@ -72,9 +72,9 @@ def is_other_embedding(name: str) -> bool:
     return bool(_OTHER.search(name.lower()))
 
 
-def is_optimiser_state(name: str) -> bool:
-    """Whether `name` is that of something an optimiser keeps for a parameter."""
-    return bool(_OPTIMISER.search(name.lower()))
+def is_optimizer_state(name: str) -> bool:
+    """Whether `name` is that of something an optimizer keeps for a parameter."""
+    return bool(_OPTIMIZER.search(name.lower()))
 
 
 def is_averaged_copy(name: str) -> bool:

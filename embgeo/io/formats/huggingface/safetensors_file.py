@@ -18,7 +18,7 @@ from embgeo.io.bounded.memory import Bytes, count, map_file, number_type, view, 
 from embgeo.io.bounded.reading import check_json
 
 NAME = "safetensors"
-RECOGNISED = "the length of a header, then JSON"
+RECOGNIZED = "the length of a header, then JSON"
 READ = "mapped; the header is read"
 EXTRA = ""
 

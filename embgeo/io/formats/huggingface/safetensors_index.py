@@ -21,7 +21,7 @@ from embgeo.io.formats.torch import torch_legacy, torch_zip
 from embgeo.io.formats.torch.shards import find_shard
 
 NAME = "sharded checkpoint"
-RECOGNISED = "JSON with a weight_map; its shards, safetensors or torch, lie beside it"
+RECOGNIZED = "JSON with a weight_map; its shards, safetensors or torch, lie beside it"
 READ = "tensors are mapped; the index and the headers of the shards are read"
 EXTRA = ""
 
@@ -29,7 +29,7 @@ _LONGEST_INDEX = 100_000_000
 _HEAD = 4096
 _START = re.compile(rb'\s*\{\s*"(?:weight_map|metadata)"\s*:\s*\{')
 
-#: What a shard may be: how it is recognised, and what opens it.
+#: What a shard may be: how it is recognized, and what opens it.
 _SHARDS: tuple[tuple[Callable[[bytes], bool], Callable[[Path], Checkpoint]], ...] = (
     (safetensors_file.sniff, safetensors_file.open_checkpoint),
     (torch_zip.sniff, torch_zip.open_checkpoint),

@@ -14,7 +14,7 @@ from embgeo.io.bounded.guard import Damaged, guarded, reading, short
 from embgeo.io.bounded.memory import Array, Bytes, count, is_numeric, map_file, view, whole_numbers
 
 NAME = "npy"
-RECOGNISED = "begins with `\\x93NUMPY`"
+RECOGNIZED = "begins with `\\x93NUMPY`"
 READ = "mapped; arrays of Python objects are refused"
 EXTRA = ""
 MAGIC = b"\x93NUMPY"

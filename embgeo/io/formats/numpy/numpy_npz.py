@@ -19,7 +19,7 @@ from embgeo.io.labels.vocabulary import MOST_WORD_BYTES, MOST_WORDS, is_vocabula
 from embgeo.io.pickle.pickle_numpy import text_entries
 
 NAME = "npz"
-RECOGNISED = "a zip archive whose first member ends in `.npy`"
+RECOGNIZED = "a zip archive whose first member ends in `.npy`"
 READ = "stored arrays are mapped, compressed ones inflated when they are chosen"
 EXTRA = ""
 

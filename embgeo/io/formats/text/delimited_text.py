@@ -32,7 +32,7 @@ from embgeo.io.labels.frequencies import whole_count
 from embgeo.io.labels.words import WordList
 
 NAME = "text table"
-RECOGNISED = (
+RECOGNIZED = (
     "lines of numbers between commas, semicolons or blanks, or between tabs below headings; words, "
     "row numbers and counts in the columns before them"
 )

@@ -24,7 +24,7 @@ from embgeo.io.labels.frequencies import LARGEST_COUNT
 from embgeo.io.labels.words import decode_words
 
 NAME = "GloVe binary"
-RECOGNISED = "a vocab.txt beside it, of words and counts, and a size that fits it"
+RECOGNIZED = "a vocab.txt beside it, of words and counts, and a size that fits it"
 READ = "parts mapped; their sum in memory or a temporary file"
 EXTRA = ""
 

@@ -13,7 +13,7 @@ from embgeo.io.bounded.memory import count, map_file, view
 from embgeo.io.formats.text.projector_config import entry_for, metadata_of
 
 NAME = "projector bytes"
-RECOGNISED = "a projector_config.pbtxt or .json beside it that names the file and its shape"
+RECOGNIZED = "a projector_config.pbtxt or .json beside it that names the file and its shape"
 READ = "mapped"
 EXTRA = ""
 

@@ -18,7 +18,7 @@ from embgeo.io.formats.text.projector_config import metadata_of
 from embgeo.io.formats.text.text_vectors import MAX_COLUMNS, line_blocks
 
 NAME = "projector tsv"
-RECOGNISED = "lines of nothing but numbers between tabs, the first of which are no row numbers"
+RECOGNIZED = "lines of nothing but numbers between tabs, the first of which are no row numbers"
 READ = "numbers in memory or a temporary file"
 EXTRA = ""
 

@@ -23,7 +23,7 @@ from embgeo.io.bounded.text_blocks import are_plain, numbers_in
 from embgeo.io.labels.words import WordList
 
 NAME = "text vectors"
-RECOGNISED = "lines of a word and numbers, with or without a first line of two numbers"
+RECOGNIZED = "lines of a word and numbers, with or without a first line of two numbers"
 READ = "numbers in memory or a temporary file"
 EXTRA = ""
 

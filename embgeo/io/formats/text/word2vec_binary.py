@@ -23,7 +23,7 @@ from embgeo.io.formats.text import text_vectors
 from embgeo.io.labels.words import WordList
 
 NAME = "word2vec binary"
-RECOGNISED = "a first line of two numbers, then a word, a space and no text"
+RECOGNIZED = "a first line of two numbers, then a word, a space and no text"
 READ = "vectors in memory or a temporary file"
 EXTRA = ""
 

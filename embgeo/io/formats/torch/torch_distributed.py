@@ -15,8 +15,8 @@ from pathlib import Path
 from embgeo.io.base import Checkpoint, Tensor
 from embgeo.io.bounded.guard import Damaged, guarded, plain, reading, short
 from embgeo.io.bounded.memory import Array, count, map_file, number_type, whole_numbers
-from embgeo.io.bounded.pieces import fill, put_together
 from embgeo.io.bounded.zip_members import MAGICS
+from embgeo.io.formats.pieces import fill, put_together
 from embgeo.io.formats.torch.shards import find_shard
 from embgeo.io.formats.torch.torch_tensors import DTYPES, TORCH
 from embgeo.io.formats.torch.torch_zip import saved_tensor
@@ -24,7 +24,7 @@ from embgeo.io.pickle.pickle_machine import Global, OddKey, Stub
 from embgeo.io.pickle.safe_pickle import load
 
 NAME = "torch.distributed.checkpoint"
-RECOGNISED = "a folder with .metadata, a pickle of torch.distributed.checkpoint.metadata.Metadata"
+RECOGNIZED = "a folder with .metadata, a pickle of torch.distributed.checkpoint.metadata.Metadata"
 READ = "tensors in one piece are mapped, others put together when opened; .metadata is read"
 EXTRA = ""
 

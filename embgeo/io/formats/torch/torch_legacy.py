@@ -25,7 +25,7 @@ from embgeo.io.pickle.pickle_machine import MOST_OPCODES, Constructor, Global, S
 from embgeo.io.pickle.safe_pickle import load_with_end
 
 NAME = "legacy torch checkpoint"
-RECOGNISED = "a pickle of torch's magic number at the start, whatever the name"
+RECOGNIZED = "a pickle of torch's magic number at the start, whatever the name"
 READ = "tensors are mapped; the pickles around them are read"
 EXTRA = ""
 

@@ -27,7 +27,7 @@ from embgeo.io.pickle.pickle_tree import MOST_LEAVES
 from embgeo.io.pickle.safe_pickle import load, load_with_end
 
 NAME = "torch tar checkpoint"
-RECOGNISED = "a tar archive that begins with sys_info, pickle, tensors or storages"
+RECOGNIZED = "a tar archive that begins with sys_info, pickle, tensors or storages"
 READ = "tensors are mapped; the pickles around them are read"
 EXTRA = ""
 

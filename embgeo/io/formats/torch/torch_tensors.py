@@ -64,7 +64,7 @@ _STORAGES = {
 _UNTYPED = "UntypedStorage"
 
 #: Bytes of an element in storages that are not read; what lies behind them in the file may be.
-_QUANTISED = {
+_QUANTIZED = {
     "QInt8Storage": 1,
     "QUInt8Storage": 1,
     "QInt32Storage": 4,
@@ -107,8 +107,8 @@ def storage_bytes(kind: str, elements: int) -> int | None:
     """Bytes that so many elements of a storage class take; None for classes not known here."""
     if kind == _UNTYPED:
         return elements
-    if kind in _QUANTISED:
-        return elements * _QUANTISED[kind]
+    if kind in _QUANTIZED:
+        return elements * _QUANTIZED[kind]
     name = _STORAGES.get(kind)
     return None if name is None else elements * number_type(name).itemsize
 
@@ -225,7 +225,7 @@ TORCH: dict[str, Constructor] = {
     # An XLA or other device tensor, written as a numpy array.
     "torch._utils._rebuild_device_tensor_from_numpy": _first,
     "torch._utils._rebuild_xla_tensor": _first,
-    "torch._utils._rebuild_qtensor": _not_read("quantised"),
+    "torch._utils._rebuild_qtensor": _not_read("quantized"),
     "torch._utils._rebuild_sparse_tensor": _not_read("sparse"),
     "torch._utils._rebuild_sparse_csr_tensor": _not_read("sparse"),
     "torch._utils._rebuild_nested_tensor": _not_read("nested"),

@@ -30,7 +30,7 @@ from embgeo.io.pickle.safe_pickle import load
 
 NAME = "torch checkpoint"
 SCRIPT_NAME = "TorchScript archive"
-RECOGNISED = "a zip archive with data.pkl in its one folder; TorchScript by constants.pkl or code/"
+RECOGNIZED = "a zip archive with data.pkl in its one folder; TorchScript by constants.pkl or code/"
 READ = "tensors are mapped where the archive stores them uncompressed; data.pkl is read"
 EXTRA = ""
 

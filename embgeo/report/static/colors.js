@@ -1,15 +1,15 @@
-// Colours of the map. The page's style sheet owns them, so that light and dark are decided once.
+// Colors of the map. The page's style sheet owns them, so that light and dark are decided once.
 
 const RAMP_STEPS = 256;
 
-function styleColour(name) {
+function styleColor(name) {
   const text = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const value = parseInt(text.slice(1), 16);
   return [(value >> 16) & 255, (value >> 8) & 255, value & 255];
 }
 
 function makeRamp() {
-  const stops = [0, 1, 2, 3, 4].map((i) => styleColour(`--ramp-${i}`));
+  const stops = [0, 1, 2, 3, 4].map((i) => styleColor(`--ramp-${i}`));
   return Array.from({ length: RAMP_STEPS }, (_, step) => {
     const place = (step / (RAMP_STEPS - 1)) * (stops.length - 1);
     const from = Math.min(Math.floor(place), stops.length - 2);
@@ -17,15 +17,15 @@ function makeRamp() {
   });
 }
 
-// A colouring gives every row a level, and every level a colour.
-function makeColourings(data) {
-  const colourings = [];
+// A coloring gives every row a level, and every level a color.
+function makeColorings(data) {
+  const colorings = [];
   if (data.popular) {
-    colourings.push({
+    colorings.push({
       key: "class",
       title: "rare or popular",
       levels: data.popular,
-      palette: () => [styleColour("--rare"), styleColour("--popular")],
+      palette: () => [styleColor("--rare"), styleColor("--popular")],
       legend: [
         ["rare", "swatch-rare"],
         ["popular", "swatch-popular"],
@@ -36,7 +36,7 @@ function makeColourings(data) {
     // Columns that stand beside each other share their range.
     const [low, high] = column.range ?? bulk(column.values);
     const scale = high > low ? (RAMP_STEPS - 1) / (high - low) : 0;
-    colourings.push({
+    colorings.push({
       key: column.key,
       title: columnTitle(column),
       levels: Uint8Array.from(column.values, (v) =>
@@ -46,26 +46,26 @@ function makeColourings(data) {
       range: [low, high].map((v) => formatNumber(v, 3) + (column.unit ? ` ${column.unit}` : "")),
     });
   }
-  if (!colourings.length) {
-    colourings.push({
+  if (!colorings.length) {
+    colorings.push({
       key: "none",
-      title: "one colour",
+      title: "one color",
       levels: new Uint8Array(data.rows),
-      palette: () => [styleColour("--popular")],
+      palette: () => [styleColor("--popular")],
       legend: [],
     });
   }
-  return colourings;
+  return colorings;
 }
 
-// The range that holds 98 % of the values: a single outlier must not take all the colours.
+// The range that holds 98 % of the values: a single outlier must not take all the colors.
 function bulk(values) {
   const sorted = Float64Array.from(values).sort();
   const at = (share) => sorted[Math.round(share * (sorted.length - 1))];
   return [at(0.01), at(0.99)];
 }
 
-function drawLegend(element, colouring) {
+function drawLegend(element, coloring) {
   element.textContent = "";
   const add = (text, className) => {
     const part = document.createElement("span");
@@ -73,12 +73,12 @@ function drawLegend(element, colouring) {
     if (className) part.className = className;
     element.append(part);
   };
-  if (colouring.range) {
-    add(colouring.title);
-    add(colouring.range[0], "number-end");
+  if (coloring.range) {
+    add(coloring.title);
+    add(coloring.range[0], "number-end");
     add("", "ramp");
-    add(colouring.range[1], "number-end");
+    add(coloring.range[1], "number-end");
   } else {
-    for (const [title, className] of colouring.legend) add(title, `swatch ${className}`);
+    for (const [title, className] of coloring.legend) add(title, `swatch ${className}`);
   }
 }

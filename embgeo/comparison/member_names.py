@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from embgeo.charts.compared.base import name_of
-from embgeo.comparison.comparison import Comparison
-from embgeo.report.visible import visible
+from embgeo.comparison.comparison import Comparison, Member
+from embgeo.core.visible import drawable, visible
 
 #: Characters that the head of a column holds.
 HEAD = 18
+
+
+def name_of(member: Member, track: bool) -> str:
+    """What a legend calls a member."""
+    if track and member.step is not None:
+        return f"step {member.step:,.10g}"
+    return drawable(member.name)
 
 
 def member_name(comparison: Comparison, place: int) -> str:

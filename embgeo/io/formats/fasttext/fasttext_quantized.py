@@ -1,7 +1,7 @@
-"""fastText's product-quantised matrices (``.ftz``), decoded row by row.
+"""fastText's product-quantized matrices (``.ftz``), decoded row by row.
 
 A row is cut into pieces, each piece is the number of one of 256 centroids, and where the model was
-quantised with ``-qnorm`` a further number gives the row's length. Source: Joulin et al. (2016),
+quantized with ``-qnorm`` a further number gives the row's length. Source: Joulin et al. (2016),
 "FastText.zip: Compressing text classification models", section 3.
 """
 
@@ -19,7 +19,7 @@ from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.memory import Bytes, view
 
 _HEADER = struct.Struct("<?qqi")  # with norms; rows, columns; bytes of codes
-_QUANTISER = struct.Struct("<4i")  # columns, pieces, columns of a piece, of the last one
+_QUANTIZER = struct.Struct("<4i")  # columns, pieces, columns of a piece, of the last one
 _CENTROIDS = 256
 _BLOCK_ROWS = 4096
 
@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class QuantisedMatrix:
+class QuantizedMatrix:
     """Codes and centroids of a matrix.
 
     Attributes
@@ -64,8 +64,8 @@ class QuantisedMatrix:
         return out
 
 
-def read_quantised(data: Bytes, at: int) -> tuple[QuantisedMatrix, int]:
-    """The quantised matrix at byte `at`, and the byte behind it.
+def read_quantized(data: Bytes, at: int) -> tuple[QuantizedMatrix, int]:
+    """The quantized matrix at byte `at`, and the byte behind it.
 
     Raises
     ------
@@ -75,27 +75,27 @@ def read_quantised(data: Bytes, at: int) -> tuple[QuantisedMatrix, int]:
     with_lengths, rows, columns, size = _HEADER.unpack(data[at : at + _HEADER.size].tobytes())
     at += _HEADER.size
     if rows <= 0 or columns <= 0 or size <= 0 or rows > len(data) or at + size > len(data):
-        raise Damaged("a quantised matrix is longer than the file, or empty")
+        raise Damaged("a quantized matrix is longer than the file, or empty")
     codes = data[at : at + size]
-    pieces, at = _quantiser(data, at + size, columns)
+    pieces, at = _quantizer(data, at + size, columns)
     if size != rows * len(pieces):
-        raise Damaged("a quantised matrix has other than the codes that its shape asks for")
+        raise Damaged("a quantized matrix has other than the codes that its shape asks for")
     lengths = None
     if with_lengths:
         row_codes = view(data[at:], np.dtype(np.uint8), (rows,))
-        ((values,), at) = _quantiser(data, at + rows, 1)
+        ((values,), at) = _quantizer(data, at + rows, 1)
         lengths = row_codes, values[:, 0]
     shape = (rows, columns)
-    return QuantisedMatrix(shape, codes.reshape(rows, len(pieces)), pieces, lengths), at
+    return QuantizedMatrix(shape, codes.reshape(rows, len(pieces)), pieces, lengths), at
 
 
-def _quantiser(data: Bytes, at: int, columns: int) -> tuple[list[Floats], int]:
-    stated, count, width, last = _QUANTISER.unpack(data[at : at + _QUANTISER.size].tobytes())
-    at += _QUANTISER.size
+def _quantizer(data: Bytes, at: int, columns: int) -> tuple[list[Floats], int]:
+    stated, count, width, last = _QUANTIZER.unpack(data[at : at + _QUANTIZER.size].tobytes())
+    at += _QUANTIZER.size
     if stated != columns or width <= 0 or count <= 0 or (count - 1) * width + last != columns:
-        raise Damaged("a product quantiser contradicts its matrix")
+        raise Damaged("a product quantizer contradicts its matrix")
     if not 0 < last <= width:
-        raise Damaged("a product quantiser contradicts itself")
+        raise Damaged("a product quantizer contradicts itself")
     numbers = view(
         data[at:], np.dtype(np.float32), (columns * _CENTROIDS,), swapped=not np.little_endian
     )

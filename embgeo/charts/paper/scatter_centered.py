@@ -10,7 +10,7 @@ from embgeo.charts.paper.style import Page
 
 NAME = "projection.pca2"
 CAPTION = (
-    "Tokens in the plane of the first two principal components of the embedding matrix (centred); "
+    "Tokens in the plane of the first two principal components of the embedding matrix (centered); "
     "the cross is the mean. In brackets: the share of the variance on each axis."
 )
 
@@ -23,4 +23,4 @@ def draw(subjects: Sequence[Subject], page: Page, choices: Choices) -> Made:
     return draw_clouds(subjects, page, choices, NAME, CAPTION)
 
 
-FIGURE = PaperFigure("scatter-centred", missing, draw)
+FIGURE = PaperFigure("scatter-centered", missing, draw)

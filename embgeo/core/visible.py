@@ -88,3 +88,17 @@ def visible_text(text: str) -> str:
 
 def _spelled(character: str) -> str:
     return NAMED.get(character, f"‹U+{ord(character):04X}›")
+
+
+#: Longest name in a legend, in characters.
+LONGEST = 26
+
+
+def drawable(text: str) -> str:
+    """`text` without what an SVG must not hold, cut in the middle where it is long."""
+    shown = "".join(c if c.isprintable() else "�" for c in text)
+    if len(shown) > LONGEST:
+        head = LONGEST // 2
+        shown = f"{shown[:head]}…{shown[head + 1 - LONGEST :]}"
+    # Matplotlib leaves labels that begin with an underscore out of its legends.
+    return f"\u2009{shown}" if shown.startswith("_") else shown

@@ -14,7 +14,7 @@ from embgeo.io.pickle.pickle_contents import checkpoint_of
 from embgeo.io.pickle.safe_pickle import load
 
 NAME = "pickle"
-RECOGNISED = "a pickle of protocol 0 to 5"
+RECOGNIZED = "a pickle of protocol 0 to 5"
 READ = (
     "arrays are views of the file's bytes where they lie in it in one piece; the pickle is "
     "read by an allow-list and runs nothing; a dict of words and vectors becomes a matrix"

@@ -1,4 +1,4 @@
-"""What the colours of points mean: rare and popular, frequency, or nothing."""
+"""What the colors of points mean: rare and popular, frequency, or nothing."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure as Drawing
 
-#: Colours of the scale of frequencies.
+#: Colors of the scale of frequencies.
 STEPS = 12
-#: Height in inches of a colour bar with its labels.
+#: Height in inches of a color bar with its labels.
 BAR = 0.4
 
 
 @dataclass(frozen=True, slots=True)
-class Colouring:
-    """Colours of points, and how they are explained.
+class Coloring:
+    """Colors of points, and how they are explained.
 
     Attributes
     ----------
     of : callable
-        From an analysis to one colour, or to an array with a colour for each kept row.
+        From an analysis to one color, or to an array with a color for each kept row.
     explain : callable
-        Adds a legend or a colour bar to a drawing with these axes.
+        Adds a legend or a color bar to a drawing with these axes.
     caption : str
         What a caption says; empty where there is nothing to say.
     """
@@ -43,28 +43,28 @@ class Colouring:
     caption: str
 
 
-def colouring(analyses: Sequence[Analysis], kind: str) -> Colouring:
-    """The colouring of this kind for points of all `analyses` alike."""
+def coloring(analyses: Sequence[Analysis], kind: str) -> Coloring:
+    """The coloring of this kind for points of all `analyses` alike."""
     if kind == "frequency":
         return by_frequency(analyses)
     if kind == "class" and any(a.popular is not None for a in analyses):
         return by_class(analyses)
-    return Colouring(lambda _: style.POPULAR, lambda *_: None, "")
+    return Coloring(lambda _: style.POPULAR, lambda *_: None, "")
 
 
-def by_class(analyses: Sequence[Analysis]) -> Colouring:
+def by_class(analyses: Sequence[Analysis]) -> Coloring:
     from matplotlib.colors import to_rgba_array
     from matplotlib.lines import Line2D
 
-    colours = to_rgba_array([style.RARE, style.POPULAR, style.GREY])
+    colors = to_rgba_array([style.RARE, style.POPULAR, style.GRAY])
     unknown = any(a.popular is None for a in analyses)
 
     def of(analysis: Analysis) -> Any:
-        return style.GREY if analysis.popular is None else colours[analysis.popular.astype(int)]
+        return style.GRAY if analysis.popular is None else colors[analysis.popular.astype(int)]
 
     def explain(drawing: Drawing, page: Page, _axes: Sequence[Axes]) -> None:
         shown = [("popular tokens", style.POPULAR), ("rare tokens", style.RARE)]
-        shown += [("frequency not known", style.GREY)] if unknown else []
+        shown += [("frequency not known", style.GRAY)] if unknown else []
         handles = [Line2D([], [], ls="", marker="o", ms=4, mew=0, color=c) for _, c in shown]
         style.legend(drawing, page, handles, [label for label, _ in shown], dots=True)
 
@@ -75,10 +75,10 @@ def by_class(analyses: Sequence[Analysis]) -> Colouring:
     }
     said = " and ".join(f"{100 * share:g} %" for share in sorted(shares))
     caption = f"Popular: the {said} most frequent tokens; rare: the others." if said else ""
-    return Colouring(of, explain, caption)
+    return Coloring(of, explain, caption)
 
 
-def by_frequency(analyses: Sequence[Analysis]) -> Colouring:
+def by_frequency(analyses: Sequence[Analysis]) -> Coloring:
     """One scale for all analyses, which all have frequencies: logarithmic for counts."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm, Normalize
@@ -91,7 +91,7 @@ def by_frequency(analyses: Sequence[Analysis]) -> Colouring:
         # Ranks fall where counts rise: the light end stands for frequent tokens in both.
         steps(falling=not by_count),
     )
-    colours = {id(a): scale.to_rgba(f.positive) for a, f in zip(analyses, known, strict=True)}
+    colors = {id(a): scale.to_rgba(f.positive) for a, f in zip(analyses, known, strict=True)}
 
     def explain(drawing: Drawing, _page: Page, axes: Sequence[Axes]) -> None:
         drawing.set_figheight(drawing.get_figheight() + BAR)
@@ -101,16 +101,16 @@ def by_frequency(analyses: Sequence[Analysis]) -> Colouring:
         bar.set_label(known[0].positive_label)
         bar.outline.set_linewidth(0.4)
 
-    return Colouring(lambda a: colours[id(a)], explain, "Colour: token frequency.")
+    return Coloring(lambda a: colors[id(a)], explain, "Color: token frequency.")
 
 
 def steps(*, falling: bool) -> ListedColormap:
-    """A scale of few colours, which keeps pictures small; told apart under every colour vision.
+    """A scale of few colors, which keeps pictures small; told apart under every color vision.
 
     Its light end is left out: it could not be seen on paper.
     """
     import matplotlib
     from matplotlib.colors import ListedColormap
 
-    colours = matplotlib.colormaps["cividis"](np.linspace(0.0, 0.88, STEPS))
-    return ListedColormap(colours[::-1] if falling else colours)
+    colors = matplotlib.colormaps["cividis"](np.linspace(0.0, 0.88, STEPS))
+    return ListedColormap(colors[::-1] if falling else colors)
