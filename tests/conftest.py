@@ -11,6 +11,12 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Nightly tests are slow, so that ``-m "not slow"`` leaves out both."""
+    if item.get_closest_marker("nightly"):
+        item.add_marker("slow")
+
+
 @pytest.fixture(autouse=True)
 def not_on_github(monkeypatch: pytest.MonkeyPatch) -> None:
     """The suite runs on GitHub too: what it gates there is nothing to annotate."""

@@ -14,7 +14,7 @@ from embgeo.comparison.comparison import Comparison, Matching, Member, Pair
 from embgeo.core.values import Column
 from embgeo.report.comparison import render
 from embgeo.report.comparison_payload import build, mapped, shared_rows
-from tests.report.test_report_payload import column
+from tests.report.test_payload import column
 from tests.support.sample_analysis import sample
 from tests.support.sample_comparison import sample_comparison
 from tests.support.sample_values import quantity

@@ -111,7 +111,7 @@ def test_same_bytes_in_another_process() -> None:
     """Subsets of fonts have names made of hashes, which may differ between processes."""
     code = (
         "import hashlib\n"
-        "from tests.charts.test_paper_figures import pdf, subjects\n"
+        "from tests.charts.test_paper import pdf, subjects\n"
         "for name in ('scatter', 'spectrum'):\n"
         "    for form in ('pdf', 'svg'):\n"
         "        print(hashlib.sha256(pdf(name, subjects(), form=form)).hexdigest())\n"

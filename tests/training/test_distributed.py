@@ -51,7 +51,7 @@ def config() -> Config:
 TRAIN = """
 import sys
 from pathlib import Path
-from tests.training.test_train_distributed import compare, interrupt
+from tests.training.test_distributed import compare, interrupt
 
 (interrupt if sys.argv[2] == "interrupt" else compare)(Path(sys.argv[1]))
 """

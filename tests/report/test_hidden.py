@@ -12,7 +12,7 @@ import embgeo
 from embgeo.core.matrix import FinalNorm, Matrix
 from embgeo.core.values import Scalar
 from embgeo.report.html import render
-from tests.report.test_report import Page
+from tests.report.test_page import Page
 
 EVIL = "<img src=x onerror=alert(1)>"
 

@@ -125,7 +125,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from embgeo.measure.passes import Progress
-from tests.training.test_train_resume import CASES, run, saving
+from tests.training.test_resume import CASES, run, saving
 
 left = [11]
 def advance(done):

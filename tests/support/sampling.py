@@ -1,0 +1,31 @@
+"""Cases of which ordinary runs take a sample and the nightly run takes all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+
+def sampled(cases: Iterable[Any], keep: int | Callable[[Any], bool]) -> list[Any]:
+    """All cases, for ``pytest.mark.parametrize``; those not sampled are marked nightly.
+
+    Parameters
+    ----------
+    cases : iterable
+        Values, tuples of values (one per argument) or ``pytest.param``.
+    keep : int or callable
+        Every `keep`-th case is sampled, the first included; or those for which it is true.
+    """
+    return [
+        case if (keep(case) if callable(keep) else not number % keep) else nightly(case)
+        for number, case in enumerate(cases)
+    ]
+
+
+def nightly(case: Any) -> Any:
+    """The case, as one that only the nightly run takes."""
+    if hasattr(case, "marks"):
+        return case._replace(marks=(*case.marks, pytest.mark.nightly))
+    return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.nightly)
