@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 
-from embgeo import metrics
+from embgeo.core.quantities import QUANTITIES
 from embgeo.core.values import Quantity
 from embgeo.measure.provenance import CONVENTIONS
 
@@ -38,26 +35,6 @@ TITLES = {
 }
 
 
-def quantities() -> list[Quantity]:
-    """Every quantity that a module of `embgeo.metrics` defines, in the order of the sections."""
-    helpers = [import_module(i.name) for i in iter_modules(metrics.__path__, "embgeo.metrics.")]
-    found: dict[str, Quantity] = {}
-    for module in (*metrics.FAMILIES, *helpers):
-        for value in vars(module).values():
-            for quantity in inside(value):
-                found.setdefault(quantity.name, quantity)
-    return sorted(found.values(), key=lambda q: metrics.SECTIONS.index(q.family))
-
-
-def inside(value: object) -> Iterator[Quantity]:
-    """Quantities in a module's global value: itself, or what a tuple holds."""
-    if isinstance(value, Quantity):
-        yield value
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from inside(item)
-
-
 def prose(text: str) -> str:
     """Text that cannot end its table cell, nor be taken for markup."""
     for sign in "\\|*_<":
@@ -71,22 +48,21 @@ def formula(text: str) -> str:
     return f"`{bars}`" if text else ""
 
 
-def section(family: str, members: list[Quantity]) -> str:
+def section(title: str, members: list[Quantity]) -> str:
     rows = "".join(
         f"| `{q.name}` | {prose(q.title)}{f' ({q.unit})' if q.unit else ''} | {prose(q.meaning)} "
         f"| {formula(q.formula)} | {prose(q.source)} |\n"
         for q in members
     )
     head = "| key | name | meaning | formula | source |\n|---|---|---|---|---|\n"
-    return f"\n## {TITLES[family]}\n\n{head}{rows}"
+    return f"\n## {title}\n\n{head}{rows}"
 
 
 def document() -> str:
-    everything = quantities()
     conventions = "".join(f"- {name}: {prose(text)}\n" for name, text in CONVENTIONS.items())
     sections = (
-        section(family, [q for q in everything if q.family == family])
-        for family in metrics.SECTIONS
+        section(title, [q for q in QUANTITIES.values() if q.family == family])
+        for family, title in TITLES.items()
     )
     return (
         f"{OPENING}\nConventions, the same in every analysis:\n\n{conventions}{''.join(sections)}"

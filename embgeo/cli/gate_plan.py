@@ -133,9 +133,9 @@ def plan(
     BadOption
         A rule that is none or about nothing, or an option that does not fit.
     """
+    from embgeo.core.quantities import QUANTITIES, require_known
     from embgeo.gate.reading import LEVEL, deviations
     from embgeo.gate.rule import Rule
-    from embgeo.metrics.names import known_names, require_known
     from embgeo.result.analysis import load_analysis
 
     parsed = [from_entry(entry, settings) for entry in settings.rules]
@@ -161,7 +161,7 @@ def plan(
             where=", ".join(f"--{name.replace('_', '-')}" for name in asked),
             way_out="name the checkpoint, or leave the option out",
         )
-    known = known_names() | {value.name for a in saved.values() for value in a.values()}
+    known = QUANTITIES.keys() | {value.name for a in saved.values() for value in a.values()}
     for rule in parsed:
         require_known(rule.name, known, str(rule.place))
     return Plan(tuple(parsed), paths, saved, baseline, level, options, outputs.quiet)

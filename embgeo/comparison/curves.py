@@ -10,7 +10,7 @@ import numpy as np
 from embgeo.comparison.bends import bend
 from embgeo.comparison.comparison import Bend, Curve, Member, Pair, Track
 from embgeo.comparison.differences import every_quantity
-from embgeo.comparison.quantities import SCALARS
+from embgeo.core.quantities.compare import SCALARS
 from embgeo.core.values import Quantity, Scalar
 
 

@@ -9,10 +9,10 @@ from math import comb
 
 import numpy as np
 
-from embgeo.comparison import quantities as q
 from embgeo.comparison.bootstrap import mean_interval
 from embgeo.comparison.shared import Shared
 from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.quantities import compare as q
 from embgeo.core.values import Cell, Column, Histogram, Scalar, Table
 from embgeo.measure.resources import MOST_ROWS
 from embgeo.metrics.base import sampled

@@ -19,7 +19,7 @@ from embgeo.comparison.bootstrap import interval, resampled_means
 from embgeo.comparison.comparison import Matching
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.matrix import Matrix
-from embgeo.metrics.pairs import POSITIVE_SHARE, UNIFORMITY
+from embgeo.core.quantities.cosine import POSITIVE_SHARE, UNIFORMITY
 from embgeo.result.analysis import Analysis
 from embgeo.stats.base import Block
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from embgeo.comparison import quantities as q
 from embgeo.comparison.comparison import Matching, Member, Pair
 from embgeo.comparison.joint import Joint, read_joint
 from embgeo.comparison.matching import By, match
@@ -24,6 +23,7 @@ from embgeo.comparison.overlap import (
 from embgeo.comparison.shared import Shared
 from embgeo.comparison.similarity import similarities
 from embgeo.core.arrays import IntArray
+from embgeo.core.quantities import compare as q
 from embgeo.core.values import Histogram, Scalar, Series, Table
 from embgeo.measure.resources import Resources
 

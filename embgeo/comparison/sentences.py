@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from embgeo.comparison import quantities as q
 from embgeo.comparison.comparison import Difference, Member, Pair, Track
 from embgeo.comparison.norms import explain, is_carried, is_noticed, median_norms
+from embgeo.core.quantities import compare as q
 from embgeo.core.values import Scalar, format_number
 
 #: Curves of a track whose bends are told.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.comparison import quantities as q
 from embgeo.comparison.joint import Joint
 from embgeo.core.arrays import FloatArray
+from embgeo.core.quantities import compare as q
 from embgeo.core.values import Scalar, Series
 from embgeo.metrics.spectrum import effective_rank
 from embgeo.metrics.subspace import principal_cosines_and_sines
@@ -99,7 +99,7 @@ def same_width(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
 def change_values(joint: Joint) -> list[Scalar | Series]:
     """The difference Y − X itself; it takes matrices of equally many columns."""
     sums = joint.sums
-    wanted = (q.RELATIVE_CHANGE, q.MATRIX_COSINE, q.CHANGE_RANK)
+    wanted = (q.RELATIVE_CHANGE, q.MATRIX_COSINE, q.CHANGE_EFFECTIVE_RANK)
     if joint.x.shape[1] != joint.y.shape[1]:
         reason = f"{joint.x.shape[1]:,} columns are not {joint.y.shape[1]:,}"
         return [quantity.undefined(reason) for quantity in wanted]
@@ -114,12 +114,12 @@ def change_values(joint: Joint) -> list[Scalar | Series]:
 def change_spectrum(joint: Joint, relative: float) -> list[Scalar | Series]:
     if not relative > LEAST_CHANGE:
         reason = "nothing changed" if relative == 0 else "the change is of the size of rounding"
-        return [q.CHANGE_RANK.undefined(reason)]
+        return [q.CHANGE_EFFECTIVE_RANK.undefined(reason)]
     sigma = np.asarray(np.linalg.svd(joint.y - joint.x, compute_uv=False), dtype=np.float64)
     return [
-        q.CHANGE_RANK.measured(effective_rank(sigma), convention="σ, not σ²; uncentered"),
+        q.CHANGE_EFFECTIVE_RANK.measured(effective_rank(sigma), convention="σ, not σ²; uncentered"),
         Series(
-            q.CHANGE_SPECTRUM,
+            q.CHANGE_SINGULAR_VALUES,
             np.arange(1, len(sigma) + 1, dtype=np.float64),
             {"σ_k / σ_1": sigma / sigma[0]},
             "index k",

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.core.quantities import QUANTITIES, require_known
 from embgeo.io.memory import as_matrix
 from embgeo.metrics import Options
-from embgeo.metrics.names import known_names, leanest, require_known
+from embgeo.metrics.names import leanest
 from embgeo.workflows.analyze import analyze
 
 #: Cheap, and enough to see a cone form: its strength, and how many directions are in use.
@@ -63,9 +64,8 @@ class Gauge:
             raise BadOption("scalars is no list of names", way_out='give ["cosine.mean", …]')
         if every < 1:
             raise BadOption(f"every is {every}", way_out="give a number of steps from 1")
-        known = known_names()
         for name in scalars:
-            require_known(name, known, "scalars")
+            require_known(name, QUANTITIES, "scalars")
         self.scalars = tuple(scalars)
         self.every = every
         self.of = of

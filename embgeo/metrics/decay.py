@@ -5,24 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray
-from embgeo.core.values import Quantity, Series, Table, Value
+from embgeo.core.quantities import spectrum as q
+from embgeo.core.values import Series, Table, Value
 from embgeo.numerics.least_squares import factor, fit
 
-DECAY = Quantity(
-    "spectrum.decay",
-    "Decay of the spectrum",
-    "Which of the two decays that spectrum control prescribes describes this spectrum better, "
-    "with its parameters. Residual: root mean square over k.",
-    "least squares over k = 1 … d of σ_k/σ₁ against c₁·exp(−c₂·k^γ) and c₁·k^(−γ)",
-    "Wang et al. 2020, §4.2",
-)
-DECAY_FIT = Quantity(
-    "spectrum.decay_fit",
-    "Spectrum and fitted priors",
-    "The normalized singular values beside both fitted decays.",
-    "σ_k/σ₁, c₁·exp(−c₂·k^γ), c₁·k^(−γ)",
-    "Wang et al. 2020, §4.2",
-)
 #: With c2 → ∞ and γ → 0 the exponential prior becomes the polynomial one: the best fit then lies
 #: at infinity, and its parameters would say nothing.
 LARGEST_C2 = 20.0
@@ -37,7 +23,7 @@ def decay_values(normalized: FloatArray) -> list[Value]:
     """Table of both fits and the curves; `normalized` is σ_k/σ_1, shape (d,)."""
     if len(normalized) < 4:
         note = f"not defined: three parameters cannot be fitted to {len(normalized)} values"
-        return [Table(DECAY, COLUMNS, (), note=note)]
+        return [Table(q.DECAY, COLUMNS, (), note=note)]
     k = np.arange(1, len(normalized) + 1, dtype=np.float64)
     exponential = fit_exponential(k, normalized)
     polynomial = fit_polynomial(k, normalized)
@@ -62,9 +48,12 @@ def decay_values(normalized: FloatArray) -> list[Value]:
     )
     return [
         Table(
-            DECAY, COLUMNS, rows, note=f"uncentered singular values, k from 1; c₂ ≤ {LARGEST_C2:g}"
+            q.DECAY,
+            COLUMNS,
+            rows,
+            note=f"uncentered singular values, k from 1; c₂ ≤ {LARGEST_C2:g}",
         ),
-        Series(DECAY_FIT, k, {"σ_k/σ₁": normalized, **curves}, "index k", "σ_k / σ₁", log_y=True),
+        Series(q.DECAY_FIT, k, {"σ_k/σ₁": normalized, **curves}, "index k", "σ_k / σ₁", log_y=True),
     ]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.values import Cell, Column, Quantity, Scalar, Table, Value
+from embgeo.core.quantities import frequency as q
+from embgeo.core.values import Cell, Column, Scalar, Table, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.metrics.popularity import BINS, Popularity, popularity, why_absent
 from embgeo.numerics.ranking import spearman
@@ -13,60 +14,6 @@ from embgeo.stats import GroupMoments, Moments, Norms
 from embgeo.stats.base import Statistic
 
 FAMILY = "frequency"
-GONG = "Gong et al. 2018 (FRAGE), §3"
-
-CENTROID_COSINE = Quantity(
-    "frequency.centroid_cosine",
-    "Cosine of the class means",
-    "Whether the mean popular and the mean rare row point the same way. 1: they do.",
-    "cos(mean of popular rows, mean of rare rows)",
-    GONG,
-)
-CENTROID_DISTANCE = Quantity(
-    "frequency.centroid_distance",
-    "Distance of the class means",
-    "Distance between the mean popular and the mean rare row, in pooled standard deviations. 0: "
-    "the classes share their center.",
-    "‖μ_p − μ_r‖ / s, s² = (Σ_p‖w−μ_p‖² + Σ_r‖w−μ_r‖²) / (M − 2)",
-    GONG,
-)
-NORM_RATIO = Quantity(
-    "frequency.norm_ratio",
-    "Norm ratio, popular over rare",
-    "Median length of a popular row over that of a rare one. Above 1: rare tokens stay near the "
-    "origin.",
-    "median ‖w‖ of popular / median ‖w‖ of rare",
-    "Gong et al. 2018 (FRAGE), §3 “Explanation”",
-)
-NORM_SPEARMAN = Quantity(
-    "frequency.norm_spearman",
-    "Rank correlation of norm and count",
-    "Whether longer rows belong to more frequent tokens: 1 always, 0 no relation, −1 the reverse.",
-    "Spearman ρ of ‖w_i‖ and log count",
-    "Gong et al. 2018 (FRAGE), §3 “Explanation”",
-)
-BY_BIN = Quantity(
-    "frequency.by_frequency_bin",
-    "By frequency",
-    "Ten bins of equally many tokens, the most frequent first: how long their rows are, how alike "
-    "they are to each other and to the common direction.",
-    "within bins: median ‖w‖; mean cosine over pairs; mean cosine with Σŵ over all rows",
-    GONG,
-)
-LOG_COUNT = Quantity(
-    "frequency.log_count",
-    "Count",
-    "How often the token occurs, on a logarithmic scale.",
-    "log10(1 + count)",
-    GONG,
-)
-RANK = Quantity(
-    "frequency.rank",
-    "Frequency rank",
-    "The token's place in the order of frequency, on a logarithmic scale.",
-    "log10(rank)",
-    GONG,
-)
 
 
 def absent(context: Context) -> str:
@@ -116,12 +63,12 @@ def centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
     lengths = np.linalg.norm(classes.mean, axis=1)
     values: list[Scalar] = []
     if min(lengths) <= 1e-13 * float(np.sqrt(classes.spread.sum())):
-        values.append(CENTROID_COSINE.undefined("the mean of a class is the origin"))
+        values.append(q.CENTROID_COSINE.undefined("the mean of a class is the origin"))
     else:
         overall = float(np.square(classes.n @ classes.mean / classes.n.sum()).sum())
         common = max(overall - pooled / float(classes.n.sum()), 0.0)
         values.append(
-            CENTROID_COSINE.measured(
+            q.CENTROID_COSINE.measured(
                 float(np.clip(rare @ popular / lengths.prod(), -1, 1)),
                 convention=known.convention,
                 reference=common / float(np.prod(np.sqrt(common + noise))) if common else 0.0,
@@ -131,10 +78,10 @@ def centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
     # Rounding of the means alone leaves about 1e-32 of their squares.
     if pooled <= 1e-28 * float(np.square(lengths).max()):
         reason = "within each class all rows are equal, there is no spread to measure in"
-        return [*values, CENTROID_DISTANCE.undefined(reason)]
+        return [*values, q.CENTROID_DISTANCE.undefined(reason)]
     return [
         *values,
-        CENTROID_DISTANCE.measured(
+        q.CENTROID_DISTANCE.measured(
             float(np.linalg.norm(popular - rare)) / float(np.sqrt(pooled)),
             convention=f"{known.convention}; spread summed over the coordinates",
             reference=float(np.sqrt(np.sum(1.0 / classes.n))),
@@ -147,15 +94,15 @@ def norm_values(norms: FloatArray, known: Popularity) -> list[Scalar]:
     with np.errstate(over="ignore"):  # an infinite ratio is reported as undefined
         ratio = float(np.median(norms[known.popular]) / np.median(norms[~known.popular]))
     values = [
-        NORM_RATIO.measured(
+        q.NORM_RATIO.measured(
             ratio, convention=known.convention, reference=1.0, reference_note="no difference"
         )
     ]
     if np.ptp(norms) <= 1e-12 * norms.max():
-        values.append(NORM_SPEARMAN.undefined("all rows have the same norm"))
+        values.append(q.NORM_SPEARMAN.undefined("all rows have the same norm"))
     else:
         values.append(
-            NORM_SPEARMAN.measured(
+            q.NORM_SPEARMAN.measured(
                 spearman(norms, known.counts),
                 convention=known.convention,
                 reference=0.0,
@@ -197,7 +144,7 @@ def by_bin(
         "mean cosine inside",
         "mean cosine to mean direction",
     )
-    return Table(BY_BIN, columns, tuple(rows), note=known.convention)
+    return Table(q.BY_FREQUENCY_BIN, columns, tuple(rows), note=known.convention)
 
 
 def count_range(counts: FloatArray, context: Context) -> str:
@@ -209,5 +156,5 @@ def count_range(counts: FloatArray, context: Context) -> str:
 
 def frequency_column(context: Context, known: Popularity) -> Column:
     if context.frequency_kind == "rank":
-        return Column(RANK, -known.log_count / np.log(10.0), "log10 rank")
-    return Column(LOG_COUNT, known.log_count / np.log(10.0), "log10(1 + count)")
+        return Column(q.RANK, -known.log_count / np.log(10.0), "log10 rank")
+    return Column(q.LOG_COUNT, known.log_count / np.log(10.0), "log10(1 + count)")

@@ -9,70 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.values import Quantity, Scalar, Series, Table, Value
+from embgeo.core.quantities import hidden as q
+from embgeo.core.values import Scalar, Series, Table, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.metrics.convex_hull import Hull, distance_to_hull
 from embgeo.stats.base import Statistic
 
 FAMILY = "hidden"
-GAO = "Gao et al. 2019, §4.1, Theorem 2"
-
-HULL_DISTANCE = Quantity(
-    "hidden.hull_distance",
-    "Distance of the origin to the hull",
-    "How far the origin lies from the convex hull of the hidden states. Above 0: there is a "
-    "direction that every hidden state points away from, and rows of unseen tokens drift along "
-    "it; 0: there is none.",
-    "min ‖Σ λ_i h_i‖ over λ ≥ 0, Σλ = 1",
-    GAO,
-)
-MARGIN = Quantity(
-    "hidden.margin",
-    "Margin of the negative direction",
-    "By how much every hidden state lies on the far side of the origin: above 0, the certificate "
-    "that it is outside.",
-    "−max_i ⟨v, h_i⟩ for the unit direction v found",
-    GAO,
-)
-RESIDUAL = Quantity(
-    "hidden.combination_residual",
-    "Residual of the convex combination",
-    "Length of the shortest convex combination found, beside the longest hidden state. At "
-    "rounding level: the certificate that the origin is inside.",
-    "‖Σ λ_i h_i‖ / max ‖h_i‖",
-    GAO,
-)
-LAYERNORM = Quantity(
-    "hidden.layernorm_condition",
-    "LayerNorm condition",
-    "Whether the final LayerNorm alone keeps the origin out of the hull: any value other than 0 "
-    "does. Relative to its own scale, so that 1 is as far as it can be.",
-    "|1ᵀ(b/g)| / Σ|b_k/g_k|",
-    "Gao et al. 2019, appendix C",
-)
-CERTIFICATE = Quantity(
-    "hidden.certificate",
-    "Certificate",
-    "The hidden states whose convex combination comes nearest to the origin, heaviest first.",
-    "Σ λ_i h_i",
-    GAO,
-)
-WEIGHTS = Quantity(
-    "hidden.weights",
-    "Convex weights",
-    "All hidden states of the combination with their weights: whoever adds them up has checked "
-    "that the origin is inside.",
-    "λ_i",
-    GAO,
-)
-DIRECTION = Quantity(
-    "hidden.direction",
-    "Uniformly negative direction",
-    "Entries of the unit direction v that every hidden state points away from: whoever multiplies "
-    "it with all of them has checked that the origin is outside.",
-    "v",
-    GAO,
-)
 
 
 def absent(context: Context) -> str:
@@ -116,7 +59,7 @@ def hull_values(hull: Hull, rounding: float) -> list[Value]:
     if hull.origin is not None:
         convention += f"; hidden state {hull.origin:,} is itself the origin"
     if hull.side == "undecided":
-        distance = HULL_DISTANCE.undefined(
+        distance = q.HULL_DISTANCE.undefined(
             f"undecided: between {hull.lower:.3g} and {hull.upper:.3g} after {hull.passes} "
             "passes, without a certificate either way"
         )
@@ -126,25 +69,25 @@ def hull_values(hull: Hull, rounding: float) -> list[Value]:
             convention += f"; between {hull.lower:.10g} and {hull.upper:.10g}"
         if hull.side == "outside" and hull.lower <= 4.0 * rounding * hull.longest:
             convention += "; nearer than the rounding of the stored states, which could move it in"
-        distance = HULL_DISTANCE.measured(value, convention=convention)
+        distance = q.HULL_DISTANCE.measured(value, convention=convention)
     heaviest = np.argsort(-hull.weights, kind="stable")[:10]
     rows = tuple((int(hull.rows[at]), float(hull.weights[at])) for at in heaviest)
-    margin = MARGIN.measured(hull.margin)
+    margin = q.MARGIN.measured(hull.margin)
     if hull.side == "inside":
-        margin = MARGIN.undefined("the origin is inside: no direction has one")
+        margin = q.MARGIN.undefined("the origin is inside: no direction has one")
     order = np.argsort(hull.rows)
     values: list[Value] = [
         distance,
         margin,
-        RESIDUAL.measured(hull.residual / hull.longest if hull.longest else 0.0),
+        q.COMBINATION_RESIDUAL.measured(hull.residual / hull.longest if hull.longest else 0.0),
         Table(
-            CERTIFICATE,
+            q.CERTIFICATE,
             ("hidden state", "weight"),
             rows,
             note=f"the {len(rows)} heaviest of {len(hull.rows):,} that carry weight",
         ),
         Series(
-            WEIGHTS,
+            q.WEIGHTS,
             hull.rows[order].astype(np.float64),
             {"weight": hull.weights[order]},
             "hidden state",
@@ -153,19 +96,23 @@ def hull_values(hull: Hull, rounding: float) -> list[Value]:
     ]
     if hull.side == "outside":
         k = np.arange(1.0, len(hull.direction) + 1)
-        values.append(Series(DIRECTION, k, {"v": hull.direction}, "coordinate k", "entry of v"))
+        values.append(Series(q.DIRECTION, k, {"v": hull.direction}, "coordinate k", "entry of v"))
     return values
 
 
 def layernorm_condition(context: Context) -> Scalar:
     """|1ᵀ(b/g)| beside Σ|b_k/g_k|, from the final LayerNorm's scale g and bias b."""
     if context.layernorm is None:
-        return LAYERNORM.undefined(context.layernorm_absent)
+        return q.LAYERNORM_CONDITION.undefined(context.layernorm_absent)
     name, g, b = context.layernorm
     if not np.all(g) or not np.isfinite(g).all() or not np.isfinite(b).all():
-        return LAYERNORM.undefined(f"{name} has an entry of its scale that is 0 or not finite")
+        return q.LAYERNORM_CONDITION.undefined(
+            f"{name} has an entry of its scale that is 0 or not finite"
+        )
     ratio = b / g
     scale = float(np.abs(ratio).sum())
     if scale == 0:
-        return LAYERNORM.undefined(f"the bias of {name} is zero: the condition says nothing")
-    return LAYERNORM.measured(float(abs(ratio.sum())) / scale, convention=f"of {name}")
+        return q.LAYERNORM_CONDITION.undefined(
+            f"the bias of {name} is zero: the condition says nothing"
+        )
+    return q.LAYERNORM_CONDITION.measured(float(abs(ratio.sum())) / scale, convention=f"of {name}")

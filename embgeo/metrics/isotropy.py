@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.quantities import isotropy as q
 from embgeo.core.values import Cell, Quantity, Scalar, Series, Table, Value
 from embgeo.metrics.base import (
     NO_ROWS,
@@ -35,115 +36,15 @@ RANDOM_PAIRS = 500
 
 BOTH = "E = eigenvectors of WᵀW, v and −v"
 ONE = "E = eigenvectors of WᵀW, one sign each, ⟨mean row, v⟩ ≥ 0"
-I1_MEANING = (
-    "Smallest over largest value of the partition function. 1: every direction looks alike; near "
-    "0: the rows press to one side."
-)
-I2_MEANING = (
-    "Spread of the partition function around its mean. 0: every direction looks alike; larger: "
-    "less isotropic."
-)
-WANG = "Wang et al. 2020, §5.1; Mu & Viswanath 2018; Arora et al. 2016"
 
 
-def pair(suffix: str, title: str, note: str) -> tuple[Quantity, Quantity]:
-    return (
-        Quantity(
-            f"isotropy.i1{suffix}",
-            f"I1{title}",
-            f"{I1_MEANING} {note}".strip(),
-            "min_E Z(a) / max_E Z(a)",
-            WANG,
-        ),
-        Quantity(
-            f"isotropy.i2{suffix}",
-            f"I2{title}",
-            f"{I2_MEANING} {note}".strip(),
-            "√( Σ_E (Z(a) − Z̄)² / (|E| Z̄²) )",
-            WANG,
-        ),
-    )
-
-
-UNIT_NOTE = "With W divided by its mean row norm, so that shrinking all rows cannot change it."
-SIGN_NOTE = "One sign for each eigenvector, as published tables have it."
-RAW = pair("", "", "")
-RAW_SIGNED = pair("_mean_sign", ", one sign", SIGN_NOTE)
-UNIT = pair("_unit", ", unit scale", UNIT_NOTE)
-UNIT_SIGNED = pair("_unit_mean_sign", ", unit scale, one sign", f"{UNIT_NOTE} {SIGN_NOTE}")
-CENTERED = pair("_centered", ", centered", "After the mean row is subtracted.")
-SAMPLED = pair("_sampled", ", mean over samples", "Mean over samples of the rows.")
-SAMPLED_SIGNED = pair(
-    "_sampled_mean_sign", ", mean over samples, one sign", f"Mean over samples. {SIGN_NOTE}"
-)
-LOG_I1 = Quantity(
-    "isotropy.log_i1",
-    "log I1",
-    "Natural logarithm of I1, which says how small it is where I1 itself is too small for a "
-    "floating-point number.",
-    "min_E ℓ(a) − max_E ℓ(a), ℓ = log Z",
-    WANG,
-)
-EIGENGAP = Quantity(
-    "isotropy.eigengap",
-    "Smallest eigenvalue gap",
-    "Where two neighboring eigenvalues nearly coincide, their eigenvectors are a choice of basis "
-    "and not a fact, and so are I1 and I2.",
-    "min_k (λ_k − λ_(k+1)) / λ_k over the numerical rank",
-    "standard perturbation argument",
-)
-Z_STD = Quantity(
-    "isotropy.z_random_std",
-    "Z over random directions, standard deviation",
-    "How much the partition function varies over random directions, relative to its mean: the "
-    "self-normalization that Arora et al. state. 0 in the ideal.",
-    "std of Z(a)/Z̄ over 1,000 uniform random unit vectors a (500 and their negatives)",
-    "Arora et al. 2016, Lemma 2.1",
-)
-Z_MIN = Quantity(
-    "isotropy.z_random_min",
-    "Z over random directions, smallest",
-    "Smallest value of the mean-normalized partition function over random directions.",
-    "min of Z(a)/Z̄ over 1,000 uniform random unit vectors a (500 and their negatives)",
-    "Arora et al. 2016, Lemma 2.1",
-)
-Z_MAX = Quantity(
-    "isotropy.z_random_max",
-    "Z over random directions, largest",
-    "Largest value of the mean-normalized partition function over random directions.",
-    "max of Z(a)/Z̄ over 1,000 uniform random unit vectors a (500 and their negatives)",
-    "Arora et al. 2016, Lemma 2.1",
-)
-ISOSCORE = Quantity(
-    "isotropy.isoscore",
-    "IsoScore",
-    "How evenly the variance is spread over the principal directions, from 0 (one direction) to 1 "
-    "(all alike). It looks at the centered rows and does not see a common offset.",
-    "(d·φ − 1)/(d − 1), φ = (d − δ²(d − √d))²/d², δ = ‖√d·λ/‖λ‖ − 1‖ / √(2(d − √d))",
-    "Rudman et al. 2022",
-)
-Z_SERIES = Quantity(
-    "isotropy.z",
-    "Z over the eigenvectors",
-    "The partition function at each eigenvector and its negative, relative to its mean. A flat "
-    "line at 1 is perfect isotropy.",
-    "Z(±v_k) / Z̄",
-    WANG,
-)
-Z_UNIT_SERIES = Quantity(
-    "isotropy.z_unit",
-    "Z over the eigenvectors, unit scale",
-    "The same after W is divided by its mean row norm.",
-    "Z(±v_k) / Z̄ of W / mean‖w‖",
-    WANG,
-)
-RUNS = Quantity(
-    "isotropy.runs",
-    "I1 and I2 by sample",
-    "Isotropy of uniform samples of the rows without replacement; E is recomputed for each.",
-    "I1, I2 of the sampled rows",
-    "Wang et al. 2020, §5.1 (40,000 words, 10 runs)",
-)
+RAW = (q.I1, q.I2)
+RAW_SIGNED = (q.I1_MEAN_SIGN, q.I2_MEAN_SIGN)
+UNIT = (q.I1_UNIT, q.I2_UNIT)
+UNIT_SIGNED = (q.I1_UNIT_MEAN_SIGN, q.I2_UNIT_MEAN_SIGN)
+CENTERED = (q.I1_CENTERED, q.I2_CENTERED)
+SAMPLED = (q.I1_SAMPLED, q.I2_SAMPLED)
+SAMPLED_SIGNED = (q.I1_SAMPLED_MEAN_SIGN, q.I2_SAMPLED_MEAN_SIGN)
 
 
 def absent(context: Context) -> str:
@@ -211,12 +112,12 @@ def compute(context: Context, seen: Seen) -> list[Value]:
         *centered_pair(context, seen),
         *isotropy_pair(RAW_SIGNED, raw[:1], ONE + marked),
         *isotropy_pair(UNIT_SIGNED, unit[:1], f"{ONE}; W / mean row norm" + marked),
-        LOG_I1.measured(float(raw.min() - raw.max()), convention=BOTH + marked),
+        q.LOG_I1.measured(float(raw.min() - raw.max()), convention=BOTH + marked),
         gap,
         *(random_values(seen) if context.options.random else []),
         isoscore(seen),
-        z_series(Z_SERIES, raw),
-        z_series(Z_UNIT_SERIES, unit),
+        z_series(q.Z, raw),
+        z_series(q.Z_UNIT, unit),
     ]
     values += sphere_values(context, seen.eigen, raw, longest_row(seen), SPHERE_LIMIT)
     if context.options.isotropy_rows is not None:
@@ -241,12 +142,15 @@ def isotropy_pair(
             quantities[0].undefined(reason, convention=convention),
             quantities[1].measured(i2, convention=convention),
         ]
-    return [q.measured(v, convention=convention) for q, v in zip(quantities, (i1, i2), strict=True)]
+    return [
+        quantity.measured(value, convention=convention)
+        for quantity, value in zip(quantities, (i1, i2), strict=True)
+    ]
 
 
 def centered_pair(context: Context, seen: Seen) -> list[Scalar]:
     if seen.all_rows_equal:
-        return [q.undefined(seen.all_rows_equal) for q in CENTERED]
+        return [quantity.undefined(seen.all_rows_equal) for quantity in CENTERED]
     log_z = seen.find(LogPartition, ("log partition", "centered")).log_z()
     _, marked = eigengap(seen.eigen_centered, context.m)
     convention = "E = eigenvectors of the centered WᵀW, v and −v; W − 1μᵀ" + marked
@@ -260,12 +164,12 @@ def eigengap(eigen: Eigen, rows: int) -> tuple[Scalar, str]:
     """
     inside = eigen.values[: eigen.rank(rows)]
     if len(inside) < 2:
-        return EIGENGAP.undefined("fewer than two eigenvalues differ from zero"), ""
+        return q.EIGENGAP.undefined("fewer than two eigenvalues differ from zero"), ""
     gap = float(np.min((inside[:-1] - inside[1:]) / inside[:-1]))
     unsafe = gap < SAFE_GAP
     convention = f"basis-dependent below {SAFE_GAP:g}"
     return (
-        EIGENGAP.measured(gap, convention=convention),
+        q.EIGENGAP.measured(gap, convention=convention),
         "; basis-dependent: neighboring eigenvalues nearly coincide" if unsafe else "",
     )
 
@@ -281,11 +185,11 @@ def random_values(seen: Seen) -> list[Scalar]:
     variance_error = float(np.std(squares, ddof=1) / np.sqrt(len(squares)))
     error = float(variance_error / (2 * spread)) if spread > 0 else 0.0
     return [
-        Z_STD.measured(spread, standard_error=error, sample=sample),
-        Z_MIN.measured(float(relative.min()), sample=sample, convention="an upper bound")
+        q.Z_RANDOM_STD.measured(spread, standard_error=error, sample=sample),
+        q.Z_RANDOM_MIN.measured(float(relative.min()), sample=sample, convention="an upper bound")
         if relative.all()
-        else Z_MIN.undefined("smaller than the smallest floating-point number"),
-        Z_MAX.measured(float(relative.max()), sample=sample, convention="a lower bound"),
+        else q.Z_RANDOM_MIN.undefined("smaller than the smallest floating-point number"),
+        q.Z_RANDOM_MAX.measured(float(relative.max()), sample=sample, convention="a lower bound"),
     ]
 
 
@@ -294,15 +198,15 @@ def isoscore(seen: Seen) -> Scalar:
     eigenvalues = seen.eigen_centered.values
     d = len(eigenvalues)
     if d < 2:
-        return ISOSCORE.undefined("d = 1: one direction cannot be compared with others")
+        return q.ISOSCORE.undefined("d = 1: one direction cannot be compared with others")
     if seen.all_rows_equal:
-        return ISOSCORE.undefined(seen.all_rows_equal)
+        return q.ISOSCORE.undefined(seen.all_rows_equal)
     # By the largest first: squares of eigenvalues overflow where the entries do not yet.
     relative = eigenvalues / eigenvalues[0]
     scaled = np.sqrt(d) * relative / np.linalg.norm(relative)
     defect = np.linalg.norm(scaled - 1.0) / np.sqrt(2.0 * (d - np.sqrt(d)))
     phi = (d - defect**2 * (d - np.sqrt(d))) ** 2 / d**2
-    return ISOSCORE.measured(float(np.clip((d * phi - 1.0) / (d - 1.0), 0.0, 1.0)))
+    return q.ISOSCORE.measured(float(np.clip((d * phi - 1.0) / (d - 1.0), 0.0, 1.0)))
 
 
 def z_series(quantity: Quantity, log_z: FloatArray) -> Series:
@@ -361,4 +265,4 @@ def sampled_runs(context: Context, rows: int) -> list[Value]:
     body.append(("mean", *map(float, runs.mean(axis=0))))
     if len(runs) > 1:
         body.append(("standard deviation", *map(float, runs.std(axis=0, ddof=1))))
-    return [*values, Table(RUNS, columns, tuple(body), note=sample)]
+    return [*values, Table(q.RUNS, columns, tuple(body), note=sample)]

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.values import Quantity, Scalar, Table, Value
+from embgeo.core.quantities import tokens as q
+from embgeo.core.values import Scalar, Table, Value
 from embgeo.metrics.all_neighbors import TIE, all_occurrences, places
 from embgeo.metrics.base import Context, Seen, sampled
 from embgeo.stats import RowHashes, TwoNearest
@@ -22,30 +23,6 @@ SAMPLES = 4
 QUERY_ENTRIES = 2**18
 QUERIES = (300, 600)
 SHOWN = 10
-
-HUBNESS = Quantity(
-    "tokens.hubness",
-    "Hubness",
-    "Skewness of how often a token is among the nearest neighbors of others. 0: all equally "
-    "often; large: a few hubs are neighbors of nearly everything.",
-    "skewness of N_k(i) = #{j : i among the k nearest of j by cosine}, equally near rows sharing",
-    "Radovanović et al. 2010",
-)
-HUBS = Quantity(
-    "tokens.hubs",
-    "Hubs",
-    "The tokens that are most often among the nearest neighbors of others; the mean is k.",
-    "N_k(i)",
-    "Radovanović et al. 2010",
-)
-DIMENSION = Quantity(
-    "tokens.intrinsic_dimension",
-    "Intrinsic dimension",
-    "In how many dimensions the rows spread locally, from the ratio of the distances to the two "
-    "nearest rows.",
-    "TwoNN: (n − 1) / Σ ln(r₂/r₁)",
-    "Facco et al. 2017 (maximum-likelihood form)",
-)
 
 
 def absent(context: Context) -> str:
@@ -96,19 +73,23 @@ def compute(context: Context, seen: Seen) -> list[Value]:
 def intrinsic_dimension(context: Context, seen: Seen) -> Scalar:
     rows = distinct_rows(context, seen)
     if len(rows) < 3:
-        return DIMENSION.undefined(f"{len(rows)} distinct rows have no two neighbors each")
+        return q.INTRINSIC_DIMENSION.undefined(
+            f"{len(rows)} distinct rows have no two neighbors each"
+        )
     distances = two_nearest(context, seen, rows)
     # Distances of very short rows may vanish or be lost beside long ones.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log(distances[:, 1] / distances[:, 0])
     ratios = ratios[np.isfinite(ratios)]
     if len(ratios) < 3 or not ratios.sum() > TIE * len(ratios):
-        return DIMENSION.undefined("the two nearest rows of every query are equally far")
+        return q.INTRINSIC_DIMENSION.undefined(
+            "the two nearest rows of every query are equally far"
+        )
     n = len(ratios)
     value = (n - 1) / float(ratios.sum())
     duplicates = context.m - len(rows)
     exact = n == len(rows)
-    return DIMENSION.measured(
+    return q.INTRINSIC_DIMENSION.measured(
         value,
         standard_error=value / float(np.sqrt(n)),
         sample=f"{'all' if exact else ''} {n:,} queries against {len(rows):,} rows".strip(),
@@ -144,7 +125,7 @@ def hub_samples(context: Context) -> list[IntArray]:
 def hub_values(context: Context, seen: Seen) -> list[Value]:
     k = context.options.neighbors
     if context.m <= k:
-        return [HUBNESS.undefined(f"{context.m} rows have no {k} neighbors each")]
+        return [q.HUBNESS.undefined(f"{context.m} rows have no {k} neighbors each")]
     if context.options.neighbors_of == "all":
         occurrences = all_occurrences(context, seen)
     else:
@@ -154,8 +135,8 @@ def hub_values(context: Context, seen: Seen) -> list[Value]:
         occurrences = k_occurrences(context.unit_rows(context.kept), k)
     skew = skewness(occurrences)
     if skew is None:
-        return [HUBNESS.undefined("every token is a neighbor equally often")]
-    scalar = HUBNESS.measured(skew, convention=f"k = {k}, cosine")
+        return [q.HUBNESS.undefined("every token is a neighbor equally often")]
+    scalar = q.HUBNESS.measured(skew, convention=f"k = {k}, cosine")
     return [scalar, hub_table(context, context.kept, occurrences, "all rows")]
 
 
@@ -168,10 +149,10 @@ def sampled_hubs(context: Context, k: int, samples: list[IntArray]) -> list[Valu
     occurrences = list(context.spread(search, SAMPLES))
     found = [skew for skew in map(skewness, occurrences) if skew is not None]
     if len(found) < 2:
-        return [HUBNESS.undefined("every sampled token is a neighbor equally often")]
+        return [q.HUBNESS.undefined("every sampled token is a neighbor equally often")]
     note = f"{SAMPLES} samples of {len(samples[0]):,} of {context.m:,} rows"
     return [
-        HUBNESS.measured(
+        q.HUBNESS.measured(
             float(np.mean(found)),
             standard_error=float(np.std(found, ddof=1) / np.sqrt(len(found))),
             sample=note,
@@ -212,4 +193,4 @@ def hub_table(context: Context, rows: IntArray, occurrences: FloatArray, note: s
         (int(rows[at]), context.token(int(rows[at])), round(float(occurrences[at]), 3))
         for at in top
     )
-    return Table(HUBS, ("row", "token", "neighbor of"), body, note=note)
+    return Table(q.HUBS, ("row", "token", "neighbor of"), body, note=note)

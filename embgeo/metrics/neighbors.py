@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
+from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Cell, Quantity, Scalar, Table, Value
 from embgeo.metrics.all_neighbors import all_neighbors
 from embgeo.metrics.base import NO_ROWS, Context, Seen, sampled
@@ -21,38 +22,6 @@ QUERY_ENTRIES = 2**17
 QUERIES = (200, 500)
 #: Tokens of each class in the shown table.
 SHOWN = 4
-
-RARITY_RARE = Quantity(
-    "frequency.neighbor_rarity_rare",
-    "Rare neighbors of rare tokens",
-    "Of the nearest neighbors of a rare token, the share that is rare. At the base rate "
-    "neighborhoods ignore frequency; near 1 rare tokens huddle together.",
-    "share of rare rows among the k nearest by cosine, mean over rare queries",
-    "Gong et al. 2018 (FRAGE), §1 and §3",
-)
-RARITY_POPULAR = Quantity(
-    "frequency.neighbor_rarity_popular",
-    "Rare neighbors of popular tokens",
-    "Of the nearest neighbors of a popular token, the share that is rare. At the base rate "
-    "neighborhoods ignore frequency; near 0 popular tokens keep to themselves.",
-    "share of rare rows among the k nearest by cosine, mean over popular queries",
-    "Gong et al. 2018 (FRAGE), §1 and §3",
-)
-NEIGHBORS = Quantity(
-    "frequency.neighbors",
-    "Nearest neighbors",
-    "The nearest tokens by cosine of the asked tokens, or of a few drawn ones; * marks rare "
-    "tokens.",
-    "rows of largest cosine, the token itself left out",
-    "Gong et al. 2018 (FRAGE), Table 5",
-)
-NEIGHBOR_RANKS = Quantity(
-    "frequency.neighbor_ranks",
-    "Ranks of given neighbors",
-    "At which place among the neighbors of a token a given other token stands; 1 is nearest.",
-    "1 + #{rows closer by cosine}",
-    "Gong et al. 2018 (FRAGE), Table 5",
-)
 
 
 def absent(context: Context) -> str:
@@ -137,15 +106,18 @@ def compute(context: Context, seen: Seen) -> list[Value]:
     k = context.options.neighbors
     if context.m <= k:
         reason = f"{context.m} rows have no {k} neighbors each"
-        return [RARITY_RARE.undefined(reason), RARITY_POPULAR.undefined(reason)]
+        return [
+            q.NEIGHBOR_RARITY_RARE.undefined(reason),
+            q.NEIGHBOR_RARITY_POPULAR.undefined(reason),
+        ]
     known = popularity(context)
     found = seen.find(TopNeighbors, ("top neighbors", "queries"))
     asked = all_neighbors(context, seen) if context.options.neighbors_of == "all" else found
     is_rare = known.labels(context) == 0
     popular, rare = drawn_queries(context, known)
     values: list[Value] = [
-        rarity(context, RARITY_RARE, asked, rare, is_rare, known),
-        rarity(context, RARITY_POPULAR, asked, popular, is_rare, known),
+        rarity(context, q.NEIGHBOR_RARITY_RARE, asked, rare, is_rare, known),
+        rarity(context, q.NEIGHBOR_RARITY_POPULAR, asked, popular, is_rare, known),
         neighbor_table(context, found, shown_rows(context, known), is_rare),
     ]
     if any(others for _, others in context.options.asked):
@@ -166,8 +138,8 @@ def rarity(
     neighbors = found.neighbors[np.searchsorted(found.index, queries), :k]
     share = is_rare[neighbors].mean(axis=1)
     rare = int((~known.popular).sum())
-    itself = 1 if quantity is RARITY_RARE else 0
-    whole = int(known.popular.sum()) if quantity is RARITY_POPULAR else rare
+    itself = 1 if quantity is q.NEIGHBOR_RARITY_RARE else 0
+    whole = int(known.popular.sum()) if quantity is q.NEIGHBOR_RARITY_POPULAR else rare
     # All queries of the class asked: nothing was sampled.
     exact = len(queries) == whole
     error = float(share.std(ddof=1) / np.sqrt(len(share))) if len(share) > 1 else None
@@ -202,7 +174,7 @@ def neighbor_table(
         body.append((context.token(row), kind, count, *near))
     what = "rank" if context.frequency_kind == "rank" else "count"
     columns = ("token", "class", what, *(f"neighbor {i + 1}" for i in range(found.k)))
-    return Table(NEIGHBORS, columns, tuple(body), note="nearest first; * rare")
+    return Table(q.NEIGHBORS, columns, tuple(body), note="nearest first; * rare")
 
 
 def rank_table(context: Context, closer: CloserRows, is_rare: BoolArray) -> Table:
@@ -217,4 +189,4 @@ def rank_table(context: Context, closer: CloserRows, is_rare: BoolArray) -> Tabl
             closer.index, closer.others, closer.cosines, closer.closer, strict=True
         )
     )
-    return Table(NEIGHBOR_RANKS, ("token", "neighbor", "cosine", "rank"), body, note="* rare")
+    return Table(q.NEIGHBOR_RANKS, ("token", "neighbor", "cosine", "rank"), body, note="* rare")

@@ -7,7 +7,8 @@ from typing import TypeVar
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.values import Histogram, Quantity, Scalar, Table, Value
+from embgeo.core.quantities import cosine as q
+from embgeo.core.values import Histogram, Scalar, Table, Value
 from embgeo.metrics.base import NO_ROWS, Context
 from embgeo.stats import PairHistogram, PairSample
 from embgeo.stats.base import Block, Statistic, row_products
@@ -23,51 +24,15 @@ BLOCK_ENTRIES = 2**22
 P = TypeVar("P", PairSample, PairHistogram)
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
-POSITIVE_SHARE = Quantity(
-    "cosine.positive_share",
-    "Share of positive cosines",
-    "Share of pairs of tokens that point to the same side. One half without a preferred "
-    "direction; 1 inside a cone of less than a right angle.",
-    "#{i < j : cos_ij > 0} / #{i < j}",
-    "Gao et al. 2019, §3.1",
-)
-APERTURE = Quantity(
-    "cosine.cone_aperture",
-    "Cone aperture",
-    "The largest angle between any two rows that were looked at.",
-    "max angle(w_i, w_j)",
-    "Gao et al. 2019, §5 (maximum angle between any two boundaries)",
-    unit="°",
-)
-UNIFORMITY = Quantity(
-    "cosine.uniformity",
-    "Uniformity",
-    "How evenly the directions cover the sphere: about −4 for directions spread without "
-    "preference in many dimensions, 0 if all rows point the same way.",
-    "log mean exp(−2‖ŵ_i − ŵ_j‖²) over pairs",
-    "Wang & Isola 2020 (t = 2)",
-)
-QUANTILES = Quantity(
-    "cosine.quantiles",
-    "Quantiles of the cosine",
-    "Cosines below which the given share of pairs lies.",
-    "quantiles of cos_ij over pairs i ≠ j",
-    "Gao et al. 2019, §3.1",
-)
-HISTOGRAM = Quantity(
-    "cosine.histogram",
-    "Cosine of pairs of tokens",
-    "How many pairs of tokens have which cosine. All of it right of zero: a cone.",
-    "histogram of cos_ij over pairs i ≠ j",
-    "Gao et al. 2019, §3.1; Mimno & Thompson 2017",
-)
-
 
 def pair_values(context: Context, norms: FloatArray, ready: Statistic | None = None) -> list[Value]:
     """From every pair or from a sample of pairs; `norms` of the kept rows; `ready`: the sample."""
     if context.m < 2 or context.options.pairs == 0:
         reason = "a single row has no pairs" if context.m < 2 else "no pairs were asked for"
-        return [q.undefined(reason) for q in (POSITIVE_SHARE, APERTURE, UNIFORMITY)]
+        return [
+            quantity.undefined(reason)
+            for quantity in (q.POSITIVE_SHARE, q.CONE_APERTURE, q.UNIFORMITY)
+        ]
     pairs = context.m * (context.m - 1) // 2
     wanted = context.options.pairs
     if pairs <= (wanted or 0) or (wanted is None and pairs <= KEPT_PAIRS):
@@ -191,28 +156,28 @@ def from_sample(sample: PairSample, looked_at: str, exact: bool) -> list[Value]:
     low, high = _range(float(cosines[0]), float(cosines[-1]))
     counts, edges = np.histogram(cosines, bins=80, range=(low, high))
     return [
-        POSITIVE_SHARE.measured(
+        q.POSITIVE_SHARE.measured(
             positive,
             standard_error=None if exact else _share_error(positive, n),
             sample=note,
         ),
         aperture(float(cosines[0]), looked_at, exact),
-        UNIFORMITY.measured(
+        q.UNIFORMITY.measured(
             np.log(mean_exp),
             standard_error=None if exact else exp_error / mean_exp,
             sample=note,
             convention="t = 2",
         ),
         Table(
-            QUANTILES,
+            q.QUANTILES,
             ("quantile", "cosine", "standard error"),
             tuple(
-                (q, float(np.quantile(cosines, q)), None if exact else _quantile_error(cosines, q))
-                for q in LEVELS
+                (p, float(np.quantile(cosines, p)), None if exact else _quantile_error(cosines, p))
+                for p in LEVELS
             ),
             note=looked_at,
         ),
-        Histogram(HISTOGRAM, edges, counts.astype(np.float64), "cosine", "pairs", note=looked_at),
+        Histogram(q.HISTOGRAM, edges, counts.astype(np.float64), "cosine", "pairs", note=looked_at),
     ]
 
 
@@ -228,21 +193,21 @@ def from_histogram(pairs: PairHistogram, looked_at: str) -> list[Value]:
         weights=pairs.counts[used].astype(np.float64),
     )
     return [
-        POSITIVE_SHARE.measured(pairs.positive / pairs.n),
+        q.POSITIVE_SHARE.measured(pairs.positive / pairs.n),
         aperture(pairs.lowest, looked_at, True),
-        UNIFORMITY.measured(float(np.log(pairs.exp_sum / pairs.n)), convention="t = 2"),
+        q.UNIFORMITY.measured(float(np.log(pairs.exp_sum / pairs.n)), convention="t = 2"),
         Table(
-            QUANTILES,
+            q.QUANTILES,
             ("quantile", "cosine", "standard error"),
-            tuple((q, pairs.quantile(q), None) for q in LEVELS),
+            tuple((p, pairs.quantile(p), None) for p in LEVELS),
             note=f"{looked_at}; from bins of width {2 / FINE_BINS:.1e}",
         ),
-        Histogram(HISTOGRAM, edges, counts, "cosine", "pairs", note=looked_at),
+        Histogram(q.HISTOGRAM, edges, counts, "cosine", "pairs", note=looked_at),
     ]
 
 
 def aperture(lowest: float, looked_at: str, exact: bool) -> Scalar:
-    return APERTURE.measured(
+    return q.CONE_APERTURE.measured(
         float(np.degrees(np.arccos(lowest))),
         sample="" if exact else looked_at,
         convention="exact" if exact else "a lower bound: the widest of the sampled pairs",
@@ -271,9 +236,9 @@ def _share_error(share: float, n: int) -> float:
     return float(np.sqrt(near * (1.0 - near) / (n + 4.0)))
 
 
-def _quantile_error(values: FloatArray, q: float) -> float:
+def _quantile_error(values: FloatArray, p: float) -> float:
     """Half the distance between the order statistics one binomial deviation either side."""
     n = len(values)
-    deviation = np.sqrt(q * (1 - q) / n)
-    low, high = np.quantile(values, [max(0.0, q - deviation), min(1.0, q + deviation)])
+    deviation = np.sqrt(p * (1 - p) / n)
+    low, high = np.quantile(values, [max(0.0, p - deviation), min(1.0, p + deviation)])
     return float(high - low) / 2.0

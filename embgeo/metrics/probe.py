@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.values import Quantity, Scalar, Value
+from embgeo.core.quantities import frequency as q
+from embgeo.core.values import Scalar, Value
 from embgeo.metrics.base import Context, Seen
 from embgeo.metrics.popularity import Popularity, popularity, why_absent
 from embgeo.numerics.folds import FOLDS, Fold, folds
@@ -30,39 +31,6 @@ MIN_ROWS = 1_000
 PENALTIES = np.logspace(-2, 5, 15)
 
 BoolArray = npt.NDArray[np.bool_]
-
-PROBE_AUC = Quantity(
-    "frequency.probe_auc",
-    "Probe AUC",
-    "How well a linear probe tells popular from rare tokens by their rows alone, on rows it was "
-    "not fitted to. 0.5: frequency cannot be read off; 1: always.",
-    "ROC AUC of out-of-fold scores, logistic regression, stratified 5-fold",
-    "Gong et al. 2018 (FRAGE), §4 (its discriminator)",
-)
-PROBE_ACCURACY = Quantity(
-    "frequency.probe_accuracy",
-    "Probe accuracy, balanced",
-    "Share of tokens that the probe sorts right, mean of both classes; 0.5 is chance.",
-    "½ (recall of popular + recall of rare), out of fold",
-    "Gong et al. 2018 (FRAGE), §4",
-)
-PROBE_LOSS = Quantity(
-    "frequency.probe_loss",
-    "Probe loss",
-    "Cross-entropy of the probe, mean over popular plus mean over rare tokens; 2 ln 2 ≈ 1.386 is "
-    "a probe that knows nothing.",
-    "−mean_pop log(1 − f) − mean_rare log f, f = P(rare), out of fold",
-    "Gong et al. 2018 (FRAGE), Eq. 2 in its bounded form",
-    unit="nats",
-)
-FREQUENCY_R2 = Quantity(
-    "frequency.frequency_r2",
-    "Frequency explained by the rows",
-    "Share of the variance of log count that a linear map of the row predicts on tokens it was "
-    "not fitted to. 0 or below: none.",
-    "out-of-fold R² of ridge regression of ln(1 + count) on w",
-    "Gong et al. 2018 (FRAGE), §3",
-)
 
 
 def absent(context: Context) -> str:
@@ -150,7 +118,7 @@ def probe_values(
     convention: str,
     sample: str,
 ) -> list[Scalar]:
-    quantities = (PROBE_AUC, PROBE_ACCURACY, PROBE_LOSS)
+    quantities = (q.PROBE_AUC, q.PROBE_ACCURACY, q.PROBE_LOSS)
     if not dealt:
         reason = f"{FOLDS} folds need at least {FOLDS} tokens of each class"
         return [quantity.undefined(reason, convention=convention) for quantity in quantities]
@@ -210,16 +178,16 @@ def ridge_value(
     sample: str,
 ) -> Scalar:
     if not dealt:
-        return FREQUENCY_R2.undefined(f"{len(target)} tokens are too few for {FOLDS} folds")
+        return q.FREQUENCY_R2.undefined(f"{len(target)} tokens are too few for {FOLDS} folds")
     predicted = out_of_fold(dealt, found)
     wrong = np.square(target - predicted)
     spread = np.square(target - target.mean())
     if np.ptp(target) == 0:
-        return FREQUENCY_R2.undefined("all sampled tokens have the same count")
+        return q.FREQUENCY_R2.undefined("all sampled tokens have the same count")
     r2 = 1.0 - wrong.sum() / spread.sum()
     error = np.sqrt(np.square(wrong - (1.0 - r2) * spread).sum()) / spread.sum()
     what = "−ln(rank)" if context.frequency_kind == "rank" else "ln(1 + count)"
-    return FREQUENCY_R2.measured(
+    return q.FREQUENCY_R2.measured(
         float(r2),
         standard_error=float(error),
         sample=sample,

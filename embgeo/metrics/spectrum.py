@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.values import Quantity, Series, Value
+from embgeo.core.quantities import spectrum as q
+from embgeo.core.values import Series, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen, row_moments
 from embgeo.metrics.decay import decay_values
 from embgeo.stats import StackedQR
@@ -17,80 +18,8 @@ FAMILY = "spectrum"
 #: ε·λ_1/λ_d), and a QR pass does.
 GRAM_IS_ENOUGH = 1e6
 
-SINGULAR_VALUES = Quantity(
-    "spectrum.singular_values",
-    "Singular values",
-    "How far the matrix reaches along each of its principal directions, strongest first, as a "
-    "share of the strongest. A curve that falls at once means that a few directions hold nearly "
-    "everything.",
-    "σ₁ ≥ … ≥ σ_d of W (uncentered) and of W − 1μᵀ (centered), divided by σ₁ of W",
-    "Gao et al. 2019, Fig. 2b; Wang et al. 2020, Fig. 1b and footnote 1",
-)
-EFFECTIVE_RANK = Quantity(
-    "spectrum.effective_rank",
-    "Effective rank",
-    "How many directions the matrix effectively uses: d if all singular values are equal, 1 if "
-    "one holds everything.",
-    "exp(−Σ p_k ln p_k), p_k = σ_k / Σσ",
-    "Roy & Vetterli 2007; RankMe, Garrido et al. 2023",
-)
-EFFECTIVE_RANK_CENTERED = Quantity(
-    "spectrum.effective_rank_centered",
-    "Effective rank, centered",
-    "The effective rank after the mean row is subtracted: what is left of the variety once the "
-    "common direction is gone.",
-    "exp(−Σ p_k ln p_k), p_k = σ_k / Σσ of W − 1μᵀ",
-    "Roy & Vetterli 2007",
-)
-STABLE_RANK = Quantity(
-    "spectrum.stable_rank",
-    "Stable rank",
-    "Total energy measured in units of the strongest direction's energy.",
-    "‖W‖_F² / σ₁²",
-    "Rudelson & Vershynin 2007",
-)
-PARTICIPATION_RATIO = Quantity(
-    "spectrum.participation_ratio",
-    "Participation ratio",
-    "How many directions share the energy, weighted towards the strong ones.",
-    "(Σσ²)² / Σσ⁴",
-    "the inverse participation ratio of physics, on the energies σ²",
-)
-TOP_SHARE = Quantity(
-    "spectrum.top_share",
-    "Energy of the first direction",
-    "Share of the sum of squares that lies along one single direction. It sees a two-sided "
-    "collapse, which the mean cosine misses.",
-    "σ₁² / Σσ²",
-    "Gao et al. 2019, §3.1 (why the rank-2 picture is reasonable)",
-)
-CONDITION_NUMBER = Quantity(
-    "spectrum.condition_number",
-    "Condition number",
-    "Ratio of the strongest to the weakest direction.",
-    "σ₁ / σ_d",
-    "standard",
-)
-NUMERICAL_RANK = Quantity(
-    "spectrum.numerical_rank",
-    "Numerical rank",
-    "Number of singular values above the rounding error of the largest one.",
-    "#{k : σ_k > σ₁ · max(M, d) · 2⁻⁵²}",
-    "the usual tolerance of numpy.linalg.matrix_rank",
-)
 
-
-def energy_quantity(percent: int) -> Quantity:
-    return Quantity(
-        f"spectrum.energy_{percent}",
-        f"Directions for {percent} % of the energy",
-        f"The least number of directions that together hold {percent} % of the sum of squares.",
-        f"min k : Σ_(j≤k) σ_j² ≥ {percent / 100} · Σσ²",
-        "standard",
-    )
-
-
-ENERGY = tuple(energy_quantity(percent) for percent in (50, 90, 95, 99))
+ENERGY = (q.ENERGY_50, q.ENERGY_90, q.ENERGY_95, q.ENERGY_99)
 
 
 def absent(context: Context) -> str:
@@ -122,7 +51,7 @@ def compute(context: Context, seen: Seen) -> list[Value]:
     k = np.arange(1, context.d + 1, dtype=np.float64)
     values: list[Value] = [
         Series(
-            SINGULAR_VALUES,
+            q.SINGULAR_VALUES,
             k,
             {"uncentered": sigma / sigma[0], "centered": centered / sigma[0]},
             "index k",
@@ -133,9 +62,9 @@ def compute(context: Context, seen: Seen) -> list[Value]:
     ]
     values += summaries(context, sigma)
     if seen.all_rows_equal:
-        after = EFFECTIVE_RANK_CENTERED.undefined(seen.all_rows_equal)
+        after = q.EFFECTIVE_RANK_CENTERED.undefined(seen.all_rows_equal)
     else:
-        after = EFFECTIVE_RANK_CENTERED.measured(
+        after = q.EFFECTIVE_RANK_CENTERED.measured(
             effective_rank(centered), convention="σ, not σ²; mean row subtracted"
         )
     values.insert(2, after)
@@ -158,12 +87,12 @@ def summaries(context: Context, sigma: FloatArray) -> list[Value]:
     reached = np.cumsum(energy) / total
     rank = int(np.count_nonzero(sigma > sigma[0] * max(context.m, context.d) * 2.0**-52))
     values: list[Value] = [
-        EFFECTIVE_RANK.measured(effective_rank(sigma), convention="σ, not σ²; uncentered"),
-        STABLE_RANK.measured(total, convention="uncentered"),
-        PARTICIPATION_RATIO.measured(
+        q.EFFECTIVE_RANK.measured(effective_rank(sigma), convention="σ, not σ²; uncentered"),
+        q.STABLE_RANK.measured(total, convention="uncentered"),
+        q.PARTICIPATION_RATIO.measured(
             total**2 / float(np.square(energy).sum()), convention="uncentered"
         ),
-        TOP_SHARE.measured(1.0 / total, convention="uncentered"),
+        q.TOP_SHARE.measured(1.0 / total, convention="uncentered"),
     ]
     for quantity, share in zip(ENERGY, (0.5, 0.9, 0.95, 0.99), strict=True):
         # A hair below q, so that a share reached exactly is not missed by rounding.
@@ -171,10 +100,10 @@ def summaries(context: Context, sigma: FloatArray) -> list[Value]:
         values.append(quantity.measured(float(min(count, context.d))))
     if rank < context.d:
         reason = f"the matrix has numerical rank {rank} of {context.d}, σ_d is zero up to rounding"
-        values.append(CONDITION_NUMBER.undefined(reason))
+        values.append(q.CONDITION_NUMBER.undefined(reason))
     else:
-        values.append(CONDITION_NUMBER.measured(float(sigma[0] / sigma[-1])))
-    values.append(NUMERICAL_RANK.measured(float(rank)))
+        values.append(q.CONDITION_NUMBER.measured(float(sigma[0] / sigma[-1])))
+    values.append(q.NUMERICAL_RANK.measured(float(rank)))
     return values
 
 

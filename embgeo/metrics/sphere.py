@@ -15,7 +15,8 @@ from itertools import count
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.values import Quantity, Table, Value
+from embgeo.core.quantities import isotropy as q
+from embgeo.core.values import Table, Value
 from embgeo.metrics.base import Context, Eigen, Fold
 from embgeo.stats import PartitionGradient
 from embgeo.stats.base import Statistic
@@ -26,22 +27,6 @@ MAX_PASSES = 200
 #: A direction has settled when its next step promises less than this in log Z.
 TOLERANCE = 1e-8
 MEMORY = 5
-
-I_SPHERE = Quantity(
-    "isotropy.i_sphere",
-    "I1 over the whole sphere",
-    "Smallest over largest value of the partition function over all directions, not only "
-    "eigenvectors: Arora's own statement. Never above I1.",
-    "min_‖a‖=1 Z(a) / max_‖a‖=1 Z(a)",
-    "Arora et al. 2016, §2",
-)
-DIRECTIONS = Quantity(
-    "isotropy.i_sphere_directions",
-    "Directions of smallest and largest Z",
-    "The coordinates that weigh most in the two extreme directions found.",
-    "argmin Z, argmax Z over the sphere",
-    "Arora et al. 2016, §2",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +45,12 @@ def sphere_values(
 ) -> list[Value]:
     entries = context.m * context.d
     if context.options.sphere is False:
-        return [I_SPHERE.undefined("left out on request")]
+        return [q.I_SPHERE.undefined("left out on request")]
     if context.passes_absent:
-        return [I_SPHERE.undefined(context.passes_absent)]
+        return [q.I_SPHERE.undefined(context.passes_absent)]
     if context.options.sphere is None and entries > limit:
         return [
-            I_SPHERE.undefined(
+            q.I_SPHERE.undefined(
                 f"{entries:.3g} entries are above {limit:.0e}, where each gradient step costs a "
                 "pass over the file; ask for it with --sphere"
             )
@@ -83,8 +68,8 @@ def sphere_values(
     lowest, highest = min(found.lowest, log_z.min()), max(found.highest, log_z.max())
     i_sphere = float(np.exp(lowest - highest))
     if i_sphere == 0.0:
-        return [I_SPHERE.undefined("smaller than the smallest floating-point number")]
-    return [I_SPHERE.measured(i_sphere, convention=convention), direction_table(found)]
+        return [q.I_SPHERE.undefined("smaller than the smallest floating-point number")]
+    return [q.I_SPHERE.measured(i_sphere, convention=convention), direction_table(found)]
 
 
 def watched(context: Context) -> Fold:
@@ -104,7 +89,7 @@ def direction_table(found: Extremes) -> Table:
         for k in np.argsort(-np.abs(direction), kind="stable")[:5]:
             rows.append((end, int(k), float(direction[k])))
     note = f"log Z: {found.lowest:.10g} … {found.highest:.10g}"
-    return Table(DIRECTIONS, ("end", "coordinate", "weight"), tuple(rows), note=note)
+    return Table(q.I_SPHERE_DIRECTIONS, ("end", "coordinate", "weight"), tuple(rows), note=note)
 
 
 def search(fold: Fold, low: FloatArray, high: FloatArray, longest: float) -> Extremes:

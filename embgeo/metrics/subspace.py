@@ -5,44 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.values import Quantity, Series, Value
+from embgeo.core.quantities import subspace as q
+from embgeo.core.values import Series, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.stats import StackedQR
 from embgeo.stats.base import Statistic
 
 FAMILY = "subspace"
-
-DISTANCE = Quantity(
-    "subspace.distance",
-    "Subspace distance, input to output",
-    "How far the column spaces of the input embedding and of the output projection lie apart, "
-    "over the same tokens. 0: one contains the other; 1: orthogonal. Two random subspaces lie "
-    "near the chance level, close to 1.",
-    "√( ‖V − UUᵀV‖_F² / C ) = √(mean sin²θ_i)",
-    "Inan et al. 2017, appendix B",
-)
-RANK_INPUT = Quantity(
-    "subspace.rank_input",
-    "Rank of the input embedding",
-    "Dimension of its column space.",
-    "numerical rank",
-    "Inan et al. 2017, appendix B",
-)
-RANK_OUTPUT = Quantity(
-    "subspace.rank_output",
-    "Rank of the output projection",
-    "Dimension of its column space.",
-    "numerical rank",
-    "Inan et al. 2017, appendix B",
-)
-ANGLES = Quantity(
-    "subspace.principal_angles",
-    "Principal angles, input to output",
-    "The angles between the two column spaces, smallest first. All near 0°: the same space.",
-    "θ_i, cos θ_i the singular values of UᵀV",
-    "Inan et al. 2017, appendix B; Björck & Golub 1973",
-    unit="°",
-)
 
 
 def absent(context: Context) -> str:
@@ -75,14 +44,14 @@ def subspace_values(r: FloatArray, width: int, rows: int) -> list[Value]:
     x, y = column_basis(r[:, :width], rows), column_basis(r[:, width:], rows)
     if not x.shape[1] or not y.shape[1]:
         reason = "a matrix of rank 0 spans no subspace"
-        return [DISTANCE.undefined(reason)]
+        return [q.DISTANCE.undefined(reason)]
     larger, smaller = (x, y) if x.shape[1] >= y.shape[1] else (y, x)
     cosines, sines = principal_cosines_and_sines(larger, smaller)
     distance = float(np.sqrt(np.mean(np.square(sines))))
     angles = np.degrees(np.arctan2(sines, cosines))
     chance = float(np.sqrt(max(0.0, 1.0 - larger.shape[1] / rows)))
     return [
-        DISTANCE.measured(
+        q.DISTANCE.measured(
             distance,
             convention="column spaces in R^N; V is the smaller space; numerical ranks",
             reference=chance,
@@ -91,10 +60,10 @@ def subspace_values(r: FloatArray, width: int, rows: int) -> list[Value]:
                 f"R^{rows:,}"
             ),
         ),
-        RANK_INPUT.measured(float(x.shape[1])),
-        RANK_OUTPUT.measured(float(y.shape[1])),
+        q.RANK_INPUT.measured(float(x.shape[1])),
+        q.RANK_OUTPUT.measured(float(y.shape[1])),
         Series(
-            ANGLES,
+            q.PRINCIPAL_ANGLES,
             np.arange(1, len(angles) + 1, dtype=np.float64),
             {"principal angle": angles},
             "index i",

@@ -7,7 +7,8 @@ import re
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.values import Cell, Quantity, Table, Value
+from embgeo.core.quantities import tokens as q
+from embgeo.core.values import Cell, Table, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.stats import Norms
 from embgeo.stats.base import Block, Statistic
@@ -17,13 +18,6 @@ EXAMPLES = 5
 #: Masked rows looked at in one go.
 STEP = 1024
 
-GROUPS = Quantity(
-    "tokens.groups",
-    "Groups of tokens",
-    "Tokens that are no ordinary words, recognized by their spelling or their count. Their rows "
-    "often stand apart and explain outliers in the picture.",
-    "median ‖w‖ of the group",
-)
 
 #: Spellings of tokens that a vocabulary reserves and training never uses.
 UNUSED = re.compile(
@@ -101,7 +95,7 @@ def compute(context: Context, seen: Seen) -> list[Value]:
     if not rows:
         return []
     note = f"median norm of all rows: {float(np.median(norms)):.4g}"
-    return [Table(GROUPS, ("group", "rows", "median norm", "tokens"), tuple(rows), note=note)]
+    return [Table(q.GROUPS, ("group", "rows", "median norm", "tokens"), tuple(rows), note=note)]
 
 
 def examples(context: Context, rows: IntArray) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Cell, Column, Histogram, Quantity, Table, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.metrics.cosine import mean_direction, nice_range
@@ -13,61 +14,6 @@ from embgeo.stats.base import Statistic
 
 FAMILY = "tokens"
 SHOWN = 10
-
-MASKED = Quantity(
-    "tokens.masked_rows",
-    "Rows masked",
-    "Rows left out because no token belongs to them (padding beyond the vocabulary) or on request.",
-    "count",
-)
-ZERO = Quantity(
-    "tokens.zero_rows",
-    "Zero rows",
-    "Rows that are exactly zero, left out of every statistic.",
-    "#{i : w_i = 0}",
-)
-NONFINITE = Quantity(
-    "tokens.nonfinite_rows",
-    "Non-finite rows",
-    "Rows with an infinite or NaN entry, left out of every statistic.",
-    "#{i : w_i has an entry that is not finite}",
-)
-DUPLICATE = Quantity(
-    "tokens.duplicate_rows",
-    "Duplicate rows",
-    "Rows that equal an earlier row exactly; they are kept.",
-    "#{i : w_i = w_j for some j < i}",
-)
-NORM = Quantity(
-    "tokens.norm", "Norm", "Length of the token's row.", "‖w_i‖₂", "Gong et al. 2018, §3"
-)
-NORMS = Quantity(
-    "tokens.norms", "Norms", "How many rows have which length.", "‖w_i‖₂", "Gong et al. 2018, §3"
-)
-DUPLICATES = Quantity(
-    "tokens.duplicates",
-    "Duplicate rows",
-    "Groups of tokens whose rows are equal in every entry.",
-    "w_i = w_j",
-)
-SMALLEST = Quantity(
-    "tokens.smallest_norms", "Smallest norms", "The tokens with the shortest rows.", "‖w_i‖₂"
-)
-LARGEST = Quantity(
-    "tokens.largest_norms", "Largest norms", "The tokens with the longest rows.", "‖w_i‖₂"
-)
-NEAREST = Quantity(
-    "tokens.nearest_to_mean",
-    "Nearest to the common direction",
-    "The tokens whose rows point most nearly along the mean direction.",
-    "angle(w_i, Σŵ_j)",
-)
-FARTHEST = Quantity(
-    "tokens.farthest_from_mean",
-    "Farthest from the common direction",
-    "The tokens whose rows point farthest from the mean direction.",
-    "angle(w_i, Σŵ_j)",
-)
 
 
 def absent(context: Context) -> str:
@@ -94,19 +40,19 @@ def compute(context: Context, seen: Seen) -> list[Value]:
     low, high = nice_range(float(norms.min()), float(norms.max()), 0.0, np.inf)
     counts, edges = np.histogram(norms, bins=60, range=(low, high))
     values: list[Value] = [
-        MASKED.measured(context.masked),
-        ZERO.measured(context.zero),
-        NONFINITE.measured(context.nonfinite),
-        DUPLICATE.measured(sum(len(group) - 1 for group in groups)),
-        Column(NORM, norms, "‖w‖"),
-        Histogram(NORMS, edges, counts.astype(np.float64), "‖w‖", "tokens"),
-        extremes(context, SMALLEST, norms, "‖w‖"),
-        extremes(context, LARGEST, -norms, "‖w‖"),
+        q.MASKED_ROWS.measured(context.masked),
+        q.ZERO_ROWS.measured(context.zero),
+        q.NONFINITE_ROWS.measured(context.nonfinite),
+        q.DUPLICATE_ROWS.measured(sum(len(group) - 1 for group in groups)),
+        Column(q.NORM, norms, "‖w‖"),
+        Histogram(q.NORMS, edges, counts.astype(np.float64), "‖w‖", "tokens"),
+        extremes(context, q.SMALLEST_NORMS, norms, "‖w‖"),
+        extremes(context, q.LARGEST_NORMS, -norms, "‖w‖"),
     ]
     if ("angle to", "mean") in seen.statistics:
         angles = np.degrees(seen.find(AngleTo, ("angle to", "mean")).values())
-        values.append(extremes(context, NEAREST, angles, "angle (°)"))
-        values.append(extremes(context, FARTHEST, -angles, "angle (°)"))
+        values.append(extremes(context, q.NEAREST_TO_MEAN, angles, "angle (°)"))
+        values.append(extremes(context, q.FARTHEST_FROM_MEAN, -angles, "angle (°)"))
     if groups:
         values.append(duplicate_table(context, groups))
     return values
@@ -178,4 +124,4 @@ def duplicate_table(context: Context, groups: list[IntArray]) -> Table:
         for group in groups[:SHOWN]
     )
     note = f"{len(groups):,} groups, the {len(rows)} largest are shown"
-    return Table(DUPLICATES, ("rows", "row numbers", "tokens"), rows, note=note)
+    return Table(q.DUPLICATES, ("rows", "row numbers", "tokens"), rows, note=note)

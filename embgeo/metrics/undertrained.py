@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.values import Cell, Column, Quantity, Table, Value
+from embgeo.core.quantities import tokens as q
+from embgeo.core.values import Cell, Column, Table, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen, row_moments
 from embgeo.metrics.token_groups import unused_rows
 from embgeo.stats import Norms
@@ -19,23 +20,6 @@ from embgeo.stats.per_row import AngleAfterRemoval
 FAMILY = "tokens"
 SHOWN = 30
 COLUMNS = ("row", "token", "count", "indicator")
-
-UNDERTRAINED = Quantity(
-    "tokens.undertrained",
-    "Under-trained tokens",
-    "Tokens that look as if training hardly touched them, most suspicious first. An indicator, "
-    "not a proof: ask the model to repeat them.",
-    "tied: 1 − cos(w_i, mean of unused rows), first right singular vector of W removed from "
-    "both; untied: ‖w_i‖ of the input row",
-    "Land & Bartolo 2024, §3",
-)
-INDICATOR = Quantity(
-    "tokens.undertrained_indicator",
-    "Under-training indicator",
-    "Small values look under-trained.",
-    "as in the table of under-trained tokens",
-    "Land & Bartolo 2024, §3",
-)
 
 
 def absent(context: Context) -> str:
@@ -89,7 +73,7 @@ def compute(context: Context, seen: Seen) -> list[Value]:
             else "no token is known to be unused (by spelling such as [unused1], or by a count of "
             "0)"
         )
-        return [Table(UNDERTRAINED, COLUMNS, (), note=f"not defined: {reason}")]
+        return [Table(q.UNDERTRAINED, COLUMNS, (), note=f"not defined: {reason}")]
     angles = seen.find(AngleAfterRemoval, key).values()
     note = (
         f"tied: cosine distance to the mean of {len(known):,} unused tokens ({said}), which are "
@@ -109,5 +93,5 @@ def shown(context: Context, indicator: FloatArray, note: str, known: IntArray) -
         row = int(context.kept[at])
         count = int(context.counts[row]) if with_counts and context.counts is not None else None
         rows.append((row, context.token(row), count, float(indicator[at])))
-    table = Table(UNDERTRAINED, COLUMNS, tuple(rows), note=note)
-    return [table, Column(INDICATOR, indicator, "indicator")]
+    table = Table(q.UNDERTRAINED, COLUMNS, tuple(rows), note=note)
+    return [table, Column(q.UNDERTRAINED_INDICATOR, indicator, "indicator")]

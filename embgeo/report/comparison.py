@@ -16,7 +16,7 @@ from embgeo.charts.compared.maps import MOST_MAPS
 from embgeo.charts.compared.training import chosen
 from embgeo.comparison.comparison import Comparison, Pair
 from embgeo.comparison.member_names import member_name, short_name
-from embgeo.comparison.quantities import NEIGHBOR_OVERLAP
+from embgeo.core.quantities.compare import NEIGHBOR_OVERLAP
 from embgeo.core.values import Quantity, format_number
 from embgeo.core.visible import visible
 from embgeo.diagnosis.change import headline, sampling

@@ -13,8 +13,8 @@ from embgeo.comparison.differences import difference, differences
 from embgeo.comparison.norms import explain, is_carried
 from embgeo.comparison.paired import drawn_pairs, paired_errors
 from embgeo.comparison.sentences import isotropy, sentences
+from embgeo.core.quantities.cosine import POSITIVE_SHARE, UNIFORMITY
 from embgeo.core.values import Quantity
-from embgeo.metrics.pairs import POSITIVE_SHARE, UNIFORMITY
 from embgeo.result.analysis import Analysis
 from tests.support.compared import comparison, entered
 from tests.support.matrices import gaussian, narrow_cone, rng

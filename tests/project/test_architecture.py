@@ -57,7 +57,6 @@ READABLE = (
     "embgeo.comparison.files",
     "embgeo.comparison.member_names",
     "embgeo.comparison.norms",
-    "embgeo.comparison.quantities",
 )
 
 #: What `embgeo --help` and a look into a header must not wait for.

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.comparison import quantities
 from embgeo.comparison.files import comparison_to_json, save_comparison
+from embgeo.core.quantities import compare as quantities
 from embgeo.core.values import Quantity
 from tests.support.compared import comparison, entered
 from tests.support.documents import FIRST_CELL, ROOT

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.comparison import quantities
 from embgeo.comparison.comparison import (
     Bend,
     Comparison,
@@ -23,6 +22,7 @@ from embgeo.comparison.comparison import (
     Pair,
     Track,
 )
+from embgeo.core.quantities import compare as quantities
 from embgeo.core.values import Cell, Histogram, Scalar, Series, Table
 from embgeo.result.analysis import Analysis
 from tests.support.sample_analysis import HOSTILE, sample
@@ -141,7 +141,7 @@ def scalars(angles: Any, overlaps: Any, shared: int) -> tuple[Scalar, ...]:
         ),
         quantities.RELATIVE_CHANGE.measured(0.96),
         quantities.MATRIX_COSINE.measured(0.5),
-        quantities.CHANGE_RANK.measured(12.4),
+        quantities.CHANGE_EFFECTIVE_RANK.measured(12.4),
     )
 
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from embgeo.core.quantities import QUANTITIES as ANALYZED
 from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
 from embgeo.training.study.deciding import decide, outcomes, perplexity_name
 from embgeo.training.study.numbers import QUANTITIES
@@ -98,9 +99,7 @@ def test_a_claim_whose_reference_was_not_trained_is_not_decidable_and_says_so() 
 
 def test_claims_are_listed_once_and_name_known_methods_and_numbers() -> None:
     methods = pytest.importorskip("embgeo.training.methods.published").METHODS
-    from embgeo.metrics.names import known_names
-
-    known = {*known_names(), *(q.name for q in QUANTITIES), PERPLEXITY}
+    known = {*ANALYZED, *(q.name for q in QUANTITIES), PERPLEXITY}
     assert len({claim.key for claim in CLAIMS}) == len(CLAIMS)
     for claim in CLAIMS:
         assert {*claim.methods, *claim.against} <= set(methods)

@@ -1,4 +1,4 @@
-"""The facts of every number that takes two matrices (definitions, section 9)."""
+"""Two matrices over the same rows."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ MATRIX_COSINE = Quantity(
     "⟨X, Y⟩_F / (‖X‖_F ‖Y‖_F)",
     "Frobenius inner product",
 )
-CHANGE_RANK = Quantity(
+CHANGE_EFFECTIVE_RANK = Quantity(
     "compare.change_effective_rank",
     "Effective rank of the change",
     "Over how many directions the difference of the two matrices is spread. 1: every row moved "
@@ -59,7 +59,7 @@ CHANGE_RANK = Quantity(
     "exp(−Σ p_k ln p_k), p_k = σ_k / Σσ, σ the singular values of Y − X",
     "Roy & Vetterli 2007",
 )
-CHANGE_SPECTRUM = Quantity(
+CHANGE_SINGULAR_VALUES = Quantity(
     "compare.change_singular_values",
     "Spectrum of the change",
     "Singular values of the difference of the two matrices, divided by the largest.",
@@ -106,5 +106,5 @@ SCALARS = (
     NEIGHBOR_OVERLAP,
     RELATIVE_CHANGE,
     MATRIX_COSINE,
-    CHANGE_RANK,
+    CHANGE_EFFECTIVE_RANK,
 )

@@ -1,0 +1,84 @@
+"""Every value that an analysis or a comparison can hold, defined once: one family a file.
+
+The constant of a quantity is its name in capitals: ``cosine.MEAN`` is ``"cosine.mean"``. Metrics
+make values of them, readers look values up by them, so that a misspelled one fails at import.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+from types import ModuleType
+
+from embgeo.core.errors import BadOption
+from embgeo.core.quantities import (
+    compare,
+    cosine,
+    frequency,
+    hidden,
+    isotropy,
+    projection,
+    spectrum,
+    subspace,
+    tokens,
+)
+from embgeo.core.values import Quantity
+
+#: Every family of an analysis, in the order of the report. A new one is a file and a line here.
+FAMILIES: tuple[ModuleType, ...] = (
+    spectrum,
+    projection,
+    cosine,
+    isotropy,
+    frequency,
+    subspace,
+    hidden,
+    tokens,
+)
+
+
+def quantities_of(*families: ModuleType) -> dict[str, Quantity]:
+    """The quantities that these modules define, by name."""
+    return {
+        value.name: value
+        for family in families
+        for value in vars(family).values()
+        if isinstance(value, Quantity)
+    }
+
+
+#: What an analysis can hold, by name.
+QUANTITIES: dict[str, Quantity] = quantities_of(*FAMILIES)
+#: What a comparison adds, by name.
+OF_PAIRS: dict[str, Quantity] = quantities_of(compare)
+
+
+def require_known(name: str, known: Collection[str], where: str) -> None:
+    """Refuse a name that nothing has, with the ones that look like it.
+
+    Raises
+    ------
+    BadOption
+    """
+    if name not in known:
+        raise BadOption(f"no value is called {name!r}", where=where, way_out=suggest(name, known))
+
+
+def suggest(name: str, known: Collection[str]) -> str:
+    """What a misspelled name may stand for, as a way out.
+
+    >>> suggest("cosine.men", ["cosine.mean", "cosine.std"])
+    'is cosine.mean meant?'
+    """
+    family, _, rest = name.partition(".")
+    # The right word in the wrong section, a slip, or with a piece of the name left out.
+    near = [other for other in sorted(known) if other.partition(".")[2] == rest]
+    near += difflib.get_close_matches(name.lower(), sorted(known), n=3, cutoff=0.7)
+    near += [other for other in sorted(known) if rest and rest in other.split(".")[1].split("_")]
+    mates = [other for other in sorted(known) if other.startswith(f"{family}.")]
+    shown = list(dict.fromkeys(near))[:4]
+    if shown:
+        return f"is {' or '.join(shown)} meant?"
+    if mates:
+        return f"{family} has {', '.join(mates)}"
+    return "docs/metrics.md lists all names"

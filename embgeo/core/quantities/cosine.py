@@ -1,0 +1,131 @@
+"""Cosines of pairs of rows, and angles to the common direction."""
+
+from __future__ import annotations
+
+from embgeo.core.values import Quantity
+
+MEAN = Quantity(
+    "cosine.mean",
+    "Mean cosine",
+    "Average cosine between two different tokens. 0: directions are spread evenly or cancel; "
+    "near 1: all rows point the same way.",
+    "(‖Σŵ_i‖² − M) / (M(M−1))",
+    "Gao et al. 2019, §4; Mimno & Thompson 2017",
+)
+STD = Quantity(
+    "cosine.std",
+    "Standard deviation of the cosine",
+    "How much the cosine varies from pair to pair; 1/√d for directions without any preference.",
+    "√((‖ŴᵀŴ‖_F² − M) / (M(M−1)) − mean²)",
+    "second moment of the same pairs",
+)
+COSREG_VALUE = Quantity(
+    "cosine.cosreg_value",
+    "CosReg term",
+    "The value of the cosine regularizer on this matrix, without its weight γ. It divides by N², "
+    "not by N(N−1).",
+    "(‖Σŵ_i‖² − N) / N²",
+    "Gao et al. 2019, Eq. 6",
+)
+
+
+def _cone(name: str, title: str, meaning: str) -> Quantity:
+    return Quantity(
+        f"cosine.cone_half_angle_{name}",
+        f"Cone half angle, {title}",
+        meaning,
+        "angle(w_i, Σŵ_j) over the kept rows",
+        "Gao et al. 2019, §5 (the cone that holds the embeddings)",
+        unit="°",
+    )
+
+
+CONE_HALF_ANGLE_MAX = _cone(
+    "max",
+    "largest",
+    "Every row lies within this angle of the common direction.",
+)
+CONE_HALF_ANGLE_P99 = _cone("p99", "99 %", "99 % of the rows lie within this angle.")
+CONE_HALF_ANGLE_P95 = _cone("p95", "95 %", "95 % of the rows lie within this angle.")
+CONE_HALF_ANGLE_MEDIAN = _cone(
+    "median",
+    "median",
+    "Half of the rows lie within this angle of the common direction; about 90° where there is no "
+    "common direction.",
+)
+MAX_DIMENSION_SHARE = Quantity(
+    "cosine.max_dimension_share",
+    "Largest share of one coordinate",
+    "How much of the mean cosine a single coordinate makes. Near 1: one rogue dimension is "
+    "responsible; 1/d: none stands out.",
+    "max_k (Σ_i ŵ_ik)² / ‖Σŵ_i‖²",
+    "Timkey & van Schijndel 2021",
+)
+MEAN_SHARE_BY_DIMENSION = Quantity(
+    "cosine.mean_share_by_dimension",
+    "Mean cosine by coordinate",
+    "Share of the mean cosine that each coordinate of the embedding makes.",
+    "(Σ_i ŵ_ik)² / ‖Σŵ_i‖²",
+    "Timkey & van Schijndel 2021",
+)
+TOP_DIMENSIONS = Quantity(
+    "cosine.top_dimensions",
+    "Coordinates with the largest shares",
+    "The coordinates that make most of the mean cosine.",
+    "(Σ_i ŵ_ik)² / ‖Σŵ_i‖²",
+    "Timkey & van Schijndel 2021",
+)
+ANGLE_TO_MEAN = Quantity(
+    "cosine.angle_to_mean",
+    "Angle to the common direction",
+    "Angle between a token's row and the mean direction of all rows.",
+    "angle(w_i, Σŵ_j)",
+    "Gao et al. 2019, §5",
+    unit="°",
+)
+CONE_ANGLES = Quantity(
+    "cosine.cone_angles",
+    "Angles to the common direction",
+    "How many rows lie at which angle to the mean direction. Directions without preference pile "
+    "up at 90°.",
+    "angle(w_i, Σŵ_j), exact over the kept rows",
+    "Gao et al. 2019, §5",
+)
+POSITIVE_SHARE = Quantity(
+    "cosine.positive_share",
+    "Share of positive cosines",
+    "Share of pairs of tokens that point to the same side. One half without a preferred "
+    "direction; 1 inside a cone of less than a right angle.",
+    "#{i < j : cos_ij > 0} / #{i < j}",
+    "Gao et al. 2019, §3.1",
+)
+CONE_APERTURE = Quantity(
+    "cosine.cone_aperture",
+    "Cone aperture",
+    "The largest angle between any two rows that were looked at.",
+    "max angle(w_i, w_j)",
+    "Gao et al. 2019, §5 (maximum angle between any two boundaries)",
+    unit="°",
+)
+UNIFORMITY = Quantity(
+    "cosine.uniformity",
+    "Uniformity",
+    "How evenly the directions cover the sphere: about −4 for directions spread without "
+    "preference in many dimensions, 0 if all rows point the same way.",
+    "log mean exp(−2‖ŵ_i − ŵ_j‖²) over pairs",
+    "Wang & Isola 2020 (t = 2)",
+)
+QUANTILES = Quantity(
+    "cosine.quantiles",
+    "Quantiles of the cosine",
+    "Cosines below which the given share of pairs lies.",
+    "quantiles of cos_ij over pairs i ≠ j",
+    "Gao et al. 2019, §3.1",
+)
+HISTOGRAM = Quantity(
+    "cosine.histogram",
+    "Cosine of pairs of tokens",
+    "How many pairs of tokens have which cosine. All of it right of zero: a cone.",
+    "histogram of cos_ij over pairs i ≠ j",
+    "Gao et al. 2019, §3.1; Mimno & Thompson 2017",
+)

@@ -1,0 +1,123 @@
+"""Rare tokens against popular ones: centers, norms, probe, neighbors."""
+
+from __future__ import annotations
+
+from embgeo.core.values import Quantity
+
+_GONG = "Gong et al. 2018 (FRAGE), §3"
+
+CENTROID_COSINE = Quantity(
+    "frequency.centroid_cosine",
+    "Cosine of the class means",
+    "Whether the mean popular and the mean rare row point the same way. 1: they do.",
+    "cos(mean of popular rows, mean of rare rows)",
+    _GONG,
+)
+CENTROID_DISTANCE = Quantity(
+    "frequency.centroid_distance",
+    "Distance of the class means",
+    "Distance between the mean popular and the mean rare row, in pooled standard deviations. 0: "
+    "the classes share their center.",
+    "‖μ_p − μ_r‖ / s, s² = (Σ_p‖w−μ_p‖² + Σ_r‖w−μ_r‖²) / (M − 2)",
+    _GONG,
+)
+NORM_RATIO = Quantity(
+    "frequency.norm_ratio",
+    "Norm ratio, popular over rare",
+    "Median length of a popular row over that of a rare one. Above 1: rare tokens stay near the "
+    "origin.",
+    "median ‖w‖ of popular / median ‖w‖ of rare",
+    "Gong et al. 2018 (FRAGE), §3 “Explanation”",
+)
+NORM_SPEARMAN = Quantity(
+    "frequency.norm_spearman",
+    "Rank correlation of norm and count",
+    "Whether longer rows belong to more frequent tokens: 1 always, 0 no relation, −1 the reverse.",
+    "Spearman ρ of ‖w_i‖ and log count",
+    "Gong et al. 2018 (FRAGE), §3 “Explanation”",
+)
+BY_FREQUENCY_BIN = Quantity(
+    "frequency.by_frequency_bin",
+    "By frequency",
+    "Ten bins of equally many tokens, the most frequent first: how long their rows are, how alike "
+    "they are to each other and to the common direction.",
+    "within bins: median ‖w‖; mean cosine over pairs; mean cosine with Σŵ over all rows",
+    _GONG,
+)
+LOG_COUNT = Quantity(
+    "frequency.log_count",
+    "Count",
+    "How often the token occurs, on a logarithmic scale.",
+    "log10(1 + count)",
+    _GONG,
+)
+RANK = Quantity(
+    "frequency.rank",
+    "Frequency rank",
+    "The token's place in the order of frequency, on a logarithmic scale.",
+    "log10(rank)",
+    _GONG,
+)
+PROBE_AUC = Quantity(
+    "frequency.probe_auc",
+    "Probe AUC",
+    "How well a linear probe tells popular from rare tokens by their rows alone, on rows it was "
+    "not fitted to. 0.5: frequency cannot be read off; 1: always.",
+    "ROC AUC of out-of-fold scores, logistic regression, stratified 5-fold",
+    "Gong et al. 2018 (FRAGE), §4 (its discriminator)",
+)
+PROBE_ACCURACY = Quantity(
+    "frequency.probe_accuracy",
+    "Probe accuracy, balanced",
+    "Share of tokens that the probe sorts right, mean of both classes; 0.5 is chance.",
+    "½ (recall of popular + recall of rare), out of fold",
+    "Gong et al. 2018 (FRAGE), §4",
+)
+PROBE_LOSS = Quantity(
+    "frequency.probe_loss",
+    "Probe loss",
+    "Cross-entropy of the probe, mean over popular plus mean over rare tokens; 2 ln 2 ≈ 1.386 is "
+    "a probe that knows nothing.",
+    "−mean_pop log(1 − f) − mean_rare log f, f = P(rare), out of fold",
+    "Gong et al. 2018 (FRAGE), Eq. 2 in its bounded form",
+    unit="nats",
+)
+FREQUENCY_R2 = Quantity(
+    "frequency.frequency_r2",
+    "Frequency explained by the rows",
+    "Share of the variance of log count that a linear map of the row predicts on tokens it was "
+    "not fitted to. 0 or below: none.",
+    "out-of-fold R² of ridge regression of ln(1 + count) on w",
+    "Gong et al. 2018 (FRAGE), §3",
+)
+NEIGHBOR_RARITY_RARE = Quantity(
+    "frequency.neighbor_rarity_rare",
+    "Rare neighbors of rare tokens",
+    "Of the nearest neighbors of a rare token, the share that is rare. At the base rate "
+    "neighborhoods ignore frequency; near 1 rare tokens huddle together.",
+    "share of rare rows among the k nearest by cosine, mean over rare queries",
+    "Gong et al. 2018 (FRAGE), §1 and §3",
+)
+NEIGHBOR_RARITY_POPULAR = Quantity(
+    "frequency.neighbor_rarity_popular",
+    "Rare neighbors of popular tokens",
+    "Of the nearest neighbors of a popular token, the share that is rare. At the base rate "
+    "neighborhoods ignore frequency; near 0 popular tokens keep to themselves.",
+    "share of rare rows among the k nearest by cosine, mean over popular queries",
+    "Gong et al. 2018 (FRAGE), §1 and §3",
+)
+NEIGHBORS = Quantity(
+    "frequency.neighbors",
+    "Nearest neighbors",
+    "The nearest tokens by cosine of the asked tokens, or of a few drawn ones; * marks rare "
+    "tokens.",
+    "rows of largest cosine, the token itself left out",
+    "Gong et al. 2018 (FRAGE), Table 5",
+)
+NEIGHBOR_RANKS = Quantity(
+    "frequency.neighbor_ranks",
+    "Ranks of given neighbors",
+    "At which place among the neighbors of a token a given other token stands; 1 is nearest.",
+    "1 + #{rows closer by cosine}",
+    "Gong et al. 2018 (FRAGE), Table 5",
+)

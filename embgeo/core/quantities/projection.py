@@ -1,0 +1,35 @@
+"""Places of the rows in the plane."""
+
+from __future__ import annotations
+
+from embgeo.core.values import Quantity
+
+SVD2 = Quantity(
+    "projection.svd2",
+    "SVD projection",
+    "Each token's row on the two strongest directions of the matrix as it is. In a narrow cone "
+    "the cloud lies to one side of the origin.",
+    "rows of W·V₂, V₂ the first two right singular vectors, signs such that ⟨mean row, v⟩ ≥ 0",
+    "Gao et al. 2019, §3.1; Gong et al. 2018, Fig. 1c",
+)
+PCA2 = Quantity(
+    "projection.pca2",
+    "PCA projection",
+    "Each token's row on the two directions of largest variance, after the mean row is subtracted.",
+    "rows of (W − 1μᵀ)·V₂ of the centered matrix, signs such that the largest entry is positive",
+    "Wang et al. 2020, footnote 1",
+)
+SVD2_SHARE = Quantity(
+    "projection.svd2_share",
+    "Energy in the SVD picture",
+    "Share of the sum of squares that the two axes hold: how much of the matrix the picture shows.",
+    "(σ₁² + σ₂²) / Σσ²",
+    "Gao et al. 2019, §3.1",
+)
+PCA2_SHARE = Quantity(
+    "projection.pca2_share",
+    "Variance in the PCA picture",
+    "Share of the variance that the two axes hold.",
+    "(σ₁² + σ₂²) / Σσ², centered",
+    "standard",
+)

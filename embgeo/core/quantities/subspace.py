@@ -1,0 +1,37 @@
+"""Input embedding against output embedding."""
+
+from __future__ import annotations
+
+from embgeo.core.values import Quantity
+
+DISTANCE = Quantity(
+    "subspace.distance",
+    "Subspace distance, input to output",
+    "How far the column spaces of the input embedding and of the output projection lie apart, "
+    "over the same tokens. 0: one contains the other; 1: orthogonal. Two random subspaces lie "
+    "near the chance level, close to 1.",
+    "√( ‖V − UUᵀV‖_F² / C ) = √(mean sin²θ_i)",
+    "Inan et al. 2017, appendix B",
+)
+RANK_INPUT = Quantity(
+    "subspace.rank_input",
+    "Rank of the input embedding",
+    "Dimension of its column space.",
+    "numerical rank",
+    "Inan et al. 2017, appendix B",
+)
+RANK_OUTPUT = Quantity(
+    "subspace.rank_output",
+    "Rank of the output projection",
+    "Dimension of its column space.",
+    "numerical rank",
+    "Inan et al. 2017, appendix B",
+)
+PRINCIPAL_ANGLES = Quantity(
+    "subspace.principal_angles",
+    "Principal angles, input to output",
+    "The angles between the two column spaces, smallest first. All near 0°: the same space.",
+    "θ_i, cos θ_i the singular values of UᵀV",
+    "Inan et al. 2017, appendix B; Björck & Golub 1973",
+    unit="°",
+)
