@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 import embgeo
 from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.options import Options
 from embgeo.distributed import (
     finished,
     first_round,
@@ -34,7 +35,7 @@ from embgeo.distributed import (
 from embgeo.distributed.part import sha256_of_rows
 from embgeo.distributed.states import save_first, save_second
 from embgeo.measure.resources import Resources
-from embgeo.metrics import SECTIONS, Options
+from embgeo.metrics import SECTIONS
 from embgeo.numerics.blas_threads import limited
 
 T = TypeVar("T")

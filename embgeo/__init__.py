@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
+    from embgeo.core.options import Options
     from embgeo.io import load
-    from embgeo.metrics import Options
     from embgeo.workflows.analyze import Analysis, analyze, load_analysis
 
     __version__: str
@@ -18,7 +18,7 @@ __all__ = ["Analysis", "Matrix", "Options", "__version__", "analyze", "load", "l
 _HOME = {
     "Analysis": "embgeo.workflows.analyze",
     "Matrix": "embgeo.core.matrix",
-    "Options": "embgeo.metrics",
+    "Options": "embgeo.core.options",
     "analyze": "embgeo.workflows.analyze",
     "load": "embgeo.io",
     "load_analysis": "embgeo.workflows.analyze",

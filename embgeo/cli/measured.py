@@ -14,9 +14,9 @@ from embgeo.core.errors import BadOption
 
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
+    from embgeo.core.options import Options
     from embgeo.gate.check import Measured
     from embgeo.gate.rule import Rule
-    from embgeo.metrics import Options
     from embgeo.result.analysis import Analysis
 
 #: Options that each say where the tokens' frequencies come from: one takes the others' place.

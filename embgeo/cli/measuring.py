@@ -10,8 +10,8 @@ from embgeo.core.errors import BadOption
 
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
+    from embgeo.core.options import Options
     from embgeo.measure.resources import Resources
-    from embgeo.metrics import Options
 
 #: The sections that each option is about: without them the option would do nothing.
 SECTION = {
@@ -99,7 +99,7 @@ class Wanted:
 
     def plain_options(self, tokens: tuple[str, ...] | None) -> Options:
         """The options of the analysis of rows with these tokens."""
-        from embgeo.metrics import Options
+        from embgeo.core.options import Options
 
         plain = Options()
         pairs = str(plain.pairs) if self.pairs is None else self.pairs

@@ -61,7 +61,7 @@ def silence_stdout() -> None:
 
 def one_line(error: BaseException) -> str:
     if isinstance(error, EmbgeoError):
-        return printable(str(error))
+        return printable(error.command_line_text)
     if isinstance(error, KeyboardInterrupt):
         return "interrupted; nothing was written"
     if isinstance(error, MemoryError):

@@ -33,7 +33,7 @@ def geometry(counts: npt.NDArray[np.int64]) -> Callable[[Array, Array | None], d
     """
     import embgeo
     from embgeo.core.matrix import Frequency, Matrix
-    from embgeo.metrics import Options
+    from embgeo.core.options import Options
     from embgeo.metrics.names import leanest
 
     frequency = Frequency("counts", np.asarray(counts, dtype=np.float64), "the training split")

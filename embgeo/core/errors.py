@@ -2,11 +2,49 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+#: Encloses the name of an argument in a message; characters that no name or file shows.
+_ARGUMENT = re.compile("\x02(\\w+)\x01([^\x03]*)\x03")
+#: Arguments whose options have other names.
+_OPTIONS = {"asked": "--neighbors", "out": "-o"}
+
+
+def argument(name: str, value: str = "") -> str:
+    """The name of an argument, for a message.
+
+    Python shows it as it is (``counts``), the command line as its option and what the option
+    takes (``--counts FILE``).
+    """
+    return f"\x02{name}\x01{value}\x03"
+
+
+def in_python(text: str) -> str:
+    """A message that names arguments."""
+    return _ARGUMENT.sub(r"\1", text)
+
+
+def on_command_line(text: str) -> str:
+    """A message that names options.
+
+    >>> on_command_line(f"give {argument('counts', 'FILE')} or {argument('rank_order')}")
+    'give --counts FILE or --rank-order'
+    """
+    return _ARGUMENT.sub(lambda found: f"{option_of(found[1])} {found[2]}".rstrip(), text)
+
+
+def option_of(name: str) -> str:
+    """The option of a command that an argument of Python has.
+
+    >>> option_of("popular_share")
+    '--popular-share'
+    """
+    return _OPTIONS.get(name) or f"--{name.replace('_', '-')}"
 
 
 class EmbgeoError(Exception):
-    """Something a user can mend: one line that says what, where and what to do.
+    """Something a user can correct: one line that says what, where and what to do.
 
     The command line prints the message and ends with exit code 2.
 
@@ -15,17 +53,27 @@ class EmbgeoError(Exception):
     cause : str
         What is wrong.
     where : Path or str, optional
-        The file (or option) it is wrong in; put in front of the message.
+        The file, or the :func:`argument`, it is wrong in; put in front of the message.
     way_out : str, optional
         What to do about it; put behind the message.
+
+    Attributes
+    ----------
+    cause, where, way_out
+        As given, with arguments named as in Python.
+    command_line_text : str
+        The message, with arguments named as options.
     """
 
     def __init__(self, cause: str, *, where: Path | str | None = None, way_out: str = "") -> None:
-        self.cause = cause
-        self.where = None if where is None else str(where)
-        self.way_out = way_out
-        parts = [f"{self.where}: {cause}" if self.where else cause, way_out]
-        super().__init__("; ".join(" ".join(part.split()) for part in parts if part))
+        place = None if where is None else str(where)
+        parts = [f"{place}: {cause}" if place else cause, way_out]
+        text = "; ".join(" ".join(part.split()) for part in parts if part)
+        self.cause = in_python(cause)
+        self.where = None if place is None else in_python(place)
+        self.way_out = in_python(way_out)
+        self.command_line_text = on_command_line(text)
+        super().__init__(in_python(text))
 
 
 class UnreadableFile(EmbgeoError):

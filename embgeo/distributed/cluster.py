@@ -23,6 +23,7 @@ import numpy.typing as npt
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
+from embgeo.core.options import Options
 from embgeo.distributed.connection import Watch, in_one_line, is_closed, lost
 from embgeo.distributed.finish import finished
 from embgeo.distributed.first_round import first_round, part_of
@@ -35,7 +36,6 @@ from embgeo.io import load, open_checkpoint
 from embgeo.io.choose import choose
 from embgeo.measure.passes import Progress
 from embgeo.measure.resources import DEFAULT_MEMORY, Resources
-from embgeo.metrics import Options
 from embgeo.metrics.base import NO_ROWS
 from embgeo.numerics.blas_threads import limited
 from embgeo.result.analysis import Analysis

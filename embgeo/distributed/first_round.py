@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from embgeo.core.matrix import Matrix
+from embgeo.core.options import Options
 from embgeo.distributed.part import (
     Elsewhere,
     Part,
@@ -21,7 +22,6 @@ from embgeo.distributed.states import FirstState
 from embgeo.measure.analysis import REFERENCE_SECTIONS, chosen_families
 from embgeo.measure.passes import Progress, Run, distinct
 from embgeo.measure.resources import Resources, shared_fold
-from embgeo.metrics import Options
 from embgeo.stats import Census, Norms
 from embgeo.stats.base import Block, Statistic
 

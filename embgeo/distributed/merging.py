@@ -27,7 +27,6 @@ from embgeo.distributed.states import (
 from embgeo.distributed.whole import check_cover, in_order, joined
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.measure.provenance import installed
-from embgeo.metrics import Options
 from embgeo.stats import Census
 
 
@@ -93,23 +92,11 @@ def plan_of(state: FirstState) -> Plan:
     parts = in_order([part for part, _ in state.pieces])
     n = check_cover(parts)
     matrix = joined(state.pieces, state.setup)
-    setup = replace(state.setup, options=with_tokens(state.setup.options, matrix.tokens))
+    setup = replace(state.setup, options=state.setup.options.for_tokens(matrix.tokens))
     if matrix.n != n:
         raise EmbgeoError(f"the parts hold {matrix.n:,} rows, the matrix has {n:,}")
     parts = [replace(part, state="") for part in parts]  # where states lie is no plan's business
     return Plan(setup, parts, matrix, state.census, state.statistics)
-
-
-def with_tokens(options: Options, tokens: tuple[str, ...] | None) -> Options:
-    """The options with tokens asked for that hold a ``=`` themselves, which no part can tell."""
-    if tokens is None or not options.asked:
-        return options
-    known = set(tokens)
-    asked = tuple(
-        (whole, ()) if (whole := "=".join([token, ",".join(others)])) in known else (token, others)
-        for token, others in options.asked
-    )
-    return replace(options, asked=asked)
 
 
 def with_labels(plan: Plan, tokens: tuple[str, ...] | None, frequency: Frequency | None) -> Plan:
@@ -136,7 +123,7 @@ def with_labels(plan: Plan, tokens: tuple[str, ...] | None, frequency: Frequency
         tokens=tokens if tokens is not None else matrix.tokens,
         frequency=frequency if frequency is not None else matrix.frequency,
     )
-    setup = replace(plan.setup, options=with_tokens(plan.setup.options, matrix.tokens))
+    setup = replace(plan.setup, options=plan.setup.options.for_tokens(matrix.tokens))
     return replace(plan, matrix=matrix, setup=setup)
 
 

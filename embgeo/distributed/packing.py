@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix, Origin
+from embgeo.core.options import Options
 from embgeo.distributed.part import Elsewhere, Part, Setup
-from embgeo.metrics import Options
 from embgeo.metrics.base import Eigen
 from embgeo.numerics.block_rotation import BlockRotation
 from embgeo.stats import STATISTICS

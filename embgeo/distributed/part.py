@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.options import Options
 from embgeo.io.bounded.memory import number_type
 from embgeo.measure.provenance import installed
-from embgeo.metrics import Options
 
 _HASH_BYTES = 4 * 2**20
 #: Enough that matrices which share some rows, such as frozen ones, differ in another.

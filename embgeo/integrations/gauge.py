@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.core.options import Options
 from embgeo.core.quantities import QUANTITIES, require_known
 from embgeo.io.memory import as_matrix
-from embgeo.metrics import Options
 from embgeo.metrics.names import leanest
 from embgeo.workflows.analyze import analyze
 

@@ -11,12 +11,13 @@ import numpy as np
 
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.matrix import Matrix
+from embgeo.core.options import Options
 from embgeo.core.values import Column, Histogram, Points, Scalar, Series, Table, Value
 from embgeo.measure.passes import Progress, Run
 from embgeo.measure.provenance import notes, provenance
 from embgeo.measure.reference import NOTE, expected, isotropic_twin
 from embgeo.measure.resources import Resources
-from embgeo.metrics import FAMILIES, SECTIONS, Context, Family, Options, Seen
+from embgeo.metrics import FAMILIES, SECTIONS, Context, Family, Seen
 from embgeo.metrics.popularity import popularity, why_absent
 from embgeo.result.analysis import Analysis
 from embgeo.stats import Norms

@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.matrix import FinalNorm, Matrix
+from embgeo.core.options import Options
 from embgeo.measure.resources import NARROW, Resources, as_caller, shared_fold
-from embgeo.metrics import Context, Family, Options, Seen
+from embgeo.metrics import Context, Family, Seen
 from embgeo.numerics.blas_threads import limited
 from embgeo.stats import Census, PairHistogram
 from embgeo.stats.base import Block, Statistic

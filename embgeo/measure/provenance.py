@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.matrix import Matrix
-from embgeo.metrics import Context, Options
+from embgeo.core.options import Options
+from embgeo.metrics import Context
 
 #: Packages whose version can change a number.
 PACKAGES = ("numpy", "scipy", "ml_dtypes")

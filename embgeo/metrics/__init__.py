@@ -15,7 +15,7 @@ from embgeo.metrics import (
     tokens,
     undertrained,
 )
-from embgeo.metrics.base import Context, Family, Options, Seen
+from embgeo.metrics.base import Context, Family, Seen
 
 #: Every family, in the order of the report. A new one is a file and a line here.
 FAMILIES: tuple[Family, ...] = (
@@ -37,4 +37,4 @@ FAMILIES: tuple[Family, ...] = (
 #: What ``--sections`` takes.
 SECTIONS: tuple[str, ...] = tuple(dict.fromkeys(family.FAMILY for family in FAMILIES))
 
-__all__ = ["FAMILIES", "SECTIONS", "Context", "Family", "Options", "Seen"]
+__all__ = ["FAMILIES", "SECTIONS", "Context", "Family", "Seen"]

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray, WorkingArray
+from embgeo.core.options import Options
 from embgeo.core.values import Value
 from embgeo.numerics.block_rotation import BlockRotation, block_rotation
 from embgeo.numerics.rank_one import add_rank_one
@@ -52,58 +53,6 @@ Eigh = Callable[[FloatArray], tuple[FloatArray, FloatArray] | None]
 
 #: Up to this size eigenvectors come from numpy, beyond it from scipy, which needs less memory.
 NUMPY_EIGH = 2048
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the user may choose; defaults are what the command line shows.
-
-    Attributes
-    ----------
-    seed : int
-    pairs : int or None
-        Pairs sampled for the cosine distribution; None: every pair, 0: none.
-    popular_share : float
-        Share of the tokens, by falling frequency, that is called popular ([FRAGE] §3: 20 %).
-    isotropy_rows, isotropy_runs
-        Rows in a sample and number of samples of Wang's protocol; no rows: not run.
-    sphere : bool or None
-        Whether to search the whole sphere for the extremes of Z; None: if the matrix is small.
-    random : bool
-        Whether to look at Z over random directions.
-    neighbors : int
-        k of every neighbor search.
-    neighbors_of : {"sample", "all"}
-        Whose neighbors are searched for hubs, rarity and the intrinsic dimension.
-    precision : {"float64", "float32"}
-        Of the sums of products; float32 also where entries are stored in float64.
-    asked : tuple of (token, tuple of tokens)
-        Tokens whose neighbors are listed, each with the tokens whose rank is wanted.
-    """
-
-    seed: int = 0
-    pairs: int | None = 100_000
-    popular_share: float = 0.2
-    isotropy_rows: int | None = None
-    isotropy_runs: int = 10
-    sphere: bool | None = None
-    random: bool = True
-    neighbors: int = 10
-    neighbors_of: Literal["sample", "all"] = "sample"
-    precision: Literal["float64", "float32"] = "float64"
-    asked: tuple[tuple[str, tuple[str, ...]], ...] = ()
-
-    def __post_init__(self) -> None:
-        """Refuse what no analysis could mean, with a ValueError that names the option."""
-        least = {"seed": 0, "pairs": 0, "isotropy_rows": 1, "isotropy_runs": 1, "neighbors": 1}
-        for name, bound in least.items():
-            value = getattr(self, name)
-            if value is not None and value < bound:
-                raise ValueError(f"{name} is {value}, it must be at least {bound}")
-        if self.neighbors_of not in ("sample", "all"):
-            raise ValueError(f"neighbors_of is {self.neighbors_of!r}, it must be sample or all")
-        if not 0.0 < self.popular_share < 1.0:
-            raise ValueError(f"popular_share is {self.popular_share}, it must lie between 0 and 1")
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from embgeo.core.options import Options
 from embgeo.io.memory import as_matrix
 from embgeo.measure import analysis as measuring
 from embgeo.measure.passes import Progress
 from embgeo.measure.resources import Resources
-from embgeo.metrics import Options
 from embgeo.result import analysis as result
 
 if TYPE_CHECKING:

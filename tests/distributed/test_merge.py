@@ -12,6 +12,7 @@ import pytest
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix, Origin
+from embgeo.core.options import Options
 from embgeo.distributed import (
     after_one_round,
     files,
@@ -31,7 +32,6 @@ from embgeo.distributed.plans import IN_PARTS, Plan, save_plan
 from embgeo.distributed.second_round import read_task
 from embgeo.distributed.states import FirstState, save_second
 from embgeo.measure.analysis import analyze
-from embgeo.metrics import Options
 from embgeo.result.analysis import Analysis
 from tests.support.in_parts import Cuts, check_analyses, even, first_files, in_parts
 from tests.support.matrices import ASKED, NAMES, case, gaussian

@@ -15,6 +15,7 @@ import pytest
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix, Origin
+from embgeo.core.options import Options
 from embgeo.distributed import files, first_round, part_of, plan_of, planned, seen_norms
 from embgeo.distributed.gathered import Gathered, Rows, RowsMissing
 from embgeo.distributed.merging import load_plan, merged_first, plan_for
@@ -24,7 +25,6 @@ from embgeo.distributed.plans import save_plan
 from embgeo.distributed.second_round import read_task
 from embgeo.distributed.seen_norms import SeenNorms
 from embgeo.distributed.states import save_first
-from embgeo.metrics import Options
 from embgeo.metrics.base import Eigen
 from embgeo.numerics.block_rotation import BlockRotation
 from embgeo.stats.base import Block

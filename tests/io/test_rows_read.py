@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from embgeo.core.matrix import Matrix
+from embgeo.core.options import Options
 from embgeo.measure.analysis import analyze
 from embgeo.measure.passes import Progress, Run
-from embgeo.metrics import FAMILIES, Options, Seen
+from embgeo.metrics import FAMILIES, Seen
 from tests.support.matrices import ASKED, NAMES, case, gaussian
 
 

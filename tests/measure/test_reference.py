@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from embgeo.core.matrix import Matrix
+from embgeo.core.options import Options
 from embgeo.measure.analysis import analyze
 from embgeo.measure.reference import GaussianRows, expected
-from embgeo.metrics import Options
 from tests.support.matrices import gaussian
 
 approx = pytest.approx

@@ -12,11 +12,11 @@ import threadpoolctl
 from embgeo.cli.measuring import size_in_bytes
 from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Matrix
+from embgeo.core.options import Options
 from embgeo.core.read_ahead import read_ahead
 from embgeo.measure.analysis import analyze
 from embgeo.measure.passes import Progress
 from embgeo.measure.resources import COPIES, Plan, Resources
-from embgeo.metrics import Options
 from embgeo.numerics.blas_threads import blas_threads, limited
 from tests.support.matrices import gaussian
 

@@ -27,7 +27,7 @@ from embgeo.core.errors import BadOption
     ],
 )
 def test_options_without_meaning_are_refused_by_name(option: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(option))):
+    with pytest.raises(BadOption, match=next(iter(option))):
         embgeo.Options(**option)
 
 

@@ -21,8 +21,9 @@ import embgeo
 from embgeo.cli.app import app
 from embgeo.cli.commands import COMMANDS
 from embgeo.core.matrix import Frequency, Matrix, Origin
+from embgeo.core.options import Options
 from embgeo.distributed import finished, first_round, part_of, plan_of
-from embgeo.metrics import SECTIONS, Options
+from embgeo.metrics import SECTIONS
 from embgeo.result.analysis import Analysis
 from tests.support.documents import (
     FIRST_CELL,

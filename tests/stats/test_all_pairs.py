@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from embgeo.core.matrix import Matrix
+from embgeo.core.options import Options
 from embgeo.measure.analysis import analyze
 from embgeo.measure.resources import Resources
-from embgeo.metrics import Options
 from tests.support import naive
 from tests.support.matrices import gaussian
 

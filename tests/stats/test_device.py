@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 from embgeo.cli.app import app
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.matrix import Matrix
+from embgeo.core.options import Options
 from embgeo.measure.analysis import analyze
 from embgeo.measure.passes import Progress
 from embgeo.measure.resources import Resources
-from embgeo.metrics import Options
 from embgeo.stats.backend import choose
 from embgeo.stats.backend.choose import check_device, open_device
 from embgeo.stats.backend.full import DeviceFull

@@ -9,9 +9,9 @@ from embgeo.comparison.comparison import Comparison, Member, Pair
 from embgeo.comparison.making import Run, compare
 from embgeo.comparison.pairs import Input, Options
 from embgeo.core.matrix import Matrix
+from embgeo.core.options import Options as Measured
 from embgeo.core.values import Scalar
 from embgeo.measure.analysis import analyze
-from embgeo.metrics import Options as Measured
 
 
 def entered(data, name="W", tokens=None, sections=("tokens",), seed=0, step=None, **more) -> Input:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix
+from embgeo.core.options import Options
 from embgeo.measure.analysis import analyze
-from embgeo.metrics import Options
 from embgeo.result.analysis import Analysis
 from tests.support import naive, naive_frequency
 

@@ -1,0 +1,223 @@
+"""What an analysis measures: the options of measuring, each declared once.
+
+``embgeo.analyze``, the options of the commands, the keys of the settings file and the provenance
+are derived from the fields of :class:`Options`, as those of loading are from
+:class:`embgeo.core.source.Source`. The metadata of a field says:
+
+``help``
+    One sentence for a person; a field without it is for Python only.
+``sections``
+    The sections that the option is about: without them it would do nothing.
+``metavar``
+    How the value is written, where its type does not say it.
+``choices``
+    The values that are allowed.
+``least``
+    The smallest number that is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, Self, TypeAlias, get_args
+
+from embgeo.core.errors import BadOption, argument
+
+#: Whose neighbors are searched.
+Queries: TypeAlias = Literal["sample", "all"]
+#: Of sums of products.
+Precision: TypeAlias = Literal["float64", "float32"]
+#: A token, and the tokens whose rank among its neighbors is reported.
+Asked: TypeAlias = tuple[str, tuple[str, ...]]
+
+
+def _about(text: str, sections: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+    return {"help": text, "sections": sections, **more}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to measure, and how.
+
+    Attributes
+    ----------
+    seed : int
+    pairs : int or None
+        Pairs sampled for the cosine distribution; None (or "all"): every pair, 0: none.
+    popular_share : float
+        Share of the tokens, by falling frequency, that is called popular ([FRAGE] §3: 20 %).
+    isotropy_rows, isotropy_runs
+        Rows in a sample and number of samples of Wang's protocol; no rows: not run.
+    sphere : bool or None
+        Whether to search the whole sphere for the extremes of Z; None: if the matrix is small.
+    random : bool
+        Whether to look at Z over random directions.
+    neighbors : int
+        k of every neighbor search.
+    neighbors_of : {"sample", "all"}
+        Whose neighbors are searched for hubs, rarity and the intrinsic dimension.
+    precision : {"float64", "float32"}
+        Of the sums of products; float32 also where entries are stored in float64.
+    asked : tuple of (token, tuple of tokens)
+        Tokens whose neighbors are listed, each with the tokens whose rank is reported. A text
+        such as ``"token"`` or ``"token=a,b"`` stands for one of them.
+
+    Raises
+    ------
+    BadOption
+        A value without meaning.
+    """
+
+    seed: int = field(default=0, metadata=_about("Seed of whatever is sampled.", least=0))
+    pairs: int | None = field(
+        default=100_000,
+        metadata=_about(
+            "Pairs sampled for the cosine distribution; 0: none.",
+            ("cosine",),
+            metavar="N|all",
+            least=0,
+        ),
+    )
+    popular_share: float = field(
+        default=0.2,
+        metadata=_about("Share of the tokens that is called popular.", ("frequency",)),
+    )
+    isotropy_rows: int | None = field(
+        default=None,
+        metadata=_about("Also I1/I2 of samples of so many rows.", ("isotropy",), least=1),
+    )
+    isotropy_runs: int = field(
+        default=10, metadata=_about("Number of those samples.", ("isotropy",), least=1)
+    )
+    sphere: bool | None = field(
+        default=None,
+        metadata=_about(
+            "Search the whole sphere for the extremes of Z; by default for up to 1e8 entries.",
+            ("isotropy",),
+        ),
+    )
+    random: bool = True
+    neighbors: int = field(default=10, metadata={"least": 1})
+    neighbors_of: Queries = field(
+        default="sample",
+        metadata=_about(
+            "Rows whose neighbors tell hubs, rarity and the intrinsic dimension. All of them take "
+            "as long as --pairs all.",
+            ("tokens", "frequency"),
+            choices=get_args(Queries),
+        ),
+    )
+    precision: Precision = field(
+        default="float64",
+        metadata=_about(
+            "Of sums of products; float32 is faster, docs/scale.md says how much.",
+            choices=get_args(Precision),
+        ),
+    )
+    asked: tuple[Asked, ...] = field(
+        default=(),
+        metadata=_about(
+            "List the neighbors of TOKEN, and the ranks of A and B among them; repeatable.",
+            ("frequency",),
+            metavar="TOKEN[=A,B]",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        """Read what was given as text, and refuse what no analysis could mean."""
+        object.__setattr__(self, "pairs", _number_of_pairs(self.pairs))
+        object.__setattr__(self, "asked", tuple(map(_asked, self.asked)))
+        for one in fields(self):
+            value = getattr(self, one.name)
+            least, choices = one.metadata.get("least"), one.metadata.get("choices")
+            if least is not None and value is not None and value < least:
+                raise BadOption(f"{value} is less than {least}", where=argument(one.name))
+            if choices is not None and value not in choices:
+                way_out = f"choose {' or '.join(choices)}"
+                raise BadOption(
+                    f"{value!r} is not known", where=argument(one.name), way_out=way_out
+                )
+        if not 0.0 < self.popular_share < 1.0:
+            raise BadOption(
+                f"{self.popular_share} is not a share between 0 and 1",
+                where=argument("popular_share"),
+            )
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], sections: Collection[str] | None = None) -> Self:
+        """The options that a user named, checked for those that would do nothing.
+
+        Parameters
+        ----------
+        given : mapping of str to object
+            By name of the field; what is not in it has its default.
+        sections : collection of str, optional
+            What is measured; everything by default.
+
+        Raises
+        ------
+        BadOption
+        """
+        made = cls(**given)
+        if "isotropy_runs" in given and made.isotropy_rows is None:
+            raise BadOption(
+                "says how often, but not how many rows are sampled",
+                where=argument("isotropy_runs"),
+                way_out=f"give {argument('isotropy_rows')} too",
+            )
+        for one in fields(cls):
+            about = one.metadata.get("sections", ())
+            if one.name in given and about and sections is not None and not {*about} & {*sections}:
+                raise BadOption(
+                    f"is about the section {about[0]}, which {argument('sections')} leaves out",
+                    where=argument(one.name),
+                    way_out=f"add {about[0]} to {argument('sections')}",
+                )
+        return made
+
+    def for_tokens(self, tokens: Collection[str] | None) -> Self:
+        """The same, with tokens that themselves hold a ``=`` taken as they stand."""
+        if tokens is None or not self.asked:
+            return self
+        known = set(tokens)
+        whole = ["=".join([token, ",".join(others)]) for token, others in self.asked]
+        asked = tuple(
+            (text, ()) if text in known else one
+            for text, one in zip(whole, self.asked, strict=True)
+        )
+        return replace(self, asked=asked)
+
+
+def _number_of_pairs(pairs: Any) -> int | None:
+    """A number of pairs that may be given as text; None for all."""
+    if pairs is None or pairs == "all":
+        return None
+    if isinstance(pairs, str) and not (pairs.isascii() and pairs.isdigit()):
+        raise BadOption(
+            f"{pairs!r} is not a number of pairs",
+            where=argument("pairs"),
+            way_out="give N, 0 for none, or all",
+        )
+    return int(pairs) if isinstance(pairs, str) else pairs
+
+
+def _asked(one: str | Asked) -> Asked:
+    """``"token"`` or ``"token=a,b"`` taken apart."""
+    if not isinstance(one, str):
+        return one
+    token, equals, others = one.partition("=")
+    return (token, tuple(others.split(","))) if equals and others else (one, ())
+
+
+def chosen_sections(sections: str | Collection[str] | None) -> tuple[str, ...] | None:
+    """Names of sections from one name, from names with commas between them or from several.
+
+    >>> chosen_sections("cosine, tokens"), chosen_sections(["cosine"]), chosen_sections(None)
+    (('cosine', 'tokens'), ('cosine',), None)
+    """
+    if sections is None:
+        return None
+    if isinstance(sections, str):
+        return tuple(name.strip() for name in sections.split(","))
+    return tuple(sections)

@@ -1,0 +1,71 @@
+"""The options of measuring: what is read, what is refused, and in which words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from embgeo.core.errors import BadOption, EmbgeoError, argument
+from embgeo.core.options import Options, chosen_sections
+
+
+def test_an_error_names_the_argument_in_python_and_the_option_on_the_command_line() -> None:
+    error = EmbgeoError(
+        "does not fit",
+        where=argument("popular_share"),
+        way_out=f"give {argument('counts', 'FILE')} or choose another one with {argument('out')}",
+    )
+    assert str(error) == "popular_share: does not fit; give counts or choose another one with out"
+    assert error.command_line_text == (
+        "--popular-share: does not fit; give --counts FILE or choose another one with -o"
+    )
+    assert (error.where, error.way_out) == (
+        "popular_share",
+        "give counts or choose another one with out",
+    )
+
+
+def test_text_is_read_as_commands_and_settings_write_it() -> None:
+    assert Options(pairs="all").pairs is None  # type: ignore[arg-type]
+    assert Options(pairs="50").pairs == 50  # type: ignore[arg-type]
+    asked: Any = ("a", "b=c,d", "=", ("x", ("y",)))
+    assert Options(asked=asked).asked == (("a", ()), ("b", ("c", "d")), ("=", ()), ("x", ("y",)))
+
+
+def test_a_token_that_holds_the_sign_of_a_list_is_taken_as_it_stands() -> None:
+    asked: Any = ("a=b", "c=d,e")
+    assert Options(asked=asked).for_tokens(["a=b", "c"]).asked == (("a=b", ()), ("c", ("d", "e")))
+    assert Options(asked=asked).for_tokens(None).asked == (("a", ("b",)), ("c", ("d", "e")))
+
+
+@pytest.mark.parametrize("pairs", ["x", "-1", "1.5", "²"])
+def test_what_is_no_number_of_pairs_is_refused(pairs: Any) -> None:
+    with pytest.raises(BadOption, match=r"pairs: .* is not a number of pairs"):
+        Options(pairs=pairs)
+
+
+@pytest.mark.parametrize(
+    ("given", "sections", "error"),
+    [
+        ({"isotropy_runs": 3}, None, "isotropy_runs: says how often"),
+        ({"pairs": 5}, ("tokens",), "pairs: is about the section cosine"),
+        ({"asked": ("a",)}, ("tokens",), "asked: is about the section frequency"),
+        ({"neighbors_of": "all"}, ("cosine",), "neighbors_of: is about the section tokens"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    given: dict[str, Any], sections: tuple[str, ...] | None, error: str
+) -> None:
+    with pytest.raises(BadOption, match=error):
+        Options.of(given, sections)
+
+
+def test_options_that_do_something_are_taken() -> None:
+    assert Options.of({"neighbors_of": "all"}, ("frequency",)).neighbors_of == "all"
+    assert Options.of({"popular_share": 0.2}, None) == Options()
+
+
+def test_one_section_is_enough() -> None:
+    assert chosen_sections("cosine") == ("cosine",)
+    assert chosen_sections(("cosine", "tokens")) == ("cosine", "tokens")
