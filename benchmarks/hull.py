@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from embgeo.core.matrix import Matrix
 from embgeo.metrics.convex_hull import Hull, distance_to_hull
-from embgeo.stats.base import Block
+from embgeo.stats.block import Block
 
 Points = npt.NDArray[np.float32]
 

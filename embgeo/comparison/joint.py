@@ -11,7 +11,7 @@ from embgeo.comparison.shared import Shared
 from embgeo.core.arrays import FloatArray
 from embgeo.metrics.subspace import column_basis
 from embgeo.stats import Moments, PairedSums, StackedQR
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 #: The Cholesky factor of the Gram matrix (of columns scaled to length 1) serves while its smallest
 #: eigenvalue is above this: squared sines are off by about 1e-14 over it. Below, X or Y is

@@ -17,7 +17,7 @@ from embgeo.core.values import Cell, Column, Histogram, Scalar, Table
 from embgeo.measure.resources import MOST_ROWS
 from embgeo.metrics.base import sampled
 from embgeo.stats import SideNeighbors
-from embgeo.stats.base import Block
+from embgeo.stats.block import Block
 
 #: k of the definition.
 NEIGHBORS = 10

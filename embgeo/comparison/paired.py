@@ -21,7 +21,7 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.matrix import Matrix
 from embgeo.core.quantities.cosine import POSITIVE_SHARE, UNIFORMITY
 from embgeo.result.analysis import Analysis
-from embgeo.stats.base import Block
+from embgeo.stats.block import Block
 
 #: Pairs drawn here at most: enough to know an error to a few percent.
 MOST_PAIRS = 50_000

@@ -10,7 +10,8 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.matrix import Matrix
 from embgeo.measure.resources import Plan, Resources, shared_fold
-from embgeo.stats.base import Block, Statistic
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from embgeo.measure.resources import DEFAULT_MEMORY, Resources
 from embgeo.metrics.base import NO_ROWS
 from embgeo.numerics.blas_threads import limited
 from embgeo.result.analysis import Analysis
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 if TYPE_CHECKING:
     from distributed import Client, Future

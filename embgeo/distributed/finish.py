@@ -14,7 +14,7 @@ from embgeo.measure.passes import Progress
 from embgeo.measure.resources import Resources
 from embgeo.metrics import SECTIONS, Context, Family
 from embgeo.result.analysis import Analysis
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 #: Why a section is left out after a single round.
 SECOND_ROUND = "needs a second round over the parts"

@@ -23,7 +23,8 @@ from embgeo.measure.analysis import REFERENCE_SECTIONS, chosen_families
 from embgeo.measure.passes import Progress, Run, distinct
 from embgeo.measure.resources import Resources, shared_fold
 from embgeo.stats import Census, Norms
-from embgeo.stats.base import Block, Statistic
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic
 
 
 def part_of(

@@ -21,7 +21,7 @@ from embgeo.distributed.part import Elsewhere, Part, Setup
 from embgeo.metrics.base import Eigen
 from embgeo.numerics.block_rotation import BlockRotation
 from embgeo.stats import STATISTICS
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 Array = npt.NDArray[Any]
 

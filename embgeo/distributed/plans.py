@@ -25,7 +25,7 @@ from embgeo.measure.resources import Resources
 from embgeo.metrics import Family, Seen
 from embgeo.metrics.base import NO_ROWS
 from embgeo.stats import Census, Norms
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 #: Bytes of rows that are gathered for one family at most.
 MOST_GATHERED = 2 * 2**30

@@ -16,7 +16,7 @@ from embgeo.distributed.gathered import RowsMissing
 from embgeo.distributed.plans import Fetch, Plan
 from embgeo.distributed.seen_norms import SeenNorms
 from embgeo.io import load
-from embgeo.stats.base import Block
+from embgeo.stats.block import Block
 
 
 def from_files(plan: Plan, folder: Path) -> Fetch:

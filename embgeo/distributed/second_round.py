@@ -19,7 +19,8 @@ from embgeo.distributed.states import SecondState, longest
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.measure.passes import Progress, Run
 from embgeo.measure.resources import Resources, shared_fold
-from embgeo.stats.base import Block, Statistic
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.distributed import files
 from embgeo.io.bounded.guard import reading
 from embgeo.stats import Norms
-from embgeo.stats.base import Block, Statistic
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic
 
 #: Rows whose norms are one piece of a plan's file: a part reads those pieces that are about it.
 PIECE_ROWS = 2**20

@@ -13,7 +13,7 @@ from embgeo.distributed.gathered import Rows
 from embgeo.distributed.part import Part, Setup
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.stats import Census
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 S = TypeVar("S", bound=Statistic)
 

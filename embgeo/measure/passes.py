@@ -20,7 +20,8 @@ from embgeo.measure.resources import NARROW, Resources, as_caller, shared_fold
 from embgeo.metrics import Context, Family, Seen
 from embgeo.numerics.blas_threads import limited
 from embgeo.stats import Census, PairHistogram
-from embgeo.stats.base import Block, Statistic
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic
 
 if TYPE_CHECKING:
     from embgeo.stats.backend.engine import Engine

@@ -12,7 +12,8 @@ from typing import ParamSpec, TypeVar
 import numpy as np
 
 from embgeo.numerics.blas_threads import blas_threads, limited
-from embgeo.stats.base import Block, Statistic, fold
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic, fold
 
 P = ParamSpec("P")
 T = TypeVar("T")

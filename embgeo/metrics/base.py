@@ -17,7 +17,8 @@ from embgeo.core.values import Value
 from embgeo.numerics.block_rotation import BlockRotation, block_rotation
 from embgeo.numerics.rank_one import add_rank_one
 from embgeo.stats import LogPartition, Moments, PairHistogram
-from embgeo.stats.base import Block, Statistic
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic
 
 T = TypeVar("T")
 X = TypeVar("X", bound=Statistic)

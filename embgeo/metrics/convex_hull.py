@@ -18,7 +18,8 @@ import numpy.typing as npt
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.numerics.nearest_point import EPS, NearestPoint
 from embgeo.stats import RowHashes
-from embgeo.stats.base import Block, concatenated
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import concatenated
 
 #: Relative gap between the bounds at which the distance counts as known.
 GAP = 1e-6

@@ -10,7 +10,7 @@ from embgeo.core.values import Column, Histogram, Series, Table, Value
 from embgeo.metrics.base import Context, Seen
 from embgeo.metrics.pairs import pair_values, pairs_ahead, rows_of_pairs
 from embgeo.stats import AngleTo, Moments, Norms
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 FAMILY = "cosine"
 

@@ -11,7 +11,7 @@ from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.metrics.popularity import BINS, Popularity, popularity, why_absent
 from embgeo.numerics.ranking import spearman
 from embgeo.stats import GroupMoments, Moments, Norms
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 FAMILY = "frequency"
 

@@ -13,7 +13,7 @@ from embgeo.core.quantities import hidden as q
 from embgeo.core.values import Scalar, Series, Table, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.metrics.convex_hull import Hull, distance_to_hull
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 FAMILY = "hidden"
 

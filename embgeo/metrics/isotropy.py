@@ -24,7 +24,7 @@ from embgeo.metrics.base import (
 )
 from embgeo.metrics.sphere import sphere_values
 from embgeo.stats import LogPartition, Norms
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 FAMILY = "isotropy"
 

@@ -11,7 +11,7 @@ from embgeo.core.values import Scalar, Table, Value
 from embgeo.metrics.all_neighbors import TIE, all_occurrences, places
 from embgeo.metrics.base import Context, Seen, sampled
 from embgeo.stats import RowHashes, TwoNearest
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
 #: A sample of rows has these many at least and at most, and not more entries if it can be helped.

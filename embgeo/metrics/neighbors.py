@@ -12,7 +12,7 @@ from embgeo.metrics.all_neighbors import all_neighbors
 from embgeo.metrics.base import NO_ROWS, Context, Seen, sampled
 from embgeo.metrics.popularity import Popularity, popularity, why_absent
 from embgeo.stats import CloserRows, TopNeighbors
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 BoolArray = npt.NDArray[np.bool_]
 

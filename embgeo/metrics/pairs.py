@@ -11,8 +11,9 @@ from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Histogram, Scalar, Table, Value
 from embgeo.metrics.base import NO_ROWS, Context
 from embgeo.stats import PairHistogram, PairSample
-from embgeo.stats.base import Block, Statistic, row_products
+from embgeo.stats.block import Block, row_products
 from embgeo.stats.pair_cosines import FINE_BINS
+from embgeo.stats.statistic import Statistic
 
 #: Up to this many pairs every cosine is kept, and all quantiles are exact.
 KEPT_PAIRS = 5_000_000

@@ -20,7 +20,7 @@ from embgeo.numerics.folds import FOLDS, Fold, folds
 from embgeo.numerics.logistic import log_odds
 from embgeo.numerics.ranking import average_ranks
 from embgeo.numerics.ridge import ridge_prediction
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 FAMILY = "frequency"
 MAX_ROWS = 6_000

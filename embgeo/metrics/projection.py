@@ -9,7 +9,7 @@ from embgeo.core.quantities import projection as q
 from embgeo.core.values import Points, Value
 from embgeo.metrics.base import NO_ROWS, Context, Eigen, Seen, row_moments
 from embgeo.stats import Projection2
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 FAMILY = "projection"
 

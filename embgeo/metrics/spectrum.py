@@ -10,7 +10,7 @@ from embgeo.core.values import Series, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen, row_moments
 from embgeo.metrics.decay import decay_values
 from embgeo.stats import StackedQR
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 FAMILY = "spectrum"
 

@@ -19,7 +19,7 @@ from embgeo.core.quantities import isotropy as q
 from embgeo.core.values import Table, Value
 from embgeo.metrics.base import Context, Eigen, Fold
 from embgeo.stats import PartitionGradient
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 #: Directions started on either side, and passes over the rows at most.
 STARTS = 4

@@ -9,7 +9,7 @@ from embgeo.core.quantities import subspace as q
 from embgeo.core.values import Series, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.stats import StackedQR
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 FAMILY = "subspace"
 

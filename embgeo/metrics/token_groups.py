@@ -11,7 +11,8 @@ from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Cell, Table, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.stats import Norms
-from embgeo.stats.base import Block, Statistic
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
 EXAMPLES = 5

@@ -10,7 +10,7 @@ from embgeo.core.values import Cell, Column, Histogram, Quantity, Table, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen
 from embgeo.metrics.cosine import mean_direction, nice_range
 from embgeo.stats import AngleTo, Moments, Norms, RowHashes
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
 SHOWN = 10

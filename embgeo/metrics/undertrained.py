@@ -14,8 +14,8 @@ from embgeo.core.values import Cell, Column, Table, Value
 from embgeo.metrics.base import NO_ROWS, Context, Seen, row_moments
 from embgeo.metrics.token_groups import unused_rows
 from embgeo.stats import Norms
-from embgeo.stats.base import Statistic
 from embgeo.stats.per_row import AngleAfterRemoval
+from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
 SHOWN = 30

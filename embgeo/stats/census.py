@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray, WorkingArray
-from embgeo.stats.base import Statistic, concatenated
+from embgeo.stats.statistic import Statistic, concatenated
 
 
 class Census(Statistic):

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.stats.base import Block, Statistic, row_products
+from embgeo.stats.block import Block, row_products
+from embgeo.stats.statistic import Statistic
 
 #: Where less than this share of the squares is left around the mean, the differences are formed:
 #: sixteen digits of the squares would leave fewer than thirteen.

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, WorkingArray
 from embgeo.numerics.block_rotation import BlockRotation
-from embgeo.stats.base import SINGLE_BOUND, Block, Statistic
+from embgeo.stats.block import SINGLE_BOUND, Block
+from embgeo.stats.statistic import Statistic
 
 #: Entries whose exponentials are taken at a time: they stay in the cache.
 CHUNK = 2**17

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, WorkingArray
 from embgeo.numerics.rank_update import add_gram
-from embgeo.stats.base import Block, Statistic
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic
 
 #: Sums in float32 go into float64 after so many blocks, before their rounding adds up.
 SINGLE_BLOCKS = 256

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, WorkingArray
-from embgeo.stats.base import Statistic, concatenated
+from embgeo.stats.statistic import Statistic, concatenated
 
 #: Bins of the fine histogram over [−1, 1]; quantiles read from it are good to 8e-6.
 FINE_BINS = 2**18

@@ -6,7 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from embgeo.stats.base import Block, Statistic
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic
 
 
 class PairedSums(Statistic):

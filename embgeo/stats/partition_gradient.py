@@ -7,7 +7,8 @@ from typing import Self
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, WorkingArray
-from embgeo.stats.base import SINGLE_BOUND, Block, Statistic
+from embgeo.stats.block import SINGLE_BOUND, Block
+from embgeo.stats.statistic import Statistic
 
 
 class PartitionGradient(Statistic):

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.stats.base import Block, Statistic, concatenated
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic, concatenated
 
 #: Up to this cosine the angle follows from it to 1e-12.
 NEAR_ONE = 0.999

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Self
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.stats.base import Block, Statistic
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic
 from embgeo.stats.top_neighbors import TopNeighbors
 
 

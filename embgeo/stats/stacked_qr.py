@@ -7,7 +7,8 @@ from typing import Literal, Self
 import numpy as np
 
 from embgeo.core.arrays import FloatArray
-from embgeo.stats.base import Block, Statistic
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic
 
 
 class StackedQR(Statistic):

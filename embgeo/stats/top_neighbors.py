@@ -7,8 +7,9 @@ from typing import Self
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, WorkingArray
-from embgeo.stats.base import Block, Statistic, row_products
+from embgeo.stats.block import Block, row_products
 from embgeo.stats.candidates import best_of_each, candidates, kth_best, rounding
+from embgeo.stats.statistic import Statistic
 
 #: Cosines are compared on this grid (1e-12): those of exact duplicates differ in their last bits
 #: with the place that a row has in its block, and no order may hang on that.

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray, WorkingArray
-from embgeo.stats.base import Block, Statistic
+from embgeo.stats.block import Block
 from embgeo.stats.candidates import best_of_each, candidates, kth_best, rounding
+from embgeo.stats.statistic import Statistic
 
 #: Candidates whose distance is computed from the difference: the product form loses small ones.
 CANDIDATES = 4

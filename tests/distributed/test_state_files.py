@@ -27,7 +27,7 @@ from embgeo.distributed.seen_norms import SeenNorms
 from embgeo.distributed.states import save_first
 from embgeo.metrics.base import Eigen
 from embgeo.numerics.block_rotation import BlockRotation
-from embgeo.stats.base import Block
+from embgeo.stats.block import Block
 from tests.stats.test_monoid_laws import MAKERS, ROWS, N, feed, same, seen
 from tests.stats.test_monoid_laws import cut as pieces
 from tests.support.matrices import gaussian

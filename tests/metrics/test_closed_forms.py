@@ -11,7 +11,7 @@ from embgeo.core.matrix import Frequency, Matrix
 from embgeo.metrics.frequency import centroids
 from embgeo.metrics.popularity import Popularity
 from embgeo.stats import GroupMoments
-from embgeo.stats.base import Block
+from embgeo.stats.block import Block
 from tests.support.matrices import analyzed, gaussian, rng
 
 approx = pytest.approx

@@ -18,7 +18,7 @@ from embgeo.core.matrix import FinalNorm, Matrix
 from embgeo.core.values import Series
 from embgeo.metrics.convex_hull import Hull, distance_to_hull
 from embgeo.numerics.nearest_point import NearestPoint
-from embgeo.stats.base import Block
+from embgeo.stats.block import Block
 from tests.support import naive
 
 FloatArray = npt.NDArray[np.float64]

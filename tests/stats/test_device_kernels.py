@@ -17,7 +17,7 @@ from embgeo.stats.backend.engine import KERNELS
 from embgeo.stats.backend.full import DeviceFull
 from embgeo.stats.backend.kernel import HostKernel, Kernel, with_state
 from embgeo.stats.backend.per_row import COMPUTE
-from embgeo.stats.base import Block
+from embgeo.stats.block import Block
 from tests.stats.test_monoid_laws import DIRECTIONS, MAKERS, OUTPUT, ROWS, D, N, answers
 from tests.support.devices import SINGLE, WIDE, NothingWide, engine, least_rows, shortages, torch
 from tests.support.matrices import gaussian

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embgeo.stats import Moments
-from embgeo.stats.base import Block
+from embgeo.stats.block import Block
 from tests.support.matrices import gaussian
 
 

@@ -31,7 +31,7 @@ from embgeo.stats import (
     TopNeighbors,
     TwoNearest,
 )
-from embgeo.stats.base import Block
+from embgeo.stats.block import Block
 from tests.support import naive
 from tests.support.matrices import gaussian, narrow_cone, rng
 

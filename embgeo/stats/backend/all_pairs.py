@@ -13,7 +13,7 @@ from embgeo.stats.backend.block import DeviceBlock
 from embgeo.stats.backend.device import Array, Device
 from embgeo.stats.backend.full import FLOOR, DeviceFull, fits
 from embgeo.stats.backend.kernel import with_state
-from embgeo.stats.base import Block
+from embgeo.stats.block import Block
 from embgeo.stats.candidates import rounding
 from embgeo.stats.pair_cosines import FINE_BINS
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.stats.backend.device import Array, Device
-from embgeo.stats.base import Block
+from embgeo.stats.block import Block
 
 #: Beyond these a square of a float64 may overflow or vanish: such blocks are left to the host.
 SQUARABLE = (1e-140, 1e140)
@@ -20,7 +20,7 @@ INVERTIBLE = (1e-30, 1e30)
 
 
 class DeviceBlock:
-    """Rows on the device, as `embgeo.stats.base.Block` has them on the host.
+    """Rows on the device, as `embgeo.stats.block.Block` has them on the host.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ from embgeo.stats.backend.rows import Rows
 from embgeo.stats.backend.stacked_qr import StackedQRKernel
 from embgeo.stats.backend.top_neighbors import TopNeighborsKernel
 from embgeo.stats.backend.two_nearest import TwoNearestKernel
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 S = TypeVar("S", bound=Statistic)
 Mask = npt.NDArray[np.bool_]

@@ -12,7 +12,7 @@ import numpy as np
 
 from embgeo.stats.backend.block import DeviceBlock
 from embgeo.stats.backend.device import Device
-from embgeo.stats.base import Statistic
+from embgeo.stats.statistic import Statistic
 
 S = TypeVar("S", bound=Statistic)
 

@@ -1,0 +1,73 @@
+"""The law every statistic obeys, and the fold that feeds it.
+
+A statistic is a monoid over sets of rows: freshly made it is the identity, ``update(block)`` adds
+rows in place, ``merge(other)`` joins the rows of two statistics, and any way of cutting the rows
+into blocks and joining the parts gives the same answer up to rounding. So passes run in threads,
+on other machines, or are saved and merged later.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.stats.block import Block
+
+
+class Statistic:
+    """A monoid over row sets; equal keys mean equal statistics, which are taken once.
+
+    Attributes
+    ----------
+    STATE : tuple of str
+        Names of the attributes that `clear` sets and rows change. Everything else is what the
+        statistic was made with, and is shared by its copies.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def key(self) -> Hashable:
+        return type(self).__name__
+
+    def clear(self) -> None:
+        """Become the identity: forget every row."""
+        raise NotImplementedError
+
+    def update(self, block: Block) -> None:
+        """Add the rows of a block."""
+        raise NotImplementedError
+
+    def merge(self, other: Self) -> None:
+        """Add the rows that another statistic of the same key has seen."""
+        raise NotImplementedError
+
+    def blank(self) -> Self:
+        """The identity of the same key."""
+        other = copy.copy(self)
+        other.clear()
+        return other
+
+
+def fold(
+    blocks: Iterable[Block],
+    statistics: Sequence[Statistic],
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Feed every block to every statistic; `progress` hears how many rows were read."""
+    for block in blocks:
+        for statistic in statistics:
+            statistic.update(block)
+        if progress is not None:
+            progress(len(block.index))
+
+
+def concatenated(parts: Sequence[npt.NDArray[Any]], width: int | None = None) -> npt.NDArray[Any]:
+    """The parts one below the other; an empty float64 array where there is none."""
+    if parts:
+        return np.concatenate(parts)
+    return np.zeros((0,) if width is None else (0, width))
