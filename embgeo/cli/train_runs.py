@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from embgeo.measure.passes import Progress
     from embgeo.training.data import Corpus
     from embgeo.training.loop.hooks import Measure
-    from embgeo.training.loop.outcome import Result
     from embgeo.training.settings.budget import Plan
     from embgeo.training.settings.config import Config
+    from embgeo.training.study.run_result import RunResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ def train_one(task: Task, place: int, measure: Measure, watching: Watch, *, lead
     watching.say(told(result, place + 1, len(task.runs), time.perf_counter() - began))
 
 
-def told(result: Result, done: int, runs: int, seconds: float) -> str:
+def told(result: RunResult, done: int, runs: int, seconds: float) -> str:
     """The line of a finished run."""
     perplexity = result.valid.get("perplexity")
     shown = "unknown" if perplexity is None else format_number(perplexity)

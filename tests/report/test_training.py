@@ -32,7 +32,8 @@ from embgeo.training.study.files import (
 )
 from embgeo.training.study.log import LOG_NAME, Log
 from embgeo.training.study.making import Trained, notes, training_of
-from embgeo.training.study.reading import MOST_POINTS, RESULT_NAME, kept_curves, read_run
+from embgeo.training.study.reading import MOST_POINTS, kept_curves, read_run
+from embgeo.training.study.run_result import RESULT_NAME, RUN_RESULT
 from tests.support.html_page import Page
 from tests.support.sample_runs import (
     REFERENCES,
@@ -224,7 +225,7 @@ def test_runs_are_read_from_their_folders(tmp_path: Path) -> None:
         home = write_run(tmp_path, made)
         place = home.relative_to(tmp_path).as_posix()
         runs.append(Trained(place, read_run(home), load_analysis(home)))
-    settings = runs[0].finished.result["settings"]
+    settings = runs[0].finished.result.settings
     read = training_of(
         runs,
         {name: REFERENCES[name] for name in METHODS},
@@ -241,7 +242,9 @@ def test_runs_are_read_from_their_folders(tmp_path: Path) -> None:
 )
 def test_a_damaged_result_of_a_run(field: str, value: Any, tmp_path: Path) -> None:
     home = write_run(tmp_path, Made("mle", 0, 100.0))
-    (home / RESULT_NAME).write_text(json.dumps({**result(Made("mle", 0, 1.0)), field: value}))
+    (home / RESULT_NAME).write_text(
+        json.dumps({**RUN_RESULT.to_json(result(Made("mle", 0, 1.0))), field: value})
+    )
     with pytest.raises(UnreadableFile, match=r"result\.json"):
         read_run(home)
 
@@ -249,11 +252,15 @@ def test_a_damaged_result_of_a_run(field: str, value: Any, tmp_path: Path) -> No
 def test_a_run_without_log_or_test_split(tmp_path: Path) -> None:
     home = write_run(tmp_path, Made("mle", 0, 100.0))
     (home / LOG_NAME).unlink()
-    (home / RESULT_NAME).write_text(json.dumps({**result(Made("mle", 0, 100.0)), "test": None}))
+    content = RUN_RESULT.to_json(result(Made("mle", 0, 100.0)))
+    (home / RESULT_NAME).write_text(json.dumps({**content, "test": None}))
     found = read_run(home)
     assert found.curves == {}
     assert "test.perplexity" not in found.numbers
     assert found.numbers["valid.perplexity"] == 104.0
+    del content["format_version"]
+    (home / RESULT_NAME).write_text(json.dumps({**content, "format": 1}))  # of embgeo 0.1
+    assert read_run(home).result.test is not None
     with pytest.raises(UnreadableFile, match="not finished"):
         read_run(tmp_path)
 

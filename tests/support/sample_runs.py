@@ -14,7 +14,8 @@ from embgeo.comparison.comparison import Comparison, Member
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.log import LOG_NAME, Log
 from embgeo.training.study.making import Trained, training_of
-from embgeo.training.study.reading import RESULT_NAME, Finished, kept_curves, numbers_of
+from embgeo.training.study.reading import FinishedRun, kept_curves, numbers_of
+from embgeo.training.study.run_result import RESULT_NAME, RUN_RESULT, RunResult
 from embgeo.training.study.training import Run, Training
 from tests.support.sample_analysis import HOSTILE, sample
 from tests.support.sample_comparison import differences, pair
@@ -32,31 +33,29 @@ class Made:
     numbers: dict[str, float] = field(default_factory=dict)
 
 
-def result(made: Made, *, hostile: bool = False) -> dict[str, Any]:
-    """The content of ``result.json``."""
+def result(made: Made, *, hostile: bool = False) -> RunResult:
     p = made.perplexity
     text = HOSTILE[0] if hostile else "a note"
-    return {
-        "format": 1,
-        "method": made.method,
-        "seed": made.seed,
-        "steps": 400,
-        "epochs": 2.5,
-        "tokens": 240_000,
-        "seconds": 61.25,
-        "parameters": 365_496,
-        "valid": {"perplexity": p + 4, "loss": np.log(p + 4), "rare": 9 * p, "popular": p / 2},
-        "test": {"perplexity": p, "loss": np.log(p), "rare": 10 * p, "popular": p / 2.1},
-        "settings": {
+    return RunResult(
+        method=made.method,
+        seed=made.seed,
+        steps=400,
+        epochs=2.5,
+        tokens=240_000,
+        seconds=61.25,
+        parameters=365_496,
+        valid={"perplexity": p + 4, "loss": np.log(p + 4), "rare": 9 * p, "popular": p / 2},
+        test={"perplexity": p, "loss": np.log(p), "rare": 10 * p, "popular": p / 2.1},
+        settings={
             "model": {"name": "awd-lstm", "d": 16},
             "method": {made.method: {"gamma": 2.0}} if made.method == "cosreg" else {},
         },
-        "source": HOSTILE[1] if hostile else "Author 2020, Eq. 6",
-        "deviations": [HOSTILE[2]] if hostile else ["rows of norm zero are left out"],
-        "notes": [text],
-        "versions": {"embgeo": "0.1.0", "torch": "2.13.0"},
-        "command": "embgeo train",
-        "corpus": {
+        source=HOSTILE[1] if hostile else "Author 2020, Eq. 6",
+        deviations=(HOSTILE[2],) if hostile else ("rows of norm zero are left out",),
+        notes=(text,),
+        versions={"embgeo": "0.1.0", "torch": "2.13.0"},
+        command="embgeo train",
+        corpus={
             "name": HOSTILE[0] if hostile else "pydocs",
             "unit": "sentences",
             "rows": 600,
@@ -64,8 +63,8 @@ def result(made: Made, *, hostile: bool = False) -> dict[str, Any]:
             "files": {"pydocs.txt": "0" * 64},
             "notes": ["a twentieth for validation"],
         },
-        "initial_sha256": f"{made.seed:064x}",
-    }
+        initial_sha256=f"{made.seed:064x}",
+    )
 
 
 def log_lines(made: Made) -> str:
@@ -90,7 +89,9 @@ def write_run(folder: Path, made: Made, *, hostile: bool = False) -> Path:
     """The folder of a run, without its model."""
     home = folder / made.method / f"seed-{made.seed}"
     home.mkdir(parents=True)
-    (home / RESULT_NAME).write_text(json.dumps(result(made, hostile=hostile)), encoding="utf-8")
+    (home / RESULT_NAME).write_text(
+        RUN_RESULT.text(result(made, hostile=hostile)), encoding="utf-8"
+    )
     (home / LOG_NAME).write_text(log_lines(made), encoding="utf-8")
     analysis_of(made, hostile=hostile).save(home)
     return home
@@ -117,7 +118,7 @@ def trained(made: Made, *, hostile: bool = False) -> Trained:
         Log({n: (np.array(list(c)), np.array(list(c.values()))) for n, c in curves.items()})
     )
     own = result(made, hostile=hostile)
-    finished = Finished(own, kept, {**numbers_of(own, kept), **made.numbers})
+    finished = FinishedRun(own, kept, {**numbers_of(own, kept), **made.numbers})
     return Trained(f"{made.method}/seed-{made.seed}", finished, analysis_of(made, hostile=hostile))
 
 
@@ -146,7 +147,7 @@ def sample_training(
 ) -> Training:
     """Methods side by side."""
     runs = [trained(made, hostile=hostile) for made in made_runs(methods, seeds)]
-    settings = runs[0].finished.result["settings"]
+    settings = runs[0].finished.result.settings
     return training_of(
         runs,
         {name: REFERENCES[name] if REFERENCES[name] in methods else "" for name in methods},

@@ -14,9 +14,9 @@ from embgeo.measure.passes import Progress
 from embgeo.training.data import Corpus, Vocabulary
 from embgeo.training.loop.distributed import World
 from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.outcome import Result
 from embgeo.training.loop.run import train
 from embgeo.training.settings.config import Config, from_tables
+from embgeo.training.study.run_result import RunResult
 
 N = 50
 CPU = torch.device("cpu")
@@ -75,7 +75,7 @@ def silent() -> Progress:
     return Progress()
 
 
-def run(config: Config, folder: Path, **more: Any) -> Result:
+def run(config: Config, folder: Path, **more: Any) -> RunResult:
     """A run without geometry or progress, unless these are given."""
     given: dict[str, Any] = {"measure": None, "progress": silent(), "command": "embgeo train"}
     return train(config, corpus(), folder, **{**given, **more})

@@ -96,9 +96,9 @@ def test_any_step_will_do(after: int, whole: dict[str, Path], tmp_path: Path) ->
 
 
 def test_averaging_began_in_the_run_with_nt_asgd(whole: dict[str, Path]) -> None:
-    from embgeo.training.loop.outcome import load
+    from embgeo.training.study.run_result import load_result
 
-    notes = load(whole["nt-asgd"]).notes
+    notes = load_result(whole["nt-asgd"]).notes
     assert any("averaging begins" in note for note in notes)
 
 

@@ -19,11 +19,11 @@ from safetensors.torch import load_file  # noqa: E402
 import embgeo  # noqa: E402
 from embgeo.measure.passes import Progress  # noqa: E402
 from embgeo.training.data import Vocabulary  # noqa: E402
-from embgeo.training.loop import outcome  # noqa: E402
 from embgeo.training.loop.run import run_folder, train, train_all  # noqa: E402
 from embgeo.training.methods.published import METHODS, reference_of  # noqa: E402
 from embgeo.training.settings.checks import resolved  # noqa: E402
 from embgeo.training.settings.config import read  # noqa: E402
+from embgeo.training.study.run_result import load_result  # noqa: E402
 from tests.support.training_runs import N, corpus, numbers, run, settings, silent, spread  # noqa: E402
 
 
@@ -66,7 +66,7 @@ def test_the_analysis_reads_what_a_run_wrote(name: str, outputs: bool, tmp_path:
 
 
 def test_result_says_what_was_done(finished: Path) -> None:
-    found = outcome.load(finished)
+    found = load_result(finished)
     assert (found.method, found.seed, found.steps, found.epochs) == ("real", 0, 18, 2.0)
     assert found.tokens == 2 * 84 * 4
     assert found.parameters == sum(
@@ -95,7 +95,7 @@ def test_the_log_holds_losses_geometry_and_scores(finished: Path) -> None:
     assert at["test.perplexity"] == [18]
     assert "test.output" not in at  # a tied model has one matrix
     last = {name: value for line in lines for name, value in line.items()}
-    found = outcome.load(finished)
+    found = load_result(finished)
     assert last["valid.loss"] == found.valid["loss"]
     W = load_file(finished / "model.safetensors")["embedding.weight"]
     assert last["test.sum"] == float(W.numpy().sum())
@@ -151,7 +151,7 @@ def test_a_comparison_has_a_folder_for_each_run(tmp_path: Path) -> None:
     ]
     assert read(tmp_path / "train.toml") == resolved(config)
     for found in results:
-        assert outcome.load(run_folder(tmp_path, found.method, found.seed)) == found
+        assert load_result(run_folder(tmp_path, found.method, found.seed)) == found
     by_seed = {found.seed: found.initial_sha256 for found in results}
     assert by_seed[0] != by_seed[5]
     assert len({(found.seed, found.initial_sha256) for found in results}) == 2

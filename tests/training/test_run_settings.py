@@ -14,11 +14,11 @@ torch = pytest.importorskip("torch")
 
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
-from embgeo.training.loop import outcome  # noqa: E402
 from embgeo.training.loop.run import train_all  # noqa: E402
 from embgeo.training.models import build  # noqa: E402
 from embgeo.training.settings.checks import resolved  # noqa: E402
 from embgeo.training.settings.config import PRESETS, parse, preset, read  # noqa: E402
+from embgeo.training.study.run_result import load_result  # noqa: E402
 from tests.support.training_runs import N, corpus, run, settings, silent  # noqa: E402
 
 
@@ -108,7 +108,7 @@ def test_a_result_of_something_else_is_refused(tmp_path: Path) -> None:
     for content in ("", "[]", '{"format": 2}', "\x00"):
         (tmp_path / "result.json").write_text(content)
         with pytest.raises(UnreadableFile):
-            outcome.load(tmp_path)
+            load_result(tmp_path)
 
 
 def test_settings_that_are_left_open_are_recorded_as_they_are_taken() -> None:

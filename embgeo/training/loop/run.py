@@ -10,17 +10,23 @@ from typing import Any
 
 from embgeo.core.errors import BadOption
 from embgeo.training.data import Corpus, write_vocabulary
-from embgeo.training.loop import checkpoint, outcome
+from embgeo.training.loop import checkpoint
 from embgeo.training.loop.device import device_of, numerics
 from embgeo.training.loop.distributed import joined
 from embgeo.training.loop.hooks import Measure, Progress
 from embgeo.training.loop.interrupts import heard
-from embgeo.training.loop.outcome import RESULT_NAME, Result
 from embgeo.training.loop.saving import MODEL_NAME, model_bytes, parameters_of, write
 from embgeo.training.loop.session import Session
 from embgeo.training.loop.sinks import open_sinks
 from embgeo.training.settings.checks import resolved
 from embgeo.training.settings.config import COMPARISON_NAME, Config
+from embgeo.training.study.run_result import (
+    RESULT_NAME,
+    RUN_RESULT,
+    RunResult,
+    is_finished,
+    load_result,
+)
 
 RUN_NAME = "run.toml"
 VOCABULARY_NAME = "vocabulary.tsv"
@@ -36,7 +42,7 @@ def train(
     measure: Measure | None,
     progress: Progress,
     command: str,
-) -> Result:
+) -> RunResult:
     """Train one method with one seed, going on where the folder's state says.
 
     Ctrl-C and SIGTERM save the state first, and then raise KeyboardInterrupt.
@@ -56,7 +62,7 @@ def train(
 
     Returns
     -------
-    Result
+    RunResult
         That of the folder, if the run is finished already.
 
     Raises
@@ -72,9 +78,9 @@ def train(
     if len(config.compare) != 1 or len(config.seeds) != 1:
         raise BadOption("a run has one method and one seed", way_out="take them by Config.one()")
     identity = checkpoint.identity(config.tables(), corpus.files)
-    if outcome.finished(folder):
+    if is_finished(folder):
         checkpoint.require_same(begun_with(folder), identity, folder)
-        return outcome.load(folder)
+        return load_result(folder)
     with ExitStack() as stack:
         world = stack.enter_context(joined(config.training.device))
         device = device_of(config.training.device)
@@ -101,8 +107,8 @@ def begun_with(folder: Path) -> dict[str, Any] | None:
     UnreadableFile
         A damaged file.
     """
-    if outcome.finished(folder):
-        result = outcome.load(folder)
+    if is_finished(folder):
+        result = load_result(folder)
         return checkpoint.identity(dict(result.settings), dict(result.corpus["files"]))
     state = checkpoint.load(folder)
     return None if state is None else dict(state["identity"])
@@ -123,14 +129,14 @@ def begin(config: Config, corpus: Corpus, folder: Path) -> None:
         ) from error
 
 
-def finish(session: Session, measure: Measure | None, command: str) -> Result:
+def finish(session: Session, measure: Measure | None, command: str) -> RunResult:
     """Measure and write what was trained; the result comes last, and the state goes."""
     loop, folder = session.loop, session.folder
     with session.final() as model:
         valid, test = session.final_scores(measure)
         parameters = parameters_of(model)
         content = model_bytes(model) if session.world.leads else b""
-    result = Result(
+    result = RunResult(
         method=loop.method.name,
         seed=session.config.seeds[0],
         steps=loop.step_number,
@@ -151,7 +157,7 @@ def finish(session: Session, measure: Measure | None, command: str) -> Result:
     )
     if session.world.leads:
         write(folder / MODEL_NAME, content)
-        write(folder / RESULT_NAME, result.text().encode())
+        write(folder / RESULT_NAME, RUN_RESULT.text(result).encode())
         (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
     return result
 
@@ -164,7 +170,7 @@ def train_all(
     measure: Measure | None,
     progress: Progress,
     command: str,
-) -> list[Result]:
+) -> list[RunResult]:
     """All runs of a comparison, in ``folder/METHOD/seed-S``; ``folder/train.toml`` besides.
 
     Runs that are finished are read, one that was interrupted is resumed. Parameters, and what is

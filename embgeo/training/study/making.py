@@ -12,7 +12,7 @@ from embgeo.result.analysis import Analysis
 from embgeo.training.study import prior
 from embgeo.training.study.deciding import outcomes
 from embgeo.training.study.numbers import PRIOR, QUANTITIES
-from embgeo.training.study.reading import Finished
+from embgeo.training.study.reading import FinishedRun
 from embgeo.training.study.sentences import sentences
 from embgeo.training.study.training import Method, Run, Training
 
@@ -31,17 +31,17 @@ class Trained:
     ----------
     folder : str
         Relative to the folder of the comparison.
-    finished : Finished
+    finished : FinishedRun
     analysis : Analysis
     """
 
     folder: str
-    finished: Finished
+    finished: FinishedRun
     analysis: Analysis
 
     @property
     def method(self) -> str:
-        return str(self.finished.result["method"])
+        return self.finished.result.method
 
 
 def training_of(
@@ -78,8 +78,8 @@ def training_of(
     training = Training(
         provenance={
             **provenance,
-            "corpus": dict(first["corpus"]),
-            "versions": dict(first["versions"]),
+            "corpus": dict(first.corpus),
+            "versions": dict(first.versions),
         },
         quantities=quantities(trained, runs),
         methods=methods,
@@ -95,21 +95,21 @@ def run_of(one: Trained, priors: Mapping[str, Mapping[str, Any]]) -> Run:
     scalars = {s.name: s.value for s in one.analysis.scalars if s.value is not None}
     return Run(
         method=one.method,
-        seed=result["seed"],
+        seed=result.seed,
         folder=one.folder,
-        steps=result["steps"],
-        epochs=float(result["epochs"]),
-        tokens=result["tokens"],
-        seconds=float(result["seconds"]),
-        parameters=result.get("parameters"),
+        steps=result.steps,
+        epochs=result.epochs,
+        tokens=result.tokens,
+        seconds=result.seconds,
+        parameters=result.parameters,
         numbers={
             **one.finished.numbers,
             **scalars,
             **from_priors(one.analysis, priors),
         },
         curves=one.finished.curves,
-        initial=result["initial_sha256"],
-        notes=texts(result["notes"]),
+        initial=result.initial_sha256,
+        notes=result.notes,
     )
 
 
@@ -119,7 +119,7 @@ def prior_settings(trained: Iterable[Trained]) -> dict[str, Mapping[str, Any]]:
     for one in trained:
         for kind, name in PRIOR_OF.items():
             if one.method == name:
-                found[kind] = own_settings(one.finished.result, name)
+                found[kind] = one.finished.result.own_settings
     return found
 
 
@@ -138,22 +138,15 @@ def from_priors(analysis: Analysis, priors: Mapping[str, Mapping[str, Any]]) -> 
     return {name: value for name, value in found.items() if math.isfinite(value)}
 
 
-def own_settings(result: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """What the settings of a run say about its method itself: the table ``[method.NAME]``."""
-    table = result["settings"].get("method")
-    own = table.get(name) if isinstance(table, Mapping) else None
-    return dict(own) if isinstance(own, Mapping) else {}
-
-
 def method_of(name: str, title: str, reference: str, trained: Sequence[Trained]) -> Method:
     result = next(one for one in trained if one.method == name).finished.result
     return Method(
         name,
         title,
         reference,
-        result["source"],
-        own_settings(result, name),
-        texts(result["deviations"]),
+        result.source,
+        result.own_settings,
+        result.deviations,
     )
 
 
@@ -170,8 +163,8 @@ def quantities(trained: Sequence[Trained], runs: Sequence[Run]) -> tuple[Quantit
 
 def notes(trained: Sequence[Trained], runs: Sequence[Run]) -> tuple[str, ...]:
     """What a reader has to know: the text, one seed only, notes that all runs share."""
-    corpus = trained[0].finished.result["corpus"]
-    said = [f"text: {note}" for note in texts(corpus.get("notes") or [])]
+    corpus = trained[0].finished.result.corpus
+    said = [f"text: {note}" for note in corpus.get("notes") or []]
     if len({run.seed for run in runs}) == 1:
         said.append(
             "one seed: differences between methods may be chance; --seeds 3 tells them apart"
@@ -193,7 +186,3 @@ def notes(trained: Sequence[Trained], runs: Sequence[Run]) -> tuple[str, ...]:
     for method, own in by_method.items():
         said += [f"{method}: {note}" for note in own if len(by_method) == 1 or note not in shared]
     return tuple(dict.fromkeys(said))
-
-
-def texts(values: Iterable[Any]) -> tuple[str, ...]:
-    return tuple(str(value) for value in values)

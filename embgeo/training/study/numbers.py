@@ -105,4 +105,3 @@ QUANTITIES: tuple[Quantity, ...] = (
 
 #: Numbers of `result.json` that stand for a whole split.
 OF_A_SPLIT = ("perplexity", "loss", "rare", "popular", "cache", "dynamic")
-SPLITS = tuple(_SPLITS)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from embgeo.core.typed import keyed
 from embgeo.core.values import Quantity
 
 #: What becomes of a claim.
@@ -162,11 +163,11 @@ class Training:
     """
 
     provenance: Mapping[str, Any]
-    quantities: tuple[Quantity, ...]
-    methods: tuple[Method, ...]
-    runs: tuple[Run, ...]
-    outcomes: tuple[Outcome, ...] = ()
     sentences: tuple[str, ...] = ()
+    outcomes: tuple[Outcome, ...] = field(default=(), metadata=keyed("claims"))
+    methods: tuple[Method, ...] = ()
+    runs: tuple[Run, ...] = ()
+    quantities: tuple[Quantity, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

@@ -1,21 +1,28 @@
-"""What a finished run says about itself: ``result.json``."""
+"""What a finished run says about itself: ``result.json``.
+
+Format history
+--------------
+1 : first version; embgeo 0.1 wrote ``"format": 1`` and no name.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.records import RecordFormat
 
 RESULT_NAME = "result.json"
-FORMAT = 1
+
+#: Numbers of one split by name; None where one is not known.
+SplitScores = Mapping[str, int | float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RunResult:
     """A finished run.
 
     Attributes
@@ -57,8 +64,8 @@ class Result:
     tokens: int
     seconds: float
     parameters: int
-    valid: Mapping[str, Any]
-    test: Mapping[str, Any] | None
+    valid: SplitScores
+    test: SplitScores | None
     settings: Mapping[str, Any]
     source: str
     deviations: tuple[str, ...]
@@ -68,39 +75,40 @@ class Result:
     corpus: Mapping[str, Any]
     initial_sha256: str
 
-    def text(self) -> str:
-        """As JSON."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1, ensure_ascii=False) + "\n"
+    @property
+    def own_settings(self) -> dict[str, Any]:
+        """What the settings say about the method itself: the table ``[method.NAME]``."""
+        table = self.settings.get("method")
+        own = table.get(self.method) if isinstance(table, Mapping) else None
+        return dict(own) if isinstance(own, Mapping) else {}
 
 
-def finished(folder: Path) -> bool:
+RUN_RESULT = RecordFormat(
+    "embgeo.run",
+    1,
+    RunResult,
+    RESULT_NAME,
+    what="the result of a run",
+    again="train it again with: embgeo train",
+    bare=True,
+)
+
+
+def is_finished(folder: Path) -> bool:
     """Whether a run's folder holds its result."""
     return (folder / RESULT_NAME).is_file()
 
 
-def load(folder: Path) -> Result:
+def load_result(folder: Path) -> RunResult:
     """The result of a finished run.
 
     Raises
     ------
     UnreadableFile
-        Not finished, not JSON, or of a later format.
+        Not finished, damaged, or of another format.
     """
-    path = folder / RESULT_NAME
-    try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
+    if not (folder / RESULT_NAME).exists():
         raise UnreadableFile(
-            error.strerror or str(error), where=path, way_out="let the run finish first"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise UnreadableFile("no JSON", where=path, way_out="train again") from error
-    names = {entry.name for entry in fields(Result)}
-    if not isinstance(table, dict) or table.get("format") != FORMAT or not names <= set(table):
-        raise UnreadableFile(
-            f"no result of a run in format {FORMAT}", where=path, way_out="train again"
+            "the run is not finished", where=folder, way_out="let the run finish first"
         )
-    given = {name: table[name] for name in names}
-    for name in ("deviations", "notes"):
-        given[name] = tuple(given[name])
-    return Result(**given)
+    return RUN_RESULT.load(folder)

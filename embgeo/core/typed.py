@@ -1,0 +1,220 @@
+"""Plain values, as JSON and TOML have them, to typed ones and back.
+
+The types are annotated dataclasses; their annotations may hold numbers, text, ``bool``, ``Any``,
+``Literal``, unions, tuples, mappings, arrays and other dataclasses. Records and settings are both
+read by :func:`convert`; each renders the errors in its own words.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+
+#: Metadata of a dataclass field whose value is a dataclass: its fields stand in place of it.
+INLINE: Mapping[str, Any] = {"inline": True}
+
+#: Makes a value of a type that :func:`convert` does not know, such as an array.
+Decode = Callable[[Any, Any], Any]
+
+
+def keyed(key: str) -> Mapping[str, Any]:
+    """Metadata of a dataclass field that is called `key` outside of Python."""
+    return {"key": key}
+
+
+class BadValue(ValueError):
+    """A plain value that does not fit its type.
+
+    Attributes
+    ----------
+    path : list of str and int
+        Keys and indices that lead to the value.
+    """
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.path: list[str | int] = []
+
+    def __str__(self) -> str:
+        return f"{format_path(self.path)} {self.problem}".lstrip()
+
+
+class WrongType(BadValue):
+    """A value of another type than `hint`."""
+
+    def __init__(self, value: Any, hint: Any) -> None:
+        super().__init__(f"is {value!r:.60} instead of {describe(hint)}")
+        self.value, self.hint = value, hint
+
+
+class UnknownKey(BadValue):
+    """A key that the dataclass does not have; `known` are those that it has."""
+
+    def __init__(self, key: str, known: tuple[str, ...]) -> None:
+        super().__init__(f"has an unknown field {key!r:.60}")
+        self.key, self.known = key, known
+
+
+class MissingKey(BadValue):
+    """A field without a default that is not there."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"lacks the field {key!r}")
+        self.key = key
+
+
+def convert(value: Any, hint: Any, decode: Decode | None = None) -> Any:
+    """`value` as the type `hint`.
+
+    A whole number is also accepted as a float, and a list as a tuple. ``true`` is not a number, and
+    a number must be finite. A missing field takes its default; an unknown field is refused.
+
+    Parameters
+    ----------
+    value : object
+        Plain: numbers, text, lists, tables and None.
+    hint : type
+        With forward references resolved.
+    decode : callable, optional
+        ``decode(value, hint)`` for all other types.
+
+    Raises
+    ------
+    BadValue
+        With the path to the value that does not fit.
+    """
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return _convert_union(value, hint, decode)
+    if origin is Literal:
+        if any(value == choice and type(value) is type(choice) for choice in get_args(hint)):
+            return value
+        raise WrongType(value, hint)
+    if origin is tuple:
+        return _convert_tuple(value, hint, decode)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+            raise WrongType(value, hint)
+        inner = get_args(hint)[1]
+        return {key: _convert_at(key, entry, inner, decode) for key, entry in value.items()}
+    if is_dataclass(hint):
+        return _convert_dataclass(value, cast(type, hint), decode)
+    if hint is Any or ((hint is None or hint is type(None)) and value is None):
+        return value
+    if hint is float and is_number(value):
+        return float(value)
+    if hint in (int, str, bool):
+        if isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
+            return value
+    elif decode is not None and hint is not float:
+        return decode(value, hint)
+    raise WrongType(value, hint)
+
+
+def _convert_at(place: str | int, value: Any, hint: Any, decode: Decode | None) -> Any:
+    try:
+        return convert(value, hint, decode)
+    except BadValue as error:
+        error.path.insert(0, place)
+        raise
+
+
+def _convert_union(value: Any, hint: Any, decode: Decode | None) -> Any:
+    kinds = get_args(hint)
+    if value is None and type(None) in kinds:
+        return None
+    if type(value) in kinds:
+        kinds = (type(value),)
+    problem: BadValue = WrongType(value, hint)
+    for kind in kinds:
+        try:
+            return convert(value, kind, decode)
+        except BadValue as error:
+            # The problem deeper inside says more than that no kind fits.
+            problem = error if error.path else problem
+    raise problem
+
+
+def _convert_tuple(value: Any, hint: Any, decode: Decode | None) -> Any:
+    inner = get_args(hint)
+    if not isinstance(value, list | tuple):
+        raise WrongType(value, hint)
+    if inner[-1] is Ellipsis:
+        inner = (inner[0],) * len(value)
+    if len(inner) != len(value):
+        raise WrongType(value, hint)
+    pairs = enumerate(zip(value, inner, strict=True))
+    return tuple(_convert_at(place, entry, kind, decode) for place, (entry, kind) in pairs)
+
+
+def _convert_dataclass(table: Any, kind: type, decode: Decode | None) -> Any:
+    if not isinstance(table, Mapping):
+        raise WrongType(table, kind)
+    found = {}
+    for entry, hint in schema(kind):
+        if entry.metadata.get("inline"):
+            own = {key: table[key] for key in keys_of(hint) if key in table}
+            found[entry.name] = convert(own, hint, decode)
+            continue
+        key = key_of(entry)
+        if key in table:
+            found[entry.name] = _convert_at(key, table[key], hint, decode)
+        elif entry.default is MISSING and entry.default_factory is MISSING:
+            raise MissingKey(key)
+    for key in table:
+        if key not in keys_of(kind):
+            raise UnknownKey(key, keys_of(kind))
+    return kind(**found)
+
+
+@cache
+def schema(kind: type) -> tuple[tuple[Field[Any], Any], ...]:
+    """Fields of a dataclass that its constructor takes, with their resolved types."""
+    hints = get_type_hints(kind)
+    return tuple((entry, hints[entry.name]) for entry in fields(kind) if entry.init)
+
+
+@cache
+def keys_of(kind: type) -> tuple[str, ...]:
+    """The keys that a dataclass has outside of Python."""
+    found: list[str] = []
+    for entry, hint in schema(kind):
+        found += keys_of(hint) if entry.metadata.get("inline") else (key_of(entry),)
+    return tuple(found)
+
+
+def key_of(entry: Field[Any]) -> str:
+    return str(entry.metadata.get("key", entry.name))
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a finite number that a float can hold; true and false are not."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max
+
+
+def describe(hint: Any) -> str:
+    """A type in words, as in "it has to be a whole number"."""
+    origin = get_origin(hint)
+    if origin is Literal:
+        return " or ".join(map(str, get_args(hint)))
+    if origin is tuple:
+        return "a list"
+    if origin in (Union, types.UnionType):
+        return describe(get_args(hint)[0])
+    if is_dataclass(hint) or (isinstance(origin, type) and issubclass(origin, Mapping)):
+        return "a table"
+    words = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+    return words.get(hint, getattr(hint, "__name__", str(hint)))
+
+
+def format_path(path: list[str | int]) -> str:
+    """``runs[0].seed``."""
+    text = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in path)
+    return text.removeprefix(".")

@@ -1,0 +1,147 @@
+"""Records: saved and read back, refused in one line where they are damaged."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.typed import INLINE
+from embgeo.io.bounded.records import ARRAYS_NAME, RecordFormat, in_archive
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    facts: Facts = field(metadata=INLINE)
+    values: npt.NDArray[np.float64] = field(metadata=in_archive(key="array"))
+    curve: npt.NDArray[np.float64]
+
+    @property
+    def name(self) -> str:
+        return self.facts.name
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    title: str
+    items: tuple[Item, ...]
+    rows: npt.NDArray[np.int64] | None = field(default=None, metadata=in_archive("rows"))
+    scale: float = 1.0
+
+
+def check(whole: Whole) -> None:
+    if not whole.title:
+        raise ValueError("no title")
+
+
+FORMAT = RecordFormat(
+    "embgeo.whole",
+    2,
+    Whole,
+    "whole.json",
+    "a whole",
+    "make one",
+    check,
+    {1: lambda content: {"scale": 2.0, "title": content.pop("name"), **content}},
+)
+
+
+def whole(**changes: Any) -> Whole:
+    items = tuple(Item(Facts(n), np.arange(3.0), np.array([0.5, 1.0])) for n in ("a.b", "c"))
+    return Whole(**{"title": "t\u2028é", "items": items, "rows": np.arange(3), **changes})
+
+
+def same(one: Whole, other: Whole) -> None:
+    assert FORMAT.text(one) == FORMAT.text(other)
+    np.testing.assert_array_equal(one.rows, other.rows)
+    for mine, theirs in zip(one.items, other.items, strict=True):
+        np.testing.assert_array_equal(mine.values, theirs.values)
+
+
+def test_saved_and_read_back(tmp_path: Path) -> None:
+    path = FORMAT.save(whole(), tmp_path / "a" / "b")
+    same(FORMAT.load(path), whole())
+    same(FORMAT.load(path.parent), whole())
+    content = json.loads(path.read_text("ascii"))
+    assert list(content) == ["format", "format_version", "title", "items", "rows", "scale"]
+    assert content["items"][0] == {"name": "a.b", "array": "items/a.b", "curve": [0.5, 1.0]}
+    with np.load(path.parent / ARRAYS_NAME) as archive:
+        assert sorted(archive.files) == ["items/a.b", "items/c", "rows"]
+
+
+def test_without_arrays_there_is_no_archive(tmp_path: Path) -> None:
+    FORMAT.save(whole(items=(), rows=None), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["whole.json"]
+    assert FORMAT.load(tmp_path).rows is None
+
+
+def test_earlier_versions_are_read(tmp_path: Path) -> None:
+    old = {"format": "embgeo.whole", "format_version": 1, "name": "old", "items": []}
+    (tmp_path / "whole.json").write_text(json.dumps(old))
+    assert FORMAT.load(tmp_path) == Whole("old", (), scale=2.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"format": "other"}, "not a whole that embgeo wrote"),
+        ({"format_version": 3}, "format version 3, this embgeo reads 2; make one"),
+        ({"format_version": True}, "format version True"),
+        ({"title": ""}, "damaged (no title); make one"),
+        ({"title": 1}, "damaged (title is 1 instead of text)"),
+        ({"scale": None}, "damaged (scale is None instead of a number)"),
+        ({"extra": 1}, "damaged (has an unknown field 'extra')"),
+        ({"items": [{"name": "x"}]}, "damaged (items[0] lacks the field 'array')"),
+        ({"rows": "items/c"}, "damaged (the array 'items/c' holds float64)"),
+        ({"rows": "nowhere"}, "damaged (arrays.npz does not hold 'nowhere')"),
+        ({"rows": 3}, "damaged (rows is 3 instead of"),
+    ],
+)
+def test_damage_is_told_in_one_line(change: dict[str, Any], said: str, tmp_path: Path) -> None:
+    path = FORMAT.save(whole(), tmp_path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(UnreadableFile) as caught:
+        FORMAT.load(tmp_path)
+    assert said in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", ["", "[", "[1]", '{"format": NaN}', "[" * 100_000])
+def test_what_is_not_json(content: str, tmp_path: Path) -> None:
+    (tmp_path / "whole.json").write_text(content)
+    with pytest.raises(UnreadableFile, match="a whole"):
+        FORMAT.load(tmp_path)
+
+
+def test_a_missing_file_and_a_cut_archive(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match=r"no whole\.json here; make one"):
+        FORMAT.load(tmp_path)
+    FORMAT.save(whole(), tmp_path)
+    (tmp_path / ARRAYS_NAME).write_bytes((tmp_path / ARRAYS_NAME).read_bytes()[:-30])
+    with pytest.raises(UnreadableFile, match="damaged"):
+        FORMAT.load(tmp_path)
+
+
+def test_nothing_is_written_of_a_number_that_is_not_finite(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        FORMAT.save(whole(scale=math.nan), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(EmbgeoError, match="cannot be written"):
+        FORMAT.save(whole(), tmp_path / "file" / "inner")
