@@ -7,9 +7,9 @@ from types import ModuleType
 
 from embgeo.io import BESIDE, FORMATS
 from embgeo.io.bounded.compressed import CODECS, MAX_BYTES, MAX_RATIO, RATIO_FREE_BYTES
-from embgeo.io.bounded.containers import DEEPEST
+from embgeo.io.containers import DEEPEST
 from embgeo.io.formats.huggingface import model_folder
-from embgeo.io.formats.torch import torch_distributed
+from embgeo.io.formats.torch import distributed_checkpoint
 from embgeo.io.unknown import FOLDERS as FOREIGN
 from embgeo.io.unknown import OTHER_SIGNS, WELL_KNOWN
 
@@ -89,7 +89,7 @@ def refused() -> str:
 
 
 def document() -> str:
-    folders = (torch_distributed, model_folder)
+    folders = (distributed_checkpoint, model_folder)
     files = [module for module in (*FORMATS, *BESIDE) if module not in folders]
     around = AROUND.format(
         codecs=codecs(),

@@ -47,7 +47,7 @@ def inspect(
 
 def listing(checkpoint: Checkpoint, found: Inspection) -> None:
     """The tensors as an aligned table, then the choice and the notes."""
-    from embgeo.io.choose import shape_text
+    from embgeo.io.choosing import shape_text
 
     lines = [("tensor", "shape and type", "size", "")]
     for shown, stored in zip(found.tensors, checkpoint.tensors, strict=True):

@@ -33,7 +33,7 @@ from embgeo.distributed.plans import Plan, planned
 from embgeo.distributed.second_round import Task, second_round, task_of
 from embgeo.distributed.states import FirstState, SecondState
 from embgeo.io import load, open_checkpoint
-from embgeo.io.choose import choose
+from embgeo.io.choosing import choose
 from embgeo.measure.passes import Progress
 from embgeo.measure.resources import DEFAULT_MEMORY, Resources
 from embgeo.metrics.base import NO_ROWS

@@ -22,10 +22,10 @@ import numpy.typing as npt
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.distributed.packing import Packer, Unpackable, Unpacker
 from embgeo.io.bounded.guard import Damaged, reading
-from embgeo.io.bounded.memory import map_file
+from embgeo.io.bounded.maps import map_file
 from embgeo.io.bounded.saved import AtomicFile
 from embgeo.io.bounded.zip_members import MAGICS, Archive, open_archive
-from embgeo.io.formats.numpy.numpy_npy import read_array, read_header
+from embgeo.io.formats.numpy.npy import read_array, read_header
 
 FORMAT = "embgeo.part"
 FORMAT_VERSION = 1

@@ -11,10 +11,10 @@ from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Frequency
 from embgeo.distributed.merging import with_labels
 from embgeo.distributed.plans import Plan
-from embgeo.io.bounded.reading import safe_text
-from embgeo.io.labels import frequencies
-from embgeo.io.labels.labels import read_labels
-from embgeo.io.labels.row_frequencies import from_counts_file
+from embgeo.io.bounded.small_files import safe_text
+from embgeo.io.labels import counts_file
+from embgeo.io.labels.counting import from_counts_file
+from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import Cut, Labeled, lay_given
 
 
@@ -45,7 +45,7 @@ def labeled(plan: Plan, tokens: Path | None, counts: Path | None, rank_order: bo
         labels = lay_given(read_labels(tokens).tokens, cut, "auto", tokens, d)
     frequency: Frequency | None = None
     if rank_order:
-        frequency = frequencies.from_rank(n)
+        frequency = counts_file.from_rank(n)
     elif counts is not None:
         labels, frequency, notes = from_counts_file(counts, labels, cut, d)
     given = None

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.options import Options
-from embgeo.io.bounded.memory import number_type
+from embgeo.io.bounded.maps import number_type
 from embgeo.measure.provenance import installed
 
 _HASH_BYTES = 4 * 2**20

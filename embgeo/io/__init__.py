@@ -8,32 +8,31 @@ from types import ModuleType
 
 from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Matrix
-from embgeo.io.base import Checkpoint, Tensor
-from embgeo.io.bounded import containers, standard_input
-from embgeo.io.bounded.reading import cannot_read, read_head
-from embgeo.io.formats import pickle_arrays
-from embgeo.io.formats.arrow import arrow_file, parquet_file
-from embgeo.io.formats.fasttext import fasttext_binary
-from embgeo.io.formats.frameworks import (
-    flax_msgpack,
-    gguf_file,
-    hdf5_file,
-    onnx_file,
-    tensorflow_checkpoint,
-)
-from embgeo.io.formats.gensim import gensim_saves
-from embgeo.io.formats.huggingface import model_folder, safetensors_file, safetensors_index
-from embgeo.io.formats.huggingface.final_norm import find_final_norm
-from embgeo.io.formats.numpy import numpy_npy, numpy_npz
+from embgeo.io import containers, stand_ins
+from embgeo.io.bounded.small_files import cannot_read, read_head
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.final_norm import find_final_norm
+from embgeo.io.formats import pickled
+from embgeo.io.formats.arrow import arrow, parquet
+from embgeo.io.formats.fasttext import model
+from embgeo.io.formats.frameworks import flax, gguf, hdf5, onnx, tensorflow
+from embgeo.io.formats.gensim import saves
+from embgeo.io.formats.huggingface import model_folder, safetensors, sharded
+from embgeo.io.formats.numpy import npy, npz
 from embgeo.io.formats.text import (
-    delimited_text,
     glove_binary,
     projector_bytes,
     projector_tsv,
-    text_vectors,
+    table,
     word2vec_binary,
+    word_vectors,
 )
-from embgeo.io.formats.torch import torch_distributed, torch_legacy, torch_tar, torch_zip
+from embgeo.io.formats.torch import (
+    distributed_checkpoint,
+    legacy_checkpoint,
+    tar_checkpoint,
+    zip_checkpoint,
+)
 from embgeo.io.hidden_states import load_hidden
 from embgeo.io.labels.corpus_text import Heard
 from embgeo.io.labels.rows import Rows
@@ -45,28 +44,28 @@ __all__ = ["BESIDE", "FORMATS", "Checkpoint", "Tensor", "load", "open_checkpoint
 #: Every format, in the order in which the first bytes are shown to them: those with a magic
 #: number first, those that are guessed from text last.
 FORMATS: tuple[ModuleType, ...] = (
-    torch_zip,
-    numpy_npz,
-    numpy_npy,
-    torch_legacy,
-    torch_tar,
-    torch_distributed,
-    gguf_file,
-    hdf5_file,
-    tensorflow_checkpoint,
-    onnx_file,
-    flax_msgpack,
-    fasttext_binary,
-    parquet_file,
-    arrow_file,
-    safetensors_file,
-    safetensors_index,
-    gensim_saves,
-    pickle_arrays,
+    zip_checkpoint,
+    npz,
+    npy,
+    legacy_checkpoint,
+    tar_checkpoint,
+    distributed_checkpoint,
+    gguf,
+    hdf5,
+    tensorflow,
+    onnx,
+    flax,
+    model,
+    parquet,
+    arrow,
+    safetensors,
+    sharded,
+    saves,
+    pickled,
     word2vec_binary,
-    delimited_text,
+    table,
     projector_tsv,
-    text_vectors,
+    word_vectors,
 )
 
 #: Formats of bare numbers: nothing in the file tells them, only what lies beside it. They are
@@ -89,11 +88,11 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
     UnreadableFile
         Missing, empty, damaged, hostile or of a format that is not known.
     """
-    if str(path) == standard_input.SIGN:
-        return standard_input.open_checkpoint(_open_file)
+    if str(path) == stand_ins.SIGN:
+        return stand_ins.open_checkpoint(_open_file)
     path = Path(path)
     try:
-        path = tensorflow_checkpoint.with_ending(path)
+        path = tensorflow.with_ending(path)
         is_folder = path.is_dir()
         archive, member = ("", "") if path.exists() else containers.split_member(str(path))
     except OSError as error:  # a name that is too long, for instance

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from embgeo.core.errors import AmbiguousTensor, BadOption
 from embgeo.core.matrix import Matrix
-from embgeo.io.base import Checkpoint, Tensor
 from embgeo.io.bounded.guard import short
-from embgeo.io.bounded.memory import Array, count
+from embgeo.io.bounded.maps import Array, count
+from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.loading import Options, build
 
 #: What errors about a checkpoint say, and what is meant here.

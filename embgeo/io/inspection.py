@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from embgeo.core.errors import AmbiguousTensor
-from embgeo.io.base import Checkpoint
-from embgeo.io.choose import Choice, choose
+from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.choosing import Choice, choose
 
 _LISTED = 8
 

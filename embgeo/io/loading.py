@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.core.matrix import Frequency, Matrix, Origin
-from embgeo.io.base import Checkpoint, Tensor
 from embgeo.io.bounded.guard import short
-from embgeo.io.bounded.reading import cannot_read, safe_text
-from embgeo.io.choose import Choice, choose
-from embgeo.io.labels import fairseq_dictionary, frequencies
+from embgeo.io.bounded.small_files import cannot_read, safe_text
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.choosing import Choice, choose
+from embgeo.io.labels import counts_file, fairseq
 from embgeo.io.labels.corpus_text import Heard
-from embgeo.io.labels.labels import read_labels
-from embgeo.io.labels.row_frequencies import along_rows, from_corpus_file, from_counts_file
+from embgeo.io.labels.counting import along_rows, from_corpus_file, from_counts_file
+from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import (
     PADDING_REASON,
     PADDINGS,
@@ -31,8 +31,8 @@ from embgeo.io.labels.rows import (
     lay_given,
     parse_rows,
 )
-from embgeo.io.labels.tokenizer_files import Vocabulary
-from embgeo.io.labels.vocabulary import fitting
+from embgeo.io.labels.tokenizer_json import Vocabulary
+from embgeo.io.labels.word_lists import fitting
 
 _HASH_BLOCK = 4 * 2**20
 _COMPARED_ROWS = 4096
@@ -160,7 +160,7 @@ def _labels(
 ) -> tuple[Labeled | None, Vocabulary | None, tuple[str, ...]]:
     """Labels laid along the rows, the vocabulary that they come from, and notes on files of it."""
     if options.tokens is not None:
-        vocabulary = fairseq_dictionary.fitted(read_labels(options.tokens), cut)
+        vocabulary = fairseq.fitted(read_labels(options.tokens), cut)
         laid = lay_given(vocabulary.tokens, cut, options.padding, options.tokens, d)
         return laid, vocabulary, vocabulary.notes
     inside, source = fitting(checkpoint.vocabularies, choice.input.name, cut.total)
@@ -170,7 +170,7 @@ def _labels(
     if tokens is not None and not _belongs_elsewhere(len(tokens), checkpoint, choice, cut, d):
         vocabulary = Vocabulary(tokens, checkpoint.tokens_source, encoder=checkpoint.encoder)
         return lay_found(tokens, cut, options.padding, vocabulary.source), vocabulary, ()
-    beside, notes = fairseq_dictionary.beside(checkpoint.path, cut)
+    beside, notes = fairseq.beside(checkpoint.path, cut)
     if beside is None:
         return None, None, notes
     laid = lay_found(beside.tokens, cut, options.padding, beside.source)
@@ -209,7 +209,7 @@ def _frequency(
 ) -> tuple[Labeled | None, Frequency | None, tuple[str, ...]]:
     """Labels (a counts file may give them), the frequencies that the user named, and notes."""
     if options.rank_order:
-        return labels, frequencies.from_rank(cut.size), ()
+        return labels, counts_file.from_rank(cut.size), ()
     if options.counts is not None:
         return from_counts_file(options.counts, labels, cut, d)
     if options.corpus is not None:

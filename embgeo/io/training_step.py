@@ -7,10 +7,10 @@ from pathlib import Path
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.io.bounded.guard import reading
-from embgeo.io.bounded.reading import parse_json, read_head, read_json
+from embgeo.io.bounded.small_files import parse_json, read_head, read_json
 from embgeo.io.bounded.zip_members import MAGICS, open_archive
-from embgeo.io.pickle.pickle_machine import Stub
-from embgeo.io.pickle.safe_pickle import load
+from embgeo.io.pickle.loading import load
+from embgeo.io.pickle.machine import Stub
 
 #: What the step is called in checkpoints, the best name first.
 ENTRIES = ("global_step", "step", "num_updates", "iteration", "iter", "n_iter", "epoch")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.reading import HEAD_BYTES
+from embgeo.io.bounded.small_files import HEAD_BYTES
 
 _UNPACK = "unpack it and name the file inside"
 _OLD_GGML = "use the checkpoint it was made from, or convert it to GGUF"

@@ -12,7 +12,9 @@ import pytest
 import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
-from embgeo.io.formats.arrow import arrow_file, arrow_tables, parquet_file
+from embgeo.io.formats.arrow import arrow as arrow_file
+from embgeo.io.formats.arrow import parquet as parquet_file
+from embgeo.io.formats.arrow import tables as arrow_tables
 from tests.support.binary_files import arrays, is_mapped, quick, refused
 
 pa: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -163,13 +165,13 @@ def test_one_row_that_unfolds_without_end(
     path = tmp_path / "a"
     write(path, pa.table({"e": pa.ListArray.from_arrays([0, len(zeros)], zeros)}))
     assert path.stat().st_size < 2**20
-    monkeypatch.setattr("embgeo.io.formats.arrow.arrow_tables._MOST_MEMORY", 150 * 2**20)
+    monkeypatch.setattr("embgeo.io.formats.arrow.tables._MOST_MEMORY", 150 * 2**20)
     with quick(10):
         refused(parquet_file if write is write_parquet else arrow_file, path, "more than 150 MiB")
 
 
 def test_more_rows_than_the_bytes_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("embgeo.io.formats.arrow.arrow_tables._RATIO_FREE_BYTES", 2**20)
+    monkeypatch.setattr("embgeo.io.formats.arrow.tables._RATIO_FREE_BYTES", 2**20)
     zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(8 * 10**5, dtype="f4")), 8)
     path = tmp_path / "a"
     pq.write_table(pa.table({"e": zeros}), path, compression="zstd")
@@ -179,10 +181,10 @@ def test_more_rows_than_the_bytes_can_hold(tmp_path: Path, monkeypatch: pytest.M
 def test_a_worker_that_ends_or_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, worker = tmp_path / "a", tmp_path / "worker.py"
     write_parquet(path, table())
-    monkeypatch.setattr("embgeo.io.formats.arrow.arrow_tables._WORKER", worker)
+    monkeypatch.setattr("embgeo.io.formats.arrow.tables._WORKER", worker)
     worker.write_text("import os; os.abort()")
     refused(parquet_file, path, "ends without saying why")
-    monkeypatch.setattr("embgeo.io.formats.arrow.arrow_tables._DESCRIBING", 0.03)
+    monkeypatch.setattr("embgeo.io.formats.arrow.tables._DESCRIBING", 0.03)
     worker.write_text("while True: pass")
     refused(parquet_file, path, "more than 0 seconds")
 
@@ -193,13 +195,13 @@ def test_a_worker_that_computes_too_long_ends_itself(
     pytest.importorskip("resource", reason="this system does not limit time")
     path = tmp_path / "a"
     write_parquet(path, table())
-    monkeypatch.setattr("embgeo.io.formats.arrow.arrow_tables._DESCRIBING", 1)
+    monkeypatch.setattr("embgeo.io.formats.arrow.tables._DESCRIBING", 1)
     limited = arrow_tables._WORKER.read_text("utf-8").replace(
         "answer = ACTIONS", "limit_time(0.01)\n        while True: pass\n        answer = ACTIONS"
     )
     worker = tmp_path / "worker.py"
     worker.write_text(limited, "utf-8")
-    monkeypatch.setattr("embgeo.io.formats.arrow.arrow_tables._WORKER", worker)
+    monkeypatch.setattr("embgeo.io.formats.arrow.tables._WORKER", worker)
     with quick(9):  # before its ten seconds are over
         refused(parquet_file, path, "pyarrow needs more than 1 seconds")
 

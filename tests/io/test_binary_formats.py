@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.formats import pickle_arrays
+from embgeo.io.formats import pickled
 from tests.support.binary_files import (
     TORCH_DTYPES,
     arrays,
@@ -149,7 +149,7 @@ def test_text_is_not_taken_for_a_pickle() -> None:
         b"c\t1\n",
         b"i 1 2\n",
     ):
-        assert not pickle_arrays.sniff(text)
+        assert not pickled.sniff(text)
 
 
 # safetensors

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from embgeo.core.errors import AmbiguousTensor, BadOption, EmbgeoError, UnreadableFile
-from embgeo.io.base import Checkpoint, Tensor
-from embgeo.io.choose import Choice, choose
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.choosing import Choice, choose
 from embgeo.io.inspection import inspect_checkpoint
 
 N, D = 1000, 32

@@ -22,8 +22,8 @@ from safetensors.numpy import save as safetensors_bytes
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
-from embgeo.io import open_checkpoint
-from embgeo.io.bounded import compressed, containers, tar_members
+from embgeo.io import containers, open_checkpoint
+from embgeo.io.bounded import compressed, tar_members
 from embgeo.io.bounded.guard import Damaged
 
 W = np.arange(18, dtype=np.float32).reshape(6, 3) + 1
@@ -459,7 +459,7 @@ def test_standard_input_that_is_refused(
 
 def test_endless_input_is_refused(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     piped(monkeypatch, bytes(3 * 2**20))
-    monkeypatch.setattr("embgeo.io.bounded.standard_input.MAX_BYTES", 2**20)
+    monkeypatch.setattr("embgeo.io.stand_ins.MAX_BYTES", 2**20)
     assert "gives more than" in refused("-")
     assert list(scratch.iterdir()) == []
 

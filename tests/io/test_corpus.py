@@ -19,8 +19,8 @@ import pytest
 import embgeo
 from embgeo.core.errors import LabelMismatch, UnreadableFile
 from embgeo.io.labels import corpus_text, corpus_tokens
-from embgeo.io.labels.corpus import from_corpus
 from embgeo.io.labels.corpus_text import CorpusText
+from embgeo.io.labels.corpus_words import from_corpus
 from embgeo.io.labels.tokenizer_worker import texts
 from tests.support import tokenizer_makers
 

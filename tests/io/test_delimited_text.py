@@ -11,7 +11,8 @@ import pytest
 import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
-from embgeo.io.formats.text import delimited_text, text_vectors
+from embgeo.io.formats.text import table as delimited_text
+from embgeo.io.formats.text import word_vectors as text_vectors
 
 W = np.random.default_rng(0).standard_normal((40, 5)).astype("f4")
 WORDS = ("the", "of, course", 'say "hi"', "naïve", " ", "", "日本", *(f"w{i}" for i in range(33)))

@@ -12,7 +12,7 @@ import pytest
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
-from embgeo.io.formats.fasttext import fasttext_binary
+from embgeo.io.formats.fasttext import model
 from embgeo.io.formats.text import glove_binary, projector_bytes, projector_tsv
 from tests.support.binary_files import head, open_all, quick, refused
 from tests.support.embedding_files import fasttext_bytes, matrix_bytes
@@ -54,8 +54,8 @@ SOUND: dict[str, bytes] = {
 def test_the_sound_files_open(tmp_path: Path, name: str) -> None:
     path = tmp_path / "a"
     path.write_bytes(SOUND[name])
-    assert fasttext_binary.sniff(head(path))
-    open_all(fasttext_binary, path)
+    assert model.sniff(head(path))
+    open_all(model, path)
     assert open_checkpoint(path).tokens == ("cat", "dog")
 
 
@@ -124,7 +124,7 @@ def test_hostile_fasttext(tmp_path: Path, name: str) -> None:
     content, match = HOSTILE[name]
     path = tmp_path / "a"
     path.write_bytes(content)
-    refused(fasttext_binary, path, match)
+    refused(model, path, match)
 
 
 def test_bytes_behind_a_current_model_are_noted(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_long_word_of_stray_continuation_bytes(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(fasttext_bytes(((b"\x80" * 60_000, 2, 0), (b"x" * 60_000, 1, 0)), maxn=5))
     with quick(10):
-        open_all(fasttext_binary, path)
+        open_all(model, path)
 
 
 @pytest.mark.parametrize("name", SOUND)
@@ -145,17 +145,17 @@ def test_cut_fasttext(tmp_path: Path, name: str) -> None:
     content, path = SOUND[name], tmp_path / "a"
     for end in [*range(0, min(len(content), 400), 3), len(content) - 1]:
         path.write_bytes(content[:end])
-        refused(fasttext_binary, path)
+        refused(model, path)
 
 
 def test_other_files_are_no_old_fasttext() -> None:
     old = SOUND["old"]
-    assert fasttext_binary.sniff(old)
+    assert model.sniff(old)
     rng = random.Random(0)
     heads = [old[:60], old[:70], bytes(4096), np.arange(1000, dtype="<i4").tobytes()]
     heads += [old[:56] + rng.randbytes(200) for _ in range(50)]
     heads += [np.random.default_rng(0).normal(size=500).tobytes(), b"1 2 3\n" * 500]
-    assert not any(fasttext_binary.sniff(start) for start in heads)
+    assert not any(model.sniff(start) for start in heads)
 
 
 # GloVe

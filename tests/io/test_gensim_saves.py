@@ -12,7 +12,7 @@ import pytest
 import embgeo
 from embgeo.core.errors import AmbiguousTensor
 from embgeo.io import open_checkpoint
-from embgeo.io.formats.gensim import gensim_saves
+from embgeo.io.formats.gensim import saves
 from tests.support.binary_files import arrays, head, is_mapped, refused
 from tests.support.embedding_files import instance, save_pickle, stand_in
 
@@ -41,7 +41,7 @@ def test_what_gensim_saves(models: Any, tmp_path: Path, kind: str, what: str, li
     saved = model if what == "model" else model.wv
     path = tmp_path / "a.model"
     saved.save(str(path), sep_limit=limit)
-    assert gensim_saves.sniff(head(path))
+    assert saves.sniff(head(path))
     checkpoint = open_checkpoint(path)
     matrix = embgeo.load(path)
     loaded = type(saved).load(str(path))
@@ -91,7 +91,7 @@ def test_a_model_without_vectors_of_words_is_named(
 ) -> None:
     kind = stand_in(monkeypatch, "gensim.models.ldamodel", "LdaModel")
     path = save_pickle(tmp_path / "a", instance(kind, alpha=np.ones((4, 4))))
-    refused(gensim_saves, path, "a gensim LdaModel without vectors of words")
+    refused(saves, path, "a gensim LdaModel without vectors of words")
 
 
 # Older layouts
@@ -172,7 +172,7 @@ def test_older_layouts(
 ) -> None:
     path = tmp_path / "old.model"
     save_pickle(path, layout(monkeypatch, path), protocol)
-    assert gensim_saves.sniff(head(path))
+    assert saves.sniff(head(path))
     matrix = embgeo.load(path)
     np.testing.assert_array_equal(matrix.data, VECTORS)
     assert matrix.tokens == WORDS
@@ -197,7 +197,7 @@ def test_sidecars_with_other_than_plain_names(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: Any
 ) -> None:
     path = with_sidecar(monkeypatch, tmp_path / "a", [name])
-    refused(gensim_saves, path, "other than a plain name")
+    refused(saves, path, "other than a plain name")
 
 
 def test_sidecars_that_are_no_list_or_absurdly_many(
@@ -205,7 +205,7 @@ def test_sidecars_that_are_no_list_or_absurdly_many(
 ) -> None:
     for listed in ("vectors", {"vectors": 1}, ["vectors"] * 1000):
         path = with_sidecar(monkeypatch, tmp_path / "a", listed)
-        refused(gensim_saves, path, "no list of at most")
+        refused(saves, path, "no list of at most")
 
 
 def test_missing_foreign_and_damaged_sidecars(
@@ -215,16 +215,16 @@ def test_missing_foreign_and_damaged_sidecars(
     folder.mkdir()
     np.save(outside, VECTORS)
     path = with_sidecar(monkeypatch, folder / "a", ["vectors"])
-    refused(gensim_saves, path, r"a\.vectors\.npy is missing")
+    refused(saves, path, r"a\.vectors\.npy is missing")
     sidecar = folder / "a.vectors.npy"
     os.symlink(outside, sidecar)
-    refused(gensim_saves, path, "leads out of the folder")
+    refused(saves, path, "leads out of the folder")
     sidecar.unlink()
     content = outside.read_bytes()
     sidecar.write_bytes(content[:-1])
-    refused(gensim_saves, path, r"a\.vectors\.npy: the header promises")
+    refused(saves, path, r"a\.vectors\.npy: the header promises")
     np.save(sidecar, np.array([{}], dtype=object), allow_pickle=True)
-    refused(gensim_saves, path, "Python objects")
+    refused(saves, path, "Python objects")
 
 
 def test_fasttext_parts_that_do_not_fit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -243,6 +243,6 @@ def test_fasttext_parts_that_do_not_fit(monkeypatch: pytest.MonkeyPatch, tmp_pat
         ({"vectors_vocab": np.zeros(3)}, "without vectors of words"),
     ]:
         save_pickle(path, instance(kind, **(sound | changes)))
-        refused(gensim_saves, path, match)
+        refused(saves, path, match)
     save_pickle(path, instance(kind, **sound))
     assert embgeo.load(path).data.shape == (3, 4)

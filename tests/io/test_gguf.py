@@ -48,7 +48,7 @@ def test_gguf_types(tmp_path: Path, kind: str) -> None:
 def test_every_quantized_type_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random bytes are sound blocks of any type; the fast path cuts them into many pieces."""
     gguf = needs("gguf")
-    monkeypatch.setattr("embgeo.io.formats.frameworks.gguf_file._BLOCK_BYTES", 1000)
+    monkeypatch.setattr("embgeo.io.formats.frameworks.gguf._BLOCK_BYTES", 1000)
     rng = np.random.default_rng(2)
     read, unread = [], []
     for number, (name, numbers, length) in gguf_header.TYPES.items():

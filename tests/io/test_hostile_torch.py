@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from embgeo.io.formats.torch import torch_legacy, torch_tar, torch_zip
+from embgeo.io.formats.torch import legacy_checkpoint as torch_legacy
+from embgeo.io.formats.torch import tar_checkpoint as torch_tar
+from embgeo.io.formats.torch import zip_checkpoint as torch_zip
 from tests.support.binary_files import archive_of, refused, tensor_program
 from tests.support.torch_files import (
     MAGIC,

@@ -11,9 +11,9 @@ import pytest
 
 from embgeo.core.errors import BadOption, EmbgeoError, LabelMismatch, UnreadableFile
 from embgeo.io.labels import corpus_text
-from embgeo.io.labels.corpus import from_corpus
-from embgeo.io.labels.frequencies import from_counts, from_rank, read_counts
-from embgeo.io.labels.labels import read_labels
+from embgeo.io.labels.corpus_words import from_corpus
+from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
+from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import Cut, lay_found, lay_given, parse_rows
 
 HOSTILE = (

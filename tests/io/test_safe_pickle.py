@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.pickle.pickle_machine import Stub
-from embgeo.io.pickle.pickle_tree import walk
-from embgeo.io.pickle.safe_pickle import load
+from embgeo.io.pickle.loading import load
+from embgeo.io.pickle.machine import Stub
+from embgeo.io.pickle.tree import walk
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 

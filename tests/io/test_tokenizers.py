@@ -14,8 +14,8 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import LabelMismatch, UnreadableFile
-from embgeo.io.labels.frequencies import read_counts
-from embgeo.io.labels.labels import read_labels
+from embgeo.io.labels.counts_file import read_counts
+from embgeo.io.labels.label_file import read_labels
 from tests.support import tokenizer_makers
 
 KINDS = ("byte-level", "byte-fallback", "wordpiece", "unigram")

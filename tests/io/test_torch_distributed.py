@@ -19,7 +19,7 @@ import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
 from embgeo.io.bounded import scratch
-from embgeo.io.formats.torch import torch_distributed
+from embgeo.io.formats.torch import distributed_checkpoint
 from tests.support.binary_files import (
     arrays,
     as_numpy,
@@ -285,14 +285,14 @@ def test_hostile_metadata(torch: Any, tmp_path: Path, case: str) -> None:
     path = folder.write()
     # What is wrong inside a piece shows when it is opened.
     with quick(), pytest.raises(UnreadableFile, match=match) as caught:
-        open_all(torch_distributed, path / ".metadata")
+        open_all(distributed_checkpoint, path / ".metadata")
     assert str(caught.value).startswith(str(path))
 
 
 def test_a_link_out_of_the_folder_is_refused(saved: Path, tmp_path: Path) -> None:
     shutil.move(saved / "__0_0.distcp", tmp_path / "elsewhere")
     (saved / "__0_0.distcp").symlink_to(tmp_path / "elsewhere")
-    refused(torch_distributed, saved / ".metadata", "link that leads out")
+    refused(distributed_checkpoint, saved / ".metadata", "link that leads out")
 
 
 PROGRAMS = {
@@ -310,5 +310,5 @@ def test_pickles_that_are_no_metadata(
     monkeypatch.chdir(tmp_path)
     path = tmp_path / ".metadata"
     path.write_bytes(pickled([PROGRAMS[case], "torch.distributed.checkpoint.metadata"]))
-    refused(torch_distributed, path, "lack a Metadata")
+    refused(distributed_checkpoint, path, "lack a Metadata")
     assert os.listdir(tmp_path) == [".metadata"]

@@ -18,12 +18,17 @@ import numpy as np
 import pytest
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.base import Checkpoint
-from embgeo.io.formats import pickle_arrays
-from embgeo.io.formats.fasttext import fasttext_binary
-from embgeo.io.formats.huggingface import safetensors_file, safetensors_index
-from embgeo.io.formats.numpy import numpy_npy, numpy_npz
-from embgeo.io.formats.torch import torch_distributed, torch_legacy, torch_tar, torch_zip
+from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.formats import pickled as pickle_arrays
+from embgeo.io.formats.fasttext import model as fasttext_binary
+from embgeo.io.formats.huggingface import safetensors as safetensors_file
+from embgeo.io.formats.huggingface import sharded as safetensors_index
+from embgeo.io.formats.numpy import npy as numpy_npy
+from embgeo.io.formats.numpy import npz as numpy_npz
+from embgeo.io.formats.torch import distributed_checkpoint as torch_distributed
+from embgeo.io.formats.torch import legacy_checkpoint as torch_legacy
+from embgeo.io.formats.torch import tar_checkpoint as torch_tar
+from embgeo.io.formats.torch import zip_checkpoint as torch_zip
 
 FORMATS = (
     torch_zip,

@@ -36,8 +36,8 @@ if __name__ == "__main__":
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.io import open_checkpoint
-from embgeo.io.labels.frequencies import read_counts
-from embgeo.io.labels.labels import read_labels
+from embgeo.io.labels.counts_file import read_counts
+from embgeo.io.labels.label_file import read_labels
 from tests.support.fuzz_seeds import SEEDS, Seed, same
 
 DEADLINE = 10

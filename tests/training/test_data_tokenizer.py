@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.io.labels.frequencies import read_counts
+from embgeo.io.labels.counts_file import read_counts
 from embgeo.training.data import Vocabulary, load_corpus, read_vocabulary, write_vocabulary
 
 TEXT = "the cat sat on the mat\n\na dog ran to the zoo\n" * 30

@@ -10,8 +10,8 @@ from typing import Any
 import numpy.typing as npt
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
-from embgeo.io.base import Checkpoint, Tensor
 from embgeo.io.bounded.scratch import ScratchFile
+from embgeo.io.checkpoint import Checkpoint, Tensor
 
 
 def named_as(path: Path, checkpoint: Checkpoint, held: ScratchFile) -> Checkpoint:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.bounded.memory import Bytes
+from embgeo.io.bounded.maps import Bytes
 
 _BLOCK = 512
 _CHECKSUM = slice(148, 156)

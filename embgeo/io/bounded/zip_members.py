@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from embgeo.io.bounded.guard import Damaged, short
-from embgeo.io.bounded.memory import Bytes, map_file
+from embgeo.io.bounded.maps import Bytes, map_file
 from embgeo.io.bounded.scratch import MEMORY_BYTES, filled
 
 MAGICS = (b"PK\x03\x04", b"PK\x05\x06")

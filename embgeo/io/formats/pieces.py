@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from embgeo.io.bounded import scratch
-from embgeo.io.bounded.memory import Array, count, number_type
+from embgeo.io.bounded.maps import Array, count, number_type
 
 #: The first element of a piece, and its shape.
 Box = tuple[tuple[int, ...], tuple[int, ...]]

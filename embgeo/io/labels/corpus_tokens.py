@@ -23,7 +23,7 @@ import numpy.typing as npt
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.guard import plain
 from embgeo.io.labels.corpus_text import CorpusText, Heard
-from embgeo.io.labels.text_encoder import TextEncoder
+from embgeo.io.labels.vocabulary import TextEncoder
 
 EXTRA = "hf"
 

@@ -10,9 +10,9 @@ import re
 from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.readable import from_bytes
-from embgeo.io.bounded.reading import split_lines
-from embgeo.io.labels.tokenizer_files import Vocabulary, in_order
+from embgeo.io.bounded.small_files import split_lines
+from embgeo.io.labels.readable import from_bytes
+from embgeo.io.labels.tokenizer_json import Vocabulary, in_order
 
 SUFFIX = ".tiktoken"
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Matrix, Origin
-from embgeo.io.labels.frequencies import from_rank
-from embgeo.io.memory import frames, keyed_vectors, torch_modules, torch_tensors
-from embgeo.io.memory.found import Found
-from embgeo.io.memory.labels import with_counts, with_tokens
+from embgeo.io.labels.counts_file import from_rank
+from embgeo.io.memory import dataframes, keyed_vectors, torch_modules, torch_tensors
+from embgeo.io.memory.held import Found
+from embgeo.io.memory.labeling import with_counts, with_tokens
 
 #: Every kind of object, in the order in which they are asked: each gives what it finds, or None
 #: for an object that is none of its own.
@@ -24,7 +24,7 @@ KINDS: tuple[Callable[[Any], Found | None], ...] = (
     torch_tensors.found,
     torch_modules.found,
     keyed_vectors.found,
-    frames.found,
+    dataframes.found,
 )
 
 

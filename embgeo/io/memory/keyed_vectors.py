@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.matrix import Frequency
-from embgeo.io.bounded.reading import safe_text
-from embgeo.io.labels.frequencies import from_rank
-from embgeo.io.memory.found import Found
+from embgeo.io.bounded.small_files import safe_text
+from embgeo.io.labels.counts_file import from_rank
+from embgeo.io.memory.held import Found
 
 
 def found(W: Any) -> Found | None:

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from embgeo.core.errors import BadOption
-from embgeo.io.memory.found import Found
+from embgeo.io.memory.held import Found
 from embgeo.io.memory.torch_tensors import as_array, is_tensor
 
 FORMAT = "torch module"

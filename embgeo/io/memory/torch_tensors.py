@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import BadOption
-from embgeo.io.memory.found import Found
+from embgeo.io.memory.held import Found
 
 #: dtypes that torch does not hand over to numpy, and as what of the same width it does.
 VIEWS = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from embgeo.io.base import Tensor
 from embgeo.io.bounded.guard import guarded
-from embgeo.io.pickle.pickle_leaf import Leaf
+from embgeo.io.checkpoint import Tensor
+from embgeo.io.pickle.leaves import Leaf
 
 _MOST_NOTES = 20
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from embgeo.io.bounded.guard import Damaged, short
-from embgeo.io.bounded.memory import Bytes, count, whole_numbers
+from embgeo.io.bounded.maps import Bytes, count, whole_numbers
 
 MAGIC = b"GGUF"
 

@@ -1,6 +1,6 @@
 """Reads HDF5 files with h5py, in a process of its own.
 
-Run as a script by :mod:`embgeo.io.formats.frameworks.hdf5_file`: a file that makes the HDF5 library
+Run as a script by :mod:`embgeo.io.formats.frameworks.hdf5`: a file that makes the HDF5 library
 take all memory, hang or crash ends this process and nothing else. It is told what to do by a line
 of JSON on its standard input, and answers by one on its standard output. So it imports nothing of
 embgeo.

@@ -7,7 +7,7 @@ where the slice begins, written in TensorFlow's order-preserving code.
 from __future__ import annotations
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.bounded.memory import MOST_DIMENSIONS, whole_numbers
+from embgeo.io.bounded.maps import MOST_DIMENSIONS, whole_numbers
 
 #: How such a name begins; the names of whole tensors begin otherwise.
 SIGN = b"\0"

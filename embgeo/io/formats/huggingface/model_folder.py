@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.base import Checkpoint
-from embgeo.io.bounded.reading import cannot_read, read_json
-from embgeo.io.formats.torch.torch_distributed import METADATA
-from embgeo.io.labels.folder_vocabulary import vocabulary_of
+from embgeo.io.bounded.small_files import cannot_read, read_json
+from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.formats.torch.distributed_checkpoint import METADATA
+from embgeo.io.labels.model_folder import vocabulary_of
 from embgeo.io.unknown import unknown_folder
 
 NAME = "model folder"

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.base import Checkpoint, Tensor
 from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import Damaged, guarded, reading
-from embgeo.io.bounded.memory import Array, map_file, view
-from embgeo.io.bounded.reading import read_bytes
-from embgeo.io.labels.frequencies import LARGEST_COUNT
-from embgeo.io.labels.words import decode_words
+from embgeo.io.bounded.maps import Array, map_file, view
+from embgeo.io.bounded.small_files import read_bytes
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.labels.counts_file import LARGEST_COUNT
+from embgeo.io.labels.decoded_words import decode_words
 
 NAME = "GloVe binary"
 RECOGNIZED = "a vocab.txt beside it, of words and counts, and a size that fits it"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from embgeo.io.base import Checkpoint, Tensor
 from embgeo.io.bounded.guard import Damaged, guarded, reading
-from embgeo.io.bounded.memory import count, map_file, view
+from embgeo.io.bounded.maps import count, map_file, view
+from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.text.projector_config import entry_for, metadata_of
 
 NAME = "projector bytes"

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.guard import short
-from embgeo.io.bounded.reading import decode_text, read_bytes, read_text, safe_text, split_lines
+from embgeo.io.bounded.small_files import decode_text, read_bytes, read_text, safe_text, split_lines
 from embgeo.io.labels import side_tables
-from embgeo.io.labels.frequencies import LARGEST_COUNT
+from embgeo.io.labels.counts_file import LARGEST_COUNT
 
 _TEXT_CONFIGURATION = "projector_config.pbtxt"
 _JSON_CONFIGURATIONS = "*projector_config.json"

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.base import Checkpoint, Tensor
 from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import Damaged, reading
-from embgeo.io.bounded.memory import map_file
+from embgeo.io.bounded.maps import map_file
+from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.text.projector_config import metadata_of
-from embgeo.io.formats.text.text_vectors import MAX_COLUMNS, line_blocks
+from embgeo.io.formats.text.word_vectors import MAX_COLUMNS, line_blocks
 
 NAME = "projector tsv"
 RECOGNIZED = "lines of nothing but numbers between tabs, the first of which are no row numbers"

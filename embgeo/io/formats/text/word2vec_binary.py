@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.base import Checkpoint, Tensor
 from embgeo.io.bounded import scratch
-from embgeo.io.formats.text import text_vectors
-from embgeo.io.labels.words import WordList
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.formats.text import word_vectors
+from embgeo.io.labels.decoded_words import WordList
 
 NAME = "word2vec binary"
 RECOGNIZED = "a first line of two numbers, then a word, a space and no text"
@@ -35,7 +35,7 @@ _HEADER = re.compile(rb"(\d{1,18})[ \t]+(\d{1,9})[ \t]*\n")
 def sniff(head: bytes) -> bool:
     """Whether the first bytes are a header ``N d`` and what follows is not text."""
     header = _HEADER.match(head)
-    if header is None or text_vectors.sniff(head):
+    if header is None or word_vectors.sniff(head):
         return False
     word, space, vector = head[header.end() :].partition(b" ")
     return bool(word and space and vector)

@@ -1,0 +1,90 @@
+"""What every file format gives: named tensors, seen but not yet read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.io.labels.vocabulary import TextEncoder
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A named tensor inside a checkpoint.
+
+    Attributes
+    ----------
+    name : str
+        As the file calls it; entries of nested containers are joined by dots, entries of lists
+        are called by their index (``"0"``).
+    shape : tuple of int
+    dtype : str
+        numpy's or ml_dtypes' name (``"bfloat16"``, ``"float8_e4m3fn"``).
+    open : callable
+        Gives the array: a read-only map of the file wherever the bytes allow it.
+    alias_of : str
+        Name of an earlier tensor that shares this one's storage, offset, shape and strides.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    open: Callable[[], npt.NDArray[Any]]
+    alias_of: str = ""
+
+    @property
+    def nbytes(self) -> int:
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count * np.dtype(self.dtype).itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """An opened file or folder: headers are read, tensors are not.
+
+    Attributes
+    ----------
+    path : Path
+        As the user named it.
+    format : str
+        NAME of the format.
+    tensors : tuple of Tensor
+    files : tuple of Path
+        Every file that holds tensors, in order (their sha256 goes into the provenance).
+    tokens : tuple of str or None
+        Labels that the file or folder itself carries, in row order.
+    tokens_source : str
+        Where they come from, in words.
+    tied : bool or None
+        What the model's configuration says about tying; None where nothing is said.
+    notes : tuple of str
+    vocabularies : tuple of (str, tuple of str)
+        Every word list inside the file, with its name; a model of two languages has more than
+        the one in `tokens`.
+    counts : array of float64 or None
+        How often the token of row 0, 1, … occurred in training, where the file says it.
+    counts_source : str
+        Where the counts come from, in words.
+    encoder : TextEncoder or None
+        The tokenizer whose ids are the rows, where it lies beside the weights.
+    """
+
+    path: Path
+    format: str
+    tensors: tuple[Tensor, ...]
+    files: tuple[Path, ...]
+    tokens: tuple[str, ...] | None = None
+    tokens_source: str = ""
+    tied: bool | None = None
+    notes: tuple[str, ...] = ()
+    vocabularies: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    counts: npt.NDArray[np.float64] | None = None
+    counts_source: str = ""
+    encoder: TextEncoder | None = None

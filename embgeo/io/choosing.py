@@ -1,0 +1,360 @@
+"""Which tensor of a checkpoint is the embedding matrix, and which the output projection.
+
+Names decide, then shapes; only headers are looked at. Where they leave a doubt the user is asked.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from embgeo.core.errors import AmbiguousTensor, BadOption, UnreadableFile
+from embgeo.io import parameter_names as names
+from embgeo.io.bounded.guard import short
+from embgeo.io.checkpoint import Checkpoint, Tensor
+
+#: An unnamed matrix is taken for the embedding if it has this many rows a column …
+TALL = 4
+#: … and this many times as many rows as the next matrix has rows or columns.
+CLEARLY_LARGER = 2
+_LISTED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The tensors to be analyzed.
+
+    Attributes
+    ----------
+    input, output : Tensor
+        The embedding matrix, and the output projection of an untied model (None without one).
+    input_transposed, output_transposed : bool
+        Whether tokens are columns in the file.
+    reason : str
+        Why `input` was taken.
+    candidates : tuple of Tensor
+        Every matrix of real numbers that belongs to the model; tensors in shared storage count
+        once. The optimizer's matrices and averaged copies are left out beside a model's.
+    notes : tuple of str
+        On tying, on the output projection and on averaged copies.
+    """
+
+    input: Tensor
+    output: Tensor | None
+    input_transposed: bool
+    output_transposed: bool
+    reason: str
+    candidates: tuple[Tensor, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Group:
+    """Names of one and the same stored matrix."""
+
+    members: list[Tensor] = field(default_factory=list)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.members[0].shape
+
+    @property
+    def kind(self) -> int:
+        """0 for the model's own, 1 for an averaged copy of it, 2 for the optimizer's."""
+        return min(_kind(t.name) for t in self.members)
+
+    def best(self, rank_of: Callable[[str], int | None]) -> tuple[int, Tensor] | None:
+        """Rank and member of the surest name, None where no name fits."""
+        ranked = [
+            (rank, place)
+            for place, t in enumerate(self.members)
+            if (rank := rank_of(t.name)) is not None
+            and not names.is_other_embedding(t.name)
+            and _kind(t.name) == self.kind
+        ]
+        return (min(ranked)[0], self.members[min(ranked)[1]]) if ranked else None
+
+    def best_input(self) -> tuple[int, Tensor] | None:
+        return self.best(names.input_rank)
+
+    def best_output(self) -> tuple[int, Tensor] | None:
+        return self.best(names.output_rank)
+
+
+def _kind(name: str) -> int:
+    if names.is_optimizer_state(name):
+        return 2
+    return 1 if names.is_averaged_copy(name) else 0
+
+
+def choose(
+    checkpoint: Checkpoint,
+    *,
+    tensor: str | None = None,
+    output: str | None = None,
+    transpose: bool = False,
+) -> Choice:
+    """Find the embedding matrix and the output projection.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+    tensor : str, optional
+        Name of the embedding matrix; a unique ending at a dot is enough.
+    output : str, optional
+        Name of the output projection, or ``"none"``.
+    transpose : bool
+        Tokens are the columns of the embedding matrix.
+
+    Raises
+    ------
+    AmbiguousTensor
+        Several tensors could be the embedding matrix, or none.
+    BadOption
+        A named tensor that does not exist or is not a matrix of real numbers, or an output
+        projection over another number of tokens.
+    UnreadableFile
+        The embedding matrix has no rows or no columns.
+    """
+    every = _groups(checkpoint)
+    if tensor is not None:
+        chosen = named(checkpoint, tensor, "--tensor")
+        reason = "named with --tensor"
+        groups = _alike(every, next(g.kind for g in every if chosen in g.members))
+    else:
+        groups = _alike(every, min((g.kind for g in every), default=0))
+        chosen, reason = _find_input(checkpoint, groups)
+    if 0 in chosen.shape:
+        raise UnreadableFile(
+            f"tensor {chosen.name!r} is empty ({shape_text(chosen)})",
+            where=checkpoint.path,
+            way_out="name another one with --tensor",
+        )
+    n = chosen.shape[1] if transpose else chosen.shape[0]
+    found, found_transposed, notes = _find_output(checkpoint, groups, chosen, n, output)
+    return Choice(
+        input=chosen,
+        output=found,
+        input_transposed=transpose,
+        output_transposed=found_transposed,
+        reason=reason,
+        candidates=tuple(group.members[0] for group in groups),
+        notes=(*notes, *_averaged_copies(every, groups, chosen)),
+    )
+
+
+def is_real(dtype: str) -> bool:
+    """Whether numpy's or ml_dtypes' `dtype` holds real (floating-point) numbers."""
+    if dtype.startswith(("float", "bfloat")):
+        return True
+    try:
+        return np.dtype(dtype).kind == "f"
+    except TypeError:
+        return False
+
+
+def shape_text(tensor: Tensor) -> str:
+    """Shape and type as people read them: ``50,257×768 float32``."""
+    return f"{'×'.join(f'{size:,}' for size in tensor.shape) or 'scalar'} {tensor.dtype}"
+
+
+def named(checkpoint: Checkpoint, name: str, option: str) -> Tensor:
+    """The matrix called `name`, or the only one whose name ends in ``.name``."""
+    exact = [t for t in checkpoint.tensors if t.name == name]
+    found = exact or [t for t in checkpoint.tensors if t.name.endswith(f".{name}")]
+    if len(found) != 1:
+        known = [t.name for t in checkpoint.tensors]
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+        cause = "fits several tensors" if found else "is not in the file"
+        listing = ", ".join(short(t.name) for t in found[:_LISTED]) or ", ".join(map(short, near))
+        raise BadOption(
+            f"{option} {name!r} {cause}" + (f" (like {listing})" if listing else ""),
+            where=checkpoint.path,
+            way_out="'embgeo inspect' lists the tensors",
+        )
+    chosen = found[0]
+    if len(chosen.shape) != 2 or not is_real(chosen.dtype):
+        raise BadOption(
+            f"{option} {name!r} is no matrix of real numbers ({shape_text(chosen)})",
+            where=checkpoint.path,
+            way_out="'embgeo inspect' lists the tensors",
+        )
+    return chosen
+
+
+def _groups(checkpoint: Checkpoint) -> list[_Group]:
+    """Matrices of real numbers, those in shared storage together, in the order of the file."""
+    by_root: dict[str, _Group] = {}
+    for t in checkpoint.tensors:
+        if len(t.shape) == 2 and is_real(t.dtype):
+            by_root.setdefault(t.alias_of or t.name, _Group()).members.append(t)
+    for group in by_root.values():
+        # The optimizer's list of parameters may come before the model: its names come last.
+        group.members.sort(key=lambda t: _kind(t.name))
+    return list(by_root.values())
+
+
+def _alike(groups: list[_Group], kind: int) -> list[_Group]:
+    return [group for group in groups if group.kind == kind]
+
+
+def _averaged_copies(every: list[_Group], groups: list[_Group], chosen: Tensor) -> tuple[str, ...]:
+    """A note on averaged copies of the chosen matrix, where the model's own was taken."""
+    copies = [
+        group.members[0].name
+        for group in every
+        if group.kind == 1 and group not in groups and group.shape == chosen.shape
+    ]
+    named_alike = [name for name in copies if name.endswith(_layer(chosen.name))]
+    if not (named_alike or copies):
+        return ()
+    first = short((named_alike or copies)[0])
+    return (f"{first} is a running average of the weights; --tensor {first} analyses it instead",)
+
+
+def _layer(name: str) -> str:
+    """The last two parts of a name, ``embed_tokens.weight``."""
+    return ".".join(name.split(".")[-2:])
+
+
+def _find_input(checkpoint: Checkpoint, groups: list[_Group]) -> tuple[Tensor, str]:
+    """The embedding matrix, and why."""
+    if not groups:
+        raise _no_matrix(checkpoint)
+    ranked = [best for group in groups if (best := group.best_input())]
+    if len(groups) == 1:
+        only = ranked[0][1] if ranked else groups[0].members[0]
+        return only, "the only matrix in the file"
+    if ranked:
+        surest = _surest(ranked)
+        if len(surest) == 1:
+            return surest[0], "its name is that of a token embedding"
+        raise _ambiguous(checkpoint, surest)
+    if all(names.is_numbered(group.members[0].name) for group in groups):
+        by_shape = _input_by_shape(groups)
+        if by_shape is not None:
+            return by_shape
+    outputs = [best for group in groups if (best := group.best_output()) and best[0] < 2]
+    if outputs and len(surest := _surest(outputs)) == 1:
+        return surest[0], "its name is that of an output projection, and no other fits"
+    raise _ambiguous(checkpoint, [group.members[0] for group in groups])
+
+
+def _surest(ranked: list[tuple[int, Tensor]]) -> list[Tensor]:
+    lowest = min(rank for rank, _ in ranked)
+    return [t for rank, t in ranked if rank == lowest]
+
+
+def _input_by_shape(groups: list[_Group]) -> tuple[Tensor, str] | None:
+    """Among unnamed matrices the one that is much taller than all others, if there is one.
+
+    A vocabulary is by far the largest dimension of a small language model; the output projection
+    may share it, usually as a mirrored shape (d, N).
+    """
+    tallest = max(max(group.shape) for group in groups)
+    holders = [group for group in groups if tallest in group.shape]
+    others = [max(group.shape) for group in groups if tallest not in group.shape]
+    tall = [g for g in holders if g.shape[0] == tallest and tallest >= TALL * g.shape[1]]
+    wide = [g for g in holders if g.shape[1] == tallest]
+    if len(tall) != 1 or len(wide) > 1 or len(holders) != len(tall) + len(wide):
+        return None
+    if others and tallest < CLEARLY_LARGER * max(others):
+        return None
+    mirror = f", and tensor {wide[0].members[0].name!r} mirrors its shape" if wide else ""
+    return tall[0].members[0], f"by shape: by far the most rows ({tallest:,}){mirror}"
+
+
+def _find_output(
+    checkpoint: Checkpoint, groups: list[_Group], chosen: Tensor, n: int, option: str | None
+) -> tuple[Tensor | None, bool, tuple[str, ...]]:
+    """The output projection over the same n tokens, whether transposed, and notes."""
+    own = next(group for group in groups if chosen in group.members)
+    if option == "none":
+        return None, False, ()
+    if option is not None:
+        found = named(checkpoint, option, "--output")
+        if found in own.members:
+            raise BadOption(
+                f"--output {option!r} is the input embedding itself",
+                where=checkpoint.path,
+                way_out="leave it out; the model is tied",
+            )
+        if n not in found.shape:
+            raise BadOption(
+                f"--output {option!r} ({shape_text(found)}) has no dimension of {n:,} tokens",
+                where=checkpoint.path,
+                way_out="name the output projection over the same tokens",
+            )
+        return found, found.shape[0] != n, ()
+    shared = [t.name for t in own.members if t is not chosen]
+    if any(names.output_rank(name) is not None for name in shared):
+        return (
+            None,
+            False,
+            (f"tied: {', '.join(map(short, shared))} shares the storage of {short(chosen.name)}",),
+        )
+    candidates = _output_candidates(groups, own, chosen, n)
+    if checkpoint.tied:
+        note = "tied: the configuration says that the output projection is the input embedding"
+        if candidates:
+            note += f"; the stored {short(candidates[0].name)} is left out"
+        return None, False, (note,)
+    if len(candidates) == 1:
+        return candidates[0], candidates[0].shape[0] != n, ()
+    if not candidates:
+        return None, False, ()
+    return (
+        None,
+        False,
+        (f"several possible output projections: {_listing(candidates)}; choose one with --output",),
+    )
+
+
+def _output_candidates(groups: list[_Group], own: _Group, chosen: Tensor, n: int) -> list[Tensor]:
+    others = [group for group in groups if group is not own and n in group.shape]
+    if names.is_numbered(chosen.name):
+        if chosen.shape[0] != n:
+            return []  # tokens are its columns: it is itself the output projection
+        return [g.members[0] for g in others if names.is_numbered(g.members[0].name)]
+    if names.side(chosen.name) == "encoder" and any(
+        (best := group.best_input()) and names.side(best[1].name) == "decoder" for group in groups
+    ):
+        return []  # the output projection is over the decoder's tokens
+    ranked = [best for group in others if (best := group.best_output())]
+    surest = _surest(ranked) if ranked else []
+    same_width = [t for t in surest if sorted(t.shape) == sorted(chosen.shape)]
+    return same_width if len(surest) > 1 and same_width else surest
+
+
+def _no_matrix(checkpoint: Checkpoint) -> AmbiguousTensor:
+    if not checkpoint.tensors:
+        return AmbiguousTensor(
+            "it holds no tensors", where=checkpoint.path, way_out="check that it is the right file"
+        )
+    flat = [t for t in checkpoint.tensors if len(t.shape) == 2]
+    if flat:
+        cause = f"no matrix of real numbers, only {_listing(flat)}"
+        way_out = "quantized or integer matrices have to be converted to floating point first"
+    else:
+        cause = f"no two-dimensional tensor, only {_listing(list(checkpoint.tensors))}"
+        way_out = "an embedding is a matrix with a row for each token"
+    return AmbiguousTensor(cause, where=checkpoint.path, way_out=way_out)
+
+
+def _ambiguous(checkpoint: Checkpoint, candidates: list[Tensor]) -> AmbiguousTensor:
+    ordered = sorted(candidates, key=lambda t: -t.shape[0] * t.shape[1])
+    return AmbiguousTensor(
+        f"several tensors could be the embedding matrix: {_listing(ordered)}",
+        where=checkpoint.path,
+        way_out="choose one with --tensor NAME",
+    )
+
+
+def _listing(tensors: list[Tensor]) -> str:
+    shown = [f"{short(t.name)} ({shape_text(t)})" for t in tensors[:_LISTED]]
+    if len(tensors) > _LISTED:
+        shown.append(f"and {len(tensors) - _LISTED:,} more")
+    return ", ".join(shown)

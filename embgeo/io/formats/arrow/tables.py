@@ -1,0 +1,157 @@
+"""Parquet and Arrow files: columns of vectors, of words and of counts.
+
+pyarrow decodes in a process of its own (:mod:`embgeo.io.formats.arrow.worker`), within a
+limit of memory and time: it is a large library in C++ whose own limits do not hold against hostile
+files.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.guard import Damaged, guarded, plain, reading
+from embgeo.io.bounded.maps import Array, map_file, view
+from embgeo.io.bounded.scratch import MEMORY_BYTES, ScratchFile
+from embgeo.io.bounded.small_files import SIDE_FILE_BYTES, safe_text
+from embgeo.io.bounded.worker_process import MOST_MEMORY, ask
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.labels.counts_file import LARGEST_COUNT
+from embgeo.io.labels.side_tables import COUNT_HEADINGS, TOKEN_HEADINGS
+
+_WORKER = Path(__file__).with_name("worker.py")
+_MOST_MEMORY = MOST_MEMORY
+#: Seconds of computing for the description of a file and for a matrix, and bytes a second on top.
+_DESCRIBING, _READING = 5, 3
+_SLOWEST = 20 * 2**20
+
+# The same budget as for compressed files.
+_MOST_RATIO = 100
+_RATIO_FREE_BYTES = 256 * 2**20
+
+
+def open_table(path: Path, name: str) -> Checkpoint:
+    """The matrices of a table, one for each column of vectors.
+
+    Without such a column all floating-point columns together are the matrix ``columns``.
+
+    Parameters
+    ----------
+    path : Path
+    name : str
+        NAME of the format.
+
+    Raises
+    ------
+    UnreadableFile
+        Also where pyarrow is not installed.
+    """
+    with reading(path, name):
+        size = len(map_file(path))
+        if importlib.util.find_spec("pyarrow") is None:
+            raise UnreadableFile(
+                f"{name} files need the package pyarrow",
+                where=path,
+                way_out="pip install 'embgeo[arrow]'",
+            )
+        labels = ScratchFile()
+        try:
+            answer = _ask(
+                {
+                    "action": "describe",
+                    "path": str(path.resolve()),
+                    "output": str(labels.path),
+                    "token_names": sorted(TOKEN_HEADINGS),
+                    "count_names": sorted(COUNT_HEADINGS),
+                },
+                _DESCRIBING + size / _SLOWEST,
+            )
+            tokens, counts = _labels(labels.path, answer)
+        finally:
+            labels.remove()
+        tensors = tuple(_tensor(path, name, size, answer["rows"], m) for m in answer["matrices"])
+    return Checkpoint(
+        path=path,
+        format=name,
+        tensors=tensors,
+        files=(path,),
+        tokens=tokens,
+        tokens_source=f"column {plain(answer['labels'])} of the file" if tokens else "",
+        notes=tuple(plain(note) for note in answer["notes"]),
+        counts=counts,
+        counts_source="" if counts is None else f"column {plain(answer['counts'])} of the file",
+    )
+
+
+def _ask(request: dict[str, Any], seconds: float) -> dict[str, Any]:
+    return ask(_WORKER, "pyarrow", request, seconds, _MOST_MEMORY)
+
+
+def _labels(
+    path: Path, answer: dict[str, Any]
+) -> tuple[tuple[str, ...] | None, npt.NDArray[np.float64] | None]:
+    if path.stat().st_size > SIDE_FILE_BYTES:
+        raise Damaged(f"its labels take more than {SIDE_FILE_BYTES // 2**20:,} MiB")
+    tokens: list[str] = []
+    counts: list[int | None] = []
+    with path.open(encoding="ascii") as lines:
+        for line in lines:
+            if line == "\n":
+                break
+            tokens += json.loads(line)
+        for line in lines:
+            counts += json.loads(line)
+    rows = answer["rows"]
+    if answer["labels"] is not None and len(tokens) != rows:
+        raise Damaged(f"it holds {len(tokens):,} labels and says {rows:,} rows")
+    labels = None if answer["labels"] is None else tuple(safe_text(token) for token in tokens)
+    if answer["counts"] is None or len(counts) != rows:
+        return labels, None
+    if any(count is None or not 0 <= count <= LARGEST_COUNT for count in counts):
+        return labels, None
+    return labels, np.array(counts, dtype=np.float64)
+
+
+def _tensor(path: Path, name: str, size: int, rows: int, matrix: dict[str, Any]) -> Tensor:
+    width, dtype = matrix["width"], np.dtype(matrix["dtype"])
+    wanted = rows * width * dtype.itemsize
+    if rows < 0 or width < 0 or wanted > max(_RATIO_FREE_BYTES, _MOST_RATIO * size):
+        raise Damaged(f"it promises {rows:,}×{width:,} numbers in {size:,} bytes")
+    opened = partial(_values, path, rows, matrix, wanted)
+    shape = (rows, width)
+    return Tensor(plain(matrix["name"]), shape, dtype.name, guarded(path, name, opened))
+
+
+def _values(path: Path, rows: int, matrix: dict[str, Any], wanted: int) -> Array:
+    shape, dtype = (rows, matrix["width"]), np.dtype(matrix["dtype"])
+    if not wanted:
+        return np.empty(shape, dtype=dtype)
+    output = ScratchFile()
+    try:
+        answer = _ask(
+            {
+                "action": "values",
+                "path": str(path.resolve()),
+                "output": str(output.path),
+                "matrix": matrix,
+            },
+            _READING + wanted / _SLOWEST,
+        )
+        if answer["offset"] is not None:
+            return view(map_file(path)[answer["offset"] :], dtype, shape)
+        if output.path.stat().st_size != wanted:
+            raise Damaged("it holds other than the rows that it promises")
+        if wanted > MEMORY_BYTES:
+            return np.memmap(output.path, dtype=dtype, mode="r", shape=shape)
+        array = np.fromfile(output.path, dtype=dtype).reshape(shape)
+        array.flags.writeable = False
+        return array
+    finally:
+        output.remove()

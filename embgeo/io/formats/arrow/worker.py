@@ -1,0 +1,344 @@
+"""Decodes Parquet and Arrow files with pyarrow, in a process of its own.
+
+Run as a script by :mod:`embgeo.io.formats.arrow.tables`: a file that makes pyarrow take all
+memory, hang or crash ends this process and nothing else. A line of JSON on its standard input
+says what to do; it answers by a line on its standard output and writes long results to the file
+named there. So it imports nothing of embgeo.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+_BATCH_BYTES = 4 * 2**20
+_WHITE = "\t\n\r "
+#: pandas keeps a frame's index under this name.
+_INDEX = "__index_level_0__"
+_LISTED = 8
+
+
+class Refused(Exception):
+    """What is wrong with the file, and the way out."""
+
+
+@dataclass
+class Table:
+    """A file as batches of some of its columns; every batch is validated before it is seen."""
+
+    schema: Any
+    rows: int
+    batches: Callable[[list[int], int], Iterator[Any]]
+    mapped: Any = None
+
+
+def main() -> None:
+    request = json.loads(sys.stdin.readline())
+    try:
+        limit_memory(request["memory"])
+        limit_time(request["seconds"])
+        answer = ACTIONS[request["action"]](request)
+    except Refused as error:
+        answer = {"error": error.args[0], "way_out": error.args[1]}
+    except MemoryError:
+        answer = {
+            "error": f"decoding it takes more than {request['memory'] // 2**20:,} MiB",
+            "way_out": "write it once more with smaller row groups, or save the matrix as .npy",
+        }
+    except Exception as error:
+        first = (str(error).strip().splitlines() or [""])[0][:120]
+        answer = {"error": f"damaged or cut off ({type(error).__name__}: {first})", "way_out": ""}
+    sys.stdout.write(json.dumps(answer))
+
+
+def limit_memory(size: int) -> None:
+    """Let memory beyond `size` bytes be refused to this process, where the system can do that."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def limit_time(seconds: float) -> None:
+    """End this process after so many seconds of computing, where the system has such a clock."""
+    try:
+        import signal
+
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+    except (ImportError, AttributeError):  # Windows
+        return
+
+
+def describe(request: dict[str, Any]) -> dict[str, Any]:
+    """Columns that are matrices; labels and counts go to the output file, a line for each batch."""
+    table = open_table(request["path"])
+    names = [field.name for field in table.schema]
+    if len(set(names)) < len(names):
+        raise Refused("two of its columns have the same name", "rename one of them")
+    lists = [place for place, name in enumerate(names) if item_type(table.schema, place)]
+    floats = [place for place in range(len(names)) if float_name(table.schema.field(place).type)]
+    matrices = [matrix_of(table, place) for place in lists]
+    if not matrices and len(floats) > 1:
+        wide = any(float_name(table.schema.field(p).type) == "float64" for p in floats)
+        dtype = "float64" if wide else "float32"
+        matrices = [{"name": "columns", "places": floats, "width": len(floats), "dtype": dtype}]
+    if not matrices:
+        shown = ", ".join(
+            f"{f.name[:40]}: {str(f.type)[:40]}" for f in list(table.schema)[:_LISTED]
+        )
+        raise Refused(
+            f"no column of vectors, nor several of floating-point numbers ({shown})",
+            "save the vectors as one list column",
+        )
+    labels, note = label_column(table.schema, request["token_names"])
+    counts = count_column(table.schema, request["count_names"])
+    with open(request["output"], "w", encoding="ascii") as out:
+        if labels is not None:
+            for batch in table.batches([labels], 65536):
+                out.write(json.dumps([t or "" for t in batch.column(0).to_pylist()]) + "\n")
+        out.write("\n")
+        if counts is not None:
+            for batch in table.batches([counts], 65536):
+                out.write(json.dumps(batch.column(0).to_pylist()) + "\n")
+    return {
+        "rows": table.rows,
+        "matrices": matrices,
+        "labels": None if labels is None else names[labels],
+        "counts": None if counts is None else names[counts],
+        "notes": [note] if note else [],
+    }
+
+
+def values(request: dict[str, Any]) -> dict[str, Any]:
+    """One matrix: where it lies in the file if it does, else written to the output file."""
+    table = open_table(request["path"])
+    matrix = request["matrix"]
+    width, places = matrix["width"], matrix["places"]
+    dtype = np.dtype(matrix["dtype"])
+    batch_rows = max(1, _BATCH_BYTES // (width * 8))
+    row = 0
+    with open(request["output"], "wb") as out:
+        for batch in table.batches(places, batch_rows):
+            if matrix["name"] == "columns" and len(places) > 1:
+                block = np.column_stack([numbers(c, row) for c in batch.columns]).astype(dtype)
+            else:
+                block = list_values(batch.column(0), width, row)
+            place = offset_in(table, block)
+            if place is not None and len(block) == table.rows:
+                return {"offset": place}
+            out.write(np.ascontiguousarray(block, dtype=dtype).data)
+            row += len(block)
+    if row != table.rows:
+        raise Refused(f"it holds {row:,} rows and says {table.rows:,}", "write it once more")
+    return {"offset": None}
+
+
+ACTIONS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "describe": describe,
+    "values": values,
+}
+
+
+# Files
+
+
+def open_table(path: str) -> Table:
+    os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
+    import pyarrow
+
+    pyarrow.set_cpu_count(1)
+    pyarrow.set_io_thread_count(1)
+    with open(path, "rb") as file:
+        head = file.read(6)
+    if head.startswith(b"PAR1"):
+        return open_parquet(path)
+    return open_ipc_file(path) if head == b"ARROW1" else open_ipc_stream(path)
+
+
+def open_parquet(path: str) -> Table:
+    from pyarrow import parquet
+
+    # Streams pages from a map: a row group is never held whole, however large it says it is.
+    file = parquet.ParquetFile(path, memory_map=True, pre_buffer=False, buffer_size=2**20)
+    schema = file.schema_arrow
+
+    def batches(places: list[int], rows: int) -> Iterator[Any]:
+        names = [schema.field(place).name for place in places]
+        for batch in file.iter_batches(rows, columns=names, use_threads=False):
+            batch.validate(full=True)
+            yield batch.select(names)
+
+    return Table(schema, file.metadata.num_rows, batches)
+
+
+def open_ipc_file(path: str) -> Table:
+    import pyarrow
+
+    whole = pyarrow.memory_map(path).read_buffer()
+    reader = pyarrow.ipc.open_file(whole)
+
+    def batches(places: list[int], _rows: int) -> Iterator[Any]:
+        names = [reader.schema.field(place).name for place in places]
+        options = pyarrow.ipc.IpcReadOptions(included_fields=places, use_threads=False)
+        part = pyarrow.ipc.open_file(whole, options=options)
+        for number in range(part.num_record_batches):
+            batch = only_batch(reader) if part.num_record_batches == 1 else None
+            batch = part.get_batch(number) if batch is None else batch
+            batch.validate(full=True)
+            yield batch.select(names)
+
+    rows = sum(batch.num_rows for batch in batches([0], 0)) if len(reader.schema) else 0
+    return Table(reader.schema, rows, batches, whole)
+
+
+def only_batch(reader: Any) -> Any:
+    """The batch with all its columns, which pyarrow copies nothing of if nothing is compressed.
+
+    None if that takes too much memory: a part of the columns may not, but is always copied.
+    """
+    try:
+        return reader.get_batch(0)
+    except MemoryError:
+        return None
+
+
+def open_ipc_stream(path: str) -> Table:
+    import pyarrow
+
+    whole = pyarrow.memory_map(path).read_buffer()
+    schema = pyarrow.ipc.open_stream(whole).schema
+
+    def batches(places: list[int], _rows: int) -> Iterator[Any]:
+        options = pyarrow.ipc.IpcReadOptions(included_fields=places, use_threads=False)
+        names = [schema.field(place).name for place in places]
+        for batch in pyarrow.ipc.open_stream(whole, options=options):
+            batch.validate(full=True)
+            yield batch.select(names)
+
+    rows = sum(batch.num_rows for batch in batches([0], 0)) if len(schema) else 0
+    return Table(schema, rows, batches)
+
+
+# Columns
+
+
+def float_name(kind: Any) -> str:
+    """numpy's name of a floating-point type, empty for any other."""
+    import pyarrow
+
+    names = {pyarrow.float16(): "float16", pyarrow.float32(): "float32"}
+    return "float64" if kind == pyarrow.float64() else names.get(kind, "")
+
+
+def storage(kind: Any) -> Any:
+    """The type that an extension type, such as that of tensors, is kept as."""
+    return getattr(kind, "storage_type", kind)
+
+
+def item_type(schema: Any, place: int) -> str:
+    """numpy's name of what the lists of a column hold, if that is floating-point numbers."""
+    from pyarrow import types
+
+    kind = storage(schema.field(place).type)
+    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return float_name(kind.value_type) if is_list else ""
+
+
+def matrix_of(table: Table, place: int) -> dict[str, Any]:
+    from pyarrow import types
+
+    field = table.schema.field(place)
+    kind = storage(field.type)
+    if types.is_fixed_size_list(kind):
+        width = kind.list_size
+    else:
+        first = next((b for b in table.batches([place], 1) if b.num_rows), None)
+        width = 0 if first is None else first.column(0).value_lengths()[0].as_py() or 0
+    return {
+        "name": field.name,
+        "places": [place],
+        "width": width,
+        "dtype": item_type(table.schema, place),
+    }
+
+
+def label_column(schema: Any, known: list[str]) -> tuple[int | None, str]:
+    """The only column of strings, or the only one with a usual name; a note where in doubt."""
+    texts = [place for place in range(len(schema)) if is_text(schema.field(place).type)]
+    if len(texts) <= 1:
+        return (texts[0] if texts else None), ""
+    named = [p for p in texts if schema.field(p).name.strip(_WHITE).lower() in [*known, _INDEX]]
+    if len(named) == 1:
+        return named[0], ""
+    return None, "several columns hold text; the rows are labeled by none of them (use --tokens)"
+
+
+def is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def count_column(schema: Any, known: list[str]) -> int | None:
+    from pyarrow import types
+
+    found = [
+        place
+        for place, field in enumerate(schema)
+        if types.is_integer(field.type) and field.name.strip(_WHITE).lower() in known
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def numbers(column: Any, row: int) -> Any:
+    """A column of numbers; `row` is that of its first one, for the message."""
+    if column.null_count:
+        place = row + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+        raise Refused(f"row {place:,} has a missing number", "leave that row out")
+    return column.to_numpy(zero_copy_only=False)
+
+
+def list_values(column: Any, width: int, row: int) -> Any:
+    """The numbers of a column of lists, shape (rows, width), without a copy where possible."""
+    from pyarrow import types
+
+    column = getattr(column, "storage", column)
+    if column.null_count:
+        place = row + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+        raise Refused(f"row {place:,} has no vector", "leave that row out")
+    if not types.is_fixed_size_list(column.type):
+        lengths = column.value_lengths().to_numpy(zero_copy_only=False)
+        odd = np.flatnonzero(lengths != width)
+        if len(odd):
+            raise Refused(
+                f"row {row + int(odd[0]):,} has {int(lengths[odd[0]]):,} numbers, "
+                f"the first one {width:,}",
+                "every row needs the same number of them",
+            )
+    flat = column.flatten()
+    if flat.null_count:
+        raise Refused(f"a vector of the rows from {row:,} has a missing number", "leave it out")
+    return flat.to_numpy(zero_copy_only=False).reshape(len(column), width)
+
+
+def offset_in(table: Table, block: Any) -> int | None:
+    """The byte of the file at which the mapped numbers begin; None where they are decoded."""
+    if table.mapped is None or not block.flags.c_contiguous or not len(block):
+        return None
+    start = block.__array_interface__["data"][0] - table.mapped.address
+    return start if 0 <= start <= table.mapped.size - block.nbytes else None
+
+
+if __name__ == "__main__":
+    main()

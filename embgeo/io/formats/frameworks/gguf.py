@@ -1,0 +1,209 @@
+"""GGUF files of llama.cpp: plain numbers are mapped, quantized ones dequantized block by block."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded import scratch
+from embgeo.io.bounded.guard import Damaged, guarded, plain, reading, short
+from embgeo.io.bounded.maps import Array, Bytes, map_file, number_type, view
+from embgeo.io.bounded.small_files import safe_text
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.formats.frameworks.gguf_header import (
+    MAGIC,
+    TOKEN_MODEL,
+    TOKEN_TYPES,
+    TOKENS,
+    TYPES,
+    Header,
+    TensorInfo,
+    read_header,
+)
+from embgeo.io.labels.readable import READERS, Scheme, guess_scheme
+from embgeo.io.left_out import LeftOut
+
+NAME = "GGUF"
+RECOGNIZED = "begins with `GGUF`"
+READ = (
+    "F32, F16, BF16, F64 and integers are mapped; quantized tensors are dequantized block by block "
+    "when they are chosen; the tokenizer's vocabulary and token types are read"
+)
+EXTRA = "gguf"
+
+_PLAIN = {
+    "F32": "float32",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "F64": "float64",
+    "I8": "int8",
+    "I16": "int16",
+    "I32": "int32",
+    "I64": "int64",
+}
+#: Quantized bytes that are dequantized at a time.
+_BLOCK_BYTES = 2 * 2**20
+
+#: llama.cpp's kinds of tokens, beside normal ones.
+_TOKEN_TYPES = {2: "unknown", 3: "control", 4: "user-defined", 5: "unused", 6: "byte"}
+#: How its tokenizers write spaces; for others the tokens themselves are asked.
+_SCHEMES: dict[str, Scheme] = {
+    "gpt2": "byte-level",
+    "llama": "sentencepiece",
+    "t5": "sentencepiece",
+    "bert": "sentencepiece",
+}
+_NORMAL = 1
+_LISTED = 6
+
+
+def sniff(head: bytes) -> bool:
+    """The magic string."""
+    return head.startswith(MAGIC)
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """Tensors, tokens and what kinds of tokens they are.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    UnreadableFile
+        Also, when a quantized tensor is opened, without the package that dequantizes.
+    """
+    with reading(path, NAME):
+        data = map_file(path)
+        header = read_header(data)
+        tensors = tuple(_tensor(data, info, header.big_endian, path) for info in header.tensors)
+        left_out = LeftOut()
+        for name in header.unknown:
+            left_out.add(name, "its type is not known")
+        if not tensors:
+            raise Damaged(
+                f"the file holds no tensor that can be read{left_out.because()}",
+                "check that it is the right file; some are a vocabulary and nothing else",
+            )
+        tokens, token_notes = _tokens(header)
+        notes = (*left_out.notes(), *_quantized_note(header), *token_notes)
+    source = f"{TOKENS} in the file" if tokens else ""
+    return Checkpoint(path, NAME, tensors, (path,), tokens, source, notes=notes)
+
+
+def _tensor(data: Bytes, info: TensorInfo, big_endian: bool, path: Path) -> Tensor:
+    kind = TYPES[info.type][0]
+    raw = data[info.start : info.end]
+    if kind in _PLAIN:
+        dtype = number_type(_PLAIN[kind])
+        swapped = big_endian != (sys.byteorder == "big")
+        return Tensor(
+            plain(info.name),
+            info.shape,
+            dtype.name,
+            guarded(path, NAME, lambda: view(raw, dtype, info.shape, swapped=swapped)),
+        )
+    return Tensor(
+        plain(info.name),
+        info.shape,
+        "float32",
+        guarded(path, NAME, lambda: _dequantized(raw, info, big_endian, path)),
+    )
+
+
+def _dequantized(raw: Bytes, info: TensorInfo, big_endian: bool, path: Path) -> Array:
+    kind, numbers, length = TYPES[info.type]
+    if big_endian:
+        raise Damaged(
+            f"{short(info.name)} is quantized ({kind}) in a file of big-endian byte order",
+            "use the little-endian file",
+        )
+    expand = _dequantizer(info, path)
+    out = scratch.empty(info.shape, path)
+    flat = out.reshape(-1)
+    step = max(1, _BLOCK_BYTES // length)
+    blocks = raw.reshape(-1, length)
+    # Scales are half-precision floats: hostile ones make infinities, which the analysis masks.
+    with np.errstate(all="ignore"):
+        for start in range(0, len(blocks), step):
+            piece = np.ascontiguousarray(blocks[start : start + step])
+            flat[start * numbers : (start + len(piece)) * numbers] = expand(piece).reshape(-1)
+    out.flags.writeable = False
+    return out
+
+
+def _dequantizer(info: TensorInfo, path: Path) -> Callable[[Bytes], Array]:
+    kind = TYPES[info.type][0]
+    try:
+        from gguf.constants import GGMLQuantizationType
+        from gguf.quants import dequantize
+    except ImportError as error:
+        raise UnreadableFile(
+            f"{short(info.name)} is quantized ({kind}), which needs an extra package",
+            where=path,
+            way_out="pip install 'embgeo[gguf]'",
+        ) from error
+    no_way = Damaged(
+        f"{short(info.name)} is of type {kind}, which this gguf package does not dequantize",
+        "update the package, or use another quantization of the model",
+    )
+    if not hasattr(GGMLQuantizationType, kind):
+        raise no_way
+
+    def expand(blocks: Bytes) -> Array:
+        try:
+            return np.asarray(dequantize(blocks, GGMLQuantizationType[kind]))
+        except NotImplementedError:
+            raise no_way from None
+
+    return expand
+
+
+def _quantized_note(header: Header) -> list[str]:
+    kinds = Counter(kind for info in header.tensors if (kind := TYPES[info.type][0]) not in _PLAIN)
+    if not kinds:
+        return []
+    of_tokens = [
+        f"{plain(info.name)} in {kind}"
+        for info in header.tensors
+        if info.name in ("token_embd.weight", "output.weight")
+        and (kind := TYPES[info.type][0]) not in _PLAIN
+    ]
+    counted = ", ".join(f"{number:,} in {kind}" for kind, number in kinds.most_common())
+    which = f", {' and '.join(of_tokens)}" if of_tokens else ""
+    return [f"quantized tensors ({counted}{which}) are given as the float32 they stand for"]
+
+
+def _tokens(header: Header) -> tuple[tuple[str, ...] | None, list[str]]:
+    """The vocabulary in readable form, and a note on tokens that are no text."""
+    stored = header.metadata.get(TOKENS)
+    if not isinstance(stored, list) or not stored or not isinstance(stored[0], str):
+        return None, []
+    types = _token_types(header.metadata.get(TOKEN_TYPES), len(stored))
+    scheme = _SCHEMES.get(str(header.metadata.get(TOKEN_MODEL))) or guess_scheme(stored)
+    read = READERS[scheme]
+    # Control tokens and the like are never encoded: they keep their text.
+    tokens = tuple(
+        safe_text(read(token) if kind == _NORMAL else token)
+        for token, kind in zip(stored, types, strict=True)
+    )
+    notes = []
+    for number, name in _TOKEN_TYPES.items():
+        named = [short(t) for t, kind in zip(tokens, types, strict=True) if kind == number]
+        if named:
+            more = f" and {len(named) - _LISTED:,} more" if len(named) > _LISTED else ""
+            notes.append(f"{name} tokens: {', '.join(named[:_LISTED])}{more}")
+    return tokens, notes
+
+
+def _token_types(stored: Any, length: int) -> list[int]:
+    if isinstance(stored, list) and len(stored) == length and isinstance(stored[0], int):
+        return stored
+    return [_NORMAL] * length

@@ -1,0 +1,145 @@
+"""HDF5 files, as Keras and pandas write them.
+
+The HDF5 library walks through the file in a process of its own
+(:mod:`embgeo.io.formats.frameworks.hdf5_worker`); what lies in one piece is then mapped here.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.guard import Damaged, guarded, plain, reading
+from embgeo.io.bounded.maps import Array, count, map_file, number_type, view, whole_numbers
+from embgeo.io.bounded.scratch import MEMORY_BYTES, ScratchFile
+from embgeo.io.bounded.worker_process import ask
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.labels.word_lists import is_vocabulary_name, tokens_for
+from embgeo.io.left_out import LeftOut
+
+NAME = "HDF5"
+RECOGNIZED = "begins with `\\x89HDF`; also `model.weights.h5` in a `.keras` archive"
+READ = (
+    "contiguous datasets are mapped; chunked and compressed ones are unpacked into a scratch file "
+    "when they are chosen; links, external and virtual datasets are not followed"
+)
+EXTRA = "hdf5"
+
+_MAGIC = b"\x89HDF\r\n\x1a\n"
+_WORKER = Path(__file__).with_name("hdf5_worker.py")
+_LIBRARY = "the HDF5 library"
+#: Seconds of computing for the description of a file and for a dataset; bytes and words a second
+#: on top. Together they are what a file may cost that is refused.
+_DESCRIBING, _READING = 5, 2
+_SLOWEST, _SLOWEST_WORDS = 20 * 2**20, 500_000
+_MOST_WORD_BYTES = 512 * 2**20
+#: What pandas calls the labels of rows.
+_ROW_LABELS = "axis1"
+
+
+def sniff(head: bytes) -> bool:
+    """The signature at the very start."""
+    return head.startswith(_MAGIC)
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """Every dataset of numbers, named by its path in the file.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    UnreadableFile
+        Also where h5py is not installed.
+    """
+    with reading(path, NAME):
+        if importlib.util.find_spec("h5py") is None:
+            raise UnreadableFile(
+                "is an HDF5 file (Keras, pandas), which needs an extra package",
+                where=path,
+                way_out="pip install 'embgeo[hdf5]'",
+            )
+        answer = _ask(path, "describe", _DESCRIBING)
+        left_out = LeftOut()
+        for keys, reason in answer["left_out"]:
+            left_out.add(_name(keys), reason)
+        found = answer["datasets"]
+        tensors = tuple(_tensor(facts, path) for facts in found if facts["dtype"] != "words")
+        if not tensors:
+            raise Damaged(
+                f"the file holds no dataset of numbers{left_out.because()}",
+                "check that it is the right file",
+            )
+        lists = [facts for facts in found if _holds_labels(facts)]
+        vocabularies = [(_name(facts["keys"]), _words(facts, path)) for facts in lists]
+        tokens, source = tokens_for(tensors, vocabularies)
+    return Checkpoint(path, NAME, tensors, (path,), tokens, source, notes=left_out.notes())
+
+
+def _ask(path: Path, action: str, seconds: float, **more: Any) -> dict[str, Any]:
+    request = {"action": action, "path": str(path.resolve()), **more}
+    return ask(_WORKER, _LIBRARY, request, seconds)
+
+
+def _name(keys: Sequence[str]) -> str:
+    return plain("/".join(keys))
+
+
+def _holds_labels(facts: dict[str, Any]) -> bool:
+    key = facts["keys"][-1]
+    return facts["dtype"] == "words" and (key == _ROW_LABELS or is_vocabulary_name(key))
+
+
+def _words(facts: dict[str, Any], path: Path) -> list[str]:
+    output = ScratchFile()
+    try:
+        more = {"keys": facts["keys"], "output": str(output.path), "most": _MOST_WORD_BYTES}
+        _ask(path, "words", _READING + facts["shape"][0] / _SLOWEST_WORDS, **more)
+        with output.path.open(encoding="ascii") as lines:
+            return [word for line in lines for word in json.loads(line)]
+    finally:
+        output.remove()
+
+
+def _tensor(facts: dict[str, Any], path: Path) -> Tensor:
+    name = _name(facts["keys"])
+    shape = whole_numbers(facts["shape"], f"the shape of {name}")
+    dtype = number_type(facts["dtype"])
+    return Tensor(
+        name,
+        shape,
+        dtype.name,
+        guarded(path, NAME, lambda: _array(facts, shape, dtype, path)),
+        _name(facts["alias_of"]),
+    )
+
+
+def _array(
+    facts: dict[str, Any], shape: tuple[int, ...], dtype: np.dtype[Any], path: Path
+) -> Array:
+    size = count(shape) * dtype.itemsize
+    if size == 0:
+        return view(np.zeros(0, dtype=np.uint8), dtype, shape)
+    place = facts["offset"]
+    if place is not None:
+        return view(map_file(path)[place : place + size], dtype, shape, swapped=facts["swapped"])
+    output = ScratchFile()
+    try:
+        more = {"keys": facts["keys"], "output": str(output.path)}
+        _ask(path, "values", _READING + size / _SLOWEST, **more)
+        if output.path.stat().st_size != size:
+            raise Damaged("a dataset holds other than the numbers that it promises")
+        # Beyond this size a map keeps the nameless file; Windows removes it with the process.
+        if size > MEMORY_BYTES:
+            return view(map_file(output.path), dtype, shape)
+        return view(np.fromfile(output.path, dtype=np.uint8), dtype, shape)
+    finally:
+        output.remove()

@@ -1,0 +1,231 @@
+"""ONNX models: the initializers of the graph, mapped, without the onnx package.
+
+Field numbers are those of ``onnx.proto``. Only the graph's own initializers are looked at, not the
+graphs inside of nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embgeo.core.errors import EmbgeoError
+from embgeo.io.bounded.guard import Damaged, guarded, plain, reading, short
+from embgeo.io.bounded.maps import (
+    MOST_DIMENSIONS,
+    Array,
+    Bytes,
+    count,
+    map_file,
+    number_type,
+    view,
+    whole_numbers,
+)
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.formats.frameworks import protobuf as wire
+from embgeo.io.formats.parts import find_shard
+from embgeo.io.left_out import LeftOut
+
+NAME = "ONNX"
+RECOGNIZED = "a protocol buffer with the first fields of an ONNX model"
+READ = "initializers are mapped, those in files of external data too"
+EXTRA = ""
+
+_MOST_FIELDS = 2_000_000
+_MOST_TENSORS = 200_000
+_SWAPPED = not np.little_endian
+
+_IR_VERSION, _PRODUCER, _GRAPH = 1, 2, 7
+_LARGEST_IR_VERSION = 64
+_INITIALIZER, _SPARSE_INITIALIZER = 5, 15
+_DIMS, _TYPE, _FLOATS, _NAME, _RAW, _DOUBLES, _EXTERNAL, _LOCATION = 1, 2, 4, 8, 9, 10, 13, 14
+_FLOAT, _DOUBLE, _STRING = 1, 11, 8
+
+#: What is said of external data: the file, and a place in it.
+_KEYS = frozenset({"location", "offset", "length"})
+
+#: Number types by their number in the format; 4-bit types are packed and not read.
+_DTYPES = {
+    1: "float32",
+    2: "uint8",
+    3: "int8",
+    4: "uint16",
+    5: "int16",
+    6: "int32",
+    7: "int64",
+    9: "bool",
+    10: "float16",
+    11: "float64",
+    12: "uint32",
+    13: "uint64",
+    14: "complex64",
+    15: "complex128",
+    16: "bfloat16",
+    17: "float8_e4m3fn",
+    18: "float8_e4m3fnuz",
+    19: "float8_e5m2",
+    20: "float8_e5m2fnuz",
+}
+
+
+@dataclass(slots=True)
+class _Initializer:
+    """A TensorProto as it stands in the file."""
+
+    name: str = ""
+    type: int = 0
+    dims: list[int] = field(default_factory=list)
+    raw: memoryview | None = None
+    raw_type: int = 0
+    is_external: bool = False
+    external: dict[str, str] = field(default_factory=dict)
+
+
+def sniff(head: bytes) -> bool:
+    """A version number, then the producer's name in printable characters, or the graph."""
+    if len(head) < 6 or head[0] != _IR_VERSION << 3 or not 0 < head[1] < _LARGEST_IR_VERSION:
+        return False
+    if head[2] == _GRAPH << 3 | wire.BYTES or head[2] == 8 << 3 | wire.BYTES:
+        return True
+    length = head[3]
+    name = head[4 : 4 + length]
+    return (
+        head[2] == _PRODUCER << 3 | wire.BYTES
+        and 0 < length < 0x80
+        and len(name) == length
+        and name.isascii()
+        and name.decode().isprintable()
+    )
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """The initializers of the model's graph.
+
+    Parameters
+    ----------
+    path : Path
+        Files of external data are looked for beside it.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    with reading(path, NAME):
+        left_out = LeftOut()
+        tensors: dict[str, Tensor] = {}
+        files: dict[str, Path] = {}
+        for found in _initializers(map_file(path).data, left_out):
+            tensor = _tensor(found, path, files, left_out)
+            if tensor is None:
+                continue
+            if tensor.name in tensors:
+                raise Damaged(f"the model has two initializers named {short(tensor.name)}")
+            tensors[tensor.name] = tensor
+        if not tensors:
+            raise Damaged(f"the model holds no initializer that can be read{left_out.because()}")
+    return Checkpoint(
+        path, NAME, tuple(tensors.values()), (path, *files.values()), notes=left_out.notes()
+    )
+
+
+def _initializers(data: memoryview, left_out: LeftOut) -> Iterator[_Initializer]:
+    message = wire.Message(_MOST_FIELDS)
+    seen = 0
+    for place, _, graph in message.fields(data):
+        if place != _GRAPH:
+            continue
+        for inner, _, value in message.fields(wire.raw(graph)):
+            seen += inner == _INITIALIZER
+            if seen > _MOST_TENSORS:
+                raise Damaged("the model has absurdly many initializers")
+            if inner == _INITIALIZER:
+                yield _initializer(message, wire.raw(value))
+            elif inner == _SPARSE_INITIALIZER:
+                left_out.add("an initializer", "it is sparse")
+
+
+def _initializer(message: wire.Message, data: memoryview) -> _Initializer:
+    made = _Initializer()
+    for place, kind, value in message.fields(data):
+        if place == _NAME:
+            made.name = plain(wire.text(value))
+        elif place == _TYPE:
+            made.type = wire.number(value)
+        elif place == _DIMS:
+            sizes = (
+                wire.varints(wire.raw(value), MOST_DIMENSIONS)
+                if kind == wire.BYTES
+                else [wire.number(value)]
+            )
+            made.dims += map(wire.signed, sizes)
+        elif place in (_RAW, _FLOATS, _DOUBLES) and len(raw := wire.raw(value)):
+            if made.raw is not None:
+                raise Damaged(f"{short(made.name)} has its numbers in several pieces")
+            made.raw, made.raw_type = raw, {_FLOATS: _FLOAT, _DOUBLES: _DOUBLE}.get(place, 0)
+        elif place == _EXTERNAL:
+            made.external |= _entry(message, wire.raw(value))
+        elif place == _LOCATION:
+            made.is_external = wire.number(value) == 1
+    return made
+
+
+def _entry(message: wire.Message, data: memoryview) -> dict[str, str]:
+    """One key and its value."""
+    pair = {place: wire.text(value) for place, _, value in message.fields(data)}
+    return {pair[1]: pair.get(2, "")} if pair.get(1) in _KEYS else {}
+
+
+def _tensor(
+    found: _Initializer, path: Path, files: dict[str, Path], left_out: LeftOut
+) -> Tensor | None:
+    """The tensor, or None and a note where it is of a kind that is not read."""
+    label = short(found.name)
+    if found.type not in _DTYPES:
+        kind = "strings" if found.type == _STRING else f"numbers of type {found.type}"
+        left_out.add(found.name, f"it holds {kind}")
+        return None
+    dtype = number_type(_DTYPES[found.type])
+    shape = whole_numbers(found.dims, f"the shape of {label}")
+    size = count(shape) * dtype.itemsize
+    raw = found.raw
+    if found.is_external:
+        raw = _external(found, path, files, size)
+    elif raw is None and size:
+        left_out.add(found.name, "its numbers are stored one by one as integers")
+        return None
+    elif found.raw_type not in (0, found.type):
+        raise Damaged(f"{label} holds numbers of another type than it says")
+    content = np.frombuffer(raw if raw is not None else b"", dtype=np.uint8)
+    if len(content) != size:
+        raise Damaged(f"{label} has other than the bytes that its shape asks for")
+    return Tensor(
+        found.name, shape, dtype.name, guarded(path, NAME, lambda: _array(content, dtype, shape))
+    )
+
+
+def _array(content: Bytes, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    return view(content, dtype, shape, swapped=_SWAPPED)
+
+
+def _external(found: _Initializer, path: Path, files: dict[str, Path], size: int) -> memoryview:
+    """The bytes of a tensor that lie in a file beside the model."""
+    label = short(found.name)
+    location = found.external.get("location", "")
+    offset = found.external.get("offset", "0")
+    length = found.external.get("length", str(size))
+    if not all(text.isascii() and text.isdigit() and len(text) < 19 for text in (offset, length)):
+        raise Damaged(f"{label} has a damaged place in {short(location)}")
+    start, end = int(offset), int(offset) + int(length)
+    if location not in files:
+        try:
+            files[location] = find_shard(path.parent, location, "file of external data")
+        except EmbgeoError as error:
+            raise Damaged(error.cause, "put it beside the model") from error
+    data = map_file(files[location])
+    if end > len(data):
+        raise Damaged(f"{label} reaches beyond the end of {short(location)}")
+    return data[start:end].data

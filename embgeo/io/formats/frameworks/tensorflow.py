@@ -1,0 +1,214 @@
+"""TensorFlow checkpoints (``….index`` with ``….data-00000-of-00001``), mapped, without TensorFlow.
+
+The index is a table in LevelDB's format, from names to places in the data files.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from embgeo.core.errors import EmbgeoError
+from embgeo.io.bounded.guard import Damaged, guarded, plain, reading, short
+from embgeo.io.bounded.maps import count, map_file, number_type, view, whole_numbers
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.formats.frameworks import protobuf as wire
+from embgeo.io.formats.frameworks.leveldb import entries
+from embgeo.io.formats.frameworks.tensorflow_slices import SIGN, name_and_start
+from embgeo.io.formats.parts import find_shard
+from embgeo.io.formats.pieces import Box, fill, put_together
+from embgeo.io.left_out import LeftOut
+
+NAME = "TensorFlow checkpoint"
+RECOGNIZED = "a LevelDB table that begins with TensorFlow's header (`….index`)"
+READ = (
+    "tensors are mapped from the `….data-…` files beside it, those in slices are put together; "
+    "compressed tables are refused"
+)
+EXTRA = ""
+
+_LARGEST_INDEX = 256 * 2**20
+_MOST_FIELDS = 2_000_000
+_MOST_SHARDS = 100_000
+_SUFFIX = ".index"
+#: What TensorFlow 2 puts behind the path to a variable.
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+#: Beside them TensorFlow 2 keeps how its objects hang together.
+_OBJECT_GRAPH = b"_CHECKPOINTABLE_OBJECT_GRAPH"
+
+#: Number types by their number in TensorFlow; strings, handles and quantized ones are left out.
+_DTYPES = {
+    1: "float32",
+    2: "float64",
+    3: "int32",
+    4: "uint8",
+    5: "int16",
+    6: "int8",
+    8: "complex64",
+    9: "int64",
+    10: "bool",
+    14: "bfloat16",
+    17: "uint16",
+    18: "complex128",
+    19: "float16",
+    22: "uint32",
+    23: "uint64",
+}
+
+
+def sniff(head: bytes) -> bool:
+    """The table's first entry: an empty name, and a header with a count of files and a version."""
+    if len(head) < 9 or head[:2] != b"\0\0" or not 4 <= head[2] < 0x80 or head[3] != 1 << 3:
+        return False
+    return b"\x1a" in head[4 : 3 + head[2]]
+
+
+def with_ending(path: Path) -> Path:
+    """The index of a checkpoint that is named as TensorFlow names it, ``model.ckpt-1000``."""
+    index = path.with_name(f"{path.name}{_SUFFIX}") if path.name else path
+    return index if not path.exists() and index.is_file() else path
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """The variables of a checkpoint.
+
+    Parameters
+    ----------
+    path : Path
+        The index; the data files are looked for beside it.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    with reading(path, NAME):
+        index = map_file(path)
+        if len(index) > _LARGEST_INDEX:
+            raise Damaged(f"an index of {len(index):,} bytes is no index")
+        message = wire.Message(_MOST_FIELDS)
+        files: dict[str, Path] = {}
+        tensors: list[Tensor] = []
+        slices: dict[bytes, list[tuple[Box, Tensor]]] = {}
+        left_out = LeftOut()
+        shards, swapped = 1, False
+        for key, value in entries(index.data):
+            if not key:
+                shards, swapped = _header(message, value)
+                continue
+            if key == _OBJECT_GRAPH:
+                continue
+            whole, first = name_and_start(key) if key.startswith(SIGN) else (key, ())
+            name = plain(whole.decode("utf-8", "backslashreplace").removesuffix(_VALUE))
+            found = _Variable(message, value, name)
+            if reason := found.reason:
+                left_out.add(name, reason)
+            elif found.is_sliced:
+                tensors.append(_joined(found, slices.pop(key, []), files, path))
+            else:
+                file = _data_file(path, found.shard, shards, files)
+                tensor = _tensor(found, file, path, swapped)
+                if first:
+                    slices.setdefault(whole, []).append(((first, tensor.shape), tensor))
+                else:
+                    tensors.append(tensor)
+        for key in slices:
+            left_out.add(key.decode("utf-8", "backslashreplace"), "it is a slice of no variable")
+        if not tensors:
+            raise Damaged(f"the checkpoint holds no tensor that can be read{left_out.because()}")
+    return Checkpoint(path, NAME, tuple(tensors), (path, *files.values()), notes=left_out.notes())
+
+
+def _header(message: wire.Message, value: memoryview) -> tuple[int, bool]:
+    """Number of data files, and whether their byte order is not this machine's."""
+    facts = {place: number for place, _, number in message.fields(value)}
+    shards = wire.number(facts.get(1, 1))
+    if not 0 < shards < _MOST_SHARDS:
+        raise Damaged(f"the index promises {shards:,} data files")
+    is_big = wire.number(facts.get(2, 0)) == 1
+    return shards, is_big == bool(np.little_endian)
+
+
+class _Variable:
+    """A BundleEntryProto: where a tensor lies; `reason` says why it is not read."""
+
+    def __init__(self, message: wire.Message, value: memoryview, name: str) -> None:
+        self.name = name
+        self.type = self.shard = self.start = self.size = 0
+        self.shape: tuple[int, ...] = ()
+        self.is_sliced = False
+        for place, _, content in message.fields(value):
+            if place == 1:
+                self.type = wire.number(content)
+            elif place == 2:
+                self.shape = _shape(message, wire.raw(content), name)
+            elif place == 3:
+                self.shard = wire.number(content)
+            elif place == 4:
+                self.start = wire.number(content)
+            elif place == 5:
+                self.size = wire.number(content)
+            elif place == 7:
+                self.is_sliced = True
+        known = self.type in _DTYPES
+        self.reason = "" if known else f"it holds no numbers (type {self.type})"
+
+
+def _shape(message: wire.Message, data: memoryview, name: str) -> tuple[int, ...]:
+    sizes = []
+    for place, _, dimension in message.fields(data):
+        if place == 2:
+            facts = {inner: v for inner, _, v in message.fields(wire.raw(dimension))}
+            sizes.append(wire.signed(wire.number(facts.get(1, 0))))
+    return whole_numbers(sizes, f"the shape of {short(name)}")
+
+
+def _data_file(path: Path, shard: int, shards: int, files: dict[str, Path]) -> Path:
+    if shard >= shards:
+        raise Damaged("a tensor lies in a data file beyond the last")
+    name = f"{path.name.removesuffix(_SUFFIX)}.data-{shard:05d}-of-{shards:05d}"
+    if name not in files:
+        try:
+            files[name] = find_shard(path.parent, name, "data file")
+        except EmbgeoError as error:
+            raise Damaged(error.cause, "put it beside the index") from error
+    return files[name]
+
+
+def _tensor(found: _Variable, file: Path, path: Path, swapped: bool) -> Tensor:
+    label = short(found.name)
+    dtype = number_type(_DTYPES[found.type])
+    if found.size != count(found.shape) * dtype.itemsize:
+        raise Damaged(f"{label} has other than the bytes that its shape asks for")
+    if found.start + found.size > file.stat().st_size:
+        raise Damaged(f"{label} reaches beyond the end of {file.name}")
+    place = slice(found.start, found.start + found.size)
+    return Tensor(
+        found.name,
+        found.shape,
+        dtype.name,
+        guarded(
+            path, NAME, lambda: view(map_file(file)[place], dtype, found.shape, swapped=swapped)
+        ),
+    )
+
+
+def _joined(
+    found: _Variable, slices: list[tuple[Box, Tensor]], files: dict[str, Path], path: Path
+) -> Tensor:
+    """A variable that was cut into slices, which are copied side by side."""
+    label = short(found.name)
+    dtype = _DTYPES[found.type]
+    if any(tensor.dtype != dtype for _, tensor in slices):
+        raise Damaged(f"the slices of {label} have another type than it has")
+    if not fill([box for box, _ in slices], found.shape):
+        raise Damaged(f"the slices of {label} do not fill its shape")
+    if sum(tensor.nbytes for _, tensor in slices) > sum(f.stat().st_size for f in files.values()):
+        raise Damaged(f"the slices of {label} use the same bytes over and over")
+    pieces = [(box, tensor.open) for box, tensor in slices]
+    return Tensor(
+        found.name,
+        found.shape,
+        dtype,
+        guarded(path, NAME, lambda: put_together(pieces, found.shape, dtype, path)),
+    )

@@ -1,0 +1,222 @@
+"""gensim's saved objects as they come out of a pickle: attributes, sidecars, words and counts.
+
+Generations differ in what they call things: vectors were ``syn0`` before 3.3, the list of words
+``index2word`` or ``index2entity`` before 4.0, and counts stood in a ``Vocab`` object for each word
+before they became an array.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.io.bounded.guard import Damaged, guarded, short
+from embgeo.io.bounded.maps import is_numeric, map_file
+from embgeo.io.checkpoint import Tensor
+from embgeo.io.formats.numpy.npy import NotNumbers, read_array, read_header
+from embgeo.io.formats.parts import find_shard
+from embgeo.io.labels.counts_file import LARGEST_COUNT
+from embgeo.io.labels.word_lists import word_list
+from embgeo.io.pickle.machine import Stub
+from embgeo.io.pickle.numpy_arrays import PickledArray
+
+_DEEPEST = 5
+_MOST_OBJECTS = 100
+_MOST_SIDECARS = 100
+_ATTRIBUTE = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
+_WORD_LISTS = ("index_to_key", "index2word", "index2entity")
+_WORD_TABLES = ("key_to_index", "vocab")
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """An object of one of gensim's classes.
+
+    Attributes
+    ----------
+    name : str
+        The attributes that lead to it, joined by dots; empty for the outermost one.
+    kind : str
+        Name of the class.
+    attributes : dict
+    """
+
+    name: str
+    kind: str
+    attributes: dict[object, object]
+
+    def path_to(self, attribute: str) -> str:
+        """The name of a tensor kept under `attribute`."""
+        return f"{self.name}.{attribute}" if self.name else attribute
+
+    def names(self, attribute: str) -> list[str]:
+        """A list of attribute names that gensim noted, such as ``__numpys``.
+
+        Raises
+        ------
+        Damaged
+            Something that is no such list: these names become names of files.
+        """
+        listed = self.attributes.get(attribute, [])
+        if not isinstance(listed, list) or len(listed) > _MOST_SIDECARS:
+            raise Damaged(f"its {attribute} is no list of at most {_MOST_SIDECARS} names")
+        names = [name for name in listed if isinstance(name, str) and _ATTRIBUTE.fullmatch(name)]
+        if len(names) != len(listed):
+            raise Damaged(f"its {attribute} names an array by other than a plain name")
+        return names
+
+
+def objects(root: object) -> list[Saved]:
+    """The outermost object and those of gensim's that it holds as attributes."""
+    found: list[Saved] = []
+    seen: set[int] = set()
+    pending = [("", root, 0)]
+    while pending and len(found) < _MOST_OBJECTS:
+        name, value, depth = pending.pop(0)
+        if not isinstance(value, Stub) or not value.name.startswith("gensim.") or id(value) in seen:
+            continue
+        seen.add(id(value))
+        attributes = _attributes(value)
+        found.append(Saved(name, value.name.rpartition(".")[2], attributes))
+        if depth < _DEEPEST:
+            pending += [
+                (f"{name}.{key}" if name else key, inner, depth + 1)
+                for key, inner in attributes.items()
+                if isinstance(key, str) and _ATTRIBUTE.fullmatch(key)
+            ]
+    return found
+
+
+def _attributes(stub: Stub) -> dict[object, object]:
+    attributes: dict[object, object] = {}
+    for state in stub.states:
+        # With slots a state is a pair: what the instance's dict holds, and what the slots do.
+        for part in state if isinstance(state, tuple) and len(state) == 2 else (state,):
+            if isinstance(part, dict):
+                attributes.update(part)
+    return attributes
+
+
+def pickled_arrays(saved: Saved) -> Iterator[tuple[str, PickledArray]]:
+    """Arrays that lie in the pickle itself."""
+    for key, value in saved.attributes.items():
+        if isinstance(value, PickledArray) and isinstance(key, str) and _ATTRIBUTE.fullmatch(key):
+            yield saved.path_to(key), value
+
+
+def sidecars(saved: Saved, path: Path) -> Iterator[tuple[str, Tensor | str, Path]]:
+    """Arrays that gensim wrote into files of their own: name, tensor or why there is none, file."""
+    for attribute in saved.names("__numpys"):
+        name = saved.path_to(attribute)
+        file = path.with_name(f"{path.name}.{name}.npy")
+        yield name, _sidecar(name, file), file
+    for attribute in saved.names("__scipys"):
+        name = saved.path_to(attribute)
+        yield name, "it is a sparse matrix", path.with_name(f"{path.name}.{name}.npy")
+
+
+def _sidecar(name: str, file: Path) -> Tensor | str:
+    if not file.is_file():
+        return f"{file.name} is missing"
+    find_shard(file.parent, file.name)
+    data = map_file(file)
+    try:
+        header = read_header(data, len(data))
+    except NotNumbers as error:
+        return f"{file.name} holds {error.cause}"
+    except Damaged as error:
+        raise Damaged(f"{file.name}: {error.cause}", error.way_out) from None
+    if not is_numeric(header.dtype):
+        return f"{file.name} holds text"
+    return Tensor(
+        name,
+        header.shape,
+        header.dtype.name,
+        guarded(file, "npy", lambda: read_array(data, header)),
+    )
+
+
+def words(saved: Saved) -> tuple[str, ...] | None:
+    """The words of an object's rows."""
+    for attribute in _WORD_LISTS:
+        found = word_list(saved.attributes.get(attribute))
+        if found is not None:
+            return found
+    for attribute in _WORD_TABLES:
+        table = saved.attributes.get(attribute)
+        if isinstance(table, dict):
+            return word_list({word: _field(entry, "index") for word, entry in table.items()})
+    return None
+
+
+def counts(saved: Saved, n: int) -> npt.NDArray[np.float64] | None:
+    """How often the word of each of `n` rows occurred, None where that is not said."""
+    extra = saved.attributes.get("expandos")
+    array = extra.get("count") if isinstance(extra, dict) else None
+    if isinstance(array, PickledArray):
+        if array.unread or array.shape != (n,):
+            return None
+        array.check()
+        return _plausible(array.open().astype(np.float64))
+    table = saved.attributes.get("vocab")
+    if not isinstance(table, dict) or len(table) != n:
+        return None
+    values = np.full(n, -1.0)
+    for entry in table.values():
+        row, count = _field(entry, "index"), _field(entry, "count")
+        if not isinstance(row, int) or not isinstance(count, int) or not 0 <= row < n:
+            return None
+        values[row] = count if 0 <= count <= LARGEST_COUNT else -1
+    return _plausible(values)
+
+
+def _field(entry: object, name: str) -> object:
+    """An attribute of a ``Vocab`` object; the entry itself where it is the row number."""
+    if not isinstance(entry, Stub):
+        return entry
+    value = _attributes(entry).get(name)
+    if isinstance(value, Stub) and value.name == "numpy.scalar":
+        return _scalar(value)
+    return value
+
+
+def _scalar(stub: Stub) -> object:
+    """A numpy integer."""
+    if len(stub.args) != 2 or not isinstance(stub.args[1], bytes | str):
+        return None
+    array = PickledArray()
+    array.set((1,), stub.args[0], stub.args[1], fortran=False)
+    if array.unread or not array.dtype.startswith(("int", "uint")):
+        return None
+    array.check()
+    return int(array.open()[0])
+
+
+def _plausible(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:
+    whole = np.isfinite(values) & (values >= 0) & (values <= LARGEST_COUNT)
+    return values if whole.all() else None
+
+
+def are_placeholders(values: npt.NDArray[np.float64]) -> bool:
+    """Whether counts are N, N−1, …, 1: what gensim writes for vectors that came without counts."""
+    return len(values) > 1 and bool(np.array_equal(values, np.arange(len(values), 0, -1)))
+
+
+def what_is_missing(missing: dict[str, str], kind: str) -> Damaged:
+    """The error for a model without vectors of words."""
+    for attribute in ("vectors", "syn0", "vectors_vocab", "vectors_ngrams"):
+        for name, reason in missing.items():
+            if name.rpartition(".")[2] == attribute:
+                return Damaged(
+                    f"its {short(name)} cannot be read: {reason}",
+                    "put the files that gensim wrote beside it into its folder, unrenamed",
+                )
+    return Damaged(
+        f"a gensim {short(kind)} without vectors of words",
+        "name a Word2Vec, FastText, Doc2Vec or KeyedVectors model",
+    )

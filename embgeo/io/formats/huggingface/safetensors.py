@@ -1,0 +1,170 @@
+"""safetensors files, mapped.
+
+The header is read here and not by the safetensors library, whose numpy interface does not know
+bfloat16 and the 8-bit floats.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from embgeo.io.bounded.guard import Damaged, guarded, plain, reading, short
+from embgeo.io.bounded.maps import Bytes, count, map_file, number_type, view, whole_numbers
+from embgeo.io.bounded.small_files import check_json
+from embgeo.io.checkpoint import Checkpoint, Tensor
+
+NAME = "safetensors"
+RECOGNIZED = "the length of a header, then JSON"
+READ = "mapped; the header is read"
+EXTRA = ""
+
+#: The format's own limit.
+_LONGEST_HEADER = 100_000_000
+_LENGTH_BYTES = 8
+_OBJECT = re.compile(rb'\{\s*["}\s]')
+_METADATA = "__metadata__"
+_SWAPPED = sys.byteorder != "little"
+
+#: The format's type names, and numpy's or ml_dtypes'.
+_DTYPES = {
+    "BOOL": "bool",
+    "U8": "uint8",
+    "I8": "int8",
+    "U16": "uint16",
+    "I16": "int16",
+    "U32": "uint32",
+    "I32": "int32",
+    "U64": "uint64",
+    "I64": "int64",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz",
+    "F8_E8M0": "float8_e8m0fnu",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "F32": "float32",
+    "F64": "float64",
+    "C64": "complex64",
+}
+
+#: Bits of the types that do not fill bytes; such tensors are named and left out.
+_PACKED = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+
+def sniff(head: bytes) -> bool:
+    """A length of the header that no text begins with, then a JSON object.
+
+    The length may be absurd: such a file is better refused as a safetensors file than as unknown.
+    """
+    return b"\0" in head[:_LENGTH_BYTES] and _OBJECT.match(head, _LENGTH_BYTES) is not None
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """The tensors of one file, in the order of their bytes.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    with reading(path, NAME):
+        data = map_file(path)
+        start, header = _header(data, path)
+        entries = [_entry(name, facts) for name, facts in header.items() if name != _METADATA]
+        entries.sort(key=lambda entry: (entry.start, entry.end))
+        body = data[start:]
+        _check_ranges(entries, len(body))
+        tensors = tuple(_tensor(body, e, path) for e in entries if e.dtype not in _PACKED)
+        notes = tuple(
+            f"{plain(e.name)} is not read: its type {e.dtype} packs several numbers into a byte"
+            for e in entries
+            if e.dtype in _PACKED
+        )
+        if not tensors:
+            reason = f": {notes[0]}" if notes else ""
+            raise Damaged(f"the file holds no tensor that can be read{reason}")
+    return Checkpoint(path, NAME, tensors, (path,), notes=notes)
+
+
+def _header(data: Bytes, path: Path) -> tuple[int, dict[str, object]]:
+    if len(data) < _LENGTH_BYTES:
+        raise Damaged("the file ends inside its header")
+    length = int.from_bytes(data[:_LENGTH_BYTES].tobytes(), "little")
+    if length > _LONGEST_HEADER:
+        raise Damaged(f"a header of {length:,} bytes is beyond the format's limit")
+    start = _LENGTH_BYTES + length
+    if start > len(data):
+        raise Damaged("the file ends inside its header")
+    text = data[_LENGTH_BYTES:start].tobytes().decode("utf-8")
+    check_json(text, path)
+    header = json.loads(text, object_pairs_hook=_without_repeats)
+    if not isinstance(header, dict):
+        raise Damaged("the header is no JSON object")
+    return start, header
+
+
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise Damaged("the header has two entries of one name")
+    return made
+
+
+def _entry(name: str, facts: object) -> _Entry:
+    label = short(name)
+    if not isinstance(facts, dict):
+        raise Damaged(f"{label} has no description")
+    dtype = facts.get("dtype")
+    if not isinstance(dtype, str) or (dtype not in _DTYPES and dtype not in _PACKED):
+        raise Damaged(
+            f"{label} has the unknown type {short(str(dtype))}",
+            "save it with a type that safetensors knows",
+        )
+    shape = whole_numbers(facts.get("shape"), f"the shape of {label}")
+    offsets = whole_numbers(facts.get("data_offsets"), f"the place of {label}")
+    if len(offsets) != 2:
+        raise Damaged(f"{label} has no place in the file")
+    return _Entry(name, dtype, shape, offsets[0], offsets[1])
+
+
+def _check_ranges(entries: list[_Entry], size: int) -> None:
+    """Every tensor has exactly its bytes, inside the file, and no byte belongs to two."""
+    end = 0
+    for entry in entries:
+        label = short(entry.name)
+        bits = _PACKED.get(entry.dtype) or 8 * number_type(_DTYPES[entry.dtype]).itemsize
+        if count(entry.shape) * bits != 8 * (entry.end - entry.start):
+            raise Damaged(f"{label} has other than the bytes that its shape asks for")
+        if entry.end > size:
+            raise Damaged(f"{label} reaches beyond the end of the file")
+        if entry.start < end:
+            raise Damaged(f"{label} overlaps another tensor")
+        end = entry.end
+
+
+def _tensor(body: Bytes, entry: _Entry, path: Path) -> Tensor:
+    dtype = number_type(_DTYPES[entry.dtype])
+    raw = body[entry.start : entry.end]
+    return Tensor(
+        name=plain(entry.name),
+        shape=entry.shape,
+        dtype=dtype.name,
+        open=guarded(path, NAME, lambda: view(raw, dtype, entry.shape, swapped=_SWAPPED)),
+    )

@@ -1,0 +1,106 @@
+"""Checkpoints in several files: the index that says which tensor lies in which.
+
+Hugging Face writes ``model.safetensors.index.json``, and ``pytorch_model.bin.index.json`` of the
+same form for torch checkpoints; both are read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from embgeo.io.bounded.guard import Damaged, plain, reading, short
+from embgeo.io.bounded.maps import map_file
+from embgeo.io.bounded.small_files import check_json
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.formats.huggingface import safetensors
+from embgeo.io.formats.parts import find_shard
+from embgeo.io.formats.torch import legacy_checkpoint, zip_checkpoint
+
+NAME = "sharded checkpoint"
+RECOGNIZED = "JSON with a weight_map; its shards, safetensors or torch, lie beside it"
+READ = "tensors are mapped; the index and the headers of the shards are read"
+EXTRA = ""
+
+_LONGEST_INDEX = 100_000_000
+_HEAD = 4096
+_START = re.compile(rb'\s*\{\s*"(?:weight_map|metadata)"\s*:\s*\{')
+
+#: What a shard may be: how it is recognized, and what opens it.
+_SHARDS: tuple[tuple[Callable[[bytes], bool], Callable[[Path], Checkpoint]], ...] = (
+    (safetensors.sniff, safetensors.open_checkpoint),
+    (zip_checkpoint.sniff, zip_checkpoint.open_checkpoint),
+    (legacy_checkpoint.sniff, legacy_checkpoint.open_checkpoint),
+)
+
+
+def sniff(head: bytes) -> bool:
+    """JSON that begins with the weight map, or has it behind the metadata."""
+    return _START.match(head) is not None and b'"weight_map"' in head
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """The tensors of all shards, in the order of the index.
+
+    Parameters
+    ----------
+    path : Path
+        The index; the shards lie beside it.
+
+    Raises
+    ------
+    UnreadableFile
+        Also where a shard is missing, or its name leads out of the folder.
+    """
+    with reading(path, NAME):
+        weight_map = _weight_map(path)
+        names = list(dict.fromkeys(weight_map.values()))
+        shards = {name: _open_shard(path.parent, name) for name in names}
+        places = {name: {t.name: t for t in shards[name].tensors} for name in names}
+        tensors: list[Tensor] = []
+        for tensor, shard in weight_map.items():
+            found = places[shard].get(plain(tensor))
+            if found is not None:
+                tensors.append(_without_foreign_alias(found, weight_map))
+            elif not shards[shard].notes:
+                # A shard with notes has tensors that it names but does not give.
+                raise Damaged(f"the index puts {short(tensor)} into {shard}, which has no such")
+        if not tensors:
+            raise Damaged("the index names no tensor that can be read")
+    files = tuple(file for shard in shards.values() for file in shard.files)
+    notes = tuple(note for shard in shards.values() for note in shard.notes)
+    return Checkpoint(path, NAME, tuple(tensors), files, notes=notes)
+
+
+def _weight_map(path: Path) -> dict[str, str]:
+    data = map_file(path)
+    if len(data) > _LONGEST_INDEX:
+        raise Damaged(f"an index of {len(data):,} bytes is no index")
+    text = data.tobytes().decode("utf-8")
+    check_json(text, path)
+    index = json.loads(text)
+    weight_map = index.get("weight_map") if isinstance(index, dict) else None
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise Damaged("the index has no weight map")
+    for shard in weight_map.values():
+        if not isinstance(shard, str):
+            raise Damaged("the index names a shard by other than a string")
+    return weight_map
+
+
+def _open_shard(folder: Path, name: str) -> Checkpoint:
+    shard = find_shard(folder, name)
+    with shard.open("rb") as file:
+        head = file.read(_HEAD)
+    for sniffs, opens in _SHARDS:
+        if sniffs(head):
+            return opens(shard)
+    raise Damaged(f"the shard {name} is neither a safetensors file nor a torch checkpoint")
+
+
+def _without_foreign_alias(tensor: Tensor, weight_map: dict[str, str]) -> Tensor:
+    """An alias that the index leaves out names nothing."""
+    return replace(tensor, alias_of="") if tensor.alias_of not in weight_map else tensor

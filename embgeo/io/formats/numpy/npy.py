@@ -1,0 +1,165 @@
+"""numpy's .npy files, mapped."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embgeo.io.bounded.guard import Damaged, guarded, reading, short
+from embgeo.io.bounded.maps import Array, Bytes, count, is_numeric, map_file, view, whole_numbers
+from embgeo.io.checkpoint import Checkpoint, Tensor
+
+NAME = "npy"
+RECOGNIZED = "begins with `\\x93NUMPY`"
+READ = "mapped; arrays of Python objects are refused"
+EXTRA = ""
+MAGIC = b"\x93NUMPY"
+
+#: numpy itself refuses longer ones unless the file is trusted; plain arrays need about a hundred.
+_LONGEST_HEADER = 10_000
+
+#: So many bytes hold any header that is read.
+HEADER_BYTES = 12 + _LONGEST_HEADER
+
+# The header is a Python dict literal. It is matched field by field rather than evaluated: a plain
+# array needs no more, and writers in other languages differ in order and spacing only.
+_DESCR = re.compile(r"""['"]descr['"]\s*:\s*['"]([<>|=]?)([a-zA-Z])(\d*)['"]\s*""")
+_CODE = re.compile(r"[biufc]\d{1,2}|[SU][1-9]\d{0,7}")
+_ORDER = re.compile(r"""['"]fortran_order['"]\s*:\s*(True|False)\s*""")
+_SHAPE = re.compile(r"""['"]shape['"]\s*:\s*\(([-\d,\sL]*)\)\s*""")
+_REST = re.compile(r"\s*\{[\s,]*\}\s*")
+
+_OTHER_ORDER = ">" if np.little_endian else "<"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What an .npy header says, checked; `start` is where the data begins."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    swapped: bool
+    fortran: bool
+    start: int
+
+
+def sniff(head: bytes) -> bool:
+    """The magic string."""
+    return head.startswith(MAGIC)
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """The one array of the file; its name is empty.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    with reading(path, NAME):
+        data = map_file(path)
+        header = read_header(data, len(data))
+        if not is_numeric(header.dtype):
+            raise NotNumbers("an array of strings, not of numbers")
+        tensor = Tensor(
+            name="",
+            shape=header.shape,
+            dtype=header.dtype.name,
+            open=guarded(path, NAME, lambda: read_array(data, header)),
+        )
+    return Checkpoint(path, NAME, (tensor,), (path,))
+
+
+class NotNumbers(Damaged):
+    """A sound array of something else than numbers or strings."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(cause, "save the matrix with a number type, e.g. float32")
+
+
+def read_header(data: Bytes, size: int) -> Header:
+    """Parse the header at the start of `data` and hold it against the size of the whole.
+
+    Parameters
+    ----------
+    data : array of uint8
+        At least the first `HEADER_BYTES` bytes, or all there are.
+    size : int
+        Bytes of header and array together.
+
+    Raises
+    ------
+    NotNumbers
+        Also for arrays of Python objects, which are pickles.
+    Damaged
+    """
+    start, text = _header_text(data)
+    descr, order, shape_text = (p.search(text) for p in (_DESCR, _ORDER, _SHAPE))
+    if descr is None or order is None or shape_text is None:
+        raise NotNumbers(f"the header describes no plain array: {short(text.strip())}")
+    rest = text
+    for match in sorted((descr, order, shape_text), key=lambda m: -m.start()):
+        rest = rest[: match.start()] + rest[match.end() :]
+    if not _REST.fullmatch(rest):
+        raise NotNumbers(f"the header describes no plain array: {short(text.strip())}")
+    dtype = _dtype(descr[2] + descr[3])
+    shape = _shape(shape_text[1])
+    wanted = count(shape) * dtype.itemsize
+    if wanted > size - start:
+        raise Damaged(f"the header promises {wanted:,} bytes, the file holds {size - start:,}")
+    return Header(shape, dtype, descr[1] == _OTHER_ORDER, order[1] == "True", start)
+
+
+def read_array(data: Bytes, header: Header) -> Array:
+    """The array behind `header`: a view of `data`."""
+    return view(
+        data[header.start :],
+        header.dtype,
+        header.shape,
+        swapped=header.swapped,
+        fortran=header.fortran,
+    )
+
+
+def _header_text(data: Bytes) -> tuple[int, str]:
+    prefix = data[:12].tobytes()
+    if not prefix.startswith(MAGIC) or len(prefix) < 10:
+        raise Damaged("not an .npy file, or cut off")
+    version = prefix[6]
+    if version not in (1, 2, 3):
+        raise Damaged(f"version {version} of the .npy format is not known")
+    size = 2 if version == 1 else 4
+    length = int.from_bytes(prefix[8 : 8 + size], "little")
+    start = 8 + size + length
+    if length > _LONGEST_HEADER:
+        raise Damaged(f"a header of {length:,} bytes describes no plain array")
+    if start > len(data):
+        raise Damaged("the file ends inside its header")
+    encoding = "utf-8" if version == 3 else "latin-1"
+    return start, data[8 + size : start].tobytes().decode(encoding)
+
+
+def _dtype(code: str) -> np.dtype[Any]:
+    if code == "O":
+        raise NotNumbers("an array of Python objects, which is never unpickled")
+    if not _CODE.fullmatch(code):
+        raise NotNumbers(f"an array of type {short(code)}, not of numbers")
+    try:
+        return np.dtype(code)
+    except TypeError:
+        raise NotNumbers(f"an array of the unknown type {short(code)}") from None
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    # Python 2 wrote sizes as long integers, with an L.
+    parts = [part.strip().removesuffix("L") for part in text.split(",")]
+    if parts and not parts[-1]:
+        parts.pop()
+    return whole_numbers([int(part) for part in parts], "the shape in the header")

@@ -1,0 +1,88 @@
+"""numpy's .npz archives: stored members are mapped, compressed ones inflated in bounds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from embgeo.io.bounded.guard import Damaged, guarded, plain, reading
+from embgeo.io.bounded.maps import Array, is_numeric
+from embgeo.io.bounded.zip_members import Archive, Member, first_name, open_archive
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.formats.numpy.npy import HEADER_BYTES, Header, NotNumbers, read_array, read_header
+from embgeo.io.labels.word_lists import MOST_WORD_BYTES, MOST_WORDS, is_vocabulary_name, tokens_for
+from embgeo.io.pickle.numpy_arrays import text_entries
+
+NAME = "npz"
+RECOGNIZED = "a zip archive whose first member ends in `.npy`"
+READ = "stored arrays are mapped, compressed ones inflated when they are chosen"
+EXTRA = ""
+
+_SUFFIX = ".npy"
+
+
+def sniff(head: bytes) -> bool:
+    """A zip archive whose first member is an .npy file."""
+    return first_name(head).endswith(_SUFFIX)
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """The arrays of the archive, under the names they were saved with.
+
+    A vector of strings with as many entries as a matrix has rows, saved under a name such as
+    ``words`` or ``vocab``, gives the tokens.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    with reading(path, NAME):
+        archive = open_archive(path)
+        tensors: list[Tensor] = []
+        vocabularies: list[tuple[str, object]] = []
+        notes: list[str] = []
+        words_left, bytes_left = MOST_WORDS, MOST_WORD_BYTES
+        for member in archive.members.values():
+            name = plain(member.name.removesuffix(_SUFFIX))
+            header, reason = _header(archive, member)
+            if header is None:
+                notes.append(f"{name} is not read: {reason}")
+            elif is_numeric(header.dtype):
+                tensors.append(_tensor(archive, member, header, name, path))
+            elif is_vocabulary_name(name) and len(header.shape) == 1:
+                words_left -= header.shape[0]
+                bytes_left -= member.size
+                if words_left < 0 or bytes_left < 0:
+                    raise Damaged("the archive holds absurdly many words")
+                vocabularies.append((name, text_entries(_array(archive, member))))
+        if not tensors:
+            reason = f": {notes[0]}" if notes else ""
+            raise Damaged(f"the archive holds no array of numbers{reason}")
+        tokens, source = tokens_for(tensors, vocabularies)
+    return Checkpoint(path, NAME, tuple(tensors), (path,), tokens, source, notes=tuple(notes))
+
+
+def _header(archive: Archive, member: Member) -> tuple[Header | None, str]:
+    if not member.name.endswith(_SUFFIX):
+        return None, "it is no .npy file"
+    try:
+        return read_header(archive.start_of(member.name, HEADER_BYTES), member.size), ""
+    except NotNumbers as error:
+        return None, error.cause
+
+
+def _tensor(archive: Archive, member: Member, header: Header, name: str, path: Path) -> Tensor:
+    return Tensor(
+        name=name,
+        shape=header.shape,
+        dtype=header.dtype.name,
+        open=guarded(path, NAME, lambda: _array(archive, member)),
+    )
+
+
+def _array(archive: Archive, member: Member) -> Array:
+    data = archive.bytes_of(member.name)
+    return read_array(data, read_header(data, len(data)))

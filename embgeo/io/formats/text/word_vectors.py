@@ -1,0 +1,298 @@
+"""Vectors as text: word2vec and fastText (``.vec``) with a header line, GloVe without.
+
+Every line is a token, a space and d numbers. The file is gone through twice: once for the tokens
+and the line structure, once more for the numbers when the tensor is opened; it is never held
+whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded import scratch
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.formats.text.blocks import are_plain, numbers_in
+from embgeo.io.labels.decoded_words import WordList
+
+NAME = "text vectors"
+RECOGNIZED = "lines of a word and numbers, with or without a first line of two numbers"
+READ = "numbers in memory or a temporary file"
+EXTRA = ""
+
+#: Longer lines, or lines of more numbers, are no line of vectors.
+MAX_LINE_BYTES = 16 * 2**20
+MAX_COLUMNS = 1_000_000
+_BLOCK_BYTES = 4 * 2**20
+_LINES_LOOKED_AT = 10
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_HEADER = re.compile(rb"\s*(\d{1,15})[ \t]+(\d{1,9})[ \t]*\r?\n")
+_NUMBER = re.compile(
+    rb"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf)", re.IGNORECASE
+)
+_DECIMAL = re.compile(rb"[+-]?\d*\.\d+([eE][+-]?\d+)?|[+-]?\d+(\.\d*)?[eE][+-]?\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    columns: int
+    promised: int | None  # by the header; None without one
+
+    @property
+    def first_line(self) -> int:
+        return 1 if self.promised is None else 2
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the first bytes look like a token followed by numbers."""
+    if b"\0" in head:
+        return False
+    head = head.removeprefix(_BYTE_ORDER_MARK)
+    header = _HEADER.match(head)
+    if header:
+        rest = head[header.end() :]
+        return not rest.strip() or _is_line_of_vectors(rest, columns=int(header[2]))
+    return _is_line_of_vectors(head, columns=None)
+
+
+def _is_line_of_vectors(text: bytes, columns: int | None) -> bool:
+    line, end, _ = text.partition(b"\n")
+    fields = line.split()
+    if not end and len(fields) > 2:
+        fields.pop()  # probably cut off
+    numbers = _trailing_numbers(fields)
+    if columns is not None:
+        return numbers >= 1 and len(fields) <= columns + 20
+    if len(fields) == 2:
+        # "word 123" is a line of counts; a single column has to look like a measurement.
+        return bool(_DECIMAL.fullmatch(fields[1]))
+    return numbers >= 2
+
+
+def _trailing_numbers(fields: list[bytes]) -> int:
+    """How many fields at the end are numbers, the first one taken for a token."""
+    count = 0
+    for field in reversed(fields[1:]):
+        if not _NUMBER.fullmatch(field):
+            break
+        count += 1
+    return count
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """Tokens and shape of a text file of vectors; its numbers are read when the tensor is opened.
+
+    Raises
+    ------
+    UnreadableFile
+        Lines of different length, fewer vectors than the header promises, no vectors at all.
+    """
+    layout = _layout(path)
+    tokens, notes = _words(path, layout).finished()
+    n, d = len(tokens), layout.columns
+    if layout.promised is not None and n > layout.promised:
+        notes += (f"the header promises {layout.promised:,} vectors, the file holds {n:,}",)
+    tensor = Tensor("vectors", (n, d), "float32", partial(_read_numbers, path, layout, n))
+    return Checkpoint(
+        path=path,
+        format="GloVe text" if layout.promised is None else "word2vec text",
+        tensors=(tensor,),
+        files=(path,),
+        tokens=tokens,
+        tokens_source="the words of the file itself",
+        notes=notes,
+    )
+
+
+def _layout(path: Path) -> _Layout:
+    with path.open("rb") as file:
+        first = file.readline(MAX_LINE_BYTES).removeprefix(_BYTE_ORDER_MARK)
+        following = [file.readline(MAX_LINE_BYTES) for _ in range(_LINES_LOOKED_AT)]
+    header = _HEADER.fullmatch(first)
+    if header:
+        promised, columns = int(header[1]), int(header[2])
+        if columns > MAX_COLUMNS:
+            raise _too_wide(path)
+        if columns == 0:
+            raise UnreadableFile(
+                "its header says vectors of 0 numbers", where=path, way_out="write it once more"
+            )
+        return _Layout(columns, promised)
+    lines = [line for line in (first, *following) if line.strip()]
+    if not all(line.count(b" ") + line.count(b"\t") <= MAX_COLUMNS for line in lines):
+        raise _too_wide(path)
+    counts = [_trailing_numbers(line.split()) for line in lines]
+    columns = max(dict.fromkeys(counts), key=counts.count)  # of equally many, the first
+    if columns == 0:
+        raise UnreadableFile(
+            "its lines do not end in numbers", where=path, way_out="check that it holds vectors"
+        )
+    return _Layout(columns, None)
+
+
+def _too_wide(path: Path) -> UnreadableFile:
+    return UnreadableFile(
+        f"it has lines of more than {MAX_COLUMNS:,} numbers",
+        where=path,
+        way_out="check that it holds one vector a line",
+    )
+
+
+def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
+    """Lines in blocks: number of the first line, lines without their ends."""
+    number, rest = 1, b""
+    with path.open("rb") as file:
+        while chunk := file.read(_BLOCK_BYTES):
+            if number == 1 and not rest:
+                chunk = chunk.removeprefix(_BYTE_ORDER_MARK)
+            lines = (rest + chunk).split(b"\n")
+            rest = lines.pop()
+            if len(rest) > MAX_LINE_BYTES:
+                raise UnreadableFile(
+                    f"line {number + len(lines):,} is longer than {MAX_LINE_BYTES // 2**20} MiB",
+                    where=path,
+                    way_out="check that it holds one vector a line",
+                )
+            if lines:
+                yield number, lines
+            number += len(lines)
+    if rest.strip():
+        yield number, [rest]
+
+
+def _blocks(path: Path, layout: _Layout) -> Iterator[tuple[int, list[bytes]]]:
+    """Number of the first line, and lines of vectors, some of which may be empty."""
+    for start, lines in line_blocks(path):
+        headings = max(0, layout.first_line - start)
+        if lines[headings:]:
+            yield start + headings, lines[headings:]
+
+
+def _rows(
+    start: int, lines: list[bytes], layout: _Layout, path: Path
+) -> list[tuple[int, bytes, bytes]]:
+    """(line number, token, numbers separated by single spaces) of each line that is not empty."""
+    return [
+        (number, *_split(line, number, layout.columns, path))
+        for number, line in enumerate(lines, start)
+        if line.strip(b" \t\r")
+    ]
+
+
+def _split(line: bytes, number: int, columns: int, path: Path) -> tuple[bytes, bytes]:
+    line = line.rstrip(b" \t\r").replace(b"\t", b" ")
+    spaces = line.count(b" ")
+    if spaces > 2 * MAX_COLUMNS:
+        raise _too_wide(path)
+    if spaces == columns:
+        token, _, numbers = line.partition(b" ")
+        return token, numbers
+    # More spaces than numbers: doubled ones, or ones inside the token (as in GloVe 840B).
+    fields = line.rsplit(b" ", columns)
+    if len(fields) <= columns or b"" in fields[1:]:
+        fields = line.split()
+        fields = [b" ".join(fields[:-columns]), *fields[-columns:]]
+    found = len(line.split()) - 1
+    if found < columns:
+        raise UnreadableFile(
+            f"line {number:,} has {found:,} numbers where {columns:,} are expected",
+            where=path,
+            way_out="it may be cut off there; write or download it once more",
+        )
+    if _DECIMAL.fullmatch(fields[0].rpartition(b" ")[2]):
+        raise UnreadableFile(
+            f"line {number:,} has more than the expected {columns:,} numbers",
+            where=path,
+            way_out="every line needs the same number of them",
+        )
+    return fields[0], b" ".join(fields[1:])
+
+
+def _words(path: Path, layout: _Layout) -> WordList:
+    """The words of all lines, whose structure and number are checked on the way."""
+    words = WordList(path)
+    promised = layout.promised or 0
+    way_out = "it is probably cut off; write or download it once more"
+    try:
+        for start, lines in _blocks(path, layout):
+            if are_plain(lines, layout.columns):
+                for line in lines:
+                    words.add(line[: line.index(b" ")])
+            else:
+                for _, word, _ in _rows(start, lines, layout, path):
+                    words.add(word)
+    except UnreadableFile as error:
+        if len(words) < promised:
+            cause = f"{error.cause}, and its header promises {promised:,} vectors"
+            raise UnreadableFile(cause, where=path, way_out=way_out) from error
+        raise
+    if len(words) < promised:
+        cause = f"the file holds {len(words):,} vectors, its header promises {promised:,}"
+        raise UnreadableFile(cause, where=path, way_out=way_out)
+    if len(words) == 0:
+        raise UnreadableFile("it holds no vectors", where=path, way_out="write it once more")
+    return words
+
+
+def _read_numbers(path: Path, layout: _Layout, n: int) -> npt.NDArray[np.float32]:
+    """The numbers, shape (n, d), in memory or in a scratch file."""
+    out = scratch.empty((n, layout.columns), path)
+    row = 0
+    for start, lines in _blocks(path, layout):
+        block = _block(start, lines, layout, path)
+        if row + len(block) > n:
+            break
+        out[row : row + len(block)] = block
+        row += len(block)
+    if row != n:
+        raise UnreadableFile(
+            "the file changed while it was read", where=path, way_out="run the command once more"
+        )
+    return out
+
+
+def _block(start: int, lines: list[bytes], layout: _Layout, path: Path) -> npt.NDArray[np.float32]:
+    if are_plain(lines, layout.columns):
+        try:
+            return numbers_in(lines, b" ", 1, layout.columns)
+        except ValueError:
+            pass  # a second look names the line
+    return parsed_numbers(_rows(start, lines, layout, path), layout.columns, path)
+
+
+def parsed_numbers(
+    rows: list[tuple[int, bytes, bytes]], columns: int, path: Path
+) -> npt.NDArray[np.float32]:
+    """Rows of (line, word, numbers between blanks) as an array; the first bad number is named."""
+    try:
+        return numbers_in([numbers for _, _, numbers in rows], b" ", 0, columns)
+    except ValueError as error:
+        raise _first_bad_number(rows, path) from error
+
+
+def _first_bad_number(rows: list[tuple[int, bytes, bytes]], path: Path) -> UnreadableFile:
+    way_out = "every line has to be a token followed by numbers"
+    for line, _, numbers in rows:
+        for column, text in enumerate(numbers.split(b" "), 1):
+            try:
+                float(text)
+            except ValueError:
+                shown = ascii(text[:40].decode("utf-8", "backslashreplace"))
+                return UnreadableFile(
+                    f"line {line:,}, number {column:,}: {shown} is not a number",
+                    where=path,
+                    way_out=way_out,
+                )
+    return UnreadableFile(
+        f"lines {rows[0][0]:,} to {rows[-1][0]:,} hold something that is not a number",
+        where=path,
+        way_out=way_out,
+    )

@@ -1,0 +1,258 @@
+"""Folders of ``torch.distributed.checkpoint``, without torch.
+
+``.metadata`` is a pickle of dataclasses: for each tensor its type, its shape and the pieces that
+it was cut into, and for each piece the file that holds it, with offset and length. At that place
+lies what ``torch.save`` made of the piece. A tensor in one piece is mapped; several pieces are
+copied side by side, beyond `scratch.MEMORY_BYTES` into a temporary file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from embgeo.io.bounded.guard import Damaged, guarded, plain, reading, short
+from embgeo.io.bounded.maps import Array, count, map_file, number_type, whole_numbers
+from embgeo.io.bounded.zip_members import MAGICS
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.formats.parts import find_shard
+from embgeo.io.formats.pieces import fill, put_together
+from embgeo.io.formats.torch.tensors import DTYPES, TORCH
+from embgeo.io.formats.torch.zip_checkpoint import saved_tensor
+from embgeo.io.pickle.loading import load
+from embgeo.io.pickle.machine import Global, OddKey, Stub
+
+NAME = "torch.distributed.checkpoint"
+RECOGNIZED = "a folder with .metadata, a pickle of torch.distributed.checkpoint.metadata.Metadata"
+READ = "tensors in one piece are mapped, others put together when opened; .metadata is read"
+EXTRA = ""
+
+#: The file of the folder that says where everything is.
+METADATA = ".metadata"
+
+_MODULES = (
+    b"torch.distributed.checkpoint.metadata",
+    b"torch.distributed._shard.checkpoint.metadata",
+)
+_MOST_NOTES = 20
+#: Of all tensors together; the same list of pieces may serve for any number of them.
+_MOST_PIECES = 1_000_000
+
+
+def sniff(head: bytes) -> bool:
+    """A pickle whose first name is that of the module in which the metadata are defined."""
+    return head[:1] == b"\x80" and any(module in head[:128] for module in _MODULES)
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """The tensors of a distributed checkpoint.
+
+    Parameters
+    ----------
+    path : Path
+        ``.metadata``; the files it names lie beside it.
+
+    Raises
+    ------
+    UnreadableFile
+        Also where a file is missing, or its name leads out of the folder.
+    """
+    with reading(path, NAME):
+        fields = _fields(load(map_file(path).data, TORCH), "Metadata")
+        folder = _Folder.of(path.parent, _dict_of(fields, "storage_data"))
+        tensors: list[Tensor] = []
+        notes: list[str] = []
+        pieces_left = _MOST_PIECES
+        for name, entry in _dict_of(fields, "state_dict_metadata").items():
+            if not isinstance(name, str):
+                raise Damaged("the metadata name a tensor by other than a string")
+            if not isinstance(entry, Stub) or not entry.name.endswith(".TensorStorageMetadata"):
+                continue  # BytesStorageMetadata: an object of the training program
+            pieces_left -= _promised_pieces(entry)
+            if pieces_left < 0:
+                raise Damaged("the metadata list absurdly many pieces")
+            made = _sharded(name, entry, folder)
+            if isinstance(made, str):
+                notes.append(f"{plain(name)} is not read: {made}")
+                continue
+            action = guarded(folder.path, NAME, made.open)
+            tensors.append(Tensor(plain(name), made.shape, made.dtype, action))
+        if not tensors:
+            reason = f": {notes[0]}" if notes else ""
+            raise Damaged(f"the checkpoint holds no tensor that can be read{reason}")
+    if len(notes) > _MOST_NOTES:
+        notes[_MOST_NOTES:] = [f"{len(notes) - _MOST_NOTES:,} more are not read"]
+    files = tuple(file for file, _ in folder.files.values())
+    return Checkpoint(path, NAME, tuple(tensors), files, notes=tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a piece is kept."""
+
+    file: str
+    offset: int
+    length: int
+    transformed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """Where every piece is kept, by tensor and first element, and the files with their sizes."""
+
+    path: Path
+    places: dict[tuple[str, tuple[int, ...]], _Place]
+    files: dict[str, tuple[Path, int]]
+    size: int
+
+    @staticmethod
+    def of(path: Path, storage: dict[object, object]) -> _Folder:
+        """The folder, all of whose files are there and hold the pieces they should hold."""
+        places = _places(storage)
+        files: dict[str, tuple[Path, int]] = {}
+        for place in places.values():
+            if place.file not in files:
+                file = find_shard(path, place.file)
+                files[place.file] = (file, file.stat().st_size)
+            if place.offset + place.length > files[place.file][1]:
+                raise Damaged(f"a piece lies outside of its file {short(place.file)}")
+        return _Folder(path, places, files, sum(size for _, size in files.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A box of a tensor: its first element, its shape, and the bytes that hold it."""
+
+    first: tuple[int, ...]
+    shape: tuple[int, ...]
+    path: Path
+    start: int
+    stop: int
+
+    def open(self, dtype: str) -> Array:
+        data = map_file(self.path)[self.start : self.stop]
+        if data[:4].tobytes() != MAGICS[0]:
+            raise Damaged(f"a piece in {self.path.name} was not written by torch.save")
+        leaf = saved_tensor(data)
+        if leaf.shape != self.shape or leaf.dtype != dtype:
+            raise Damaged(f"a piece in {self.path.name} has another shape or type than promised")
+        return leaf.open()
+
+
+@dataclass(frozen=True, slots=True)
+class _Sharded:
+    """A tensor and the pieces that fill it."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    pieces: tuple[_Piece, ...]
+    folder: Path
+
+    def open(self) -> Array:
+        if len(self.pieces) == 1:
+            return self.pieces[0].open(self.dtype)
+        parts = [((p.first, p.shape), partial(p.open, self.dtype)) for p in self.pieces]
+        return put_together(parts, self.shape, self.dtype, self.folder)
+
+
+def _sharded(name: str, entry: Stub, folder: _Folder) -> _Sharded | str:
+    """The tensor that an entry of the metadata describes, or why it is not read."""
+    fields = _fields(entry, "TensorStorageMetadata")
+    shape = whole_numbers(fields.get("size"), "a tensor's shape")
+    dtype = _dtype(fields.get("properties"))
+    if not dtype:
+        return "its type is not known"
+    pieces = []
+    for first, part in _chunks(fields.get("chunks"), shape):
+        place = folder.places.get((name, first))
+        if place is None:
+            raise Damaged(f"a piece of {short(name)} is in no file")
+        if place.transformed:
+            return "its pieces are compressed"
+        file = folder.files[place.file][0]
+        pieces.append(_Piece(first, part, file, place.offset, place.offset + place.length))
+    if not pieces and count(shape):
+        raise Damaged(f"{short(name)} has no pieces")
+    if len(pieces) > 1:
+        _check_room(name, pieces, number_type(dtype).itemsize, folder.size)
+    if not fill([(piece.first, piece.shape) for piece in pieces], shape):
+        return "its pieces do not fill it like the fields of a grid"
+    return _Sharded(shape, dtype, tuple(pieces), folder.path)
+
+
+def _promised_pieces(entry: Stub) -> int:
+    listed = _fields(entry, "TensorStorageMetadata").get("chunks")
+    return 1 + len(listed) if isinstance(listed, (list, tuple)) else 1
+
+
+def _chunks(value: object, shape: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """First element and shape of each piece; empty ones and repeated ones are left out."""
+    if not isinstance(value, (list, tuple)):
+        raise Damaged("the metadata list no pieces of a tensor")
+    chunks: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for chunk in value:
+        fields = _fields(chunk, "ChunkStorageMetadata")
+        first = whole_numbers(fields.get("offsets"), "the place of a piece")
+        part = whole_numbers(fields.get("sizes"), "the shape of a piece")
+        if not len(first) == len(part) == len(shape):
+            raise Damaged("a piece has other dimensions than its tensor")
+        if any(a + n > size for a, n, size in zip(first, part, shape, strict=True)):
+            raise Damaged("a piece reaches beyond its tensor")
+        if count(part):
+            chunks.setdefault(first, part)
+    return list(chunks.items())
+
+
+def _check_room(name: str, pieces: list[_Piece], item: int, most: int) -> None:
+    """Refuse a tensor that would grow when it is put together."""
+    if any(count(piece.shape) * item > piece.stop - piece.start for piece in pieces):
+        raise Damaged(f"a piece of {short(name)} is larger than the bytes that hold it")
+    if sum(piece.stop - piece.start for piece in pieces) > most:
+        raise Damaged(f"the pieces of {short(name)} use the same bytes over and over")
+
+
+def _places(storage: dict[object, object]) -> dict[tuple[str, tuple[int, ...]], _Place]:
+    """Name and first element of each piece, and where it is kept."""
+    places: dict[tuple[str, tuple[int, ...]], _Place] = {}
+    for key, value in storage.items():
+        index = _fields(key.value if isinstance(key, OddKey) else key, "MetadataIndex")
+        name, first = index.get("fqn"), index.get("offset")
+        if first is None:
+            continue  # an object, no tensor
+        fields = _fields(value, "_StorageInfo")
+        file = fields.get("relative_path")
+        numbers = (fields.get("offset"), fields.get("length"))
+        offset, length = whole_numbers(numbers, "the place of a piece")
+        if not isinstance(name, str) or not isinstance(file, str):
+            raise Damaged("the metadata have a damaged list of pieces")
+        place = _Place(file, offset, length, bool(fields.get("transform_descriptors")))
+        places[name, whole_numbers(first, "the place of a piece")] = place
+    return places
+
+
+def _dtype(properties: object) -> str:
+    """numpy's name of the type; empty where it is not known."""
+    states = properties.states if isinstance(properties, Stub) else []
+    for state in states:
+        value = state.get("dtype") if isinstance(state, dict) else state
+        first = value[0] if isinstance(value, tuple) and value else value
+        if isinstance(first, Global) and first.name.startswith("torch."):
+            return DTYPES.get(first.name.removeprefix("torch."), "")
+    return ""
+
+
+def _dict_of(fields: dict[object, object], name: str) -> dict[object, object]:
+    value = fields.get(name)
+    if not isinstance(value, dict):
+        raise Damaged("the metadata do not say what the checkpoint holds")
+    return value
+
+
+def _fields(value: object, cls: str) -> dict[object, object]:
+    """The fields of a dataclass of this name."""
+    if isinstance(value, Stub) and value.name.endswith(f".{cls}"):
+        for state in value.states:
+            if isinstance(state, dict):
+                return state
+    raise Damaged(f"the metadata lack a {cls}")

@@ -1,0 +1,202 @@
+"""torch checkpoints from before torch 1.6, without torch.
+
+One pickle after the other: a magic number, the version of the protocol, a description of the
+machine, the object, and the keys of its storages; then each storage in the order of the keys, as
+the number of its elements (int64) and its bytes. Tensors are views of the mapped file.
+
+The numbers are little-endian whatever the description of the machine says: torch swaps them when
+it writes on a big-endian machine (``THPStorage_writeFileRaw``), and never looks at the
+description when it reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from embgeo.io.bounded.guard import Damaged, reading, short
+from embgeo.io.bounded.maps import Bytes, map_file
+from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.formats.torch.tensors import TORCH, Storage, is_swapped, storage_bytes
+from embgeo.io.pickle.contents import checkpoint_of
+from embgeo.io.pickle.loading import load_with_end
+from embgeo.io.pickle.machine import MOST_OPCODES, Constructor, Global, Stub
+
+NAME = "legacy torch checkpoint"
+RECOGNIZED = "a pickle of torch's magic number at the start, whatever the name"
+READ = "tensors are mapped; the pickles around them are read"
+EXTRA = ""
+
+#: The first of several pickles in the file is this number, as an integer of ten bytes; from
+#: protocol 4 on pickles begin with the length of a frame.
+_NUMBER = b"\x8a\x0a" + 0x1950A86A20F9469CFC6C.to_bytes(10, "little") + b"."
+_MAGIC = re.compile(rb"\x80.(\x95.{8})?" + re.escape(_NUMBER), re.DOTALL)
+_PROTOCOL = 1001
+
+_COUNT_BYTES = 8
+_LONGEST_KEY = 200
+
+#: Instructions of the pickles around the object: of single values, and of the list of keys.
+_MOST_SMALL = 1000
+_MOST_IN_KEYS = 1_000_000
+
+
+def sniff(head: bytes) -> bool:
+    """The magic number, behind the byte that says which pickle protocol follows."""
+    return _MAGIC.match(head) is not None
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """The tensors of a checkpoint, a state_dict or a whole pickled module.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    UnreadableFile
+        Damaged or hostile.
+    """
+    with reading(path, NAME):
+        data = map_file(path)
+        storages, root = _object(data)
+        checkpoint = checkpoint_of(root, path, NAME)
+    if not storages.rest:
+        return checkpoint
+    note = f"{storages.rest:,} bytes behind the last storage were not read"
+    return replace(checkpoint, notes=(*checkpoint.notes, note))
+
+
+def _object(data: Bytes) -> tuple[_Storages, object]:
+    """The pickled object, whose storages know by then where their bytes are."""
+    pickles = _Pickles(data)
+    pickles.next(most=_MOST_SMALL)
+    version = pickles.next(most=_MOST_SMALL)
+    if version != _PROTOCOL:
+        said = short(str(version)) if isinstance(version, int) else "no number"
+        raise Damaged(f"its protocol version is {said}, not {_PROTOCOL}")
+    pickles.next(most=_MOST_SMALL)  # the description of the machine
+    storages = _Storages(data)
+    root = pickles.next(TORCH, storages.find)
+    storages.locate(pickles.next(most=_MOST_IN_KEYS), pickles.at)
+    return storages, root
+
+
+class _Pickles:
+    """The pickles of the file, one behind the other."""
+
+    def __init__(self, data: Bytes) -> None:
+        self.data = data.data
+        self.at = 0
+
+    def next(
+        self,
+        constructors: Mapping[str, Constructor] | None = None,
+        persistent: Callable[[object], object] | None = None,
+        most: int = MOST_OPCODES,
+    ) -> object:
+        value, length = load_with_end(self.data[self.at :], constructors, persistent, most)
+        self.at += length
+        return value
+
+
+@dataclass(slots=True)
+class _Place:
+    """What the pickled object says about a storage, and where its bytes turned out to be."""
+
+    item: int
+    promised: int
+    start: int = -1
+
+
+class _Storages:
+    """Storages by key: first the object names them, then the keys tell where they are."""
+
+    def __init__(self, data: Bytes) -> None:
+        self.data = data
+        self.places: dict[str, _Place] = {}
+        self.rest = 0
+
+    def find(self, pid: object) -> object:
+        if isinstance(pid, tuple) and len(pid) == 4 and pid[0] == "module":
+            return pid[1]  # a class, with the source of its module
+        # ("storage", class, key, device, number of elements, None or a part of the storage)
+        if not isinstance(pid, tuple) or len(pid) != 6 or pid[0] != "storage":
+            return Stub("(persistent id)", (pid,))
+        cls, key, elements = pid[1], _key(pid[2]), _size(pid[4])
+        if not isinstance(cls, Global):
+            raise Damaged("a storage has a damaged description")
+        kind = cls.name.rpartition(".")[2]
+        item = storage_bytes(kind, 1)
+        if item is None:
+            raise Damaged(f"a storage is a {short(kind)}, which is not known")
+        place = self.places.setdefault(key, _Place(item, 0))
+        place.promised = max(place.promised, elements * item)
+        first, size, name = 0, elements, key
+        if pid[5] is not None:
+            first, size = _view(pid[5], elements)
+            name = f"{key}[{first * item}:]"
+        start, stop = first * item, (first + size) * item
+        swapped = is_swapped("little")
+        return Storage(name, kind, stop - start, swapped, lambda: self.bytes_of(key)[start:stop])
+
+    def locate(self, keys: object, at: int) -> None:
+        """Walk over the storages, of which `keys` gives the order, from the byte `at` on."""
+        if not isinstance(keys, list):
+            raise Damaged("the list of storages is none")
+        for entry in keys:
+            key = _key(entry)
+            place = self.places.get(key)
+            if place is None:
+                raise Damaged(f"the storage {short(key)} is listed, but no tensor uses it")
+            if place.start >= 0:
+                raise Damaged(f"the storage {short(key)} is listed twice")
+            start = at + _COUNT_BYTES
+            if start > len(self.data):
+                raise Damaged(f"the file ends before the storage {short(key)}")
+            elements = int.from_bytes(self.data[at:start].tobytes(), "little", signed=True)
+            at = start + elements * place.item
+            if elements < 0 or at > len(self.data):
+                raise Damaged(
+                    f"the storage {short(key)} promises {elements:,} elements, more than the "
+                    f"{len(self.data) - start:,} bytes that are left hold"
+                )
+            if elements * place.item < place.promised:
+                raise Damaged(f"the storage {short(key)} is shorter than its tensors say")
+            place.start = start
+        missing = next((key for key, place in self.places.items() if place.start < 0), None)
+        if missing is not None:
+            raise Damaged(f"the storage {short(missing)} is missing in the file")
+        self.rest = len(self.data) - at
+
+    def bytes_of(self, key: str) -> Bytes:
+        place = self.places[key]
+        return self.data[place.start : place.start + place.promised]
+
+
+def _key(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str) and 0 < len(value) <= _LONGEST_KEY:
+        return value
+    raise Damaged("a storage has a damaged key")
+
+
+def _size(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise Damaged("a storage has a damaged size")
+    return value
+
+
+def _view(metadata: object, elements: int) -> tuple[int, int]:
+    """First element and length of the part of a storage that another storage is."""
+    # (key of the part, first element, number of elements)
+    if not isinstance(metadata, tuple) or len(metadata) != 3:
+        raise Damaged("a view of a storage has a damaged description")
+    first, size = _size(metadata[1]), _size(metadata[2])
+    if first + size > elements:
+        raise Damaged("a view of a storage reaches beyond it")
+    return first, size

@@ -1,0 +1,239 @@
+"""torch's storages and tensors as they come out of a pickle, without torch.
+
+The names and arguments are those of ``torch._utils._rebuild_tensor_v2`` and its relatives.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from embgeo.io.bounded.guard import Damaged, short
+from embgeo.io.bounded.maps import Array, Bytes, check_view, number_type, view, whole_numbers
+from embgeo.io.pickle.leaves import Leaf, Unread
+from embgeo.io.pickle.machine import Constructor, Global, Machine, Stub
+
+#: torch's name of a type, and numpy's or ml_dtypes'.
+DTYPES = {
+    "float16": "float16",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "float32": "float32",
+    "float": "float32",
+    "float64": "float64",
+    "double": "float64",
+    "float8_e4m3fn": "float8_e4m3fn",
+    "float8_e4m3fnuz": "float8_e4m3fnuz",
+    "float8_e5m2": "float8_e5m2",
+    "float8_e5m2fnuz": "float8_e5m2fnuz",
+    "float8_e8m0fnu": "float8_e8m0fnu",
+    "uint8": "uint8",
+    "uint16": "uint16",
+    "uint32": "uint32",
+    "uint64": "uint64",
+    "int8": "int8",
+    "int16": "int16",
+    "short": "int16",
+    "int32": "int32",
+    "int": "int32",
+    "int64": "int64",
+    "long": "int64",
+    "bool": "bool",
+    "complex64": "complex64",
+    "cfloat": "complex64",
+    "complex128": "complex128",
+    "cdouble": "complex128",
+}
+
+#: Storage classes that carry a type, and that type.
+_STORAGES = {
+    "HalfStorage": "float16",
+    "BFloat16Storage": "bfloat16",
+    "FloatStorage": "float32",
+    "DoubleStorage": "float64",
+    "ByteStorage": "uint8",
+    "CharStorage": "int8",
+    "ShortStorage": "int16",
+    "IntStorage": "int32",
+    "LongStorage": "int64",
+    "BoolStorage": "bool",
+    "ComplexFloatStorage": "complex64",
+    "ComplexDoubleStorage": "complex128",
+}
+_UNTYPED = "UntypedStorage"
+
+#: Bytes of an element in storages that are not read; what lies behind them in the file may be.
+_QUANTIZED = {
+    "QInt8Storage": 1,
+    "QUInt8Storage": 1,
+    "QInt32Storage": 4,
+    "QUInt4x2Storage": 1,
+    "QUInt2x4Storage": 1,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A run of bytes in the checkpoint.
+
+    Attributes
+    ----------
+    key : str
+        The same for all tensors over these bytes.
+    kind : str
+        Name of torch's storage class.
+    size : int
+        Bytes.
+    swapped : bool
+        Whether they are in the other byte order than this machine's.
+    load : callable
+        Gives the bytes, mapped wherever possible.
+    """
+
+    key: str
+    kind: str
+    size: int
+    swapped: bool
+    load: Callable[[], Bytes]
+
+    @property
+    def dtype(self) -> str:
+        """The type that the class of the storage stands for; empty where it has none."""
+        return _STORAGES.get(self.kind, "")
+
+
+def storage_bytes(kind: str, elements: int) -> int | None:
+    """Bytes that so many elements of a storage class take; None for classes not known here."""
+    if kind == _UNTYPED:
+        return elements
+    if kind in _QUANTIZED:
+        return elements * _QUANTIZED[kind]
+    name = _STORAGES.get(kind)
+    return None if name is None else elements * number_type(name).itemsize
+
+
+class TorchTensor(Leaf):
+    """A tensor over a storage; strides and offset are counted in elements."""
+
+    __slots__ = ("_dtype", "_offset", "_shape", "_storage", "_strides")
+
+    def __init__(
+        self, storage: Storage, dtype: str, offset: object, shape: object, strides: object
+    ) -> None:
+        self._storage = storage
+        self._dtype = dtype
+        self._shape = whole_numbers(shape, "a tensor's shape")
+        self._strides = whole_numbers(strides, "a tensor's strides")
+        self._offset = whole_numbers((offset,), "a tensor's offset")[0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._shape
+
+    @property
+    def dtype(self) -> str:
+        return self._dtype
+
+    @property
+    def key(self) -> object:
+        return self._storage.key, self._dtype, self._offset, self._shape, self._strides
+
+    def check(self) -> None:
+        elements = self._storage.size // number_type(self._dtype).itemsize
+        check_view(self._shape, self._strides, self._offset, elements)
+
+    def open(self) -> Array:
+        raw = self._storage.load()[: self._storage.size]
+        return view(
+            raw,
+            number_type(self._dtype),
+            self._shape,
+            self._strides,
+            self._offset,
+            swapped=self._storage.swapped,
+        )
+
+
+def is_swapped(byteorder: str) -> bool:
+    """Whether bytes in this order have to be swapped on this machine."""
+    return byteorder != sys.byteorder
+
+
+def _rebuild(args: tuple[object, ...], dtype: object = None, metadata: object = None) -> Leaf:
+    if len(args) < 4:
+        raise Damaged("a tensor lacks its storage, offset, shape or strides")
+    storage, offset, shape, strides = args[:4]
+    if not isinstance(storage, Storage):
+        return Unread("its storage is not part of this file")
+    if isinstance(metadata, dict) and any(metadata.values()):
+        return Unread("it is a lazily negated or conjugated view")
+    name = storage.dtype
+    if dtype is not None:
+        text = dtype.name if isinstance(dtype, Global) else ""
+        name = DTYPES.get(text.removeprefix("torch."), "") if text.startswith("torch.") else ""
+        if not name:
+            return Unread(f"its type {short(text or '?')} is not known")
+    if not name:
+        return Unread(f"a {short(storage.kind)} is not read")
+    return TorchTensor(storage, name, offset, shape, strides)
+
+
+def _rebuild_v2(_machine: Machine, args: tuple[object, ...]) -> object:
+    # (storage, offset, shape, strides[, requires_grad, hooks[, metadata]])
+    return _rebuild(args, metadata=args[6] if len(args) > 6 else None)
+
+
+def _rebuild_v3(_machine: Machine, args: tuple[object, ...]) -> object:
+    # (storage, offset, shape, strides, requires_grad, hooks, dtype[, metadata])
+    if len(args) < 7:
+        raise Damaged("a tensor lacks its type")
+    return _rebuild(args, dtype=args[6], metadata=args[7] if len(args) > 7 else None)
+
+
+def _first(_machine: Machine, args: tuple[object, ...]) -> object:
+    return args[0] if args else None
+
+
+def _rebuild_subclass(machine: Machine, args: tuple[object, ...]) -> object:
+    # (function, class, its arguments, state): the class is of no interest.
+    if len(args) < 3:
+        raise Damaged("a tensor subclass lacks its arguments")
+    return machine.make(args[0], args[2])
+
+
+def _not_read(kind: str) -> Constructor:
+    def constructor(_machine: Machine, _args: tuple[object, ...]) -> object:
+        return Unread(f"{kind} tensors are not read")
+
+    return constructor
+
+
+def _size(_machine: Machine, args: tuple[object, ...]) -> object:
+    return args[0] if args and isinstance(args[0], tuple) else Stub("torch.Size", args)
+
+
+TORCH: dict[str, Constructor] = {
+    "torch._utils._rebuild_tensor": _rebuild_v2,
+    "torch._utils._rebuild_tensor_v2": _rebuild_v2,
+    "torch._utils._rebuild_tensor_v3": _rebuild_v3,
+    "torch._utils._rebuild_parameter": _first,
+    "torch._utils._rebuild_parameter_with_state": _first,
+    "torch._tensor._rebuild_from_type": _rebuild_subclass,
+    "torch._tensor._rebuild_from_type_v2": _rebuild_subclass,
+    "torch.tensor._rebuild_from_type": _rebuild_subclass,
+    # An XLA or other device tensor, written as a numpy array.
+    "torch._utils._rebuild_device_tensor_from_numpy": _first,
+    "torch._utils._rebuild_xla_tensor": _first,
+    "torch._utils._rebuild_qtensor": _not_read("quantized"),
+    "torch._utils._rebuild_sparse_tensor": _not_read("sparse"),
+    "torch._utils._rebuild_sparse_csr_tensor": _not_read("sparse"),
+    "torch._utils._rebuild_nested_tensor": _not_read("nested"),
+    "torch._utils._rebuild_meta_tensor_no_storage": _not_read("meta"),
+    "torch._utils._rebuild_wrapper_subclass": _not_read("wrapper"),
+    "torch.Size": _size,
+}
+# TorchScript says the type of each list and dict beside it.
+for _tag in ("restore_type_tag", "build_intlist", "build_doublelist", "build_boollist"):
+    TORCH[f"torch.jit._pickle.{_tag}"] = _first
+TORCH["torch.jit._pickle.build_tensorlist"] = _first

@@ -1,0 +1,201 @@
+"""torch checkpoints in the zip format (torch 1.6 and later), and TorchScript, without torch.
+
+The archive has one folder; in it ``data.pkl`` describes the object and ``data/KEY`` holds one
+storage each, uncompressed and aligned, so that tensors are views of the mapped file. A TorchScript
+archive is built alike around a compiled module; ``constants.pkl`` and ``constants/KEY`` hold the
+tensors of its code, and those are all of them where the module was frozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from embgeo.io.bounded.guard import Damaged, reading, short
+from embgeo.io.bounded.maps import Bytes
+from embgeo.io.bounded.zip_members import (
+    MAGICS,
+    Archive,
+    archive_in,
+    first_name,
+    first_start,
+    open_archive,
+)
+from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.formats.torch.tensors import TORCH, Storage, is_swapped, storage_bytes
+from embgeo.io.pickle.contents import checkpoint_of
+from embgeo.io.pickle.leaves import Leaf
+from embgeo.io.pickle.loading import load
+from embgeo.io.pickle.machine import MOST_OPCODES, Global, Stub
+
+NAME = "torch checkpoint"
+SCRIPT_NAME = "TorchScript archive"
+RECOGNIZED = "a zip archive with data.pkl in its one folder; TorchScript by constants.pkl or code/"
+READ = "tensors are mapped where the archive stores them uncompressed; data.pkl is read"
+EXTRA = ""
+
+_PICKLE = "data.pkl"
+_CONSTANTS = "constants.pkl"
+_LONGEST_ORDER = 8
+_MOST_IN_CONSTANTS = 1_000_000
+
+#: Archives of torch that are no checkpoints: endings of members that tell one, what it is, and the
+#: way out.
+_OTHERS = (
+    (
+        ("/.data/extern_modules",),
+        "a torch.package archive, whose tensors belong to code inside it",
+        "load it with torch.package and save the model's state_dict() with torch.save",
+    ),
+    (
+        ("/serialized_exported_program.json",),
+        "an exported program (torch.export), a format that is not read",
+        "load it with torch.export.load and save its state_dict with torch.save",
+    ),
+    (
+        ("/archive_format", "/version"),
+        "an exported program (torch.export), a format that is not read",
+        "load it with torch.export.load and save its state_dict with torch.save",
+    ),
+    (
+        ("/model.json", "/version"),
+        "a TorchScript archive from before torch 1.4, a format that is not read",
+        "load it with torch.jit.load and save its state_dict() with torch.save",
+    ),
+)
+
+
+def sniff(head: bytes) -> bool:
+    """Any zip archive but those of numpy."""
+    return head.startswith(MAGICS) and not first_name(head).endswith(".npy")
+
+
+def is_of_torch(names: Iterable[str]) -> bool:
+    """Whether an archive with members of these names was written by torch, in any format."""
+    rooted = [f"/{name}" for name in names]
+    return _has(rooted, "/data.pkl") or _other(rooted) is not None
+
+
+def _has(rooted: list[str], ending: str) -> bool:
+    return any(name.endswith(ending) for name in rooted)
+
+
+def _other(rooted: list[str]) -> tuple[str, str] | None:
+    """What an archive of torch's is that is no checkpoint, and the way out."""
+    for endings, what, way_out in _OTHERS:
+        if all(_has(rooted, ending) for ending in endings):
+            return what, way_out
+    return None
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """The tensors of a checkpoint, a state_dict, a pickled or a compiled module.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    with reading(path, NAME):
+        archive = open_archive(path)
+        _refuse_several(archive)
+        root = _root(archive)
+        constants = None
+        if f"{root}{_CONSTANTS}" in archive.members:
+            constants = _object(archive, root, _CONSTANTS, _MOST_IN_CONSTANTS)
+        name = SCRIPT_NAME if _is_scripted(archive, root) else NAME
+        return checkpoint_of(_object(archive, root, _PICKLE), path, name, constants=constants)
+
+
+def saved_tensor(data: Bytes) -> Leaf:
+    """The one tensor that ``torch.save`` wrote into `data`, which is part of a file.
+
+    Raises
+    ------
+    Damaged
+        Something else than a tensor.
+    OSError, zipfile.BadZipFile
+    """
+    archive = archive_in(data)
+    leaf = _object(archive, _root(archive), _PICKLE)
+    if not isinstance(leaf, Leaf) or leaf.unread:
+        raise Damaged("what should be a saved tensor is none that can be read")
+    leaf.check()
+    return leaf
+
+
+def _object(archive: Archive, root: str, pickle: str, most: int = MOST_OPCODES) -> object:
+    """What a pickle of the archive describes; its storages are in the folder of the same name."""
+    program = archive.bytes_of(f"{root}{pickle}", whole=True)
+    storages = _Storages(archive, root, pickle.removesuffix(".pkl"))
+    return load(program.data, TORCH, storages.find, most)
+
+
+def _root(archive: Archive) -> str:
+    """The folder of ``data.pkl`` inside the archive, with a slash at its end."""
+    roots = [
+        name.removesuffix(_PICKLE)
+        for name in archive.members
+        if name == _PICKLE or (name.endswith(f"/{_PICKLE}") and name.count("/") == 1)
+    ]
+    if len(roots) == 1:
+        return roots[0]
+    other = _other([f"/{name}" for name in archive.members])
+    if other is not None:
+        raise Damaged(*other)
+    raise Damaged(
+        "a zip archive that is neither a torch checkpoint nor an .npz",
+        "unpack it and name the file inside",
+    )
+
+
+def _is_scripted(archive: Archive, root: str) -> bool:
+    return f"{root}{_CONSTANTS}" in archive.members or any(
+        name.startswith(f"{root}code/") for name in archive.members
+    )
+
+
+def _refuse_several(archive: Archive) -> None:
+    """One archive behind another: the directory at the end describes the last one only."""
+    starts = {member.start for member in archive.members.values()}
+    if archive.data[:4].tobytes() == MAGICS[0] and first_start(archive.data) not in starts:
+        raise Damaged(
+            "several archives one behind the other, as in the .distcp files of "
+            "torch.distributed.checkpoint",
+            "name the folder that holds .metadata and all of its .distcp files",
+        )
+
+
+class _Storages:
+    """Finds the bytes that a persistent id stands for."""
+
+    def __init__(self, archive: Archive, root: str, folder: str) -> None:
+        self.archive = archive
+        self.folder = f"{root}{folder}/"
+        self.swapped = False
+        if f"{root}byteorder" in archive.members:
+            order = archive.start_of(f"{root}byteorder", _LONGEST_ORDER).tobytes()
+            if order not in (b"little", b"big"):
+                raise Damaged("the checkpoint's byte order is neither little nor big")
+            self.swapped = is_swapped(order.decode())
+        else:
+            self.swapped = is_swapped("little")
+
+    def find(self, pid: object) -> object:
+        # ("storage", class, key, device, number of elements)
+        if not isinstance(pid, tuple) or len(pid) != 5 or pid[0] != "storage":
+            return Stub("(persistent id)", (pid,))
+        _, cls, key, _, elements = pid
+        if not isinstance(cls, Global) or not isinstance(key, str) or not isinstance(elements, int):
+            raise Damaged("a storage has a damaged description")
+        member = f"{self.folder}{key}"
+        if member not in self.archive.members:
+            raise Damaged(f"the storage {short(key)} is missing in the archive")
+        kind = cls.name.rpartition(".")[2]
+        size = storage_bytes(kind, elements)
+        if size is not None and not 0 <= size <= self.archive.members[member].size:
+            raise Damaged(f"the storage {short(key)} is shorter than the checkpoint says")
+        return Storage(member, kind, size or 0, self.swapped, lambda: self.archive.bytes_of(member))

@@ -1,0 +1,116 @@
+"""fairseq's ``dict.txt``: a token and its count a line, behind four symbols that it leaves out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.guard import short
+from embgeo.io.bounded.small_files import read_text, safe_text, split_lines
+from embgeo.io.labels.rows import Cut
+from embgeo.io.labels.tokenizer_json import Vocabulary
+
+#: Rows 0 to 3 of every model of fairseq's.
+SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
+#: Masked language models add it behind the last line.
+MASK = "<mask>"
+
+_NAME = re.compile(r"dict(\.[\w-]{1,20})?\.txt(\.gz)?", re.IGNORECASE)
+_LINE = re.compile(r"(.*) ([0-9]{1,15})(?: #fairseq:overwrite)?", re.DOTALL)
+_MOST_FILES = 10
+
+
+def is_named(path: Path) -> bool:
+    """Whether a file is called ``dict.txt`` or, as for translation, ``dict.en.txt``."""
+    return _NAME.fullmatch(path.name) is not None
+
+
+def is_dictionary(path: Path, text: str) -> bool:
+    """Whether a file has the name, and its first line the form."""
+    return is_named(path) and _LINE.fullmatch(text[:10_000].split("\n", 1)[0].rstrip()) is not None
+
+
+def from_text(text: str, path: Path) -> Vocabulary:
+    """The symbols in the order of the rows, with their counts.
+
+    Raises
+    ------
+    UnreadableFile
+        A line without a count that is a whole number.
+    """
+    tokens, counts = list(SYMBOLS), [0] * len(SYMBOLS)
+    for number, line in enumerate(split_lines(text), 1):
+        found = _LINE.fullmatch(line.rstrip())
+        if found is None:
+            raise UnreadableFile(
+                f"line {number:,} of this fairseq dictionary is not a token, a space and a count",
+                where=path,
+                way_out="counts are whole numbers from 0",
+            )
+        tokens.append(safe_text(found[1]))
+        counts.append(int(found[2]))
+    source = f"{path.name} (fairseq: {len(SYMBOLS)} symbols of its own, then the file's lines)"
+    return Vocabulary(tuple(tokens), source, counts=tuple(counts), implied=len(SYMBOLS))
+
+
+def beside(path: Path, cut: Cut) -> tuple[Vocabulary | None, tuple[str, ...]]:
+    """The dictionary in a checkpoint's folder that has exactly one symbol for each row.
+
+    Parameters
+    ----------
+    path : Path
+        The checkpoint, or its folder.
+    cut : Cut
+        Of the embedding matrix.
+
+    Returns
+    -------
+    vocabulary : Vocabulary or None
+        None where none fits, or several do and differ.
+    notes : tuple of str
+    """
+    folder = path if path.is_dir() else path.parent
+    fitting: list[Vocabulary] = []
+    notes: list[str] = []
+    for file in sorted(folder.glob("dict*.txt"))[:_MOST_FILES]:
+        if not is_named(file) or file.is_symlink() or not file.is_file():
+            continue
+        try:
+            text = read_text(file)
+            found = from_text(text, file) if is_dictionary(file, text) else None
+        except UnreadableFile as error:
+            notes.append(f"{short(file.name)} beside it is not used: {error.cause}")
+            continue
+        whole = fitted(found, Cut(cut.total, 0, cut.total)) if found is not None else None
+        if (
+            whole is not None
+            and whole.implied
+            and len(whole.tokens) == cut.total
+            and all(whole.tokens != other.tokens for other in fitting)
+        ):
+            fitting.append(whole)
+    if len(fitting) > 1:
+        names = ", ".join(vocabulary.source.partition(" ")[0] for vocabulary in fitting)
+        notes.append(f"{short(names)} beside it all fit: name the right one with --tokens")
+    return (fitting[0] if len(fitting) == 1 else None), tuple(notes)
+
+
+def fitted(vocabulary: Vocabulary, cut: Cut) -> Vocabulary:
+    """The vocabulary of a dictionary with as many tokens as there are rows, where it can be.
+
+    Masked language models have a row more, and a list that only looks like a dictionary of
+    fairseq's has four rows less. Vocabularies that imply nothing stay as they are.
+    """
+    counts = vocabulary.counts
+    if not vocabulary.implied or counts is None or cut.fit(len(counts)) is not None:
+        return vocabulary
+    if cut.fit(len(counts) + 1) is not None:
+        return replace(vocabulary, tokens=(*vocabulary.tokens, MASK), counts=(*counts, 0))
+    start = vocabulary.implied
+    if cut.fit(len(counts) - start) is not None:
+        source = vocabulary.source.partition(" ")[0]
+        tokens = vocabulary.tokens[start:]
+        return replace(vocabulary, tokens=tokens, source=source, counts=counts[start:], implied=0)
+    return vocabulary

@@ -1,0 +1,134 @@
+"""A file of tokens, one for each row: text, tab-separated table, JSON, or a tokenizer's own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.compressed import codec_of
+from embgeo.io.bounded.small_files import (
+    check_json,
+    decode_text,
+    parse_json,
+    read_bytes,
+    read_head,
+    safe_text,
+    split_lines,
+)
+from embgeo.io.labels import fairseq, side_tables, tiktoken_ranks, token_models, tokenizer_json
+from embgeo.io.labels.counts_file import whole_count
+from embgeo.io.labels.tokenizer_json import Vocabulary
+
+
+def read_labels(path: Path) -> Vocabulary:
+    r"""The tokens of `path` in row order.
+
+    Text holds one token a line; a line may be empty. If all lines have the same number of tabs it
+    is a table: its first column, or the one that a header row calls token, word or label; its
+    column of counts gives those. JSON is a list of tokens, a dict token → id, a dict id → token,
+    or a tokenizer.json. SentencePiece models, tiktoken's files and, by their name, fairseq's
+    ``dict.txt`` are known too. Newlines and tabs inside tokens are written ``\n`` and ``\t`` in
+    text (see :mod:`embgeo.io.labels.side_tables`).
+
+    Raises
+    ------
+    UnreadableFile
+        Not UTF-8 (the byte is named), malformed JSON, something that is no token.
+    """
+    data = read_bytes(path)
+    if token_models.is_model(data):
+        vocabulary = token_models.from_model(data, path)
+    else:
+        vocabulary = _from_text(decode_text(data, path), path)
+    if vocabulary.encoder is not None and codec_of(read_head(path)) is not None:
+        # The packages that run a tokenizer read plain files only.
+        vocabulary = replace(vocabulary, encoder=None)
+    return vocabulary
+
+
+def _from_text(text: str, path: Path) -> Vocabulary:
+    if text.lstrip().startswith(("[", "{")):
+        data = _json_or_none(text, path)
+        if data is not None:
+            return _from_json(data, path)
+    if path.suffix == tiktoken_ranks.SUFFIX or tiktoken_ranks.is_ranks(text):
+        return tiktoken_ranks.from_ranks(text, path)
+    if fairseq.is_dictionary(path, text):
+        return fairseq.from_text(text, path)
+    lines = split_lines(text)
+    if not lines:
+        raise UnreadableFile("it holds no tokens", where=path, way_out="one token a line")
+    return _from_lines(lines, path)
+
+
+def _json_or_none(text: str, path: Path) -> Any:
+    """The JSON value, or None for a text file whose first token happens to be ``[`` or ``{``."""
+    if path.name.lower().removesuffix(".gz").endswith(".json"):
+        return parse_json(text, path)
+    check_json(text, path)
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return data
+
+
+def _from_json(data: Any, path: Path) -> Vocabulary:
+    if isinstance(data, list):
+        wrong = next((place for place, item in enumerate(data) if not isinstance(item, str)), None)
+        if wrong is not None:
+            raise UnreadableFile(
+                f"entry {wrong:,} of its list is {ascii(data[wrong])[:40]}, not a token",
+                where=path,
+                way_out="a list of strings is wanted",
+            )
+        if not data:
+            raise UnreadableFile("it holds no tokens", where=path, way_out="list one for each row")
+        return Vocabulary(tuple(safe_text(token) for token in data), _source(path))
+    if tokenizer_json.is_tokenizer_json(data):
+        return tokenizer_json.from_tokenizer_json(data, path)
+    if isinstance(data, dict) and data:
+        return tokenizer_json.from_ids(data, path)
+    raise UnreadableFile(
+        "its JSON is neither a list of tokens nor a dict of tokens and ids",
+        where=path,
+        way_out="a list of strings is wanted",
+    )
+
+
+def _from_lines(lines: list[str], path: Path) -> Vocabulary:
+    notes: list[str] = []
+    counts: tuple[int, ...] | None = None
+    tabs = lines[0].count("\t")
+    if tabs and all(line.count("\t") == tabs for line in lines):
+        cells = [line.split("\t") for line in lines]
+        heading = side_tables.header(cells[0])
+        column = 0
+        if heading is not None:
+            column = heading.token_column
+            cells = cells[1:]
+            if heading.count is not None:
+                counts = _counts([row[heading.count] for row in cells])
+            notes.append(f"the first line of {path.name} is taken for a header")
+        raw = [row[column] for row in cells]
+    else:
+        raw = lines
+    tokens, changed = side_tables.unescaped(raw)
+    if changed:
+        notes.append(f"backslash escapes in {changed:,} tokens of {path.name} are resolved")
+    if not tokens:
+        raise UnreadableFile("it holds no tokens", where=path, way_out="one token a line")
+    return Vocabulary(tuple(tokens), _source(path), tuple(notes), counts)
+
+
+def _counts(cells: list[str]) -> tuple[int, ...] | None:
+    """A column as counts; None where it holds anything else, such as shares."""
+    counts = [whole_count(cell) for cell in cells]
+    return None if None in counts else tuple(count for count in counts if count is not None)
+
+
+def _source(path: Path) -> str:
+    return f"tokens file {path.name}"

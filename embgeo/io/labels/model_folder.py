@@ -1,0 +1,165 @@
+"""The tokens of a model folder, from whichever of its tokenizer's files there is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.guard import short
+from embgeo.io.bounded.small_files import (
+    decode_text,
+    read_bytes,
+    read_json,
+    read_text,
+    safe_text,
+    split_lines,
+)
+from embgeo.io.labels import tiktoken_ranks, token_models, tokenizer_json
+from embgeo.io.labels.tokenizer_json import Vocabulary, in_order
+from embgeo.io.labels.vocabulary import TextEncoder
+
+#: SentencePiece models by name.
+_MODELS = (
+    "tokenizer.model",
+    "spiece.model",
+    "spm.model",
+    "sentencepiece.model",
+    "sentencepiece.bpe.model",
+)
+#: Models whose program gives the pieces of a SentencePiece model other ids than the file does:
+#: these follow fairseq, which puts four symbols of its own in place of the first three …
+_FAIRSEQ_ORDER = frozenset({"xlm-roberta", "xlm-roberta-xl"})
+_FAIRSEQ_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
+#: … and these each have an order of their own.
+_OTHER_ORDER = frozenset(
+    {
+        "barthez",
+        "bigbird_pegasus",
+        "camembert",
+        "m2m_100",
+        "marian",
+        "mbart",
+        "nllb-moe",
+        "pegasus",
+        "pegasus_x",
+        "plbart",
+        "speech_to_text",
+        "xglm",
+        "xlm-prophetnet",
+    }
+)
+_BY_FAIRSEQ_TOOLS = "sentencepiece.bpe.model"
+
+
+def vocabulary_of(folder: Path, model_type: str) -> tuple[Vocabulary | None, tuple[str, ...]]:
+    """The tokens in the order of the rows, and notes on files that are left out.
+
+    Parameters
+    ----------
+    folder : Path
+    model_type : str
+        What the configuration says; empty where it says nothing.
+
+    Raises
+    ------
+    UnreadableFile
+        A damaged file.
+    """
+    path = folder / "tokenizer.json"
+    if path.is_file():
+        return tokenizer_json.from_tokenizer_json(read_json(path), path), ()
+    path = folder / "vocab.json"
+    if path.is_file():
+        return _from_vocab_json(path), ()
+    for name in _MODELS:
+        path = folder / name
+        if path.is_file():
+            return _from_model(path, model_type)
+    path = folder / "vocab.txt"
+    if path.is_file():
+        return _from_vocab_txt(path), ()
+    return None, ()
+
+
+def _from_vocab_json(path: Path) -> Vocabulary:
+    data = _object(path)
+    if not data:
+        raise _no_ids(path)
+    vocabulary = tokenizer_json.from_ids({**data, **_added(path.parent)}, path)
+    merges = path.with_name("merges.txt")
+    if "byte-level" in vocabulary.source and merges.is_file():
+        encoder = TextEncoder("byte-level BPE", (path, merges))
+        return replace(vocabulary, encoder=encoder)
+    return vocabulary
+
+
+def _from_vocab_txt(path: Path) -> Vocabulary:
+    tokens = [safe_text(line) for line in split_lines(read_text(path))]
+    is_cased = any(t[:1].isupper() and t.isalpha() for t in tokens)
+    settings = path.with_name("tokenizer_config.json")
+    lowercase = _object(settings).get("do_lower_case") if settings.is_file() else None
+    encoder = None
+    if "[UNK]" in tokens and any(token.startswith("##") for token in tokens):
+        lowers = lowercase if isinstance(lowercase, bool) else not is_cased
+        encoder = TextEncoder("WordPiece", (path,), lowers)
+    vocabulary = Vocabulary(tuple(tokens), path.name, encoder=encoder)
+    return _with_added(vocabulary, path)
+
+
+def _from_model(path: Path, model_type: str) -> tuple[Vocabulary | None, tuple[str, ...]]:
+    data = read_bytes(path)
+    if not token_models.is_model(data):
+        return _with_added(tiktoken_ranks.from_ranks(decode_text(data, path), path), path), ()
+    vocabulary = token_models.from_model(data, path)
+    if model_type in _FAIRSEQ_ORDER:
+        tokens = (*_FAIRSEQ_SYMBOLS, *vocabulary.tokens[3:], "<mask>")
+        source = f"{vocabulary.source}, in the order of {model_type}"
+        return Vocabulary(tokens, source), ()
+    if model_type in _OTHER_ORDER or path.name == _BY_FAIRSEQ_TOOLS:
+        whose = short(model_type) or "such models"
+        note = f"{path.name} is not used: {whose} number its pieces in another order; --tokens FILE"
+        return None, (note,)
+    return _with_added(vocabulary, path), ()
+
+
+def _with_added(vocabulary: Vocabulary, path: Path) -> Vocabulary:
+    """A vocabulary with the tokens that were added to it later."""
+    added = _added(path.parent)
+    if not added:
+        return vocabulary
+    pairs = [(token, number) for number, token in enumerate(vocabulary.tokens)]
+    tokens, notes = in_order([*pairs, *added.items()], path)
+    return replace(vocabulary, tokens=tokens, notes=(*vocabulary.notes, *notes))
+
+
+def _added(folder: Path) -> dict[str, Any]:
+    """Added tokens and their ids, from the files in which older and newer tokenizers keep them."""
+    settings = folder / "tokenizer_config.json"
+    found: dict[str, Any] = {}
+    if settings.is_file():
+        listed = _object(settings).get("added_tokens_decoder")
+        for key, entry in (listed if isinstance(listed, dict) else {}).items():
+            content = entry.get("content") if isinstance(entry, dict) else None
+            if isinstance(content, str) and key.isdecimal() and len(key) < 16:
+                found[content] = int(key)
+    beside = folder / "added_tokens.json"
+    return {**found, **(_object(beside) if beside.is_file() else {})}
+
+
+def _object(path: Path) -> dict[str, Any]:
+    data = read_json(path)
+    if not isinstance(data, dict):
+        raise _no_ids(path)
+    return data
+
+
+def _no_ids(path: Path) -> UnreadableFile:
+    return UnreadableFile(
+        "is not a JSON object of tokens and ids"
+        if path.name != "tokenizer_config.json"
+        else "is not a JSON object",
+        where=path,
+        way_out="download the tokenizer once more",
+    )

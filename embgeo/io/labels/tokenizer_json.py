@@ -1,0 +1,175 @@
+"""Vocabularies as tokenizers save them: tokenizer.json, vocab.json, vocab.txt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.small_files import safe_text
+from embgeo.io.labels.readable import READERS, Scheme, guess_scheme
+from embgeo.io.labels.vocabulary import TextEncoder
+
+#: Ids may leave holes, but not many times more holes than tokens.
+_HOLES_PER_TOKEN = 4
+_HOLES_FREE = 100_000
+_DEPTH = 6
+
+_SCHEMES: dict[str, Scheme] = {
+    "ByteLevel": "byte-level",
+    "Metaspace": "sentencepiece",
+    "ByteFallback": "sentencepiece",
+    "WordPiece": "plain",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Labels in row order.
+
+    Attributes
+    ----------
+    tokens : tuple of str
+    source : str
+        In words: which file, and what was done to make its tokens readable.
+    notes : tuple of str
+    counts : tuple of int or None
+        How often each occurs, where the file says it.
+    implied : int
+        Labels at the beginning that the file does not list; its program puts them there.
+    encoder : TextEncoder or None
+        The tokenizer whose ids these are.
+    """
+
+    tokens: tuple[str, ...]
+    source: str
+    notes: tuple[str, ...] = ()
+    counts: tuple[int, ...] | None = None
+    implied: int = 0
+    encoder: TextEncoder | None = None
+
+
+def is_tokenizer_json(data: Any) -> bool:
+    """Whether a JSON value is the content of a tokenizer.json."""
+    return isinstance(data, dict) and isinstance(data.get("model"), dict)
+
+
+def from_tokenizer_json(data: Any, path: Path) -> Vocabulary:
+    """The vocabulary of a tokenizer.json, added tokens included, made readable.
+
+    Raises
+    ------
+    UnreadableFile
+        A vocabulary that is missing or has not the form that tokenizers write.
+    """
+    pieces = _pieces(data, path)
+    added = _added_tokens(data, path)
+    scheme = _scheme(data) or guess_scheme([token for token, _ in pieces])
+    read = READERS[scheme]
+    # Added tokens are never encoded: they come last and keep their text.
+    pairs = [(read(token), number) for token, number in pieces] + added
+    tokens, notes = in_order(pairs, path)
+    encoder = TextEncoder("tokenizer.json", (path,))
+    return Vocabulary(tokens, _source(path, scheme), notes, encoder=encoder)
+
+
+def from_ids(data: dict[Any, Any], path: Path) -> Vocabulary:
+    """The vocabulary of a dict token → id (vocab.json) or id → token, made readable."""
+    if all(isinstance(value, str) for value in data.values()):
+        if not all(isinstance(key, str) and key.isdecimal() and len(key) < 16 for key in data):
+            raise _malformed(path, "a dict of strings whose keys are no row numbers")
+        pairs = [(token, int(key)) for key, token in data.items()]
+    else:
+        pairs = list(data.items())
+    scheme = guess_scheme([token for token, _ in pairs])
+    read = READERS[scheme]
+    tokens, notes = in_order([(read(token), number) for token, number in pairs], path)
+    return Vocabulary(tokens, _source(path, scheme), notes)
+
+
+def in_order(
+    pairs: Iterable[tuple[str, Any]], path: Path
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Tokens sorted by id, with notes; ids that no token has get ``<unused id 123>``."""
+    by_id: dict[int, str] = {}
+    clashes = 0
+    for token, number in pairs:
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            raise _malformed(path, f"{ascii(number)[:40]} as the id of {ascii(token)[:40]}")
+        clashes += by_id.get(number, token) != token
+        by_id[number] = token
+    if not by_id:
+        raise _malformed(path, "an empty vocabulary")
+    size = max(by_id) + 1
+    if size > _HOLES_FREE + (_HOLES_PER_TOKEN + 1) * len(by_id):
+        raise _malformed(
+            path, f"ids up to {size - 1:,} for {len(by_id):,} tokens; are these counts, not ids?"
+        )
+    tokens = tuple(
+        safe_text(by_id[number]) if number in by_id else f"<unused id {number}>"
+        for number in range(size)
+    )
+    notes = []
+    if size > len(by_id):
+        notes.append(f"{size - len(by_id):,} ids below {size:,} have no token in {path.name}")
+    if clashes:
+        notes.append(f"{clashes:,} ids have two tokens in {path.name}; the last one is shown")
+    return tokens, tuple(notes)
+
+
+def _pieces(data: Any, path: Path) -> list[tuple[str, Any]]:
+    vocab = data["model"].get("vocab") if is_tokenizer_json(data) else None
+    if isinstance(vocab, dict):
+        return list(vocab.items())
+    if isinstance(vocab, list):  # Unigram: [piece, score] in the order of the ids
+        if not all(isinstance(p, list) and p and isinstance(p[0], str) for p in vocab):
+            raise _malformed(path, "a Unigram vocabulary whose entries are not [piece, score]")
+        return [(piece[0], number) for number, piece in enumerate(vocab)]
+    raise _malformed(path, "no vocabulary under model.vocab")
+
+
+def _added_tokens(data: Any, path: Path) -> list[tuple[str, Any]]:
+    added = data.get("added_tokens") or []
+    if not isinstance(added, list):
+        raise _malformed(path, "added_tokens that are no list")
+    pairs = []
+    for entry in added:
+        if not isinstance(entry, dict) or not isinstance(entry.get("content"), str):
+            raise _malformed(path, "an added token without content")
+        pairs.append((entry["content"], entry.get("id")))
+    return pairs
+
+
+def _scheme(data: dict[str, Any]) -> Scheme | None:
+    for part in ("decoder", "pre_tokenizer"):
+        for kind in _kinds(data.get(part), _DEPTH):
+            if kind in _SCHEMES:
+                return _SCHEMES[kind]
+    return None
+
+
+def _kinds(part: Any, depth: int) -> Iterable[str]:
+    """Every ``type`` inside a pipeline description."""
+    if depth == 0:
+        return
+    if isinstance(part, dict):
+        if isinstance(part.get("type"), str):
+            yield part["type"]
+        part = list(part.values())
+    if isinstance(part, list):
+        for inner in part:
+            yield from _kinds(inner, depth - 1)
+
+
+def _source(path: Path, scheme: Scheme) -> str:
+    return path.name if scheme == "plain" else f"{path.name} ({scheme} tokens, decoded)"
+
+
+def _malformed(path: Path, what: str) -> UnreadableFile:
+    return UnreadableFile(
+        f"its vocabulary cannot be used: it holds {what}",
+        where=path,
+        way_out="give the tokens as a text file, one a line, with --tokens",
+    )

@@ -1,0 +1,133 @@
+"""Tokens and counts from memory, laid along the rows of a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.errors import BadOption, LabelMismatch
+from embgeo.core.matrix import Frequency, Matrix
+from embgeo.io.bounded.small_files import safe_text
+from embgeo.io.labels.counts_file import LARGEST_COUNT, Counts, from_counts
+from embgeo.io.labels.readable import READERS, guess_scheme
+from embgeo.io.labels.rows import PADDING_REASON, Cut, lay_found, lay_given
+
+
+def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:
+    """The matrix with labels.
+
+    Raises
+    ------
+    LabelMismatch, BadOption
+    """
+    cut = Cut(matrix.n, 0, matrix.n)
+    vocabulary = vocabulary_of(tokens)
+    if vocabulary is None:
+        laid = lay_given(sequence_of(tokens), cut, "auto", Path("tokens"), matrix.d)
+    else:
+        laid = lay_found(from_vocabulary(vocabulary, matrix.n), cut, "auto", "the vocabulary")
+    masked = dict(matrix.masked)
+    if len(laid.masked):
+        masked[PADDING_REASON] = laid.masked
+    notes = (*matrix.origin.notes, *laid.notes)
+    origin = replace(matrix.origin, notes=notes)
+    return replace(matrix, tokens=laid.tokens, masked=masked, origin=origin)
+
+
+def vocabulary_of(tokens: Any) -> Mapping[Any, Any] | None:
+    """Token → row, of a mapping or of a tokenizer."""
+    if callable(getattr(tokens, "get_vocab", None)):
+        tokens = tokens.get_vocab()
+    return tokens if isinstance(tokens, Mapping) else None
+
+
+def sequence_of(tokens: Any) -> Sequence[str]:
+    if isinstance(tokens, str | bytes) or not isinstance(tokens, Iterable):
+        raise BadOption(
+            f"tokens are {type(tokens).__name__}",
+            way_out="give a list of str, a dict of token and row, or a tokenizer",
+        )
+    found = list(tokens)
+    for token in found:
+        if not isinstance(token, str):
+            raise BadOption(f"token {token!r} is no str", way_out="give one str for each row")
+    return [safe_text(token) for token in found]
+
+
+def from_vocabulary(vocabulary: Mapping[Any, Any], n: int) -> Sequence[str]:
+    """Tokens in the order of their rows, as people read them; gaps are filled by number."""
+    rows: dict[int, str] = {}
+    for token, row in vocabulary.items():
+        if not isinstance(token, str) or isinstance(row, bool) or not hasattr(row, "__index__"):
+            raise BadOption(
+                f"{token!r}: {row!r} in the vocabulary is no token with a row",
+                way_out="give a dict of str and int",
+            )
+        rows[int(row)] = safe_text(token)
+    if not rows or min(rows) < 0:
+        raise BadOption("the vocabulary has no rows", way_out="rows count from 0")
+    last = min(max(rows), n - 1)
+    read = READERS[guess_scheme(list(rows.values()))]
+    found = [read(rows[row]) if row in rows else f"<row {row}>" for row in range(last + 1)]
+    # Those beyond the last row count, so that a vocabulary of another model is told.
+    return found + [token for row, token in rows.items() if row > last]
+
+
+def with_counts(matrix: Matrix, counts: Any) -> Matrix:
+    """The matrix with frequencies.
+
+    Raises
+    ------
+    LabelMismatch, BadOption
+    """
+    if isinstance(counts, Mapping):
+        frequency, notes = by_token(matrix, counts)
+        origin = replace(matrix.origin, notes=(*matrix.origin.notes, *notes))
+        return replace(matrix.with_frequency(frequency), origin=origin)
+    return matrix.with_frequency(by_row(matrix, counts))
+
+
+def by_token(matrix: Matrix, counts: Mapping[Any, Any]) -> tuple[Frequency, tuple[str, ...]]:
+    if matrix.tokens is None:
+        raise LabelMismatch(
+            "counts by token, and the rows have no tokens", way_out="give tokens too"
+        )
+    listed = [safe_text(str(token)) for token in counts]
+    values = whole([*counts.values()])
+    found = Counts(tuple(listed), tuple(int(value) for value in values), "counts")
+    frequency, notes = from_counts(matrix.tokens, found)
+    return replace(frequency, source="counts by token"), notes
+
+
+def by_row(matrix: Matrix, counts: Any) -> Frequency:
+    values = whole(counts)
+    if len(values) != matrix.n:
+        raise LabelMismatch(
+            f"{len(values):,} counts for {matrix.n:,} rows", way_out="give one count for each row"
+        )
+    return Frequency("counts", values, "counts by row")
+
+
+def whole(counts: Any) -> npt.NDArray[np.float64]:
+    """Counts as an array.
+
+    Raises
+    ------
+    BadOption
+        Something else than whole numbers from 0.
+    """
+    try:
+        values = np.asarray(counts, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise BadOption(f"counts are no numbers ({error})", way_out="give whole numbers") from error
+    right = values.ndim == 1 and bool(np.isfinite(values).all())
+    if not right or (values < 0).any() or (values != np.floor(values)).any():
+        raise BadOption("counts are no list of whole numbers from 0", way_out="give one for each")
+    if len(values) and values.max() > LARGEST_COUNT:
+        raise BadOption("a count is larger than 2^53", way_out="give counts, not hashes")
+    return values

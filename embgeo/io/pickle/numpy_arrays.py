@@ -1,0 +1,211 @@
+"""numpy's arrays and types as they come out of a pickle."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from embgeo.io.bounded.guard import Damaged, short
+from embgeo.io.bounded.maps import Array, count, is_numeric, number_type, view, whole_numbers
+from embgeo.io.pickle.leaves import Leaf
+from embgeo.io.pickle.machine import Buildable, Constructor, Global, Machine, Stub
+from embgeo.io.pickle.strings import EncodedText
+
+_CODE = re.compile(r"[biufc]\d{1,2}|[SU][1-9]\d{0,7}")
+
+
+class PickledType(Buildable):
+    """A numpy dtype in the making: its code, then its byte order and whether it has fields."""
+
+    __slots__ = ("_code", "_order", "_plain")
+
+    def __init__(self, code: object) -> None:
+        self._code = code
+        self._order = "="
+        self._plain = True
+
+    def build(self, state: object) -> None:
+        if not isinstance(state, tuple) or len(state) < 5 or state[1] not in ("<", ">", "|", "="):
+            raise Damaged("a pickled array has a damaged type")
+        self._order = state[1]
+        self._plain = all(part is None for part in state[2:5])
+
+    @property
+    def name(self) -> str:
+        code = self._code
+        return code if isinstance(code, str) else getattr(code, "name", "?")
+
+    @property
+    def swapped(self) -> bool:
+        return self._order == _OTHER_ORDER
+
+    def resolve(self) -> np.dtype[Any] | None:
+        """The type in native order; None where it is no plain number or text."""
+        if not self._plain:
+            return None
+        if isinstance(self._code, Global):
+            module, _, name = self._code.name.rpartition(".")
+            known = module == "ml_dtypes" and hasattr(ml_dtypes, name)
+            dtype = number_type(name) if known and name[:1] != "_" and "info" not in name else None
+            return dtype if dtype is not None and is_numeric(dtype) else None
+        if not isinstance(self._code, str) or not _CODE.fullmatch(self._code):
+            return None
+        try:
+            return np.dtype(self._code)
+        except TypeError:  # a long double that this machine does not have
+            return None
+
+
+_OTHER_ORDER = ">" if np.little_endian else "<"
+
+
+class PickledArray(Leaf, Buildable):
+    """A numpy array in the making; its bytes stay where they are."""
+
+    __slots__ = ("_data", "_dtype", "_fortran", "_shape")
+
+    def __init__(self) -> None:
+        self._shape: tuple[int, ...] = ()
+        self._dtype: PickledType | None = None
+        self._data: object = None
+        self._fortran = False
+
+    def build(self, state: object) -> None:
+        # (version, shape, dtype, is_fortran, data); the oldest numpy left the version out.
+        if isinstance(state, tuple) and len(state) == 4:
+            state = (0, *state)
+        if not isinstance(state, tuple) or len(state) != 5:
+            raise Damaged("a pickled array has a damaged state")
+        self.set(state[1], state[2], state[4], fortran=bool(state[3]))
+
+    def set(self, shape: object, dtype: object, data: object, *, fortran: bool) -> None:
+        self._shape = whole_numbers(shape, "the shape of a pickled array")
+        if not isinstance(dtype, PickledType):
+            raise Damaged("a pickled array has no type")
+        self._dtype, self._data, self._fortran = dtype, data, fortran
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._shape
+
+    @property
+    def key(self) -> object:
+        return id(self)
+
+    @property
+    def dtype(self) -> str:
+        dtype = self._resolved()
+        return "" if dtype is None else dtype.name
+
+    @property
+    def unread(self) -> str:
+        if self._dtype is None:
+            return "it has no data"
+        dtype = self._resolved()
+        if dtype is None:
+            if self._dtype.name.startswith("O"):
+                return "it holds Python objects"
+            return f"its type {short(self._dtype.name)} is no plain number"
+        return "" if is_numeric(dtype) else "it holds text"
+
+    @property
+    def nbytes(self) -> int:
+        dtype = self._resolved()
+        return 0 if dtype is None else dtype.itemsize * count(self._shape)
+
+    def open(self) -> Array:
+        dtype = self._resolved()
+        if dtype is None or not is_numeric(dtype):
+            raise Damaged("a pickled array does not hold numbers")
+        return self._array(dtype)
+
+    def check(self) -> None:
+        """Refuse an array that has not exactly the bytes that its shape asks for."""
+        dtype = self._resolved()
+        if dtype is not None and dtype.itemsize * count(self._shape) != _length(self._data):
+            raise Damaged("a pickled array has other than the bytes that its shape asks for")
+
+    def texts(self) -> list[str] | None:
+        """The entries of a vector of strings, or None."""
+        dtype = self._resolved()
+        if dtype is None or dtype.kind not in "SU" or len(self._shape) != 1:
+            return None
+        self.check()
+        return text_entries(self._array(dtype))
+
+    def _resolved(self) -> np.dtype[Any] | None:
+        return None if self._dtype is None else self._dtype.resolve()
+
+    def _array(self, dtype: np.dtype[Any]) -> Array:
+        swapped = self._dtype is not None and self._dtype.swapped
+        raw = np.frombuffer(_raw(self._data), dtype=np.uint8)
+        return view(raw, dtype, self._shape, swapped=swapped, fortran=self._fortran)
+
+
+def text_entries(array: Array) -> list[str] | None:
+    """The strings of an array of type S (UTF-8) or U, or None where they cannot be decoded."""
+    if array.dtype.kind == "U":
+        native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+        # numpy does not check before it asks Python for the string: a SystemError.
+        if native.size and native.view(np.uint32).max() > sys.maxunicode:
+            return None
+        return [str(entry) for entry in native.tolist()]
+    try:
+        return [entry.decode() for entry in array.tolist()]
+    except UnicodeDecodeError:
+        return None
+
+
+def _length(data: object) -> int:
+    return len(data) if isinstance(data, (str, EncodedText)) else len(_raw(data))
+
+
+def _raw(data: object) -> bytes | memoryview:
+    if isinstance(data, (bytes, memoryview)):
+        return data
+    if isinstance(data, EncodedText):
+        return data.decoded()
+    if isinstance(data, str):
+        # An old string of Python 2 that happened to be ASCII.
+        return data.encode("latin-1")
+    raise Damaged("a pickled array has no bytes")
+
+
+def _dtype(_machine: Machine, args: tuple[object, ...]) -> object:
+    return PickledType(args[0]) if args else Stub("numpy.dtype")
+
+
+def _reconstruct(_machine: Machine, _args: tuple[object, ...]) -> object:
+    return PickledArray()
+
+
+def _frombuffer(_machine: Machine, args: tuple[object, ...]) -> object:
+    if len(args) != 4:
+        raise Damaged("a pickled array has a damaged state")
+    data, dtype, shape, order = args
+    array = PickledArray()
+    array.set(shape, dtype, data, fortran=order == "F")
+    return array
+
+
+def _scalar(machine: Machine, args: tuple[object, ...]) -> object:
+    """A string where it is one: vocabularies may hold ``numpy.str_``."""
+    if len(args) == 2 and isinstance(args[0], PickledType) and isinstance(args[1], (bytes, str)):
+        machine.charge(len(args[1]))
+        array = PickledArray()
+        array.set((1,), args[0], args[1], fortran=False)
+        texts = array.texts()
+        if texts:
+            return texts[0]
+    return Stub("numpy.scalar", args)
+
+
+NUMPY: dict[str, Constructor] = {"numpy.dtype": _dtype}
+for _core in ("numpy.core", "numpy._core"):
+    NUMPY[f"{_core}.multiarray._reconstruct"] = _reconstruct
+    NUMPY[f"{_core}.multiarray.scalar"] = _scalar
+    NUMPY[f"{_core}.numeric._frombuffer"] = _frombuffer

@@ -1,0 +1,380 @@
+"""The opcodes of pickle, protocols 0 to 5, as CPython's ``pickletools`` documents them."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Callable
+
+from embgeo.io.bounded.guard import Damaged
+from embgeo.io.pickle.machine import Buildable, Global, Machine, Stub, as_key
+from embgeo.io.pickle.pickle_costs import COSTS, PAIR_COST, TEXT_COST
+from embgeo.io.pickle.python2_text import old_string, unescaped
+from embgeo.io.pickle.strings import LongText
+
+_LONGEST_NAME = 1000
+_LONGEST_INTEGER = 1024
+_LARGEST_MEMO = 2**60
+
+#: Bytes objects, and text, from this length on are not copied out of the file.
+_LARGE = 4096
+_LONGEST_TEXT = 2**20
+
+Step = Callable[[Machine], None]
+
+
+def run(machine: Machine) -> object:
+    """The pickled object.
+
+    Raises
+    ------
+    Damaged
+    """
+    data, end = machine.data, len(machine.data)
+    for _ in range(machine.most_opcodes):
+        at = machine.at
+        if at >= end:
+            raise Damaged("the pickle ends early")
+        opcode = data[at]
+        machine.at = at + 1
+        if opcode == _STOP:
+            return machine.pop()
+        machine.memory_left -= COSTS[opcode]
+        _TABLE[opcode](machine)
+        if machine.memory_left < 0:
+            machine.charge(0)
+    raise Damaged(
+        f"the pickle has more than {machine.most_opcodes:,} instructions",
+        "save the matrix as .npy or .safetensors",
+    )
+
+
+def _unknown(machine: Machine) -> None:
+    at = machine.at - 1
+    raise Damaged(f"not a pickle: byte {machine.data[at]:#04x} at {at:,} is no opcode")
+
+
+def _name(machine: Machine) -> None:
+    module, name = machine.line(_LONGEST_NAME), machine.line(_LONGEST_NAME)
+    machine.charge(len(module) + len(name))
+    machine.push(Global(f"{module.decode()}.{name.decode()}"))
+
+
+def _stack_name(machine: Machine) -> None:
+    name, module = machine.pop(), machine.pop()
+    if not isinstance(name, str) or not isinstance(module, str):
+        raise Damaged("the pickle names something by other than a string")
+    if len(name) + len(module) > _LONGEST_NAME:
+        raise Damaged("the pickle has an overlong name or number")
+    machine.charge(sys.getsizeof(module) + sys.getsizeof(name))
+    machine.push(Global(f"{module}.{name}"))
+
+
+def _extension(size: int) -> Step:
+    def step(machine: Machine) -> None:
+        machine.push(Global(f"(extension).{machine.number(size)}"))
+
+    return step
+
+
+def _reduce(machine: Machine) -> None:
+    args, function = machine.pop(), machine.pop()
+    machine.push(machine.make(function, args))
+
+
+def _newobj_ex(machine: Machine) -> None:
+    keywords, args, function = machine.pop(), machine.pop(), machine.pop()
+    made = machine.make(function, args)
+    if isinstance(made, Stub):
+        made.add_state(keywords)
+    machine.push(made)
+
+
+def _inst(machine: Machine) -> None:
+    _name(machine)
+    function = machine.pop()
+    machine.push(machine.make(function, tuple(machine.since_mark())))
+
+
+def _obj(machine: Machine) -> None:
+    values = machine.since_mark()
+    if not values:
+        raise Damaged("the pickle builds an object of no class")
+    machine.push(machine.make(values[0], tuple(values[1:])))
+
+
+def _build(machine: Machine) -> None:
+    state, target = machine.pop(), machine.peek()
+    if isinstance(target, Stub):
+        target.add_state(state)
+    elif isinstance(target, Buildable):
+        target.build(state)
+
+
+def _persistent(machine: Machine, pid: object) -> None:
+    if machine.persistent is None:
+        machine.push(Stub("(persistent id)", (pid,)))
+    else:
+        machine.push(machine.persistent(pid))
+
+
+def _append_to(target: object, values: list[object]) -> None:
+    if isinstance(target, list):
+        target.extend(values)
+    elif isinstance(target, Stub):
+        target.add_items(values)
+    else:
+        raise Damaged("the pickle appends to something that is no list")
+
+
+def _set_in(machine: Machine, target: object, values: list[object]) -> None:
+    if len(values) % 2:
+        raise Damaged("the pickle sets a key without a value")
+    machine.charge(len(values) // 2 * PAIR_COST)
+    pairs = zip(values[::2], values[1::2], strict=True)
+    if isinstance(target, dict):
+        target.update((as_key(key), value) for key, value in pairs)
+    elif isinstance(target, Stub):
+        machine.charge(len(values) // 2 * PAIR_COST)  # they become a dict later
+        target.add_entries(list(pairs))
+    else:
+        raise Damaged("the pickle sets keys of something that is no dict")
+
+
+def _append(machine: Machine) -> None:
+    value = machine.pop()
+    _append_to(machine.peek(), [value])
+
+
+def _appends(machine: Machine) -> None:
+    values = machine.since_mark()
+    _append_to(machine.peek(), values)
+
+
+def _setitem(machine: Machine) -> None:
+    value, key = machine.pop(), machine.pop()
+    _set_in(machine, machine.peek(), [key, value])
+
+
+def _setitems(machine: Machine) -> None:
+    values = machine.since_mark()
+    _set_in(machine, machine.peek(), values)
+
+
+def _stub_of_items(name: str) -> Step:
+    def step(machine: Machine) -> None:
+        stub = Stub(name)
+        stub.add_items(machine.since_mark())
+        machine.push(stub)
+
+    return step
+
+
+def _dict(machine: Machine) -> None:
+    made: dict[object, object] = {}
+    _set_in(machine, made, machine.since_mark())
+    machine.push(made)
+
+
+def _tuple_of(size: int) -> Step:
+    def step(machine: Machine) -> None:
+        values = [machine.pop() for _ in range(size)]
+        machine.push(tuple(reversed(values)))
+
+    return step
+
+
+def _pop(machine: Machine) -> None:
+    if machine.marks and machine.marks[-1] == len(machine.stack):
+        machine.marks.pop()
+    else:
+        machine.pop()
+
+
+def _text_index(machine: Machine) -> int:
+    index = int(machine.line(20))
+    if not 0 <= index < _LARGEST_MEMO:
+        raise Damaged("the pickle has a memo number out of range")
+    return index
+
+
+def _bytes(size: int) -> Step:
+    def step(machine: Machine) -> None:
+        piece = machine.take(machine.number(size))
+        machine.push(_copied(machine, piece) if len(piece) < _LARGE else piece)
+
+    return step
+
+
+def _copied(machine: Machine, piece: memoryview) -> bytes:
+    machine.charge(len(piece))
+    return bytes(piece)
+
+
+def _unicode(size: int) -> Step:
+    # Vocabularies are millions of these: no call that can be spared.
+    def step(machine: Machine) -> None:
+        start = machine.at + size
+        length = int.from_bytes(machine.data[machine.at : start], "little")
+        machine.at = start + length
+        piece = machine.data[start : machine.at]
+        if machine.at > len(machine.data):
+            raise Damaged("the pickle ends early")
+        if length < _LARGE:
+            machine.memory_left -= 4 * length + TEXT_COST
+            machine.stack.append(str(piece, "utf-8", "surrogatepass"))
+        else:
+            machine.push(machine.text(piece) if length < _LONGEST_TEXT else LongText(piece))
+
+    return step
+
+
+def _old_strings(size: int) -> Step:
+    def step(machine: Machine) -> None:
+        piece = machine.take(machine.number(size))
+        # An array of Python 2; no text is as long.
+        long = len(piece) >= _LONGEST_TEXT
+        machine.push(piece if long else old_string(_copied(machine, piece)))
+
+    return step
+
+
+def _quoted(machine: Machine) -> None:
+    text = machine.line().strip()
+    machine.charge(3 * len(text))
+    if len(text) < 2 or text[:1] != text[-1:] or text[:1] not in (b"'", b'"'):
+        raise Damaged("the pickle has a string without quotes")
+    machine.push(old_string(unescaped(text[1:-1])))
+
+
+def _long(size: int) -> Step:
+    def step(machine: Machine) -> None:
+        length = machine.number(size)
+        if length > _LONGEST_INTEGER:
+            raise Damaged(f"the pickle has an integer of {length:,} bytes")
+        machine.charge(2 * length)
+        machine.push(int.from_bytes(machine.take(length), "little", signed=True))
+
+    return step
+
+
+def _text_int(machine: Machine) -> None:
+    line = machine.line(_LONGEST_INTEGER)
+    machine.charge(len(line))
+    machine.push(line == b"01" if line in (b"00", b"01") else int(line))
+
+
+def _signed_int(machine: Machine) -> None:
+    machine.push(int.from_bytes(machine.take(4), "little", signed=True))
+
+
+def _unsigned(size: int) -> Step:
+    return lambda machine: machine.push(machine.number(size))
+
+
+def _bytearray(machine: Machine) -> None:
+    # As bytes: nothing here writes into it.
+    machine.push(machine.take(machine.number(8)))
+
+
+def _frame(machine: Machine) -> None:
+    if machine.number(8) > len(machine.data) - machine.at:
+        raise Damaged("the pickle ends early")
+
+
+def _protocol(machine: Machine) -> None:
+    version = machine.number(1)
+    if version > 5:
+        raise Damaged(f"pickle protocol {version} is not known", "save it with protocol 5 or less")
+
+
+def _out_of_band(_machine: Machine) -> None:
+    raise Damaged("the pickle keeps its arrays outside of the file", "pickle it without buffers")
+
+
+def _constant(value: object) -> Step:
+    return lambda machine: machine.push(value)
+
+
+def _mark(machine: Machine) -> None:
+    machine.marks.append(len(machine.stack))
+
+
+_STOP = ord(".")
+
+_STEPS: dict[int, Step] = {
+    # The stack and the memo.
+    ord("("): _mark,
+    ord("0"): _pop,
+    ord("1"): lambda m: m.since_mark().clear(),
+    ord("2"): lambda m: m.push(m.peek()),
+    ord("p"): lambda m: m.remember(_text_index(m)),
+    ord("q"): lambda m: m.remember(m.number(1)),
+    ord("r"): lambda m: m.remember(m.number(4)),
+    0x94: Machine.remember_next,
+    ord("g"): lambda m: m.recall(_text_index(m)),
+    ord("h"): lambda m: m.recall(m.number(1)),
+    ord("j"): lambda m: m.recall(m.number(4)),
+    0x80: _protocol,
+    0x95: _frame,
+    0x97: _out_of_band,
+    0x98: _out_of_band,
+    # Numbers and constants.
+    ord("N"): _constant(None),
+    0x88: _constant(True),
+    0x89: _constant(False),
+    ord("I"): _text_int,
+    ord("J"): _signed_int,
+    ord("K"): _unsigned(1),
+    ord("M"): _unsigned(2),
+    ord("L"): lambda m: m.push(int(m.line(_LONGEST_INTEGER).rstrip(b"L"))),
+    0x8A: _long(1),
+    0x8B: _long(4),
+    ord("F"): lambda m: m.push(float(m.line(_LONGEST_INTEGER))),
+    ord("G"): lambda m: m.push(struct.unpack(">d", m.take(8))[0]),
+    # Text and bytes.
+    ord("S"): _quoted,
+    ord("T"): _old_strings(4),
+    ord("U"): _old_strings(1),
+    ord("V"): lambda m: m.push(m.text(m.line(), "raw-unicode-escape")),
+    ord("X"): _unicode(4),
+    0x8C: _unicode(1),
+    0x8D: _unicode(8),
+    ord("B"): _bytes(4),
+    ord("C"): _bytes(1),
+    0x8E: _bytes(8),
+    0x96: _bytearray,
+    # Containers.
+    ord(")"): _constant(()),
+    0x85: _tuple_of(1),
+    0x86: _tuple_of(2),
+    0x87: _tuple_of(3),
+    ord("t"): lambda m: m.push(tuple(m.since_mark())),
+    ord("]"): lambda m: m.push([]),
+    ord("l"): lambda m: m.push(m.since_mark()),
+    ord("a"): _append,
+    ord("e"): _appends,
+    ord("}"): lambda m: m.push({}),
+    ord("d"): _dict,
+    ord("s"): _setitem,
+    ord("u"): _setitems,
+    0x8F: lambda m: m.push(Stub("builtins.set")),
+    0x90: _appends,
+    0x91: _stub_of_items("builtins.frozenset"),
+    # Names and objects.
+    ord("c"): _name,
+    0x93: _stack_name,
+    0x82: _extension(1),
+    0x83: _extension(2),
+    0x84: _extension(4),
+    ord("R"): _reduce,
+    0x81: _reduce,
+    0x92: _newobj_ex,
+    ord("i"): _inst,
+    ord("o"): _obj,
+    ord("b"): _build,
+    ord("P"): lambda m: _persistent(m, m.text(m.line(_LONGEST_NAME))),
+    ord("Q"): lambda m: _persistent(m, m.pop()),
+}
+
+_TABLE: list[Step] = [_STEPS.get(opcode, _unknown) for opcode in range(256)]

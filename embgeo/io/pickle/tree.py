@@ -1,0 +1,275 @@
+"""A walk over an unpickled object: which arrays it holds, under which names."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from embgeo.io.bounded.guard import Damaged, plain
+from embgeo.io.labels.word_lists import is_vocabulary_name
+from embgeo.io.pickle.leaves import Leaf
+from embgeo.io.pickle.machine import Stub, as_key
+
+#: Entries met again because what holds them serves under several names, or in several objects.
+MOST_REPEATS = 100_000
+#: Bytes of all names together, which a walk keeps.
+_MOST_NAME_BYTES = 2**25
+MOST_LEAVES = 200_000
+DEEPEST = 200
+_LONGEST_NAME = 1000
+_LONGEST_KEY = 200
+#: Containers up to this length are looked into before they are entered.
+_SHORT = 8
+_MOST_VOCABULARIES = 50
+
+Children = Iterator[tuple[str | None, object]]
+
+#: How torch's modules keep what belongs to them; not part of the names of a state_dict.
+_MODULE_PARTS = ("_parameters", "_buffers", "_modules")
+
+#: The classes of compiled modules; what belongs to one lies in its state, side by side.
+_SCRIPTED = "__torch__."
+
+
+@dataclass(slots=True)
+class Found:
+    """What a walk has found, in the order of the file.
+
+    Attributes
+    ----------
+    leaves : list of (name, leaf)
+        Names are printable and unique.
+    vocabularies : list of (name, object)
+        Values under a key that usually holds a vocabulary.
+    """
+
+    leaves: list[tuple[str, Leaf]] = field(default_factory=list)
+    vocabularies: list[tuple[str, object]] = field(default_factory=list)
+
+
+def walk(root: object) -> Found:
+    """All leaves below `root`; names as a state_dict would give them.
+
+    Shared and cyclic objects are entered once, except for submodules: a module that serves under
+    two names has its tensors under both.
+
+    Raises
+    ------
+    Damaged
+        Where the object expands to too many entries or nests too deeply.
+    """
+    return _Walk().run(root)
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self.found = Found()
+        self.names: dict[str, int] = {}
+        self.named: set[tuple[str, int]] = set()
+        self.seen: set[int] = set()
+        self.repeats_left = MOST_REPEATS
+        self.name_bytes_left = _MOST_NAME_BYTES
+        # What a module holds besides its tensors and submodules comes last: by then whatever
+        # belongs to the module tree has the name that a state_dict would give it.
+        # Nor do such attributes lead into a module again: it may hold its parent.
+        self.later: deque[tuple[str, Children]] = deque()
+        self.enter_again = True
+
+    def run(self, root: object) -> Found:
+        if isinstance(root, Leaf):
+            self.add("", root)
+        else:
+            self.descend("", self.children("", root))
+        self.enter_again = False
+        while self.later:
+            self.descend(*self.later.popleft())
+        return self.found
+
+    def descend(self, prefix: str, children: Children) -> None:
+        """Depth first, without recursion; the path guards against modules that hold themselves."""
+        path: list[tuple[str, Children, int]] = [(prefix, children, 0)]
+        above: set[int] = set()
+        while path:
+            prefix, children, owner = path[-1]
+            entry = next(children, None)
+            if entry is None:
+                path.pop()
+                above.discard(owner)
+                continue
+            key, value = entry
+            if isinstance(value, Leaf):
+                self.add(_join(prefix, key), value)
+            elif id(value) not in above:
+                if len(path) >= DEEPEST:
+                    raise Damaged(f"its contents nest more than {DEEPEST} levels deep")
+                name = _join(prefix, key)
+                path.append((name, self.children(name, value), id(value)))
+                above.add(id(value))
+
+    def add(self, name: str, leaf: Leaf) -> None:
+        if len(self.found.leaves) >= MOST_LEAVES:
+            raise Damaged(f"it holds more than {MOST_LEAVES:,} arrays")
+        if (name, id(leaf)) in self.named:
+            return  # a dict whose entries are its attributes too holds everything twice
+        self.named.add((name, id(leaf)))
+        self.name_bytes_left -= len(name)
+        if self.name_bytes_left < 0:
+            raise Damaged("its arrays have absurdly long names")
+        unique = name
+        while unique in self.names:
+            self.names[name] += 1
+            unique = f"{name}#{self.names[name]}"
+        self.names[unique] = 1
+        self.found.leaves.append((unique, leaf))
+
+    def note_vocabulary(self, name: str, value: object) -> None:
+        known = self.found.vocabularies
+        if len(known) < _MOST_VOCABULARIES and all(value is not other for _, other in known):
+            known.append((name, value))
+
+    def children(self, name: str, value: object) -> Children:
+        """What `value` holds, in order; nothing if it was entered before and is no module."""
+        if isinstance(value, Stub):
+            return self.of_stub(name, value)
+        if id(value) in self.seen:
+            return iter(())
+        self.seen.add(id(value))
+        if isinstance(value, dict):
+            return self.of_dict(name, value)
+        return _of_sequence(value)
+
+    def of_dict(self, name: str, entries: dict[object, object]) -> Children:
+        for key, value in entries.items():
+            if not _holds_something(value):
+                continue
+            text = _key_text(key)
+            if text is not None and is_vocabulary_name(text):
+                self.note_vocabulary(_join(name, text), value)
+            if _may_hold_arrays(value):
+                yield text, value
+
+    def of_stub(self, name: str, stub: Stub) -> Children:
+        parts = _module_parts(stub)
+        known = id(stub) in self.seen
+        if known and (parts is None or not self.enter_again):
+            return iter(())
+        self.seen.add(id(stub))
+        if parts is not None:
+            tensors, rest = parts
+            if not known:
+                self.later.append((name, self.of_dict(name, rest)))
+            for entries in tensors:
+                self.count_repeats(entries, known=known)
+            return chain.from_iterable(self.of_dict(name, entries) for entries in tensors)
+        for part in (*stub.states, stub.args):
+            self.count_repeats(part)
+        return chain(
+            *(self.of_state(name, state) for state in stub.states),
+            self.of_dict(name, _named(stub)),
+            _of_sequence(stub.items),
+            _of_sequence(stub.args),
+        )
+
+    def count_repeats(self, part: object, known: bool = False) -> None:
+        """End a walk that goes through the same entries again and again.
+
+        What belongs to several objects is entered from each of them, and from a module that
+        serves under several names under each of those.
+        """
+        if not isinstance(part, (dict, list, tuple)) or not part:
+            return
+        if known or id(part) in self.seen:
+            self.repeats_left -= 1 + len(part)
+            if self.repeats_left < 0:
+                raise Damaged("its objects hold each other too many times over")
+        self.seen.add(id(part))
+
+    def of_state(self, name: str, state: object) -> Children:
+        """A state's entries are the object's attributes; slots come as a second dict."""
+        if isinstance(state, dict):
+            return self.of_dict(name, state)
+        if isinstance(state, (list, tuple)):
+            if len(state) == 2 and all(part is None or isinstance(part, dict) for part in state):
+                dicts = [part for part in state if isinstance(part, dict)]
+                return chain.from_iterable(self.of_dict(name, part) for part in dicts)
+            return _of_sequence(state)
+        return _of_sequence([state])
+
+
+def _named(stub: Stub) -> dict[object, object]:
+    """Entries set on a stub whose class was some kind of dict."""
+    return {as_key(key): value for key, value in stub.entries}
+
+
+def _of_sequence(values: object) -> Children:
+    if not isinstance(values, (list, tuple)):
+        return
+    if _is_list_of_named(values):
+        for name, value in values:
+            if _may_hold_arrays(value):
+                yield name, value
+        return
+    for index, value in enumerate(values):
+        if _may_hold_arrays(value):
+            yield str(index), value
+
+
+def _is_list_of_named(values: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether each entry is a pair of a name and its value, as in ``list(d.items())``."""
+    return len(values) > 0 and all(
+        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and pair[0]
+        for pair in values
+    )
+
+
+def _holds_something(value: object) -> bool:
+    if isinstance(value, (dict, list, tuple)):
+        return bool(value)
+    if isinstance(value, Stub):
+        return bool(value.states or value.items or value.entries or value.args)
+    return isinstance(value, Leaf)
+
+
+def _may_hold_arrays(value: object) -> bool:
+    if isinstance(value, (list, tuple)) and len(value) <= _SHORT:
+        return any(map(_holds_something, value))
+    return _holds_something(value)
+
+
+def _module_parts(
+    stub: Stub,
+) -> tuple[list[dict[object, object]], dict[object, object]] | None:
+    """A torch module's tensors and submodules, and its other public attributes."""
+    for state in stub.states:
+        if not isinstance(state, dict):
+            continue
+        if stub.name.startswith(_SCRIPTED):
+            return [state], {}
+        parts = [state.get(part) for part in _MODULE_PARTS]
+        if isinstance(parts[0], dict) and isinstance(parts[2], dict):
+            rest: dict[object, object] = {
+                key: value
+                for key, value in state.items()
+                if isinstance(key, str) and not key.startswith("_")
+            }
+            return [part for part in parts if isinstance(part, dict)], rest
+    return None
+
+
+def _key_text(key: object) -> str | None:
+    if isinstance(key, str):
+        return key
+    if isinstance(key, bytes):
+        return key.decode("utf-8", "backslashreplace")
+    return str(key) if isinstance(key, (int, float)) else None
+
+
+def _join(prefix: str, key: str | None) -> str:
+    part = "?" if key is None else key[:_LONGEST_KEY]
+    name = f"{prefix}.{part}" if prefix else part
+    if len(name) > _LONGEST_NAME:
+        raise Damaged("it has an overlong name")
+    return plain(name)
