@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 
 import pytest
 
@@ -12,9 +13,16 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Nightly tests are slow, so that ``-m "not slow"`` leaves out both."""
-    if item.get_closest_marker("nightly"):
+    """Nightly tests and those of a browser are slow: ``-m "not slow"`` leaves out all of them."""
+    if item.get_closest_marker("nightly") or item.get_closest_marker("browser"):
         item.add_marker("slow")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first, so that the workers of xdist end at about the same time."""
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import zipfile
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from embgeo.stats.block import Block
 from tests.stats.test_monoid_laws import MAKERS, ROWS, N, feed, same, seen
 from tests.stats.test_monoid_laws import cut as pieces
 from tests.support.matrices import gaussian
+from tests.support.sampling import sampled
 
 LARGE = 10**6
 
@@ -48,8 +49,7 @@ def sent(value: Any) -> Any:
 # Statistics ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize(("name", "rows"), sampled(product(MAKERS, ROWS), 3))
 def test_a_statistic_goes_on_as_if_it_had_stayed(name: str, rows: str) -> None:
     parts = pieces(rows, 14)
     copy = sent(seen(name, *parts[0]))

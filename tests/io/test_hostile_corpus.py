@@ -13,6 +13,7 @@ import pytest
 from embgeo.cli.app import run
 from tests.support.hostile_cases import CANARY, Case
 from tests.support.hostile_corpus import CORPUS, PARTS, NoNetwork, Outcome, command, missing, tree
+from tests.support.sampling import sampled
 
 HERE = Path(__file__).parents[1]
 SCRIPT = HERE / "support" / "hostile_corpus.py"
@@ -33,14 +34,22 @@ def reported(*options: str) -> None:
 
 
 @forks
+@pytest.mark.slow
+def test_a_sample_in_processes_that_watch_themselves() -> None:
+    """With time and memory measured; the nightly run takes every file."""
+    reported("--quick", "--sample", "8")
+
+
+@forks
+@pytest.mark.nightly
 @pytest.mark.parametrize("part", PARTS)
 def test_every_file(part: str) -> None:
-    """In processes that watch themselves, with time and memory measured."""
     reported("--part", part, "--quick")
 
 
 @forks
-@pytest.mark.parametrize("name", ["pickle: short strings", "pickle: dicts"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sampled(["pickle: dicts", "pickle: short strings"], 2))
 def test_what_takes_longest(name: str) -> None:
     reported("--only", name)
 

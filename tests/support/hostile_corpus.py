@@ -1,6 +1,7 @@
 """Every malicious and broken file of our own making, and what `embgeo analyze` does with it.
 
-    python tests/support/hostile_corpus.py --report [--part NAME] [--only TEXT] [--quick] [--every]
+    python tests/support/hostile_corpus.py --report [--part NAME] [--only TEXT] [--quick]
+        [--sample N] [--every]
 
 writes each file of the corpus into a folder of its own and analyses it in a process of its own,
 which watches itself: it may run no program but embgeo's own workers, open no socket, write to no
@@ -287,13 +288,14 @@ def main() -> None:
     parser.add_argument("--only", default="", help="Only cases whose name holds this text.")
     parser.add_argument("--part", choices=PARTS, help="Only one of the tables.")
     parser.add_argument("--quick", action="store_true", help="Without those that take seconds.")
+    parser.add_argument("--sample", type=int, default=1, help="Only each N-th case.")
     parser.add_argument("--every", action="store_true", help="A line for each file.")
     arguments = parser.parse_args()
     cases = [
         case
         for case in (PARTS[arguments.part] if arguments.part else CORPUS)
         if arguments.only in case.id and not missing(case) and not (case.dense and arguments.quick)
-    ]
+    ][:: arguments.sample]
     if not arguments.report:
         print(*(case.id for case in cases), sep="\n")
         return

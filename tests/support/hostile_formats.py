@@ -69,8 +69,9 @@ TEXT: dict[str, Callable[[], bytes]] = {
 #: Sound in the end: lines may be empty, and words of old vectors are often no UTF-8.
 SOUND_TEXT = ("twelve million empty lines", "invalid UTF-8")
 
-#: Twelve megabytes of the shortest lines, of which the last one is wrong.
+#: Twelve megabytes of the shortest lines, of which only the last one may be wrong.
 DENSE_TEXT = (
+    "twelve million empty lines",
     "a comma table with a word at its end",
     "a quoted table with a word at its end",
     "numbers with a word at their end",
