@@ -98,8 +98,8 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
 
 def main(arguments: list[str]) -> int:
     from embgeo.core.errors import EmbgeoError
-    from embgeo.measure.resources import DEFAULT_MEMORY
     from embgeo.stats.backend.choose import open_device
+    from embgeo.stats.resources import DEFAULT_MEMORY
 
     options = parsed(arguments)
     try:
@@ -188,8 +188,8 @@ def differences(found: Any, expected: Any) -> Iterator[tuple[str, str, float, fl
 def analysis(path: Path, device: str, neighbors_of: Any) -> tuple[Any, Clock, float]:
     """Every section with all pairs, the stages, and the seconds from file to result."""
     import embgeo
-    from embgeo.measure.passes import Progress
-    from embgeo.measure.resources import Resources
+    from embgeo.core.progress import Progress
+    from embgeo.stats.resources import Resources
 
     clock, began = Clock(), time.perf_counter()
     matrix = embgeo.load(path, hash_file=False)

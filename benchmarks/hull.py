@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.matrix import Matrix
-from embgeo.metrics.convex_hull import Hull, distance_to_hull
-from embgeo.stats.block import Block
+from embgeo.numerics.convex_hull import Hull, distance_to_hull
+from embgeo.stats.reader import HiddenStates
 
 Points = npt.NDArray[np.float32]
 
@@ -54,11 +54,6 @@ def cases(rows: int, columns: int) -> Iterator[tuple[str, str, Points]]:
     yield "clusters of near copies", "outside", clustered(points, rng) + np.float32(0.5)
 
 
-def blocks_of(points: Points) -> Callable[[], Iterator[Block]]:
-    matrix = Matrix(points)
-    return lambda: (Block(index, rows) for index, rows in matrix.blocks())
-
-
 def check(name: str, side: str, points: Points, hull: Hull) -> None:
     """Stop unless the certificate holds when it is computed from scratch."""
     if hull.side != side:
@@ -68,7 +63,7 @@ def check(name: str, side: str, points: Points, hull: Hull) -> None:
     if side == "inside":
         holds = convex and nearest <= 1e-12 * hull.longest
     else:
-        highest = max(float((b.rows @ hull.direction).max()) for b in blocks_of(points)())
+        highest = max(float((h @ hull.direction).max()) for _, h in Matrix(points).blocks())
         holds = convex and highest < 0 and -highest <= nearest * (1 + 1e-12) <= -highest * 1.001
     if not holds:
         raise SystemExit(f"{name}: the certificate does not hold")
@@ -85,7 +80,9 @@ def main() -> None:
     print(f"{options.rows:,} × {options.columns} float32, certificates checked from the points")
     for name, side, points in cases(options.rows, options.columns):
         began = time.perf_counter()
-        hull = distance_to_hull(blocks_of(points), options.columns, rounding)
+        states = HiddenStates(Matrix(points))
+        repeated = states.find_repeated()
+        hull = distance_to_hull(states.blocks, options.columns, rounding, repeated)
         seconds = time.perf_counter() - began
         check(name, side, points, hull)
         bounds = f"{hull.lower:.6g} – {hull.upper:.6g}" if side == "outside" else "0"

@@ -34,9 +34,9 @@ from embgeo.distributed import (
 )
 from embgeo.distributed.part import sha256_of_rows
 from embgeo.distributed.states import save_first, save_second
-from embgeo.measure.resources import Resources
 from embgeo.metrics import SECTIONS
 from embgeo.numerics.blas_threads import limited
+from embgeo.stats.resources import Resources
 
 T = TypeVar("T")
 CHOICES = {

@@ -26,8 +26,8 @@ from embgeo.cli.shared import (
 )
 
 if TYPE_CHECKING:
-    from embgeo.measure.resources import Resources
     from embgeo.result.analysis import Analysis
+    from embgeo.stats.resources import Resources
 
 
 class Precision(StrEnum):

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from embgeo.comparison.pairs import Input
     from embgeo.comparison.steps import Steps
     from embgeo.core.matrix import Matrix
-    from embgeo.measure.passes import Progress
-    from embgeo.measure.resources import Resources
+    from embgeo.core.progress import Progress
     from embgeo.result.analysis import Analysis
+    from embgeo.stats.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)

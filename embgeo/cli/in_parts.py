@@ -14,7 +14,7 @@ from embgeo.core.errors import BadOption
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
     from embgeo.distributed.part import Part
-    from embgeo.measure.resources import Resources
+    from embgeo.stats.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)

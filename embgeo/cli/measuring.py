@@ -11,7 +11,7 @@ from embgeo.core.errors import BadOption
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
     from embgeo.core.options import Options
-    from embgeo.measure.resources import Resources
+    from embgeo.stats.resources import Resources
 
 #: The sections that each option is about: without them the option would do nothing.
 SECTION = {
@@ -129,8 +129,8 @@ def chosen_resources(memory: str | None, threads: int | None, device: str = "cpu
     BadOption, EmbgeoError
         A size that is none, or a device that is not there.
     """
-    from embgeo.measure.resources import DEFAULT_MEMORY, Resources
     from embgeo.stats.backend.choose import check_device
+    from embgeo.stats.resources import DEFAULT_MEMORY, Resources
 
     check_device(device)
     return Resources(DEFAULT_MEMORY if memory is None else size_in_bytes(memory), threads, device)

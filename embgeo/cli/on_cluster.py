@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
     from embgeo.distributed.cluster import Piece, Shard
     from embgeo.distributed.plans import Plan
-    from embgeo.measure.resources import Resources
     from embgeo.result.analysis import Analysis
+    from embgeo.stats.resources import Resources
 
 #: Signs in a path that stands for several files.
 WILDCARDS = frozenset("*?[")
@@ -37,9 +37,9 @@ def measured_on_cluster(
     ------
     EmbgeoError
     """
+    from embgeo.core.progress import Progress
     from embgeo.distributed.cluster import Cluster, analyze_on_cluster, pieces_of
     from embgeo.distributed.connection import connected
-    from embgeo.measure.passes import Progress
 
     paths = files_of(source.path)
     matrix = source.load(quiet) if len(paths) == 1 else None

@@ -18,7 +18,7 @@ import typer
 from embgeo.core.errors import BadOption, EmbgeoError
 
 if TYPE_CHECKING:
-    from embgeo.measure.passes import Progress
+    from embgeo.core.progress import Progress
     from embgeo.result.analysis import Analysis
 
 #: 0: done and passed; 1: a gate failed; 2: anything else that went wrong, a crash included.
@@ -102,7 +102,7 @@ def progress_bar(quiet: bool) -> Iterator[Progress | None]:
     from rich.progress import Progress as Bars
     from rich.text import Text
 
-    from embgeo.measure.passes import Progress
+    from embgeo.core.progress import Progress
 
     class Rate(ProgressColumn):
         """So many a second."""

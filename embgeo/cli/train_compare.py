@@ -15,7 +15,7 @@ from embgeo.core.errors import Diverged, EmbgeoError
 if TYPE_CHECKING:
     from embgeo.cli.train_runs import Task
     from embgeo.comparison.comparison import Comparison
-    from embgeo.measure.passes import Progress
+    from embgeo.core.progress import Progress
     from embgeo.training.study.training import Training
 
 #: Method and seed of runs without an end.

@@ -19,7 +19,7 @@ from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.core.values import format_number
 
 if TYPE_CHECKING:
-    from embgeo.measure.passes import Progress
+    from embgeo.core.progress import Progress
     from embgeo.result.analysis import Analysis
     from embgeo.training.data import Corpus
     from embgeo.training.experiments import InanSubspace, Point

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from embgeo.cli.shared import printable
-from embgeo.measure.passes import Progress
+from embgeo.core.progress import Progress
 
 #: Units of the bar over all runs for each of them.
 _WHOLE = 1000.0

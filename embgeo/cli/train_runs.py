@@ -22,7 +22,7 @@ from embgeo.core.errors import BadOption, Diverged, EmbgeoError, UnreadableFile
 from embgeo.core.values import format_number
 
 if TYPE_CHECKING:
-    from embgeo.measure.passes import Progress
+    from embgeo.core.progress import Progress
     from embgeo.training.data import Corpus
     from embgeo.training.loop.hooks import Measure
     from embgeo.training.settings.budget import Plan
@@ -223,7 +223,7 @@ def told(result: RunResult, done: int, runs: int, seconds: float) -> str:
 def analyze(folder: Path, device: str, progress: Progress) -> None:
     """The analysis of a run's embedding, in the folder of the run, unless it is there."""
     import embgeo
-    from embgeo.measure.resources import Resources
+    from embgeo.stats.resources import Resources
     from embgeo.training.loop.run import VOCABULARY_NAME
     from embgeo.training.loop.saving import MODEL_NAME
 

@@ -15,7 +15,7 @@ from embgeo.comparison.paired import Paired, paired_errors
 from embgeo.comparison.pairs import Input, Options, compared
 from embgeo.comparison.sentences import sentences, track_sentences
 from embgeo.core.errors import BadOption
-from embgeo.measure.passes import Progress
+from embgeo.core.progress import Progress
 
 #: Characters of a token that a note shows.
 LONGEST = 40

@@ -14,10 +14,10 @@ from embgeo.comparison.shared import Shared
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import compare as q
 from embgeo.core.values import Cell, Column, Histogram, Scalar, Table
-from embgeo.measure.resources import MOST_ROWS
-from embgeo.metrics.base import sampled
+from embgeo.numerics.sampling import sample_rows
 from embgeo.stats import SideNeighbors
 from embgeo.stats.block import Block
+from embgeo.stats.resources import MOST_ROWS
 
 #: k of the definition.
 NEIGHBORS = 10
@@ -67,7 +67,7 @@ def drawn_queries(shared: int, wanted: int | None, seed: int) -> IntArray:
     if wanted is None:
         wanted = shared if shared <= ASK_ALL else QUERIES
     rng = np.random.default_rng([seed, zlib.crc32(b"compare queries")])
-    return sampled(np.arange(shared, dtype=np.int64), wanted, rng)
+    return sample_rows(np.arange(shared, dtype=np.int64), wanted, rng)
 
 
 def in_chunks(queries: IntArray, memory: int) -> list[IntArray]:

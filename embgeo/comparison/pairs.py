@@ -25,11 +25,11 @@ from embgeo.comparison.similarity import similarities
 from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import compare as q
 from embgeo.core.values import Histogram, Scalar, Series, Table
-from embgeo.measure.resources import Resources
+from embgeo.stats.resources import Resources
 
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
-    from embgeo.measure.passes import Progress
+    from embgeo.core.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)

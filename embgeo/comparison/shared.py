@@ -9,8 +9,8 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.matrix import Matrix
-from embgeo.measure.resources import Plan, Resources, shared_fold
 from embgeo.stats.block import Block
+from embgeo.stats.resources import PassPlan, Resources, shared_fold
 from embgeo.stats.statistic import Statistic
 
 
@@ -60,7 +60,7 @@ class Shared:
 
         shared_fold(plan, self.n, blocks, statistics, advance)
 
-    def _blocks(self, start: int, stop: int, plan: Plan) -> Iterator[Block]:
+    def _blocks(self, start: int, stop: int, plan: PassPlan) -> Iterator[Block]:
         for first in range(start, stop, plan.block_rows):
             index = np.arange(first, min(first + plan.block_rows, stop), dtype=np.int64)
             x = self.first.stored(self.first_rows[index])

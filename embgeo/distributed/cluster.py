@@ -24,6 +24,7 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
+from embgeo.core.progress import Progress
 from embgeo.distributed.connection import Watch, in_one_line, is_closed, lost
 from embgeo.distributed.finish import finished
 from embgeo.distributed.first_round import first_round, part_of
@@ -34,11 +35,10 @@ from embgeo.distributed.second_round import Task, second_round, task_of
 from embgeo.distributed.states import FirstState, SecondState
 from embgeo.io import load, open_checkpoint
 from embgeo.io.choosing import choose
-from embgeo.measure.passes import Progress
-from embgeo.measure.resources import DEFAULT_MEMORY, Resources
-from embgeo.metrics.base import NO_ROWS
+from embgeo.metrics.facts import NO_ROWS
 from embgeo.numerics.blas_threads import limited
 from embgeo.result.analysis import Analysis
+from embgeo.stats.resources import DEFAULT_MEMORY, Resources
 from embgeo.stats.statistic import Statistic
 
 if TYPE_CHECKING:

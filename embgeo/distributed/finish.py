@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from embgeo.core.arrays import IntArray
+from embgeo.core.progress import Progress
 from embgeo.distributed.gathered import RowsMissing
-from embgeo.distributed.plans import Known, Plan, known_from
-from embgeo.measure.analysis import Clock, complete
-from embgeo.measure.passes import Progress
-from embgeo.measure.resources import Resources
-from embgeo.metrics import SECTIONS, Context, Family
+from embgeo.distributed.plans import FoldParts, Plan, resume
+from embgeo.measure.analyze import Clock, complete
+from embgeo.measure.passes import Measurement
+from embgeo.metrics import SECTIONS, Family
 from embgeo.result.analysis import Analysis
+from embgeo.stats.resources import Resources
 from embgeo.stats.statistic import Statistic
 
 #: Why a section is left out after a single round.
@@ -43,7 +43,7 @@ def finished(
     command: str = "",
     progress: Progress | None = None,
     resources: Resources | None = None,
-    fold: Callable[[Sequence[Statistic]], None] | None = None,
+    fold: FoldParts | None = None,
 ) -> Analysis:
     """The analysis, from a plan and the second pass over all parts.
 
@@ -65,24 +65,10 @@ def finished(
     EmbgeoError
     """
     clock = Clock()
-    known = known_from(plan, None, progress, resources)
-    known.seen.statistics |= {s.key: s for s in statistics}
-    if fold is not None:
-        known.run.context = with_passes(known.run.context, fold)
+    measurement, notes = resume(plan, None, progress, resources, fold)
+    measurement.shared.add(statistics)
     clock.lap("merging")
-    return completed(plan, known, known.families, command, clock)
-
-
-def with_passes(context: Context, fold: Callable[[Sequence[Statistic]], None]) -> Context:
-    """The context where further passes over all rows can be made."""
-
-    def either(statistics: Sequence[Statistic], rows: IntArray | None = None) -> None:
-        if rows is None:
-            fold(statistics)
-        else:
-            context.fold(statistics, rows)
-
-    return replace(context, fold=either, passes_absent="")
+    return completed(plan, measurement, notes, command, clock)
 
 
 def after_one_round(
@@ -94,51 +80,46 @@ def after_one_round(
 ) -> Partial:
     """What can be said after the first pass alone: sections that need nothing else."""
     clock = Clock()
-    known = known_from(plan, None, progress, resources)
-    needy = {f.FAMILY for f in known.families if needs_more(f, known)}
+    measurement, notes = resume(plan, None, progress, resources)
+    needy = {f.FAMILY for f in measurement.families if needs_more(f, measurement)}
     missing = tuple(section for section in SECTIONS if section in needy)
-    families = [f for f in known.families if f.FAMILY not in needy]
-    if not families:
+    measurement.families = [f for f in measurement.families if f.FAMILY not in needy]
+    if not measurement.families:
         return Partial(None, missing)
-    known.absent |= dict.fromkeys(missing, SECOND_ROUND)
+    measurement.absent |= dict.fromkeys(missing, SECOND_ROUND)
     clock.lap("merging")
-    return Partial(completed(plan, known, families, command, clock), missing)
+    return Partial(completed(plan, measurement, notes, command, clock), missing)
 
 
-def needs_more(family: Family, known: Known) -> bool:
+def needs_more(family: Family, measurement: Measurement) -> bool:
     """Whether a family looks at the rows again, all of them or some."""
-    context, seen = known.run.context, known.seen
     try:
-        return bool(len(family.rows_read(context, seen)) or family.second(context, seen))
+        return any(len(measurement.ask(family, question)) for question in ("rows_read", "second"))
     except RowsMissing:
         return True
 
 
 def completed(
-    plan: Plan, known: Known, families: Sequence[Family], command: str, clock: Clock
+    plan: Plan, measurement: Measurement, notes: tuple[str, ...], command: str, clock: Clock
 ) -> Analysis:
-    setup = plan.setup
-    present = [f.FAMILY for f in families]
-    compared = [s for s in present if setup.reference]
-    analysis = complete(known.run, families, known.seen, known.absent, compared, command, clock)
+    """The analysis with what is known of the parts."""
+    compared = [f.FAMILY for f in measurement.families if plan.setup.reference]
+    analysis = complete(measurement, compared, command, clock)
     return replace(
         analysis,
-        notes=(*analysis.notes, *known.notes),
+        notes=(*analysis.notes, *notes),
         provenance={**analysis.provenance, "parts": provenance_of(plan)},
     )
 
 
 def provenance_of(plan: Plan) -> list[dict[str, Any]]:
     """The parts, ready for JSON."""
-    found = []
-    for part in plan.parts:
-        known = asdict(part)
-        found.append(
-            {
-                "file": known["file"],
-                "tensor": known["tensor"],
-                "rows": [known["start"], known["stop"]],
-                "sha256": known["sha256"],
-            }
-        )
-    return found
+    return [
+        {
+            "file": part.file,
+            "tensor": part.tensor,
+            "rows": [part.start, part.stop],
+            "sha256": part.sha256,
+        }
+        for part in plan.parts
+    ]

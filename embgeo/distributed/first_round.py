@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from types import SimpleNamespace
 
 import numpy as np
 
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
+from embgeo.core.progress import Progress
 from embgeo.distributed.part import (
-    Elsewhere,
     Part,
     Setup,
     cut,
@@ -19,11 +19,13 @@ from embgeo.distributed.part import (
     without_entries,
 )
 from embgeo.distributed.states import FirstState
-from embgeo.measure.analysis import REFERENCE_SECTIONS, chosen_families
-from embgeo.measure.passes import Progress, Run, distinct
-from embgeo.measure.resources import Resources, shared_fold
+from embgeo.measure.analyze import REFERENCE_SECTIONS
+from embgeo.measure.passes import choose_families, distinct, open_rows
+from embgeo.metrics import Facts
+from embgeo.metrics.family import ask
 from embgeo.stats import Census, Norms
 from embgeo.stats.block import Block
+from embgeo.stats.resources import Resources, shared_fold
 from embgeo.stats.statistic import Statistic
 
 
@@ -93,18 +95,18 @@ def first_round(
     if part.start == part.stop:
         return FirstState(setup, [(part, None)], Census(), statistics)
     piece = cut(matrix, part.start - part.first_row, part.stop - part.first_row)
-    run = Run(piece, setup.options, progress or Progress(), resources)
+    reader = open_rows(piece, setup.options, resources, progress)
 
     def blocks(start: int, stop: int) -> Iterator[Block]:
-        for block in run.sifted_blocks(start, stop):
+        for block in reader.sifted_blocks(start, stop):
             yield Block(block.index + part.start, block.stored)
 
-    run.progress.start("first pass", piece.n)
+    reader.announce("first pass", piece.n)
     # Squares that overflow are told when the parts are merged.
     with np.errstate(over="ignore", invalid="ignore"):
-        shared_fold(run.plan, piece.n, blocks, statistics, run.progress.advance)
+        shared_fold(reader.plan, piece.n, blocks, statistics, reader.progress.advance)
     return FirstState(
-        setup, [(part, without_entries(piece))], run.census.moved(part.start), statistics
+        setup, [(part, without_entries(piece))], reader.census.moved(part.start), statistics
     )
 
 
@@ -113,10 +115,8 @@ def first_statistics(setup: Setup) -> list[Statistic]:
 
     Families that may turn out to be absent once tokens and counts are known have theirs taken.
     """
-    stand_in: Any = Elsewhere((1, setup.d), setup.dtype)
-    context = Run(Matrix(stand_in), setup.options, Progress()).context
-    families = chosen_families(setup.sections)
-    wanted = [s for family in families for s in family.first(context)]
+    source = SimpleNamespace(facts=Facts(1, setup.d), options=setup.options)
+    wanted = [s for f in choose_families(setup.sections) for s in ask(f, "first", source)]
     sections = REFERENCE_SECTIONS if setup.sections is None else setup.sections
     if setup.reference and set(sections) & set(REFERENCE_SECTIONS):
         wanted.append(Norms())

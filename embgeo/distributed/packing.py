@@ -18,8 +18,8 @@ import numpy.typing as npt
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix, Origin
 from embgeo.core.options import Options
 from embgeo.distributed.part import Elsewhere, Part, Setup
-from embgeo.metrics.base import Eigen
 from embgeo.numerics.block_rotation import BlockRotation
+from embgeo.numerics.eigen import Eigen
 from embgeo.stats import STATISTICS
 from embgeo.stats.statistic import Statistic
 

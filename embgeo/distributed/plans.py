@@ -13,18 +13,20 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.matrix import Matrix
+from embgeo.core.progress import Progress
 from embgeo.distributed import files
 from embgeo.distributed.gathered import Gathered, Rows, RowsMissing
 from embgeo.distributed.part import Part, Setup
 from embgeo.distributed.seen_norms import SeenNorms, pieces, statistic_of
 from embgeo.distributed.states import longest
 from embgeo.io.bounded.guard import Damaged, reading
-from embgeo.measure.analysis import check_usable, chosen_families, present
-from embgeo.measure.passes import Progress, Run, distinct
-from embgeo.measure.resources import Resources
-from embgeo.metrics import Family, Seen
-from embgeo.metrics.base import NO_ROWS
+from embgeo.measure.checks import check_usable
+from embgeo.measure.passes import Measurement
+from embgeo.metrics import SharedStatistics
+from embgeo.metrics.facts import NO_ROWS
 from embgeo.stats import Census, Norms
+from embgeo.stats.reader import RowReader
+from embgeo.stats.resources import Resources
 from embgeo.stats.statistic import Statistic
 
 #: Bytes of rows that are gathered for one family at most.
@@ -32,6 +34,7 @@ MOST_GATHERED = 2 * 2**30
 IN_PARTS = "the matrix was measured in parts, where each step of the search would be another round"
 
 Fetch = Callable[[IntArray], npt.NDArray[Any]]
+FoldParts = Callable[[Sequence[Statistic]], None]
 
 
 @dataclass
@@ -80,72 +83,80 @@ class Plan:
         return not self.statistics and len(self.wanted) > 0
 
 
-@dataclass
-class Known:
-    """A plan as the metrics see it.
+class PartsReader(RowReader):
+    """Reads single rows that were gathered; passes over all rows happen elsewhere, if at all.
 
-    Attributes
+    Parameters
     ----------
-    run : Run
-    seen : Seen
-    families : list of Family
-        Those that are not absent.
-    absent : dict of str to str
-    notes : tuple of str
+    matrix, resources, progress
+        As for `RowReader`.
+    fold_parts : callable, optional
+        Feeds the rows of all parts to statistics, where that can be done.
     """
 
-    run: Run
-    seen: Seen
-    families: list[Family]
-    absent: dict[str, str]
-    notes: tuple[str, ...]
+    def __init__(
+        self,
+        matrix: Matrix,
+        resources: Resources | None = None,
+        progress: Progress | None = None,
+        fold_parts: FoldParts | None = None,
+    ) -> None:
+        super().__init__(matrix, resources, progress)
+        self.fold_parts = fold_parts
+        self.passes_absent = "" if fold_parts else IN_PARTS
+
+    def fold(self, statistics: Sequence[Statistic], rows: IntArray | None = None) -> None:
+        if rows is None and self.fold_parts is not None:
+            self.fold_parts(statistics)
+        else:
+            super().fold(statistics, rows)
 
 
-def known_from(
+def resume(
     plan: Plan,
     fetch: Fetch | None = None,
     progress: Progress | None = None,
     resources: Resources | None = None,
-) -> Known:
-    """The context after the first pass.
+    fold_parts: FoldParts | None = None,
+) -> tuple[Measurement, tuple[str, ...]]:
+    """The measurement of a plan after its first pass, and notes on what is left out.
 
     Parameters
     ----------
     plan : Plan
     fetch : callable, optional
         Reads rows that are not at hand, or raises `RowsMissing`.
+    progress, resources
+        As for :func:`embgeo.analyze`.
+    fold_parts : callable, optional
+        As for `PartsReader`.
 
     Raises
     ------
     EmbgeoError
         If no row is left to analyze, or the options do not fit.
     """
-    whole = plan.matrix
+    whole, setup = plan.matrix, plan.setup
     data: Any = Gathered((whole.n, whole.d), whole.data.dtype, plan.rows, fetch)
-    run = Run(replace(whole, data=data), plan.setup.options, progress or Progress(), resources)
-    absent: dict[str, str] = {}
-    families = present(chosen_families(plan.setup.sections), run.context, absent)
-    run.census = plan.census
-    run.takes_part[plan.left_out] = False
-    run.know_rows()
-    run.context = replace(run.context, passes_absent=IN_PARTS)
-    check_usable(whole, run, plan.setup.options)
-    families = present(families, run.context, absent)
-    seen = Seen()
-    seen.statistics = {s.key: s for s in plan.first}
-    vars(seen).update(plan.derived)
-    families, notes = within_bounds(families, run, seen)
-    return Known(run, seen, families, absent, notes)
+    matrix = replace(whole, data=data, rounded=setup.options.precision == "float32")
+    reader = PartsReader(matrix, resources, progress, fold_parts)
+    measurement = Measurement(reader, setup.options, setup.sections, frugal=False)
+    reader.census = plan.census
+    reader.takes_part[plan.left_out] = False
+    measurement.know_rows()
+    check_usable(measurement)
+    measurement.shared.add(plan.first)
+    vars(measurement.shared).update(plan.derived)
+    return measurement, leave_out_large(measurement)
 
 
-def within_bounds(
-    families: Sequence[Family], run: Run, seen: Seen
-) -> tuple[list[Family], tuple[str, ...]]:
-    """The families that do not ask for more rows than can be gathered, and what is left out."""
-    bytes_a_row = run.matrix.d * run.matrix.data.dtype.itemsize
+def leave_out_large(measurement: Measurement) -> tuple[str, ...]:
+    """Leave out the families that ask for more rows than can be gathered; which ones."""
+    matrix = measurement.reader.matrix
+    bytes_a_row = matrix.d * matrix.data.dtype.itemsize
     kept, notes = [], []
-    for family in families:
-        rows = len(family.rows_read(run.context, seen))
+    for family in measurement.families:
+        rows = len(measurement.ask(family, "rows_read"))
         if rows * bytes_a_row <= MOST_GATHERED:
             kept.append(family)
         else:
@@ -154,33 +165,35 @@ def within_bounds(
                 f"left out: {family.FAMILY} ({name}), which looks at {rows:,} single rows, more "
                 "than are gathered from parts"
             )
-    return kept, tuple(notes)
+    measurement.families = kept
+    return tuple(notes)
 
 
 def planned(plan: Plan, fetch: Fetch | None = None, progress: Progress | None = None) -> Plan:
     """The plan with the statistics of the second pass and the rows that are wanted.
 
-    Where the statistics themselves hang on rows that are out of reach, rows come first.
+    Where the statistics themselves depend on rows that are out of reach, rows come first.
     """
-    known = known_from(plan, fetch, progress)
-    context, seen = known.run.context, known.seen
+    measurement, _ = resume(plan, fetch, progress)
     try:
-        statistics = distinct(s for f in known.families for s in f.second(context, seen))
+        statistics = measurement.collect("second")
     except RowsMissing:
         statistics = []
-    data = cast(Gathered, known.run.matrix.data)
-    read = np.concatenate([NO_ROWS, *(f.rows_read(context, seen) for f in known.families)])
+    data = cast(Gathered, measurement.reader.matrix.data)
+    read = [measurement.ask(family, "rows_read") for family in measurement.families]
+    shared = vars(measurement.shared)
     return replace(
         plan,
-        derived={name: value for name, value in vars(seen).items() if is_derived(name)},
+        derived={name: value for name, value in shared.items() if is_derived(name)},
         statistics=statistics,
         rows=data.rows,
-        wanted=np.setdiff1d(read, data.rows.index),
+        wanted=np.setdiff1d(np.concatenate([NO_ROWS, *read]), data.rows.index),
     )
 
 
 def is_derived(name: str) -> bool:
-    return isinstance(vars(Seen).get(name), cached_property)
+    """Whether an attribute of `SharedStatistics` is computed from the statistics."""
+    return isinstance(vars(SharedStatistics).get(name), cached_property)
 
 
 # Files -------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import numpy as np
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.matrix import Matrix
+from embgeo.core.progress import Progress
 from embgeo.distributed import files
 from embgeo.distributed.gathered import Rows
 from embgeo.distributed.part import Part, Setup, cut, differ_as_wholes
@@ -17,9 +18,9 @@ from embgeo.distributed.plans import Plan
 from embgeo.distributed.seen_norms import SeenNorms, of_rows
 from embgeo.distributed.states import SecondState, longest
 from embgeo.io.bounded.guard import Damaged, reading
-from embgeo.measure.passes import Progress, Run
-from embgeo.measure.resources import Resources, shared_fold
+from embgeo.measure.passes import open_rows
 from embgeo.stats.block import Block
+from embgeo.stats.resources import Resources, shared_fold
 from embgeo.stats.statistic import Statistic
 
 
@@ -163,19 +164,19 @@ def second_round(
         return SecondState(task.plan, [part], statistics)
     piece = cut(matrix, part.start - part.first_row, part.stop - part.first_row)
     piece = replace(piece, masked={}, output=output_rows(task, piece, part), hidden=None)
-    run = Run(piece, task.setup.options, progress or Progress(), resources)
-    run.takes_part[within(task.left_out, part)] = False
+    reader = open_rows(piece, task.setup.options, resources, progress)
+    reader.takes_part[within(task.left_out, part)] = False
     seen = None if task.stored is None else of_rows(task.stored, part.start, part.stop)
 
     def blocks(start: int, stop: int) -> Iterator[Block]:
-        for block in run.blocks(None, start, stop):
+        for block in reader.blocks(None, start, stop):
             own = Block(block.index + part.start, block.stored, block.paired)
             check_norms(seen, own, part)
             yield own
 
     if statistics:
-        run.progress.start("second pass", piece.n)
-        shared_fold(run.plan, piece.n, blocks, statistics, run.progress.advance)
+        reader.announce("second pass", piece.n)
+        shared_fold(reader.plan, piece.n, blocks, statistics, reader.progress.advance)
     own = within(task.wanted, part)
     if not statistics:
         check_norms(seen, Block(own + part.start, piece.stored(own)), part)

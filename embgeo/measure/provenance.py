@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
-from embgeo.metrics import Context
+from embgeo.measure.passes import Measurement
+from embgeo.metrics import Facts
 
 #: Packages whose version can change a number.
 PACKAGES = ("numpy", "scipy", "ml_dtypes")
@@ -34,12 +35,12 @@ CONVENTIONS = {
 }
 
 
-def notes(matrix: Matrix, context: Context, hidden_left_out: int = 0) -> tuple[str, ...]:
+def notes(matrix: Matrix, facts: Facts, hidden_left_out: int = 0) -> tuple[str, ...]:
     """What a reader has to know about the rows before looking at any number."""
     said = list(matrix.origin.notes)
     for reason, rows in matrix.masked.items():
         said.append(f"{counted(len(rows))} left out: {reason}")
-    for count, what in ((context.zero, "exactly zero"), (context.nonfinite, "non-finite")):
+    for count, what in ((facts.zero, "exactly zero"), (facts.nonfinite, "non-finite")):
         if count:
             said.append(f"{counted(count)} left out: {what}")
     if hidden_left_out:
@@ -53,21 +54,20 @@ def notes(matrix: Matrix, context: Context, hidden_left_out: int = 0) -> tuple[s
 
 
 def provenance(
-    matrix: Matrix,
-    context: Context,
-    sections: tuple[str, ...],
+    measurement: Measurement,
     popular: npt.NDArray[np.bool_] | None,
     reference: dict[str, Any] | None,
     command: str,
 ) -> dict[str, Any]:
     """The provenance of an analysis, ready for JSON (``docs/analysis-json.md``)."""
-    origin = matrix.origin
+    reader, facts, options = measurement.reader, measurement.facts, measurement.options
+    matrix, origin = reader.matrix, reader.matrix.origin
     frequency = None
     if matrix.frequency is not None and popular is not None:
         frequency = {
             "kind": matrix.frequency.kind,
             "source": matrix.frequency.source,
-            "popular_share": context.options.popular_share,
+            "popular_share": options.popular_share,
             "n_popular": int(popular.sum()),
             "n_rare": int((~popular).sum()),
         }
@@ -90,7 +90,7 @@ def provenance(
             "sha256": states.origin.sha256,
         }
     masked = {reason: len(rows) for reason, rows in matrix.masked.items()}
-    masked |= {"exactly zero": context.zero, "non-finite": context.nonfinite}
+    masked |= {"exactly zero": facts.zero, "non-finite": facts.nonfinite}
     return {
         "file": origin.path,
         "format": origin.format,
@@ -103,19 +103,19 @@ def provenance(
         "sha256": origin.sha256,
         "n": matrix.n,
         "d": matrix.d,
-        "kept": context.m,
+        "kept": facts.m,
         "masked": {reason: count for reason, count in masked.items() if count},
         "frequency": frequency,
         "output": output,
         "hidden": hidden,
         "reference": reference,
-        "sections": list(sections),
-        "options": jsonable_options(context.options),
-        "seed": context.options.seed,
-        "conventions": conventions(context.options),
+        "sections": list(dict.fromkeys(family.FAMILY for family in measurement.families)),
+        "options": jsonable_options(options),
+        "seed": options.seed,
+        "conventions": conventions(options),
         "command": command,
-        "device": context.device,
-        "versions": versions(context.device),
+        "device": reader.device,
+        "versions": versions(reader.device),
     }
 
 

@@ -15,7 +15,9 @@ from embgeo.metrics import (
     tokens,
     undertrained,
 )
-from embgeo.metrics.base import Context, Family, Seen
+from embgeo.metrics.facts import Facts
+from embgeo.metrics.family import Family
+from embgeo.metrics.shared import SharedStatistics
 
 #: Every family, in the order of the report. A new one is a file and a line here.
 FAMILIES: tuple[Family, ...] = (
@@ -37,4 +39,4 @@ FAMILIES: tuple[Family, ...] = (
 #: What ``--sections`` takes.
 SECTIONS: tuple[str, ...] = tuple(dict.fromkeys(family.FAMILY for family in FAMILIES))
 
-__all__ = ["FAMILIES", "SECTIONS", "Context", "Family", "Seen"]
+__all__ = ["FAMILIES", "SECTIONS", "Facts", "Family", "SharedStatistics"]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.metrics.base import Context, Seen
+from embgeo.core.options import Options
+from embgeo.metrics.facts import Facts
+from embgeo.metrics.shared import SharedStatistics
 from embgeo.stats import TopNeighbors
+from embgeo.stats.reader import RowReader
 
 #: Cosines nearer than this are equal: rounding may not choose who is a neighbor.
 TIE = 1e-12
@@ -15,54 +18,58 @@ KEY = ("top neighbors", "all rows")
 HELD = 2**24
 
 
-def all_neighbors(context: Context, seen: Seen) -> TopNeighbors:
+def all_neighbors(
+    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
+) -> TopNeighbors:
     """The k + 1 nearest rows of every kept row by cosine; searched once, whoever asks.
 
     One more than asked for, which tells whether the last of the k is equally near as another.
     """
-    if KEY not in seen.statistics:
-        k = context.options.neighbors + 1
+    if KEY not in shared.statistics:
+        k = options.neighbors + 1
         parts = [
             (found.neighbors, found.cosines)
-            for found in context.sweep(
+            for found in reader.sweep(
                 lambda block: TopNeighbors(KEY[1], block.index, block.unit, k),
-                context.kept,
+                facts.kept,
                 "neighbors of all rows",
             )
         ]
-        every = TopNeighbors(KEY[1], context.kept, np.zeros((0, context.d)), k)
+        every = TopNeighbors(KEY[1], facts.kept, np.zeros((0, facts.d)), k)
         every.neighbors, every.cosines = (np.concatenate(part) for part in zip(*parts, strict=True))
-        seen.statistics[KEY] = every
-    return seen.find(TopNeighbors, KEY)
+        shared.statistics[KEY] = every
+    return shared.find(TopNeighbors, KEY)
 
 
-def all_occurrences(context: Context, seen: Seen) -> FloatArray:
+def all_occurrences(
+    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
+) -> FloatArray:
     """How often each kept row is among the k nearest of another, shape (M,).
 
     Where several rows are equally near and not all of them fit, they share the places left.
     """
-    k = context.options.neighbors
-    found = all_neighbors(context, seen)
+    k = options.neighbors
+    found = all_neighbors(facts, options, reader, shared)
     tied = found.cosines[:, k] >= found.cosines[:, k - 1] - TIE
-    position = np.searchsorted(context.kept, found.neighbors[~tied, :k])
-    counts = np.bincount(position.ravel(), minlength=context.m).astype(np.float64)
-    rows = context.kept[tied]
-    step = max(1, HELD // context.m)
+    position = np.searchsorted(facts.kept, found.neighbors[~tied, :k])
+    counts = np.bincount(position.ravel(), minlength=facts.m).astype(np.float64)
+    rows = facts.kept[tied]
+    step = max(1, HELD // facts.m)
 
-    def shared(number: int) -> FloatArray:
+    def share_places(number: int) -> FloatArray:
         part = rows[number * step : (number + 1) * step]
-        return places(cosines_with_all(context, part), k)
+        return places(cosines_with_all(facts, reader, part), k)
 
-    for found_places in context.spread(shared, -(-len(rows) // step), "rows equally near"):
+    for found_places in reader.spread(share_places, -(-len(rows) // step), "rows equally near"):
         counts += found_places
     return counts
 
 
-def cosines_with_all(context: Context, rows: IntArray) -> FloatArray:
+def cosines_with_all(facts: Facts, reader: RowReader, rows: IntArray) -> FloatArray:
     """Cosines of some rows with all kept ones, shape (len(rows), M); −∞ with themselves."""
-    unit = context.unit_rows(rows)
-    cosines = np.hstack([unit @ block.unit.T for block in context.blocks(None)])
-    cosines[np.arange(len(rows)), np.searchsorted(context.kept, rows)] = -np.inf
+    unit = reader.take_unit(rows)
+    cosines = np.hstack([unit @ block.unit.T for block in reader.blocks(None)])
+    cosines[np.arange(len(rows)), np.searchsorted(facts.kept, rows)] = -np.inf
     return cosines
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.options import Options
 from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Column, Histogram, Series, Table, Value
-from embgeo.metrics.base import Context, Seen
+from embgeo.metrics.facts import Facts
 from embgeo.metrics.pairs import pair_values, pairs_ahead, rows_of_pairs
+from embgeo.metrics.shared import SharedStatistics
 from embgeo.stats import AngleTo, Moments, Norms
+from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "cosine"
@@ -24,39 +27,39 @@ CONE_QUANTILES = (
 ONE_ROW = "a single row has no pairs"
 
 
-def absent(context: Context) -> str:
-    return ""
+def first(facts: Facts) -> list[Statistic]:
+    return [Moments(facts.d, of="unit"), Norms()]
 
 
-def first(context: Context) -> list[Statistic]:
-    return [Moments(context.d, of="unit"), Norms()]
-
-
-def second(context: Context, seen: Seen) -> list[Statistic]:
-    direction = mean_direction(seen)
+def second(shared: SharedStatistics) -> list[Statistic]:
+    direction = shared.mean_direction
     return [] if direction is None else [AngleTo("mean", direction)]
 
 
-def ahead(context: Context, seen: Seen) -> list[Statistic]:
-    return pairs_ahead(context, row_norms(seen))
+def ahead(
+    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
+) -> list[Statistic]:
+    return pairs_ahead(facts, options, reader, shared.norms)
 
 
-def mean_direction(seen: Seen) -> FloatArray | None:
+def mean_direction(shared: SharedStatistics) -> FloatArray | None:
     """Σŵ_i as a unit vector; None where the unit rows cancel but for rounding."""
-    mean = seen.unit_moments.mean
+    mean = shared.unit_moments.mean
     length = float(np.linalg.norm(mean))
     return None if length < 1e-13 else mean / length
 
 
-def rows_read(context: Context, seen: Seen) -> IntArray:
-    return rows_of_pairs(context)
+def rows_read(facts: Facts, options: Options) -> IntArray:
+    return rows_of_pairs(facts, options)
 
 
-def compute(context: Context, seen: Seen) -> list[Value]:
-    values = exact_values(seen.unit_moments)
-    values += cone_values(seen)
-    values += pair_values(context, row_norms(seen), seen.statistics.get("PairSample"))
-    values += dimension_values(seen)
+def compute(
+    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
+) -> list[Value]:
+    values = exact_values(shared.unit_moments)
+    values += cone_values(shared)
+    values += pair_values(facts, options, reader, shared.norms, shared.statistics.get("PairSample"))
+    values += dimension_values(shared)
     return values
 
 
@@ -83,12 +86,12 @@ def exact_values(moments: Moments) -> list[Value]:
     ]
 
 
-def cone_values(seen: Seen) -> list[Value]:
+def cone_values(shared: SharedStatistics) -> list[Value]:
     key = ("angle to", "mean")
-    if key not in seen.statistics:
+    if key not in shared.statistics:
         reason = "the unit rows cancel, there is no common direction"
         return [quantity.undefined(reason) for quantity, _ in CONE_QUANTILES]
-    angles = np.degrees(seen.find(AngleTo, key).values())
+    angles = np.degrees(shared.find(AngleTo, key).values())
     low, high = nice_range(float(angles.min()), float(angles.max()), 0.0, 180.0)
     counts, edges = np.histogram(angles, bins=60, range=(low, high))
     return [
@@ -110,12 +113,12 @@ def nice_range(low: float, high: float, least: float, most: float) -> tuple[floa
     return (wide_low, wide_high) if wide_low < wide_high else (low - step, high + step)
 
 
-def row_norms(seen: Seen) -> FloatArray:
-    return np.asarray(seen.find(Norms, "Norms").values())
+def row_norms(shared: SharedStatistics) -> FloatArray:
+    return np.asarray(shared.norms)
 
 
-def dimension_values(seen: Seen) -> list[Value]:
-    direction = mean_direction(seen)
+def dimension_values(shared: SharedStatistics) -> list[Value]:
+    direction = shared.mean_direction
     if direction is None:
         reason = "the unit rows cancel, the mean cosine has no coordinates to share it"
         return [q.MAX_DIMENSION_SHARE.undefined(reason)]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.arrays import FloatArray
+from embgeo.core.options import Options
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Cell, Column, Scalar, Table, Value
-from embgeo.metrics.base import NO_ROWS, Context, Seen
+from embgeo.metrics.facts import Facts
 from embgeo.metrics.popularity import BINS, Popularity, popularity, why_absent
+from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.ranking import spearman
 from embgeo.stats import GroupMoments, Moments, Norms
 from embgeo.stats.statistic import Statistic
@@ -16,38 +18,34 @@ from embgeo.stats.statistic import Statistic
 FAMILY = "frequency"
 
 
-def absent(context: Context) -> str:
-    return why_absent(context)
+def absent(facts: Facts) -> str:
+    return why_absent(facts)
 
 
-def first(context: Context) -> list[Statistic]:
-    return [Norms(), Moments(context.d, of="unit")]
+def first(facts: Facts) -> list[Statistic]:
+    return [Norms(), Moments(facts.d, of="unit")]
 
 
-def second(context: Context, seen: Seen) -> list[Statistic]:
-    if why_absent(context):
+def second(facts: Facts, options: Options) -> list[Statistic]:
+    if why_absent(facts):
         return []
-    known = popularity(context)
+    known = popularity(facts, options)
     return [
-        GroupMoments("class", known.labels(context), 2, context.d, of="rows"),
-        GroupMoments("bin", known.bins(context), BINS, context.d, of="unit"),
+        GroupMoments("class", known.labels(facts), 2, facts.d, of="rows"),
+        GroupMoments("bin", known.bins(facts), BINS, facts.d, of="unit"),
     ]
 
 
-def rows_read(context: Context, seen: Seen) -> IntArray:
-    return NO_ROWS
-
-
-def compute(context: Context, seen: Seen) -> list[Value]:
-    known = popularity(context)
-    norms = seen.find(Norms, "Norms").values()
-    classes = seen.find(GroupMoments, ("group moments", "class", "rows"))
-    bins = seen.find(GroupMoments, ("group moments", "bin", "unit"))
+def compute(facts: Facts, options: Options, shared: SharedStatistics) -> list[Value]:
+    known = popularity(facts, options)
+    norms = shared.norms
+    classes = shared.find(GroupMoments, ("group moments", "class", "rows"))
+    bins = shared.find(GroupMoments, ("group moments", "bin", "unit"))
     return [
         *centroids(classes, known),
         *norm_values(norms, known),
-        by_bin(context, seen.unit_moments.mean, norms, bins, known),
-        frequency_column(context, known),
+        by_bin(facts, shared.unit_moments.mean, norms, bins, known),
+        frequency_column(facts, known),
     ]
 
 
@@ -113,14 +111,10 @@ def norm_values(norms: FloatArray, known: Popularity) -> list[Scalar]:
 
 
 def by_bin(
-    context: Context,
-    overall: FloatArray,
-    norms: FloatArray,
-    bins: GroupMoments,
-    known: Popularity,
+    facts: Facts, overall: FloatArray, norms: FloatArray, bins: GroupMoments, known: Popularity
 ) -> Table:
     length = float(np.linalg.norm(overall))
-    label = known.bins(context)[context.kept]
+    label = known.bins(facts)[facts.kept]
     rows: list[tuple[Cell, ...]] = []
     for number in range(int(label.max()) + 1):
         inside = label == number
@@ -130,7 +124,7 @@ def by_bin(
             (
                 number + 1,
                 int(n),
-                count_range(known.counts[inside], context),
+                count_range(facts, known.counts[inside]),
                 float(np.median(norms[inside])),
                 (total - n) / (n * (n - 1)) if n > 1 else None,
                 float(bins.mean[number] @ overall) / length if length > 1e-13 else None,
@@ -139,7 +133,7 @@ def by_bin(
     columns = (
         "bin",
         "tokens",
-        "ranks" if context.frequency_kind == "rank" else "counts",
+        "ranks" if facts.is_ranked else "counts",
         "median norm",
         "mean cosine inside",
         "mean cosine to mean direction",
@@ -147,14 +141,14 @@ def by_bin(
     return Table(q.BY_FREQUENCY_BIN, columns, tuple(rows), note=known.convention)
 
 
-def count_range(counts: FloatArray, context: Context) -> str:
+def count_range(facts: Facts, counts: FloatArray) -> str:
     low, high = int(counts.min()), int(counts.max())
-    if context.frequency_kind == "rank":
-        low, high = context.n + 1 - high, context.n + 1 - low
+    if facts.is_ranked:
+        low, high = facts.n + 1 - high, facts.n + 1 - low
     return f"{low:,}" if low == high else f"{low:,} – {high:,}"
 
 
-def frequency_column(context: Context, known: Popularity) -> Column:
-    if context.frequency_kind == "rank":
+def frequency_column(facts: Facts, known: Popularity) -> Column:
+    if facts.is_ranked:
         return Column(q.RANK, -known.log_count / np.log(10.0), "log10 rank")
     return Column(q.LOG_COUNT, known.log_count / np.log(10.0), "log10(1 + count)")

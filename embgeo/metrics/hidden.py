@@ -8,42 +8,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.core.arrays import IntArray
+from embgeo.core.matrix import FinalNorm
 from embgeo.core.quantities import hidden as q
 from embgeo.core.values import Scalar, Series, Table, Value
-from embgeo.metrics.base import NO_ROWS, Context, Seen
-from embgeo.metrics.convex_hull import Hull, distance_to_hull
-from embgeo.stats.statistic import Statistic
+from embgeo.metrics.facts import Facts
+from embgeo.numerics.convex_hull import Hull, distance_to_hull
+from embgeo.stats.reader import HiddenStates
 
 FAMILY = "hidden"
 
 
-def absent(context: Context) -> str:
-    if context.hidden_blocks is None and context.layernorm is None:
+def absent(facts: Facts, hidden: HiddenStates | None) -> str:
+    norm = facts.final_norm
+    if hidden is None and (norm is None or norm.scale is None or norm.bias is None):
         return "no hidden states: give --hidden FILE"
     return ""
 
 
-def first(context: Context) -> list[Statistic]:
-    return []
-
-
-def second(context: Context, seen: Seen) -> list[Statistic]:
-    return []
-
-
-def rows_read(context: Context, seen: Seen) -> IntArray:
-    return NO_ROWS
-
-
-def compute(context: Context, seen: Seen) -> list[Value]:
+def compute(facts: Facts, hidden: HiddenStates | None) -> list[Value]:
     values: list[Value] = []
-    if context.hidden_blocks is not None:
+    if hidden is not None:
         hull = distance_to_hull(
-            context.hidden_blocks, context.hidden_width, context.hidden_rounding
+            hidden.blocks, hidden.width, hidden.rounding, hidden.find_repeated()
         )
-        values += hull_values(hull, context.hidden_rounding)
-    values.append(layernorm_condition(context))
+        values += hull_values(hull, hidden.rounding)
+    values.append(layernorm_condition(facts.final_norm))
     return values
 
 
@@ -100,11 +89,13 @@ def hull_values(hull: Hull, rounding: float) -> list[Value]:
     return values
 
 
-def layernorm_condition(context: Context) -> Scalar:
+def layernorm_condition(norm: FinalNorm | None) -> Scalar:
     """|1ᵀ(b/g)| beside Σ|b_k/g_k|, from the final LayerNorm's scale g and bias b."""
-    if context.layernorm is None:
-        return q.LAYERNORM_CONDITION.undefined(context.layernorm_absent)
-    name, g, b = context.layernorm
+    if norm is None:
+        return q.LAYERNORM_CONDITION.undefined("an array has no LayerNorm beside it")
+    if norm.scale is None or norm.bias is None:
+        return q.LAYERNORM_CONDITION.undefined(norm.absent)
+    name, g, b = norm.name, norm.scale, norm.bias
     if not np.all(g) or not np.isfinite(g).all() or not np.isfinite(b).all():
         return q.LAYERNORM_CONDITION.undefined(
             f"{name} has an entry of its scale that is 0 or not finite"

@@ -10,20 +10,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.options import Options
 from embgeo.core.quantities import isotropy as q
 from embgeo.core.values import Cell, Quantity, Scalar, Series, Table, Value
-from embgeo.metrics.base import (
-    NO_ROWS,
-    SPHERE_LIMIT,
-    Context,
-    Eigen,
-    Seen,
-    row_moments,
-    sampled,
-    signed_eigen,
-)
+from embgeo.metrics.facts import NO_ROWS, Facts
+from embgeo.metrics.shared import SharedStatistics, row_moments
 from embgeo.metrics.sphere import sphere_values
+from embgeo.numerics.eigen import Eigen, signed_eigen
+from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.stats import LogPartition, Norms
+from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "isotropy"
@@ -33,6 +29,8 @@ FAMILY = "isotropy"
 SAFE_GAP = 1e-6
 #: Pairs of a random direction and its negative, which one product serves: 1,000 directions.
 RANDOM_PAIRS = 500
+#: Above this many entries `i_sphere`, which reads the matrix once a step, is only made on demand.
+SPHERE_LIMIT = 10**8
 
 BOTH = "E = eigenvectors of WᵀW, v and −v"
 ONE = "E = eigenvectors of WᵀW, one sign each, ⟨mean row, v⟩ ≥ 0"
@@ -47,81 +45,77 @@ SAMPLED = (q.I1_SAMPLED, q.I2_SAMPLED)
 SAMPLED_SIGNED = (q.I1_SAMPLED_MEAN_SIGN, q.I2_SAMPLED_MEAN_SIGN)
 
 
-def absent(context: Context) -> str:
-    return ""
+def first(facts: Facts, options: Options) -> list[Statistic]:
+    return [row_moments(facts, options), Norms()]
 
 
-def first(context: Context) -> list[Statistic]:
-    return [row_moments(context), Norms()]
-
-
-def second(context: Context, seen: Seen) -> list[Statistic]:
-    unit, longest, mean = unit_scale(seen), longest_row(seen), seen.moments.mean
-    shared = seen.eigen_centered.vectors.astype(np.float32)
+def second(facts: Facts, options: Options, shared: SharedStatistics) -> list[Statistic]:
+    norms, mean = shared.norms, shared.moments.mean
+    unit, longest = 1.0 / float(norms.mean()), float(norms.max())
+    centered = shared.eigen_centered.vectors.astype(np.float32)
     wanted: list[Statistic] = [
         LogPartition(
             "eigenvectors",
-            seen.eigen.vectors,
+            shared.eigen.vectors,
             scales=(1.0, unit),
             bound=longest * max(1.0, unit),
-            single=None if seen.rotation is None else shared,
-            rotation=seen.rotation,
+            single=None if shared.rotation is None else centered,
+            rotation=shared.rotation,
         ),
     ]
-    if context.options.random:
-        wanted.append(LogPartition("random", random_directions(context), bound=longest))
-    if not seen.all_rows_equal:
+    if options.random:
+        wanted.append(LogPartition("random", random_directions(facts, options), bound=longest))
+    if not shared.all_rows_equal:
         wanted.append(
             LogPartition(
                 "centered",
-                seen.eigen_centered.vectors,
+                shared.eigen_centered.vectors,
                 shift=mean,
                 bound=longest + float(np.linalg.norm(mean)),
-                single=shared,
+                single=centered,
             )
         )
     return wanted
 
 
-def rows_read(context: Context, seen: Seen) -> IntArray:
-    rows = context.options.isotropy_rows
-    return NO_ROWS if rows is None else np.unique(np.concatenate(list(samples(context, rows))))
+def rows_read(facts: Facts, options: Options) -> IntArray:
+    rows = options.isotropy_rows
+    return (
+        NO_ROWS if rows is None else np.unique(np.concatenate(list(samples(facts, options, rows))))
+    )
 
 
-def longest_row(seen: Seen) -> float:
-    return float(seen.find(Norms, "Norms").values().max())
-
-
-def unit_scale(seen: Seen) -> float:
-    return 1.0 / float(seen.find(Norms, "Norms").values().mean())
-
-
-def random_directions(context: Context) -> FloatArray:
-    drawn = context.rng("random directions").standard_normal((context.d, RANDOM_PAIRS))
+def random_directions(facts: Facts, options: Options) -> FloatArray:
+    drawn = generator(options.seed, "random directions").standard_normal((facts.d, RANDOM_PAIRS))
     return np.asarray(drawn / np.linalg.norm(drawn, axis=0))
 
 
-def compute(context: Context, seen: Seen) -> list[Value]:
-    eigenvectors = seen.find(LogPartition, ("log partition", "eigenvectors"))
+def compute(
+    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
+) -> list[Value]:
+    eigenvectors = shared.find(LogPartition, ("log partition", "eigenvectors"))
     raw = eigenvectors.log_z(1.0)
-    unit = eigenvectors.log_z(unit_scale(seen))
-    gap, marked = eigengap(seen.eigen, context.m)
+    norms = shared.norms
+    unit = eigenvectors.log_z(1.0 / float(norms.mean()))
+    gap, marked = eigengap(shared.eigen, facts.m)
     values: list[Value] = [
         *isotropy_pair(RAW, raw, BOTH + marked),
         *isotropy_pair(UNIT, unit, f"{BOTH}; W / mean row norm" + marked),
-        *centered_pair(context, seen),
+        *centered_pair(facts, shared),
         *isotropy_pair(RAW_SIGNED, raw[:1], ONE + marked),
         *isotropy_pair(UNIT_SIGNED, unit[:1], f"{ONE}; W / mean row norm" + marked),
         q.LOG_I1.measured(float(raw.min() - raw.max()), convention=BOTH + marked),
         gap,
-        *(random_values(seen) if context.options.random else []),
-        isoscore(seen),
+        *(random_values(shared) if options.random else []),
+        isoscore(shared),
         z_series(q.Z, raw),
         z_series(q.Z_UNIT, unit),
     ]
-    values += sphere_values(context, seen.eigen, raw, longest_row(seen), SPHERE_LIMIT)
-    if context.options.isotropy_rows is not None:
-        values += sampled_runs(context, context.options.isotropy_rows)
+    values += sphere_values(
+        facts, options, reader, shared.eigen, raw, float(norms.max()), SPHERE_LIMIT
+    )
+    if options.isotropy_rows is not None:
+        values += sampled_runs(facts, options, reader, options.isotropy_rows)
     return values
 
 
@@ -148,11 +142,11 @@ def isotropy_pair(
     ]
 
 
-def centered_pair(context: Context, seen: Seen) -> list[Scalar]:
-    if seen.all_rows_equal:
-        return [quantity.undefined(seen.all_rows_equal) for quantity in CENTERED]
-    log_z = seen.find(LogPartition, ("log partition", "centered")).log_z()
-    _, marked = eigengap(seen.eigen_centered, context.m)
+def centered_pair(facts: Facts, shared: SharedStatistics) -> list[Scalar]:
+    if shared.all_rows_equal:
+        return [quantity.undefined(shared.all_rows_equal) for quantity in CENTERED]
+    log_z = shared.find(LogPartition, ("log partition", "centered")).log_z()
+    _, marked = eigengap(shared.eigen_centered, facts.m)
     convention = "E = eigenvectors of the centered WᵀW, v and −v; W − 1μᵀ" + marked
     return isotropy_pair(CENTERED, log_z, convention)
 
@@ -174,8 +168,8 @@ def eigengap(eigen: Eigen, rows: int) -> tuple[Scalar, str]:
     )
 
 
-def random_values(seen: Seen) -> list[Scalar]:
-    log_z = seen.find(LogPartition, ("log partition", "random")).log_z()
+def random_values(shared: SharedStatistics) -> list[Scalar]:
+    log_z = shared.find(LogPartition, ("log partition", "random")).log_z()
     relative = np.exp(log_z - log_z.max())
     relative /= relative.mean()
     spread = float(relative.std(ddof=1))
@@ -193,14 +187,14 @@ def random_values(seen: Seen) -> list[Scalar]:
     ]
 
 
-def isoscore(seen: Seen) -> Scalar:
+def isoscore(shared: SharedStatistics) -> Scalar:
     """Rudman et al. 2022 from the eigenvalues of the covariance."""
-    eigenvalues = seen.eigen_centered.values
+    eigenvalues = shared.eigen_centered.values
     d = len(eigenvalues)
     if d < 2:
         return q.ISOSCORE.undefined("d = 1: one direction cannot be compared with others")
-    if seen.all_rows_equal:
-        return q.ISOSCORE.undefined(seen.all_rows_equal)
+    if shared.all_rows_equal:
+        return q.ISOSCORE.undefined(shared.all_rows_equal)
     # By the largest first: squares of eigenvalues overflow where the entries do not yet.
     relative = eigenvalues / eigenvalues[0]
     scaled = np.sqrt(d) * relative / np.linalg.norm(relative)
@@ -223,23 +217,23 @@ def z_series(quantity: Quantity, log_z: FloatArray) -> Series:
     )
 
 
-def samples(context: Context, rows: int) -> Iterator[IntArray]:
+def samples(facts: Facts, options: Options, rows: int) -> Iterator[IntArray]:
     """The rows of each run."""
-    rng = context.rng("isotropy runs")
-    for _ in range(context.options.isotropy_runs):
-        yield sampled(context.kept, rows, rng)
+    rng = generator(options.seed, "isotropy runs")
+    for _ in range(options.isotropy_runs):
+        yield sample_rows(facts.kept, rows, rng)
 
 
-def sampled_runs(context: Context, rows: int) -> list[Value]:
+def sampled_runs(facts: Facts, options: Options, reader: RowReader, rows: int) -> list[Value]:
     """Wang's protocol: isotropy of uniform samples of rows, E recomputed for each."""
     table: list[tuple[float, float, float, float]] = []
-    for run, chosen in enumerate(samples(context, rows), 1):
-        context.announce(f"isotropy of samples, {run} of {context.options.isotropy_runs}", 2 * rows)
-        moments = row_moments(context)
-        context.fold([moments], chosen)
-        vectors = signed_eigen(moments.gram(), moments.mean, context.eigh).vectors
+    for run, chosen in enumerate(samples(facts, options, rows), 1):
+        reader.announce(f"isotropy of samples, {run} of {options.isotropy_runs}", 2 * rows)
+        moments = row_moments(facts, options)
+        reader.fold([moments], chosen)
+        vectors = signed_eigen(moments.gram(), moments.mean, reader.eigh).vectors
         partition = LogPartition("run", vectors)
-        context.fold([partition], chosen)
+        reader.fold([partition], chosen)
         log_z = partition.log_z()
         table.append((*i1_i2(log_z), *i1_i2(log_z[:1])))
     runs = np.asarray(table)

@@ -6,11 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.options import Options
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Scalar, Table, Value
 from embgeo.metrics.all_neighbors import TIE, all_occurrences, places
-from embgeo.metrics.base import Context, Seen, sampled
+from embgeo.metrics.facts import Facts
+from embgeo.metrics.shared import SharedStatistics
+from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.stats import RowHashes, TwoNearest
+from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
@@ -25,58 +29,63 @@ QUERIES = (300, 600)
 SHOWN = 10
 
 
-def absent(context: Context) -> str:
-    return ""
+def first(facts: Facts) -> list[Statistic]:
+    return [RowHashes(facts.d)]
 
 
-def first(context: Context) -> list[Statistic]:
-    return [RowHashes(context.d)]
-
-
-def second(context: Context, seen: Seen) -> list[Statistic]:
-    rows = distinct_rows(context, seen)
-    if len(rows) < 3 or context.options.neighbors_of == "all":
+def second(
+    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
+) -> list[Statistic]:
+    rows = distinct_rows(facts, shared)
+    if len(rows) < 3 or options.neighbors_of == "all":
         return []
-    queries = drawn_queries(context, rows)
-    return [TwoNearest(queries, context.take(queries), among(context, rows))]
+    queries = drawn_queries(facts, options, rows)
+    return [TwoNearest(queries, reader.take(queries), among(facts, rows))]
 
 
-def among(context: Context, rows: IntArray) -> npt.NDArray[np.bool_]:
-    takes_part = np.zeros(context.n, dtype=bool)
+def among(facts: Facts, rows: IntArray) -> npt.NDArray[np.bool_]:
+    takes_part = np.zeros(facts.n, dtype=bool)
     takes_part[rows] = True
     return takes_part
 
 
-def rows_read(context: Context, seen: Seen) -> IntArray:
-    if context.options.neighbors_of == "all":
-        return context.kept
-    queries = drawn_queries(context, distinct_rows(context, seen))
-    return np.unique(np.concatenate([queries, *hub_samples(context)]))
+def rows_read(facts: Facts, options: Options, shared: SharedStatistics) -> IntArray:
+    if options.neighbors_of == "all":
+        return facts.kept
+    queries = drawn_queries(facts, options, distinct_rows(facts, shared))
+    return np.unique(np.concatenate([queries, *hub_samples(facts, options)]))
 
 
-def drawn_queries(context: Context, rows: IntArray) -> IntArray:
+def drawn_queries(facts: Facts, options: Options, rows: IntArray) -> IntArray:
     low, high = QUERIES
-    size = max(low, min(high, QUERY_ENTRIES // context.d))
-    return sampled(rows, size, context.rng("intrinsic dimension"))
+    size = max(low, min(high, QUERY_ENTRIES // facts.d))
+    return sample_rows(rows, size, generator(options.seed, "intrinsic dimension"))
 
 
-def distinct_rows(context: Context, seen: Seen) -> IntArray:
+def distinct_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
     """The first row of each value: equal rows are one point of space."""
-    hashes = seen.find(RowHashes, "RowHashes").values()
-    return np.asarray(context.kept[np.sort(np.unique(hashes, return_index=True)[1])])
+    hashes = shared.find(RowHashes, "RowHashes").values()
+    return np.asarray(facts.kept[np.sort(np.unique(hashes, return_index=True)[1])])
 
 
-def compute(context: Context, seen: Seen) -> list[Value]:
-    return [*hub_values(context, seen), intrinsic_dimension(context, seen)]
+def compute(
+    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
+) -> list[Value]:
+    return [
+        *hub_values(facts, options, reader, shared),
+        intrinsic_dimension(facts, options, reader, shared),
+    ]
 
 
-def intrinsic_dimension(context: Context, seen: Seen) -> Scalar:
-    rows = distinct_rows(context, seen)
+def intrinsic_dimension(
+    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
+) -> Scalar:
+    rows = distinct_rows(facts, shared)
     if len(rows) < 3:
         return q.INTRINSIC_DIMENSION.undefined(
             f"{len(rows)} distinct rows have no two neighbors each"
         )
-    distances = two_nearest(context, seen, rows)
+    distances = two_nearest(facts, options, reader, shared, rows)
     # Distances of very short rows may vanish or be lost beside long ones.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log(distances[:, 1] / distances[:, 0])
@@ -87,7 +96,7 @@ def intrinsic_dimension(context: Context, seen: Seen) -> Scalar:
         )
     n = len(ratios)
     value = (n - 1) / float(ratios.sum())
-    duplicates = context.m - len(rows)
+    duplicates = facts.m - len(rows)
     exact = n == len(rows)
     return q.INTRINSIC_DIMENSION.measured(
         value,
@@ -98,59 +107,63 @@ def intrinsic_dimension(context: Context, seen: Seen) -> Scalar:
     )
 
 
-def two_nearest(context: Context, seen: Seen, rows: IntArray) -> FloatArray:
+def two_nearest(
+    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics, rows: IntArray
+) -> FloatArray:
     """Distances of the queries, or of all the rows where these are asked for."""
-    if context.options.neighbors_of == "sample":
-        return seen.find(TwoNearest, "two nearest").distances
-    takes_part = among(context, rows)
-    found = context.sweep(
+    if options.neighbors_of == "sample":
+        return shared.find(TwoNearest, "two nearest").distances
+    takes_part = among(facts, rows)
+    found = reader.sweep(
         lambda block: TwoNearest(block.index, block.rows, takes_part), rows, "two nearest rows"
     )
     return np.concatenate([part.distances for part in found])
 
 
-def hub_samples(context: Context) -> list[IntArray]:
+def hub_samples(facts: Facts, options: Options) -> list[IntArray]:
     """The rows among which hubs are looked for: several samples, or once all rows if few."""
-    k = context.options.neighbors
-    if context.m <= k:
+    k = options.neighbors
+    if facts.m <= k:
         return []
     low, high = SAMPLE_ROWS
-    size = max(low, 2 * k, min(high, SAMPLE_ENTRIES // context.d))
-    if context.m <= 2 * size:
-        return [context.kept]
-    rng = context.rng("hubness")
-    return [sampled(context.kept, size, rng) for _ in range(SAMPLES)]
+    size = max(low, 2 * k, min(high, SAMPLE_ENTRIES // facts.d))
+    if facts.m <= 2 * size:
+        return [facts.kept]
+    rng = generator(options.seed, "hubness")
+    return [sample_rows(facts.kept, size, rng) for _ in range(SAMPLES)]
 
 
-def hub_values(context: Context, seen: Seen) -> list[Value]:
-    k = context.options.neighbors
-    if context.m <= k:
-        return [q.HUBNESS.undefined(f"{context.m} rows have no {k} neighbors each")]
-    if context.options.neighbors_of == "all":
-        occurrences = all_occurrences(context, seen)
+def hub_values(
+    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
+) -> list[Value]:
+    k = options.neighbors
+    if facts.m <= k:
+        return [q.HUBNESS.undefined(f"{facts.m} rows have no {k} neighbors each")]
+    if options.neighbors_of == "all":
+        occurrences = all_occurrences(facts, options, reader, shared)
     else:
-        samples = hub_samples(context)
+        samples = hub_samples(facts, options)
         if len(samples) > 1:
-            return sampled_hubs(context, k, samples)
-        occurrences = k_occurrences(context.unit_rows(context.kept), k)
+            return sampled_hubs(facts, reader, k, samples)
+        occurrences = k_occurrences(reader.take_unit(facts.kept), k)
     skew = skewness(occurrences)
     if skew is None:
         return [q.HUBNESS.undefined("every token is a neighbor equally often")]
     scalar = q.HUBNESS.measured(skew, convention=f"k = {k}, cosine")
-    return [scalar, hub_table(context, context.kept, occurrences, "all rows")]
+    return [scalar, hub_table(facts, facts.kept, occurrences, "all rows")]
 
 
-def sampled_hubs(context: Context, k: int, samples: list[IntArray]) -> list[Value]:
+def sampled_hubs(facts: Facts, reader: RowReader, k: int, samples: list[IntArray]) -> list[Value]:
     """Mean over a few samples, neighbors searched within each; the spread gives the error."""
 
     def search(number: int) -> FloatArray:
-        return k_occurrences(context.unit_rows(samples[number]), k)
+        return k_occurrences(reader.take_unit(samples[number]), k)
 
-    occurrences = list(context.spread(search, SAMPLES))
+    occurrences = list(reader.spread(search, SAMPLES))
     found = [skew for skew in map(skewness, occurrences) if skew is not None]
     if len(found) < 2:
         return [q.HUBNESS.undefined("every sampled token is a neighbor equally often")]
-    note = f"{SAMPLES} samples of {len(samples[0]):,} of {context.m:,} rows"
+    note = f"{SAMPLES} samples of {len(samples[0]):,} of {facts.m:,} rows"
     return [
         q.HUBNESS.measured(
             float(np.mean(found)),
@@ -158,7 +171,7 @@ def sampled_hubs(context: Context, k: int, samples: list[IntArray]) -> list[Valu
             sample=note,
             convention=f"k = {k}, cosine, neighbors within the sample (hubness grows with it)",
         ),
-        hub_table(context, samples[-1], occurrences[-1], f"the last of {note}"),
+        hub_table(facts, samples[-1], occurrences[-1], f"the last of {note}"),
     ]
 
 
@@ -187,10 +200,9 @@ def skewness(values: FloatArray) -> float | None:
     return float(np.mean(centered**3)) / spread**3
 
 
-def hub_table(context: Context, rows: IntArray, occurrences: FloatArray, note: str) -> Table:
+def hub_table(facts: Facts, rows: IntArray, occurrences: FloatArray, note: str) -> Table:
     top = np.argsort(-occurrences, kind="stable")[:SHOWN]
     body = tuple(
-        (int(rows[at]), context.token(int(rows[at])), round(float(occurrences[at]), 3))
-        for at in top
+        (int(rows[at]), facts.token(int(rows[at])), round(float(occurrences[at]), 3)) for at in top
     )
     return Table(q.HUBS, ("row", "token", "neighbor of"), body, note=note)

@@ -7,12 +7,15 @@ from typing import TypeVar
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.options import Options
 from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Histogram, Scalar, Table, Value
-from embgeo.metrics.base import NO_ROWS, Context
+from embgeo.metrics.facts import NO_ROWS, Facts
+from embgeo.numerics.sampling import generator
 from embgeo.stats import PairHistogram, PairSample
 from embgeo.stats.block import Block, row_products
 from embgeo.stats.pair_cosines import FINE_BINS
+from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 #: Up to this many pairs every cosine is kept, and all quantiles are exact.
@@ -26,68 +29,81 @@ P = TypeVar("P", PairSample, PairHistogram)
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
-def pair_values(context: Context, norms: FloatArray, ready: Statistic | None = None) -> list[Value]:
+def pair_values(
+    facts: Facts,
+    options: Options,
+    reader: RowReader,
+    norms: FloatArray,
+    ready: Statistic | None = None,
+) -> list[Value]:
     """From every pair or from a sample of pairs; `norms` of the kept rows; `ready`: the sample."""
-    if context.m < 2 or context.options.pairs == 0:
-        reason = "a single row has no pairs" if context.m < 2 else "no pairs were asked for"
+    if facts.m < 2 or options.pairs == 0:
+        reason = "a single row has no pairs" if facts.m < 2 else "no pairs were asked for"
         return [
             quantity.undefined(reason)
             for quantity in (q.POSITIVE_SHARE, q.CONE_APERTURE, q.UNIFORMITY)
         ]
-    pairs = context.m * (context.m - 1) // 2
-    wanted = context.options.pairs
+    pairs = facts.pairs
+    wanted = options.pairs
     if pairs <= (wanted or 0) or (wanted is None and pairs <= KEPT_PAIRS):
-        return from_sample(all_pairs(context, PairSample()), f"all {pairs:,} pairs", True)
+        return from_sample(all_pairs(facts, reader, PairSample()), f"all {pairs:,} pairs", True)
     if wanted is None:
-        on_device = context.pair_histogram
-        counted = on_device() if on_device else all_pairs(context, PairHistogram())
+        counted = reader.count_pairs() or all_pairs(facts, reader, PairHistogram())
         return from_histogram(counted, f"all {pairs:,} pairs")
-    sample = ready if isinstance(ready, PairSample) else sampled_pairs(context, norms, wanted)
+    sample = (
+        ready
+        if isinstance(ready, PairSample)
+        else sampled_pairs(facts, options, reader, norms, wanted)
+    )
     return from_sample(sample, f"{wanted:,} of {pairs:,} pairs, drawn uniformly", False)
 
 
-def pairs_ahead(context: Context, norms: FloatArray) -> list[Statistic]:
+def pairs_ahead(
+    facts: Facts, options: Options, reader: RowReader, norms: FloatArray
+) -> list[Statistic]:
     """The sample of `pair_values`, if there is one and it is small."""
-    wanted = context.options.pairs
-    if not wanted or wanted > MOST_AHEAD or wanted >= context.m * (context.m - 1) // 2:
+    wanted = options.pairs
+    if not wanted or wanted > MOST_AHEAD or wanted >= facts.pairs:
         return []
-    return [sampled_pairs(context, norms, wanted)]
+    return [sampled_pairs(facts, options, reader, norms, wanted)]
 
 
-def rows_of_pairs(context: Context) -> IntArray:
+def rows_of_pairs(facts: Facts, options: Options) -> IntArray:
     """Rows that `pair_values` looks at."""
-    if context.m < 2 or context.options.pairs == 0:
+    if facts.m < 2 or options.pairs == 0:
         return NO_ROWS
-    wanted = context.options.pairs
-    if wanted is None or context.m * (context.m - 1) // 2 <= wanted:
-        return context.kept
-    return np.asarray(context.kept[np.unique(np.concatenate(drawn_pairs(context, wanted)))])
+    wanted = options.pairs
+    if wanted is None or facts.pairs <= wanted:
+        return facts.kept
+    return np.asarray(facts.kept[np.unique(np.concatenate(drawn_pairs(facts, options, wanted)))])
 
 
-def drawn_pairs(context: Context, count: int) -> tuple[IntArray, IntArray]:
+def drawn_pairs(facts: Facts, options: Options, count: int) -> tuple[IntArray, IntArray]:
     """Positions i ≠ j among the kept rows, uniform, with replacement."""
-    rng = context.rng("pairs")
-    first = rng.integers(0, context.m, size=count)
-    second = rng.integers(0, context.m - 1, size=count)
+    rng = generator(options.seed, "pairs")
+    first = rng.integers(0, facts.m, size=count)
+    second = rng.integers(0, facts.m - 1, size=count)
     second += second >= first
     return first, second
 
 
-def sampled_pairs(context: Context, norms: FloatArray, count: int) -> PairSample:
+def sampled_pairs(
+    facts: Facts, options: Options, reader: RowReader, norms: FloatArray, count: int
+) -> PairSample:
     """Cosines of uniform pairs i ≠ j of kept rows, with replacement, in float64."""
-    first, second = drawn_pairs(context, count)
-    step = max(1, 2**18 // context.d)  # rows that stay in the cache
+    first, second = drawn_pairs(facts, options, count)
+    step = max(1, 2**18 // facts.d)  # rows that stay in the cache
 
     def part(number: int) -> FloatArray:
         i, j = (side[number * step : (number + 1) * step] for side in (first, second))
-        left, right = (context.take(context.kept[side]) for side in (i, j))
+        left, right = (reader.take(facts.kept[side]) for side in (i, j))
         if not ordinary(norms):
             left, right = (Block(side, rows).unit for side, rows in ((i, left), (j, right)))
             return row_products(left, right)
         return np.asarray(row_products(left, right) / (norms[i] * norms[j]))
 
     sample = PairSample()
-    for cosines in context.spread(part, -(-count // step)):
+    for cosines in reader.spread(part, -(-count // step)):
         sample.add(cosines)
     return sample
 
@@ -97,17 +113,17 @@ def ordinary(norms: FloatArray) -> bool:
     return bool(norms.min() > 1e-75 and norms.max() < 1e75)
 
 
-def all_pairs(context: Context, statistic: P) -> P:
+def all_pairs(facts: Facts, reader: RowReader, statistic: P) -> P:
     """Every pair i < j, a block of rows against another at a time, on all threads.
 
     In float64 where every cosine is kept, else in the precision of the stored rows.
     """
-    step = max(64, min(BLOCK_ROWS, BLOCK_ENTRIES // context.d))
-    blocks = -(-context.m // step)
+    step = max(64, min(BLOCK_ROWS, BLOCK_ENTRIES // facts.d))
+    blocks = -(-facts.m // step)
 
     def rows(number: int) -> Block:
-        index = context.kept[number * step : (number + 1) * step]
-        return Block(index, context.stored(index))
+        index = facts.kept[number * step : (number + 1) * step]
+        return Block(index, reader.take_stored(index))
 
     def against_others(number: int) -> P:
         found = statistic.blank()
@@ -120,7 +136,7 @@ def all_pairs(context: Context, statistic: P) -> P:
             add_pairs(found, left, left if ahead == 0 else rows(other))
         return found
 
-    for found in context.spread(against_others, blocks, "all pairs, by blocks"):
+    for found in reader.spread(against_others, blocks, "all pairs, by blocks"):
         statistic.merge(found)
     return statistic
 

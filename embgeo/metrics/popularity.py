@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.metrics.base import Context
+from embgeo.core.options import Options
+from embgeo.metrics.facts import Facts
 
 #: Bins of equal token counts, by falling frequency (definitions, section 5).
 BINS = 10
@@ -36,48 +37,48 @@ class Popularity:
     log_count: FloatArray
     convention: str
 
-    def labels(self, context: Context) -> IntArray:
+    def labels(self, facts: Facts) -> IntArray:
         """1 popular, 0 rare, −1 left out; shape (N,)."""
-        labels = np.full(context.n, -1, dtype=np.int64)
-        labels[context.kept] = self.popular
+        labels = np.full(facts.n, -1, dtype=np.int64)
+        labels[facts.kept] = self.popular
         return labels
 
-    def bins(self, context: Context) -> IntArray:
+    def bins(self, facts: Facts) -> IntArray:
         """Frequency bin of each of the N rows, 0 the most frequent, −1 left out."""
-        labels = np.full(context.n, -1, dtype=np.int64)
+        labels = np.full(facts.n, -1, dtype=np.int64)
         m = len(self.order)
-        labels[context.kept[self.order]] = np.arange(m) * min(BINS, m) // m
+        labels[facts.kept[self.order]] = np.arange(m) * min(BINS, m) // m
         return labels
 
 
-def why_absent(context: Context) -> str:
+def why_absent(facts: Facts) -> str:
     """Why nothing can be said about rare and popular tokens; empty if something can."""
-    if context.counts is None:
+    if facts.frequency is None:
         return (
             "no token frequencies: give --counts FILE, --corpus FILE, or --rank-order if the rows "
             "are sorted by frequency"
         )
-    if context.m and context.m < 5:
-        return f"{context.m} rows are too few to call some popular and some rare"
-    if context.m and np.ptp(context.counts[context.kept]) == 0:
+    if facts.m and facts.m < 5:
+        return f"{facts.m} rows are too few to call some popular and some rare"
+    if facts.m and np.ptp(facts.frequency.counts[facts.kept]) == 0:
         return "all kept tokens have the same count, none is more popular than another"
     return ""
 
 
-def popularity(context: Context) -> Popularity:
+def popularity(facts: Facts, options: Options) -> Popularity:
     """Call after `why_absent` found no reason."""
-    if context.counts is None:
+    if facts.frequency is None:
         raise ValueError("no counts")
-    counts = context.counts[context.kept]
-    order = np.lexsort((context.kept, -counts))
+    counts = facts.frequency.counts[facts.kept]
+    order = np.lexsort((facts.kept, -counts))
     m = len(order)
-    share = context.options.popular_share
+    share = options.popular_share
     size = min(max(1, round(share * m)), m - 1)
     popular = np.zeros(m, dtype=bool)
     popular[order[:size]] = True
     edge = counts[order[size - 1]]
     tied = int(np.count_nonzero(counts == edge)) if counts[order[size]] == edge else 0
-    if context.frequency_kind == "rank":
+    if facts.is_ranked:
         rank = np.empty(m)
         rank[order] = np.arange(1, m + 1)
         log_count = -np.log(rank)
@@ -85,7 +86,7 @@ def popularity(context: Context) -> Popularity:
         log_count = np.log1p(counts)
     convention = (
         f"popular: the {100 * share:g} % most frequent ({size:,} of {m:,} tokens), by "
-        f"{context.frequency_source}"
+        f"{facts.frequency.source}"
     )
     if tied:
         convention += f"; {tied:,} tokens share the count at the edge, lower row numbers first"

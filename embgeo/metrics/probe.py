@@ -12,15 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.options import Options
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Scalar, Value
-from embgeo.metrics.base import Context, Seen
+from embgeo.metrics.facts import Facts
 from embgeo.metrics.popularity import Popularity, popularity, why_absent
-from embgeo.numerics.folds import FOLDS, Fold, folds
 from embgeo.numerics.logistic import log_odds
 from embgeo.numerics.ranking import average_ranks
 from embgeo.numerics.ridge import ridge_prediction
-from embgeo.stats.statistic import Statistic
+from embgeo.numerics.sampling import FOLDS, Fold, deal_folds, generator
+from embgeo.stats.reader import RowReader
 
 FAMILY = "frequency"
 MAX_ROWS = 6_000
@@ -33,29 +34,21 @@ PENALTIES = np.logspace(-2, 5, 15)
 BoolArray = npt.NDArray[np.bool_]
 
 
-def absent(context: Context) -> str:
-    return why_absent(context)
+def absent(facts: Facts) -> str:
+    return why_absent(facts)
 
 
-def first(context: Context) -> list[Statistic]:
-    return []
+def rows_read(facts: Facts, options: Options) -> IntArray:
+    at, _ = probe_rows(facts, options, popularity(facts, options))
+    return np.asarray(facts.kept[at])
 
 
-def second(context: Context, seen: Seen) -> list[Statistic]:
-    return []
-
-
-def rows_read(context: Context, seen: Seen) -> IntArray:
-    at, _ = probe_rows(context, popularity(context))
-    return np.asarray(context.kept[at])
-
-
-def compute(context: Context, seen: Seen) -> list[Value]:
-    known = popularity(context)
-    at, sample = probe_rows(context, known)
+def compute(facts: Facts, options: Options, reader: RowReader) -> list[Value]:
+    known = popularity(facts, options)
+    at, sample = probe_rows(facts, options, known)
     popular, log_count = known.popular[at], known.log_count[at]
-    rows = context.take(context.kept[at])
-    classes, lines = class_folds(context, popular), line_folds(context, len(rows))
+    rows = reader.take(facts.kept[at])
+    classes, lines = class_folds(options, popular), line_folds(options, len(rows))
 
     def fit(number: int) -> Any:
         """One fold of the probe, or one of the regression: all of them share the threads."""
@@ -65,26 +58,26 @@ def compute(context: Context, seen: Seen) -> list[Value]:
         train, test = lines[number - len(classes)]
         return ridge_prediction(rows[train], log_count[train], rows[test], PENALTIES)
 
-    found = list(context.spread(fit, len(classes) + len(lines)))
+    found = list(reader.spread(fit, len(classes) + len(lines)))
     scores, predicted = found[: len(classes)], found[len(classes) :]
     return [
         *probe_values(popular, classes, scores, known.convention, sample),
-        ridge_value(context, log_count, lines, predicted, known.convention, sample),
+        ridge_value(facts, log_count, lines, predicted, known.convention, sample),
     ]
 
 
-def class_folds(context: Context, popular: BoolArray) -> list[Fold]:
+def class_folds(options: Options, popular: BoolArray) -> list[Fold]:
     """Folds with the same share of popular rows; none where a class is too small."""
     if min(popular.sum(), (~popular).sum()) < FOLDS:
         return []
-    return list(folds(context.rng("folds"), ~popular))
+    return list(deal_folds(generator(options.seed, "folds"), ~popular))
 
 
-def line_folds(context: Context, rows: int) -> list[Fold]:
+def line_folds(options: Options, rows: int) -> list[Fold]:
     """Folds of the regression; none where there are too few rows."""
     if rows < 2 * FOLDS:
         return []
-    return list(folds(context.rng("ridge folds"), np.zeros(rows, dtype=bool)))
+    return list(deal_folds(generator(options.seed, "ridge folds"), np.zeros(rows, dtype=bool)))
 
 
 def out_of_fold(dealt: Sequence[Fold], found: Sequence[FloatArray]) -> FloatArray:
@@ -95,13 +88,13 @@ def out_of_fold(dealt: Sequence[Fold], found: Sequence[FloatArray]) -> FloatArra
     return whole
 
 
-def probe_rows(context: Context, known: Popularity) -> tuple[IntArray, str]:
+def probe_rows(facts: Facts, options: Options, known: Popularity) -> tuple[IntArray, str]:
     """Positions among the kept rows: all, or a sample that keeps the classes' shares."""
     m = len(known.order)
-    most = max(MIN_ROWS, min(MAX_ROWS, MAX_ENTRIES // context.d))
+    most = max(MIN_ROWS, min(MAX_ROWS, MAX_ENTRIES // facts.d))
     if m <= most:
         return np.arange(m), f"all {m:,} tokens, {FOLDS} folds"
-    rng = context.rng("probe rows")
+    rng = generator(options.seed, "probe rows")
     parts = []
     for group in (known.popular, ~known.popular):
         positions = np.flatnonzero(group)
@@ -170,7 +163,7 @@ def balanced_loss(score: FloatArray, positive: BoolArray) -> tuple[float, float]
 
 
 def ridge_value(
-    context: Context,
+    facts: Facts,
     target: FloatArray,
     dealt: Sequence[Fold],
     found: Sequence[FloatArray],
@@ -186,7 +179,7 @@ def ridge_value(
         return q.FREQUENCY_R2.undefined("all sampled tokens have the same count")
     r2 = 1.0 - wrong.sum() / spread.sum()
     error = np.sqrt(np.square(wrong - (1.0 - r2) * spread).sum()) / spread.sum()
-    what = "−ln(rank)" if context.frequency_kind == "rank" else "ln(1 + count)"
+    what = "−ln(rank)" if facts.is_ranked else "ln(1 + count)"
     return q.FREQUENCY_R2.measured(
         float(r2),
         standard_error=float(error),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.arrays import FloatArray
+from embgeo.core.options import Options
 from embgeo.core.quantities import spectrum as q
 from embgeo.core.values import Series, Value
-from embgeo.metrics.base import NO_ROWS, Context, Seen, row_moments
 from embgeo.metrics.decay import decay_values
+from embgeo.metrics.facts import Facts
+from embgeo.metrics.shared import SharedStatistics, row_moments
 from embgeo.stats import StackedQR
 from embgeo.stats.statistic import Statistic
 
@@ -22,33 +24,25 @@ GRAM_IS_ENOUGH = 1e6
 ENERGY = (q.ENERGY_50, q.ENERGY_90, q.ENERGY_95, q.ENERGY_99)
 
 
-def absent(context: Context) -> str:
-    return ""
+def first(facts: Facts, options: Options) -> list[Statistic]:
+    return [row_moments(facts, options)]
 
 
-def first(context: Context) -> list[Statistic]:
-    return [row_moments(context)]
-
-
-def second(context: Context, seen: Seen) -> list[Statistic]:
+def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
     wanted: list[Statistic] = []
     for name, values, shift in (
-        ("uncentered", seen.eigen.values, None),
-        ("centered", seen.eigen_centered.values, seen.moments.mean),
+        ("uncentered", shared.eigen.values, None),
+        ("centered", shared.eigen_centered.values, shared.moments.mean),
     ):
         if values[-1] * GRAM_IS_ENOUGH < values[0]:
-            wanted.append(StackedQR(name, context.d, shift=shift))
+            wanted.append(StackedQR(name, facts.d, shift=shift))
     return wanted
 
 
-def rows_read(context: Context, seen: Seen) -> IntArray:
-    return NO_ROWS
-
-
-def compute(context: Context, seen: Seen) -> list[Value]:
-    sigma = singular_values(seen, "uncentered", seen.eigen.values)
-    centered = singular_values(seen, "centered", seen.eigen_centered.values)
-    k = np.arange(1, context.d + 1, dtype=np.float64)
+def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
+    sigma = singular_values(shared, "uncentered", shared.eigen.values)
+    centered = singular_values(shared, "centered", shared.eigen_centered.values)
+    k = np.arange(1, facts.d + 1, dtype=np.float64)
     values: list[Value] = [
         Series(
             q.SINGULAR_VALUES,
@@ -60,9 +54,9 @@ def compute(context: Context, seen: Seen) -> list[Value]:
             note=f"σ₁ = {sigma[0]:.6g}",
         )
     ]
-    values += summaries(context, sigma)
-    if seen.all_rows_equal:
-        after = q.EFFECTIVE_RANK_CENTERED.undefined(seen.all_rows_equal)
+    values += summaries(facts, sigma)
+    if shared.all_rows_equal:
+        after = q.EFFECTIVE_RANK_CENTERED.undefined(shared.all_rows_equal)
     else:
         after = q.EFFECTIVE_RANK_CENTERED.measured(
             effective_rank(centered), convention="σ, not σ²; mean row subtracted"
@@ -71,21 +65,21 @@ def compute(context: Context, seen: Seen) -> list[Value]:
     return values + decay_values(sigma / sigma[0])
 
 
-def singular_values(seen: Seen, name: str, eigenvalues: FloatArray) -> FloatArray:
+def singular_values(shared: SharedStatistics, name: str, eigenvalues: FloatArray) -> FloatArray:
     """σ_1 … σ_d: from the QR factor where that was wanted, else from the Gram matrix."""
     key = ("stacked qr", name)
-    if key not in seen.statistics:
+    if key not in shared.statistics:
         return np.sqrt(eigenvalues)
-    r = seen.find(StackedQR, key).r
+    r = shared.find(StackedQR, key).r
     sigma = np.linalg.svd(r, compute_uv=False)
     return np.concatenate([sigma, np.zeros(len(eigenvalues) - len(sigma))])
 
 
-def summaries(context: Context, sigma: FloatArray) -> list[Value]:
+def summaries(facts: Facts, sigma: FloatArray) -> list[Value]:
     energy = np.square(sigma / sigma[0])
     total = float(energy.sum())
     reached = np.cumsum(energy) / total
-    rank = int(np.count_nonzero(sigma > sigma[0] * max(context.m, context.d) * 2.0**-52))
+    rank = int(np.count_nonzero(sigma > sigma[0] * max(facts.m, facts.d) * 2.0**-52))
     values: list[Value] = [
         q.EFFECTIVE_RANK.measured(effective_rank(sigma), convention="σ, not σ²; uncentered"),
         q.STABLE_RANK.measured(total, convention="uncentered"),
@@ -97,9 +91,9 @@ def summaries(context: Context, sigma: FloatArray) -> list[Value]:
     for quantity, share in zip(ENERGY, (0.5, 0.9, 0.95, 0.99), strict=True):
         # A hair below q, so that a share reached exactly is not missed by rounding.
         count = int(np.searchsorted(reached, share * (1 - 1e-14))) + 1
-        values.append(quantity.measured(float(min(count, context.d))))
-    if rank < context.d:
-        reason = f"the matrix has numerical rank {rank} of {context.d}, σ_d is zero up to rounding"
+        values.append(quantity.measured(float(min(count, facts.d))))
+    if rank < facts.d:
+        reason = f"the matrix has numerical rank {rank} of {facts.d}, σ_d is zero up to rounding"
         values.append(q.CONDITION_NUMBER.undefined(reason))
     else:
         values.append(q.CONDITION_NUMBER.measured(float(sigma[0] / sigma[-1])))

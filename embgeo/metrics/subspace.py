@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import subspace as q
 from embgeo.core.values import Series, Value
-from embgeo.metrics.base import NO_ROWS, Context, Seen
+from embgeo.metrics.facts import Facts
+from embgeo.metrics.shared import SharedStatistics
 from embgeo.stats import StackedQR
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "subspace"
 
 
-def absent(context: Context) -> str:
-    return "" if context.output_width else context.output_absent
+def absent(facts: Facts) -> str:
+    return "" if facts.output_width else facts.output_absent
 
 
-def first(context: Context) -> list[Statistic]:
-    return []
+def second(facts: Facts) -> list[Statistic]:
+    return [StackedQR("input|output", facts.d + (facts.output_width or 0), of="paired")]
 
 
-def second(context: Context, seen: Seen) -> list[Statistic]:
-    return [StackedQR("input|output", context.d + (context.output_width or 0), of="paired")]
-
-
-def rows_read(context: Context, seen: Seen) -> IntArray:
-    return NO_ROWS
-
-
-def compute(context: Context, seen: Seen) -> list[Value]:
-    qr = seen.find(StackedQR, ("stacked qr", "input|output"))
-    return subspace_values(qr.r, context.d, qr.n)
+def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
+    qr = shared.find(StackedQR, ("stacked qr", "input|output"))
+    return subspace_values(qr.r, facts.d, qr.n)
 
 
 def subspace_values(r: FloatArray, width: int, rows: int) -> list[Value]:

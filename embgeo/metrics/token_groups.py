@@ -9,9 +9,11 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Cell, Table, Value
-from embgeo.metrics.base import NO_ROWS, Context, Seen
+from embgeo.metrics.facts import NO_ROWS, Facts
+from embgeo.metrics.shared import SharedStatistics
 from embgeo.stats import Norms
 from embgeo.stats.block import Block
+from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
@@ -50,48 +52,40 @@ def kind_of(token: str) -> str:
     return "special" if SPECIAL.fullmatch(token) else ""
 
 
-def unused_rows(context: Context) -> tuple[IntArray, str]:
+def unused_rows(facts: Facts) -> tuple[IntArray, str]:
     """Kept rows of tokens known to be unused, and how they are known.
 
     By spelling; only where no spelling tells, by a count of 0: a corpus that the user counted
     need not be the one that the model saw.
     """
-    if context.tokens is not None:
-        tokens = context.tokens
-        spelled = [row for row in context.kept.tolist() if kind_of(tokens[row]) == "unused"]
+    if facts.tokens is not None:
+        tokens = facts.tokens
+        spelled = [row for row in facts.kept.tolist() if kind_of(tokens[row]) == "unused"]
         if spelled:
             return np.array(spelled, dtype=np.int64), "by their spelling"
-    if context.counts is not None and context.frequency_kind == "counts":
-        never = context.kept[context.counts[context.kept] == 0]
-        return never, f"count 0: {context.frequency_source}"
+    if facts.counts is not None and facts.frequency is not None:
+        never = facts.kept[facts.counts[facts.kept] == 0]
+        return never, f"count 0: {facts.frequency.source}"
     return np.zeros(0, dtype=np.int64), ""
 
 
-def absent(context: Context) -> str:
-    return ""
-
-
-def first(context: Context) -> list[Statistic]:
+def first() -> list[Statistic]:
     return [Norms()]
 
 
-def second(context: Context, seen: Seen) -> list[Statistic]:
-    return []
+def rows_read(facts: Facts) -> IntArray:
+    return np.concatenate([NO_ROWS, *facts.masked.values()])
 
 
-def rows_read(context: Context, seen: Seen) -> IntArray:
-    return np.concatenate([NO_ROWS, *context.masked_rows.values()])
-
-
-def compute(context: Context, seen: Seen) -> list[Value]:
-    norms = seen.find(Norms, "Norms").values()
+def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
+    norms = shared.norms
     rows: list[tuple[Cell, ...]] = []
-    for name, positions in group_positions(context).items():
+    for name, positions in group_positions(facts).items():
         median = float(np.median(norms[positions]))
-        rows.append((name, len(positions), median, examples(context, context.kept[positions])))
-    for reason, masked in context.masked_rows.items():
+        rows.append((name, len(positions), median, examples(facts, facts.kept[positions])))
+    for reason, masked in facts.masked.items():
         if len(masked):
-            median_norm = median_of_masked(context, masked)
+            median_norm = median_of_masked(reader, masked)
             rows.append((f"{reason}, left out", len(masked), median_norm, None))
     if not rows:
         return []
@@ -99,16 +93,16 @@ def compute(context: Context, seen: Seen) -> list[Value]:
     return [Table(q.GROUPS, ("group", "rows", "median norm", "tokens"), tuple(rows), note=note)]
 
 
-def examples(context: Context, rows: IntArray) -> str:
-    shown = " · ".join(context.token(row) for row in rows[:EXAMPLES].tolist())
+def examples(facts: Facts, rows: IntArray) -> str:
+    shown = " · ".join(facts.token(row) for row in rows[:EXAMPLES].tolist())
     return shown + (" …" if len(rows) > EXAMPLES else "")
 
 
-def median_of_masked(context: Context, rows: IntArray) -> float | None:
+def median_of_masked(reader: RowReader, rows: IntArray) -> float | None:
     """Median norm of rows that no statistic sees; None if none is finite."""
     norms: list[FloatArray] = []
     for start in range(0, len(rows), STEP):
-        block = context.take(rows[start : start + STEP])
+        block = reader.take(rows[start : start + STEP])
         used = np.isfinite(block).all(axis=1) & block.any(axis=1)
         norms.append(Block(rows[start : start + STEP][used], block[used]).norms)
         norms.append(np.zeros(int((~block.any(axis=1)).sum())))
@@ -116,16 +110,16 @@ def median_of_masked(context: Context, rows: IntArray) -> float | None:
     return float(np.median(known)) if len(known) and np.isfinite(known).all() else None
 
 
-def group_positions(context: Context) -> dict[str, IntArray]:
+def group_positions(facts: Facts) -> dict[str, IntArray]:
     """Positions among the kept rows by group; a token may be in several."""
     members: dict[str, list[int]] = {}
-    if context.tokens is not None:
-        for at, row in enumerate(context.kept.tolist()):
-            if kind := kind_of(context.tokens[row]):
+    if facts.tokens is not None:
+        for at, row in enumerate(facts.kept.tolist()):
+            if kind := kind_of(facts.tokens[row]):
                 members.setdefault(f"{kind} tokens", []).append(at)
     groups = {name: np.array(positions) for name, positions in members.items()}
-    if context.counts is not None and context.frequency_kind == "counts":
-        never = np.flatnonzero(context.counts[context.kept] == 0)
+    if facts.counts is not None:
+        never = np.flatnonzero(facts.counts[facts.kept] == 0)
         if len(never):
             groups["never seen"] = never
     return groups

@@ -9,12 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.options import Options
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Cell, Column, Table, Value
-from embgeo.metrics.base import NO_ROWS, Context, Seen, row_moments
+from embgeo.metrics.facts import NO_ROWS, Facts
+from embgeo.metrics.shared import SharedStatistics, row_moments
 from embgeo.metrics.token_groups import unused_rows
 from embgeo.stats import Norms
 from embgeo.stats.per_row import AngleAfterRemoval
+from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
@@ -22,51 +25,49 @@ SHOWN = 30
 COLUMNS = ("row", "token", "count", "indicator")
 
 
-def absent(context: Context) -> str:
-    return ""
+def first(facts: Facts, options: Options) -> list[Statistic]:
+    return [Norms(), row_moments(facts, options)]
 
 
-def first(context: Context) -> list[Statistic]:
-    return [Norms(), row_moments(context)]
-
-
-def second(context: Context, seen: Seen) -> list[Statistic]:
-    rows, _ = unused_rows(context)
-    if context.output_width or context.d < 2 or not len(rows):
+def second(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Statistic]:
+    rows, _ = unused_rows(facts)
+    if facts.output_width or facts.d < 2 or not len(rows):
         return []
-    removed = seen.eigen.vectors[:, 0]
-    direction = unused_direction(context, rows, removed)
+    removed = shared.eigen.vectors[:, 0]
+    direction = unused_direction(facts, reader, rows, removed)
     if direction is None:
         return []
     return [AngleAfterRemoval("undertrained", direction, removed)]
 
 
-def rows_read(context: Context, seen: Seen) -> IntArray:
-    if context.output_width or context.d < 2:
+def rows_read(facts: Facts) -> IntArray:
+    if facts.output_width or facts.d < 2:
         return NO_ROWS
-    return unused_rows(context)[0]
+    return unused_rows(facts)[0]
 
 
-def unused_direction(context: Context, rows: IntArray, removed: FloatArray) -> FloatArray | None:
+def unused_direction(
+    facts: Facts, reader: RowReader, rows: IntArray, removed: FloatArray
+) -> FloatArray | None:
     """Mean of the unused rows without the removed direction, as a unit vector."""
-    total = np.zeros(context.d)
-    for block in context.blocks(rows):
+    total = np.zeros(facts.d)
+    for block in reader.blocks(rows):
         total += block.rows.sum(axis=0)
     rest = total - removed * (removed @ total)
     length = float(np.linalg.norm(rest))
     return rest / length if length > 1e-12 * float(np.linalg.norm(total)) else None
 
 
-def compute(context: Context, seen: Seen) -> list[Value]:
-    known, said = unused_rows(context)
-    if context.output_width:
-        norms = seen.find(Norms, "Norms").values()
+def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
+    known, said = unused_rows(facts)
+    if facts.output_width:
+        norms = shared.norms
         note = "untied: norm of the input row, smallest first"
         if len(known):
             note += f"; {len(known):,} tokens known to be unused ({said}) are not listed"
-        return shown(context, norms, note, known)
+        return shown(facts, norms, note, known)
     key = ("angle after removal", "undertrained")
-    if key not in seen.statistics:
+    if key not in shared.statistics:
         reason = (
             "the unused rows have no common direction"
             if len(known)
@@ -74,24 +75,22 @@ def compute(context: Context, seen: Seen) -> list[Value]:
             "0)"
         )
         return [Table(q.UNDERTRAINED, COLUMNS, (), note=f"not defined: {reason}")]
-    angles = seen.find(AngleAfterRemoval, key).values()
+    angles = shared.find(AngleAfterRemoval, key).values()
     note = (
         f"tied: cosine distance to the mean of {len(known):,} unused tokens ({said}), which are "
         "not listed; smallest first"
     )
     # 1 − cos, without cancelling where the angle is small.
-    return shown(context, 2.0 * np.sin(angles / 2.0) ** 2, note, known)
+    return shown(facts, 2.0 * np.sin(angles / 2.0) ** 2, note, known)
 
 
-def shown(context: Context, indicator: FloatArray, note: str, known: IntArray) -> list[Value]:
+def shown(facts: Facts, indicator: FloatArray, note: str, known: IntArray) -> list[Value]:
     """The column of all rows, and the table without those whose state is no news."""
     order = np.argsort(indicator, kind="stable")
-    order = order[~np.isin(context.kept[order], known)]
-    with_counts = context.counts is not None and context.frequency_kind == "counts"
+    order = order[~np.isin(facts.kept[order], known)]
     rows: list[tuple[Cell, ...]] = []
     for at in order[:SHOWN]:
-        row = int(context.kept[at])
-        count = int(context.counts[row]) if with_counts and context.counts is not None else None
-        rows.append((row, context.token(row), count, float(indicator[at])))
+        row = int(facts.kept[at])
+        rows.append((row, facts.token(row), facts.count(row), float(indicator[at])))
     table = Table(q.UNDERTRAINED, COLUMNS, tuple(rows), note=note)
     return [table, Column(q.UNDERTRAINED_INDICATOR, indicator, "indicator")]

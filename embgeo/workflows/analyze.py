@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from embgeo.core.options import Options
+from embgeo.core.progress import Progress
 from embgeo.io.memory import as_matrix
-from embgeo.measure import analysis as measuring
-from embgeo.measure.passes import Progress
-from embgeo.measure.resources import Resources
+from embgeo.measure import analyze as measuring
 from embgeo.result import analysis as result
+from embgeo.stats.resources import Resources
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -387,7 +387,7 @@ def failing(error: BaseException) -> Callable[..., Any]:
     return fail
 
 
-@pytest.mark.parametrize("where", ["embgeo.io.load", "embgeo.measure.analysis.result"])
+@pytest.mark.parametrize("where", ["embgeo.io.load", "embgeo.measure.analyze.assemble"])
 def test_interrupted_while_computing(
     here: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:

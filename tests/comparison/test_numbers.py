@@ -10,7 +10,7 @@ from embgeo.comparison.joint import cholesky_factor
 from embgeo.comparison.overlap import expected_jaccard
 from embgeo.comparison.shared import Shared
 from embgeo.core.matrix import Frequency, Matrix
-from embgeo.measure.resources import Resources
+from embgeo.stats.resources import Resources
 from tests.support import naive, naive_compare
 from tests.support.compared import entered, in_small_blocks, number, numbers, pair_of
 from tests.support.matrices import from_spectrum, gaussian, narrow_cone, rng, two_sided

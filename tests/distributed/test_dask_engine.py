@@ -23,11 +23,11 @@ from embgeo.cli.app import app
 from embgeo.cli.on_cluster import with_file
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.options import Options
+from embgeo.core.progress import Progress
 from embgeo.distributed import cluster as engine
 from embgeo.distributed import connection
 from embgeo.distributed.cluster import Cluster, Shard, analyze_on_cluster, pieces_of
-from embgeo.measure.analysis import analyze
-from embgeo.measure.passes import Progress
+from embgeo.measure.analyze import analyze
 from embgeo.result.analysis import Analysis
 from tests.support.in_parts import check_analyses
 from tests.support.matrices import gaussian

@@ -31,7 +31,7 @@ from embgeo.distributed.packing import Packer
 from embgeo.distributed.plans import IN_PARTS, Plan, save_plan
 from embgeo.distributed.second_round import read_task
 from embgeo.distributed.states import FirstState, save_second
-from embgeo.measure.analysis import analyze
+from embgeo.measure.analyze import analyze
 from embgeo.result.analysis import Analysis
 from tests.support.in_parts import Cuts, check_analyses, even, first_files, in_parts
 from tests.support.matrices import ASKED, NAMES, case, gaussian

@@ -25,8 +25,8 @@ from embgeo.distributed.plans import save_plan
 from embgeo.distributed.second_round import read_task
 from embgeo.distributed.seen_norms import SeenNorms
 from embgeo.distributed.states import save_first
-from embgeo.metrics.base import Eigen
 from embgeo.numerics.block_rotation import BlockRotation
+from embgeo.numerics.eigen import Eigen
 from embgeo.stats.block import Block
 from tests.stats.test_monoid_laws import MAKERS, ROWS, N, feed, same, seen
 from tests.stats.test_monoid_laws import cut as pieces

@@ -9,7 +9,7 @@ import pytest
 
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
-from embgeo.measure.analysis import analyze
+from embgeo.measure.analyze import analyze
 from embgeo.measure.reference import GaussianRows, expected
 from tests.support.matrices import gaussian
 

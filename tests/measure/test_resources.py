@@ -13,11 +13,11 @@ from embgeo.cli.measuring import size_in_bytes
 from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
+from embgeo.core.progress import Progress
 from embgeo.core.read_ahead import read_ahead
-from embgeo.measure.analysis import analyze
-from embgeo.measure.passes import Progress
-from embgeo.measure.resources import COPIES, Plan, Resources
+from embgeo.measure.analyze import analyze
 from embgeo.numerics.blas_threads import blas_threads, limited
+from embgeo.stats.resources import COPIES, PassPlan, Resources
 from tests.support.matrices import gaussian
 
 SHAPES = [(1, 1), (5, 3), (4096, 10), (30_000, 384), (128_256, 4096), (10**7, 128), (100, 20_000)]
@@ -113,7 +113,7 @@ def test_what_fails_in_a_thread_fails_the_pass():
 
 
 def test_spread_keeps_the_order_and_stops_at_an_error():
-    plan = Plan(workers=3, block_rows=10, threads=1)
+    plan = PassPlan(workers=3, block_rows=10, threads=1)
     assert list(plan.spread(lambda i: i * i, 50)) == [i * i for i in range(50)]
     assert list(plan.spread(lambda i: i, 0)) == []
 

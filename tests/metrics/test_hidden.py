@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,26 +17,34 @@ from embgeo.cli.app import app
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.matrix import FinalNorm, Matrix
 from embgeo.core.values import Series
-from embgeo.metrics.convex_hull import Hull, distance_to_hull
+from embgeo.numerics.convex_hull import Blocks, Hull, distance_to_hull
 from embgeo.numerics.nearest_point import NearestPoint
-from embgeo.stats.block import Block
 from tests.support import naive
 from tests.support.sampling import sampled
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 
-def in_blocks(points: FloatArray, size: int = 37) -> Callable[[], Iterator[Block]]:
-    def blocks() -> Iterator[Block]:
+def in_blocks(points: FloatArray, size: int = 37) -> Blocks:
+    def blocks() -> Iterator[tuple[IntArray, FloatArray]]:
         for start in range(0, len(points), size):
             rows = points[start : start + size]
-            yield Block(np.arange(start, start + len(rows)), rows)
+            yield np.arange(start, start + len(rows)), rows
 
     return blocks
 
 
 def hull(points: FloatArray, size: int = 37) -> Hull:
-    return distance_to_hull(in_blocks(np.asarray(points, dtype=float), size), len(points[0]))
+    points = np.asarray(points, dtype=float)
+    return distance_to_hull(in_blocks(points, size), len(points[0]), repeated=repeated(points))
+
+
+def repeated(points: FloatArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which points equal an earlier one."""
+    again = np.ones(len(points), dtype=bool)
+    again[np.unique(points, axis=0, return_index=True)[1]] = False
+    return again
 
 
 @pytest.mark.parametrize("seed", sampled(range(12), 4))
@@ -148,9 +157,11 @@ def test_few_passes_are_enough(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
             super().solve()
             lengths.append(float(np.linalg.norm(self.weights @ self.points[self.active])))
 
-    monkeypatch.setattr("embgeo.metrics.convex_hull.NearestPoint", Watched)
+    monkeypatch.setattr("embgeo.numerics.convex_hull.NearestPoint", Watched)
     points = hard(kind, np.random.default_rng(5))
-    found = distance_to_hull(in_blocks(points, 500), 60, float(np.finfo(np.float32).eps))
+    found = distance_to_hull(
+        in_blocks(points, 500), 60, float(np.finfo(np.float32).eps), repeated(points)
+    )
     assert found.side != "undecided"
     assert found.passes == len(lengths) <= 20
     assert all(b < a for a, b in pairwise(lengths))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix
 from embgeo.core.options import Options
-from embgeo.measure.analysis import analyze
+from embgeo.measure.analyze import analyze
 from embgeo.metrics import SECTIONS
 from tests.support.matrices import gaussian, rng
 

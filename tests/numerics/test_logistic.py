@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from embgeo.numerics.folds import FOLDS, folds
 from scipy.stats import rankdata, spearmanr
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from embgeo.numerics.folds import FOLDS, folds
 from embgeo.numerics.logistic import log_odds
 from embgeo.numerics.ranking import average_ranks, spearman
 from tests.support.matrices import rng

@@ -9,8 +9,8 @@ import pytest
 
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
-from embgeo.measure.analysis import analyze
-from embgeo.measure.resources import Resources
+from embgeo.measure.analyze import analyze
+from embgeo.stats.resources import Resources
 from tests.support import naive
 from tests.support.matrices import gaussian
 

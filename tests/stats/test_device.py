@@ -19,13 +19,13 @@ from embgeo.cli.app import app
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
-from embgeo.measure.analysis import analyze
-from embgeo.measure.passes import Progress
-from embgeo.measure.resources import Resources
+from embgeo.core.progress import Progress
+from embgeo.measure.analyze import analyze
 from embgeo.stats.backend import choose
 from embgeo.stats.backend.choose import check_device, open_device
 from embgeo.stats.backend.full import DeviceFull
 from embgeo.stats.backend.top_neighbors import TopNeighborsKernel
+from embgeo.stats.resources import Resources
 from tests.metrics.test_twins import STORED
 from tests.support import naive
 from tests.support.devices import MEMORY, SINGLE, WIDE, engine, least_rows, shortages, torch
@@ -258,7 +258,7 @@ def test_neighbors_of_all_rows_of_a_larger_matrix(monkeypatch, device):
     monkeypatch.setattr("embgeo.metrics.neighborhoods.SAMPLE_ROWS", (40, 40))
     monkeypatch.setattr("embgeo.metrics.neighborhoods.QUERIES", (50, 50))
     monkeypatch.setattr("embgeo.stats.backend.rows.MOST_ROWS", 70)
-    monkeypatch.setattr("embgeo.measure.resources.MOST_ROWS", 110)
+    monkeypatch.setattr("embgeo.stats.resources.MOST_ROWS", 110)
     found = measured(Matrix(W), device, sections=("tokens",), neighbors_of="all", neighbors=4)
     hubs, dimension = found["tokens.hubness"], found["tokens.intrinsic_dimension"]
     wide = W.astype(np.float64)

@@ -11,7 +11,7 @@ from embgeo.comparison.pairs import Input, Options
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options as Measured
 from embgeo.core.values import Scalar
-from embgeo.measure.analysis import analyze
+from embgeo.measure.analyze import analyze
 
 
 def entered(data, name="W", tokens=None, sections=("tokens",), seed=0, step=None, **more) -> Input:
@@ -48,5 +48,5 @@ def numbers(pair: Pair) -> dict[str, float | None]:
 
 def in_small_blocks(patch: pytest.MonkeyPatch, rows: int) -> None:
     """From now on a block has so many rows."""
-    patch.setattr("embgeo.measure.resources.MOST_ROWS", rows)
-    patch.setattr("embgeo.measure.resources.LEAST_ROWS", 1)
+    patch.setattr("embgeo.stats.resources.MOST_ROWS", rows)
+    patch.setattr("embgeo.stats.resources.LEAST_ROWS", 1)

@@ -12,7 +12,7 @@ import pytest
 
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix
 from embgeo.core.options import Options
-from embgeo.measure.analysis import analyze
+from embgeo.measure.analyze import analyze
 from embgeo.result.analysis import Analysis
 from tests.support import naive, naive_frequency
 
@@ -141,8 +141,8 @@ def case(name: str) -> Case:
 def analyzed(matrix: Matrix, block_rows: int = 1000, sections=None, **options) -> Analysis:
     """An analysis without the reference column, from blocks of that many rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("embgeo.measure.resources.MOST_ROWS", block_rows)
-        patch.setattr("embgeo.measure.resources.LEAST_ROWS", 1)
+        patch.setattr("embgeo.stats.resources.MOST_ROWS", block_rows)
+        patch.setattr("embgeo.stats.resources.LEAST_ROWS", 1)
         return analyze(matrix, sections=sections, options=Options(**options), reference=False)
 
 

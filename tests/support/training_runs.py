@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from embgeo.measure.passes import Progress
+from embgeo.core.progress import Progress
 from embgeo.training.data import Corpus, Vocabulary
 from embgeo.training.loop.distributed import World
 from embgeo.training.loop.loop import Loop

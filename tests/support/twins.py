@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from embgeo.numerics.folds import folds
+from embgeo.numerics.sampling import deal_folds
 from tests.support import naive, naive_frequency
 from tests.support.matrices import Case, case
 
@@ -119,7 +119,7 @@ def frequency(c: Case):
 def rare_out_of_fold(c: Case):
     rare = ~c.popular
     probability = np.empty(len(c.W))
-    for train, test in folds(drawn("folds"), rare):
+    for train, test in deal_folds(drawn("folds"), rare):
         probability[test] = naive_frequency.logistic_probabilities(
             c.W[train], ~c.popular[train], c.W[test]
         )
@@ -129,7 +129,7 @@ def rare_out_of_fold(c: Case):
 def ridge_out_of_fold(c: Case):
     one_class = np.zeros(len(c.W), dtype=bool)
     y, predicted = np.log1p(c.counts), np.empty(len(c.W))
-    for train, test in folds(drawn("ridge folds"), one_class):
+    for train, test in deal_folds(drawn("ridge folds"), one_class):
         mean, std = c.W[train].mean(axis=0), c.W[train].std(axis=0)
         X, X_new = (c.W[train] - mean) / std, (c.W[test] - mean) / std
         penalty = naive_frequency.best_penalty(X, y[train], np.logspace(-2, 5, 15))

@@ -14,7 +14,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
-from embgeo.measure.passes import Progress  # noqa: E402
+from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.training.loop.run import train  # noqa: E402
 from embgeo.training.loop.saving import write  # noqa: E402
 from embgeo.training.loop.session import Session  # noqa: E402
@@ -124,8 +124,10 @@ def test_a_signal_saves_the_state_and_ends_the_run(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from embgeo.measure.passes import Progress
+from embgeo.core.progress import Progress
 from tests.training.test_resume import CASES, run, saving
+from embgeo.core.progress import Progress
+from tests.training.test_train_resume import CASES, run, saving
 
 left = [11]
 def advance(done):

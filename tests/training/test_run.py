@@ -17,7 +17,7 @@ from safetensors import safe_open  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 
 import embgeo  # noqa: E402
-from embgeo.measure.passes import Progress  # noqa: E402
+from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.training.data import Vocabulary  # noqa: E402
 from embgeo.training.loop.run import run_folder, train, train_all  # noqa: E402
 from embgeo.training.methods.published import METHODS, reference_of  # noqa: E402

@@ -13,7 +13,7 @@ Measure = Callable[[npt.NDArray[np.float32], npt.NDArray[np.float32] | None], di
 
 
 class Progress(Protocol):
-    """Hears about long work; `embgeo.measure.passes.Progress` is one."""
+    """Hears about long work; `embgeo.core.progress.Progress` is one."""
 
     @property
     def start(self) -> Callable[[str, int], None]:

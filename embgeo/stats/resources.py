@@ -51,7 +51,7 @@ class Resources:
     threads: int | None = None
     device: str = "cpu"
 
-    def plan(self, n: int, d: int) -> Plan:
+    def plan(self, n: int, d: int) -> PassPlan:
         """Workers and block size for a matrix of n rows and d columns."""
         threads = self.threads or blas_threads()
         # In the first pass each worker keeps sums of d×d, in float64 and in float32 (of very many
@@ -66,11 +66,11 @@ class Resources:
         workers = max(1, min(workers, -(-n // rows)))
         # All workers end together: blocks of one size, the same number for each.
         rounds = -(-n // (rows * workers))
-        return Plan(workers, -(-n // (rounds * workers)), max(1, threads // workers))
+        return PassPlan(workers, -(-n // (rounds * workers)), max(1, threads // workers))
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PassPlan:
     """Workers, rows in a block, and threads that each worker's products use."""
 
     workers: int
@@ -119,7 +119,7 @@ def as_caller(work: Callable[P, T]) -> Callable[P, T]:
 
 
 def shared_fold(
-    plan: Plan,
+    plan: PassPlan,
     n: int,
     blocks: Callable[[int, int], Iterator[Block]],
     statistics: Sequence[Statistic],
@@ -129,7 +129,7 @@ def shared_fold(
 
     Parameters
     ----------
-    plan : Plan
+    plan : PassPlan
     n : int
     blocks : callable
         ``blocks(start, stop)`` gives the rows of a range block by block.

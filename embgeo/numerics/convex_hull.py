@@ -1,9 +1,17 @@
 """Distance from the origin to the convex hull of many points, with a certificate either way.
 
-The point of the hull nearest to the origin is found by column generation: it is found for a few
-points (`nearest_point`), then one pass over all points adds those that lie farthest on the origin's
-side of its supporting plane, until there are none. The distance falls from pass to pass, and the
-passes end where it does not.
+Column generation: let x be the point nearest to the origin in the hull of a few of the points
+(`nearest_point`). Every h of the whole hull satisfies ‖h‖ ≥ min_i ⟨h_i, x⟩/‖x‖, so that
+
+    min_i ⟨h_i, x/‖x‖⟩ ≤ distance ≤ ‖x‖,
+
+with equality exactly if no point lies on the origin's side of the plane through x normal to x
+(Wolfe 1976). One pass over all points evaluates the lower bound and adds the points farthest on the
+origin's side; the upper bound falls from pass to pass, and the passes end where it does not.
+
+Both findings carry a certificate that needs no trust in the search: a direction v with
+max_i ⟨h_i, v⟩ < 0 separates the origin from the hull, convex weights with Σ λ_i h_i = 0 put it
+inside.
 """
 
 from __future__ import annotations
@@ -17,9 +25,9 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.numerics.nearest_point import EPS, NearestPoint
-from embgeo.stats import RowHashes
-from embgeo.stats.block import Block
-from embgeo.stats.statistic import concatenated
+
+#: Row numbers and those rows of all points, block by block; gives them each time it is called.
+Blocks = Callable[[], Iterator[tuple[IntArray, FloatArray]]]
 
 #: Relative gap between the bounds at which the distance counts as known.
 GAP = 1e-6
@@ -73,20 +81,34 @@ class Hull:
     origin: int | None = None
 
 
-def distance_to_hull(blocks: Callable[[], Iterator[Block]], d: int, rounding: float = EPS) -> Hull:
+def distance_to_hull(
+    blocks: Blocks,
+    d: int,
+    rounding: float = EPS,
+    repeated: npt.NDArray[np.bool_] | None = None,
+) -> Hull:
     """The hull's point nearest to the origin, from row blocks of finite points.
 
     Parameters
     ----------
     blocks : callable
-        Gives all points, block by block, each time it is called. At least one; their squares
-        have to be floating-point numbers.
+        ``blocks()`` gives all points. At least one; their squares have to be floating-point
+        numbers.
     d : int
     rounding : float
         Relative rounding of the stored entries. Points that fill a plane but for their rounding
         have countless faces as near as one another; they are not searched to the last.
+    repeated : bool array, optional
+        By row number: points that equal an earlier one, which need no second look.
+
+    Examples
+    --------
+    >>> corners = np.array([[1.0, 2.0], [1.0, -1.0], [3.0, 0.0]])
+    >>> hull = distance_to_hull(lambda: iter([(np.arange(3), corners)]), 2)
+    >>> hull.side, round(hull.upper, 9), hull.direction.round(9).tolist()
+    ('outside', 1.0, [-1.0, -0.0])
     """
-    seen = _overview(blocks, d)
+    seen = _overview(blocks, d, repeated)
     if seen.origin is not None:
         row, point = np.array([seen.origin]), np.zeros((1, d))
         return _certified(blocks, row, point, np.ones(1), np.eye(d)[0], seen, 1)
@@ -124,7 +146,7 @@ def distance_to_hull(blocks: Callable[[], Iterator[Block]], d: int, rounding: fl
 
 
 def _certified(
-    blocks: Callable[[], Iterator[Block]],
+    blocks: Blocks,
     rows: IntArray,
     points: FloatArray,
     weights: FloatArray,
@@ -134,7 +156,7 @@ def _certified(
 ) -> Hull:
     """The finding, decided by its certificate and nothing else."""
     residual = float(np.linalg.norm(weights @ points))
-    highest = max(float((block.rows @ direction).max()) for block in blocks())
+    highest = max(float((block @ direction).max()) for _, block in blocks())
     # The products' own rounding: no margin below it certifies anything.
     doubt = 4.0 * points.shape[1] * EPS * seen.longest
     side: Literal["outside", "inside", "undecided"] = "undecided"
@@ -167,25 +189,22 @@ class _Overview:
     origin: int | None
 
 
-def _overview(blocks: Callable[[], Iterator[Block]], d: int) -> _Overview:
-    total, longest, n, origin = np.zeros(d), 0.0, 0, None
-    hashes = RowHashes(d)
-    for block in blocks():
-        zero = ~block.rows.any(axis=1)
+def _overview(blocks: Blocks, d: int, repeated: npt.NDArray[np.bool_] | None) -> _Overview:
+    total, longest, n, last, origin = np.zeros(d), 0.0, 0, 0, None
+    for index, points in blocks():
+        zero = ~points.any(axis=1)
         if origin is None and zero.any():
-            origin = int(block.index[np.argmax(zero)])
-        total += block.rows.sum(axis=0)
-        longest = max(longest, float(np.square(block.rows).sum(axis=1).max()) ** 0.5)
-        n += len(block.index)
-        hashes.update(block)
-    index = hashes.index()
-    repeated = np.ones(int(index[-1]) + 1, dtype=bool)
-    repeated[index[np.unique(hashes.values(), return_index=True)[1]]] = False
+            origin = int(index[np.argmax(zero)])
+        total += points.sum(axis=0)
+        longest = max(longest, float(np.square(points).sum(axis=1).max()) ** 0.5)
+        n, last = n + len(index), int(index[-1])
+    if repeated is None:
+        repeated = np.zeros(last + 1, dtype=bool)
     return _Overview(total / n, longest, repeated, origin)
 
 
 def _lowest(
-    blocks: Callable[[], Iterator[Block]],
+    blocks: Blocks,
     direction: FloatArray,
     count: int,
     repeated: npt.NDArray[np.bool_],
@@ -194,17 +213,17 @@ def _lowest(
     values: list[FloatArray] = []
     index: list[IntArray] = []
     points: list[FloatArray] = []
-    for block in blocks():
-        products = block.rows @ direction
-        first = np.flatnonzero(~repeated[block.index])
+    for numbers, block in blocks():
+        products = block @ direction
+        first = np.flatnonzero(~repeated[numbers])
         take = first[np.argsort(products[first], kind="stable")[:count]]
         values.append(products[take])
-        index.append(block.index[take])
-        points.append(block.rows[take])
+        index.append(numbers[take])
+        points.append(block[take])
         if len(values) == 8:
             best = np.argsort(np.concatenate(values), kind="stable")[:count]
             values = [np.concatenate(values)[best]]
             index = [np.concatenate(index)[best]]
             points = [np.concatenate(points)[best]]
-    best = np.argsort(concatenated(values), kind="stable")[:count]
-    return concatenated(index)[best], concatenated(points)[best]
+    best = np.argsort(np.concatenate(values), kind="stable")[:count]
+    return np.concatenate(index)[best], np.concatenate(points)[best]

@@ -13,9 +13,12 @@ import pytest
 
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
-from embgeo.measure.analysis import analyze
-from embgeo.measure.passes import Progress, Run
-from embgeo.metrics import FAMILIES, Seen
+from embgeo.core.values import Scalar
+from embgeo.measure.analyze import analyze
+from embgeo.measure.passes import Measurement
+from embgeo.metrics import FAMILIES
+from embgeo.metrics.family import QUESTIONS
+from embgeo.stats.reader import RowReader
 from tests.support.matrices import ASKED, NAMES, case, gaussian
 
 
@@ -36,20 +39,17 @@ class Watched:
 def check(matrix: Matrix, options: Options) -> int:
     """That every row that is read after the first pass was said; how many were."""
     watched = Watched(matrix.data)
-    run = Run(replace(matrix, data=watched), options, Progress())
-    seen = Seen()
-    families = [family for family in FAMILIES if not family.absent(run.context)]
-    run.first_pass(families, seen)
-    families = [family for family in families if not family.absent(run.context)]
-    said = [family.rows_read(run.context, seen) for family in families]
+    measurement = Measurement(RowReader(replace(matrix, data=watched)), options)
+    measurement.first_pass()
+    said = [measurement.ask(family, "rows_read") for family in measurement.families]
     watched.rows.clear()
-    statistics = [s for family in families for s in family.second(run.context, seen)]
+    statistics = measurement.collect("second")
     read_by_second = set(watched.rows)
-    run.fold(statistics)
-    seen.statistics |= {s.key: s for s in statistics}
+    measurement.reader.fold(statistics)
+    measurement.shared.add(statistics)
     watched.rows.clear()
-    for family in families:
-        family.compute(run.context, seen)
+    for family in measurement.families:
+        measurement.compute(family)
     every = set(np.concatenate(said).tolist())
     assert read_by_second | watched.rows <= every
     return len(every)
@@ -74,13 +74,33 @@ def test_samples_of_larger_matrices_are_said(options: Options) -> None:
 
 def test_without_further_passes_the_sphere_is_not_searched() -> None:
     matrix = Matrix(gaussian(201, 40, 4))
-    run = Run(matrix, Options(sphere=True), Progress())
-    seen = Seen()
-    families = [family for family in FAMILIES if family.FAMILY == "isotropy"]
-    run.first_pass(families, seen)
-    run.context = replace(run.context, passes_absent="in parts")
-    run.second_pass(families, seen)
-    (value,) = (v for v in families[0].compute(run.context, seen) if v.name == "isotropy.i_sphere")
+    measurement = Measurement(RowReader(matrix), Options(sphere=True), ["isotropy"])
+    measurement.reader.passes_absent = "in parts"
+    measurement.first_pass()
+    measurement.second_pass()
+    values = measurement.compute(measurement.families[0])
+    (value,) = (v for v in values if isinstance(v, Scalar) and v.name == "isotropy.i_sphere")
     assert value.value is None
     assert value.undefined == "in parts"
     assert analyze(matrix, sections=("isotropy",))["isotropy.i_sphere"].value is not None
+
+
+PARAMETERS = {
+    "facts": "Facts",
+    "options": "Options",
+    "reader": "RowReader",
+    "shared": "SharedStatistics",
+    "hidden": "HiddenStates | None",
+}
+#: What is not known before the rows were read.
+LATE = {"first": {"reader", "shared"}, "absent": {"reader", "shared"}}
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__.rpartition(".")[2])
+def test_families_declare_what_they_are_given(family: Any) -> None:
+    for question in QUESTIONS:
+        if function := getattr(family, question, None):
+            named = dict(function.__annotations__)
+            named.pop("return")
+            assert named.items() <= PARAMETERS.items(), question
+            assert not named.keys() & LATE.get(question, set()), question

@@ -1,0 +1,22 @@
+"""Reports of long work, for whoever displays it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Receives reports of long work; the command line draws bars from them.
+
+    Attributes
+    ----------
+    start : callable
+        ``start(what, rows)`` at the beginning of a pass; 0 rows: the number is unknown.
+    advance : callable
+        ``advance(rows)`` during the pass, from any thread.
+    """
+
+    start: Callable[[str, int], None] = lambda _what, _rows: None
+    advance: Callable[[int], None] = lambda _rows: None

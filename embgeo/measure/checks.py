@@ -1,0 +1,89 @@
+"""Whether a matrix can be measured with the options given."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.core.options import Options
+from embgeo.measure.passes import Measurement
+from embgeo.metrics.facts import Facts
+from embgeo.stats.reader import HiddenStates
+
+#: The largest entry must lie between these: sums of squares hold up to about 1e±308.
+SQUARABLE = (1e-140, 1e140)
+
+
+def check_usable(measurement: Measurement) -> None:
+    """Check after the first pass that there is something to measure, and that the options fit it.
+
+    Raises
+    ------
+    EmbgeoError
+        If no row is left, or the entries are too large or too small to be squared.
+    BadOption
+        If an option does not fit this matrix.
+    """
+    facts, options = measurement.facts, measurement.options
+    matrix, largest = measurement.reader.matrix, measurement.reader.census.largest
+    where = matrix.origin.path or matrix.name
+    if not facts.m:
+        raise EmbgeoError(
+            f"none of {matrix.n:,} rows can be analyzed ({facts.n_masked:,} masked, "
+            f"{facts.zero:,} zero, {facts.nonfinite:,} non-finite)",
+            where=where,
+            way_out="choose another tensor with --tensor, see: embgeo inspect",
+        )
+    if not SQUARABLE[0] < largest < SQUARABLE[1]:
+        raise EmbgeoError(
+            f"the largest entry is {largest:.3g}, its square is beyond what a "
+            "floating-point number holds",
+            where=where,
+            way_out="rescale the matrix, or look whether its bytes were read as the right dtype",
+        )
+    if options.isotropy_rows is not None and options.isotropy_rows > facts.m:
+        raise BadOption(
+            f"{options.isotropy_rows:,} rows asked for, the matrix has {facts.m:,} to sample",
+            where="--isotropy-rows",
+            way_out="give a smaller number",
+        )
+    if options.asked:
+        check_asked(facts, options)
+    if measurement.hidden is not None:
+        check_hidden(measurement.hidden, facts)
+
+
+def check_asked(facts: Facts, options: Options) -> None:
+    """Check that the tokens whose neighbors are listed exist."""
+    if facts.tokens is None:
+        raise BadOption("the rows have no tokens", where="--neighbors", way_out="give --tokens")
+    known = {facts.tokens[row] for row in facts.kept.tolist()}
+    for token, others in options.asked:
+        for name in (token, *others):
+            if name not in known:
+                raise BadOption(
+                    f"no token is called {name!r}",
+                    where="--neighbors",
+                    way_out="spell it as the vocabulary does",
+                )
+
+
+def check_hidden(hidden: HiddenStates, facts: Facts) -> None:
+    """Check that the hidden states fit the embedding and can be squared."""
+    where = hidden.states.origin.path or "--hidden"
+    if hidden.width != facts.d:
+        raise BadOption(
+            f"hidden states of {hidden.width:,} columns, the embedding has {facts.d:,}",
+            where=where,
+            way_out="give the states that the output projection sees",
+        )
+    largest = max((float(np.abs(rows).max()) for _, rows in hidden.blocks()), default=None)
+    if largest is None:
+        raise EmbgeoError("no hidden state is finite", where=where, way_out="give another file")
+    if largest and not SQUARABLE[0] < largest < SQUARABLE[1]:
+        raise EmbgeoError(
+            f"the largest entry is {largest:.3g}, its square is beyond what a floating-point "
+            "number holds",
+            where=where,
+            way_out="rescale the hidden states",
+        )

@@ -1,0 +1,117 @@
+"""What is known of a matrix besides its entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.matrix import FinalNorm, Frequency, Matrix
+from embgeo.stats.reader import RowReader
+
+NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Shape, labels and companions of a matrix, and which of its rows are kept.
+
+    Attributes
+    ----------
+    n, d : int
+        Shape of the matrix.
+    tokens : sequence of str or None
+        One label for each of the N rows.
+    frequency : Frequency or None
+        How often the tokens occur, or in which order.
+    output_width : int or None
+        Columns of the output projection, where the model is untied.
+    output_absent : str
+        Why there is no output projection.
+    final_norm : FinalNorm or None
+        The model's final LayerNorm.
+    masked : mapping of str to int array
+        Rows left out by request, by reason.
+    n_masked, zero, nonfinite : int
+        Number of rows left out: by request, exactly zero, with a non-finite entry.
+    kept : int array, shape (M,)
+        Rows that take part, ascending. Known after the first pass; empty before.
+    """
+
+    n: int
+    d: int
+    tokens: Sequence[str] | None = None
+    frequency: Frequency | None = None
+    output_width: int | None = None
+    output_absent: str = ""
+    final_norm: FinalNorm | None = None
+    masked: Mapping[str, IntArray] = field(default_factory=dict)
+    n_masked: int = 0
+    zero: int = 0
+    nonfinite: int = 0
+    kept: IntArray = field(default_factory=lambda: NO_ROWS)
+
+    @classmethod
+    def of(cls, matrix: Matrix) -> Self:
+        """What is known before any row was read."""
+        masked = np.concatenate([NO_ROWS, *matrix.masked.values()])
+        return cls(
+            n=matrix.n,
+            d=matrix.d,
+            tokens=matrix.tokens,
+            frequency=matrix.frequency,
+            output_width=None if matrix.output is None else matrix.output.d,
+            output_absent=explain_no_output(matrix),
+            final_norm=matrix.final_norm,
+            masked=matrix.masked,
+            n_masked=len(np.unique(masked)),
+        )
+
+    def after_sifting(self, rows: RowReader) -> Self:
+        """With the rows that the first pass kept and left out."""
+        return replace(
+            self,
+            kept=np.flatnonzero(rows.takes_part),
+            zero=len(rows.census.zero),
+            nonfinite=len(rows.census.nonfinite),
+        )
+
+    @property
+    def m(self) -> int:
+        """Number of kept rows."""
+        return len(self.kept)
+
+    @property
+    def pairs(self) -> int:
+        """Number of unordered pairs of kept rows."""
+        return self.m * (self.m - 1) // 2
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether only the order of the frequencies is known."""
+        return self.frequency is not None and self.frequency.kind == "rank"
+
+    @property
+    def counts(self) -> FloatArray | None:
+        """Occurrences of the N tokens; None where they are unknown or only their order is known."""
+        if self.frequency is None or self.frequency.kind == "rank":
+            return None
+        return self.frequency.counts
+
+    def count(self, row: int) -> int | None:
+        """Occurrences of a token; None where they are unknown."""
+        return None if self.counts is None else int(self.counts[row])
+
+    def token(self, row: int) -> str:
+        """The label of a row, or its number where there are no labels."""
+        return f"row {row}" if self.tokens is None else self.tokens[row]
+
+
+def explain_no_output(matrix: Matrix) -> str:
+    """Why there is no output projection to compare with."""
+    if any(note.startswith("tied") for note in matrix.origin.notes):
+        return "the model is tied: input and output share one matrix"
+    return "no output projection was found beside the embedding; --output NAME names one"

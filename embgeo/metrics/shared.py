@@ -1,0 +1,124 @@
+"""Statistics that several families use, and what is derived from them once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray
+from embgeo.core.options import Options
+from embgeo.metrics.facts import Facts
+from embgeo.numerics.block_rotation import BlockRotation, block_rotation
+from embgeo.numerics.eigen import Eigen, Eigh, signed_eigen
+from embgeo.numerics.rank_one import add_rank_one
+from embgeo.stats import LogPartition, Moments, Norms
+from embgeo.stats.statistic import Statistic
+
+S = TypeVar("S")
+
+
+def row_moments(facts: Facts, options: Options) -> Moments:
+    """Mean and scatter of the rows, in the precision that was asked for."""
+    return Moments(facts.d, single=options.precision == "float32")
+
+
+class SharedStatistics:
+    """The statistics after their passes, by key, with what several families derive from them.
+
+    Parameters
+    ----------
+    eigh : callable, optional
+        Eigendecompositions on a device.
+    frugal : bool
+        Scatter matrices and directions are released once they are used.
+    """
+
+    def __init__(self, eigh: Eigh | None = None, frugal: bool = False) -> None:
+        self.statistics: dict[Hashable, Statistic] = {}
+        self._eigh = eigh
+        self._frugal = frugal and eigh is None
+
+    def add(self, statistics: Iterable[Statistic]) -> None:
+        """Add the statistics of a pass that is over."""
+        for statistic in statistics:
+            if self._frugal and isinstance(statistic, Moments) and statistic.of == "unit":
+                statistic.forget_scatter()  # only its sums are used
+            elif self._frugal and isinstance(statistic, LogPartition):
+                statistic.forget_directions()
+            self.statistics[statistic.key] = statistic
+
+    def find(self, kind: type[S], key: Hashable) -> S:
+        """The statistic of a key.
+
+        Raises
+        ------
+        TypeError
+            If it is of another kind.
+        """
+        statistic = self.statistics[key]
+        if not isinstance(statistic, kind):
+            raise TypeError(f"{key!r} is {type(statistic).__name__}, not {kind.__name__}")
+        return statistic
+
+    @property
+    def moments(self) -> Moments:
+        """Mean and scatter of the rows."""
+        return self.find(Moments, ("moments", "rows"))
+
+    @property
+    def unit_moments(self) -> Moments:
+        """Mean and scatter of the rows divided by their norms."""
+        return self.find(Moments, ("moments", "unit"))
+
+    @property
+    def norms(self) -> FloatArray:
+        """Euclidean norms of the kept rows, shape (M,)."""
+        return np.asarray(self.find(Norms, "Norms").values())
+
+    @property
+    def mean_direction(self) -> FloatArray | None:
+        """Σŵ_i as a unit vector; None where the unit rows cancel but for rounding."""
+        mean = self.unit_moments.mean
+        length = float(np.linalg.norm(mean))
+        return None if length < 1e-13 else mean / length
+
+    @cached_property
+    def all_rows_equal(self) -> str:
+        """A reason if nothing but rounding is left once the mean row is subtracted, else empty."""
+        left = self.moments.trace()
+        total = left + self.moments.n * float(np.square(self.moments.mean).sum())
+        if left > total * 1e-28:
+            return ""
+        return "all kept rows are equal, nothing is left once the mean row is subtracted"
+
+    @property
+    def eigen(self) -> Eigen:
+        """Of WᵀW; signs so that ⟨mean row, v⟩ ≥ 0."""
+        return self._uncentered[0]
+
+    @property
+    def rotation(self) -> BlockRotation | None:
+        """What turns the centered eigenvectors into those of WᵀW, where a product gains by it."""
+        return self._uncentered[1]
+
+    @cached_property
+    def _uncentered(self) -> tuple[Eigen, BlockRotation | None]:
+        """WᵀW is the centered scatter and n·μμᵀ."""
+        if self._eigh is not None:
+            return signed_eigen(self.moments.gram(), self.moments.mean, self._eigh), None
+        known = self.eigen_centered
+        mean = known.vectors.T @ self.moments.mean
+        values, q = add_rank_one(known.values, np.sqrt(self.moments.n) * mean)
+        q *= np.where(mean @ q < 0, -1.0, 1.0)
+        return Eigen(values, known.vectors @ q), block_rotation(q)
+
+    @cached_property
+    def eigen_centered(self) -> Eigen:
+        """Of the centered scatter; signs so that the entry of largest magnitude is positive."""
+        scatter = self.moments.scatter
+        if self._frugal:
+            self.moments.forget_scatter()
+        return signed_eigen(scatter, None, self._eigh)
