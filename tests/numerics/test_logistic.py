@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from embgeo.numerics.folds import FOLDS, folds
+from embgeo.numerics.sampling import FOLDS, deal_folds
 from scipy.stats import rankdata, spearmanr
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -72,14 +72,14 @@ def test_what_memory_held_before_does_not_matter(monkeypatch):
 def test_folds_deal_each_class_evenly(popular):
     classes = np.arange(103) < popular
     tests = []
-    for train, test in folds(rng(3), classes):
+    for train, test in deal_folds(rng(3), classes):
         assert not set(train) & set(test)
         assert len(train) + len(test) == 103
         assert abs(len(test) - 103 / FOLDS) < 1
         assert abs(classes[test].sum() - popular / FOLDS) < 1
         tests.append(test)
     assert sorted(np.concatenate(tests)) == list(range(103))
-    shuffled = [test.tolist() for _, test in folds(rng(4), classes)]
+    shuffled = [test.tolist() for _, test in deal_folds(rng(4), classes)]
     assert shuffled != [test.tolist() for test in tests]
 
 
