@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from embgeo.numerics.sampling import FOLDS, deal_folds
 from scipy.stats import rankdata, spearmanr
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -12,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from embgeo.numerics.logistic import log_odds
 from embgeo.numerics.ranking import average_ranks, spearman
+from embgeo.numerics.sampling import FOLDS, deal_folds
 from tests.support.matrices import rng
 
 
