@@ -142,6 +142,12 @@ def test_imports_point_down() -> None:
     ]
 
 
+def test_the_map_of_the_parts_is_theirs() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    listed = re.findall(r"^\| `([\w.]+)` \|", page, re.MULTILINE)
+    assert listed == [part for part in PARTS if part != "__main__"]
+
+
 #: Until the commands' work has moved into `workflows`.
 KNOWN_CIRCLES = {
     "embgeo.cli.train_compare",
