@@ -16,6 +16,8 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 
 #: Metadata of a dataclass field whose value is a dataclass: its fields stand in place of it.
 INLINE: Mapping[str, Any] = {"inline": True}
+#: Metadata of a dataclass field, with a default, that exists in Python only.
+UNSAVED: Mapping[str, Any] = {"saved": False}
 
 #: Makes a value of a type that :func:`convert` does not know, such as an array.
 Decode = Callable[[Any, Any], Any]
@@ -174,9 +176,10 @@ def _convert_dataclass(table: Any, kind: type, decode: Decode | None) -> Any:
 
 @cache
 def schema(kind: type) -> tuple[tuple[Field[Any], Any], ...]:
-    """Fields of a dataclass that its constructor takes, with their resolved types."""
+    """Fields of a dataclass that are read and written, with their resolved types."""
     hints = get_type_hints(kind)
-    return tuple((entry, hints[entry.name]) for entry in fields(kind) if entry.init)
+    saved = (entry for entry in fields(kind) if entry.init and entry.metadata.get("saved", True))
+    return tuple((entry, hints[entry.name]) for entry in saved)
 
 
 @cache

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from embgeo.core.errors import BadOption, UnreadableFile
+from embgeo.core.errors import BadOption
+from embgeo.core.typed import UNSAVED, keyed
+from embgeo.io.bounded.settings import parse_document, parse_table, read_document
 
 OWN_NAME = "embgeo.toml"
 SHARED_NAME = "pyproject.toml"
-
-#: What ``[gate]`` takes, with the type of each.
-GATE_KEYS: dict[str, type | tuple[type, ...]] = {
-    "rules": list,
-    "sources": list,
-    "baseline": str,
-    "level": (int, float),
-    "analyze": dict,
-}
-RULE_KEYS: dict[str, type] = {
-    "rule": str,
-    "tensor": str,
-    "warn": bool,
-    "allow_undefined": bool,
-}
 
 #: A string of TOML, or a comment, in which quotes mean nothing.
 _LITERAL = re.compile(
@@ -41,8 +27,8 @@ _LITERAL = re.compile(
 class RuleEntry:
     """A rule as it was written, and the line it stands in."""
 
-    text: str
-    line: int | None
+    text: str = field(metadata=keyed("rule"))
+    line: int | None = field(default=None, metadata=UNSAVED)
     tensor: str = ""
     warn: bool = False
     allow_undefined: bool = False
@@ -65,7 +51,7 @@ class GateSettings:
         Options of ``embgeo analyze`` for checkpoints, with ``_`` for ``-``.
     """
 
-    path: Path | None = None
+    path: Path | None = field(default=None, metadata=UNSAVED)
     rules: tuple[RuleEntry, ...] = ()
     sources: tuple[str, ...] = ()
     baseline: str | None = None
@@ -102,43 +88,24 @@ def read_gate(path: Path) -> GateSettings:
     BadOption
         A key that means nothing, or a value of the wrong type.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-        document = tomllib.loads(text)
-    except FileNotFoundError as error:
-        raise UnreadableFile("no such file", where=path) from error
-    except OSError as error:
-        raise UnreadableFile(f"cannot be read: {error.strerror or error}", where=path) from error
-    except (ValueError, RecursionError) as error:
-        raise UnreadableFile(
-            f"no TOML: {error}", where=path, way_out="mend it, or look for no settings: --no-config"
-        ) from error
+    text = read_document(path)
+    document = parse_document(text, path, "mend it, or look for no settings: --no-config")
     at = ("tool", "embgeo", "gate") if path.name == SHARED_NAME else ("gate",)
-    table = _inside(document, at)
+    table = _descend(document, at)
     if table is None:
         return GateSettings()
     name = f"[{'.'.join(at)}]"
     if not isinstance(table, dict):
         raise BadOption(f"{at[-1]} is no table", where=path, way_out=f"write {name}")
-    _check(table, GATE_KEYS, path, name)
-    if not all(isinstance(source, str) for source in table.get("sources", ())):
-        raise BadOption(f"sources of {name} are not all text", where=path)
-    entries = [_entry(given, path) for given in table.get("rules", ())]
-    lines = rule_lines(text, at, [entry.text for entry in entries])
-    return GateSettings(
-        path,
-        tuple(
-            RuleEntry(e.text, line, e.tensor, e.warn, e.allow_undefined)
-            for e, line in zip(entries, lines, strict=True)
-        ),
-        tuple(table.get("sources", ())),
-        table.get("baseline"),
-        None if "level" not in table else float(table["level"]),
-        table.get("analyze", {}),
-    )
+    if isinstance(written := table.get("rules"), list):
+        table = table | {"rules": [_rule_table(rule, path) for rule in written]}
+    found = parse_table(GateSettings, table, name, path)
+    lines = rule_lines(text, at, [rule.text for rule in found.rules])
+    rules = (replace(rule, line=line) for rule, line in zip(found.rules, lines, strict=True))
+    return replace(found, path=path, rules=tuple(rules))
 
 
-def _inside(document: Any, keys: Sequence[str]) -> Any:
+def _descend(document: Any, keys: Sequence[str]) -> Any:
     for key in keys:
         if not isinstance(document, dict) or key not in document:
             return None
@@ -146,54 +113,24 @@ def _inside(document: Any, keys: Sequence[str]) -> Any:
     return document
 
 
-def _entry(given: Any, path: Path) -> RuleEntry:
-    if isinstance(given, str):
-        return RuleEntry(given, None)
-    if not isinstance(given, dict) or "rule" not in given:
+def _rule_table(rule: Any, path: Path) -> dict[str, Any]:
+    if isinstance(rule, str):
+        return {"rule": rule}
+    if not isinstance(rule, dict) or "rule" not in rule:
         raise BadOption(
-            f"{given!r} is no rule",
+            f"{rule!r} is no rule",
             where=path,
             way_out='write "cosine.mean <= 0.1" or { rule = "cosine.mean <= 0.1", warn = true }',
         )
-    _check(given, RULE_KEYS, path, f"the rule {given['rule']!r}")
-    return RuleEntry(
-        given["rule"],
-        None,
-        given.get("tensor", ""),
-        given.get("warn", False),
-        given.get("allow_undefined", False),
-    )
-
-
-def _check(
-    table: Mapping[str, Any],
-    known: Mapping[str, type | tuple[type, ...]],
-    path: Path,
-    name: str,
-) -> None:
-    for key, value in table.items():
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            raise BadOption(
-                f"{name} has no setting {key!r}",
-                where=path,
-                way_out=f"is {near[0]} meant?" if near else f"it has {', '.join(known)}",
-            )
-        kind = known[key]
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise BadOption(f"{key} of {name} is {value!r}", where=path, way_out=_wanted(kind))
-
-
-def _wanted(kind: type | tuple[type, ...]) -> str:
-    words = {str: "text", bool: "true or false", list: "a list", dict: "a table"}
-    return f"it has to be {words[kind]}" if isinstance(kind, type) else "it has to be a number"
+    parse_table(RuleEntry, rule, f"the rule {rule['rule']!r}", path)  # names the rule in errors
+    return rule
 
 
 def rule_lines(text: str, at: Sequence[str], rules: Sequence[str]) -> list[int | None]:
     """The line of each rule in a TOML document, counted from 1.
 
-    Python's parser keeps no positions. A string of the document is a certain rule exactly if
-    that rule is another one once the string is replaced.
+    Python's parser keeps no positions. Each string that reads like a rule is replaced with its
+    number, and what then stands in the place of the rules says which strings they are.
 
     Parameters
     ----------
@@ -204,36 +141,24 @@ def rule_lines(text: str, at: Sequence[str], rules: Sequence[str]) -> list[int |
     rules : sequence of str
         The rules in the order of the document.
     """
-    mark = "\N{REPLACEMENT CHARACTER} the string that is looked for"
-    places = list(_strings(text))
-    found: list[int | None] = []
-    for number, rule in enumerate(rules):
-        line = None
-        for start, stop, value in places:
-            if value == rule:
-                table = _inside(_parsed(f'{text[:start]}"{mark}"{text[stop:]}'), at)
-                if table is not None and _text_of(table["rules"][number]) == mark:
-                    line = text.count("\n", 0, start) + 1
-                    break
-        found.append(line)
-    return found
+    lines: list[int] = []
 
+    def number(literal: re.Match[str]) -> str:
+        if literal[0].startswith("#") or _string(literal[0]) not in rules:
+            return literal[0]
+        lines.append(text.count("\n", 0, literal.start()) + 1)
+        return f'"{len(lines) - 1}"'
 
-def _strings(text: str) -> Iterator[tuple[int, int, str]]:
-    """Start, end and value of each string of a document."""
-    for literal in _LITERAL.finditer(text):
-        if not literal[0].startswith("#"):
-            value = _parsed(f"x = {literal[0]}")
-            if value is not None:
-                yield literal.start(), literal.end(), value["x"]
-
-
-def _parsed(text: str) -> dict[str, Any] | None:
     try:
-        return tomllib.loads(text)
+        numbered = _descend(tomllib.loads(_LITERAL.sub(number, text)), at)["rules"]
+        written = [rule["rule"] if isinstance(rule, dict) else rule for rule in numbered]
+        return [lines[int(rule)] for rule in written]
+    except (ValueError, LookupError, TypeError):  # a rule that reads like one of the keys
+        return [None] * len(rules)
+
+
+def _string(literal: str) -> str | None:
+    try:
+        return str(tomllib.loads(f"x = {literal}")["x"])
     except tomllib.TOMLDecodeError:
         return None
-
-
-def _text_of(rule: Any) -> Any:
-    return rule["rule"] if isinstance(rule, dict) else rule

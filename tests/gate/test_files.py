@@ -99,7 +99,7 @@ def test_any_text_is_found_in_its_line(rules: list[str]) -> None:
     [
         ("[gate", "no TOML"),
         ("[gate]\nrulez = []", "is rules meant"),
-        ("[gate]\ncolor = 1", "it has rules, sources"),
+        ("[gate]\ncolor = 1", "known are analyze, baseline"),
         ("[gate]\nrules = 'a'", "it has to be a list"),
         ("[gate]\nrules = [1]", "1 is no rule"),
         ("[gate]\nrules = [{ warn = true }]", "is no rule"),
@@ -108,7 +108,7 @@ def test_any_text_is_found_in_its_line(rules: list[str]) -> None:
         ("[gate]\nrules = [{ rule = 1 }]", "it has to be text"),
         ("[gate]\nlevel = true", "it has to be a number"),
         ("[gate]\nlevel = '95'", "it has to be a number"),
-        ("[gate]\nsources = [1]", "not all text"),
+        ("[gate]\nsources = [1]", "it has to be text"),
         ("gate = 1", "write [gate]"),
     ],
 )

@@ -1,0 +1,110 @@
+"""Settings that people write in TOML, as dataclasses; errors name the setting and the way out."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from embgeo.core.errors import BadOption, UnreadableFile
+from embgeo.core.typed import BadValue, UnknownKey, WrongType, convert, describe, keys_of
+
+T = TypeVar("T")
+Where = Path | str | None
+
+
+def read_document(path: Path, way_out: str = "") -> str:
+    """The text of a settings file.
+
+    Raises
+    ------
+    UnreadableFile
+        Missing, not readable, or not UTF-8; with `way_out`.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise UnreadableFile("no such file", where=path, way_out=way_out) from error
+    except OSError as error:
+        cause = f"cannot be read: {error.strerror or error}"
+        raise UnreadableFile(cause, where=path, way_out=way_out) from error
+    except ValueError as error:
+        raise UnreadableFile("not UTF-8 text", where=path, way_out=way_out) from error
+
+
+def parse_document(text: str, where: Where, way_out: str) -> dict[str, Any]:
+    """The tables of a TOML document; UnreadableFile where it is something else."""
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableFile(f"no TOML: {error}", where=where, way_out=way_out) from error
+
+
+def parse_table(kind: type[T], table: Any, name: str, where: Where) -> T:
+    """A table as a dataclass.
+
+    Parameters
+    ----------
+    kind : type
+        The dataclass.
+    table : object
+        What the document has in place of the table.
+    name : str
+        As in ``[training]``.
+    where : Path or str, optional
+        The file.
+
+    Raises
+    ------
+    BadOption
+        An unknown key, or a value of another type.
+    """
+    if isinstance(table, Mapping):
+        refuse_unknown(table, keys_of(cast(type, kind)), name, where)
+    try:
+        return cast(T, convert(table, kind))
+    except BadValue as error:
+        inner = name if not error.path else f"{error.path[0]} of {name}"
+        raise explain(error, inner, where) from error
+
+
+def parse_value(value: Any, hint: Any, name: str, where: Where) -> Any:
+    """A value as the type that a setting has; BadOption where it is another one."""
+    try:
+        return convert(value, hint)
+    except BadValue as error:
+        raise explain(error, name, where) from error
+
+
+def explain(error: BadValue, name: str, where: Where) -> BadOption:
+    """What is wrong with the setting called `name`, and what it has to be."""
+    if isinstance(error, UnknownKey):
+        return unknown_key(error.key, error.known, name, where)
+    if isinstance(error, WrongType):
+        return BadOption(
+            f"{name} is {error.value!r}",
+            where=where,
+            way_out=f"it has to be {describe(error.hint)}",
+        )
+    return BadOption(f"{name} {error.problem}", where=where)
+
+
+def refuse_unknown(
+    table: Mapping[str, Any], known: Collection[str], name: str, where: Where
+) -> None:
+    """BadOption for the first key that is not among the known ones."""
+    for key in table:
+        if key not in known:
+            raise unknown_key(key, known, name, where)
+
+
+def unknown_key(key: str, known: Collection[str], name: str, where: Where) -> BadOption:
+    near = difflib.get_close_matches(key, known, n=1)
+    way_out = f"is {near[0]} meant? " if near else ""
+    return BadOption(
+        f"{name}: no setting {key!r}",
+        where=where,
+        way_out=f"{way_out}known are {', '.join(sorted(known))}",
+    )
