@@ -45,7 +45,7 @@ from embgeo.training.loop.device import numerics
 from embgeo.training.loop.distributed import World
 from embgeo.training.loop.loop import Loop
 from embgeo.training.methods.published import METHODS, reference_of
-from embgeo.training.settings.config import from_tables
+from embgeo.training.settings.study_settings import from_tables
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from embgeo.training.data import Corpus
 from embgeo.training.loop.device import numerics
 from embgeo.training.loop.distributed import World
 from embgeo.training.loop.loop import Loop
-from embgeo.training.settings.config import Config, from_tables
+from embgeo.training.settings.study_settings import Config, from_tables
 
 CLIP = 0.25
 PEER = "word_language_model"

@@ -111,10 +111,10 @@ def asked(name: str, given: Given) -> Sweep:
     ------
     EmbgeoError
     """
+    from embgeo.io.bounded.settings import parse_table
     from embgeo.training.data import columns, load_corpus
     from embgeo.training.experiments import EXPERIMENTS, InanSubspace
     from embgeo.training.loop.device import device_of
-    from embgeo.training.settings.typed import section
 
     known = [module.NAME for module in EXPERIMENTS]
     if name not in known:
@@ -123,7 +123,7 @@ def asked(name: str, given: Given) -> Sweep:
         )
     if given.data is None:
         raise BadOption("no text is given", way_out="give a file or a folder with --data")
-    settings: InanSubspace = section(InanSubspace, settings_given(given), "--set", None)
+    settings: InanSubspace = parse_table(InanSubspace, settings_given(given), "--set", None)
     settings.check()
     corpus = load_corpus(given.data, min_count=1, tokens=settings.tokens)
     columns(corpus.train, settings.batch)  # refuses too large a batch before anything is written

@@ -24,9 +24,9 @@ from embgeo.core.values import format_number
 if TYPE_CHECKING:
     from embgeo.core.progress import Progress
     from embgeo.training.data import Corpus
+    from embgeo.training.loop.budget import Plan
     from embgeo.training.loop.hooks import Measure
-    from embgeo.training.settings.budget import Plan
-    from embgeo.training.settings.config import Config
+    from embgeo.training.settings.study_settings import StudySettings
     from embgeo.training.study.run_result import RunResult
 
 
@@ -36,12 +36,12 @@ class Task:
 
     Attributes
     ----------
-    config : Config
+    config : StudySettings
     corpus : Corpus
     folder : Path
     """
 
-    config: Config
+    config: StudySettings
     corpus: Corpus
     folder: Path
 
@@ -60,9 +60,9 @@ def prepared(given: Given) -> Task:
     """
     from embgeo.training.data import load_corpus
     from embgeo.training.loop.rehearsal import rehearse
-    from embgeo.training.settings.checks import resolved
+    from embgeo.training.settings.resolve import resolve
 
-    config = resolved(given.settings())
+    config = resolve(given.settings())
     if not config.data.path:
         raise BadOption("no text is given", way_out="give a file or a folder with --data")
     path = Path(config.data.path)
@@ -87,7 +87,7 @@ def prepared(given: Given) -> Task:
 
 def foretell(given: Given, *, json_: bool) -> None:
     """``--dry-run``: sizes, steps and an estimate."""
-    from embgeo.training.settings.budget import plans, settled
+    from embgeo.training.loop.budget import plans, settled
 
     task = prepared(given)
     measure = geometry(task.corpus.vocabulary.counts)
@@ -96,7 +96,7 @@ def foretell(given: Given, *, json_: bool) -> None:
     print(json.dumps(plan, indent=1) if json_ else plan_text(plan, task.folder))
 
 
-def plan_of(config: Config, corpus: Corpus, plans: Sequence[Plan]) -> dict[str, Any]:
+def plan_of(config: StudySettings, corpus: Corpus, plans: Sequence[Plan]) -> dict[str, Any]:
     """What is going to be trained, JSON-ready."""
     from embgeo.training.loop.run import corpus_facts
 
@@ -113,9 +113,9 @@ def plan_of(config: Config, corpus: Corpus, plans: Sequence[Plan]) -> dict[str, 
 
 def compare_methods(given: Given, *, json_: bool, quiet: bool) -> None:
     """Train, analyze, compare, and say what came of it."""
+    from embgeo.training.loop.budget import settled
     from embgeo.training.loop.distributed import joined
     from embgeo.training.loop.run import write_comparison
-    from embgeo.training.settings.budget import settled
     from embgeo.training.study.files import training_to_json
 
     task = prepared(given)
@@ -175,7 +175,7 @@ def check_runs(task: Task) -> None:
     """
     from embgeo.training.loop.checkpoint import identity, require_same
     from embgeo.training.loop.run import RUN_NAME, begun_with, run_folder
-    from embgeo.training.settings.config import read
+    from embgeo.training.settings.study_settings import read_settings
 
     for method, seed in task.runs:
         home = run_folder(task.folder, method, seed)
@@ -184,7 +184,9 @@ def check_runs(task: Task) -> None:
         if known is not None:
             require_same(known, identity(now, task.corpus.files), home)
         elif (home / RUN_NAME).is_file():
-            require_same(identity(read(home / RUN_NAME).tables(), {}), identity(now, {}), home)
+            require_same(
+                identity(read_settings(home / RUN_NAME).tables(), {}), identity(now, {}), home
+            )
 
 
 def train_one(task: Task, place: int, measure: Measure, watching: Watch, *, leads: bool) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from embgeo.core.errors import BadOption
 
 if TYPE_CHECKING:
-    from embgeo.training.settings.config import Config
+    from embgeo.training.settings.study_settings import StudySettings
 
 #: The settings that a folder of runs was begun with.
 SETTINGS_NAME = "train.toml"
@@ -60,15 +60,19 @@ class Given:
                     way_out="leave it out; --set changes settings of the experiment",
                 )
 
-    def settings(self) -> Config:
+    def settings(self) -> StudySettings:
         """The settings that hold, those on the line before those in files.
 
         Raises
         ------
         BadOption, UnreadableFile
         """
-        from embgeo.training.settings.config import from_tables, preset, read
-        from embgeo.training.settings.typed import merged
+        from embgeo.training.settings.study_settings import (
+            from_tables,
+            load_preset,
+            merge_tables,
+            read_settings,
+        )
 
         if self.resume and self.out is None:
             raise BadOption(
@@ -77,15 +81,15 @@ class Given:
         before = begun(self.out) if self.resume and self.out is not None else None
         if before is not None and self.is_bare:
             return grown(before, before.updated(self.changes()))
-        tables = preset(self.preset or USUAL_PRESET).tables()
+        tables = load_preset(self.preset or USUAL_PRESET).tables()
         if self.config is not None:
-            read(self.config)  # refuses what is wrong in it, by its name
+            read_settings(self.config)  # refuses what is wrong in it, by its name
             own = tomllib.loads(self.config.read_text(encoding="utf-8"))
             for name in ("path", "tokenizer"):  # as the file means them
                 if own.get("data", {}).get(name):
                     own["data"][name] = str(self.config.parent / own["data"][name])
-            tables = merged(tables, own)
-        found = from_tables(merged(tables, self.changes()))
+            tables = merge_tables(tables, own)
+        found = from_tables(merge_tables(tables, self.changes()))
         return found if before is None else grown(before, found)
 
     @property
@@ -120,22 +124,22 @@ class Given:
         return Path(f"{name.partition('.')[0] or name or 'text'}.runs")
 
 
-def begun(folder: Path) -> Config:
+def begun(folder: Path) -> StudySettings:
     """The settings with which the runs of a folder were begun.
 
     Raises
     ------
     BadOption, UnreadableFile
     """
-    from embgeo.training.settings.config import read
+    from embgeo.training.settings.study_settings import read_settings
 
     path = folder / SETTINGS_NAME
     if not path.is_file():
         raise BadOption("holds no runs", where=folder, way_out="leave out --resume")
-    return read(path)
+    return read_settings(path)
 
 
-def grown(before: Config, now: Config) -> Config:
+def grown(before: StudySettings, now: StudySettings) -> StudySettings:
     """Other settings, with the methods and seeds that a folder has already."""
     return now.updated(
         {

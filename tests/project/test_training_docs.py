@@ -17,7 +17,7 @@ pytest.importorskip("tomli_w")
 
 from embgeo.cli.app import app
 from embgeo.training.methods.published import METHODS
-from embgeo.training.settings.config import PRESETS, parse
+from embgeo.training.settings.study_settings import PRESETS, parse_settings
 from embgeo.training.study.files import training_to_json
 from tests.support.documents import FIRST_CELL, ROOT, agrees, blocks, commands
 from tests.support.sample_runs import sample_training
@@ -83,7 +83,7 @@ def test_every_field_of_the_json_is_documented() -> None:
 
 def test_the_settings_that_are_shown_are_settings() -> None:
     (own,) = blocks(PAGE, "toml")
-    config = parse(own, "docs/training.md")
+    config = parse_settings(own, "docs/training.md")
     assert config.compare == ("mle", "untied", "cosreg", "real")
     assert config.seeds == (0, 1, 2)
     for key in re.findall(r"`((?:data|training|geometry|model)\.(?!json)[a-z_]+)[=`]", TEXT):

@@ -15,7 +15,7 @@ from embgeo.training.data import Corpus, Vocabulary
 from embgeo.training.loop.distributed import World
 from embgeo.training.loop.loop import Loop
 from embgeo.training.loop.run import train
-from embgeo.training.settings.config import Config, from_tables
+from embgeo.training.settings.study_settings import StudySettings, from_tables
 from embgeo.training.study.run_result import RunResult
 
 N = 50
@@ -59,7 +59,7 @@ def corpus(tokens: int = 340, n: int = N) -> Corpus:
     )
 
 
-def settings(name: str = "mle", /, **tables: Any) -> Config:
+def settings(name: str = "mle", /, **tables: Any) -> StudySettings:
     """Two epochs of nine steps, unless a table says otherwise."""
     usual: dict[str, Any] = {
         "compare": [name],
@@ -75,13 +75,13 @@ def silent() -> Progress:
     return Progress()
 
 
-def run(config: Config, folder: Path, **more: Any) -> RunResult:
+def run(config: StudySettings, folder: Path, **more: Any) -> RunResult:
     """A run without geometry or progress, unless these are given."""
     given: dict[str, Any] = {"measure": None, "progress": silent(), "command": "embgeo train"}
     return train(config, corpus(), folder, **{**given, **more})
 
 
-def loop_of(config: Config, name: str | None = None) -> Loop:
+def loop_of(config: StudySettings, name: str | None = None) -> Loop:
     """The loop of the first method, or of that one."""
     return Loop(config.one(name or config.compare[0], 0), corpus(), CPU, World())
 

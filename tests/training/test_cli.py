@@ -198,7 +198,7 @@ def test_a_dry_run_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]
 def test_a_budget_is_fitted_once_for_all_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budget = pytest.importorskip("embgeo.training.settings.budget")
+    budget = pytest.importorskip("embgeo.training.loop.budget")
     asked = []
 
     def fitted(config: Any, _corpus: Any, wanted: float, _measure: Any) -> Any:
@@ -266,13 +266,13 @@ def test_a_method_that_diverges_can_be_planned(capsys: pytest.CaptureFixture[str
 
 
 def test_settings_of_methods_that_come_later_are_kept() -> None:
-    from embgeo.training.settings.checks import resolved
+    from embgeo.training.settings.resolve import resolve
 
-    config = resolved(Given(preset="wt2-fast", compare="mle,cosreg").settings())
+    config = resolve(Given(preset="wt2-fast", compare="mle,cosreg").settings())
     assert config.method["real"] == {"gamma": 1.25, "tau": 20.0}
     assert config.method["cosreg"]["gamma"] == 1.0
-    later = resolved(config.updated({"compare": ["mle", "real"]}))
-    assert later.one("real", 0) == resolved(
+    later = resolve(config.updated({"compare": ["mle", "real"]}))
+    assert later.one("real", 0) == resolve(
         Given(preset="wt2-fast", compare="mle,real").settings()
     ).one("real", 0)
 

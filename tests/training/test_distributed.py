@@ -18,7 +18,7 @@ from safetensors.torch import load_file  # noqa: E402
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.loop.distributed import World, joined  # noqa: E402
 from embgeo.training.loop.run import train_all  # noqa: E402
-from embgeo.training.settings.config import Config  # noqa: E402
+from embgeo.training.settings.study_settings import StudySettings  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     PLAIN,
     corpus,
@@ -37,7 +37,7 @@ METHODS = ["mle", "cosreg", "sc-exp", "frage", "al"]
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without it")
 
 
-def config() -> Config:
+def config() -> StudySettings:
     return settings(
         compare=METHODS,
         model=PLAIN,

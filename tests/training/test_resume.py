@@ -18,7 +18,7 @@ from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.training.loop.run import train  # noqa: E402
 from embgeo.training.loop.saving import write  # noqa: E402
 from embgeo.training.loop.session import Session  # noqa: E402
-from embgeo.training.settings.config import Config  # noqa: E402
+from embgeo.training.settings.study_settings import StudySettings  # noqa: E402
 from tests.support.training_runs import Stopped, corpus, numbers, settings, silent, spread, stopping  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ ASGD = {"optimizer": {**SGD, "asgd": True, "window": 1}, "evaluation": {"every":
 RANDOM = {"training": {"epochs": 4, "random_lengths": True, "accumulate": 2, "clip": 0.25}}
 ONE_CYCLE = {"optimizer": {"schedule": "one-cycle", "average": 0.4}}
 
-CASES: dict[str, Config] = {
+CASES: dict[str, StudySettings] = {
     "mle": settings(geometry={"every": 3}),
     "frage": settings("frage", method={"frage": {"sample": 20}}),
     "sc-exp": settings("sc-exp", **ONE_CYCLE),
@@ -41,7 +41,7 @@ CASES: dict[str, Config] = {
 }
 
 
-def run(config: Config, folder: Path, progress: Progress | None = None) -> Any:
+def run(config: StudySettings, folder: Path, progress: Progress | None = None) -> Any:
     return train(
         config,
         corpus(),
@@ -52,7 +52,7 @@ def run(config: Config, folder: Path, progress: Progress | None = None) -> Any:
     )
 
 
-def saving(config: Config, steps: int) -> Config:
+def saving(config: StudySettings, steps: int) -> StudySettings:
     return config.updated({"training": {"save_steps": steps}})
 
 
@@ -168,7 +168,7 @@ def test_killed_before_the_first_state_it_begins_anew(
     assert_same(tmp_path, whole["mle"])
 
 
-def interrupted(folder: Path, config: Config = CASES["mle"]) -> Config:
+def interrupted(folder: Path, config: StudySettings = CASES["mle"]) -> StudySettings:
     config = saving(config, 2)
     with pytest.raises(Stopped):
         run(config, folder, stopping(5))

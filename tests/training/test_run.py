@@ -21,8 +21,8 @@ from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.training.data import Vocabulary  # noqa: E402
 from embgeo.training.loop.run import run_folder, train, train_all  # noqa: E402
 from embgeo.training.methods.published import METHODS, reference_of  # noqa: E402
-from embgeo.training.settings.checks import resolved  # noqa: E402
-from embgeo.training.settings.config import read  # noqa: E402
+from embgeo.training.settings.resolve import resolve  # noqa: E402
+from embgeo.training.settings.study_settings import read_settings  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
 from tests.support.training_runs import N, corpus, numbers, run, settings, silent, spread  # noqa: E402
 
@@ -149,7 +149,7 @@ def test_a_comparison_has_a_folder_for_each_run(tmp_path: Path) -> None:
         ("mle", 5),
         ("cosreg", 5),
     ]
-    assert read(tmp_path / "train.toml") == resolved(config)
+    assert read_settings(tmp_path / "train.toml") == resolve(config)
     for found in results:
         assert load_result(run_folder(tmp_path, found.method, found.seed)) == found
     by_seed = {found.seed: found.initial_sha256 for found in results}

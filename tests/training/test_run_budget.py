@@ -10,10 +10,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
+from embgeo.training.loop import budget  # noqa: E402
+from embgeo.training.loop.budget import Plan, fitted, most_steps, plans, settled  # noqa: E402
 from embgeo.training.loop.run import write_comparison  # noqa: E402
-from embgeo.training.settings import budget  # noqa: E402
-from embgeo.training.settings.budget import Plan, fitted, most_steps, plans, settled  # noqa: E402
-from embgeo.training.settings.config import Config  # noqa: E402
+from embgeo.training.settings.study_settings import StudySettings  # noqa: E402
 from tests.support.training_runs import N, corpus, loop_of, settings, spread  # noqa: E402
 
 
@@ -107,7 +107,7 @@ def test_without_a_budget_nothing_is_timed(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(budget, "plans", timed)
     found = settled(settings(), corpus(), tmp_path, None)
-    assert isinstance(found, Config)
+    assert isinstance(found, StudySettings)
     assert found.training.epochs == 2
 
 

@@ -16,8 +16,13 @@ torch = pytest.importorskip("torch")
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
 from embgeo.training.loop.run import train_all  # noqa: E402
 from embgeo.training.models import build  # noqa: E402
-from embgeo.training.settings.checks import resolved  # noqa: E402
-from embgeo.training.settings.config import PRESETS, parse, preset, read  # noqa: E402
+from embgeo.training.settings.resolve import resolve  # noqa: E402
+from embgeo.training.settings.study_settings import (  # noqa: E402
+    PRESETS,
+    load_preset,
+    parse_settings,
+    read_settings,
+)
 from embgeo.training.study.run_result import load_result  # noqa: E402
 from tests.support.training_runs import N, corpus, run, settings, silent  # noqa: E402
 
@@ -112,21 +117,21 @@ def test_a_result_of_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_settings_that_are_left_open_are_recorded_as_they_are_taken() -> None:
-    found = resolved(
+    found = resolve(
         settings(compare=["mle", "sc-exp", "real"], optimizer={"kind": "sgd", "lr": 0.01})
     )
     assert found.model.settings["tied"] is True
     assert (found.optimizer.lr, found.optimizer.weight_decay) == (0.01, 1.2e-6)
     assert found.method["sc-exp"]["mode"] == "proximal"
     assert found.method["real"] == {"gamma": 0.65, "tau": 20.0, "detach": True}
-    assert resolved(found) == found
-    assert parse(found.text(), "settings") == found
+    assert resolve(found) == found
+    assert parse_settings(found.text(), "settings") == found
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_name_methods_and_settings_that_exist(name: str) -> None:
-    config = resolved(preset(name))
-    assert resolved(parse(config.text(), name)) == config
+    config = resolve(load_preset(name))
+    assert resolve(parse_settings(config.text(), name)) == config
     build(config.model.name, N, {**config.model.settings, "d": 8, "hidden": 8})
 
 
@@ -137,7 +142,7 @@ def test_presets_name_methods_and_settings_that_exist(name: str) -> None:
 def test_the_augmented_loss_is_as_strong_as_published_for_the_text(
     name: str, least: float, most: float
 ) -> None:
-    config = resolved(preset(name).updated({"compare": ["untied", "al", "real"]}))
+    config = resolve(load_preset(name).updated({"compare": ["untied", "al", "real"]}))
     for method in ("al", "real"):
         assert least <= config.method[method]["gamma"] <= most
         assert config.method[method]["tau"] == 20.0
@@ -167,18 +172,18 @@ def test_files_of_settings_are_refused_with_the_place(
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(EmbgeoError) as error:
-        read(path)
+        read_settings(path)
     assert str(error.value).startswith(f"{path}: ")
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFile, match="No such file"):
-        read(tmp_path / "none.toml")
+    with pytest.raises(UnreadableFile, match="no such file"):
+        read_settings(tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(UnreadableFile, match="not UTF-8"):
-        read(tmp_path / "bytes.toml")
+        read_settings(tmp_path / "bytes.toml")
 
 
 def test_settings_survive_a_file_and_changes_go_in_depth(tmp_path: Path) -> None:
@@ -189,7 +194,7 @@ def test_settings_survive_a_file_and_changes_go_in_depth(tmp_path: Path) -> None
         method={"sc-exp": {"frobenius": [0.1, 1.0]}},
     )
     (tmp_path / "train.toml").write_text(config.text(), "utf-8")
-    assert read(tmp_path / "train.toml") == config
+    assert read_settings(tmp_path / "train.toml") == config
     changed = config.updated({"data": {"size": None}, "optimizer": {"lr": 1}})
     assert changed.data.size is None
     assert changed.data.path == config.data.path
@@ -199,7 +204,7 @@ def test_settings_survive_a_file_and_changes_go_in_depth(tmp_path: Path) -> None
 
 
 def test_another_choice_leaves_the_settings_of_the_one_before() -> None:
-    config = preset("tiny-cpu").updated({"model": {"name": "transformer", "d": 32}})
+    config = load_preset("tiny-cpu").updated({"model": {"name": "transformer", "d": 32}})
     assert config.model.settings == {"d": 32}
     same = config.updated({"model": {"name": "transformer", "heads": 2}})
     assert same.model.settings == {"d": 32, "heads": 2}
@@ -209,18 +214,20 @@ def test_another_choice_leaves_the_settings_of_the_one_before() -> None:
     sgd = config.updated({"optimizer": {"kind": "sgd", "momentum": 0.9}})
     assert (sgd.optimizer.lr, sgd.optimizer.momentum, sgd.optimizer.warm_up) == (None, 0.9, 0.1)
     for changed in (config, same, constant, sgd):
-        resolved(changed)
+        resolve(changed)
 
 
 def test_a_tokenizer_leaves_the_size_of_a_vocabulary_of_words() -> None:
     """The usual preset has one, and there is no way to unset it on the line."""
-    config = preset("tiny-cpu").updated({"data": {"tokenizer": "tokenizer.json", "tokens": 500}})
+    config = load_preset("tiny-cpu").updated(
+        {"data": {"tokenizer": "tokenizer.json", "tokens": 500}}
+    )
     assert (config.data.size, config.data.tokenizer, config.data.tokens) == (
         None,
         "tokenizer.json",
         500,
     )
-    both = preset("tiny-cpu").updated({"data": {"tokenizer": "tokenizer.json", "size": 9}})
+    both = load_preset("tiny-cpu").updated({"data": {"tokenizer": "tokenizer.json", "size": 9}})
     assert both.data.size == 9  # asked for, and then refused by `load_corpus`
 
 

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from embgeo.training.loop.device import numerics  # noqa: E402
 from embgeo.training.methods.published import METHODS, embedding_weights  # noqa: E402
-from embgeo.training.settings.config import Config  # noqa: E402
+from embgeo.training.settings.study_settings import StudySettings  # noqa: E402
 from tests.support.training_runs import CPU, PLAIN, loop_of, numbers, run, settings  # noqa: E402
 
 
@@ -50,7 +50,7 @@ def test_every_method_learns(name: str) -> None:
 # --- The step ---------------------------------------------------------------------------------
 
 
-def gradients(config: Config, name: str = "mle") -> dict[str, Any]:
+def gradients(config: StudySettings, name: str = "mle") -> dict[str, Any]:
     loop = loop_of(config, name)
     loop.step()
     return {key: p.grad for key, p in loop.model.named_parameters()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Collection, Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -108,3 +109,14 @@ def unknown_key(key: str, known: Collection[str], name: str, where: Where) -> Ba
         where=where,
         way_out=f"{way_out}known are {', '.join(sorted(known))}",
     )
+
+
+def to_toml(value: Any) -> Any:
+    """A value as TOML can hold it: tables without None, lists for tuples."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return to_toml({entry.name: getattr(value, entry.name) for entry in fields(value)})
+    if isinstance(value, Mapping):
+        return {str(key): to_toml(entry) for key, entry in value.items() if entry is not None}
+    if isinstance(value, list | tuple):
+        return [to_toml(entry) for entry in value]
+    return value

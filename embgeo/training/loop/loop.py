@@ -27,8 +27,8 @@ from embgeo.training.optimization import (
     build_schedule,
     parameter_groups,
 )
-from embgeo.training.settings.checks import OF_OPTIMIZER, OF_SCHEDULE, given
-from embgeo.training.settings.config import Config
+from embgeo.training.settings.resolve import OF_OPTIMIZER, OF_SCHEDULE, set_fields
+from embgeo.training.settings.study_settings import StudySettings
 
 #: Between the seeds of the initialization, of dropout, and of the processes.
 _DROPOUT = 1_000_003
@@ -63,7 +63,7 @@ class Loop:
 
     Parameters
     ----------
-    config : Config
+    config : StudySettings
         With one method and one seed.
     corpus : Corpus
     device : torch.device
@@ -79,7 +79,9 @@ class Loop:
         Of the weights before the method was attached; see :func:`fingerprint`.
     """
 
-    def __init__(self, config: Config, corpus: Corpus, device: torch.device, world: World) -> None:
+    def __init__(
+        self, config: StudySettings, corpus: Corpus, device: torch.device, world: World
+    ) -> None:
         self.config, self.device, self.world = config, device, world
         self.method = methods.method(config.compare[0])
         seed = config.seeds[0]
@@ -118,10 +120,10 @@ class Loop:
         self.optimizer = build_optimizer(
             "coupled-adam" if coupled else chosen.kind,
             parameter_groups(self.model, self.regularizer.parameter_groups()),
-            given(chosen, OF_OPTIMIZER),
+            set_fields(chosen, OF_OPTIMIZER),
             coupled=coupled,
         )
-        self.schedule = build_schedule(chosen.schedule, given(chosen, OF_SCHEDULE))
+        self.schedule = build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))
         self.average = WeightAverage(self.parameters)
         self.asgd = NtAsgd(self.average, window=chosen.window) if chosen.asgd else None
 
@@ -297,7 +299,7 @@ class Loop:
         set_random_state(own["random"], self.device)
 
 
-def initial_model(config: Config, method: methods.Method, n_tokens: int) -> LanguageModel:
+def initial_model(config: StudySettings, method: methods.Method, n_tokens: int) -> LanguageModel:
     """The model before its first step; the same weights for all methods, as far as both have them.
 
     A model draws its output layer last: one that is not tied has all else in common with one that

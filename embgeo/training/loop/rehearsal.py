@@ -12,7 +12,7 @@ from embgeo.training.methods import Setup
 from embgeo.training.methods.constrained import Constrained
 from embgeo.training.methods.published import Method, method, needs_adam
 from embgeo.training.models import LanguageModel, build
-from embgeo.training.settings.config import Config
+from embgeo.training.settings.study_settings import StudySettings
 
 #: For methods, whose own settings do not depend on how large a model is.
 _SMALL = {"d": 4, "hidden": 4, "layers": 1}
@@ -21,15 +21,15 @@ _TOKENS = 10
 _LONGER = 30
 
 
-def rehearse(config: Config, corpus: Corpus) -> None:
+def rehearse(config: StudySettings, corpus: Corpus) -> None:
     """Make each method of a comparison, with the model on no device, and forget it.
 
     In a comparison, the last method is made when the others have been trained.
 
     Parameters
     ----------
-    config : Config
-        As of :func:`embgeo.training.settings.checks.resolved`.
+    config : StudySettings
+        As of :func:`embgeo.training.settings.resolve.resolve`.
     corpus : Corpus
 
     Raises
@@ -59,7 +59,7 @@ def rehearse(config: Config, corpus: Corpus) -> None:
         check_method(chosen, config)
 
 
-def check_windows(model: LanguageModel, config: Config) -> None:
+def check_windows(model: LanguageModel, config: StudySettings) -> None:
     """Refuse windows that are too long for the model."""
     training = config.training
     windows = {
@@ -75,7 +75,7 @@ def check_windows(model: LanguageModel, config: Config) -> None:
             )
 
 
-def check_method(chosen: Method, config: Config) -> None:
+def check_method(chosen: Method, config: StudySettings) -> None:
     """Refuse settings of a method that make no sense; the random state is left as it was."""
     with torch.random.fork_rng(devices=[]):
         tied = True if chosen.tied is None else chosen.tied

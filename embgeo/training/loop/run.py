@@ -18,8 +18,8 @@ from embgeo.training.loop.interrupts import heard
 from embgeo.training.loop.saving import MODEL_NAME, model_bytes, parameters_of, write
 from embgeo.training.loop.session import Session
 from embgeo.training.loop.sinks import open_sinks
-from embgeo.training.settings.checks import resolved
-from embgeo.training.settings.config import COMPARISON_NAME, Config
+from embgeo.training.settings.resolve import resolve
+from embgeo.training.settings.study_settings import COMPARISON_NAME, StudySettings
 from embgeo.training.study.run_result import (
     RESULT_NAME,
     RUN_RESULT,
@@ -35,7 +35,7 @@ __all__ = ["Measure", "Progress", "run_folder", "train", "train_all"]
 
 
 def train(
-    config: Config,
+    config: StudySettings,
     corpus: Corpus,
     folder: Path,
     *,
@@ -49,8 +49,8 @@ def train(
 
     Parameters
     ----------
-    config : Config
-        With one method and one seed; see `Config.one`.
+    config : StudySettings
+        With one method and one seed; see `StudySettings.one`.
     corpus : Corpus
     folder : Path
         Of the run; made if need be.
@@ -74,9 +74,11 @@ def train(
     EmbgeoError
         Something cannot be written.
     """
-    config = resolved(config)
+    config = resolve(config)
     if len(config.compare) != 1 or len(config.seeds) != 1:
-        raise BadOption("a run has one method and one seed", way_out="take them by Config.one()")
+        raise BadOption(
+            "a run has one method and one seed", way_out="take them by StudySettings.one()"
+        )
     identity = checkpoint.identity(config.tables(), corpus.files)
     if is_finished(folder):
         checkpoint.require_same(begun_with(folder), identity, folder)
@@ -114,7 +116,7 @@ def begun_with(folder: Path) -> dict[str, Any] | None:
     return None if state is None else dict(state["identity"])
 
 
-def begin(config: Config, corpus: Corpus, folder: Path) -> None:
+def begin(config: StudySettings, corpus: Corpus, folder: Path) -> None:
     """The files that are known before the first step."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -163,7 +165,7 @@ def finish(session: Session, measure: Measure | None, command: str) -> RunResult
 
 
 def train_all(
-    config: Config,
+    config: StudySettings,
     corpus: Corpus,
     folder: Path,
     *,
@@ -176,7 +178,7 @@ def train_all(
     Runs that are finished are read, one that was interrupted is resumed. Parameters, and what is
     raised, as of :func:`train`.
     """
-    config = resolved(config)
+    config = resolve(config)
     with joined(config.training.device) as world:
         if world.leads:
             write_comparison(config, folder)
@@ -194,7 +196,7 @@ def train_all(
         ]
 
 
-def write_comparison(config: Config, folder: Path) -> None:
+def write_comparison(config: StudySettings, folder: Path) -> None:
     """The settings of the comparison."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

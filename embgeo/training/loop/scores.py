@@ -16,7 +16,7 @@ from embgeo.training.evaluation import (
 )
 from embgeo.training.methods import popular_rows
 from embgeo.training.models import LanguageModel
-from embgeo.training.settings.config import Evaluation
+from embgeo.training.settings.sections import EvaluationSettings
 
 Found = dict[str, float | None]
 
@@ -26,13 +26,13 @@ class Scores:
 
     Parameters
     ----------
-    settings : Evaluation
+    settings : EvaluationSettings
     corpus : Corpus
     device : torch.device
         Where the model is.
     """
 
-    def __init__(self, settings: Evaluation, corpus: Corpus, device: torch.device) -> None:
+    def __init__(self, settings: EvaluationSettings, corpus: Corpus, device: torch.device) -> None:
         self.settings, self.corpus, self.device = settings, corpus, device
         counts = torch.from_numpy(corpus.vocabulary.counts)
         self.popular = popular_rows(counts, settings.popular)

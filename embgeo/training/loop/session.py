@@ -24,7 +24,7 @@ from embgeo.training.loop.scores import Scores
 from embgeo.training.loop.sinks import Sink
 from embgeo.training.methods import make_plain
 from embgeo.training.models import LanguageModel
-from embgeo.training.settings.config import Config
+from embgeo.training.settings.study_settings import StudySettings
 
 #: A state is saved at the end of an epoch unless that took more than this share of the time since
 #: the last one.
@@ -46,7 +46,7 @@ class Session:
 
     def __init__(
         self,
-        config: Config,
+        config: StudySettings,
         corpus: Corpus,
         folder: Path,
         device: torch.device,

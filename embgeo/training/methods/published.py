@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
+from embgeo.core.typed import is_number
+from embgeo.io.bounded.settings import to_toml
 from embgeo.training.methods import (
     AdversarialSoftmax,
     AugmentedLoss,
@@ -28,7 +30,6 @@ from embgeo.training.methods import (
     Tying,
 )
 from embgeo.training.models import LanguageModel
-from embgeo.training.settings.typed import is_number, plain
 
 #: Told by the run (`Setup`), not by settings.
 _BY_THE_RUN = {"self", "source", "embedding", "output", "popular", "model", "setup", "cls"}
@@ -107,9 +108,9 @@ class Method:
             found.append({**defaults, **usual, **own})
         return found
 
-    def resolved(self, given: Mapping[str, Any], *, sgd: bool) -> dict[str, Any]:
+    def resolve(self, given: Mapping[str, Any], *, sgd: bool) -> dict[str, Any]:
         """All settings in one table, as a run records them."""
-        found: dict[str, Any] = plain(
+        found: dict[str, Any] = to_toml(
             {name: v for part in self.settings(given) for name, v in part.items()}
         )
         if "mode" in found and "mode" not in given:
@@ -124,7 +125,7 @@ class Method:
         BadOption
             A setting that it has not, or of a value that makes no sense.
         """
-        given = self.resolved(given, sgd=setup.sgd)
+        given = self.resolve(given, sgd=setup.sgd)
         made = [
             part.attach(model, setup, **own)
             for (part, _), own in zip(self.parts, self.settings(given), strict=True)

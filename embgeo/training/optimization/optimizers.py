@@ -74,7 +74,7 @@ def build_optimizer(
     """
     if kind not in OPTIMIZERS:
         raise BadOption(f"no optimizer {kind!r}", way_out=f"there are {', '.join(OPTIMIZERS)}")
-    chosen = resolved(kind, settings or {})
+    chosen = resolve(kind, settings or {})
     listed = list(groups)
     # One kernel for all parameters; only some kinds of devices have it.
     fused = all(p.device.type in ("cpu", "cuda") for group in listed for p in group["params"])
@@ -90,7 +90,7 @@ def build_optimizer(
     return made
 
 
-def resolved(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def resolve(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """All settings of the optimizer; `BadOption` for one that it has not, or that makes no sense.
 
     `kind` is one of `OPTIMIZERS`.

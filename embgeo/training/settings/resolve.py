@@ -11,14 +11,14 @@ from embgeo.core.errors import BadOption
 from embgeo.training.methods.published import method
 from embgeo.training.models import model_class, settings_of
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
-from embgeo.training.settings.config import Config
+from embgeo.training.settings.study_settings import StudySettings
 
 #: Of [optimizer], what goes to the optimizer and what to the schedule.
 OF_OPTIMIZER = ("lr", "weight_decay", "betas", "eps", "momentum")
 OF_SCHEDULE = ("warm_up", "start", "end", "after", "rate")
 
 
-def resolved(config: Config) -> Config:
+def resolve(config: StudySettings) -> StudySettings:
     """The same settings with everything that was left open, as a run records them.
 
     Raises
@@ -37,33 +37,33 @@ def resolved(config: Config) -> Config:
             )
     chosen = config.optimizer
     sgd = chosen.kind == "sgd"
-    build_schedule(chosen.schedule, given(chosen, OF_SCHEDULE))
+    build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))
     return replace(
         config,
         model=replace(config.model, settings=without_none({**known, **config.model.settings})),
         optimizer=replace(
             chosen,
-            **optimizers.resolved(chosen.kind, given(chosen, OF_OPTIMIZER)),
-            **{**keywords(SCHEDULES[chosen.schedule]), **given(chosen, OF_SCHEDULE)},
+            **optimizers.resolve(chosen.kind, set_fields(chosen, OF_OPTIMIZER)),
+            **{**keywords(SCHEDULES[chosen.schedule]), **set_fields(chosen, OF_SCHEDULE)},
         ),
         method=own_settings(config, sgd=sgd),
     )
 
 
-def own_settings(config: Config, *, sgd: bool) -> dict[str, Mapping[str, Any]]:
+def own_settings(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[str, Any]]:
     """The tables of the methods: complete for those that are compared, for others as given.
 
     The others may be added to the comparison later.
     """
     found = dict(config.method)
     for name in config.compare:
-        table = method(name).resolved(config.method.get(name, {}), sgd=sgd)
+        table = method(name).resolve(config.method.get(name, {}), sgd=sgd)
         if table:
             found[name] = table
     return found
 
 
-def given(settings: Any, names: tuple[str, ...]) -> dict[str, Any]:
+def set_fields(settings: Any, names: tuple[str, ...]) -> dict[str, Any]:
     """Those of the settings that are not None."""
     return without_none({name: getattr(settings, name) for name in names})
 
@@ -79,7 +79,7 @@ def keywords(function: Any) -> dict[str, Any]:
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
-def check(config: Config) -> None:
+def check(config: StudySettings) -> None:
     """Refuse settings that no run can have; what a model or an optimizer knows, it refuses itself.
 
     Raises
@@ -115,7 +115,7 @@ def check(config: Config) -> None:
         raise BadOption("asgd decides itself when to average", way_out="leave average out")
 
 
-def counts(config: Config) -> Iterator[tuple[str, int | None]]:
+def counts(config: StudySettings) -> Iterator[tuple[str, int | None]]:
     training, evaluation = config.training, config.evaluation
     yield "epochs", training.epochs
     yield "steps", training.steps
@@ -132,6 +132,6 @@ def counts(config: Config) -> Iterator[tuple[str, int | None]]:
     yield "window", config.optimizer.window
 
 
-def shares(config: Config) -> Iterator[tuple[str, float]]:
+def shares(config: StudySettings) -> Iterator[tuple[str, float]]:
     yield "average", config.optimizer.average
     yield "popular", config.evaluation.popular

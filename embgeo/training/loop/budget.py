@@ -20,9 +20,8 @@ from embgeo.training.loop.loop import Loop
 from embgeo.training.loop.saving import parameters_of
 from embgeo.training.loop.scores import Scores
 from embgeo.training.methods import make_plain
-from embgeo.training.settings import config as settings
-from embgeo.training.settings.checks import resolved
-from embgeo.training.settings.config import Config
+from embgeo.training.settings.resolve import resolve
+from embgeo.training.settings.study_settings import COMPARISON_NAME, StudySettings, read_settings
 
 #: Steps that are run to time them; the first ones, which find memory and kernels, do not count.
 WARM, TIMED = 3, 8
@@ -67,7 +66,7 @@ class Plan:
     start: float
     end: float
 
-    def seconds(self, config: Config, steps: int | None = None) -> float:
+    def seconds(self, config: StudySettings, steps: int | None = None) -> float:
         """Of the whole run, or of one with so many steps."""
         steps = self.steps if steps is None else steps
         every = config.evaluation.every or self.steps_per_epoch
@@ -78,7 +77,7 @@ class Plan:
         return found
 
 
-def plans(config: Config, corpus: Corpus, measure: Measure | None = None) -> list[Plan]:
+def plans(config: StudySettings, corpus: Corpus, measure: Measure | None = None) -> list[Plan]:
     """What each method of a comparison will be; some steps of each are run and forgotten.
 
     Raises
@@ -86,7 +85,7 @@ def plans(config: Config, corpus: Corpus, measure: Measure | None = None) -> lis
     BadOption
         Settings that make no sense.
     """
-    config = resolved(config)
+    config = resolve(config)
     device = device_of(config.training.device)
     with numerics(config.training.precision, device, config.training.threads):
         return [
@@ -95,7 +94,9 @@ def plans(config: Config, corpus: Corpus, measure: Measure | None = None) -> lis
         ]
 
 
-def plan(config: Config, corpus: Corpus, device: torch.device, measure: Measure | None) -> Plan:
+def plan(
+    config: StudySettings, corpus: Corpus, device: torch.device, measure: Measure | None
+) -> Plan:
     """The plan of one run."""
     began = time.perf_counter()
     loop = Loop(config, corpus, device, World())
@@ -127,7 +128,7 @@ def plan(config: Config, corpus: Corpus, device: torch.device, measure: Measure 
     )
 
 
-def memory(loop: Loop, config: Config) -> int:
+def memory(loop: Loop, config: StudySettings) -> int:
     """Bytes that training needs at least."""
     weights = sum(p.numel() * p.element_size() for p in loop.parameters)
     held = sum(
@@ -141,7 +142,9 @@ def memory(loop: Loop, config: Config) -> int:
     return 2 * weights + held + averages + 2 * logits
 
 
-def timed_evaluation(config: Config, corpus: Corpus, device: torch.device, loop: Loop) -> float:
+def timed_evaluation(
+    config: StudySettings, corpus: Corpus, device: torch.device, loop: Loop
+) -> float:
     """Seconds of an evaluation on the validation split, from a part of it."""
     part = replace(corpus, valid=corpus.valid[:SAMPLED])
     before = clock(device)
@@ -171,7 +174,9 @@ def clock(device: torch.device) -> float:
     return time.perf_counter()
 
 
-def fitted(config: Config, corpus: Corpus, seconds: float, measure: Measure | None) -> Config:
+def fitted(
+    config: StudySettings, corpus: Corpus, seconds: float, measure: Measure | None
+) -> StudySettings:
     """The same settings with as many epochs as all runs together can have in a time.
 
     Every run has the same number. Less than an epoch is given in steps.
@@ -215,7 +220,9 @@ def most_steps(total: Callable[[int], float], limit: float, epoch: int) -> int:
     return low * unit
 
 
-def settled(config: Config, corpus: Corpus, folder: Path, measure: Measure | None) -> Config:
+def settled(
+    config: StudySettings, corpus: Corpus, folder: Path, measure: Measure | None
+) -> StudySettings:
     """All settings of a comparison; with a budget, the epochs that its folder was begun with.
 
     Timed again, a comparison that is resumed would get others, and its states would not fit.
@@ -225,27 +232,27 @@ def settled(config: Config, corpus: Corpus, folder: Path, measure: Measure | Non
     BadOption
         As of :func:`fitted`.
     """
-    config = resolved(config)
+    config = resolve(config)
     budget = config.training.budget
     if budget is None:
         return config
-    path = folder / settings.COMPARISON_NAME
+    path = folder / COMPARISON_NAME
     if path.is_file():
-        begun = settings.read(path).training
+        begun = read_settings(path).training
         training = replace(config.training, epochs=begun.epochs, steps=begun.steps)
         again = replace(config, training=training)
-        if begun.budget == budget and same_runs(again, settings.read(path)):
+        if begun.budget == budget and same_runs(again, read_settings(path)):
             return again
     with joined(config.training.device) as world:
         found = fitted(config, corpus, budget, measure) if world.leads else None
-        known: Config = world.told(found)
+        known: StudySettings = world.told(found)
     return known
 
 
-def same_runs(one: Config, other: Config) -> bool:
+def same_runs(one: StudySettings, other: StudySettings) -> bool:
     """Whether states of one comparison fit the other, which may have other methods and seeds."""
     mine, theirs = (
         {k: v for k, v in c.tables().items() if k not in ("compare", "seeds", "method")}
-        for c in (one, resolved(other))
+        for c in (one, resolve(other))
     )
     return identity(mine, {}) == identity(theirs, {})

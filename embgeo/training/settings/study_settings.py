@@ -1,0 +1,207 @@
+"""The settings of a study or of one run, read from TOML and written as TOML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from embgeo.core.errors import BadOption
+from embgeo.io.bounded.settings import (
+    Where,
+    parse_document,
+    parse_table,
+    parse_value,
+    read_document,
+    refuse_unknown,
+    to_toml,
+)
+from embgeo.training.settings.sections import (
+    DataSettings,
+    EvaluationSettings,
+    GeometrySettings,
+    ModelSettings,
+    OptimizerSettings,
+    TrainingSettings,
+)
+
+#: The settings of a comparison, in its folder.
+COMPARISON_NAME = "train.toml"
+
+#: Settings that come with the package, in the order of their cost.
+PRESETS = ("tiny-cpu", "ptb-inan", "wt2-fast", "wt2-paper")
+
+
+@dataclass(frozen=True, slots=True)
+class StudySettings:
+    """All settings of a study; with one method and one seed, those of a run.
+
+    Attributes
+    ----------
+    compare : tuple of str
+        Names of methods.
+    seeds : tuple of int
+    method : dict
+        Settings of methods by name, where they are not the usual ones: ``[method.cosreg]``.
+    """
+
+    compare: tuple[str, ...] = ("mle",)
+    seeds: tuple[int, ...] = (0,)
+    data: DataSettings = field(default_factory=DataSettings)
+    model: ModelSettings = field(default_factory=ModelSettings)
+    optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+    geometry: GeometrySettings = field(default_factory=GeometrySettings)
+    method: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def one(self, method: str, seed: int) -> StudySettings:
+        """The settings of one run of the comparison."""
+        own = {method: self.method[method]} if method in self.method else {}
+        return replace(self, compare=(method,), seeds=(seed,), method=own)
+
+    def tables(self) -> dict[str, Any]:
+        """As TOML has it: tables of plain values, without what is not set."""
+        found: dict[str, Any] = {"compare": list(self.compare), "seeds": list(self.seeds)}
+        for entry in fields(self):
+            if is_dataclass(section := getattr(self, entry.name)):
+                found[entry.name] = to_toml(section)
+        found["model"] = {"name": self.model.name, **to_toml(self.model.settings)}
+        if self.method:
+            found["method"] = to_toml(self.method)
+        return found
+
+    def updated(self, changes: Mapping[str, Any]) -> StudySettings:
+        """With other values, such as ``{"training": {"epochs": 3}}``.
+
+        ``None`` takes a setting back to its default.
+
+        Raises
+        ------
+        BadOption
+            As of :func:`from_tables`.
+        """
+        return from_tables(merge_tables(self.tables(), changes))
+
+    def text(self) -> str:
+        """As a TOML document.
+
+        Raises
+        ------
+        BadOption
+            The package that writes TOML is missing.
+        """
+        try:
+            import tomli_w
+        except ImportError as error:
+            raise BadOption(
+                "settings are written with tomli-w, which is not installed",
+                way_out="pip install 'embgeo[train]'",
+            ) from error
+        return tomli_w.dumps(self.tables())
+
+
+def read_settings(path: Path) -> StudySettings:
+    """Settings from a file.
+
+    Raises
+    ------
+    UnreadableFile
+        Missing, or no TOML.
+    BadOption
+        An unknown key, or a value of the wrong type.
+    """
+    return parse_settings(read_document(path, "give a file of settings in TOML"), path)
+
+
+def parse_settings(text: str, where: Where) -> StudySettings:
+    """Settings from a TOML document; `where` is named in errors."""
+    return from_tables(parse_document(text, where, "mend it at that place"), where)
+
+
+def load_preset(name: str) -> StudySettings:
+    """Settings that come with the package.
+
+    Raises
+    ------
+    BadOption
+        There is none of this name.
+    """
+    if name not in PRESETS:
+        raise BadOption(f"no preset {name!r}", way_out=f"there are {', '.join(PRESETS)}")
+    file = resources.files("embgeo.training") / "presets" / f"{name}.toml"
+    return parse_settings(file.read_text(encoding="utf-8"), f"preset {name}")
+
+
+def from_tables(tables: Mapping[str, Any], where: Where = None) -> StudySettings:
+    """Settings from tables of plain values.
+
+    Raises
+    ------
+    BadOption
+        An unknown key, or a value of the wrong type.
+    """
+    hints = get_type_hints(StudySettings)
+    refuse_unknown(tables, hints, "settings", where)
+    parsed = {name: _parse_entry(name, value, hints[name], where) for name, value in tables.items()}
+    return StudySettings(**parsed)
+
+
+def _parse_entry(name: str, value: Any, hint: Any, where: Where) -> Any:
+    if name in ("compare", "seeds"):
+        return parse_value(value, hint, name, where)
+    _require_table(name, value, where)
+    if name == "method":
+        for method, own in value.items():
+            _require_table(f"method.{method}", own, where)
+        return dict(value)
+    if name == "model":  # which knows its settings itself
+        own = {key: entry for key, entry in value.items() if key != "name"}
+        value = {"name": value.get("name", ModelSettings().name), "settings": own}
+    return parse_table(hint, value, f"[{name}]", where)
+
+
+def _require_table(name: str, value: Any, where: Where) -> None:
+    if not isinstance(value, Mapping):
+        raise BadOption(f"{name} is no table", where=where, way_out=f"write [{name}]")
+
+
+#: A setting that chooses, and what belongs to the choice; None for all else in the table.
+CHOICES: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
+    ("data", "tokenizer", ("size", "min_count")),
+    ("model", "name", None),
+    ("optimizer", "kind", ("lr", "weight_decay", "betas", "eps", "momentum")),
+    ("optimizer", "schedule", ("warm_up", "start", "end", "after", "rate")),
+)
+
+
+def merge_tables(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with some of their values replaced; None takes a key away.
+
+    Where another model, optimizer or schedule is chosen, the settings of the one before go; with a
+    tokenizer, which has a vocabulary of its own, those of the vocabulary.
+    """
+    merged = dict(tables)
+    for name, key, belonging in CHOICES:
+        table, new = merged.get(name), changes.get(name)
+        if not isinstance(table, Mapping) or not isinstance(new, Mapping):
+            continue
+        if new.get(key, table.get(key)) != table.get(key):
+            kept = {k: v for k, v in table.items() if belonging and k not in belonging}
+            merged[name] = kept
+    return _replace_values(merged, changes)
+
+
+def _replace_values(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(tables)
+    for key, value in changes.items():
+        if isinstance(value, Mapping):
+            inner = merged.get(key)
+            merged[key] = _replace_values(inner if isinstance(inner, Mapping) else {}, value)
+        elif value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = value
+    return merged
