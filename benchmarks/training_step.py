@@ -38,7 +38,7 @@ from embgeo.training.data import Corpus
 from embgeo.training.loop.device import numerics
 from embgeo.training.loop.distributed import World
 from embgeo.training.loop.loop import Loop
-from embgeo.training.settings.study_settings import Config, from_tables
+from embgeo.training.settings.study_settings import StudySettings, from_tables
 
 CLIP = 0.25
 PEER = "word_language_model"
@@ -134,7 +134,9 @@ def corpus_of(size: Size) -> Corpus:
     return zipf_corpus(size.n, size.batch * (size.bptt * 8 + 1))
 
 
-def config_of(size: Size, device: str, contender: str, dropout: float | None = None) -> Config:
+def config_of(
+    size: Size, device: str, contender: str, dropout: float | None = None
+) -> StudySettings:
     """Settings as in a file of `embgeo train`; with a dropout, that of all features."""
     settings = {"d": size.d, "hidden": size.d, "layers": size.layers, **OURS[contender]}
     p = size.dropout if dropout is None else dropout
