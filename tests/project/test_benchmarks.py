@@ -37,6 +37,7 @@ def bench(tmp_path):
 
 
 @pytest.mark.parametrize("name", QUICK)
+@pytest.mark.slow
 def test_each_case_runs(bench, name):
     rows = check_case(bench, name)
     sides = {side["name"]: side for row in rows for side in row.sides}
@@ -46,11 +47,13 @@ def test_each_case_runs(bench, name):
 
 
 @pytest.mark.skipif(not resident.available(), reason="reads /proc/PID/smaps")
+@pytest.mark.slow
 def test_memory_sees_more_than_the_interpreter(bench):
     above, anonymous, *_ = (row.value for row in check_case(bench, "memory"))
     assert 0.02 < anonymous < above < 2
 
 
+@pytest.mark.slow
 def test_small_runs_whole_commands(bench):
     whole, part, imports = (row.value for row in check_case(bench, "small"))
     assert min(whole, part) > imports / 3 > 0

@@ -64,6 +64,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     return Shell(folder)
 
 
+@pytest.mark.slow
 def test_commands_of_the_readme_print_what_it_shows(shell: Shell) -> None:
     story = [command for block in blocks(README, "console") for command in commands(block)]
     assert len(story) >= 4
@@ -80,6 +81,7 @@ def test_commands_of_the_readme_print_what_it_shows(shell: Shell) -> None:
     assert not unexpected
 
 
+@pytest.mark.slow
 def test_the_main_command_of_the_readme_works(shell: Shell) -> None:
     lines = [line for block in blocks(README, "sh") for line in block.splitlines()]
     parts = [part.strip() for line in lines for part in line.split("&&")]
@@ -90,6 +92,7 @@ def test_the_main_command_of_the_readme_works(shell: Shell) -> None:
         assert code == 0, output
 
 
+@pytest.mark.slow
 def test_code_of_the_readme_prints_what_its_comments_say(shell: Shell) -> None:
     programs = blocks(README, "python")
     assert programs
@@ -101,6 +104,7 @@ def test_code_of_the_readme_prints_what_its_comments_say(shell: Shell) -> None:
         assert agrees("\n".join(shown), printed.getvalue()), printed.getvalue()
 
 
+@pytest.mark.slow
 def test_every_example_of_help_works(shell: Shell) -> None:
     for command in COMMANDS:
         function = getattr(import_module(f"embgeo.cli.{command}"), command)

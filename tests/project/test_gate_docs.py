@@ -32,6 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_the_page_from_top_to_bottom(folder: Path) -> None:
     """Settings are put where the page puts them, commands print what it shows."""
     code, seen = 0, []

@@ -31,6 +31,7 @@ def program(comment: str) -> str:
 
 
 @pytest.mark.parametrize("number", range(len(ALONE)))
+@pytest.mark.slow
 def test_code_prints_what_its_comments_say(number: int) -> None:
     code = ALONE[number]
     with contextlib.redirect_stdout(io.StringIO()) as printed:

@@ -44,6 +44,7 @@ echo 4711
 """
 
 
+@pytest.mark.slow
 def test_the_story_from_top_to_bottom(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
     story = [command for block in blocks(PAGE, "console") for command in commands(block)]
@@ -58,6 +59,7 @@ def test_the_story_from_top_to_bottom(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the job is a bash script")
+@pytest.mark.slow
 def test_the_slurm_job(tmp_path: Path) -> None:
     (script,) = blocks(PAGE, "bash")
     programs = tmp_path / "bin"
@@ -105,6 +107,7 @@ class SparkThatRunsHere:
 
 
 @pytest.mark.parametrize("engine", ["ray", "spark"])
+@pytest.mark.slow
 def test_the_programs_for_ray_and_spark(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ def test_the_peer_has_the_dropout_of_the_example() -> None:
     assert peer.decoder.weight is peer.encoder.weight
 
 
+@pytest.mark.slow
 def test_cost_of_every_method(shown: Any) -> None:
     lines = shown(regularizer_cost, COST).splitlines()
     rows = {line.split("|")[1].strip(): line for line in lines if line.startswith("| ")}
@@ -108,6 +109,7 @@ def test_another_penalty_is_noticed() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc/self/status")
+@pytest.mark.slow
 def test_peak_memory_is_that_of_the_process_itself() -> None:
     """Not of the one that started it, which has held more."""
     held = bytearray(300 * 2**20)
