@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
 
-from embgeo.io import BESIDE, FORMATS
+from embgeo.core.errors import on_command_line
 from embgeo.io.bounded.compressed import CODECS, MAX_BYTES, MAX_RATIO, RATIO_FREE_BYTES
 from embgeo.io.containers import DEEPEST
+from embgeo.io.formats import FORMATS, NEIGHBOR_FORMATS
+from embgeo.io.formats.format import Described
 from embgeo.io.formats.huggingface import model_folder
 from embgeo.io.formats.torch import distributed_checkpoint
 from embgeo.io.unknown import FOLDERS as FOREIGN
@@ -60,14 +61,14 @@ The error names what the file is, and the way out.
 
 def prose(text: str) -> str:
     """Text that cannot end its table cell."""
-    return text.replace("|", "\\|")
+    return on_command_line(text).replace("|", "\\|")
 
 
 def extra(name: str) -> str:
     return f"`pip install 'embgeo[{name}]'`" if name else ""
 
 
-def row(module: ModuleType) -> str:
+def row(module: Described) -> str:
     cells = (module.NAME, prose(module.RECOGNIZED), prose(module.READ), extra(module.EXTRA))
     return f"| {' | '.join(cells)} |\n"
 
@@ -90,7 +91,7 @@ def refused() -> str:
 
 def document() -> str:
     folders = (distributed_checkpoint, model_folder)
-    files = [module for module in (*FORMATS, *BESIDE) if module not in folders]
+    files = [module for module in (*FORMATS, *NEIGHBOR_FORMATS) if module not in folders]
     around = AROUND.format(
         codecs=codecs(),
         free=RATIO_FREE_BYTES // 2**20,

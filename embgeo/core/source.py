@@ -22,6 +22,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, get_args
 
+from embgeo.core.errors import BadOption, argument
+
 #: ``"A:B"`` or (A, B), counted from 0, B excluded; None for all rows.
 RowRange: TypeAlias = str | tuple[int | None, int | None] | None
 #: What happens to rows beyond the vocabulary.
@@ -115,6 +117,33 @@ class Source:
             in_python_only=True,
         ),
     )
+
+    def __post_init__(self) -> None:
+        for name in FILES:
+            if isinstance(value := getattr(self, name), str):
+                object.__setattr__(self, name, Path(value))
+
+    def check(self) -> None:
+        """Refuse options that contradict each other.
+
+        Raises
+        ------
+        BadOption
+        """
+        if self.padding not in PADDINGS:
+            raise BadOption(
+                f"{argument('padding')} {self.padding!r} is not known",
+                way_out="use auto, mask or keep",
+            )
+        given = [argument(name) for name in FREQUENCIES if getattr(self, name)]
+        if len(given) > 1:
+            raise BadOption(f"{' and '.join(given)} exclude each other", way_out="give one of them")
+        if self.hidden_tensor is not None and self.hidden is None:
+            raise BadOption(
+                "names a tensor of no file",
+                where=argument("hidden_tensor"),
+                way_out=f"give {argument('hidden', 'FILE')} too",
+            )
 
     def given(self) -> dict[str, Any]:
         """The options that differ from their defaults, without the path."""

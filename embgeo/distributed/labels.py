@@ -12,10 +12,10 @@ from embgeo.core.matrix import Frequency
 from embgeo.distributed.merging import with_labels
 from embgeo.distributed.plans import Plan
 from embgeo.io.bounded.small_files import safe_text
-from embgeo.io.labels import counts_file
-from embgeo.io.labels.counting import from_counts_file
+from embgeo.io.counting import count_by_file
+from embgeo.io.labels.counts_file import from_rank
 from embgeo.io.labels.label_file import read_labels
-from embgeo.io.labels.rows import Cut, Labeled, lay_given
+from embgeo.io.labels.rows import RowCut, RowLabels, lay_given
 
 
 def labeled(plan: Plan, tokens: Path | None, counts: Path | None, rank_order: bool) -> Plan:
@@ -36,18 +36,19 @@ def labeled(plan: Plan, tokens: Path | None, counts: Path | None, rank_order: bo
     if counts is not None and rank_order:
         raise BadOption("--counts and --rank-order exclude each other", way_out="give one of them")
     n, d = plan.matrix.n, plan.matrix.d
-    cut = Cut(n, 0, n)
+    cut = RowCut(n, 0, n)
     notes: tuple[str, ...] = ()
     labels = None
     if plan.matrix.tokens is not None:
-        labels = Labeled(plan.matrix.tokens, np.zeros(0, dtype=np.int64))
+        labels = RowLabels(plan.matrix.tokens, np.zeros(0, dtype=np.int64))
     elif tokens is not None:
         labels = lay_given(read_labels(tokens).tokens, cut, "auto", tokens, d)
     frequency: Frequency | None = None
     if rank_order:
-        frequency = counts_file.from_rank(n)
+        frequency = from_rank(n)
     elif counts is not None:
-        labels, frequency, notes = from_counts_file(counts, labels, cut, d)
+        counting = count_by_file(counts, labels, cut, d)
+        labels, frequency, notes = counting.labels, counting.frequency, counting.notes
     given = None
     if labels is not None and (tokens is not None or plan.matrix.tokens is None):
         given = tuple(map(safe_text, labels.tokens))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from embgeo.core.errors import AmbiguousTensor, BadOption, UnreadableFile
+from embgeo.core.errors import AmbiguousTensor, BadOption, UnreadableFile, argument
 from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import short
 from embgeo.io.checkpoint import Checkpoint, Tensor
@@ -21,6 +21,20 @@ TALL = 4
 #: … and this many times as many rows as the next matrix has rows or columns.
 CLEARLY_LARGER = 2
 _LISTED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRole:
+    """What a tensor is wanted for: the argument that names it, and words for messages."""
+
+    argument: str
+    what: str
+    shape: str
+
+
+EMBEDDING = TensorRole(
+    "tensor", "the embedding matrix", "an embedding is a matrix with a row for each token"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +110,7 @@ def choose(
     tensor: str | None = None,
     output: str | None = None,
     transpose: bool = False,
+    role: TensorRole = EMBEDDING,
 ) -> Choice:
     """Find the embedding matrix and the output projection.
 
@@ -108,6 +123,8 @@ def choose(
         Name of the output projection, or ``"none"``.
     transpose : bool
         Tokens are the columns of the embedding matrix.
+    role : TensorRole
+        What the tensor is for, in messages.
 
     Raises
     ------
@@ -121,17 +138,17 @@ def choose(
     """
     every = _groups(checkpoint)
     if tensor is not None:
-        chosen = named(checkpoint, tensor, "--tensor")
+        chosen = find_named(checkpoint, tensor, role.argument)
         reason = "named with --tensor"
         groups = _alike(every, next(g.kind for g in every if chosen in g.members))
     else:
         groups = _alike(every, min((g.kind for g in every), default=0))
-        chosen, reason = _find_input(checkpoint, groups)
+        chosen, reason = _find_input(checkpoint, groups, role)
     if 0 in chosen.shape:
         raise UnreadableFile(
             f"tensor {chosen.name!r} is empty ({shape_text(chosen)})",
             where=checkpoint.path,
-            way_out="name another one with --tensor",
+            way_out=f"name another one with {argument(role.argument)}",
         )
     n = chosen.shape[1] if transpose else chosen.shape[0]
     found, found_transposed, notes = _find_output(checkpoint, groups, chosen, n, output)
@@ -161,7 +178,7 @@ def shape_text(tensor: Tensor) -> str:
     return f"{'×'.join(f'{size:,}' for size in tensor.shape) or 'scalar'} {tensor.dtype}"
 
 
-def named(checkpoint: Checkpoint, name: str, option: str) -> Tensor:
+def find_named(checkpoint: Checkpoint, name: str, option: str) -> Tensor:
     """The matrix called `name`, or the only one whose name ends in ``.name``."""
     exact = [t for t in checkpoint.tensors if t.name == name]
     found = exact or [t for t in checkpoint.tensors if t.name.endswith(f".{name}")]
@@ -171,14 +188,14 @@ def named(checkpoint: Checkpoint, name: str, option: str) -> Tensor:
         cause = "fits several tensors" if found else "is not in the file"
         listing = ", ".join(short(t.name) for t in found[:_LISTED]) or ", ".join(map(short, near))
         raise BadOption(
-            f"{option} {name!r} {cause}" + (f" (like {listing})" if listing else ""),
+            f"{argument(option)} {name!r} {cause}" + (f" (like {listing})" if listing else ""),
             where=checkpoint.path,
             way_out="'embgeo inspect' lists the tensors",
         )
     chosen = found[0]
     if len(chosen.shape) != 2 or not is_real(chosen.dtype):
         raise BadOption(
-            f"{option} {name!r} is no matrix of real numbers ({shape_text(chosen)})",
+            f"{argument(option)} {name!r} is no matrix of real numbers ({shape_text(chosen)})",
             where=checkpoint.path,
             way_out="'embgeo inspect' lists the tensors",
         )
@@ -220,10 +237,12 @@ def _layer(name: str) -> str:
     return ".".join(name.split(".")[-2:])
 
 
-def _find_input(checkpoint: Checkpoint, groups: list[_Group]) -> tuple[Tensor, str]:
+def _find_input(
+    checkpoint: Checkpoint, groups: list[_Group], role: TensorRole
+) -> tuple[Tensor, str]:
     """The embedding matrix, and why."""
     if not groups:
-        raise _no_matrix(checkpoint)
+        raise _no_matrix(checkpoint, role)
     ranked = [best for group in groups if (best := group.best_input())]
     if len(groups) == 1:
         only = ranked[0][1] if ranked else groups[0].members[0]
@@ -232,7 +251,7 @@ def _find_input(checkpoint: Checkpoint, groups: list[_Group]) -> tuple[Tensor, s
         surest = _surest(ranked)
         if len(surest) == 1:
             return surest[0], "its name is that of a token embedding"
-        raise _ambiguous(checkpoint, surest)
+        raise _ambiguous(checkpoint, surest, role)
     if all(names.is_numbered(group.members[0].name) for group in groups):
         by_shape = _input_by_shape(groups)
         if by_shape is not None:
@@ -240,7 +259,7 @@ def _find_input(checkpoint: Checkpoint, groups: list[_Group]) -> tuple[Tensor, s
     outputs = [best for group in groups if (best := group.best_output()) and best[0] < 2]
     if outputs and len(surest := _surest(outputs)) == 1:
         return surest[0], "its name is that of an output projection, and no other fits"
-    raise _ambiguous(checkpoint, [group.members[0] for group in groups])
+    raise _ambiguous(checkpoint, [group.members[0] for group in groups], role)
 
 
 def _surest(ranked: list[tuple[int, Tensor]]) -> list[Tensor]:
@@ -275,16 +294,17 @@ def _find_output(
     if option == "none":
         return None, False, ()
     if option is not None:
-        found = named(checkpoint, option, "--output")
+        found = find_named(checkpoint, option, "output")
         if found in own.members:
             raise BadOption(
-                f"--output {option!r} is the input embedding itself",
+                f"{argument('output')} {option!r} is the input embedding itself",
                 where=checkpoint.path,
                 way_out="leave it out; the model is tied",
             )
         if n not in found.shape:
             raise BadOption(
-                f"--output {option!r} ({shape_text(found)}) has no dimension of {n:,} tokens",
+                f"{argument('output')} {option!r} ({shape_text(found)}) "
+                f"has no dimension of {n:,} tokens",
                 where=checkpoint.path,
                 way_out="name the output projection over the same tokens",
             )
@@ -329,7 +349,7 @@ def _output_candidates(groups: list[_Group], own: _Group, chosen: Tensor, n: int
     return same_width if len(surest) > 1 and same_width else surest
 
 
-def _no_matrix(checkpoint: Checkpoint) -> AmbiguousTensor:
+def _no_matrix(checkpoint: Checkpoint, role: TensorRole) -> AmbiguousTensor:
     if not checkpoint.tensors:
         return AmbiguousTensor(
             "it holds no tensors", where=checkpoint.path, way_out="check that it is the right file"
@@ -340,16 +360,18 @@ def _no_matrix(checkpoint: Checkpoint) -> AmbiguousTensor:
         way_out = "quantized or integer matrices have to be converted to floating point first"
     else:
         cause = f"no two-dimensional tensor, only {_listing(list(checkpoint.tensors))}"
-        way_out = "an embedding is a matrix with a row for each token"
+        way_out = role.shape
     return AmbiguousTensor(cause, where=checkpoint.path, way_out=way_out)
 
 
-def _ambiguous(checkpoint: Checkpoint, candidates: list[Tensor]) -> AmbiguousTensor:
+def _ambiguous(
+    checkpoint: Checkpoint, candidates: list[Tensor], role: TensorRole
+) -> AmbiguousTensor:
     ordered = sorted(candidates, key=lambda t: -t.shape[0] * t.shape[1])
     return AmbiguousTensor(
-        f"several tensors could be the embedding matrix: {_listing(ordered)}",
+        f"several tensors could be {role.what}: {_listing(ordered)}",
         where=checkpoint.path,
-        way_out="choose one with --tensor NAME",
+        way_out=f"choose one with {argument(role.argument, 'NAME')}",
     )
 
 

@@ -19,10 +19,10 @@ from embgeo.io.bounded.compressed import MAX_BYTES, BoundedStream, Codec, codec_
 from embgeo.io.bounded.guard import Damaged, reading, short
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.bounded.small_files import HEAD_BYTES, read_head
-from embgeo.io.bounded.stand_in import error_named_as, named_as
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.huggingface.model_folder import NOT_WEIGHTS, WEIGHTS
 from embgeo.io.formats.torch import tar_checkpoint, zip_checkpoint
+from embgeo.io.stand_ins import error_named_as, named_as
 
 #: Between an archive and the name of a member in it.
 MEMBER_SIGN = "::"

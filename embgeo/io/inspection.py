@@ -42,7 +42,7 @@ class Inspection:
     reason : str
         Why the embedding was chosen; empty if none was.
     problem : str
-        Why none was chosen and what to do, in one line; empty if one was.
+        Why none was chosen and what to do, in one line that names options; empty if one was.
     tokens, counts : int
         How many tokens the file names, and for how many it says how often they occurred.
     tokens_source, counts_source : str
@@ -80,7 +80,7 @@ def inspect_checkpoint(
     try:
         choice = choose(checkpoint, tensor=tensor, output=output, transpose=transpose)
     except AmbiguousTensor as error:
-        problem = f"{error.cause}; {error.way_out}"
+        problem = error.command_line_text.removeprefix(f"{error.where}: ")
     roles: dict[str, str] = {}
     if choice is not None:
         roles[choice.input.name] = "embedding"

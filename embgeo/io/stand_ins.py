@@ -1,17 +1,20 @@
-"""A checkpoint that comes through a pipe."""
+"""Scratch files that stand in for what the user named: standard input, unpacked content."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.io.bounded import scratch
 from embgeo.io.bounded.compressed import MAX_BYTES
-from embgeo.io.bounded.stand_in import error_named_as, named_as
-from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.checkpoint import Checkpoint, Tensor
 
 #: What stands for it on the command line …
 SIGN = "-"
@@ -54,3 +57,30 @@ def _received() -> Iterator[bytes]:
                 way_out="save it as a file first",
             )
         yield piece
+
+
+def named_as(path: Path, checkpoint: Checkpoint, held: scratch.ScratchFile) -> Checkpoint:
+    """A checkpoint read from `held` under the name `path`.
+
+    The scratch file lives as long as the checkpoint's tensors.
+    """
+    return replace(
+        checkpoint,
+        path=path,
+        tensors=tuple(replace(t, open=partial(_open, t, held, path)) for t in checkpoint.tensors),
+        tokens_source=checkpoint.tokens_source.replace(held.path.name, path.name),
+        notes=tuple(note.replace(held.path.name, path.name) for note in checkpoint.notes),
+    )
+
+
+def error_named_as(path: Path, error: EmbgeoError, held: scratch.ScratchFile) -> UnreadableFile:
+    """The same error about the file `path`."""
+    text = str(error).replace(str(held.path), str(path))
+    return UnreadableFile(text.replace(held.path.name, path.name))
+
+
+def _open(tensor: Tensor, held: scratch.ScratchFile, path: Path) -> npt.NDArray[Any]:
+    try:
+        return tensor.open()
+    except EmbgeoError as error:
+        raise error_named_as(path, error, held) from error

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from embgeo.core.errors import UnreadableFile
+from embgeo.core.errors import UnreadableFile, argument
 from embgeo.io.bounded.small_files import HEAD_BYTES
 
 _UNPACK = "unpack it and name the file inside"
@@ -85,15 +85,17 @@ _GRAPH = (
 )
 _JSON = (
     "is JSON that names no shards of a checkpoint, and holds no matrix that is read",
-    "name the weights beside it; tokens go with --tokens, counts with --counts",
+    f"name the weights beside it; tokens go with {argument('tokens')}, "
+    f"counts with {argument('counts')}",
 )
 _COUNTS = (
     "is a table of words and counts, without vectors",
-    "give it with --counts beside the matrix it belongs to",
+    f"give it with {argument('counts')} beside the matrix it belongs to",
 )
 _TEXT = (
     "is text, and its lines do not end in vectors",
-    "a list of tokens goes with --tokens, a corpus with --corpus, beside a matrix",
+    f"a list of tokens goes with {argument('tokens')}, a corpus with {argument('corpus')}, "
+    "beside a matrix",
 )
 OTHER_SIGNS = (
     _SAVED_MODEL,

@@ -50,14 +50,15 @@ def test_states_that_are_none_are_refused_in_words_about_states(tmp_path: Path) 
         (np.ones((3, 4, 5)), "hidden states of 5 columns, the embedding has 4"),
         (
             {"layer1": one, "layer2": np.ones((2, 3, 4))},
-            r"several tensors could be the hidden states.*--hidden-tensor NAME",
+            r"several tensors could be the hidden states.*choose one with hidden_tensor",
         ),
     ):
         with pytest.raises(EmbgeoError, match=expected):
             embgeo.analyze(embgeo.load(**given_states(tmp_path, states)))
     given = given_states(tmp_path, {"layer1": one, "layer2": np.ones((2, 3, 4))})
-    with pytest.raises(EmbgeoError, match=r"--hidden-tensor 'layer3' is not in the file"):
+    with pytest.raises(EmbgeoError, match="hidden_tensor 'layer3' is not in the file") as caught:
         embgeo.load(**given, hidden_tensor="layer3")
+    assert "--hidden-tensor 'layer3' is not" in caught.value.command_line_text
     matrix = embgeo.load(**given, hidden_tensor="layer2")
     assert matrix.hidden is not None
     assert matrix.hidden.data.shape == (6, 4)

@@ -355,8 +355,9 @@ def test_an_unnamed_matrix_on_its_side_has_no_output() -> None:
 def test_doubts_are_put_to_the_user(entries: dict[str, Entry]) -> None:
     with pytest.raises(AmbiguousTensor) as caught:
         choose(checkpoint(entries))
-    text = str(caught.value)
-    assert "--tensor NAME" in text
+    text = caught.value.command_line_text
+    assert "choose one with tensor" in str(caught.value)
+    assert "choose one with --tensor NAME" in text
     for name in entries:
         assert name in text
 

@@ -20,7 +20,7 @@ import embgeo
 from embgeo.core.errors import LabelMismatch, UnreadableFile
 from embgeo.io.labels import corpus_text, corpus_tokens
 from embgeo.io.labels.corpus_text import CorpusText
-from embgeo.io.labels.corpus_words import from_corpus
+from embgeo.io.labels.corpus_words import count_words
 from embgeo.io.labels.tokenizer_worker import texts
 from tests.support import tokenizer_makers
 
@@ -230,9 +230,9 @@ def test_texts_are_cut_behind_lines_and_nothing_is_lost() -> None:
 
 
 def heard_while_counting(path: Path) -> list[tuple[int, int]]:
-    heard: list[tuple[int, int]] = []
-    from_corpus(("the",), path, lambda done, total: heard.append((done, total)))
-    return heard
+    progress: list[tuple[int, int]] = []
+    count_words(("the",), path, lambda done, total: progress.append((done, total)))
+    return progress
 
 
 def test_progress_counts_the_bytes_of_all_files(
@@ -244,14 +244,14 @@ def test_progress_counts_the_bytes_of_all_files(
     assert heard_while_counting(tmp_path / "c") == [(4, 10), (7, 10), (10, 10)]
     written(tmp_path / "c" / "b.txt", gzip.compress(b"the"))
     assert heard_while_counting(tmp_path / "c") == [(4, 0), (7, 0), (10, 0)]
-    heard = []
+    progress = []
     embgeo.load(
         matrix_file(tmp_path / "m.npy", 1),
         tokens=written(tmp_path / "tokens.txt", "the"),
         corpus=tmp_path / "c" / "a.txt",
-        progress=lambda done, total: heard.append((done, total)),
+        progress=lambda done, total: progress.append((done, total)),
     )
-    assert heard == [(4, 7), (7, 7)]
+    assert progress == [(4, 7), (7, 7)]
 
 
 def test_a_folder_of_texts(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_a_folder_of_texts(tmp_path: Path) -> None:
     outside = written(tmp_path / "outside.txt", "the the the")
     (folder / "link.txt").symlink_to(outside)
     (folder / "circle").symlink_to(folder)
-    frequency, notes = from_corpus(("the", "cat", "of", "thecat"), folder)
+    frequency, notes = count_words(("the", "cat", "of", "thecat"), folder)
     assert frequency.counts.tolist() == [2, 2, 1, 0]
     assert frequency.source == "corpus texts, 5 words separated by white space"
     assert "not read, because it is binary, not text: picture.png" in notes
@@ -275,9 +275,9 @@ def test_a_folder_of_texts(tmp_path: Path) -> None:
 def test_folders_without_text_and_paths_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(UnreadableFile, match="no files with text"):
-        from_corpus(("the",), tmp_path / "empty")
+        count_words(("the",), tmp_path / "empty")
     with pytest.raises(UnreadableFile, match="no such file"):
-        from_corpus(("the",), tmp_path / "missing")
+        count_words(("the",), tmp_path / "missing")
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_folders_without_text_and_paths_that_are_none(tmp_path: Path) -> None:
 def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
     path = written(tmp_path / "c.txt", content)
     with pytest.raises(UnreadableFile) as caught:
-        from_corpus(("the",), path)
+        count_words(("the",), path)
     assert expected in str(caught.value)
     assert "c.txt" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -302,13 +302,13 @@ def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes, expected: st
 def test_bytes_that_are_no_utf8_are_counted_and_said(tmp_path: Path) -> None:
     text = "the café " * 9
     path = written(tmp_path / "c.txt", (text + "\nthe end \n").encode("latin-1"))
-    frequency, notes = from_corpus(("the", "end"), path)
+    frequency, notes = count_words(("the", "end"), path)
     assert frequency.counts.tolist() == [10, 1]
     assert "9 bytes of c.txt are not valid UTF-8" in notes
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path: Path) -> None:
-    frequency, notes = from_corpus(("the",), written(tmp_path / "c", b"\xef\xbb\xbfthe the"))
+    frequency, notes = count_words(("the",), written(tmp_path / "c", b"\xef\xbb\xbfthe the"))
     assert (frequency.counts.tolist(), notes) == ([2], ())
 
 

@@ -18,8 +18,9 @@ from safetensors.numpy import save_file
 import embgeo
 from embgeo.core.errors import BadOption, EmbgeoError, LabelMismatch, UnreadableFile
 from embgeo.core.matrix import Matrix
-from embgeo.io import FORMATS, open_checkpoint
+from embgeo.io import open_checkpoint
 from embgeo.io.bounded import compressed
+from embgeo.io.formats import FORMATS
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data" / "real_embeddings"
@@ -49,9 +50,10 @@ def side(tmp_path: Path, content: Any, name: str) -> Path:
 def refused(kind: type[EmbgeoError], path: Path, **options: Any) -> str:
     with pytest.raises(kind) as caught:
         embgeo.load(path, **options)
-    text = str(caught.value)
+    text = caught.value.command_line_text
     assert "\n" not in text
     assert ";" in text, "a way out is missing"
+    assert "--" not in str(caught.value), "an option of the command line in Python"
     return text
 
 
@@ -214,7 +216,7 @@ def test_off_by_one_is_refused_before_a_tensor_is_opened(
     def opened(*_: object) -> None:
         raise AssertionError("a tensor was opened before the labels were checked")
 
-    monkeypatch.setattr("embgeo.io.loading._rows_of", opened)
+    monkeypatch.setattr("embgeo.io.building.read_rows", opened)
     path = saved(tmp_path)
     tokens = side(tmp_path, [f"t{k}" for k in range(length)], "tokens.json")
     assert f"{length} tokens for 6 rows" in refused(LabelMismatch, path, tokens=tokens)

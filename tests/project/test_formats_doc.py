@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from embgeo.io import BESIDE, FORMATS
 from embgeo.io.bounded.compressed import CODECS
+from embgeo.io.formats import FORMATS, NEIGHBOR_FORMATS
 from embgeo.io.formats.huggingface import model_folder
 
 ROOT = Path(__file__).parents[2]
@@ -32,13 +32,13 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_every_format_has_one_row() -> None:
     page = (ROOT / "docs/formats.md").read_text("utf-8")
-    for known in (*FORMATS, *BESIDE, model_folder):
+    for known in (*FORMATS, *NEIGHBOR_FORMATS, model_folder):
         assert page.count(f"\n| {known.NAME} | ") == 1, known.NAME
     rows = [line for line in page.splitlines() if line.startswith("|")]
     assert {line.count("|") - line.count("\\|") for line in rows} == {3, 5}
 
 
-@pytest.mark.parametrize("known", [*FORMATS, *BESIDE, model_folder], ids=lambda m: m.NAME)
+@pytest.mark.parametrize("known", [*FORMATS, *NEIGHBOR_FORMATS, model_folder], ids=lambda m: m.NAME)
 def test_every_format_describes_itself(known: Any) -> None:
     for text in (known.RECOGNIZED, known.READ):
         assert 0 < len(text) < 250

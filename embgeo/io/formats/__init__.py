@@ -1,0 +1,82 @@
+"""Every format that is read, in the order in which files are shown to them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from embgeo.io.formats import pickled
+from embgeo.io.formats.arrow import arrow, parquet
+from embgeo.io.formats.fasttext import model as fasttext_model
+from embgeo.io.formats.format import Described, Format, NeighborFormat
+from embgeo.io.formats.frameworks import flax, gguf, hdf5, onnx, tensorflow
+from embgeo.io.formats.gensim import saves as gensim_saves
+from embgeo.io.formats.huggingface import safetensors, sharded
+from embgeo.io.formats.numpy import npy, npz
+from embgeo.io.formats.plugins import find_plugin
+from embgeo.io.formats.text import (
+    glove_binary,
+    projector_bytes,
+    projector_tsv,
+    table,
+    word2vec_binary,
+    word_vectors,
+)
+from embgeo.io.formats.torch import (
+    distributed_checkpoint,
+    legacy_checkpoint,
+    tar_checkpoint,
+    zip_checkpoint,
+)
+
+#: Formats recognized by their first bytes: those with a magic number first, those that are guessed
+#: from text last.
+FORMATS: tuple[Format, ...] = (
+    zip_checkpoint,
+    npz,
+    npy,
+    legacy_checkpoint,
+    tar_checkpoint,
+    distributed_checkpoint,
+    gguf,
+    hdf5,
+    tensorflow,
+    onnx,
+    flax,
+    fasttext_model,
+    parquet,
+    arrow,
+    safetensors,
+    sharded,
+    gensim_saves,
+    pickled,
+    word2vec_binary,
+    table,
+    projector_tsv,
+    word_vectors,
+)
+
+#: Formats of bare numbers: they are asked about files that none of `FORMATS` recognizes.
+NEIGHBOR_FORMATS: tuple[NeighborFormat, ...] = (projector_bytes, glove_binary)
+
+
+def find_format(path: Path, head: bytes) -> Described | None:
+    """The format of a file that begins with `head`; None for one that nobody knows.
+
+    Formats of other packages come last, so that none can take a file from those of embgeo.
+
+    Raises
+    ------
+    UnreadableFile
+        A plug-in that cannot be used.
+    """
+    known = _sniffed(head) or next((f for f in NEIGHBOR_FORMATS if f.belongs(path)), None)
+    return known or find_plugin(head)
+
+
+def is_known_head(head: bytes) -> bool:
+    """Whether `head` is the beginning of a file in some format."""
+    return (_sniffed(head) or find_plugin(head)) is not None
+
+
+def _sniffed(head: bytes) -> Format | None:
+    return next((known for known in FORMATS if known.sniff(head)), None)

@@ -13,8 +13,8 @@ from embgeo.io.bounded.compressed import BoundedStream, Codec, codec_of
 from embgeo.io.bounded.small_files import cannot_read, read_head
 from embgeo.io.left_out import LeftOut
 
-#: ``heard(bytes read so far, bytes in all)``; 0 in all where a file is compressed.
-Heard = Callable[[int, int], None]
+#: ``progress(bytes read so far, bytes in all)``; 0 in all where a file is compressed.
+ByteProgress = Callable[[int, int], None]
 
 _BLOCK = 2**18
 _LONGEST_WORD = 2**20
@@ -35,7 +35,7 @@ class CorpusText:
     ----------
     path : Path
         A file, or a folder, of which every file counts that is not hidden and no link.
-    heard : callable, optional
+    progress : callable, optional
 
     Attributes
     ----------
@@ -50,13 +50,13 @@ class CorpusText:
         There is no such path, or no file in the folder.
     """
 
-    def __init__(self, path: Path, heard: Heard | None = None) -> None:
+    def __init__(self, path: Path, progress: ByteProgress | None = None) -> None:
         self.path = path
         self.name = path.name or path.resolve().name
         self.invalid = 0
         self._is_folder = path.is_dir()
         self._left_out = LeftOut()
-        self._heard = heard or (lambda _read, _total: None)
+        self._progress = progress or (lambda _read, _total: None)
         self._files = _files(path) if self._is_folder else [path]
         self._codecs = {file: _codec(file) for file in self._files}
         packed = any(self._codecs.values())
@@ -104,7 +104,7 @@ class CorpusText:
                     return
                 block = block.removeprefix(_MARK)
             self._read += len(block)
-            self._heard(self._read, self._total)
+            self._progress(self._read, self._total)
             whole, rest = _cut(rest + block)
             if len(rest) > _LONGEST_WORD:
                 if words:

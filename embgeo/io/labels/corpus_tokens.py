@@ -20,9 +20,9 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import UnreadableFile
+from embgeo.core.errors import UnreadableFile, argument
 from embgeo.io.bounded.guard import plain
-from embgeo.io.labels.corpus_text import CorpusText, Heard
+from embgeo.io.labels.corpus_text import ByteProgress, CorpusText
 from embgeo.io.labels.vocabulary import TextEncoder
 
 EXTRA = "hf"
@@ -59,7 +59,7 @@ class NotUsable(Exception):
 
 
 def count_tokens(
-    encoder: TextEncoder, size: int, path: Path, heard: Heard | None = None
+    encoder: TextEncoder, size: int, path: Path, progress: ByteProgress | None = None
 ) -> CorpusCounts:
     """Encode a corpus and count the ids 0 to `size` − 1.
 
@@ -75,7 +75,7 @@ def count_tokens(
     """
     if importlib.util.find_spec(encoder.package) is None:
         raise NotUsable(f"that needs pip install 'embgeo[{EXTRA}]'")
-    text = CorpusText(path, heard)
+    text = CorpusText(path, progress)
     with _start() as worker:
         try:
             counts, total, beyond = _talk(worker, encoder, size, text)
@@ -123,7 +123,7 @@ def _talk(
         raise UnreadableFile(
             f"the tokenizer fails on the corpus ({last.get('error', 'it ends early')})",
             where=encoder.files[0],
-            way_out="give the counts with --counts FILE",
+            way_out=f"give the counts with {argument('counts', 'FILE')}",
         )
     counts = np.frombuffer(data, dtype="<i8").astype(np.float64)
     return counts, int(last["total"]), int(last["beyond"])

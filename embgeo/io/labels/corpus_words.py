@@ -10,13 +10,13 @@ import numpy as np
 
 from embgeo.core.errors import LabelMismatch
 from embgeo.core.matrix import Frequency
-from embgeo.io.labels.corpus_text import CorpusText, Heard
+from embgeo.io.labels.corpus_text import ByteProgress, CorpusText
 from embgeo.io.labels.counts_file import examples
 from embgeo.io.labels.readable import SIGN_SHARE, marks_words_by_spaces, word_of
 
 
-def from_corpus(
-    tokens: Sequence[str], path: Path, heard: Heard | None = None
+def count_words(
+    tokens: Sequence[str], path: Path, progress: ByteProgress | None = None
 ) -> tuple[Frequency, tuple[str, ...]]:
     """Counts of the tokens among a corpus' words, which white space separates.
 
@@ -28,7 +28,7 @@ def from_corpus(
     tokens : sequence of str
     path : Path
         A file or a folder of them (see :class:`embgeo.io.labels.corpus_text.CorpusText`).
-    heard : callable, optional
+    progress : callable, optional
 
     Raises
     ------
@@ -41,7 +41,7 @@ def from_corpus(
     wanted = {key for key in keys if key}
     found: Counter[bytes] = Counter()
     total = 0
-    text = CorpusText(path, heard)
+    text = CorpusText(path, progress)
     for piece in text.pieces(words=True):
         words = piece.split()
         total += len(words)

@@ -9,8 +9,8 @@ from pathlib import Path
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.guard import short
 from embgeo.io.bounded.small_files import read_text, safe_text, split_lines
-from embgeo.io.labels.rows import Cut
-from embgeo.io.labels.tokenizer_json import Vocabulary
+from embgeo.io.labels.rows import RowCut
+from embgeo.io.labels.vocabulary import Vocabulary
 
 #: Rows 0 to 3 of every model of fairseq's.
 SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
@@ -55,14 +55,14 @@ def from_text(text: str, path: Path) -> Vocabulary:
     return Vocabulary(tuple(tokens), source, counts=tuple(counts), implied=len(SYMBOLS))
 
 
-def beside(path: Path, cut: Cut) -> tuple[Vocabulary | None, tuple[str, ...]]:
+def find_beside(path: Path, cut: RowCut) -> tuple[Vocabulary | None, tuple[str, ...]]:
     """The dictionary in a checkpoint's folder that has exactly one symbol for each row.
 
     Parameters
     ----------
     path : Path
         The checkpoint, or its folder.
-    cut : Cut
+    cut : RowCut
         Of the embedding matrix.
 
     Returns
@@ -83,7 +83,7 @@ def beside(path: Path, cut: Cut) -> tuple[Vocabulary | None, tuple[str, ...]]:
         except UnreadableFile as error:
             notes.append(f"{short(file.name)} beside it is not used: {error.cause}")
             continue
-        whole = fitted(found, Cut(cut.total, 0, cut.total)) if found is not None else None
+        whole = fit_to(found, RowCut(cut.total, 0, cut.total)) if found is not None else None
         if (
             whole is not None
             and whole.implied
@@ -97,7 +97,7 @@ def beside(path: Path, cut: Cut) -> tuple[Vocabulary | None, tuple[str, ...]]:
     return (fitting[0] if len(fitting) == 1 else None), tuple(notes)
 
 
-def fitted(vocabulary: Vocabulary, cut: Cut) -> Vocabulary:
+def fit_to(vocabulary: Vocabulary, cut: RowCut) -> Vocabulary:
     """The vocabulary of a dictionary with as many tokens as there are rows, where it can be.
 
     Masked language models have a row more, and a list that only looks like a dictionary of

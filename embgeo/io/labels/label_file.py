@@ -20,7 +20,7 @@ from embgeo.io.bounded.small_files import (
 )
 from embgeo.io.labels import fairseq, side_tables, tiktoken_ranks, token_models, tokenizer_json
 from embgeo.io.labels.counts_file import whole_count
-from embgeo.io.labels.tokenizer_json import Vocabulary
+from embgeo.io.labels.vocabulary import Vocabulary
 
 
 def read_labels(path: Path) -> Vocabulary:

@@ -17,8 +17,8 @@ from embgeo.io.bounded.small_files import (
     split_lines,
 )
 from embgeo.io.labels import tiktoken_ranks, token_models, tokenizer_json
-from embgeo.io.labels.tokenizer_json import Vocabulary, in_order
-from embgeo.io.labels.vocabulary import TextEncoder
+from embgeo.io.labels.tokenizer_json import in_order
+from embgeo.io.labels.vocabulary import TextEncoder, Vocabulary
 
 #: SentencePiece models by name.
 _MODELS = (

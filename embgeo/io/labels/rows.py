@@ -10,18 +10,16 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import BadOption, LabelMismatch
+from embgeo.core.errors import BadOption, LabelMismatch, argument
+from embgeo.core.source import RowRange
 
-#: What may happen to rows beyond the vocabulary.
-PADDINGS = ("auto", "mask", "keep")
-Rows = str | tuple[int | None, int | None] | None
 PADDING_REASON = "padding beyond the vocabulary"
 
 _RANGE = re.compile(r"\s*(\d{0,18})\s*:\s*(\d{0,18})\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class RowCut:
     """Rows `start` to `stop` (exclusive) of a matrix of `total` rows."""
 
     total: int
@@ -44,7 +42,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Labeled:
+class RowLabels:
     """Labels of the cut rows.
 
     Attributes
@@ -64,7 +62,7 @@ class Labeled:
     first: int = 0
 
 
-def parse_rows(rows: Rows, total: int) -> Cut:
+def parse_rows(rows: RowRange, total: int) -> RowCut:
     """The cut that ``A:B`` means in a matrix of `total` rows; either side may be left out.
 
     Raises
@@ -73,33 +71,38 @@ def parse_rows(rows: Rows, total: int) -> Cut:
         Something else than a range, an empty one, or one beyond the last row.
     """
     if rows is None:
-        return Cut(total, 0, total)
+        return RowCut(total, 0, total)
     text = rows if isinstance(rows, str) else ":".join("" if n is None else str(n) for n in rows)
     found = _RANGE.fullmatch(text)
     if found is None:
         raise BadOption(
-            f"--rows {text!r} is no range", way_out="write A:B, for instance 0:5000, from row 0"
+            f"{argument('rows')} {text!r} is no range",
+            way_out="write A:B, for instance 0:5000, from row 0",
         )
     start = int(found[1]) if found[1] else 0
     stop = int(found[2]) if found[2] else total
     if stop > total or start >= total:
         raise BadOption(
-            f"--rows {text!r} reaches beyond the matrix, which has {total:,} rows",
+            f"{argument('rows')} {text!r} reaches beyond the matrix, which has {total:,} rows",
             way_out=f"stay within 0:{total}",
         )
     if start >= stop:
-        raise BadOption(f"--rows {text!r} is an empty range", way_out="write A:B with A below B")
-    return Cut(total, start, stop)
+        raise BadOption(
+            f"{argument('rows')} {text!r} is an empty range", way_out="write A:B with A below B"
+        )
+    return RowCut(total, start, stop)
 
 
-def lay_given(tokens: Sequence[str], cut: Cut, padding: str, where: Path, columns: int) -> Labeled:
+def lay_given(
+    tokens: Sequence[str], cut: RowCut, padding: str, where: Path, columns: int
+) -> RowLabels:
     """Labels from a file that the user named; they have to line up, unless padding is allowed.
 
     Parameters
     ----------
     tokens : sequence of str
         As many as the cut has rows, or as the whole matrix has (then they are cut along).
-    cut : Cut
+    cut : RowCut
     padding : {"auto", "mask", "keep"}
         With "mask" and "keep" there may be fewer tokens than rows.
     where : Path
@@ -116,7 +119,7 @@ def lay_given(tokens: Sequence[str], cut: Cut, padding: str, where: Path, column
     if fitting is not None:
         notes = () if cut.is_whole else (_which_rows(where.name, length, cut),)
         first = cut.start if length == cut.size else 0
-        return Labeled(tuple(tokens[fitting]), np.zeros(0, dtype=np.int64), notes, first)
+        return RowLabels(tuple(tokens[fitting]), np.zeros(0, dtype=np.int64), notes, first)
     if length > cut.total or padding == "auto":
         raise mismatch("tokens", length, cut, where, columns)
     # Fewer than the cut has: they begin with its first row. More: they are those of the matrix.
@@ -124,7 +127,7 @@ def lay_given(tokens: Sequence[str], cut: Cut, padding: str, where: Path, column
     return _padded(tokens, first, cut, padding, where.name)
 
 
-def lay_found(tokens: Sequence[str], cut: Cut, padding: str, source: str) -> Labeled:
+def lay_found(tokens: Sequence[str], cut: RowCut, padding: str, source: str) -> RowLabels:
     """Labels that came with the model: they begin at row 0, and models often pad their rows."""
     length = len(tokens)
     if length < cut.total:
@@ -133,29 +136,32 @@ def lay_found(tokens: Sequence[str], cut: Cut, padding: str, source: str) -> Lab
     if length > cut.total:
         notes = (f"{length - cut.total:,} tokens of {source} lie beyond the last row",)
     kept = tuple(tokens[cut.start : cut.stop])
-    return Labeled(kept, np.zeros(0, dtype=np.int64), notes)
+    return RowLabels(kept, np.zeros(0, dtype=np.int64), notes)
 
 
-def mismatch(what: str, length: int, cut: Cut, where: Path, columns: int) -> LabelMismatch:
+def mismatch(what: str, length: int, cut: RowCut, where: Path, columns: int) -> LabelMismatch:
     """The error for labels or counts whose number is not that of the rows."""
     rows = f"{cut.size:,} rows"
     if not cut.is_whole:
         rows += f" (cut from {cut.total:,})"
     if length == columns:
-        way_out = "if words are the columns of this matrix, add --transpose"
+        way_out = f"if words are the columns of this matrix, add {argument('transpose')}"
     elif length > cut.total:
         way_out = "give the file that belongs to this matrix"
     elif what == "tokens":
         way_out = (
-            "if the rows beyond the tokens are padding add --padding mask, "
-            f"or cut with --rows 0:{length}"
+            f"if the rows beyond the tokens are padding add {argument('padding', 'mask')}, "
+            f"or cut with {argument('rows', f'0:{length}')}"
         )
     else:
-        way_out = f"cut with --rows 0:{length}, or name the rows with --tokens FILE"
+        way_out = (
+            f"cut with {argument('rows', f'0:{length}')}, "
+            f"or name the rows with {argument('tokens', 'FILE')}"
+        )
     return LabelMismatch(f"{length:,} {what} for {rows}", where=where, way_out=way_out)
 
 
-def _padded(tokens: Sequence[str], first: int, cut: Cut, padding: str, source: str) -> Labeled:
+def _padded(tokens: Sequence[str], first: int, cut: RowCut, padding: str, source: str) -> RowLabels:
     """Labels for rows first, first + 1, … of the whole matrix; the other rows are padding."""
     last = first + len(tokens)
     name = "row" if padding == "keep" else "padding row"
@@ -166,15 +172,15 @@ def _padded(tokens: Sequence[str], first: int, cut: Cut, padding: str, source: s
     rows = np.arange(cut.start, cut.stop, dtype=np.int64)
     beyond = np.flatnonzero((rows < first) | (rows >= last)).astype(np.int64)
     if not len(beyond):
-        return Labeled(laid, beyond, first=first)
+        return RowLabels(laid, beyond, first=first)
     note = f"{source} labels {len(tokens):,} of {cut.total:,} rows; {len(beyond):,} rows without "
     if padding == "keep":
         kept = np.zeros(0, dtype=np.int64)
-        return Labeled(laid, kept, (f"{note}a token are kept",), first)
-    return Labeled(laid, beyond, (f"{note}a token are masked as padding",), first)
+        return RowLabels(laid, kept, (f"{note}a token are kept",), first)
+    return RowLabels(laid, beyond, (f"{note}a token are masked as padding",), first)
 
 
-def _which_rows(name: str, length: int, cut: Cut) -> str:
+def _which_rows(name: str, length: int, cut: RowCut) -> str:
     if length == cut.size:
         return f"{name} labels the {length:,} rows that were cut out"
     return f"{name} labels all {length:,} rows and was cut along with them"

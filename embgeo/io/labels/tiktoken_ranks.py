@@ -12,7 +12,8 @@ from pathlib import Path
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.small_files import split_lines
 from embgeo.io.labels.readable import from_bytes
-from embgeo.io.labels.tokenizer_json import Vocabulary, in_order
+from embgeo.io.labels.tokenizer_json import in_order
+from embgeo.io.labels.vocabulary import Vocabulary
 
 SUFFIX = ".tiktoken"
 

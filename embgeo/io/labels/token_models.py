@@ -11,8 +11,7 @@ from pathlib import Path
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.io.formats.frameworks.protobuf import BYTES, Message, raw, text
 from embgeo.io.labels.readable import from_sentencepiece
-from embgeo.io.labels.tokenizer_json import Vocabulary
-from embgeo.io.labels.vocabulary import TextEncoder
+from embgeo.io.labels.vocabulary import TextEncoder, Vocabulary
 
 NAME = "SentencePiece model"
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from embgeo.core.errors import UnreadableFile
+from embgeo.core.errors import UnreadableFile, argument
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.labels.readable import READERS, Scheme, guess_scheme
-from embgeo.io.labels.vocabulary import TextEncoder
+from embgeo.io.labels.vocabulary import TextEncoder, Vocabulary
 
 #: Ids may leave holes, but not many times more holes than tokens.
 _HOLES_PER_TOKEN = 4
@@ -23,32 +22,6 @@ _SCHEMES: dict[str, Scheme] = {
     "ByteFallback": "sentencepiece",
     "WordPiece": "plain",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """Labels in row order.
-
-    Attributes
-    ----------
-    tokens : tuple of str
-    source : str
-        In words: which file, and what was done to make its tokens readable.
-    notes : tuple of str
-    counts : tuple of int or None
-        How often each occurs, where the file says it.
-    implied : int
-        Labels at the beginning that the file does not list; its program puts them there.
-    encoder : TextEncoder or None
-        The tokenizer whose ids these are.
-    """
-
-    tokens: tuple[str, ...]
-    source: str
-    notes: tuple[str, ...] = ()
-    counts: tuple[int, ...] | None = None
-    implied: int = 0
-    encoder: TextEncoder | None = None
 
 
 def is_tokenizer_json(data: Any) -> bool:
@@ -171,5 +144,5 @@ def _malformed(path: Path, what: str) -> UnreadableFile:
     return UnreadableFile(
         f"its vocabulary cannot be used: it holds {what}",
         where=path,
-        way_out="give the tokens as a text file, one a line, with --tokens",
+        way_out=f"give the tokens as a text file, one a line, with {argument('tokens')}",
     )

@@ -1,4 +1,4 @@
-"""Which tokenizer turns text into the rows of a matrix, without loading it."""
+"""A vocabulary: labels in row order, and the tokenizer that turns text into row numbers."""
 
 from __future__ import annotations
 
@@ -34,3 +34,29 @@ class TextEncoder:
     def package(self) -> str:
         """The package that runs it."""
         return "sentencepiece" if self.kind == "SentencePiece" else "tokenizers"
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Labels in row order.
+
+    Attributes
+    ----------
+    tokens : tuple of str
+    source : str
+        In words: which file, and what was done to make its tokens readable.
+    notes : tuple of str
+    counts : tuple of int or None
+        How often each occurs, where the file says it.
+    implied : int
+        Labels at the beginning that the file does not list; its program puts them there.
+    encoder : TextEncoder or None
+        The tokenizer whose ids these are.
+    """
+
+    tokens: tuple[str, ...]
+    source: str
+    notes: tuple[str, ...] = ()
+    counts: tuple[int, ...] | None = None
+    implied: int = 0
+    encoder: TextEncoder | None = None

@@ -51,7 +51,7 @@ def tokens_for(
     return None, ""
 
 
-def fitting(
+def find_fitting(
     vocabularies: Iterable[tuple[str, tuple[str, ...]]], tensor: str, rows: int
 ) -> tuple[tuple[str, ...] | None, str]:
     """The word list with `rows` entries; of several that of the same side of a translation model.

@@ -15,7 +15,7 @@ from embgeo.core.matrix import Frequency, Matrix
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.labels.counts_file import LARGEST_COUNT, Counts, from_counts
 from embgeo.io.labels.readable import READERS, guess_scheme
-from embgeo.io.labels.rows import PADDING_REASON, Cut, lay_found, lay_given
+from embgeo.io.labels.rows import PADDING_REASON, RowCut, lay_found, lay_given
 
 
 def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:
@@ -25,7 +25,7 @@ def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:
     ------
     LabelMismatch, BadOption
     """
-    cut = Cut(matrix.n, 0, matrix.n)
+    cut = RowCut(matrix.n, 0, matrix.n)
     vocabulary = vocabulary_of(tokens)
     if vocabulary is None:
         laid = lay_given(sequence_of(tokens), cut, "auto", Path("tokens"), matrix.d)

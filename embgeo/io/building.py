@@ -1,0 +1,151 @@
+"""A matrix from what was selected, labeled and counted: the first place that reads tensors."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.core.matrix import Matrix, Origin
+from embgeo.io.bounded.guard import short
+from embgeo.io.bounded.small_files import cannot_read, safe_text
+from embgeo.io.checkpoint import Tensor
+from embgeo.io.counting import Counting
+from embgeo.io.labeling import Labeling
+from embgeo.io.labels.rows import PADDING_REASON
+from embgeo.io.selecting import Selection
+
+_HASH_BLOCK = 4 * 2**20
+_COMPARED_ROWS = 4096
+
+_Rows = npt.NDArray[Any]
+
+
+def build_matrix(selection: Selection, labeling: Labeling, counting: Counting) -> Matrix:
+    """Map the selected rows and put labels, frequencies and origin beside them.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    source, checkpoint, choice = selection.source, selection.checkpoint, selection.choice
+    labels = counting.labels
+    data = read_rows(choice.input, choice.input_transposed, selection)
+    projection, tied_note = _read_output(selection, data)
+    notes = (
+        *choice.notes,
+        *checkpoint.notes,
+        *labeling.notes,
+        *(labels.notes if labels else ()),
+        *counting.notes,
+        *_shape_note(selection),
+        *tied_note,
+    )
+    origin = Origin(
+        path=str(source.path),
+        format=checkpoint.format,
+        sha256=sha256_of(checkpoint.files) if source.hash_file else "",
+        rows=None if source.rows is None else (selection.cut.start, selection.cut.stop),
+        notes=notes,
+    )
+    matrix = Matrix(
+        data,
+        name=checkpoint.path.name or checkpoint.path.resolve().name,
+        tokens=tuple(map(safe_text, labels.tokens)) if labels else None,
+        frequency=counting.frequency,
+        masked={PADDING_REASON: labels.masked} if labels and len(labels.masked) else {},
+        origin=_of(origin, choice.input, choice.input_transposed, choice.reason),
+    )
+    if projection is None or choice.output is None:
+        return matrix
+    why = "named with --output" if source.output else "output projection by name and shape"
+    output = replace(
+        matrix,
+        data=projection,
+        name=f"{matrix.name} (output)",
+        origin=_of(origin, choice.output, choice.output_transposed, why),
+    )
+    return replace(matrix, output=output)
+
+
+def _of(origin: Origin, tensor: Tensor, transposed: bool, reason: str) -> Origin:
+    return replace(
+        origin,
+        tensor=tensor.name,
+        stored_shape=tensor.shape,
+        dtype=tensor.dtype,
+        transposed=transposed,
+        reason=reason,
+    )
+
+
+def _shape_note(selection: Selection) -> tuple[str, ...]:
+    n, d, transpose = selection.cut.total, selection.d, selection.source.transpose
+    if n >= d:
+        return ()
+    way_out = "drop --transpose" if transpose else "use --transpose"
+    whose = "rows" if transpose else "columns"
+    return (f"fewer rows ({n:,}) than columns ({d:,}): if words are {whose}, {way_out}",)
+
+
+def read_rows(tensor: Tensor, transposed: bool, selection: Selection) -> _Rows:
+    """The selected rows of a tensor, mapped where its format allows it.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    path, cut = selection.checkpoint.path, selection.cut
+    try:
+        array = tensor.open()
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    except MemoryError as error:
+        raise UnreadableFile(
+            f"tensor {tensor.name!r} ({tensor.nbytes / 2**20:,.0f} MiB) does not fit into memory",
+            where=path,
+            way_out="use a machine with more memory, or save the matrix alone as .npy",
+        ) from error
+    if transposed:
+        array = array.T
+    return array if cut.is_whole else array[cut.start : cut.stop]
+
+
+def _read_output(selection: Selection, data: _Rows) -> tuple[_Rows | None, tuple[str, ...]]:
+    """The rows of the output projection; none, and a note, if it is a copy of the embedding."""
+    choice = selection.choice
+    if choice.output is None:
+        return None, ()
+    projection = read_rows(choice.output, choice.output_transposed, selection)
+    if selection.source.output is None and _same_values(data, projection):
+        return None, (f"tied: {short(choice.output.name)} holds the same numbers",)
+    return projection, ()
+
+
+def _same_values(one: _Rows, other: _Rows) -> bool:
+    """Whether two matrices are equal number by number; stops at the first block that is not."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return all(
+        np.array_equal(one[start : start + _COMPARED_ROWS], other[start : start + _COMPARED_ROWS])
+        for start in range(0, len(one), _COMPARED_ROWS)
+    )
+
+
+def sha256_of(files: Sequence[Path]) -> str:
+    """SHA-256 of the files' bytes, one file after the other, in hexadecimal."""
+    digest = hashlib.sha256()
+    for path in files:
+        try:
+            with path.open("rb") as file:
+                while block := file.read(_HASH_BLOCK):
+                    digest.update(block)
+        except OSError as error:
+            raise cannot_read(path, error) from error
+    return digest.hexdigest()

@@ -1,0 +1,60 @@
+"""What a format is: a module, or an object of a plug-in, that knows one way to store tensors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from embgeo.io.checkpoint import Checkpoint
+
+
+class Described(Protocol):
+    """What documentation and messages say of a format.
+
+    Attributes
+    ----------
+    NAME : str
+        In messages and in the provenance.
+    RECOGNIZED : str
+        How a file of it is recognized, in words.
+    READ : str
+        What is mapped and what is read, in words.
+    EXTRA : str
+        The extra of embgeo that it needs; empty for none.
+    """
+
+    @property
+    def NAME(self) -> str: ...
+    @property
+    def RECOGNIZED(self) -> str: ...
+    @property
+    def READ(self) -> str: ...
+    @property
+    def EXTRA(self) -> str: ...
+
+    def open_checkpoint(self, path: Path, /) -> Checkpoint:
+        """The tensors of a file, seen but not read, with the labels and counts that it carries.
+
+        Every size in the file is compared with the file before it is used, and nothing that the
+        file holds is executed.
+
+        Raises
+        ------
+        UnreadableFile
+            A file that is damaged, hostile or cut off, or a package that is missing.
+        """
+
+
+@runtime_checkable
+class Format(Described, Protocol):
+    """A format that is recognized by the first bytes of a file."""
+
+    def sniff(self, head: bytes, /) -> bool:
+        """Whether a file that begins with `head` (at most 4,096 bytes) is of this format."""
+
+
+class NeighborFormat(Described, Protocol):
+    """A format of bare numbers, recognized by the files beside it."""
+
+    def belongs(self, path: Path, /) -> bool:
+        """Whether the files beside `path` say that it is of this format."""
