@@ -7,10 +7,10 @@ import numpy as np
 from embgeo.core.arrays import FloatArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import spectrum as q
-from embgeo.core.values import Series, Value
-from embgeo.metrics.decay import decay_values
+from embgeo.core.values import Cell, Series, Table, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.shared import SharedStatistics, row_moments
+from embgeo.numerics.decay_fit import LARGEST_C2, fit_exponential, fit_polynomial
 from embgeo.stats import StackedQR
 from embgeo.stats.statistic import Statistic
 
@@ -19,6 +19,7 @@ FAMILY = "spectrum"
 #: Above this ratio λ_1/λ_d the Gram matrix no longer gives σ_d to nine digits (its error is about
 #: ε·λ_1/λ_d), and a QR pass does.
 GRAM_IS_ENOUGH = 1e6
+DECAY_COLUMNS = ("prior", "c1", "c2", "gamma", "residual", "better")
 
 
 ENERGY = (q.ENERGY_50, q.ENERGY_90, q.ENERGY_95, q.ENERGY_99)
@@ -105,3 +106,35 @@ def effective_rank(sigma: FloatArray) -> float:
     """exp of the entropy of σ/Σσ."""
     p = sigma[sigma > 0] / sigma.sum()
     return float(np.exp(-np.sum(p * np.log(p))))
+
+
+def decay_values(normalized: FloatArray) -> list[Value]:
+    """Both decays that spectrum control prescribes, fitted (Wang et al. 2020, §4.2).
+
+    Parameters
+    ----------
+    normalized : float64 array, shape (d,)
+        σ_k/σ₁.
+    """
+    if len(normalized) < 4:
+        note = f"not defined: three parameters cannot be fitted to {len(normalized)} values"
+        return [Table(q.DECAY, DECAY_COLUMNS, (), note=note)]
+    fits = {
+        "exponential c₁·exp(−c₂·k^γ)": fit_exponential(normalized),
+        "polynomial c₁·k^(−γ)": fit_polynomial(normalized),
+    }
+    better = min(fits, key=lambda name: fits[name].residual)
+    note = f"uncentered singular values, k from 1; c₂ ≤ {LARGEST_C2:g}"
+    rows: list[tuple[Cell, ...]] = []
+    for name, fit in fits.items():
+        parameters: tuple[Cell, ...] = (fit.c1, fit.c2, fit.gamma)
+        if fit.bound:
+            parameters = (None, None, None)
+            note += f"; {name.split()[0]}: not identifiable, the best fit lies at {fit.bound}"
+        rows.append((name, *parameters, fit.residual, "yes" if name == better else ""))
+    k = np.arange(1, len(normalized) + 1, dtype=np.float64)
+    curves = {name: fit.curve for name, fit in fits.items()}
+    return [
+        Table(q.DECAY, DECAY_COLUMNS, tuple(rows), note=note),
+        Series(q.DECAY_FIT, k, {"σ_k/σ₁": normalized, **curves}, "index k", "σ_k / σ₁", log_y=True),
+    ]

@@ -1,8 +1,13 @@
-"""XᵀX added to a triangle in place, by BLAS, while other threads go on."""
+"""XᵀX added to a triangle in place, by BLAS, while other threads go on.
+
+The symmetric rank-k update C ← C + XᵀX computes one triangle only, which is half the work of a
+product (Dongarra et al. 1990, routine SYRK).
+"""
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -15,6 +20,8 @@ ROUTINES = {
     np.dtype(np.float32): ("ssyrk", ctypes.c_float),
     np.dtype(np.float64): ("dsyrk", ctypes.c_double),
 }
+#: Types of the arguments, as scipy declares them, up to what it calls its real numbers.
+ARGUMENTS = ("char", "char", "int", "int", "real", "real", "int", "real", "real", "int")
 
 
 def add_gram(rows: WorkingArray, into: WorkingArray) -> None:
@@ -26,24 +33,42 @@ def add_gram(rows: WorkingArray, into: WorkingArray) -> None:
         In the order of C.
     into : array of the same type, shape (d, d)
         In the column order of BLAS; below the diagonal it is left as it is.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit together.
+
+    Examples
+    --------
+    >>> total = np.zeros((2, 2), order="F")
+    >>> add_gram(np.array([[1.0, 2.0], [3.0, 4.0]]), total)
+    >>> total.tolist()
+    [[10.0, 14.0], [0.0, 20.0]]
     """
-    b, d = rows.shape
+    _, d = rows.shape
     contiguous = rows.flags.c_contiguous and into.flags.f_contiguous
     if into.dtype != rows.dtype or into.shape != (d, d) or not contiguous:
         raise ValueError("rows and sum do not fit together")
-    width, height = ctypes.c_int(d), ctypes.c_int(b)
-    routine, one = _routine(rows.dtype)
-    # To BLAS, which counts by columns, rows in the order of C are their own transpose.
-    routine(b"U", b"N", width, height, one, rows.ctypes.data, width, one, into.ctypes.data, width)
+    if rows.size:
+        _find_update(rows.dtype)(rows, into)
 
 
 @cache
-def _routine(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """The BLAS routine that scipy offers to compiled code, and a factor of one.
+def _find_update(dtype: np.dtype[Any]) -> Callable[[WorkingArray, WorkingArray], None]:
+    """The routine as scipy offers it to compiled code; where that fails, scipy's wrapper of it.
 
-    scipy's own wrapper of it holds Python's lock during the call, so that threads would wait for
-    one another; a call through ctypes gives it back.
+    The wrapper holds Python's lock during the call, so that threads wait for one another; a call
+    through ctypes releases it.
     """
+    try:
+        return _compiled_update(dtype)
+    except (ImportError, AttributeError, LookupError, TypeError, ValueError):
+        return _wrapped_update(dtype)
+
+
+def _compiled_update(dtype: np.dtype[Any]) -> Callable[[WorkingArray, WorkingArray], None]:
+    """Raises one of several errors where Python or scipy is not built as expected."""
     from scipy.linalg import cython_blas
 
     name, real = ROUTINES[dtype]
@@ -53,8 +78,31 @@ def _routine(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     python.PyCapsule_GetName.argtypes = [ctypes.py_object]
     python.PyCapsule_GetPointer.restype = ctypes.c_void_p
     python.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    address = python.PyCapsule_GetPointer(capsule, python.PyCapsule_GetName(capsule))
+    signature = python.PyCapsule_GetName(capsule)
+    declared = signature.decode().partition("(")[2].rstrip(")").replace(" *", "").split(", ")
+    kinds = tuple("real" if kind.startswith("__pyx") else kind for kind in declared)
+    if kinds != ARGUMENTS:  # as with a BLAS of 64-bit integers
+        raise TypeError(f"{name} takes {signature.decode()}")
     integer, factor = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(real)
     text, data = ctypes.c_char_p, ctypes.c_void_p
     arguments = (text, text, integer, integer, factor, data, integer, factor, data, integer)
-    return ctypes.CFUNCTYPE(None, *arguments)(address), real(1.0)
+    address = python.PyCapsule_GetPointer(capsule, signature)
+    routine, one = ctypes.CFUNCTYPE(None, *arguments)(address), real(1.0)
+
+    def update(rows: WorkingArray, into: WorkingArray) -> None:
+        b, d = map(ctypes.c_int, rows.shape)
+        # To BLAS, which counts by columns, rows in the order of C are their own transpose.
+        routine(b"U", b"N", d, b, one, rows.ctypes.data, d, one, into.ctypes.data, d)
+
+    return update
+
+
+def _wrapped_update(dtype: np.dtype[Any]) -> Callable[[WorkingArray, WorkingArray], None]:
+    from scipy.linalg import blas
+
+    routine = getattr(blas, ROUTINES[dtype][0])
+
+    def update(rows: WorkingArray, into: WorkingArray) -> None:
+        routine(1.0, rows.T, beta=1.0, c=into, overwrite_c=1)
+
+    return update

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
+from embgeo.numerics import rank_update
 from embgeo.numerics.rank_update import add_gram
 
 
+@pytest.fixture(params=["compiled", "wrapped", "other integers"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """BLAS through ctypes, and with that path out of order."""
+    rank_update._find_update.cache_clear()
+    if request.param == "wrapped":
+        monkeypatch.setattr("scipy.linalg.cython_blas.__pyx_capi__", {})
+    if request.param == "other integers":
+        monkeypatch.setattr(rank_update, "ARGUMENTS", ("long",))
+    yield request.param
+    rank_update._find_update.cache_clear()
+
+
+def test_the_way_is_the_one_that_works(way: str) -> None:
+    update = rank_update._find_update(np.dtype(np.float64))
+    expected = "_compiled_update" if way == "compiled" else "_wrapped_update"
+    assert update.__qualname__.startswith(expected)
+
+
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(1, 1), (7, 3), (3, 7), (0, 4)])
 def test_the_upper_triangle_grows_by_the_gram_matrix(dtype: Any, shape: tuple[int, int]) -> None:

@@ -1,4 +1,4 @@
-"""Curves with one linear factor, fitted; and bounds."""
+"""Decays fitted to spectra, beside other searches; and bounds."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from embgeo.metrics.decay import fit_exponential, fit_polynomial
-from embgeo.numerics.least_squares import factor, fit
+from embgeo.numerics import decay_fit
+from embgeo.numerics.decay_fit import fit_exponential, fit_polynomial
+
+factor, fit = decay_fit._factor, decay_fit._minimize
 
 K = np.arange(1.0, 65.0)
 
@@ -55,8 +57,9 @@ SPECTRA = {
 @pytest.mark.parametrize("name", SPECTRA)
 def test_no_other_start_of_another_search_ends_lower(name: str) -> None:
     y = SPECTRA[name] / SPECTRA[name][0]
-    c1, c2, gamma = fit_exponential(K, y)
-    found = np.square(c1 * np.exp(-c2 * K**gamma) - y).sum()
+    exponential = fit_exponential(y)
+    found = np.square(exponential.curve - y).sum()
+    assert found == pytest.approx(64 * exponential.residual**2)
 
     def rest(p: np.ndarray) -> np.ndarray:
         phi = np.exp(-np.minimum(np.exp(p[0]) * np.expm1(np.exp(p[1]) * np.log(K)), 700.0))
@@ -67,7 +70,32 @@ def test_no_other_start_of_another_search_ends_lower(name: str) -> None:
         other = least_squares(rest, start, bounds=box, xtol=1e-12, ftol=1e-12)
         assert found <= 2.0 * other.cost * (1 + 1e-6) + 1e-12
 
-    c1, gamma = fit_polynomial(K, y)
-    found = np.square(c1 * K**-gamma - y).sum()
+    polynomial = fit_polynomial(y)
+    found = np.square(polynomial.c1 * K**-polynomial.gamma - y).sum()
     for other_gamma in np.linspace(0.0, 60.0, 6001):
-        assert found <= factor(K**-other_gamma, y)[1] * (1 + 1e-9) + 1e-20
+        assert found <= factor(K**-other_gamma, y)[1] * (1 + 1e-6) + 1e-20
+
+
+@pytest.mark.parametrize(
+    ("y", "bound"),
+    [
+        (K**-0.35, "c₂ = 20"),
+        (SPECTRA["cone"], "c₂ = 20"),
+        (SPECTRA["step"], "γ = 20"),
+        (np.exp(-0.3 * K**0.8), ""),
+        (2.0 * np.exp(-1e-4 * K**2.5), ""),
+    ],
+)
+def test_a_fit_at_its_bound_says_so(y: np.ndarray, bound: str) -> None:
+    found = fit_exponential(y)
+    assert found.bound == bound
+    if not bound:
+        assert found.c2 is not None
+        fitted = found.c1 * np.exp(-found.c2 * K**found.gamma)
+        np.testing.assert_allclose(fitted, y, rtol=1e-6)
+
+
+def test_the_polynomial_fit_has_a_bound_too() -> None:
+    assert fit_polynomial(SPECTRA["one direction"]).bound == "γ = 60"
+    assert fit_polynomial(SPECTRA["cone"]).bound == ""
+    assert fit_polynomial(SPECTRA["flat"]).bound == ""

@@ -1,0 +1,189 @@
+"""Least-squares fits of the decays c₁·exp(−c₂·k^γ) and c₁·k^(−γ) to a falling sequence.
+
+The factor c₁ is linear and is eliminated: for the shape φ(p) of the other parameters p the best
+factor is c = ⟨φ, y⟩/‖φ‖², and what is left to minimize is ½‖c·φ(p) − y‖² over p alone (variable
+projection, Golub & Pereyra 1973). The derivative of its residual is taken in the form of Kaufman
+(1975), c·(I − φφᵀ/‖φ‖²)·∂φ/∂p, which leaves out a term that does not change the gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray
+
+#: φ and its derivatives by the parameters, shapes (n,) and (n, parameters).
+Shape = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+#: With c₂ → ∞ and γ → 0 the exponential becomes the polynomial decay: the best fit then lies at
+#: infinity, and its parameters mean nothing.
+LARGEST_C2 = 20.0
+SMALLEST_C2 = 1e-260
+EXPONENTIAL_GAMMA = (1e-3, 20.0)
+#: σ₂ = 1e-18·σ₁, which a narrow cone comes near.
+LARGEST_GAMMA = 60.0
+#: The valley of the exponential fit is long and bent: the best few starts are all followed.
+STARTS = 3
+#: Relative change of parameters and loss below which a search ends.
+SETTLED = 1e-14
+#: A parameter this near to a bound lies at it: the search keeps a little inside.
+AT_BOUND = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """A fitted decay.
+
+    Attributes
+    ----------
+    c1, gamma : float
+    c2 : float or None
+        None for the polynomial decay.
+    curve : float64 array, shape (n,)
+        The fit at k = 1 … n.
+    residual : float
+        Root mean square of the curve minus the sequence.
+    bound : str
+        The bound at which the best fit lies, as in ``c₂ = 20``; its parameters are then not
+        identifiable. Empty where the fit lies between the bounds.
+    """
+
+    c1: float
+    c2: float | None
+    gamma: float
+    curve: FloatArray
+    residual: float
+    bound: str
+
+
+def fit_polynomial(y: FloatArray) -> Decay:
+    """The c₁ and γ that minimize Σ(c₁·k^(−γ) − y)² over k = 1 … n with 0 ≤ γ ≤ 60.
+
+    Examples
+    --------
+    >>> found = fit_polynomial(2.0 * np.arange(1, 9) ** -0.5)
+    >>> round(found.c1, 6), round(found.gamma, 6), found.bound
+    (2.0, 0.5, '')
+    """
+    log_k = np.log(np.arange(1.0, len(y) + 1))
+
+    def shape(p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        with np.errstate(under="ignore"):
+            phi = np.exp(-p[0] * log_k)
+            return phi, (-log_k * phi)[:, None]
+
+    grid = np.concatenate([np.linspace(0.0, 8.0, 81), np.linspace(9.0, LARGEST_GAMMA, 52)])[:, None]
+    start = int(np.argmin([_factor(shape(gamma)[0], y)[1] for gamma in grid]))
+    low, high = grid[max(start - 1, 0)], grid[min(start + 1, len(grid) - 1)]
+    p, _ = _minimize(shape, y, grid[start], low, high)
+    c1, gamma = _factor(shape(p)[0], y)[0], float(p[0])
+    bound = f"γ = {LARGEST_GAMMA:g}" if gamma > LARGEST_GAMMA - AT_BOUND else ""
+    return _decay(y, c1, None, gamma, c1 * shape(p)[0], bound)
+
+
+def fit_exponential(y: FloatArray) -> Decay:
+    """The c₁, c₂ and γ that minimize Σ(c₁·exp(−c₂·k^γ) − y)² over k = 1 … n with c₂ ≤ 20.
+
+    The search is over the logarithms of c₂ and γ.
+
+    Examples
+    --------
+    >>> found = fit_exponential(np.exp(-0.3 * np.arange(1, 13) ** 0.8))
+    >>> round(found.c2, 6), round(found.gamma, 6), found.bound
+    (0.3, 0.8, '')
+    >>> fit_exponential(np.arange(1, 9) ** -0.5).bound
+    'c₂ = 20'
+    """
+    n = len(y)
+    log_k = np.log(np.arange(1.0, n + 1))
+
+    def shape(p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """exp(−c₂·(k^γ − 1)), which is 1 at k = 1: exp(−c₂) goes into the factor."""
+        gamma = np.exp(p[1])
+        with np.errstate(under="ignore"):
+            grown = np.exp(p[0]) * np.expm1(gamma * log_k)
+            phi = np.exp(-np.minimum(grown, 700.0))
+            by_gamma = -gamma * log_k * (grown + np.exp(p[0])) * phi
+            return phi, np.stack([-grown * phi, by_gamma], axis=1)
+
+    low, high = np.log([[SMALLEST_C2, EXPONENTIAL_GAMMA[0]], [LARGEST_C2, EXPONENTIAL_GAMMA[1]]])
+    starts = sorted(
+        (np.clip(p, low, high) for p in _exponential_starts(n)),
+        key=lambda p: _factor(shape(p)[0], y)[1],
+    )[:STARTS]
+    p, _ = min((_minimize(shape, y, start, low, high) for start in starts), key=lambda f: f[1])
+    c2, gamma = map(float, np.exp(p))
+    factor = _factor(shape(p)[0], y)[0]
+    near = np.concatenate([p - low, high - p]) < AT_BOUND
+    edges = ("c₂ = 0", *(f"γ = {edge:g}" for edge in EXPONENTIAL_GAMMA))
+    names = (edges[0], edges[1], f"c₂ = {LARGEST_C2:g}", edges[2])
+    bound = next((name for name, is_near in zip(names, near, strict=True) if is_near), "")
+    return _decay(y, factor * float(np.exp(c2)), c2, gamma, factor * shape(p)[0], bound)
+
+
+def _exponential_starts(n: int) -> list[FloatArray]:
+    """Logarithms of c₂ and γ: decays of several lengths, then of several slopes at k = 1."""
+    lengths = [
+        np.array([-gamma * np.log(n * length), np.log(gamma)])
+        for length in (0.03, 0.1, 0.3, 1.0, 3.0, 30.0)
+        for gamma in (0.25, 0.5, 1.0, 2.0, 4.0)
+    ]
+    slopes = [
+        np.log([slope / gamma, gamma])
+        for slope in (0.03, 0.1, 0.3, 1.0, 3.0)
+        for gamma in (0.01, 0.03, 0.1, 0.3)
+    ]
+    return [*lengths, *slopes]
+
+
+def _decay(
+    y: FloatArray, c1: float, c2: float | None, gamma: float, curve: FloatArray, bound: str
+) -> Decay:
+    residual = float(np.sqrt(np.mean((curve - y) ** 2)))
+    return Decay(c1, c2, gamma, curve, residual, bound)
+
+
+def _factor(shape: FloatArray, y: FloatArray) -> tuple[float, float]:
+    """The best c for a given shape, and the sum of squares that is left."""
+    weight = float(shape @ shape)
+    c = float(shape @ y) / weight if weight > 0 else 0.0
+    rest = y - c * shape
+    return c, float(rest @ rest)
+
+
+def _minimize(
+    shape: Shape, y: FloatArray, start: FloatArray, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, float]:
+    """Parameters that minimize Σ(c·φ(p) − y)² within bounds, and that sum."""
+    from scipy.optimize import least_squares
+
+    def residuals(p: FloatArray) -> FloatArray:
+        phi = shape(p)[0]
+        return np.asarray(_factor(phi, y)[0] * phi - y)
+
+    def jacobian(p: FloatArray) -> FloatArray:
+        phi, slopes = shape(p)
+        length = float(np.linalg.norm(phi))
+        direction = phi / length if length > 0 else phi
+        return np.asarray(_factor(phi, y)[0] * (slopes - np.outer(direction, direction @ slopes)))
+
+    with np.errstate(under="ignore"):
+        found = least_squares(
+            residuals,
+            start,
+            jacobian,
+            bounds=(low, high),
+            x_scale="jac",
+            xtol=SETTLED,
+            ftol=SETTLED,
+            gtol=SETTLED,
+        )
+    # The search stays a little inside its bounds.
+    edge = np.where(
+        found.x - low < AT_BOUND, low, np.where(high - found.x < AT_BOUND, high, found.x)
+    )
+    loss, at_edge = (_factor(shape(p)[0], y)[1] for p in (found.x, edge))
+    return (edge, at_edge) if at_edge <= loss else (np.asarray(found.x), loss)
