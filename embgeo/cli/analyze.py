@@ -3,64 +3,36 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from embgeo.cli.fields import Loading, Measuring
 from embgeo.cli.in_parts import InParts, save_part
-from embgeo.cli.matrix_source import MatrixSource
-from embgeo.cli.measuring import Wanted, chosen_resources
 from embgeo.cli.on_cluster import measured_on_cluster
 from embgeo.cli.shared import (
     Debug,
     Json,
+    Memory,
     Quiet,
-    check_output,
+    Reference,
+    Sections,
+    Threads,
     command_line,
     guarded,
     printable,
     progress_bar,
-    write_folder,
 )
 
 if TYPE_CHECKING:
     from embgeo.result.analysis import Analysis
-    from embgeo.stats.resources import Resources
-
-
-class Precision(StrEnum):
-    """Of the sums of products over rows."""
-
-    float64 = "float64"
-    float32 = "float32"
-
-
-class Queries(StrEnum):
-    """Rows whose neighbors are searched."""
-
-    sample = "sample"
-    all = "all"
-
-
-class Engine(StrEnum):
-    """What makes the passes."""
-
-    threads = "threads"
-    dask = "dask"
-
-
-class Padding(StrEnum):
-    """What becomes of rows beyond the vocabulary."""
-
-    auto = "auto"
-    mask = "mask"
-    keep = "keep"
 
 
 @guarded
 def analyze(
+    *,
     path: Annotated[
         Path, typer.Argument(help="Checkpoint, model folder or vector file; - for stdin.")
     ],
@@ -68,102 +40,12 @@ def analyze(
         Path | None,
         typer.Option("--out", "-o", help="Result folder; NAME.embgeo here by default."),
     ] = None,
-    tensor: Annotated[
-        str | None, typer.Option(help="Name of the embedding tensor; see: embgeo inspect.")
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option(help="Name of the output projection of an untied model; none: without."),
-    ] = None,
-    rows: Annotated[str | None, typer.Option(metavar="A:B", help="Analyze rows A to B−1.")] = None,
-    transpose: Annotated[
-        bool, typer.Option("--transpose", help="Tokens are columns in the file.")
-    ] = False,
-    tokens: Annotated[
-        Path | None,
-        typer.Option(help="Token labels, one a row (txt, tsv, json), or a tokenizer's file."),
-    ] = None,
-    counts: Annotated[
-        Path | None, typer.Option(help="Token counts (tsv, or json {token: count}).")
-    ] = None,
-    corpus: Annotated[
-        Path | None, typer.Option(help="Text, or a folder of texts, whose tokens are counted.")
-    ] = None,
-    rank_order: Annotated[
-        bool,
-        typer.Option("--rank-order", help="Rows are sorted by frequency, most frequent first."),
-    ] = False,
-    padding: Annotated[
-        Padding,
-        typer.Option(
-            help="Rows beyond the vocabulary: mask them, keep them, or mask them only when the "
-            "model itself brings the vocabulary.",
-        ),
-    ] = Padding.auto,
-    hidden: Annotated[
-        Path | None, typer.Option(help="Hidden states of the model, one a row, in any format.")
-    ] = None,
-    hidden_tensor: Annotated[
-        str | None, typer.Option(help="Name of the tensor that holds them.")
-    ] = None,
-    popular_share: Annotated[
-        float | None, typer.Option(help="Share of the tokens that is called popular; 0.2.")
-    ] = None,
-    pairs: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N|all", help="Pairs sampled for the cosine distribution; 100000; 0: none."
-        ),
-    ] = None,
-    isotropy_rows: Annotated[
-        int | None, typer.Option(min=2, help="Also I1/I2 of samples of so many rows.")
-    ] = None,
-    isotropy_runs: Annotated[
-        int | None, typer.Option(min=1, help="Number of those samples; 10.")
-    ] = None,
-    sphere: Annotated[
-        bool | None,
-        typer.Option(
-            "--sphere/--no-sphere",
-            help="Search the whole sphere for the extremes of Z; by default for up to 1e8 entries.",
-        ),
-    ] = None,
-    neighbors: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TOKEN[=A,B]",
-            help="List the neighbors of TOKEN, and the ranks of A and B among them; repeatable.",
-        ),
-    ] = None,
-    neighbors_of: Annotated[
-        Queries | None,
-        typer.Option(
-            help="Rows whose neighbors tell hubs, rarity and the intrinsic dimension; sample. All "
-            "of them take as long as --pairs all.",
-        ),
-    ] = None,
-    sections: Annotated[
-        str | None,
-        typer.Option(
-            help="Only these, with commas: spectrum, projection, cosine, isotropy, frequency, "
-            "subspace, hidden, tokens."
-        ),
-    ] = None,
-    reference: Annotated[
-        bool, typer.Option(help="Compare with isotropic Gaussian rows of the same norms.")
-    ] = True,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of whatever is sampled.")] = 0,
-    precision: Annotated[
-        Precision,
-        typer.Option(help="Of sums of products; float32 is faster, docs/scale.md says how much."),
-    ] = Precision.float64,
-    memory: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Memory for the passes, as in 2GB; 640MiB."),
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads; as many as BLAS uses by default.")
-    ] = None,
+    loading: Loading,
+    measuring: Measuring,
+    sections: Sections = None,
+    reference: Reference = True,
+    memory: Memory = None,
+    threads: Threads = None,
     device: Annotated[
         str,
         typer.Option(
@@ -186,8 +68,9 @@ def analyze(
         typer.Option(min=0, help="Number of this file's first row in a matrix of several files."),
     ] = None,
     engine: Annotated[
-        Engine, typer.Option(help="Threads of this machine, or tasks of a dask cluster.")
-    ] = Engine.threads,
+        Literal["threads", "dask"],
+        typer.Option(help="Threads of this machine, or tasks of a dask cluster."),
+    ] = "threads",
     scheduler: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Of the cluster; without, one is started here."),
@@ -206,86 +89,35 @@ def analyze(
 
     Example: embgeo analyze fixtures/baseline.pt --part 2/2 --save-state s2.npz
     """
-    source = MatrixSource(
-        path,
-        tensor=tensor,
-        output=output,
-        rows=rows,
-        transpose=transpose,
-        padding=padding.value,
-        tokens=tokens,
-        counts=counts,
-        corpus=corpus,
-        rank_order=rank_order,
-        hidden=hidden,
-        hidden_tensor=hidden_tensor,
+    from embgeo.workflows.analyze import analyze_file
+    from embgeo.workflows.folders import check_analysis_folder, write_analysis
+    from embgeo.workflows.names import default_name
+    from embgeo.workflows.request import AnalysisRequest, chosen_resources
+
+    request = AnalysisRequest.of(
+        path, sections=sections, reference=reference, **loading, **measuring
     )
-    wanted = Wanted(
-        sections=None if sections is None else tuple(s.strip() for s in sections.split(",")),
-        seed=seed,
-        pairs=pairs,
-        popular_share=popular_share,
-        isotropy_rows=isotropy_rows,
-        isotropy_runs=isotropy_runs,
-        sphere=sphere,
-        neighbors=tuple(neighbors or ()),
-        precision=precision.value,
-        neighbors_of=None if neighbors_of is None else neighbors_of.value,
-    )
-    wanted.check()
-    in_parts = InParts(save_state, plan, part, first_row, engine is Engine.dask, scheduler)
-    in_parts.check(source, wanted, device, writes_result=json_ or out is not None)
-    resources = chosen_resources(memory, threads, device)
+    in_parts = InParts(save_state, plan, part, first_row, engine == "dask", scheduler)
+    in_parts.check(request, device, writes_result=json_ or out is not None)
+    request = replace(request, resources=chosen_resources(memory, threads, device))
     if save_state is not None:
-        save_part(source, in_parts, wanted, reference, resources, quiet)
+        save_part(request, in_parts, quiet)
         return
     folder = out if out is not None else Path(f"{default_name(path)}.embgeo")
-    if not json_ or out is not None:
-        check_output(folder)
-
-    if engine is Engine.dask:
-        analysis = measured_on_cluster(source, scheduler, wanted, reference, resources, quiet)
-    else:
-        analysis = measured(source, wanted, reference, resources, quiet)
-    if not json_ or out is not None:
-        report = write_folder(analysis, folder)
+    writes = not json_ or out is not None
+    if writes:
+        check_analysis_folder(folder)
+    with progress_bar(quiet) as progress:
+        if engine == "dask":
+            analysis = measured_on_cluster(request, scheduler, progress)
+        else:
+            analysis = analyze_file(request, command=command_line(), progress=progress)
+    if writes:
+        report = write_analysis(analysis, folder)
         if not quiet and not json_:
             summary(analysis, report)
     if json_:
         print(json.dumps(analysis.to_json(), indent=1, allow_nan=False))
-
-
-def measured(
-    source: MatrixSource, wanted: Wanted, reference: bool, resources: Resources, quiet: bool
-) -> Analysis:
-    """The whole matrix measured in this process.
-
-    Raises
-    ------
-    EmbgeoError
-    """
-    import embgeo
-
-    matrix = source.load(quiet)
-    with progress_bar(quiet) as progress:
-        return embgeo.analyze(
-            matrix,
-            sections=wanted.sections,
-            options=wanted.options(matrix),
-            reference=reference,
-            command=command_line(),
-            progress=progress,
-            resources=resources,
-        )
-
-
-def default_name(path: Path) -> str:
-    """The file's name without its last suffix; of a folder or a member of an archive, its own."""
-    if str(path) == "-":
-        return "stdin"
-    _, _, member = str(path).partition("::")
-    resolved = Path(member if member and not path.exists() else path).resolve()
-    return (resolved.name if resolved.is_dir() else resolved.stem) or "analysis"
 
 
 def summary(analysis: Analysis, report: Path) -> None:

@@ -142,8 +142,8 @@ def check_about(to: To, given: Mapping[str, object]) -> None:
 
 
 def default_stem(source: Path) -> str:
-    from embgeo.cli.analyze import default_name
     from embgeo.comparison.originals import saved_folder
+    from embgeo.workflows.names import default_name
 
     folder = saved_folder(source)
     if folder is None:

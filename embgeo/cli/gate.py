@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from embgeo.cli.fields import EachField, Given, Loading
 from embgeo.cli.gate_outputs import Outputs
-from embgeo.cli.gate_plan import plan, settings_of, write_baseline
-from embgeo.cli.measured import Measuring
-from embgeo.cli.shared import Debug, Json, Quiet, guarded
+from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded, printable, progress_bar
+from embgeo.core.errors import BadOption, argument
+from embgeo.core.options import Options
+
+if TYPE_CHECKING:
+    from embgeo.workflows.check import Gate
 
 #: The exit code of a gate that a rule failed; whatever else goes wrong ends with 2.
 RULE_FAILED = 1
@@ -18,6 +22,7 @@ RULE_FAILED = 1
 
 @guarded
 def gate(
+    *,
     sources: Annotated[
         list[Path] | None,
         typer.Argument(help="Saved analyses or checkpoints; those of the settings by default."),
@@ -58,41 +63,8 @@ def gate(
         ),
     ] = None,
     no_config: Annotated[bool, typer.Option("--no-config", help="Look for no settings.")] = False,
-    tensor: Annotated[
-        str | None,
-        typer.Option(help="Name of the embedding tensor."),
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option(help="Name of the output projection, or none."),
-    ] = None,
-    rows: Annotated[
-        str | None,
-        typer.Option(metavar="A:B", help="Rows A to B−1."),
-    ] = None,
-    transpose: Annotated[
-        bool,
-        typer.Option("--transpose", help="Tokens are columns."),
-    ] = False,
-    tokens: Annotated[Path | None, typer.Option(help="Token labels.")] = None,
-    counts: Annotated[Path | None, typer.Option(help="Token counts.")] = None,
-    corpus: Annotated[
-        Path | None,
-        typer.Option(help="Text whose tokens are counted."),
-    ] = None,
-    rank_order: Annotated[
-        bool,
-        typer.Option("--rank-order", help="Rows are sorted by frequency."),
-    ] = False,
-    hidden: Annotated[Path | None, typer.Option(help="Hidden states.")] = None,
-    pairs: Annotated[
-        str | None,
-        typer.Option(metavar="N|all", help="Sampled pairs."),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, help="Seed of whatever is sampled."),
-    ] = None,
+    loading: Loading,
+    measuring: Annotated[Given, EachField(Options, without=("asked",))],
     junit: Annotated[Path | None, typer.Option(help="JUnit XML, for CI servers.")] = None,
     metrics_json: Annotated[
         Path | None,
@@ -118,28 +90,42 @@ def gate(
     Example: embgeo gate fixtures/cosreg.safetensors --rule "cosine.mean <= 0.1"
     """
     outputs = Outputs(junit, metrics_json, metrics_txt, json_, quiet, github)
-    options = Measuring(
-        tensor=tensor,
-        output=output,
-        rows=rows,
-        transpose=transpose or None,
-        tokens=tokens,
-        counts=counts,
-        corpus=corpus,
-        rank_order=rank_order or None,
-        hidden=hidden,
-        pairs=pairs,
-        seed=seed,
-    )
     with outputs.telling():
-        settings = settings_of(config, no_config)
-        planned = plan(settings, rule or (), sources or (), baseline, level, options, outputs)
+        from embgeo.workflows.check import gate_settings, plan_gate
+
+        settings = gate_settings(config, search=not no_config)
+        planned = plan_gate(
+            rule or (), sources or (), baseline, level, {**loading, **measuring}, settings
+        )
+        outputs.check(planned.files)
         if update_baseline:
             write_baseline(planned, outputs)
             return
         if baseline is not None:
             planned.require_comparison()
-        outcome = planned.outcome()
+        with progress_bar(quiet) as progress:
+            outcome = planned.check(command_line(), progress)
         outputs.write(outcome)
     if not outcome.passed:
         raise typer.Exit(RULE_FAILED)
+
+
+def write_baseline(planned: Gate, outputs: Outputs) -> None:
+    """Replace the baseline file, and print what changed."""
+    from embgeo.workflows.check import update_baseline
+
+    if planned.baseline is not None and (outputs.files or outputs.as_json):
+        raise BadOption(
+            "checks nothing, so that there is no outcome to write",
+            where=argument("update_baseline"),
+            way_out="check in a run of its own",
+        )
+    with progress_bar(outputs.quiet) as progress:
+        made = update_baseline(planned, command_line(), progress)
+    if not outputs.quiet:
+        changes = "" if made.changed is None else f", {made.changed} of them new or changed"
+        print(
+            printable(
+                f"baseline: {made.path}, {made.numbers} numbers{changes}; no rule was checked"
+            )
+        )

@@ -95,6 +95,7 @@ class Outputs:
             metrics_txt,
             table,
         )
+        from embgeo.workflows.folders import write_file
 
         for path, output in (
             (self.junit, junit),
@@ -150,6 +151,7 @@ class Outputs:
 
     def _tell(self, message: str) -> None:
         from embgeo.gate import github_annotations, github_summary, junit
+        from embgeo.workflows.folders import write_file
 
         if self.junit is not None and not obstacle("--junit", self.junit):
             write_file(self.junit, junit.render_error(message))
@@ -170,26 +172,6 @@ def obstacle(option: str, path: Path) -> str:
         return f"cannot be used: {error.strerror}"
     ours = not start or start.startswith(BEGINNINGS[option])
     return "" if ours else "exists and is nothing that this option writes"
-
-
-def write_file(path: Path, text: str) -> None:
-    """The whole file or nothing, in a folder that is made where it is missing.
-
-    Raises
-    ------
-    EmbgeoError
-    """
-    from embgeo.io.bounded.saved import write_text
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)
-    except OSError as error:
-        raise EmbgeoError(
-            f"cannot be written: {error.strerror or error}",
-            where=path,
-            way_out="choose another file",
-        ) from error
 
 
 def room_in(summary: Path) -> int:

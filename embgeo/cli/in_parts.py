@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embgeo.cli.matrix_source import MatrixSource
-from embgeo.cli.measuring import Wanted
 from embgeo.cli.shared import printable, progress_bar
-from embgeo.core.errors import BadOption
+from embgeo.core.errors import BadOption, argument
+from embgeo.core.source import Source
 
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
     from embgeo.distributed.part import Part
-    from embgeo.stats.resources import Resources
+    from embgeo.workflows.request import AnalysisRequest
+
+#: Options about labels, counts and hidden states, which the plan of the first round has.
+LABELED = ("tokens", "counts", "corpus", "rank_order", "hidden")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class InParts:
     dask: bool
     scheduler: str | None
 
-    def check(self, source: MatrixSource, wanted: Wanted, device: str, writes_result: bool) -> None:
+    def check(self, request: AnalysisRequest, device: str, writes_result: bool) -> None:
         """Refuse options that contradict each other, or would do nothing.
 
         Raises
@@ -49,35 +51,36 @@ class InParts:
             )
         if self.save_state is None and not self.dask:
             return
-        self._check_distributed(source, wanted, device)
+        self._check_distributed(request, device)
         if self.save_state is not None:
-            self._check_state(source, wanted, writes_result)
-        elif source.rows is not None:
+            self._check_state(request, writes_result)
+        elif request.source.rows is not None:
             raise BadOption("cannot be cut on a cluster", where="--rows", way_out="leave it out")
 
-    def _check_distributed(self, source: MatrixSource, wanted: Wanted, device: str) -> None:
+    def _check_distributed(self, request: AnalysisRequest, device: str) -> None:
         if device != "cpu":
             raise BadOption(
                 "parts are measured on the processor", where="--device", way_out="leave it out"
             )
-        if source.hidden is not None:
+        if request.source.hidden is not None:
             raise BadOption(
                 "hidden states are not measured in parts",
                 where="--hidden",
                 way_out="measure them by themselves: embgeo analyze FILE --hidden STATES "
                 "--sections hidden",
             )
-        for name in ("pairs", "neighbors_of"):
-            if getattr(wanted, name) == "all":
+        everything = {"pairs": None, "neighbors_of": "all"}
+        for name, value in everything.items():
+            if getattr(request.options, name) == value:
                 raise BadOption(
                     "needs all rows in one place",
                     where=f"--{name.replace('_', '-')} all",
                     way_out="leave it out: a sample is taken",
                 )
-        if str(source.path) == "-":
+        if str(request.source.path) == "-":
             raise BadOption("stdin cannot be read twice", where="-", way_out="name a file")
 
-    def _check_state(self, source: MatrixSource, wanted: Wanted, writes_result: bool) -> None:
+    def _check_state(self, request: AnalysisRequest, writes_result: bool) -> None:
         if self.dask:
             raise BadOption(
                 "a cluster needs no files of states",
@@ -90,38 +93,31 @@ class InParts:
                 where="--out or --json",
                 way_out="give them to embgeo merge",
             )
-        if wanted.sphere:
+        if request.options.sphere:
             raise BadOption(
                 "the search over the sphere needs a pass for each of its steps",
                 where="--sphere",
                 way_out="leave it out, or use --engine dask",
             )
-        if self.part is not None and source.rows is not None:
+        if self.part is not None and request.source.rows is not None:
             raise BadOption("both say which rows", where="--part and --rows", way_out="give one")
         if self.plan is not None:
-            self._check_planned(source, wanted)
+            self._check_planned(request)
 
-    def _check_planned(self, source: MatrixSource, wanted: Wanted) -> None:
+    def _check_planned(self, request: AnalysisRequest) -> None:
         """The plan has the options of the first round."""
-        given = wanted.given()
-        if labeled := source.labeled():
-            given = (labeled, *given)
-        if given:
+        named = [name for name in LABELED if name in request.source.given()]
+        named += [] if request.sections is None else ["sections"]
+        named += request.given
+        if named:
             raise BadOption(
                 "is in the plan already",
-                where=given[0],
+                where=argument(named[0]),
                 way_out="leave it out in the second round",
             )
 
 
-def save_part(
-    source: MatrixSource,
-    in_parts: InParts,
-    wanted: Wanted,
-    reference: bool,
-    resources: Resources,
-    quiet: bool,
-) -> None:
+def save_part(request: AnalysisRequest, in_parts: InParts, quiet: bool) -> None:
     """Measure a part of a matrix, in the first round or by a plan, and save its state.
 
     Raises
@@ -136,28 +132,27 @@ def save_part(
     from embgeo.distributed.states import save_first, save_second
 
     if in_parts.plan is None:
-        options = wanted.plain_options(None)
-        matrix = source.load(quiet, rows=None, hash_file=False)
-        part = part_from(source, in_parts, matrix)
         with progress_bar(quiet) as progress:
+            matrix = request.load(progress, rows=None, hash_file=False)
+            part = part_from(request.source, in_parts, matrix)
             state = first_round(
                 matrix,
                 part,
-                sections=wanted.sections,
-                options=options,
-                reference=reference,
+                sections=request.sections,
+                options=request.options,
+                reference=request.reference,
                 progress=progress,
-                resources=resources,
+                resources=request.resources,
             )
         save_first(state, in_parts.save_state)
         if not quiet:
             print(printable(f"{in_parts.save_state}: first round, {part.rows}"))
         return
     task = read_task(files.read(in_parts.plan, ("plan",)))
-    matrix = source.load(quiet, rows=None, hash_file=False, padding="keep")
-    part = part_from(source, in_parts, matrix)
+    matrix = request.load(rows=None, hash_file=False, padding="keep")
+    part = part_from(request.source, in_parts, matrix)
     with progress_bar(quiet) as progress, files.consistent(in_parts.plan):
-        second = second_round(task, matrix, part, progress=progress, resources=resources)
+        second = second_round(task, matrix, part, progress=progress, resources=request.resources)
     save_second(second, in_parts.plan, in_parts.save_state)
     if not quiet:
         gathers = len(task.wanted) and not task.statistics
@@ -165,7 +160,7 @@ def save_part(
         print(printable(f"{in_parts.save_state}: {what}, {part.rows}"))
 
 
-def part_from(source: MatrixSource, in_parts: InParts, matrix: Matrix) -> Part:
+def part_from(source: Source, in_parts: InParts, matrix: Matrix) -> Part:
     """The rows that the options mean.
 
     Raises

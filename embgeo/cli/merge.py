@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embgeo.cli.analyze import default_name, summary
+from embgeo.cli.analyze import summary
 from embgeo.cli.in_parts import check_state_file
 from embgeo.cli.shared import (
     Debug,
     Json,
     Quiet,
-    check_output,
     command_line,
     guarded,
     printable,
     progress_bar,
-    write_folder,
 )
 from embgeo.core.errors import BadOption, EmbgeoError
 
@@ -202,16 +200,21 @@ def result_folder(plan: Plan, out: Path | None, json_: bool) -> Path | None:
     if json_ and out is None:
         return None
     files = {part.file for part in plan.parts}
+    from embgeo.workflows.folders import check_analysis_folder
+    from embgeo.workflows.names import default_name
+
     name = default_name(Path(files.pop())) if len(files) == 1 else "merged"
     folder = out if out is not None else Path(f"{name}.embgeo")
-    check_output(folder)
+    check_analysis_folder(folder)
     return folder
 
 
 def give(analysis: Analysis, folder: Path | None, json_: bool, quiet: bool) -> None:
     """Write and print the result as ``embgeo analyze`` does."""
     if folder is not None:
-        report = write_folder(analysis, folder)
+        from embgeo.workflows.folders import write_analysis
+
+        report = write_analysis(analysis, folder)
         if not quiet and not json_:
             summary(analysis, report)
     if json_:

@@ -7,29 +7,24 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embgeo.cli.matrix_source import MatrixSource
-from embgeo.cli.measuring import Wanted
-from embgeo.cli.shared import command_line, progress_bar
+from embgeo.cli.shared import command_line
 from embgeo.core.errors import BadOption
+from embgeo.core.source import Source
 
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
+    from embgeo.core.progress import Progress
     from embgeo.distributed.cluster import Piece, Shard
     from embgeo.distributed.plans import Plan
     from embgeo.result.analysis import Analysis
-    from embgeo.stats.resources import Resources
+    from embgeo.workflows.request import AnalysisRequest
 
 #: Signs in a path that stands for several files.
 WILDCARDS = frozenset("*?[")
 
 
 def measured_on_cluster(
-    source: MatrixSource,
-    scheduler: str | None,
-    wanted: Wanted,
-    reference: bool,
-    resources: Resources,
-    quiet: bool,
+    request: AnalysisRequest, scheduler: str | None, progress: Progress | None
 ) -> Analysis:
     """Both passes over a file, or over all files that a pattern means, on a dask cluster.
 
@@ -41,28 +36,29 @@ def measured_on_cluster(
     from embgeo.distributed.cluster import Cluster, analyze_on_cluster, pieces_of
     from embgeo.distributed.connection import connected
 
-    paths = files_of(source.path)
-    matrix = source.load(quiet) if len(paths) == 1 else None
+    source, resources = request.source, request.resources
+    assert resources is not None
+    paths = files_of(Path(source.path))
+    matrix = request.load(progress) if len(paths) == 1 else None
     shards = shards_of(paths, source) if matrix is None else [shard_of(matrix, source)]
     masked = None if matrix is None else dict(matrix.masked)
 
     def described(plan: Plan) -> Plan:
         return with_file(plan, matrix) if matrix is not None else with_names(plan, source)
 
-    with progress_bar(quiet) as progress:
-        threads = resources.threads or os.cpu_count() or 1
-        with connected(scheduler, threads) as client:
-            threads = sum(client.nthreads().values()) or threads
-            pieces: list[Piece] = pieces_of(shards, threads, resources.memory, masked)
-            return analyze_on_cluster(
-                Cluster(client, pieces, progress or Progress()),
-                sections=wanted.sections,
-                options=wanted.options(matrix) if matrix else wanted.plain_options(None),
-                reference=reference,
-                described=described,
-                command=command_line(),
-                resources=resources,
-            )
+    threads = resources.threads or os.cpu_count() or 1
+    with connected(scheduler, threads) as client:
+        threads = sum(client.nthreads().values()) or threads
+        pieces: list[Piece] = pieces_of(shards, threads, resources.memory, masked)
+        return analyze_on_cluster(
+            Cluster(client, pieces, progress or Progress()),
+            sections=request.sections,
+            options=request.options if matrix is None else request.options_for(matrix),
+            reference=request.reference,
+            described=described,
+            command=command_line(),
+            resources=resources,
+        )
 
 
 def files_of(path: Path) -> list[Path]:
@@ -80,12 +76,12 @@ def files_of(path: Path) -> list[Path]:
     return [Path(name) for name in found]
 
 
-def shard_of(matrix: Matrix, source: MatrixSource) -> Shard:
+def shard_of(matrix: Matrix, source: Source) -> Shard:
     """The one file, opened by the workers as it was opened here; labels stay here."""
     from embgeo.distributed.cluster import Shard
 
     return Shard(
-        str(source.path.absolute()),
+        str(Path(source.path).absolute()),
         matrix.n,
         given=str(source.path),
         tensor=matrix.origin.tensor or None,
@@ -95,7 +91,7 @@ def shard_of(matrix: Matrix, source: MatrixSource) -> Shard:
     )
 
 
-def shards_of(paths: list[Path], source: MatrixSource) -> list[Shard]:
+def shards_of(paths: list[Path], source: Source) -> list[Shard]:
     """Several files, one below the other; only their headers are read."""
     from embgeo.distributed.cluster import Shard, rows_in
 
@@ -130,7 +126,7 @@ def with_file(plan: Plan, matrix: Matrix) -> Plan:
     return replace(plan, matrix=whole)
 
 
-def with_names(plan: Plan, source: MatrixSource) -> Plan:
+def with_names(plan: Plan, source: Source) -> Plan:
     """The plan with labels and counts of the whole, where the options give some."""
     from embgeo.distributed.labels import labeled
 

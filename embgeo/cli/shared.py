@@ -5,39 +5,50 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import shutil
 import sys
-import tempfile
 import traceback
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.cli.fields import expand
+from embgeo.core.errors import EmbgeoError
 
 if TYPE_CHECKING:
     from embgeo.core.progress import Progress
-    from embgeo.result.analysis import Analysis
 
 #: 0: done and passed; 1: a gate failed; 2: anything else that went wrong, a crash included.
 FAILED = 2
 
-P = ParamSpec("P")
-
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")]
+Sections = Annotated[
+    str | None,
+    typer.Option(
+        help="Only these, with commas: spectrum, projection, cosine, isotropy, frequency, "
+        "subspace, hidden, tokens."
+    ),
+]
+Reference = Annotated[
+    bool, typer.Option(help="Compare with isotropic Gaussian rows of the same norms.")
+]
+Memory = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Memory for the passes, as in 2GB; 640MiB.")
+]
+Threads = Annotated[
+    int | None, typer.Option(min=1, help="Threads; as many as BLAS uses by default.")
+]
 
 
-def guarded(command: Callable[P, None]) -> Callable[P, None]:
-    """Turn whatever goes wrong in a command into one line on stderr and exit code 2."""
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose errors are one line and exit code 2; its groups of options are expanded."""
 
     @functools.wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+    def run(**kwargs: Any) -> None:
         try:
-            command(*args, **kwargs)
+            command(**kwargs)
             sys.stdout.flush()
         except typer.Exit:
             raise
@@ -50,7 +61,7 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             print(f"embgeo: {one_line(error)}", file=sys.stderr)
             raise typer.Exit(FAILED) from None
 
-    return run
+    return expand(run)
 
 
 def silence_stdout() -> None:
@@ -129,71 +140,3 @@ def progress_bar(quiet: bool) -> Iterator[Progress | None]:
             bars.advance(tasks[-1], rows)
 
         yield Progress(start, advance)
-
-
-def is_occupied(folder: Path) -> bool:
-    """Whether a folder to be written to exists and holds something.
-
-    Raises
-    ------
-    BadOption
-        It can be no folder.
-    """
-    try:
-        near = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
-        if near.is_dir():
-            return near == folder.absolute() and any(near.iterdir())
-        cause = f"{near} is not a folder"
-    except OSError as error:  # too long a name, a loop of links, a folder that may not be read
-        cause = f"cannot be used: {error.strerror or error}"
-    raise BadOption(cause, where=folder, way_out="choose another folder with -o")
-
-
-def check_output(folder: Path) -> None:
-    """Refuse, before anything is computed, a folder whose content is not ours to replace.
-
-    Raises
-    ------
-    BadOption
-    """
-    from embgeo.result.analysis import JSON_NAME
-
-    if is_occupied(folder) and not (folder / JSON_NAME).exists():
-        raise BadOption(
-            "exists and holds something else than an analysis",
-            where=folder,
-            way_out="choose another folder with -o",
-        )
-
-
-def write_folder(analysis: Analysis, folder: Path) -> Path:
-    """Result and report in `folder`, whole or not at all; the path of the report."""
-    from embgeo.report.html import write
-    from embgeo.result.analysis import ARRAYS_NAME, JSON_NAME, REPORT_NAME
-
-    folder = folder.absolute()
-    fresh: Path | None = None
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        analysis.save(fresh)
-        write(analysis, fresh)
-        if folder.exists():
-            for name in (ARRAYS_NAME, JSON_NAME, REPORT_NAME):
-                (fresh / name).replace(folder / name)
-        else:
-            mask = os.umask(0)
-            os.umask(mask)
-            fresh.chmod(0o777 & ~mask)
-            fresh.rename(folder)
-    except (OSError, EmbgeoError) as error:
-        cause = error.cause if isinstance(error, EmbgeoError) else error.strerror or str(error)
-        raise EmbgeoError(
-            f"cannot be written: {cause.removeprefix('cannot be written: ')}",
-            where=folder,
-            way_out="choose another folder with -o",
-        ) from error
-    finally:
-        if fresh is not None:
-            shutil.rmtree(fresh, ignore_errors=True)
-    return folder / REPORT_NAME

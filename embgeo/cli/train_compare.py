@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embgeo.cli.diff_folder import replace_content
 from embgeo.cli.shared import command_line
 from embgeo.core.errors import Diverged, EmbgeoError
+from embgeo.workflows.folders import replace_comparison
 
 if TYPE_CHECKING:
     from embgeo.cli.train_runs import Task
@@ -91,10 +91,10 @@ def provenance(task: Task) -> dict[str, Any]:
 
 def comparison_of_runs(training: Training, task: Task, progress: Progress) -> Comparison | None:
     """The embeddings of the first seed that all have; None of a single method, or of no seed."""
+    from embgeo.comparison.compare import compare_inputs
     from embgeo.comparison.comparison import Member
-    from embgeo.comparison.making import Run, compare
     from embgeo.comparison.originals import original
-    from embgeo.comparison.pairs import Input
+    from embgeo.comparison.pairs import ComparisonInput
     from embgeo.result.analysis import load_analysis
 
     if len(training.methods) < 2 or training.shown_seed is None:
@@ -104,8 +104,10 @@ def comparison_of_runs(training: Training, task: Task, progress: Progress) -> Co
         home = task.folder / training.shown_run(method.name).folder
         analysis = load_analysis(home)
         matrix, absent = original(analysis, home)
-        inputs.append(Input(Member(method.name, str(home), analysis, True, absent), matrix))
-    return compare(inputs, run=Run(command_line()), progress=progress)
+        inputs.append(
+            ComparisonInput(Member(method.name, str(home), analysis, True, absent), matrix)
+        )
+    return compare_inputs(inputs, command=command_line(), progress=progress)
 
 
 def save_beside(comparison: Comparison, folder: Path) -> None:
@@ -124,7 +126,7 @@ def save_beside(comparison: Comparison, folder: Path) -> None:
         save_comparison(comparison, fresh)
         target.mkdir(exist_ok=True)
         if (target / COMPARISON_NAME).is_file():
-            replace_content(target, fresh)
+            replace_comparison(fresh, target)
         else:
             for path in sorted(fresh.iterdir(), key=lambda path: path.name == COMPARISON_NAME):
                 path.replace(target / path.name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from embgeo.cli.shared import is_occupied
 from embgeo.cli.train_settings import SETTINGS_NAME
 from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.workflows.folders import is_occupied
 
 
 def check_runs_folder(folder: Path, *, resume: bool, own: str = SETTINGS_NAME) -> None:

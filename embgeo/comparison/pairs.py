@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ComparisonOptions:
     """What the user may choose about a comparison.
 
     Attributes
@@ -54,7 +54,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class ComparisonInput:
     """A member of a comparison, with its matrix where that is at hand."""
 
     member: Member
@@ -62,7 +62,11 @@ class Input:
 
 
 def compared(
-    inputs: list[Input], first: int, second: int, options: Options, progress: Progress
+    inputs: list[ComparisonInput],
+    first: int,
+    second: int,
+    options: ComparisonOptions,
+    progress: Progress,
 ) -> Pair:
     """Everything about two of the inputs."""
     one, other = inputs[first], inputs[second]
@@ -127,7 +131,7 @@ def read_both(
     return joint, joined(found)
 
 
-def why_undefined(one: Input, other: Input, matching: Matching) -> str:
+def why_undefined(one: ComparisonInput, other: ComparisonInput, matching: Matching) -> str:
     """Why nothing that takes both matrices can be said; empty if it can."""
     if matching.by is None:
         return matching.reason
@@ -142,7 +146,7 @@ def why_undefined(one: Input, other: Input, matching: Matching) -> str:
     return ""
 
 
-def no_neighbors(shared: int, options: Options) -> str:
+def no_neighbors(shared: int, options: ComparisonOptions) -> str:
     if options.queries == 0:
         return "no queries were asked for"
     if shared <= NEIGHBORS:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from embgeo.core.errors import BadOption, argument
+from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.io.memory import as_matrix
 from embgeo.measure import analyze as measuring
 from embgeo.result import analysis as result
 from embgeo.stats.resources import Resources
+from embgeo.workflows.request import AnalysisRequest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,34 +74,37 @@ def analyze(
     counts: Any = None,
     rank_order: bool = False,
     hidden: Any = None,
-    sections: Sequence[str] | None = None,
+    sections: str | Sequence[str] | None = None,
     options: Options | None = None,
     reference: bool = True,
     command: str = "",
     progress: Progress | None = None,
     resources: Resources | None = None,
+    **settings: Any,
 ) -> Analysis:
     """Measure the geometry of an embedding matrix.
 
     Parameters
     ----------
-    W : Matrix, array, tensor, module, KeyedVectors or DataFrame
-        From :func:`embgeo.load`, or a matrix with a row for each token, or what holds one: an
-        array of numpy or of any library that numpy understands, a torch tensor, a torch module
-        (its input embedding, with its output embedding where that is another one), gensim's word
-        vectors (with their tokens and counts), a DataFrame (its index names the tokens).
-    tokens : sequence of str, mapping of token to row, or tokenizer, optional
+    W : path, Matrix, array, tensor, module, KeyedVectors or DataFrame
+        A checkpoint, model folder or vector file, which :func:`embgeo.load` reads; or a matrix
+        with a row for each token, or what holds one: an array of numpy or of any library that
+        numpy understands, a torch tensor, a torch module (its input embedding, with its output
+        embedding where that is another one), gensim's word vectors (with their tokens and
+        counts), a DataFrame (its index names the tokens).
+    tokens : path, sequence of str, mapping of token to row, or tokenizer, optional
         Labels of the rows. With a mapping or a tokenizer (whatever has ``get_vocab``), rows
         beyond the vocabulary are masked as padding.
-    counts : array of N numbers, or mapping of token to count, optional
+    counts : path, array of N numbers, or mapping of token to count, optional
         How often the tokens occur.
     rank_order : bool
         Rows are sorted by frequency, the most frequent token first; in place of `counts`.
-    hidden : array or tensor, optional
+    hidden : path, array or tensor, optional
         Hidden states of the model, shape (M, d) or (…, d).
-    sections : sequence of str, optional
-        What to measure (`embgeo.metrics.SECTIONS`); everything by default.
+    sections : str or sequence of str, optional
+        What to measure (`embgeo.metrics.SECTIONS`), such as ``"cosine"``; everything by default.
     options : Options, optional
+        How to measure; in place of single options among `settings`.
     reference : bool
         Whether to measure isotropic Gaussian rows of the same N, d and norms for comparison.
     command : str
@@ -106,6 +113,9 @@ def analyze(
     resources : Resources, optional
         Memory and threads. BLAS is held to few threads a call in the whole process while the
         passes run on threads of their own.
+    **settings
+        Further arguments of :func:`embgeo.load`, where `W` is a path, and fields of
+        :class:`embgeo.Options`: ``embgeo.analyze("model.pt", tensor="wte", seed=1)``.
 
     Returns
     -------
@@ -117,21 +127,72 @@ def analyze(
         If `W` holds no matrix, or an option does not fit it.
     LabelMismatch
         If tokens or counts do not line up with the rows.
+    UnreadableFile, AmbiguousTensor
+        If `W` is a path and no matrix can be read from it.
     EmbgeoError
         If no row is left to analyze, or the entries are too large to be squared.
     """
-    matrix = as_matrix(W, tokens=tokens, counts=counts, rank_order=rank_order, hidden=hidden)
-    return Analysis.of(
-        measuring.analyze(
-            matrix,
-            sections=sections,
-            options=options,
-            reference=reference,
-            command=command,
-            progress=progress,
-            resources=resources,
+    request = AnalysisRequest.of(sections=sections, **settings)
+    if options is not None and request.given:
+        raise BadOption(
+            f"is in {argument('options')} already",
+            where=argument(next(iter(request.given))),
+            way_out="give one of them",
         )
+    labels = {"tokens": tokens, "counts": counts, "hidden": hidden}
+    files: dict[str, Any] = {}
+    if is_path(W):
+        files = {name: Path(value) for name, value in labels.items() if is_path(value)}
+        source = replace(request.source, path=W, rank_order=rank_order, **files)
+        W = replace(request, source=source).load(progress)
+        rank_order = False
+    elif loading := request.source.given():
+        raise BadOption(
+            "is about a file, and this is a matrix in memory",
+            where=argument(next(iter(loading))),
+            way_out="leave it out",
+        )
+    labels = {name: value for name, value in labels.items() if name not in files}
+    matrix = as_matrix(W, rank_order=rank_order, **labels)
+    return measure(
+        matrix,
+        request.options_for(matrix) if options is None else options,
+        sections=request.sections,
+        reference=reference,
+        command=command,
+        progress=progress,
+        resources=resources,
     )
+
+
+def measure(matrix: Matrix, options: Options, **how: Any) -> Analysis:
+    """The analysis of a matrix; `how` are further arguments of :func:`embgeo.measure.analyze`."""
+    return Analysis.of(measuring.analyze(matrix, options=options, **how))
+
+
+def analyze_file(
+    request: AnalysisRequest, *, command: str = "", progress: Progress | None = None
+) -> Analysis:
+    """Measure what a request names.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    matrix = request.load(progress)
+    return measure(
+        matrix,
+        request.options_for(matrix),
+        sections=request.sections,
+        reference=request.reference,
+        command=command,
+        progress=progress,
+        resources=request.resources,
+    )
+
+
+def is_path(value: Any) -> bool:
+    return isinstance(value, str | PathLike)
 
 
 def load_analysis(folder: Path | str) -> Analysis:

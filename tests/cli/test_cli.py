@@ -20,6 +20,7 @@ from embgeo.cli import shared
 from embgeo.cli.app import app, run
 from embgeo.cli.commands import COMMANDS
 from embgeo.core.errors import BadOption
+from embgeo.workflows import folders
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
@@ -551,7 +552,7 @@ def test_no_command_shows_the_help() -> None:
 def test_a_folder_below_a_file_is_refused_before_anything_is_computed(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(BadOption, match="is not a folder"):
-        shared.check_output(tmp_path / "file" / "deeper" / "out")
+        folders.check_analysis_folder(tmp_path / "file" / "deeper" / "out")
 
 
 @pytest.mark.parametrize(

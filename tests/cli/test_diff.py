@@ -366,7 +366,7 @@ def test_a_damaged_comparison_can_be_written_over() -> None:
 def test_nothing_is_left_behind_where_writing_fails(
     here: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = "embgeo.comparison.files" if target == "save_comparison" else "embgeo.report.comparison"
+    home = "embgeo.workflows.folders" if target == "save_comparison" else "embgeo.report.comparison"
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

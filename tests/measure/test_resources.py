@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from embgeo.cli.measuring import size_in_bytes
 from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
@@ -18,6 +17,7 @@ from embgeo.core.read_ahead import read_ahead
 from embgeo.measure.analyze import analyze
 from embgeo.numerics.blas_threads import blas_threads, limited
 from embgeo.stats.resources import COPIES, PassPlan, Resources
+from embgeo.workflows.request import size_in_bytes
 from tests.support.matrices import gaussian
 
 SHAPES = [(1, 1), (5, 3), (4096, 10), (30_000, 384), (128_256, 4096), (10**7, 128), (100, 20_000)]
@@ -181,5 +181,5 @@ def test_sizes(text, size):
 
 @pytest.mark.parametrize("text", ["", "2", "-1GB", "1PB", "GB", "1e3GB", "10MB", "1GB2", "nan GB"])
 def test_what_is_no_size_is_refused(text):
-    with pytest.raises(BadOption, match="--memory"):
+    with pytest.raises(BadOption, match="memory"):
         size_in_bytes(text)

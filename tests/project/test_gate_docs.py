@@ -16,9 +16,9 @@ import yaml
 from typer.testing import CliRunner
 
 from embgeo.cli.app import app
-from embgeo.cli.measured import Measuring
 from embgeo.gate.check import Outcome
 from embgeo.gate.rule import STATES, Rule
+from embgeo.workflows.check import gate_options
 from tests.support.documents import BLOCK, FIRST_CELL, ROOT, agrees, blocks, commands
 
 PAGE = ROOT / "docs" / "gate.md"
@@ -69,13 +69,13 @@ def test_rules_of_the_table_are_rules() -> None:
 
 def test_every_option_of_measuring_is_named() -> None:
     paragraph = TEXT[TEXT.index("`[gate.analyze]` takes") : TEXT.index("`level` is what")]
-    assert set(re.findall(r"`([a-z]\w+)`", paragraph)) == set(Measuring.__dataclass_fields__)
+    assert set(re.findall(r"`([a-z]\w+)`", paragraph)) == set(gate_options())
 
 
 def test_every_option_of_the_command_is_told_about() -> None:
     shown = CliRunner().invoke(app, ["gate", "--help"]).output
     for option in set(re.findall(r"--[a-z][a-z-]+", shown)) - {"--help", "--debug"}:
-        key = option[2:].replace("-", "_")
+        key = option[2:].removeprefix("no-").replace("-", "_")
         assert option in TEXT or f"`{key}`" in TEXT, option
 
 

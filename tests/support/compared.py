@@ -5,30 +5,32 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from embgeo.comparison.compare import compare_inputs
 from embgeo.comparison.comparison import Comparison, Member, Pair
-from embgeo.comparison.making import Run, compare
-from embgeo.comparison.pairs import Input, Options
+from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options as Measured
 from embgeo.core.values import Scalar
 from embgeo.measure.analyze import analyze
 
 
-def entered(data, name="W", tokens=None, sections=("tokens",), seed=0, step=None, **more) -> Input:
+def entered(
+    data, name="W", tokens=None, sections=("tokens",), seed=0, step=None, **more
+) -> ComparisonInput:
     """A matrix as a member of a comparison."""
     matrix = data if isinstance(data, Matrix) else Matrix(np.asarray(data), tokens=tokens)
     analysis = analyze(
         matrix, sections=sections, options=Measured(seed=seed, **more), reference=False
     )
-    return Input(Member(name, f"{name}.npy", analysis, step=step), matrix)
+    return ComparisonInput(Member(name, f"{name}.npy", analysis, step=step), matrix)
 
 
 def comparison(*inputs, track="", **options) -> Comparison:
     named = [
-        one if isinstance(one, Input) else entered(one, f"W{place}")
+        one if isinstance(one, ComparisonInput) else entered(one, f"W{place}")
         for place, one in enumerate(inputs)
     ]
-    return compare(named, Options(**options), Run(track=track))
+    return compare_inputs(named, ComparisonOptions(**options), steps_source=track)
 
 
 def pair_of(X, Y, **options) -> Pair:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from embgeo.comparison.comparison import Comparison, Member, Pair
@@ -12,7 +11,7 @@ from embgeo.comparison.curves import track_of
 from embgeo.comparison.differences import differences
 from embgeo.comparison.overlap import NEIGHBORS
 from embgeo.comparison.paired import Paired, paired_errors
-from embgeo.comparison.pairs import Input, Options, compared
+from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions, compared
 from embgeo.comparison.sentences import sentences, track_sentences
 from embgeo.core.errors import BadOption
 from embgeo.core.progress import Progress
@@ -21,38 +20,29 @@ from embgeo.core.progress import Progress
 LONGEST = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What is recorded about how a comparison was made.
-
-    Attributes
-    ----------
-    command : str
-    track : str
-        Where the steps of the members come from; empty where they are no checkpoints of one run.
-    timing : dict of str to float
-        Seconds that were spent before.
-    """
-
-    command: str = ""
-    track: str = ""
-    timing: Mapping[str, float] | None = None
-
-
-def compare(
-    inputs: Sequence[Input],
-    options: Options | None = None,
-    run: Run | None = None,
+def compare_inputs(
+    inputs: Sequence[ComparisonInput],
+    options: ComparisonOptions | None = None,
+    *,
+    steps_source: str = "",
+    command: str = "",
+    timing: Mapping[str, float] | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Compare analyses with the first of them.
 
     Parameters
     ----------
-    inputs : sequence of Input
+    inputs : sequence of ComparisonInput
         The baseline first, two at least; in a track in the order of their steps.
-    options : Options, optional
-    run : Run, optional
+    options : ComparisonOptions, optional
+    steps_source : str
+        Of a track: where the steps of the members come from. Empty where the members are not
+        checkpoints of one run.
+    command : str
+        Recorded in the provenance.
+    timing : mapping of str to float, optional
+        Seconds that were spent before, by stage.
     progress : Progress, optional
 
     Raises
@@ -60,32 +50,32 @@ def compare(
     BadOption
         If there is nothing to compare with.
     """
-    options, run, progress = options or Options(), run or Run(), progress or Progress()
+    options, progress = options or ComparisonOptions(), progress or Progress()
     if len(inputs) < 2:
         raise BadOption("a comparison takes two at least", way_out="name another checkpoint")
-    timing = dict(run.timing or {})
+    seconds = dict(timing or {})
     inputs = list(inputs)
     members = tuple(one.member for one in inputs)
     pairs = []
-    for first, second in places(len(inputs), consecutive=bool(run.track)):
+    for first, second in places(len(inputs), consecutive=bool(steps_source)):
         began = time.perf_counter()
         pairs.append(compared(inputs, first, second, options, progress))
         name = f"{members[first].name} and {members[second].name}"
-        timing[name] = round(time.perf_counter() - began, 4)
+        seconds[name] = round(time.perf_counter() - began, 4)
     rows = differences(members, same_samples(inputs, pairs))
-    track = track_of(members, pairs, run.track) if run.track else None
+    track = track_of(members, pairs, steps_source) if steps_source else None
     said = (
         sentences(members, pairs, rows) if track is None else track_sentences(members, rows, track)
     )
     return Comparison(
-        provenance=provenance(members, options, run.command),
+        provenance=provenance(members, options, command),
         members=members,
         pairs=tuple(pairs),
         differences=rows,
         sentences=said,
         notes=notes(members, pairs),
         track=track,
-        timing=timing,
+        timing=seconds,
     )
 
 
@@ -95,7 +85,9 @@ def places(members: int, consecutive: bool) -> list[tuple[int, int]]:
     return found + [(i, i + 1) for i in range(1, members - 1)] if consecutive else found
 
 
-def same_samples(inputs: Sequence[Input], pairs: Sequence[Pair]) -> dict[int, Mapping[str, Paired]]:
+def same_samples(
+    inputs: Sequence[ComparisonInput], pairs: Sequence[Pair]
+) -> dict[int, Mapping[str, Paired]]:
     """Errors of differences from the baseline that a shared sample gives, by member."""
     found: dict[int, Mapping[str, Paired]] = {}
     for pair in pairs:
@@ -110,7 +102,9 @@ def same_samples(inputs: Sequence[Input], pairs: Sequence[Pair]) -> dict[int, Ma
     return found
 
 
-def provenance(members: Sequence[Member], options: Options, command: str) -> dict[str, Any]:
+def provenance(
+    members: Sequence[Member], options: ComparisonOptions, command: str
+) -> dict[str, Any]:
     """Command, options, and the versions of the first analysis made here."""
     fresh = next((m for m in members if not m.from_saved), None)
     from embgeo.measure.provenance import versions

@@ -1,0 +1,124 @@
+"""Options as commands and settings files know them, read off the fields of a dataclass.
+
+:class:`embgeo.core.source.Source` and :class:`embgeo.core.options.Options` declare every option
+once; their docstrings say what the metadata of a field means.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from embgeo.core.errors import BadOption
+
+
+@dataclass(frozen=True, slots=True)
+class OptionField:
+    """One option.
+
+    Attributes
+    ----------
+    name : str
+    kind : type
+        bool, int, float, str or Path.
+    repeats : bool
+        Whether it takes several values.
+    choices : tuple of str
+        The values that are allowed; empty where the type says it all.
+    default : object
+        None where nothing is meant, or where the option repeats.
+    help, metavar : str
+    least : int or None
+    """
+
+    name: str
+    kind: type
+    repeats: bool
+    choices: tuple[str, ...]
+    default: Any
+    help: str
+    metavar: str
+    least: int | None
+
+    def accepts(self, value: object) -> bool:
+        """Whether a value of a settings file has the right type."""
+        if self.repeats:
+            return isinstance(value, list) and all(isinstance(one, str) for one in value)
+        if isinstance(value, bool) or self.kind is bool:
+            return isinstance(value, bool) and self.kind is bool
+        if self.kind in (float, int):
+            return isinstance(value, int) or (self.kind is float and isinstance(value, float))
+        # What has a notation of its own may be a plain number: 500 for N|all.
+        return isinstance(value, str) or (bool(self.metavar) and isinstance(value, int))
+
+
+@cache
+def option_fields(of: type) -> Mapping[str, OptionField]:
+    """The options of a dataclass by name, without those that only Python has."""
+    hints = get_type_hints(of)
+    return {
+        one.name: _option(one, hints[one.name])
+        for one in fields(of)
+        if one.name != "path" and "help" in one.metadata and not one.metadata.get("in_python_only")
+    }
+
+
+def _option(one: Field[Any], hint: Any) -> OptionField:
+    kinds = _kinds(hint)
+    metavar = one.metadata.get("metavar", "")
+    repeats = tuple in kinds and isinstance(one.default, tuple)
+    kind = next((k for k in (bool, int, float, Path, str) if k in kinds), str)
+    default = None if repeats or one.default is MISSING else one.default
+    if metavar:
+        kind, default = str, None if default is None else str(default)
+    return OptionField(
+        one.name,
+        kind,
+        repeats,
+        tuple(one.metadata.get("choices", ())),
+        default,
+        one.metadata["help"],
+        metavar,
+        None if metavar else one.metadata.get("least"),
+    )
+
+
+def _kinds(hint: Any) -> tuple[type, ...]:
+    """The types that a hint allows, without None."""
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return tuple(kind for part in get_args(hint) for kind in _kinds(part))
+    if origin is Literal:
+        return (str,)
+    return () if hint is type(None) else (origin or hint,)
+
+
+def read_table(
+    table: Mapping[str, Any], known: Mapping[str, OptionField], path: Path
+) -> dict[str, Any]:
+    """The options in a table ``analyze`` of a settings file; paths are relative to its folder.
+
+    Raises
+    ------
+    BadOption
+        A key that is no option, or a value of the wrong type.
+    """
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in known:
+            raise BadOption(
+                f"analyze has no setting {key!r}",
+                where=path,
+                way_out=f"it has {', '.join(known)}",
+            )
+        option = known[key]
+        if not option.accepts(value):
+            raise BadOption(f"{key} of analyze is {value!r}, which does not fit", where=path)
+        if option.kind is Path:
+            value = path.parent / value
+        found[key] = str(value) if option.metavar and isinstance(value, int) else value
+    return found

@@ -1,0 +1,188 @@
+"""Folders of results: which may be written to, and writing them whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from embgeo.comparison.comparison import Comparison
+from embgeo.comparison.files import COMPARISON_NAME, earlier_folders, save_comparison
+from embgeo.core.errors import BadOption, EmbgeoError, argument
+from embgeo.io.bounded.saved import write_text
+from embgeo.result.analysis import ARRAYS_NAME, JSON_NAME, REPORT_NAME, Analysis
+
+_ELSEWHERE = f"choose another folder with {argument('out')}"
+
+
+def is_occupied(folder: Path) -> bool:
+    """Whether a folder to be written to exists and holds something.
+
+    Raises
+    ------
+    BadOption
+        It can be no folder.
+    """
+    try:
+        near = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
+        if near.is_dir():
+            return near == folder.absolute() and any(near.iterdir())
+        cause = f"{near} is not a folder"
+    except OSError as error:  # too long a name, a loop of links, a folder that may not be read
+        cause = f"cannot be used: {error.strerror or error}"
+    raise BadOption(cause, where=folder, way_out=_ELSEWHERE)
+
+
+def check_analysis_folder(folder: Path) -> None:
+    """Refuse, before anything is computed, a folder whose content is not ours to replace.
+
+    Raises
+    ------
+    BadOption
+    """
+    if is_occupied(folder) and not (folder / JSON_NAME).exists():
+        cause = "exists and holds something else than an analysis"
+        raise BadOption(cause, where=folder, way_out=_ELSEWHERE)
+
+
+def check_comparison_folder(folder: Path, inputs: Iterable[Path]) -> None:
+    """The same for the folder of a comparison of `inputs`.
+
+    Raises
+    ------
+    BadOption
+    """
+    if not is_occupied(folder):
+        return
+    own = folder.resolve()
+    if not (folder / COMPARISON_NAME).is_file():
+        cause = "exists and holds something else than a comparison"
+    elif any(own in (p, *p.parents) for p in map(Path.resolve, inputs)):
+        cause = "holds one of the analyses that are compared"
+    else:
+        return
+    raise BadOption(cause, where=folder, way_out=_ELSEWHERE)
+
+
+def write_analysis(analysis: Analysis, folder: Path) -> Path:
+    """Result and report in `folder`, whole or not at all; the path of the report.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    from embgeo.report import html
+
+    def fill(fresh: Path) -> None:
+        analysis.save(fresh)
+        html.write(analysis, fresh)
+
+    def replace(fresh: Path, old: Path) -> None:
+        move_files(fresh, old, (ARRAYS_NAME, JSON_NAME, REPORT_NAME))
+
+    return write_whole(folder, fill, replace) / REPORT_NAME
+
+
+def write_comparison(comparison: Comparison, folder: Path) -> Path:
+    """Comparison, analyses and report in `folder`, whole or not at all; the path of the report.
+
+    What an earlier comparison wrote into `folder` is replaced; other files in it stay.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    from embgeo.report import comparison as page
+
+    def fill(fresh: Path) -> None:
+        save_comparison(comparison, fresh)
+        page.write(comparison, fresh)
+
+    return write_whole(folder, fill, replace_comparison) / REPORT_NAME
+
+
+def write_whole(
+    folder: Path, fill: Callable[[Path], object], replace: Callable[[Path, Path], None]
+) -> Path:
+    """A folder that appears with everything in it; its absolute path.
+
+    Parameters
+    ----------
+    folder : Path
+    fill : callable
+        Writes all files into a new folder.
+    replace : callable
+        ``replace(fresh, folder)`` moves the new files in place of old ones, if `folder` exists.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    folder = folder.absolute()
+    fresh: Path | None = None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        fill(fresh)
+        if folder.exists():
+            replace(fresh, folder)
+        else:
+            mask = os.umask(0)
+            os.umask(mask)
+            fresh.chmod(0o777 & ~mask)
+            fresh.rename(folder)
+    except (OSError, EmbgeoError) as error:
+        cause = error.cause if isinstance(error, EmbgeoError) else error.strerror or str(error)
+        raise EmbgeoError(
+            f"cannot be written: {cause.removeprefix('cannot be written: ')}",
+            where=folder,
+            way_out=_ELSEWHERE,
+        ) from error
+    finally:
+        if fresh is not None:
+            shutil.rmtree(fresh, ignore_errors=True)
+    return folder
+
+
+def move_files(fresh: Path, folder: Path, names: Iterable[str | Path]) -> None:
+    """Put files of `fresh` in the place of those in `folder`, in this order."""
+    for name in names:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (fresh / name).replace(folder / name)
+
+
+def replace_comparison(fresh: Path, folder: Path) -> None:
+    """Put what is in `fresh` in the place of what an earlier comparison wrote."""
+    earlier = earlier_folders(folder)
+    # Without its list of members the folder is no comparison: nobody reads a half-replaced one.
+    (folder / COMPARISON_NAME).unlink()
+    for name in earlier:
+        for file in (JSON_NAME, ARRAYS_NAME, REPORT_NAME):
+            (folder / name / file).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # somebody else's files are in it, or it is gone
+            (folder / name).rmdir()
+    files = sorted(path.relative_to(fresh) for path in fresh.rglob("*") if path.is_file())
+    # The list of members comes last.
+    files.sort(key=lambda path: path.name == COMPARISON_NAME)
+    move_files(fresh, folder, files)
+
+
+def write_file(path: Path, text: str) -> None:
+    """The whole file or nothing, in a folder that is made where it is missing.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+    except OSError as error:
+        raise EmbgeoError(
+            f"cannot be written: {error.strerror or error}",
+            where=path,
+            way_out="choose another file",
+        ) from error

@@ -1,0 +1,185 @@
+"""What an analysis is asked for: from plain arguments to a matrix and what is measured of it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
+
+from embgeo.core.errors import BadOption, argument
+from embgeo.core.options import Options, chosen_sections
+from embgeo.core.source import Source
+
+if TYPE_CHECKING:
+    from embgeo.core.matrix import Matrix
+    from embgeo.core.progress import Progress
+    from embgeo.stats.resources import Resources
+
+#: Options that mean nothing where token frequencies are unknown.
+NEED_FREQUENCIES = ("popular_share", "asked")
+#: Bytes by unit; without one, megabytes would be as likely meant as bytes.
+UNITS = {"MB": 10**6, "MIB": 2**20, "GB": 10**9, "GIB": 2**30, "TB": 10**12, "TIB": 2**40}
+LEAST_MEMORY = 64 * 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisRequest:
+    """A matrix in a file, and what is to be measured of it.
+
+    Attributes
+    ----------
+    source : Source
+    given : mapping of str to object
+        Fields of :class:`embgeo.core.options.Options` that were named; the others have their
+        defaults.
+    sections : tuple of str or None
+        What to measure; None: everything.
+    reference : bool
+        Whether to measure isotropic rows too.
+    resources : Resources or None
+    """
+
+    source: Source
+    given: Mapping[str, Any]
+    sections: tuple[str, ...] | None = None
+    reference: bool = True
+    resources: Resources | None = None
+
+    @classmethod
+    def of(
+        cls,
+        path: Any = "",
+        *,
+        sections: Any = None,
+        reference: bool = True,
+        resources: Resources | None = None,
+        **settings: Any,
+    ) -> Self:
+        """From plain arguments, refused where they mean nothing.
+
+        Raises
+        ------
+        BadOption
+            An argument that does not exist, has a value without meaning, or would do nothing.
+        """
+        loading, measuring = split_settings(settings)
+        chosen = chosen_sections(sections)
+        Options.of(measuring, chosen)
+        return cls(Source(path, **loading), measuring, chosen, reference, resources)
+
+    @property
+    def options(self) -> Options:
+        return Options.of(self.given, self.sections)
+
+    def options_for(self, matrix: Matrix) -> Options:
+        """The options, once it is known what the matrix brings.
+
+        Raises
+        ------
+        BadOption
+            If an option needs token frequencies and there are none.
+        """
+        for name in NEED_FREQUENCIES:
+            if name in self.given and matrix.frequency is None:
+                frequencies = f"{argument('counts', 'FILE')}, {argument('corpus', 'FILE')}"
+                raise BadOption(
+                    "needs to know which tokens are popular",
+                    where=argument(name),
+                    way_out=f"give {frequencies} or {argument('rank_order')}",
+                )
+        return self.options.for_tokens(matrix.tokens)
+
+    def load(self, progress: Progress | None = None, **changes: Any) -> Matrix:
+        """The matrix; `changes` override fields of the source.
+
+        Raises
+        ------
+        EmbgeoError
+        """
+        from embgeo import io
+
+        named = self.source.given() | changes
+        path = named.pop("path", self.source.path)
+        return io.load(path, **named, progress=corpus_progress(progress))
+
+
+def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments of loading, and arguments of measuring.
+
+    Raises
+    ------
+    BadOption
+        A name that is neither.
+    """
+    known = [{one.name for one in fields(of)} - {"path"} for of in (Source, Options)]
+    for name in settings:
+        if not any(name in names for names in known):
+            near = difflib.get_close_matches(name, set().union(*known), n=1)
+            raise BadOption(
+                "no argument has this name",
+                where=argument(name),
+                way_out=f"is {argument(near[0])} meant?" if near else "see the documentation",
+            )
+    loading, measuring = (
+        {name: value for name, value in settings.items() if name in names} for names in known
+    )
+    return loading, measuring
+
+
+def corpus_progress(progress: Progress | None) -> Callable[[int, int], None] | None:
+    """Shows the bytes of a corpus that are counted, from the first ones on."""
+    if progress is None:
+        return None
+    done = -1
+
+    def hear(now: int, total: int) -> None:
+        nonlocal done
+        if done < 0:
+            progress.start("counting the corpus", total)
+            done = 0
+        progress.advance(now - done)
+        done = now
+
+    return hear
+
+
+def chosen_resources(
+    memory: str | None = None, threads: int | None = None, device: str = "cpu"
+) -> Resources:
+    """Memory such as ``"2GB"``, threads and device.
+
+    Raises
+    ------
+    BadOption, EmbgeoError
+        A size that is none, or a device that does not exist.
+    """
+    from embgeo.stats.backend.choose import check_device
+    from embgeo.stats.resources import DEFAULT_MEMORY, Resources
+
+    check_device(device)
+    return Resources(DEFAULT_MEMORY if memory is None else size_in_bytes(memory), threads, device)
+
+
+def size_in_bytes(text: str) -> int:
+    """``2GB`` as 2,000,000,000.
+
+    Raises
+    ------
+    BadOption
+    """
+    number = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?) ?([A-Za-z]{2,3})", text.strip())
+    unit = UNITS.get(number[2].upper()) if number else None
+    if number is None or unit is None:
+        wrong = "has no unit" if text.strip().isdecimal() else "is no size"
+        way_out = "write it as in 2GB"
+        raise BadOption(f"{text!r} {wrong}", where=argument("memory"), way_out=way_out)
+    size = int(float(number[1]) * unit)
+    if size < LEAST_MEMORY:
+        raise BadOption(
+            f"{text} is too little to work in",
+            where=argument("memory"),
+            way_out="give 64MB or more",
+        )
+    return size
