@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from embgeo.cli.shared import command_line
 from embgeo.core.errors import BadOption
+from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
-    from embgeo.core.progress import Progress
     from embgeo.distributed.cluster import Piece, Shard
     from embgeo.distributed.plans import Plan
     from embgeo.result.analysis import Analysis
@@ -32,7 +32,6 @@ def measured_on_cluster(
     ------
     EmbgeoError
     """
-    from embgeo.core.progress import Progress
     from embgeo.distributed.cluster import Cluster, analyze_on_cluster, pieces_of
     from embgeo.distributed.connection import connected
 
