@@ -14,7 +14,7 @@ from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import Options
 
 if TYPE_CHECKING:
-    from embgeo.workflows.check import Gate
+    from embgeo.workflows.gate import Gate
 
 #: The exit code of a gate that a rule failed; whatever else goes wrong ends with 2.
 RULE_FAILED = 1
@@ -112,7 +112,7 @@ def gate(
 
 def write_baseline(planned: Gate, outputs: Outputs) -> None:
     """Replace the baseline file, and print what changed."""
-    from embgeo.workflows.check import update_baseline
+    from embgeo.workflows.gate import update_baseline
 
     if planned.baseline is not None and (outputs.files or outputs.as_json):
         raise BadOption(
