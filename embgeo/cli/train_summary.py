@@ -109,7 +109,7 @@ def duration(seconds: float) -> str:
     """``"2 min 5 s"``.
 
     >>> duration(4.2), duration(125.0), duration(7300.0)
-    ('4.2 s', '2 min 5 s', '2 h 2 min')
+    ('4.2 s', '2 min 5 s', '2 h 1 min')
     """
     if seconds < 10:
         return f"{seconds:.1f} s"

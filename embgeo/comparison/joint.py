@@ -9,7 +9,7 @@ import numpy as np
 
 from embgeo.comparison.shared import Shared
 from embgeo.core.arrays import FloatArray
-from embgeo.metrics.subspace import column_basis
+from embgeo.numerics.principal_angles import column_basis
 from embgeo.stats import Moments, PairedSums, StackedQR
 from embgeo.stats.statistic import Statistic
 

@@ -9,7 +9,7 @@ from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import compare as q
 from embgeo.core.values import Scalar, Series
 from embgeo.metrics.spectrum import effective_rank
-from embgeo.metrics.subspace import principal_cosines_and_sines
+from embgeo.numerics.principal_angles import principal_cosines_and_sines
 
 #: A change smaller than this beside the matrices is of the size of rounding errors.
 LEAST_CHANGE = 1e-10

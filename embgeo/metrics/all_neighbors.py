@@ -8,11 +8,10 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.options import Options
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.shared import SharedStatistics
+from embgeo.numerics.hubness import TIE, count_places
 from embgeo.stats import TopNeighbors
 from embgeo.stats.reader import RowReader
 
-#: Cosines nearer than this are equal: rounding may not choose who is a neighbor.
-TIE = 1e-12
 KEY = ("top neighbors", "all rows")
 #: Cosines that are held at a time where rows are equally near.
 HELD = 2**24
@@ -58,7 +57,7 @@ def all_occurrences(
 
     def share_places(number: int) -> FloatArray:
         part = rows[number * step : (number + 1) * step]
-        return places(cosines_with_all(facts, reader, part), k)
+        return count_places(cosines_with_all(facts, reader, part), k)
 
     for found_places in reader.spread(share_places, -(-len(rows) // step), "rows equally near"):
         counts += found_places
@@ -71,17 +70,3 @@ def cosines_with_all(facts: Facts, reader: RowReader, rows: IntArray) -> FloatAr
     cosines = np.hstack([unit @ block.unit.T for block in reader.blocks(None)])
     cosines[np.arange(len(rows)), np.searchsorted(facts.kept, rows)] = -np.inf
     return cosines
-
-
-def places(cosines: FloatArray, k: int) -> FloatArray:
-    """Places among the k largest of each row of cosines that each column takes, summed.
-
-    Columns that are equally large and do not all fit share the places left.
-    """
-    m = cosines.shape[1]
-    least = np.partition(cosines, m - k, axis=1)[:, m - k, None]
-    nearer = cosines > least + TIE
-    level = cosines >= least - TIE
-    level &= ~nearer
-    left = k - nearer.sum(axis=1)
-    return np.asarray(nearer.sum(axis=0) + (left / level.sum(axis=1)) @ level)

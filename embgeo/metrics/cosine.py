@@ -1,4 +1,15 @@
-"""Pairwise cosine of the rows: is there a cone, and how narrow (definitions, section 3)."""
+"""Pairwise cosine of the rows: is there a cone, and how narrow (definitions, section 3).
+
+Examples
+--------
+>>> import embgeo
+>>> directions = np.random.default_rng(0).standard_normal((500, 16))
+>>> for offset in (0.0, 2.0):
+...     found = embgeo.analyze(directions + offset, sections=["cosine"], reference=False)
+...     print(f"{found['cosine.mean'].value:.2f} {found['cosine.cone_half_angle_max'].value:.0f}°")
+0.00 131°
+0.81 41°
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,18 @@
-"""Rare against popular tokens: where they lie and how long they are (definitions, section 5)."""
+"""Rare against popular tokens: where they lie and how long they are (definitions, section 5).
+
+Examples
+--------
+>>> import embgeo
+>>> W = np.random.default_rng(0).standard_normal((500, 8))
+>>> counts = np.arange(500, 0, -1)
+>>> W[:100] += 1.0  # the most frequent fifth
+>>> found = embgeo.analyze(W, counts=counts, sections=["frequency"], reference=False)
+>>> for name in ("centroid_distance", "norm_ratio", "norm_spearman"):
+...     print(name, round(found[f"frequency.{name}"].value, 2))
+centroid_distance 0.99
+norm_ratio 1.4
+norm_spearman 0.31
+"""
 
 from __future__ import annotations
 

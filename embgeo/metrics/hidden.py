@@ -2,6 +2,17 @@
 
 By Theorem 2 of Gao et al. there is one exactly if the convex hull of the hidden states misses the
 origin; rows of tokens that never occur are then pushed along it without end.
+
+Examples
+--------
+>>> import embgeo
+>>> rng = np.random.default_rng(0)
+>>> W, states = rng.standard_normal((50, 4)), rng.standard_normal((200, 4))
+>>> for offset in (0.0, 5.0):
+...     found = embgeo.analyze(W, hidden=states + offset, sections=["hidden"])
+...     print(f"{found['hidden.hull_distance'].value:.2f}")
+0.00
+6.72
 """
 
 from __future__ import annotations

@@ -1,4 +1,15 @@
-"""Hubs and intrinsic dimension: the shape of neighborhoods (definitions, section 8)."""
+"""Hubs and intrinsic dimension: the shape of neighborhoods (definitions, section 8).
+
+Examples
+--------
+>>> import embgeo
+>>> plane = np.random.default_rng(0).standard_normal((500, 2))
+>>> W = plane @ np.random.default_rng(1).standard_normal((2, 16))
+>>> found = embgeo.analyze(W, sections=["tokens"], reference=False)
+>>> dimension = found["tokens.intrinsic_dimension"]
+>>> f"{dimension.value:.1f} ± {dimension.standard_error:.1f}"
+'2.0 ± 0.1'
+"""
 
 from __future__ import annotations
 
@@ -9,9 +20,10 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Scalar, Table, Value
-from embgeo.metrics.all_neighbors import TIE, all_occurrences, places
+from embgeo.metrics.all_neighbors import all_occurrences
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.shared import SharedStatistics
+from embgeo.numerics.hubness import TIE, count_occurrences, skewness
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.stats import RowHashes, TwoNearest
 from embgeo.stats.reader import RowReader
@@ -145,7 +157,7 @@ def hub_values(
         samples = hub_samples(facts, options)
         if len(samples) > 1:
             return sampled_hubs(facts, reader, k, samples)
-        occurrences = k_occurrences(reader.take_unit(facts.kept), k)
+        occurrences = count_occurrences(reader.take_unit(facts.kept), k)
     skew = skewness(occurrences)
     if skew is None:
         return [q.HUBNESS.undefined("every token is a neighbor equally often")]
@@ -157,7 +169,7 @@ def sampled_hubs(facts: Facts, reader: RowReader, k: int, samples: list[IntArray
     """Mean over a few samples, neighbors searched within each; the spread gives the error."""
 
     def search(number: int) -> FloatArray:
-        return k_occurrences(reader.take_unit(samples[number]), k)
+        return count_occurrences(reader.take_unit(samples[number]), k)
 
     occurrences = list(reader.spread(search, SAMPLES))
     found = [skew for skew in map(skewness, occurrences) if skew is not None]
@@ -173,31 +185,6 @@ def sampled_hubs(facts: Facts, reader: RowReader, k: int, samples: list[IntArray
         ),
         hub_table(facts, samples[-1], occurrences[-1], f"the last of {note}"),
     ]
-
-
-def k_occurrences(unit: FloatArray, k: int) -> FloatArray:
-    """How often each row is among the k nearest of another, shape (m,).
-
-    Where several rows are equally near and not all of them fit, they share the places left.
-    """
-    m = len(unit)
-    counts = np.zeros(m)
-    step = max(1, 2**22 // m)
-    for start in range(0, m, step):
-        cosines = unit[start : start + step] @ unit.T
-        own = np.arange(len(cosines))
-        cosines[own, start + own] = -np.inf
-        counts += places(cosines, k)
-    return counts
-
-
-def skewness(values: FloatArray) -> float | None:
-    """Third standardized moment; None where all values are equal but for rounding."""
-    centered = values - values.mean()
-    spread = float(np.sqrt(np.mean(centered**2)))
-    if spread <= 1e-9 * abs(float(values.mean())):
-        return None
-    return float(np.mean(centered**3)) / spread**3
 
 
 def hub_table(facts: Facts, rows: IntArray, occurrences: FloatArray, note: str) -> Table:

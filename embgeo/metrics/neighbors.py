@@ -1,4 +1,17 @@
-"""Nearest neighbors by cosine: do rare tokens huddle together? (definitions, section 5)"""
+"""Nearest neighbors by cosine: do rare tokens huddle together? (definitions, section 5)
+
+Examples
+--------
+>>> import embgeo
+>>> W = np.random.default_rng(0).standard_normal((500, 8))
+>>> W[100:] += 2.0  # all but the most frequent fifth
+>>> counts = np.arange(500, 0, -1)
+>>> found = embgeo.analyze(W, counts=counts, sections=["frequency"], reference=False)
+>>> round(found["frequency.neighbor_rarity_rare"].value, 2)
+1.0
+>>> round(found["frequency.neighbor_rarity_popular"].value, 2)
+0.24
+"""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Histogram, Scalar, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.numerics.sampling import generator
+from embgeo.numerics.scores import quantile_error, share_error
 from embgeo.stats import PairHistogram, PairSample
 from embgeo.stats.block import Block, row_products
 from embgeo.stats.pair_cosines import FINE_BINS
@@ -159,10 +160,6 @@ def add_pairs(found: PairSample | PairHistogram, left: Block, right: Block) -> N
     found.add(cosines[np.triu_indices(len(cosines), 1)] if left is right else cosines, lowest)
 
 
-def unit_row(block: Block, at: int) -> FloatArray:
-    return np.asarray(Block(block.index[[at]], block.stored[[at]]).unit[0])
-
-
 def from_sample(sample: PairSample, looked_at: str, exact: bool) -> list[Value]:
     """Values from the cosines themselves, with standard errors unless every pair is there."""
     cosines = sample.values()
@@ -175,7 +172,7 @@ def from_sample(sample: PairSample, looked_at: str, exact: bool) -> list[Value]:
     return [
         q.POSITIVE_SHARE.measured(
             positive,
-            standard_error=None if exact else _share_error(positive, n),
+            standard_error=None if exact else share_error(positive, n),
             sample=note,
         ),
         aperture(float(cosines[0]), looked_at, exact),
@@ -189,7 +186,7 @@ def from_sample(sample: PairSample, looked_at: str, exact: bool) -> list[Value]:
             q.QUANTILES,
             ("quantile", "cosine", "standard error"),
             tuple(
-                (p, float(np.quantile(cosines, p)), None if exact else _quantile_error(cosines, p))
+                (p, float(np.quantile(cosines, p)), None if exact else quantile_error(cosines, p))
                 for p in LEVELS
             ),
             note=looked_at,
@@ -245,17 +242,3 @@ def _mean_exp(cosines: FloatArray) -> tuple[float, float]:
     terms = np.exp(4.0 * cosines - 4.0)
     spread = float(terms.std(ddof=1)) if len(terms) > 1 else 0.0
     return float(terms.mean()), spread / float(np.sqrt(len(terms)))
-
-
-def _share_error(share: float, n: int) -> float:
-    """Standard error of a sampled share after Agresti & Coull 1998: not 0 where all pairs agree."""
-    near = (share * n + 2.0) / (n + 4.0)
-    return float(np.sqrt(near * (1.0 - near) / (n + 4.0)))
-
-
-def _quantile_error(values: FloatArray, p: float) -> float:
-    """Half the distance between the order statistics one binomial deviation either side."""
-    n = len(values)
-    deviation = np.sqrt(p * (1 - p) / n)
-    low, high = np.quantile(values, [max(0.0, p - deviation), min(1.0, p + deviation)])
-    return float(high - low) / 2.0

@@ -1,6 +1,17 @@
 """Can a linear probe tell rare from popular tokens? (definitions, section 5)
 
 FRAGE's discriminator used as a meter: always a fresh probe, always judged out of fold.
+
+Examples
+--------
+>>> import embgeo
+>>> W = np.random.default_rng(0).standard_normal((500, 8))
+>>> W[:100] += 1.0  # the most frequent fifth
+>>> counts = np.arange(500, 0, -1)
+>>> found = embgeo.analyze(W, counts=counts, sections=["frequency"], reference=False)
+>>> probe = found["frequency.probe_auc"]
+>>> f"{probe.value:.2f} ± {probe.standard_error:.2f}, by chance {probe.reference}"
+'0.97 ± 0.01, by chance 0.5'
 """
 
 from __future__ import annotations
@@ -18,9 +29,9 @@ from embgeo.core.values import Scalar, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.popularity import Popularity, popularity, why_absent
 from embgeo.numerics.logistic import log_odds
-from embgeo.numerics.ranking import average_ranks
 from embgeo.numerics.ridge import ridge_prediction
 from embgeo.numerics.sampling import FOLDS, Fold, deal_folds, generator
+from embgeo.numerics.scores import auc, balanced_accuracy, balanced_loss, r_squared
 from embgeo.stats.reader import RowReader
 
 FAMILY = "frequency"
@@ -119,11 +130,8 @@ def probe_values(
     settled = all(done for _, done in found)
     how = "standardized columns, L2 with C = 1, balanced classes"
     convention = f"{convention}; {how}" + ("" if settled else "; did not settle in 100 steps")
-    auc, auc_error = auc_with_error(score, ~popular)
-    accuracy, accuracy_error = balanced_accuracy(score, ~popular)
-    loss, loss_error = balanced_loss(score, ~popular)
     chance = (0.5, 0.5, 2.0 * np.log(2.0))
-    measured = ((auc, auc_error), (accuracy, accuracy_error), (loss, loss_error))
+    measured = [judge(score, ~popular) for judge in (auc, balanced_accuracy, balanced_loss)]
     return [
         quantity.measured(
             value,
@@ -137,31 +145,6 @@ def probe_values(
     ]
 
 
-def auc_with_error(score: FloatArray, positive: BoolArray) -> tuple[float, float]:
-    """AUC and its standard error after DeLong, DeLong & Clarke-Pearson 1988."""
-    ranks = average_ranks(score)
-    high, low = positive, ~positive
-    n_high, n_low = int(high.sum()), int(low.sum())
-    above = (ranks[high] - average_ranks(score[high])) / n_low
-    below = 1.0 - (ranks[low] - average_ranks(score[low])) / n_high
-    variance = np.var(above, ddof=1) / n_high + np.var(below, ddof=1) / n_low
-    return float(above.mean()), float(np.sqrt(variance))
-
-
-def balanced_accuracy(score: FloatArray, positive: BoolArray) -> tuple[float, float]:
-    recalls = [float(np.mean(score[positive] > 0)), float(np.mean(score[~positive] <= 0))]
-    sizes = [int(positive.sum()), int((~positive).sum())]
-    variance = sum(r * (1 - r) / n for r, n in zip(recalls, sizes, strict=True)) / 4.0
-    return sum(recalls) / 2.0, float(np.sqrt(variance))
-
-
-def balanced_loss(score: FloatArray, positive: BoolArray) -> tuple[float, float]:
-    """−mean log P(own class) summed over both classes, from log-odds."""
-    parts = (np.logaddexp(0.0, -score[positive]), np.logaddexp(0.0, score[~positive]))
-    variance = sum(float(np.var(part, ddof=1)) / len(part) for part in parts)
-    return float(sum(part.mean() for part in parts)), float(np.sqrt(variance))
-
-
 def ridge_value(
     facts: Facts,
     target: FloatArray,
@@ -172,17 +155,13 @@ def ridge_value(
 ) -> Scalar:
     if not dealt:
         return q.FREQUENCY_R2.undefined(f"{len(target)} tokens are too few for {FOLDS} folds")
-    predicted = out_of_fold(dealt, found)
-    wrong = np.square(target - predicted)
-    spread = np.square(target - target.mean())
     if np.ptp(target) == 0:
         return q.FREQUENCY_R2.undefined("all sampled tokens have the same count")
-    r2 = 1.0 - wrong.sum() / spread.sum()
-    error = np.sqrt(np.square(wrong - (1.0 - r2) * spread).sum()) / spread.sum()
+    r2, error = r_squared(target, out_of_fold(dealt, found))
     what = "−ln(rank)" if facts.is_ranked else "ln(1 + count)"
     return q.FREQUENCY_R2.measured(
-        float(r2),
-        standard_error=float(error),
+        r2,
+        standard_error=error,
         sample=sample,
         convention=f"{convention}; of {what}; penalty chosen inside each fold",
         reference=0.0,

@@ -1,4 +1,15 @@
-"""Two-dimensional pictures of the rows (definitions, section 2)."""
+"""Two-dimensional pictures of the rows (definitions, section 2).
+
+Examples
+--------
+>>> import embgeo
+>>> W = np.random.default_rng(0).standard_normal((500, 8)) + [5, 0, 0, 0, 0, 0, 0, 0]
+>>> found = embgeo.analyze(W, sections=["projection"], reference=False)
+>>> found["projection.svd2"].xy.shape, round(found["projection.svd2_share"].value, 2)
+((500, 2), 0.82)
+>>> round(found["projection.pca2_share"].value, 2)  # without the common offset
+0.3
+"""
 
 from __future__ import annotations
 

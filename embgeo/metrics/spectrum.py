@@ -1,4 +1,13 @@
-"""Singular spectrum: how many directions the matrix really uses (definitions, section 1)."""
+"""Singular spectrum: how many directions the matrix really uses (definitions, section 1).
+
+Examples
+--------
+>>> import embgeo
+>>> W = np.vstack([np.diag([3.0, 2.0, 2.0, 1.0]), np.zeros((1, 4))])
+>>> found = embgeo.analyze(W, sections=["spectrum"], reference=False)
+>>> [round(found[f"spectrum.{name}"].value, 6) for name in ("stable_rank", "condition_number")]
+[2.0, 3.0]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,17 @@
-"""Distance between input and output column spaces (definitions, section 6; Inan appendix B)."""
+"""Distance between input and output column spaces (definitions, section 6; Inan appendix B).
+
+Examples
+--------
+>>> import embgeo
+>>> from embgeo.core.matrix import Matrix
+>>> W = np.random.default_rng(0).standard_normal((200, 6))
+>>> pair = Matrix(W[:, :4], output=Matrix(W[:, 2:]))  # two columns in common
+>>> found = embgeo.analyze(pair, sections=["subspace"], reference=False)
+>>> found["subspace.principal_angles"].y["principal angle"].round(0).tolist()
+[0.0, 0.0, 84.0, 86.0]
+>>> round(found["subspace.distance"].value ** 2, 2)
+0.5
+"""
 
 from __future__ import annotations
 
@@ -9,6 +22,7 @@ from embgeo.core.quantities import subspace as q
 from embgeo.core.values import Series, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.shared import SharedStatistics
+from embgeo.numerics.principal_angles import column_basis, principal_cosines_and_sines
 from embgeo.stats import StackedQR
 from embgeo.stats.statistic import Statistic
 
@@ -63,28 +77,3 @@ def subspace_values(r: FloatArray, width: int, rows: int) -> list[Value]:
             "θ_i (°)",
         ),
     ]
-
-
-def column_basis(a: FloatArray, rows: int) -> FloatArray:
-    """Orthonormal basis of the column space, by numerical rank; columns are scaled first so that
-    a token dimension of small norm still counts as a dimension."""
-    norms = np.linalg.norm(a, axis=0)
-    if not norms.any():
-        return np.zeros((a.shape[0], 0))
-    scaled = a[:, norms > 0] / norms[norms > 0]
-    u, sigma, _ = np.linalg.svd(scaled, full_matrices=False)
-    rank = int(np.count_nonzero(sigma > sigma[0] * max(rows, a.shape[1]) * 2.0**-52))
-    return np.asarray(u[:, :rank])
-
-
-def principal_cosines_and_sines(
-    larger: FloatArray, smaller: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """cos θ_i falling and sin θ_i rising, each to full relative accuracy where it is small."""
-    inside = larger.T @ smaller
-    residual = smaller - larger @ inside
-    # Once more: the first projection leaves a rounding error inside the larger space.
-    residual -= larger @ (larger.T @ residual)
-    cosines = np.linalg.svd(inside, compute_uv=False)
-    sines = np.linalg.svd(residual, compute_uv=False)[::-1]
-    return np.minimum(cosines, 1.0), np.minimum(sines, 1.0)

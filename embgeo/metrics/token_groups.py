@@ -1,4 +1,14 @@
-"""Special, unused, byte and never-seen tokens: groups that behave unlike words (section 8)."""
+"""Special, unused, byte and never-seen tokens: groups that behave unlike words (section 8).
+
+Examples
+--------
+>>> import embgeo
+>>> names = ["<s>", "[unused1]", "<0x0A>", "word", "word2"]
+>>> W = np.random.default_rng(0).standard_normal((5, 3))
+>>> found = embgeo.analyze(W, tokens=names, sections=["tokens"], reference=False)
+>>> [row[0] for row in found["tokens.groups"].rows]
+['special tokens', 'unused tokens', 'byte tokens']
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""Which rows were left out, which are duplicates, which stand at the ends (section 8)."""
+"""Which rows were left out, which are duplicates, which stand at the ends (section 8).
+
+Examples
+--------
+>>> import embgeo
+>>> W = np.array([[3.0, 4.0], [0.0, 0.0], [3.0, 4.0], [np.nan, 1.0], [1.0, 0.0]])
+>>> found = embgeo.analyze(W, sections=["tokens"], reference=False)
+>>> [int(found[f"tokens.{name}_rows"].value) for name in ("zero", "nonfinite", "duplicate")]
+[1, 1, 1]
+>>> found["tokens.norm"].values.tolist()
+[5.0, 5.0, 1.0]
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,16 @@
 
 The direction that is removed is meant to catch a constant part of all rows, so it is taken from the
 matrix as it is, not centered: centring would remove that part before it can be found.
+
+Examples
+--------
+>>> import embgeo
+>>> W = np.random.default_rng(0).standard_normal((100, 8))
+>>> W[:4] = W[0] + 0.01 * W[:4]
+>>> names = [f"[unused{i}]" for i in range(3)] + [f"word{i}" for i in range(97)]
+>>> found = embgeo.analyze(W, tokens=names, sections=["tokens"], reference=False)
+>>> found["tokens.undertrained"].rows[0][1]  # the fourth of the rows that are nearly equal
+'word0'
 """
 
 from __future__ import annotations

@@ -105,8 +105,8 @@ def distance_to_hull(
     --------
     >>> corners = np.array([[1.0, 2.0], [1.0, -1.0], [3.0, 0.0]])
     >>> hull = distance_to_hull(lambda: iter([(np.arange(3), corners)]), 2)
-    >>> hull.side, round(hull.upper, 9), hull.direction.round(9).tolist()
-    ('outside', 1.0, [-1.0, -0.0])
+    >>> hull.side, round(hull.upper, 9), (hull.direction.round(9) + 0.0).tolist()
+    ('outside', 1.0, [-1.0, 0.0])
     """
     seen = _overview(blocks, d, repeated)
     if seen.origin is not None:

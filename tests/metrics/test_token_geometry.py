@@ -9,8 +9,8 @@ import pytest
 import embgeo
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.values import Column, Scalar, Table
-from embgeo.metrics.neighborhoods import k_occurrences, skewness
 from embgeo.metrics.token_groups import kind_of
+from embgeo.numerics.hubness import count_occurrences, skewness
 from tests.support import naive
 
 Array = npt.NDArray[np.float64]
@@ -216,8 +216,10 @@ def test_ties_do_not_depend_on_the_order_of_rows() -> None:
     g = np.random.default_rng(2)
     lattice = naive.unit(g.integers(-1, 2, size=(80, 3)) + np.array([0.5, 0.25, 0.125]))
     order = g.permutation(80)
-    np.testing.assert_allclose(k_occurrences(lattice, 5)[order], k_occurrences(lattice[order], 5))
-    np.testing.assert_allclose(k_occurrences(lattice, 5), naive.occurrences(lattice, 5))
+    np.testing.assert_allclose(
+        count_occurrences(lattice, 5)[order], count_occurrences(lattice[order], 5)
+    )
+    np.testing.assert_allclose(count_occurrences(lattice, 5), naive.occurrences(lattice, 5))
 
 
 def test_hubness_of_a_sample_is_near_that_of_samples(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +236,7 @@ def test_hubness_of_a_sample_is_near_that_of_samples(monkeypatch: pytest.MonkeyP
 
 
 def naive_k(rows: Array) -> Array:
-    return k_occurrences(naive.unit(rows), 10)
+    return count_occurrences(naive.unit(rows), 10)
 
 
 # Intrinsic dimension ----------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embgeo.metrics.probe import auc_with_error, balanced_accuracy, balanced_loss
+from embgeo.numerics.scores import auc, balanced_accuracy, balanced_loss
 from tests.support import naive, naive_frequency
 from tests.support.matrices import BLOCKS, NAMES, analysis, analyzed, case, gaussian, rng
 from tests.support.twins import twins
@@ -156,7 +156,7 @@ def test_probe_standard_errors_agree_with_the_bootstrap():
     g = rng(3)
     positive = np.arange(400) % 4 == 0
     score = g.standard_normal(400) + 1.2 * positive
-    draws = {auc_with_error: [], balanced_accuracy: [], balanced_loss: []}
+    draws = {auc: [], balanced_accuracy: [], balanced_loss: []}
     high, low = np.flatnonzero(positive), np.flatnonzero(~positive)
     for _ in range(400):
         at = np.concatenate([g.choice(high, len(high)), g.choice(low, len(low))])
@@ -164,7 +164,7 @@ def test_probe_standard_errors_agree_with_the_bootstrap():
             values.append(measure(score[at], positive[at])[0])
     for measure, values in draws.items():
         assert measure(score, positive)[1] == pytest.approx(np.std(values), rel=0.15)
-    assert auc_with_error(score, positive)[0] == pytest.approx(naive_frequency.auc(score, positive))
+    assert auc(score, positive)[0] == pytest.approx(naive_frequency.auc(score, positive))
 
 
 def test_large_classes_ask_a_sample_of_queries(monkeypatch):

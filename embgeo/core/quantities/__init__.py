@@ -68,7 +68,7 @@ def suggest(name: str, known: Collection[str]) -> str:
     """What a misspelled name may stand for, as a way out.
 
     >>> suggest("cosine.men", ["cosine.mean", "cosine.std"])
-    'is cosine.mean meant?'
+    'is cosine.mean or cosine.std meant?'
     """
     family, _, rest = name.partition(".")
     # The right word in the wrong section, a slip, or with a piece of the name left out.

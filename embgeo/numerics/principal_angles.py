@@ -1,0 +1,63 @@
+"""Angles between two subspaces.
+
+With orthonormal bases X and Y the cosines of the principal angles are the singular values of XᵀY
+and the sines those of Y − X(XᵀY), the part of Y off the other space (Björck & Golub 1973). Small
+angles are lost in their cosines, 1 − θ²/2, and large ones in their sines: both are needed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray
+
+
+def column_basis(a: FloatArray, rows: int) -> FloatArray:
+    """Orthonormal basis of the column space, by numerical rank.
+
+    Columns are scaled to length 1 first, so that a column of small norm counts as a dimension.
+
+    Parameters
+    ----------
+    a : float64 array, shape (r, q)
+        The matrix, or the triangular factor of a taller one.
+    rows : int
+        Rows of the taller matrix, which the rounding of its rank depends on.
+
+    Returns
+    -------
+    float64 array, shape (r, rank)
+    """
+    norms = np.linalg.norm(a, axis=0)
+    if not norms.any():
+        return np.zeros((a.shape[0], 0))
+    scaled = a[:, norms > 0] / norms[norms > 0]
+    u, sigma, _ = np.linalg.svd(scaled, full_matrices=False)
+    rank = int(np.count_nonzero(sigma > sigma[0] * max(rows, a.shape[1]) * 2.0**-52))
+    return np.asarray(u[:, :rank])
+
+
+def principal_cosines_and_sines(
+    larger: FloatArray, smaller: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """cos θ_i falling and sin θ_i rising, each to full relative accuracy where it is small.
+
+    Parameters
+    ----------
+    larger, smaller : float64 arrays, shapes (r, p) and (r, q) with p ≥ q
+        Orthonormal columns.
+
+    Examples
+    --------
+    >>> x, y = np.eye(3)[:, :2], np.array([[0.6], [0.0], [0.8]])
+    >>> cosines, sines = principal_cosines_and_sines(x, y)
+    >>> cosines.round(12).tolist(), sines.round(12).tolist()
+    ([0.6], [0.8])
+    """
+    inside = larger.T @ smaller
+    residual = smaller - larger @ inside
+    # Once more: the first projection leaves a rounding error inside the larger space.
+    residual -= larger @ (larger.T @ residual)
+    cosines = np.linalg.svd(inside, compute_uv=False)
+    sines = np.linalg.svd(residual, compute_uv=False)[::-1]
+    return np.minimum(cosines, 1.0), np.minimum(sines, 1.0)

@@ -1,0 +1,73 @@
+"""Scores of classifiers and predictions, beside scikit-learn and literal formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from embgeo.numerics.scores import (
+    auc,
+    balanced_accuracy,
+    balanced_loss,
+    quantile_error,
+    r_squared,
+    share_error,
+)
+
+
+def draw(n_high: int, n_low: int, spread: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(n_high * n_low)
+    high, low = rng.normal(1.0, spread, n_high), rng.normal(0.0, 1.0, n_low)
+    return np.concatenate([high, low]).round(1), np.repeat([True, False], [n_high, n_low])
+
+
+def test_scores_agree_with_scikit_learn() -> None:
+    metrics = pytest.importorskip("sklearn.metrics", reason="the twin is scikit-learn's")
+    score, positive = draw(30, 200)
+    assert auc(score, positive)[0] == pytest.approx(metrics.roc_auc_score(positive, score))
+    accuracy = metrics.balanced_accuracy_score(positive, score > 0)
+    assert balanced_accuracy(score, positive)[0] == pytest.approx(accuracy)
+    p = 1.0 / (1.0 + np.exp(-score))
+    losses = [
+        metrics.log_loss(positive[side], p[side], labels=[False, True])
+        for side in (positive, ~positive)
+    ]
+    assert balanced_loss(score, positive)[0] == pytest.approx(sum(losses))
+    assert r_squared(score, p)[0] == pytest.approx(metrics.r2_score(score, p))
+
+
+@pytest.mark.parametrize(
+    ("n_high", "n_low", "spread"), [(20, 2000, 3.0), (2000, 20, 0.3), (7, 7, 1)]
+)
+def test_the_error_of_the_auc_is_the_literal_one(n_high: int, n_low: int, spread: float) -> None:
+    """DeLong's formula over all pairs, on classes of unequal sizes and unequal spreads."""
+    score, positive = draw(n_high, n_low, spread)
+    high, low = score[positive], score[~positive]
+    wins = (high[:, None] > low) + 0.5 * (high[:, None] == low)
+    variance = wins.mean(1).var(ddof=1) / n_high + wins.mean(0).var(ddof=1) / n_low
+    value, error = auc(score, positive)
+    assert value == pytest.approx(wins.mean(), rel=1e-12)
+    assert error == pytest.approx(np.sqrt(variance), rel=1e-12)
+
+
+@pytest.mark.parametrize("noise", [0.3, 1.0, 3.0])
+def test_the_error_of_r_squared_is_that_of_the_bootstrap(noise: float) -> None:
+    """At an R² of about 0.9, 0.5 and 0.1."""
+    rng = np.random.default_rng(8)
+    predicted = rng.standard_normal(2000)
+    target = predicted + noise * rng.standard_normal(2000)
+    draws = [r_squared(target[at], predicted[at])[0] for at in rng.integers(0, 2000, (600, 2000))]
+    assert r_squared(target, predicted)[1] == pytest.approx(np.std(draws), rel=0.12)
+
+
+def test_the_error_of_a_quantile_is_that_of_the_bootstrap() -> None:
+    rng = np.random.default_rng(9)
+    values = rng.exponential(size=4000)
+    for level in (0.05, 0.5, 0.95):
+        draws = [np.quantile(values[at], level) for at in rng.integers(0, 4000, (400, 4000))]
+        assert quantile_error(values, level) == pytest.approx(np.std(draws), rel=0.3)
+
+
+def test_a_share_that_all_agree_on_has_an_error() -> None:
+    assert share_error(1.0, 100) == pytest.approx(share_error(0.0, 100)) == pytest.approx(0.0134668)
+    assert share_error(0.5, 10_000) == pytest.approx(0.005, rel=1e-3)
