@@ -1,0 +1,119 @@
+"""Formats of other packages: a distribution on the search path that names one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.errors import UnreadableFile
+from embgeo.io import open_checkpoint
+from embgeo.io.formats import FORMATS
+from embgeo.io.formats.format import Format
+
+MODULE = """
+from pathlib import Path
+import numpy as np
+from embgeo.io.checkpoint import Checkpoint, Tensor
+
+NAME = "toy"
+RECOGNIZED = "begins with TOY!"
+READ = "the numbers"
+EXTRA = ""
+
+def sniff(head):
+    return {sniff}
+
+def open_checkpoint(path):
+    numbers = np.frombuffer(path.read_bytes()[8:], dtype="<f4").reshape(-1, 4)
+    tensor = Tensor("vectors", numbers.shape, "float32", lambda: numbers)
+    return Checkpoint(path, NAME, (tensor,), (path,))
+"""
+TOY = MODULE.format(sniff='head.startswith(b"TOY!")')
+NUMBERS = np.arange(24, dtype="<f4").reshape(6, 4)
+
+Install = Callable[..., None]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    def distribution(source: str, name: str) -> None:
+        """A distribution ``embgeo-NAME`` whose module is the format."""
+        folder = tmp_path / "site" / f"embgeo_{name}-1.0.dist-info"
+        folder.mkdir(parents=True)
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: embgeo-{name}\n")
+        (folder / "entry_points.txt").write_text(f"[embgeo.formats]\n{name} = embgeo_{name}\n")
+        (tmp_path / "site" / f"embgeo_{name}.py").write_text(source)
+        monkeypatch.syspath_prepend(tmp_path / "site")
+        monkeypatch.delitem(sys.modules, f"embgeo_{name}", raising=False)
+
+    return distribution
+
+
+def toy_file(tmp_path: Path) -> Path:
+    path = tmp_path / "model.toy"
+    path.write_bytes(b"TOY!\0\0\0\0" + NUMBERS.tobytes())
+    return path
+
+
+def test_a_plugin_reads_its_files(tmp_path: Path, install: Install) -> None:
+    path = toy_file(tmp_path)
+    with pytest.raises(UnreadableFile, match="is not known"):
+        open_checkpoint(path)
+    install(TOY, "toy")
+    matrix = embgeo.load(path)
+    np.testing.assert_array_equal(matrix.data, NUMBERS)
+    assert matrix.origin.format == "toy"
+    # In a folder and in an archive too.
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path.rename(folder / "model.toy")
+    assert embgeo.load(folder).n == 6
+
+
+@pytest.mark.parametrize(
+    ("source", "cause"),
+    [
+        ("import a_module_that_nobody_has", "ModuleNotFoundError"),
+        ("raise RuntimeError('at import')", "RuntimeError: at import"),
+        (TOY.replace("def sniff", "def sniffs"), "has not the attributes of a format"),
+        (MODULE.format(sniff="1 / 0"), "ZeroDivisionError"),
+        (TOY.replace("reshape(-1, 4)", "reshape(-1, 5)"), "ValueError"),
+    ],
+)
+def test_a_broken_plugin_is_named_in_one_line(
+    tmp_path: Path, install: Install, source: str, cause: str
+) -> None:
+    install(source, "broken")
+    with pytest.raises(UnreadableFile) as caught:
+        open_checkpoint(toy_file(tmp_path))
+    text = str(caught.value)
+    assert "the format plug-in 'broken' of embgeo-broken cannot be used" in text
+    assert cause in text
+    assert "uninstall it" in text
+    assert "\n" not in text
+
+
+def test_a_plugin_takes_no_file_from_a_format_of_embgeo(tmp_path: Path, install: Install) -> None:
+    install(MODULE.format(sniff="1 / 0"), "greedy")
+    np.save(tmp_path / "a.npy", NUMBERS)
+    assert open_checkpoint(tmp_path / "a.npy").format == "npy"
+
+
+@pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.NAME)
+def test_every_format_fits_the_protocol(known: Format) -> None:
+    assert isinstance(known, Format)
+
+
+def test_importing_a_part_of_io_imports_no_format() -> None:
+    program = (
+        "import sys, embgeo.io.bounded.guard, embgeo.io.checkpoint, embgeo.io.pickle\n"
+        "print(*(name for name in sys.modules if name.startswith('embgeo.io.formats')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
