@@ -29,6 +29,7 @@ from tests.support.binary_files import (
     header_of,
     npy,
     number,
+    open_all,
     refused,
     safetensors_of,
     tensor_program,
@@ -131,6 +132,55 @@ NPZ: dict[str, tuple[Callable[[], bytes], str]] = {
         "damaged|early|checksum",
     ),
 }
+
+
+def with_checksum(archive: bytes, member: bytes) -> bytes:
+    """The directory says another checksum of the member than its bytes have."""
+    at = archive.index(b"PK\x01\x02")
+    while archive[at + 46 : at + 46 + len(member)] != member:
+        at = archive.index(b"PK\x01\x02", at + 1)
+    return archive[: at + 16] + bytes([archive[at + 16] ^ 1]) + archive[at + 17 :]
+
+
+def test_checksums_of_deflated_members(tmp_path: Path) -> None:
+    deflated = archive_of({"a.npy": one("(50,)", 200)}, zipfile.ZIP_DEFLATED)
+    (tmp_path / "a.npz").write_bytes(with_checksum(deflated, b"a.npy"))
+    refused(numpy_npz, tmp_path / "a.npz", "a.npy does not match its checksum")
+    members = {"a/data.pkl": tensor_program(), "a/data/0": bytes(24)}
+    packed = archive_of(members, zipfile.ZIP_DEFLATED)
+    (tmp_path / "a.pt").write_bytes(with_checksum(packed, b"a/data/0"))
+    refused(torch_zip, tmp_path / "a.pt", "a/data/0 does not match its checksum")
+
+
+def test_directories_of_absurd_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.npz"
+    archive = archive_of({"a.npy": one(), "b.npy": one()})
+    size = struct.unpack_from("<I", archive, archive.index(b"PK\x05\x06") + 12)[0]
+    path.write_bytes(archive)
+    monkeypatch.setattr("embgeo.io.bounded.zip_members.LARGEST_DIRECTORY", size)
+    open_all(numpy_npz, path)
+    monkeypatch.setattr("embgeo.io.bounded.zip_members.LARGEST_DIRECTORY", size - 1)
+    refused(numpy_npz, path, "absurdly many members")
+
+
+def test_the_longest_directory_is_bounded(tmp_path: Path) -> None:
+    archive = archive_of({"a.npy": one()})
+    at = archive.index(b"PK\x05\x06") + 12
+    long = archive[:at] + struct.pack("<I", 8 * 2**20 + 1) + archive[at + 4 :]
+    (tmp_path / "a.npz").write_bytes(long)
+    refused(numpy_npz, tmp_path / "a.npz", "absurdly many members")
+
+
+def test_empty_members_overlap_nothing(tmp_path: Path) -> None:
+    """One whose header lies among the bytes of another member has no bytes to share."""
+    header = archive_of({"e.txt": b""})[: 30 + len("e.txt")]
+    archive = archive_of({"a.npy": one() + header + bytes(8), "e.txt": b""})
+    entry_of_empty = archive.rindex(b"PK\x01\x02")
+    place = struct.pack("<I", archive.index(header))
+    (tmp_path / "a.npz").write_bytes(
+        archive[: entry_of_empty + 42] + place + archive[entry_of_empty + 46 :]
+    )
+    assert [t.name for t in numpy_npz.open_checkpoint(tmp_path / "a.npz").tensors] == ["a"]
 
 
 @pytest.mark.parametrize("case", list(NPZ))
@@ -260,6 +310,10 @@ SAFETENSORS = {
     "negative": (safetensors_of({"w": entry(offsets=[-8, 0])}), "negative"),
     "negative shape": (safetensors_of({"w": entry(shape=[-1, -2])}), "negative"),
     "overlap": (safetensors_of({"a": entry(), "b": entry(offsets=[4, 12])}, bytes(12)), "overlaps"),
+    "overlap of one byte": (
+        safetensors_of({"a": entry("U8", [4], [0, 4]), "b": entry("U8", [4], [3, 7])}, bytes(7)),
+        "b overlaps",
+    ),
     "one name twice": (
         safetensors_of(b'{"a":%b,"a":%b}' % ((json.dumps(entry()).encode(),) * 2)),
         "two entries",

@@ -395,3 +395,31 @@ def test_a_long_text_that_is_no_bytes() -> None:
     leaf.check()
     with pytest.raises(Damaged, match="beyond 255"):
         leaf.open()
+
+
+@pytest.mark.parametrize("name", ["dict", "list", "tuple", "bytes", "OrderedDict", "scalar"])
+def test_an_allowed_name_under_another_module_is_a_stub(name: str) -> None:
+    made = read(b"\x80\x02cevil\n" + name.encode() + b"\n)R.")
+    assert isinstance(made, Stub)
+    assert made.name == f"evil.{name}"
+
+
+def test_states_set_over_and_over_are_refused_at_once() -> None:
+    builds = b"cevil\nThing\n)R" + b"}b"
+    assert isinstance(read(b"\x80\x02" + builds + 7 * b"}b" + b"."), Stub)
+    started = time.process_time()
+    for more in (8, 100_000):
+        with pytest.raises(Damaged, match="over and over"):
+            read(b"\x80\x02" + builds + more * b"}b" + b".")
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    "program",
+    [b"(0.", b"K\x01(00.", b"K\x01(aN.", b"]K\x01(a.", b"](K\x01(s.", b"K\x01(\x85.", b"K\x01(R."],
+)
+def test_nothing_reaches_below_a_mark(program: bytes) -> None:
+    """Only POP may take the mark itself, when nothing lies on it."""
+    with pytest.raises(Damaged, match="takes more from its stack"):
+        read(b"\x80\x02" + program)
+    assert read(b"\x80\x02K\x01(0.") == 1

@@ -201,6 +201,29 @@ def test_torch_big_endian_checkpoints(torch: Any, tmp_path: Path, dtype: str) ->
     np.testing.assert_array_equal(made.astype("complex128"), expected.astype("complex128"))
 
 
+def test_checkpoints_of_torch_before_it_wrote_the_byte_order(torch: Any, tmp_path: Path) -> None:
+    weight = torch.arange(12, dtype=torch.float32).reshape(3, 4)
+    torch.save({"w": weight}, tmp_path / "a.pt")
+    with (
+        zipfile.ZipFile(tmp_path / "a.pt") as new,
+        zipfile.ZipFile(tmp_path / "b.pt", "w") as old,
+    ):
+        for name in new.namelist():
+            if not name.endswith("byteorder"):
+                old.writestr(name, new.read(name))
+    assert same_bits(arrays(opened(tmp_path / "b.pt"))["w"], weight.numpy())
+
+
+def test_two_views_of_one_storage_that_differ_by_offset(torch: Any, tmp_path: Path) -> None:
+    storage = torch.arange(24, dtype=torch.float32)
+    views = {"a": storage[:12].view(3, 4), "b": storage[12:].view(3, 4)}
+    torch.save(views, tmp_path / "a.pt")
+    found = opened(tmp_path / "a.pt")
+    assert [(t.name, t.alias_of) for t in found.tensors] == [("a", ""), ("b", "")]
+    for name, array in arrays(found).items():
+        np.testing.assert_array_equal(array, views[name].numpy())
+
+
 def test_other_zip_archives_are_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.docx", "w") as archive:
         archive.writestr("word/document.xml", "<x/>")
