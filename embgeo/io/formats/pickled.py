@@ -48,14 +48,6 @@ def open_checkpoint(path: Path) -> Checkpoint:
     A dict of words and vectors, or a list of vectors, becomes one matrix.
 
     A vocabulary that lies beside a matrix with as many rows gives the tokens.
-
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    UnreadableFile
     """
     with reading(path, NAME):
         data = map_file(path).data

@@ -11,7 +11,7 @@ from pathlib import Path
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.compressed import BoundedStream, Codec, codec_of
 from embgeo.io.bounded.small_files import cannot_read, read_head
-from embgeo.io.left_out import LeftOut
+from embgeo.io.checkpoint import LeftOut
 
 #: ``progress(bytes read so far, bytes in all)``; 0 in all where a file is compressed.
 ByteProgress = Callable[[int, int], None]

@@ -18,7 +18,7 @@ from embgeo.io.bounded.small_files import (
     safe_text,
     split_lines,
 )
-from embgeo.io.labels import fairseq, side_tables, tiktoken_ranks, token_models, tokenizer_json
+from embgeo.io.labels import fairseq, side_tables, token_models, tokenizer_json
 from embgeo.io.labels.counts_file import whole_count
 from embgeo.io.labels.vocabulary import Vocabulary
 
@@ -39,8 +39,8 @@ def read_labels(path: Path) -> Vocabulary:
         Not UTF-8 (the byte is named), malformed JSON, something that is no token.
     """
     data = read_bytes(path)
-    if token_models.is_model(data):
-        vocabulary = token_models.from_model(data, path)
+    if token_models.is_sentencepiece(data):
+        vocabulary = token_models.read_sentencepiece(data, path)
     else:
         vocabulary = _from_text(decode_text(data, path), path)
     if vocabulary.encoder is not None and codec_of(read_head(path)) is not None:
@@ -54,8 +54,8 @@ def _from_text(text: str, path: Path) -> Vocabulary:
         data = _json_or_none(text, path)
         if data is not None:
             return _from_json(data, path)
-    if path.suffix == tiktoken_ranks.SUFFIX or tiktoken_ranks.is_ranks(text):
-        return tiktoken_ranks.from_ranks(text, path)
+    if path.suffix == token_models.TIKTOKEN_SUFFIX or token_models.is_tiktoken(text):
+        return token_models.read_tiktoken(text, path)
     if fairseq.is_dictionary(path, text):
         return fairseq.from_text(text, path)
     lines = split_lines(text)

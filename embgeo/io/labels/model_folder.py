@@ -16,7 +16,7 @@ from embgeo.io.bounded.small_files import (
     safe_text,
     split_lines,
 )
-from embgeo.io.labels import tiktoken_ranks, token_models, tokenizer_json
+from embgeo.io.labels import token_models, tokenizer_json
 from embgeo.io.labels.tokenizer_json import in_order
 from embgeo.io.labels.vocabulary import TextEncoder, Vocabulary
 
@@ -110,9 +110,9 @@ def _from_vocab_txt(path: Path) -> Vocabulary:
 
 def _from_model(path: Path, model_type: str) -> tuple[Vocabulary | None, tuple[str, ...]]:
     data = read_bytes(path)
-    if not token_models.is_model(data):
-        return _with_added(tiktoken_ranks.from_ranks(decode_text(data, path), path), path), ()
-    vocabulary = token_models.from_model(data, path)
+    if not token_models.is_sentencepiece(data):
+        return _with_added(token_models.read_tiktoken(decode_text(data, path), path), path), ()
+    vocabulary = token_models.read_sentencepiece(data, path)
     if model_type in _FAIRSEQ_ORDER:
         tokens = (*_FAIRSEQ_SYMBOLS, *vocabulary.tokens[3:], "<mask>")
         source = f"{vocabulary.source}, in the order of {model_type}"

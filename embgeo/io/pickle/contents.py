@@ -1,16 +1,147 @@
-"""A checkpoint from an unpickled object: its tensors, and what labels their rows."""
+"""A checkpoint from an unpickled object: its tensors, or the vectors that it holds one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from embgeo.io.bounded import scratch
+from embgeo.io.bounded.compressed import MAX_RATIO, RATIO_FREE_BYTES
 from embgeo.io.bounded.guard import GET_AGAIN, Damaged, guarded
+from embgeo.io.bounded.maps import Array, count, number_type
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.labels.word_lists import tokens_for, word_lists
-from embgeo.io.pickle.pickle_tensors import tensors_of
-from embgeo.io.pickle.stacked_rows import Rows, rows_of
+from embgeo.io.labels.word_lists import tokens_for, word_list, word_lists
+from embgeo.io.pickle.leaves import Leaf, tensors_of
 from embgeo.io.pickle.tree import walk
+
+#: Fewer vectors of one length are a few parameters, no table.
+_FEWEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class StackedVectors:
+    """Vectors of one length that stand side by side.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : str
+    open : callable
+        Copies them into one array; beyond `scratch.MEMORY_BYTES` in a temporary file.
+    words : tuple of str or None
+        The keys under which they stand; None for a list, and for keys 0, 1, …, N−1.
+    """
+
+    shape: tuple[int, int]
+    dtype: str
+    open: Callable[[], Array]
+    words: tuple[str, ...] | None
+
+
+def stack_vectors(root: object, path: Path) -> StackedVectors | None:
+    """The vectors of an unpickled dict or list that holds nothing else; None where it is none.
+
+    Parameters
+    ----------
+    root : object
+    path : Path
+        The file; its size bounds what is copied.
+
+    Raises
+    ------
+    Damaged
+        Vectors that are not what the first one promises, or that take the same bytes again and
+        again.
+    """
+    keys, values = _entries(root)
+    if len(values) < _FEWEST:
+        return None
+    found = _leaves(values, path) or _lists(values, path)
+    if found is None:
+        return None
+    if count(found.shape) * number_type(found.dtype).itemsize > _room(path):
+        raise Damaged("its vectors use the same bytes over and over")
+    return StackedVectors(found.shape, found.dtype, found.open, _words(keys))
+
+
+def _entries(root: object) -> tuple[list[object] | None, Sequence[object]]:
+    """Keys (None for a list) and values, those under 0, 1, …, N−1 in this order."""
+    if isinstance(root, (list, tuple)):
+        return None, root
+    if not isinstance(root, dict):
+        return None, ()
+    numbers = [key for key in root if type(key) is int]
+    if len(numbers) == len(root) and sorted(numbers) == list(range(len(root))):
+        return None, [root[number] for number in range(len(root))]
+    return list(root), list(root.values())
+
+
+def _words(keys: list[object] | None) -> tuple[str, ...] | None:
+    if keys is None:
+        return None
+    return word_list([str(key) if isinstance(key, (int, float)) else key for key in keys])
+
+
+def _room(path: Path) -> int:
+    return max(RATIO_FREE_BYTES, MAX_RATIO * path.stat().st_size)
+
+
+def _leaves(values: Sequence[object], path: Path) -> StackedVectors | None:
+    """Arrays or tensors of one shape, (d) or (1, d)."""
+    first = values[0]
+    if not isinstance(first, Leaf) or first.unread:
+        return None
+    shape, dtype = first.shape, first.dtype
+    if len(shape) not in (1, 2) or count(shape[:-1]) != 1 or shape[-1] < 2:
+        return None
+    leaves = [value for value in values if isinstance(value, Leaf)]
+    if len(leaves) != len(values) or any(leaf.unread for leaf in leaves):
+        return None
+    if any(leaf.shape != shape or leaf.dtype != dtype for leaf in leaves):
+        return None
+    for leaf in leaves:
+        leaf.check()
+    whole = (len(leaves), shape[-1])
+
+    def stacked() -> Array:
+        out = scratch.empty(whole, path, number_type(dtype))
+        for row, leaf in zip(out, leaves, strict=True):
+            row[:] = leaf.open().reshape(-1)
+        out.flags.writeable = False
+        return out
+
+    return StackedVectors(whole, dtype, stacked, None)
+
+
+def _lists(values: Sequence[object], path: Path) -> StackedVectors | None:
+    """Python's own lists of numbers."""
+    first = values[0]
+    if not isinstance(first, (list, tuple)) or len(first) < 2 or not _are_numbers(first):
+        return None
+    d = len(first)
+    lists = [value for value in values if isinstance(value, (list, tuple)) and len(value) == d]
+    if len(lists) != len(values) or all(type(number) is int for number in first):
+        return None
+    whole = (len(lists), d)
+
+    def stacked() -> Array:
+        out = scratch.empty(whole, path, np.float64)
+        for place, (row, numbers) in enumerate(zip(out, lists, strict=True)):
+            if not _are_numbers(numbers):
+                raise Damaged(f"vector {place:,} holds something that is no number")
+            row[:] = numbers
+        out.flags.writeable = False
+        return out
+
+    return StackedVectors(whole, "float64", stacked, None)
+
+
+def _are_numbers(values: Sequence[object]) -> bool:
+    return all(type(value) in (float, int) for value in values)
+
 
 _SAVE_DENSE = "save it as a dense tensor of floating-point numbers"
 #: A tuple with a matrix and its words has no more entries.
@@ -38,9 +169,9 @@ def checkpoint_of(
     Damaged
         Nothing that can be read.
     """
-    rows = rows_of(root, path) if constants is None else None
+    rows = stack_vectors(root, path) if constants is None else None
     if rows is not None:
-        return _of_rows(rows, path, name)
+        return _of_stacked(rows, path, name)
     found = walk(root)
     leaves = found.leaves
     if constants is not None:
@@ -64,7 +195,7 @@ def checkpoint_of(
     )
 
 
-def _of_rows(rows: Rows, path: Path, name: str) -> Checkpoint:
+def _of_stacked(rows: StackedVectors, path: Path, name: str) -> Checkpoint:
     n, _ = rows.shape
     tensor = Tensor("vectors", rows.shape, rows.dtype, guarded(path, name, rows.open))
     return Checkpoint(

@@ -8,10 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.pickle.machine import MOST_OPCODES, Constructor, Global, Machine, Stub, as_key
+from embgeo.io.pickle.machine import (
+    MOST_OPCODES,
+    PAIR_COST,
+    Constructor,
+    Global,
+    Machine,
+    Stub,
+    as_key,
+)
 from embgeo.io.pickle.numpy_arrays import NUMPY
 from embgeo.io.pickle.opcodes import run
-from embgeo.io.pickle.pickle_costs import PAIR_COST
 from embgeo.io.pickle.strings import EncodedText, LongText
 
 #: What an entry of a copied list is counted for: more than its place, as whoever looks for arrays

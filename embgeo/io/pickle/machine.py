@@ -7,6 +7,9 @@ given, and builds an inert :class:`Stub` where the table has no entry. Nothing i
 attribute is looked up, and nothing but plain scalars is ever hashed or compared, so that deep or
 self-similar structures cost no more than their bytes. What the objects take in memory is counted
 as they are made, and a program that makes too many ends before they are there.
+
+The costs are bytes of CPython, rather too high than too low, and those of containers include what
+a walk over them notes.
 """
 
 from __future__ import annotations
@@ -16,7 +19,31 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.pickle.pickle_costs import CALL_COST, PAIR_COST
+
+#: A place on the stack, in a list or in the memo.
+ENTRY_COST = 8
+#: An entry of a dict, while the dict grows.
+PAIR_COST = 100
+#: A text besides its characters.
+TEXT_COST = 50
+#: What a constructor makes, or the stub that stands for it.
+CALL_COST = 300
+
+#: What an instruction takes beyond its place on the stack, by opcode; what depends on a length is
+#: counted where it is known.
+COSTS = [ENTRY_COST] * 256
+for _opcodes, _cost in (
+    (b"JMG\x8a\x8b(", 32),
+    (b"ILF", 150),
+    (b"ae", 40),
+    (b"]l\x85\x86\x87t", 170),
+    (b"}d", 350),
+    (b"\x8f\x91bBCTUPQ\x8e\x96", 250),
+    (b"\x82\x83\x84c\x93i", 400),
+):
+    for _opcode in _opcodes:
+        COSTS[_opcode] += _cost
+
 
 T = TypeVar("T")
 

@@ -7,10 +7,17 @@ import sys
 from collections.abc import Callable
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.pickle.machine import Buildable, Global, Machine, Stub, as_key
-from embgeo.io.pickle.pickle_costs import COSTS, PAIR_COST, TEXT_COST
-from embgeo.io.pickle.python2_text import old_string, unescaped
-from embgeo.io.pickle.strings import LongText
+from embgeo.io.pickle.machine import (
+    COSTS,
+    PAIR_COST,
+    TEXT_COST,
+    Buildable,
+    Global,
+    Machine,
+    Stub,
+    as_key,
+)
+from embgeo.io.pickle.strings import LongText, old_string, unescaped
 
 _LONGEST_NAME = 1000
 _LONGEST_INTEGER = 1024

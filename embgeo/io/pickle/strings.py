@@ -1,16 +1,48 @@
-"""Bytes that a pickle spells as a very long text, left in the file until somebody wants them.
+"""Strings in pickles: those of Python 2, and bytes spelled as very long texts.
 
 Protocols before 3 have no bytes: Python 3 writes those of an array as a text of the characters 0 to
-255, to be encoded as Latin-1. No other text is as long.
+255, to be encoded as Latin-1. No other text is as long, so it stays in the file until it is needed.
 """
 
 from __future__ import annotations
 
 import codecs
+import re
 
 import numpy as np
 
 from embgeo.io.bounded.guard import Damaged
+
+_ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|.)", re.DOTALL)
+_ESCAPED = {
+    b"n": b"\n",
+    b"t": b"\t",
+    b"r": b"\r",
+    b"a": b"\a",
+    b"b": b"\b",
+    b"f": b"\f",
+    b"v": b"\v",
+}
+
+
+def old_string(value: bytes) -> object:
+    """A string of Python 2: text where it is ASCII, bytes otherwise (its encoding is unknown)."""
+    return value.decode() if value.isascii() else value
+
+
+def unescaped(text: bytes) -> bytes:
+    """What stands between the quotes of a string literal, without its backslashes."""
+    return _ESCAPE.sub(_unescape, text)
+
+
+def _unescape(match: re.Match[bytes]) -> bytes:
+    what = match[1]
+    if len(what) == 3 and what[:1] == b"x":
+        return bytes([int(what[1:], 16)])
+    if what[:1].isdigit() and what[:1] < b"8":
+        return bytes([int(what, 8) & 0xFF])
+    return _ESCAPED.get(what, what if what in b"\\'\"" else b"\\" + what)
+
 
 _PIECE = 2**22
 

@@ -31,10 +31,6 @@ def sniff(head: bytes) -> bool:
 def open_checkpoint(path: Path) -> Checkpoint:
     """The columns of vectors, with the words of the only column of text.
 
-    Parameters
-    ----------
-    path : Path
-
     Raises
     ------
     UnreadableFile

@@ -76,16 +76,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The matrices of a model, the words of its rows and their counts.
-
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """The matrices of a model, the words of its rows and their counts."""
     with reading(path, NAME):
         data = map_file(path)
         dictionary = read_dictionary(path)

@@ -6,7 +6,8 @@ values of type 1 that hold a shape, a type and the bytes. Arrays beyond 1 GiB co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import struct
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,181 @@ from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import Damaged, guarded, plain, reading, short
 from embgeo.io.bounded.maps import Array, count, is_numeric, map_file, number_type, view
 from embgeo.io.bounded.maps import whole_numbers as sizes_of
-from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats.frameworks.msgpack_walker import Extension, Walker
-from embgeo.io.left_out import LeftOut
+from embgeo.io.checkpoint import Checkpoint, LeftOut, Tensor
+
+_DEEPEST = 64
+_MOST_VALUES = 2_000_000
+#: Longer texts stay bytes; shorter ones may not be longer than this together.
+_LONGEST_TEXT = 4096
+_MOST_TEXT = 128 * 2**20
+
+_FIX_MAP, _FIX_LIST, _FIX_TEXT, _FIX_END = 0x80, 0x90, 0xA0, 0xC0
+_MAP16, _MAP32 = 0xDE, 0xDF
+_FIX_EXT, _EXT = range(0xD4, 0xD9), range(0xC7, 0xCA)
+
+_CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
+_NUMBERS = {
+    0xCA: ">f", 0xCB: ">d", 0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q",
+    0xD0: ">b", 0xD1: ">h", 0xD2: ">i", 0xD3: ">q",
+}  # fmt: skip
+#: Codes of values with a length, and the form of it.
+_LENGTHS = {
+    0xC4: ">B", 0xC5: ">H", 0xC6: ">I", 0xC7: ">B", 0xC8: ">H", 0xC9: ">I",
+    0xD9: ">B", 0xDA: ">H", 0xDB: ">I", 0xDC: ">H", 0xDD: ">I", _MAP16: ">H", _MAP32: ">I",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """A value of a type that msgpack leaves to the application."""
+
+    type: int
+    raw: memoryview
+
+
+class Walker:
+    """Reads values one after the other.
+
+    Parameters
+    ----------
+    data : memoryview of bytes
+    """
+
+    def __init__(self, data: memoryview) -> None:
+        self.data = data
+        self.position = 0
+        self._left = _MOST_VALUES
+        self._text_left = _MOST_TEXT
+
+    def whole(self) -> Any:
+        """The one value that the bytes hold: maps, lists, numbers, texts; long texts, bytes and
+        extensions as views.
+
+        Raises
+        ------
+        Damaged
+        """
+        value = self._value(0)
+        if self.position != len(self.data):
+            raise Damaged("something follows behind the end of the msgpack data")
+        return value
+
+    def begins_with_names(self, extension_type: int) -> bool:
+        """Whether this is a map of names, nested, that leads to an extension of the given type.
+
+        Numbers and texts may come before it. The bytes may be cut off behind the first few names.
+        """
+        try:
+            return self._leads_to(extension_type)
+        except Damaged:
+            return False
+
+    def _leads_to(self, extension_type: int) -> bool:
+        entries_left: list[int] = []  # of each map that is not at its end
+        while True:
+            code = self._number(">B")
+            if _FIX_MAP <= code < _FIX_LIST or code in (_MAP16, _MAP32):
+                is_large = code in (_MAP16, _MAP32)
+                entries_left.append(self._length(code) if is_large else code - _FIX_MAP)
+            elif not entries_left:
+                return False
+            elif code in _FIX_EXT or code in _EXT:
+                length = self._length(code)
+                if self._number(">b") == extension_type:
+                    return True
+                self._take(length)
+            else:
+                self.position -= 1
+                self._value(0)
+            while entries_left and not entries_left[-1]:
+                entries_left.pop()
+            if not entries_left or len(entries_left) > _DEEPEST or not self._is_name():
+                return False
+            entries_left[-1] -= 1
+
+    def _is_name(self) -> bool:
+        code = self._number(">B")
+        if _FIX_TEXT <= code < _FIX_END:
+            key = self._take(code - _FIX_TEXT)
+        elif code in (0xD9, 0xDA):
+            key = self._take(self._length(code))
+        else:
+            return False
+        try:
+            return bool(key) and bytes(key).decode().isprintable()
+        except UnicodeDecodeError:
+            return False
+
+    def _value(self, depth: int) -> Any:
+        self._left -= 1
+        if depth > _DEEPEST or self._left < 0:
+            raise Damaged("its msgpack data are nested too deeply or have absurdly many values")
+        code = self._number(">B")
+        if code < _FIX_MAP:
+            return code
+        if code < _FIX_LIST:
+            return self._map(code - _FIX_MAP, depth)
+        if code < _FIX_TEXT:
+            return self._list(code - _FIX_LIST, depth)
+        if code < _FIX_END:
+            return self._text(code - _FIX_TEXT)
+        if code >= 0xE0:
+            return code - 0x100
+        if code in _CONSTANTS:
+            return _CONSTANTS[code]
+        if code in _NUMBERS:
+            return self._number(_NUMBERS[code])
+        if code in _LENGTHS or code in _FIX_EXT:
+            return self._with_length(code, depth)
+        raise Damaged("a byte that no msgpack value begins with")
+
+    def _with_length(self, code: int, depth: int) -> Any:
+        length = self._length(code)
+        if code in _FIX_EXT or code in _EXT:
+            return Extension(self._number(">b"), self._take(length))
+        if code <= 0xC6:
+            return self._take(length)
+        read: dict[int, Callable[[int, int], Any]] = {
+            0xDC: self._list, 0xDD: self._list, _MAP16: self._map, _MAP32: self._map,
+        }  # fmt: skip
+        return read[code](length, depth) if code in read else self._text(length)
+
+    def _length(self, code: int) -> int:
+        if code in _FIX_EXT:
+            return 1 << (code - _FIX_EXT.start)
+        return int(self._number(_LENGTHS[code]))
+
+    def _map(self, length: int, depth: int) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for _ in range(length):
+            key = self._value(depth + 1)
+            if not isinstance(key, str) or key in made:
+                raise Damaged("a map has a key twice, or one that is no name")
+            made[key] = self._value(depth + 1)
+        return made
+
+    def _list(self, length: int, depth: int) -> list[Any]:
+        return [self._value(depth + 1) for _ in range(length)]
+
+    def _text(self, length: int) -> str | memoryview:
+        raw = self._take(length)
+        if length > _LONGEST_TEXT:
+            return raw
+        self._text_left -= length
+        if self._text_left < 0:
+            raise Damaged("its msgpack data hold absurdly much text")
+        return bytes(raw).decode("utf-8", "backslashreplace")
+
+    def _number(self, form: str) -> Any:
+        return struct.unpack(form, self._take(struct.calcsize(form)))[0]
+
+    def _take(self, size: int) -> memoryview:
+        start = self.position
+        if size > len(self.data) - start:
+            raise Damaged("its msgpack data are cut off")
+        self.position += size
+        return self.data[start : self.position]
+
 
 NAME = "Flax msgpack"
 RECOGNIZED = "a msgpack map of names, nested, that leads to one of Flax's arrays"
@@ -46,16 +219,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Every array of the tree; names are joined by dots.
-
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """Every array of the tree; names are joined by dots."""
     with reading(path, NAME):
         tree = Walker(map_file(path).data).whole()
         left_out = LeftOut()

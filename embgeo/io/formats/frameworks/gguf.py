@@ -15,7 +15,7 @@ from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import Damaged, guarded, plain, reading, short
 from embgeo.io.bounded.maps import Array, Bytes, map_file, number_type, view
 from embgeo.io.bounded.small_files import safe_text
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.checkpoint import Checkpoint, LeftOut, Tensor
 from embgeo.io.formats.frameworks.gguf_header import (
     MAGIC,
     TOKEN_MODEL,
@@ -27,7 +27,6 @@ from embgeo.io.formats.frameworks.gguf_header import (
     read_header,
 )
 from embgeo.io.labels.readable import READERS, Scheme, guess_scheme
-from embgeo.io.left_out import LeftOut
 
 NAME = "GGUF"
 RECOGNIZED = "begins with `GGUF`"
@@ -70,10 +69,6 @@ def sniff(head: bytes) -> bool:
 
 def open_checkpoint(path: Path) -> Checkpoint:
     """Tensors, tokens and what kinds of tokens they are.
-
-    Parameters
-    ----------
-    path : Path
 
     Raises
     ------

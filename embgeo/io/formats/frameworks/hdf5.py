@@ -19,9 +19,8 @@ from embgeo.io.bounded.guard import Damaged, guarded, plain, reading
 from embgeo.io.bounded.maps import Array, count, map_file, number_type, view, whole_numbers
 from embgeo.io.bounded.scratch import MEMORY_BYTES, ScratchFile
 from embgeo.io.bounded.worker_process import ask
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.checkpoint import Checkpoint, LeftOut, Tensor
 from embgeo.io.labels.word_lists import is_vocabulary_name, tokens_for
-from embgeo.io.left_out import LeftOut
 
 NAME = "HDF5"
 RECOGNIZED = "begins with `\\x89HDF`; also `model.weights.h5` in a `.keras` archive"
@@ -50,10 +49,6 @@ def sniff(head: bytes) -> bool:
 
 def open_checkpoint(path: Path) -> Checkpoint:
     """Every dataset of numbers, named by its path in the file.
-
-    Parameters
-    ----------
-    path : Path
 
     Raises
     ------

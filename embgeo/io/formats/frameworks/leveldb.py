@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.formats.frameworks.protobuf import varint
+from embgeo.io.bounded.protobuf import varint
 
 _MAGIC = 0xDB4775248B80FB57.to_bytes(8, "little")
 _FOOTER_BYTES = 48

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from embgeo.core.errors import EmbgeoError
+from embgeo.io.bounded import protobuf as wire
 from embgeo.io.bounded.guard import Damaged, guarded, plain, reading, short
 from embgeo.io.bounded.maps import (
     MOST_DIMENSIONS,
@@ -25,10 +26,8 @@ from embgeo.io.bounded.maps import (
     view,
     whole_numbers,
 )
-from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats.frameworks import protobuf as wire
+from embgeo.io.checkpoint import Checkpoint, LeftOut, Tensor
 from embgeo.io.formats.parts import find_shard
-from embgeo.io.left_out import LeftOut
 
 NAME = "ONNX"
 RECOGNIZED = "a protocol buffer with the first fields of an ONNX model"
@@ -109,10 +108,6 @@ def open_checkpoint(path: Path) -> Checkpoint:
     ----------
     path : Path
         Files of external data are looked for beside it.
-
-    Raises
-    ------
-    UnreadableFile
     """
     with reading(path, NAME):
         left_out = LeftOut()

@@ -21,8 +21,8 @@ from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.fasttext.subwords import LONGEST_NGRAM, Subwords, mean_vectors
 from embgeo.io.formats.gensim import objects
 from embgeo.io.formats.gensim.objects import Saved
+from embgeo.io.pickle.leaves import tensors_of
 from embgeo.io.pickle.loading import load
-from embgeo.io.pickle.pickle_tensors import tensors_of
 
 NAME = "gensim"
 RECOGNIZED = "a pickle (protocol 2 to 5) whose first name is one of gensim's classes"

@@ -74,16 +74,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The tensors of one file, in the order of their bytes.
-
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """The tensors of one file, in the order of their bytes."""
     with reading(path, NAME):
         data = map_file(path)
         start, header = _header(data, path)

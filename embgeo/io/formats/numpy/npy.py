@@ -53,16 +53,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The one array of the file; its name is empty.
-
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """The one array of the file; its name is empty."""
     with reading(path, NAME):
         data = map_file(path)
         header = read_header(data, len(data))

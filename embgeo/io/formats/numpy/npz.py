@@ -30,14 +30,6 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
     A vector of strings with as many entries as a matrix has rows, saved under a name such as
     ``words`` or ``vocab``, gives the tokens.
-
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    UnreadableFile
     """
     with reading(path, NAME):
         archive = open_archive(path)

@@ -50,10 +50,6 @@ def belongs(path: Path) -> bool:
 def open_checkpoint(path: Path) -> Checkpoint:
     """Word vectors, context vectors, biases, and the words with their counts.
 
-    Parameters
-    ----------
-    path : Path
-
     Raises
     ------
     UnreadableFile

@@ -27,10 +27,6 @@ def belongs(path: Path) -> bool:
 def open_checkpoint(path: Path) -> Checkpoint:
     """The one matrix of the file, with labels from the metadata beside it.
 
-    Parameters
-    ----------
-    path : Path
-
     Raises
     ------
     UnreadableFile

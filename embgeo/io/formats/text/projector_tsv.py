@@ -48,10 +48,6 @@ def sniff(head: bytes) -> bool:
 def open_checkpoint(path: Path) -> Checkpoint:
     """The one matrix of the file, with labels from the metadata beside it.
 
-    Parameters
-    ----------
-    path : Path
-
     Raises
     ------
     UnreadableFile

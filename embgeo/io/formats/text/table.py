@@ -48,10 +48,6 @@ def sniff(head: bytes) -> bool:
 def open_checkpoint(path: Path) -> Checkpoint:
     """Labels, counts and shape of the table; its numbers are read when the tensor is opened.
 
-    Parameters
-    ----------
-    path : Path
-
     Raises
     ------
     UnreadableFile

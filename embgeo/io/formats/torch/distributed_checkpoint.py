@@ -16,8 +16,7 @@ from embgeo.io.bounded.guard import Damaged, guarded, plain, reading, short
 from embgeo.io.bounded.maps import Array, count, map_file, number_type, whole_numbers
 from embgeo.io.bounded.zip_members import MAGICS
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats.parts import find_shard
-from embgeo.io.formats.pieces import fill, put_together
+from embgeo.io.formats.parts import fill, find_shard, put_together
 from embgeo.io.formats.torch.tensors import DTYPES, TORCH
 from embgeo.io.formats.torch.zip_checkpoint import saved_tensor
 from embgeo.io.pickle.loading import load

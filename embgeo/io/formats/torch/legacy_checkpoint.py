@@ -51,10 +51,6 @@ def sniff(head: bytes) -> bool:
 def open_checkpoint(path: Path) -> Checkpoint:
     """The tensors of a checkpoint, a state_dict or a whole pickled module.
 
-    Parameters
-    ----------
-    path : Path
-
     Raises
     ------
     UnreadableFile

@@ -40,16 +40,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The tensors of a checkpoint, a state_dict or a whole pickled module.
-
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """The tensors of a checkpoint, a state_dict or a whole pickled module."""
     with reading(path, NAME):
         data = map_file(path)
         parts = {m.name: data[m.start : m.start + m.size] for m in tar_members.members(data)}

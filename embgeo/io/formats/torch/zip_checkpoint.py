@@ -89,16 +89,7 @@ def _other(rooted: list[str]) -> tuple[str, str] | None:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The tensors of a checkpoint, a state_dict, a pickled or a compiled module.
-
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """The tensors of a checkpoint, a state_dict, a pickled or a compiled module."""
     with reading(path, NAME):
         archive = open_archive(path)
         _refuse_several(archive)
