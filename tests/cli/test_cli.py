@@ -291,6 +291,7 @@ def test_json_and_folder_hold_the_same(here: Path) -> None:
     assert {path.name for path in (here / "out").iterdir()} == WRITTEN
 
 
+@pytest.mark.slow
 def test_equal_runs_differ_in_timing_alone(here: Path) -> None:
     written = []
     for name in ("one", "two"):
@@ -499,6 +500,7 @@ def test_a_reader_that_has_gone_is_no_crash() -> None:
     assert (process.returncode, errors) == (2, b"")
 
 
+@pytest.mark.slow
 def test_terminal_of_another_encoding() -> None:
     run = spawn("analyze", "matrix.npy", *QUICK, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert run.returncode == 0, run.stderr
@@ -576,6 +578,7 @@ def test_options_that_would_do_nothing_are_refused(options: list[str], said: str
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_report_does_not_write_over_another_file(tmp_path: Path) -> None:
     tiny = ROOT / "fixtures" / "tiny" / "tiny.npy"
     assert call("analyze", tiny, "-o", tmp_path / "r", "--no-reference").exit_code == 0

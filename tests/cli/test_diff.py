@@ -384,6 +384,7 @@ def test_files_have_the_usual_permissions() -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="no such names there")
 @pytest.mark.usefixtures("pages")
+@pytest.mark.slow
 def test_names_of_files_are_hostile_text(here: Path) -> None:
     name = "a\x1b[31m\u202e<b>.npy"
     np.save(name, gaussian(8, n=50))

@@ -197,6 +197,7 @@ def test_hostile_tokens_through_every_target(here: Path) -> None:
         assert result.exit_code == 0, result.output
 
 
+@pytest.mark.slow
 def test_commands_of_the_page_print_what_it_shows(tmp_path: Path) -> None:
     """The story of docs/export.md, from its first command to its last."""
     shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")

@@ -56,6 +56,7 @@ def in_home(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path
     return tmp_path / "out"
 
 
+@pytest.mark.slow
 def test_everything_that_can_be_drawn_is_drawn(in_home: Path) -> None:
     result = run("baseline", "regularized", "bare", "--venue", "acl", "-o", in_home)
     assert result.exit_code == 0, result.output
@@ -79,6 +80,7 @@ def test_everything_that_can_be_drawn_is_drawn(in_home: Path) -> None:
     assert not list(in_home.glob(".*"))
 
 
+@pytest.mark.slow
 def test_two_runs_give_the_same_bytes(in_home: Path) -> None:
     wanted = ("--figure", "scatter", "--figure", "spectrum", "--table", "isotropy")
     formats = ("--format", "pdf", "--format", "png")
@@ -216,6 +218,7 @@ def test_a_file_in_the_place_of_the_folder(in_home: Path) -> None:
     assert refused("baseline", "--figure", "spectrum", "-o", in_home.parent / ("x" * 300))
 
 
+@pytest.mark.slow
 def test_hostile_names_and_tokens_in_everything(in_home: Path, tmp_path: Path) -> None:
     names = ["$a_b$", "50% & more", "日本", "_x", "‮evil"]
     words = [(token, (HOSTILE[1],)) for token in HOSTILE[:3]]
@@ -257,6 +260,7 @@ def test_a_comparison_stands_for_its_members(in_home: Path, tmp_path: Path) -> N
     assert run(folder, "--figure", "spectrum", "-o", in_home).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_track_is_a_run_too(in_home: Path, tmp_path: Path) -> None:
     folder = compared(tmp_path / "run", track=True)
     log = load_subjects([folder])[-1].log
@@ -306,6 +310,7 @@ def test_numbers_of_the_analysis_reach_the_table(in_home: Path) -> None:
 
 
 @pytest.mark.parametrize("page", ["figures.md"])
+@pytest.mark.slow
 def test_commands_of_the_page_print_what_it_shows(page: str, tmp_path: Path) -> None:
     """The story of docs/figures.md, from its first command to its last."""
     shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")

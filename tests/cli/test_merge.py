@@ -73,6 +73,7 @@ def states(letter: str) -> list[str]:
     return sorted(map(str, Path().glob(f"{letter}*.npz")))
 
 
+@pytest.mark.slow
 def test_the_whole_story() -> None:
     told = done("analyze W.npy --part 1/3 --save-state s1.npz --tokens tokens.txt")
     assert told == "s1.npz: first round, rows 0 to 39\n"

@@ -157,6 +157,7 @@ def test_other_samples_are_not_paired(other):
     assert not paired_errors(one.member.analysis, two.member.analysis, matrices, matching)
 
 
+@pytest.mark.slow
 def test_a_paired_error_is_the_spread_of_differences_over_seeds():
     """Of analyses that draw other pairs each time, the same on both sides."""
     X = gaussian(11, n=240)
@@ -173,6 +174,7 @@ def test_a_paired_error_is_the_spread_of_differences_over_seeds():
         assert errors.mean() == pytest.approx(spread.std(ddof=1), rel=0.35)
 
 
+@pytest.mark.slow
 def test_a_paired_interval_covers_the_truth():
     """Of 40 seeds about 38 must; 33 would already be a sign of wrong intervals."""
     exact = comparison(

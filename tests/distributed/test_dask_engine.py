@@ -34,6 +34,9 @@ from tests.support.matrices import gaussian
 
 distributed = pytest.importorskip("distributed")
 
+#: Each of them starts a cluster of its own or waits for one.
+pytestmark = pytest.mark.slow
+
 N, D = 240, 4
 #: Some of everything: a second pass, single rows, and no search that takes many passes.
 SECTIONS = ("spectrum", "isotropy", "cosine", "tokens")

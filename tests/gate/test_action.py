@@ -116,6 +116,7 @@ def test_inputs_and_outputs_fit_together() -> None:
     ("sources", "code", "result"),
     [("round one.npy", 0, "passed"), ("cone.npy", 1, "failed"), ("missing.npy", 2, "error")],
 )
+@pytest.mark.slow
 def test_the_gate_step(work: Path, sources: str, code: int, result: str) -> None:
     done = run_gate(work, sources=sources)
     assert done.returncode == code, done.stdout + done.stderr
@@ -179,6 +180,7 @@ def test_an_embgeo_that_does_not_start_is_an_error_and_no_failed_gate(work: Path
 
 
 @needs_bash
+@pytest.mark.slow
 def test_annotations_of_the_gate_step_point_into_the_repository(work: Path) -> None:
     (work / "check out" / "deep").mkdir()
     done = run_gate(work, sources="../cone.npy", working_directory="deep")
@@ -225,6 +227,7 @@ def test_the_hook_takes_checkpoints() -> None:
     ("files", "code"),
     [(["round one.npy"], 0), (["round one.npy", "cone.npy"], 1), (["gone.pt"], 2)],
 )
+@pytest.mark.slow
 def test_the_hook_runs(work: Path, files: list[str], code: int) -> None:
     """As pre-commit runs it: the entry with the names of the staged files behind it."""
     (hook,) = HOOKS

@@ -122,6 +122,7 @@ def test_rules_that_are_none(text: str, says: str) -> None:
 
 
 @given(st.text())
+@pytest.mark.slow
 def test_any_text_is_a_rule_or_refused(text: str) -> None:
     try:
         rule = Rule.parse(text)

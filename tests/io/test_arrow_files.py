@@ -92,6 +92,7 @@ def test_types(tmp_path: Path, dtype: str, write: Any) -> None:
     np.testing.assert_array_equal(found, values)
 
 
+@pytest.mark.slow
 def test_many_columns_are_one_matrix(tmp_path: Path) -> None:
     path = tmp_path / "a"
     columns = {f"d.{k}": VECTORS[:, k] for k in range(D)}
@@ -156,6 +157,7 @@ def test_cut_files_are_refused(tmp_path: Path, write: Any) -> None:
 
 
 @pytest.mark.parametrize("write", [write_parquet, write_compressed])
+@pytest.mark.slow
 def test_one_row_that_unfolds_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Any
 ) -> None:

@@ -186,6 +186,7 @@ def amplifying(times: int) -> dict[str, Any]:
     return {"type": "Sequence", "normalizers": [step] * times}
 
 
+@pytest.mark.slow
 def test_a_tokenizer_that_takes_all_memory_is_stopped(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers", reason="the package tokenizers runs it")
     path = folder_with_tokenizer(tmp_path, VOCABULARY, normalizer=amplifying(4))

@@ -198,6 +198,7 @@ def test_what_is_no_table(head: bytes) -> None:
 
 
 @pytest.mark.parametrize("separator", [",", " "])
+@pytest.mark.slow
 def test_a_million_columns(tmp_path: Path, separator: str) -> None:
     line = "1.5" + f"{separator}1" * 1_000_010
     with pytest.raises(UnreadableFile, match="more than 1,000,000 numbers"):

@@ -21,6 +21,7 @@ LENIENT = ("projector metadata", "folder tokenizer_config.json", "folder dict.tx
 
 
 @pytest.mark.parametrize("seed", SEEDS.values(), ids=list(SEEDS))
+@pytest.mark.slow
 def test_mutants(seed: Seed) -> None:
     if seed.needs and importlib.util.find_spec(seed.needs) is None:
         pytest.skip(f"{seed.needs} is not installed")

@@ -199,6 +199,7 @@ def test_onnx_external_data_beside_the_model(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.open(), W)
 
 
+@pytest.mark.slow
 def test_onnx_with_millions_of_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = field(1, 8) + field(2, "p") + field(7, b"\x08\x01" * 2_000_000)
     check(onnx_file, tmp_path, content, "absurdly many fields")

@@ -71,6 +71,7 @@ def survives(module: ModuleType, path: Path) -> bool:
 
 
 @pytest.mark.parametrize("name", list(SMALL))
+@pytest.mark.slow
 def test_every_cut_is_refused(name: str, tmp_path: Path) -> None:
     module, content = SMALL[name]
     path = tmp_path / "a"

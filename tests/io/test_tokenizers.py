@@ -190,6 +190,7 @@ def refused(path: Path, expected: str) -> None:
     assert len(message) < 400 + len(str(path))
 
 
+@pytest.mark.slow
 def test_ten_million_pieces_are_refused_at_once(tmp_path: Path) -> None:
     path = written(tmp_path / "m.model", UNK + 10**7 * b"\x0a\x02\x0a\x00")
     start = time.process_time()

@@ -82,6 +82,7 @@ def test_rank_deficient_matrices_use_their_numerical_rank():
     assert value(found, "subspace.distance") == approx(1)
 
 
+@pytest.mark.slow
 def test_random_subspaces_lie_at_the_chance_level():
     p, q = 6, 3
     found = [subspace(orthonormal(p, 100 + i), orthonormal(q, 200 + i)) for i in range(60)]

@@ -458,6 +458,7 @@ def test_the_command_line(tmp_path):
     assert CliRunner().invoke(app, [*arguments, *idle]).exit_code == 2
 
 
+@pytest.mark.slow
 def test_without_a_device_nothing_of_it_is_imported(tmp_path):
     np.save(tmp_path / "W.npy", gaussian(107, n=40))
     code = (
