@@ -118,7 +118,7 @@ def run_step(name: str, arguments: list[str]) -> None:
 def check(analysis: Path, expected: dict[str, Any]) -> None:
     """Stop unless the analysis says what the naive computation says, to nine digits."""
     written = json.loads(analysis.read_text(encoding="utf-8"))
-    scalars = {s["name"]: s["value"] for s in written["scalars"]}
+    scalars = {name: s["value"] for name, s in written["scalars"].items()}
     curves = {s["name"]: s["y"] for s in written["series"]}
     pairs = [
         (scalars["cosine.mean"], expected["mean_cosine"]),

@@ -130,7 +130,7 @@ def told(printed: str, seconds: float) -> dict[str, Any]:
 
 def numbers(analysis: Mapping[str, Any]) -> dict[str, Any]:
     """Everything measured that is a number, by name."""
-    found = {scalar["name"]: scalar["value"] for scalar in analysis["scalars"]}
+    found = {name: scalar["value"] for name, scalar in analysis["scalars"].items()}
     if found.get(GAP) is not None:
         found[GAP] = 1.0 - found[GAP]
     for series in analysis["series"]:

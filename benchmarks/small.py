@@ -67,7 +67,7 @@ def side_files(rows: int, folder: Path) -> list[str]:
 
 def check_report(out: Path, known: dict[str, Any]) -> dict[str, float]:
     analysis = json.loads((out / "analysis.json").read_text("utf-8"))
-    found = {scalar["name"].partition(".")[0] for scalar in analysis["scalars"]}
+    found = {name.partition(".")[0] for name in analysis["scalars"]}
     if missing := set(ours.EVERY) - found:
         raise Wrong(f"sections without values: {', '.join(sorted(missing))}")
     page = (out / "report.html").read_text("utf-8")

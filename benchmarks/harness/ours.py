@@ -119,7 +119,7 @@ def told(analysis: Analysis, seconds: float) -> dict[str, Any]:
     return {
         "seconds": seconds,
         "stages": analysis.timing,
-        "answers": answers(analysis.to_json()),
+        "answers": answers(analysis.to_dict()),
         "scalars": scalars,
     }
 
@@ -128,13 +128,13 @@ def answers(analysis: dict[str, Any]) -> dict[str, Any]:
     """The numbers of a saved analysis that are checked, by their names in the truth."""
     found = {
         SCALARS[scalar["name"]]: scalar["value"]
-        for scalar in analysis["scalars"]
+        for scalar in analysis["scalars"].values()
         if scalar["name"] in SCALARS
     }
     curves = {series["name"]: series["y"] for series in analysis["series"]}
     if "spectrum.singular_values" in curves:
         found["singular_values"] = curves["spectrum.singular_values"]["uncentered"]
-    for scalar in analysis["scalars"]:
+    for scalar in analysis["scalars"].values():
         if scalar["name"] == "tokens.intrinsic_dimension":
             found["dimension"] = (scalar["value"], scalar["standard_error"])
     return found

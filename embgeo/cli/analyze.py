@@ -117,7 +117,7 @@ def analyze(
         if not quiet and not json_:
             summary(analysis, report)
     if json_:
-        print(json.dumps(analysis.to_json(), indent=1, allow_nan=False))
+        print(json.dumps(analysis.to_dict(), indent=1, allow_nan=False))
 
 
 def summary(analysis: Analysis, report: Path) -> None:

@@ -218,4 +218,4 @@ def give(analysis: Analysis, folder: Path | None, json_: bool, quiet: bool) -> N
         if not quiet and not json_:
             summary(analysis, report)
     if json_:
-        print(json.dumps(analysis.to_json(), indent=1, allow_nan=False))
+        print(json.dumps(analysis.to_dict(), indent=1, allow_nan=False))

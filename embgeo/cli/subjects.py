@@ -78,7 +78,8 @@ def load_path(path: Path) -> list[tuple[Subject, Path]]:
     """What one path stands for, each with a path that names it."""
     from embgeo.charts.paper.base import Subject
     from embgeo.comparison.files import COMPARISON_NAME, load_comparison
-    from embgeo.result.analysis import JSON_NAME, load_analysis
+    from embgeo.result.analysis import load_analysis
+    from embgeo.result.saved import JSON_NAME
     from embgeo.training.study.files import TRAINING_NAME
     from embgeo.training.study.log import LOG_NAME, read_log
 

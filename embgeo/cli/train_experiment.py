@@ -221,7 +221,8 @@ def begin(sweep: Sweep) -> None:
 
 def measured(sweep: Sweep, point: Point, seed: int, progress: Progress) -> dict[str, Any]:
     """One point, trained unless it was before, and its distance by the analysis."""
-    from embgeo.result.analysis import JSON_NAME, load_analysis
+    from embgeo.result.analysis import load_analysis
+    from embgeo.result.saved import JSON_NAME
 
     home = sweep.home(point, seed)
     if not (home / JSON_NAME).is_file():

@@ -263,7 +263,8 @@ def has_array_api() -> bool:
 
 def is_analyzed(folder: Path, model: Path) -> bool:
     """Whether the folder holds an analysis of this very file."""
-    from embgeo.result.analysis import ARRAYS_NAME, JSON_NAME
+    from embgeo.io.bounded.records import ARRAYS_NAME
+    from embgeo.result.saved import JSON_NAME
 
     try:
         said: Any = json.loads((folder / JSON_NAME).read_text(encoding="utf-8"))

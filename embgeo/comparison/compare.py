@@ -134,7 +134,7 @@ def notes(members: Sequence[Member], pairs: Sequence[Pair]) -> tuple[str, ...]:
         *told("all", between, [matching_notes(p, members) for p in pairs]),
         *own_rows(pairs),
         *told("all", names, [[m.matrix_absent] if m.matrix_absent else [] for m in members]),
-        *told("all", names, [list(m.analysis.notes) for m in members]),
+        *told("all", names, [[note.text for note in m.analysis.notes] for m in members]),
     ]
     return tuple(dict.fromkeys(said))
 

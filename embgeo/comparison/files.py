@@ -23,8 +23,9 @@ import numpy.typing as npt
 from embgeo.comparison import stored
 from embgeo.comparison.comparison import Comparison, Member, Pair
 from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.io.bounded.records import ARRAYS_NAME
 from embgeo.io.bounded.saved import DAMAGE, AtomicFile, read_json, write_text
-from embgeo.result.analysis import ARRAYS_NAME, Analysis, load_analysis
+from embgeo.result.analysis import Analysis, load_analysis
 
 FORMAT = "embgeo.comparison"
 FORMAT_VERSION = 1

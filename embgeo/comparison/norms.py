@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from embgeo.core.quantities import tokens
 from embgeo.result.analysis import Analysis
 
 #: I1 lies between 0 and 1: what moves less than this is not called a rise or a fall.
@@ -34,7 +35,7 @@ def explain(before: float, after: float, rose: bool) -> bool:
 
 def median_norms(old: Analysis, new: Analysis) -> tuple[float, float] | None:
     """The median row norms of both, or None where one does not know them."""
-    columns = [next((c for c in a.columns if c.name == "tokens.norm"), None) for a in (old, new)]
+    columns = [next((c for c in a.columns if c.name == tokens.NORM.name), None) for a in (old, new)]
     before, after = (None if c is None or not len(c.values) else c.values for c in columns)
     if before is None or after is None:
         return None

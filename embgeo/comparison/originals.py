@@ -7,7 +7,8 @@ from typing import Any
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
-from embgeo.result.analysis import JSON_NAME, Analysis
+from embgeo.result.analysis import Analysis
+from embgeo.result.saved import JSON_NAME
 
 
 def saved_folder(path: Path) -> Path | None:

@@ -110,9 +110,11 @@ def overlap_values(found: Overlap, seed: int) -> tuple[Scalar, Histogram]:
     scalar = q.NEIGHBOR_OVERLAP.measured(
         float(jaccard.mean()),
         standard_error=error,
+        error_kind="monte_carlo",
         sample=sample if not exact else "",
         convention=f"k = {k}, cosine, among the shared tokens, the token itself left out",
         reference=expected_jaccard(found.shared - 1, k),
+        reference_kind="chance",
         reference_note=f"chance: two random sets of {k} of {found.shared - 1:,} tokens",
     )
     counts, edges = np.histogram(jaccard, bins=20, range=(0.0, 1.0))

@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from embgeo.comparison.comparison import Difference, Member, Pair, Track
 from embgeo.comparison.norms import explain, is_carried, is_noticed, median_norms
 from embgeo.core.quantities import compare as q
+from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import Scalar, format_number
 
 #: Curves of a track whose bends are told.
 HEADLINES = (
-    "spectrum.effective_rank",
-    "cosine.mean",
-    "isotropy.i1",
-    "isotropy.i1_unit",
-    "frequency.probe_auc",
+    spectrum.EFFECTIVE_RANK.name,
+    cosine.MEAN.name,
+    isotropy.I1.name,
+    isotropy.I1_UNIT.name,
+    frequency.PROBE_AUC.name,
 )
 #: Neighborhoods that overlap less than this many times the chance level have little in common.
 LOST = 1.5
@@ -30,7 +31,7 @@ def sentences(
         rows = rows_of(differences, place)
         pair = next((p for p in pairs if (p.first, p.second) == (0, place)), None)
         found = [
-            isotropy(rows, norms_of(members, place)),
+            describe_isotropy(rows, norms_of(members, place)),
             neighborhoods(pair),
             counted(list(rows.values())),
         ]
@@ -44,7 +45,7 @@ def track_sentences(
 ) -> tuple[str, ...]:
     """From the first step to the last, and where the headline curves bent."""
     last = len(members) - 1
-    text = isotropy(rows_of(differences, last), norms_of(members, last))
+    text = describe_isotropy(rows_of(differences, last), norms_of(members, last))
     steps = f"step {format_number(track.steps[0])} to {format_number(track.steps[-1])}"
     said = [f"From {steps}, {text}."] if text else []
     for curve in track.curves:
@@ -58,7 +59,7 @@ def rows_of(differences: Sequence[Difference], place: int) -> dict[str, Differen
     return {d.name: d for d in differences if d.member == place}
 
 
-def isotropy(rows: Mapping[str, Difference], norms: tuple[float, float] | None) -> str:
+def describe_isotropy(rows: Mapping[str, Difference], norms: tuple[float, float] | None) -> str:
     """I1 as it is and at unit scale, so that shrunken norms cannot pass for isotropy.
 
     Parameters
@@ -67,7 +68,7 @@ def isotropy(rows: Mapping[str, Difference], norms: tuple[float, float] | None) 
     norms : tuple of two floats or None
         Median norm of the rows on either side.
     """
-    raw, unit = rows.get("isotropy.i1"), rows.get("isotropy.i1_unit")
+    raw, unit = rows.get(isotropy.I1.name), rows.get(isotropy.I1_UNIT.name)
     if raw is None or raw.difference is None:
         return ""
     text = f"I1 {verb(raw)} {span(raw)}"

@@ -40,6 +40,7 @@ def subspace_values(joint: Joint) -> list[Scalar | Series]:
             convention=f"column spaces of dimension {x.shape[1]:,} and {y.shape[1]:,} in "
             f"R^{joint.n:,}; V is the smaller; uncentered",
             reference=float(np.sqrt(max(0.0, 1.0 - wide / joint.n))),
+            reference_kind="chance",
             reference_note=f"chance: √(1 − p/N) for random {wide:,}-dimensional subspaces of "
             f"R^{joint.n:,}",
         ),
@@ -73,6 +74,7 @@ def cka(joint: Joint) -> Scalar:
         min(1.0, float(np.square(xy).sum()) / lengths),
         convention="linear, centered, biased",
         reference=min(1.0, 1.0 / ((joint.n - 1) * lengths)),
+        reference_kind="chance",
         reference_note="chance: the mean over all pairings of the tokens",
     )
 

@@ -11,13 +11,12 @@ from embgeo.comparison.comparison import Bend, Curve, Difference, LeftOut, Match
 from embgeo.core.values import (
     Column,
     Histogram,
+    Quantity,
     Scalar,
     Series,
     Table,
-    quantity_from_json,
-    quantity_to_json,
-    scalar_to_json,
 )
+from embgeo.result.saved import typed_facts
 
 Json = dict[str, Any]
 Arrays = dict[str, npt.NDArray[Any]]
@@ -178,9 +177,14 @@ def bend_to_json(bend: Bend) -> Json:
 
 
 def scalar_from_json(d: Json) -> Scalar:
+    facts = d if "known" in d else typed_facts(d)
     return Scalar(
         quantity_from_json(d),
         d["value"],
+        known=facts["known"],
+        error_kind=facts["error_kind"],
+        caveats=tuple(facts["caveats"]),
+        reference_kind=facts["reference_kind"],
         standard_error=d["standard_error"],
         sample=d["sample"],
         convention=d["convention"],
@@ -253,4 +257,52 @@ def table_from_json(d: Json) -> Table:
         tuple(d["columns"]),
         tuple(tuple(row) for row in d["rows"]),
         note=d["note"],
+    )
+
+
+def scalar_to_json(scalar: Scalar) -> Json:
+    """Every field, the quantity's facts included, so that a saved result explains itself."""
+    q = scalar.quantity
+    return {
+        "name": q.name,
+        "title": q.title,
+        "value": scalar.value,
+        "undefined": scalar.undefined,
+        "known": scalar.known,
+        "standard_error": scalar.standard_error,
+        "error_kind": scalar.error_kind,
+        "sample": scalar.sample,
+        "convention": scalar.convention,
+        "caveats": list(scalar.caveats),
+        "reference": scalar.reference,
+        "reference_kind": scalar.reference_kind,
+        "reference_note": scalar.reference_note,
+        "unit": q.unit,
+        "better": q.better,
+        "meaning": q.meaning,
+        "formula": q.formula,
+        "source": q.source,
+    }
+
+
+def quantity_to_json(q: Quantity) -> Json:
+    return {
+        "name": q.name,
+        "title": q.title,
+        "meaning": q.meaning,
+        "formula": q.formula,
+        "source": q.source,
+        "unit": q.unit,
+    }
+
+
+def quantity_from_json(d: Json) -> Quantity:
+    return Quantity(
+        name=d["name"],
+        title=d["title"],
+        meaning=d["meaning"],
+        formula=d["formula"],
+        source=d["source"],
+        unit=d.get("unit", ""),
+        better=d.get("better"),
     )

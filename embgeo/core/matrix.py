@@ -37,8 +37,10 @@ class Origin:
         The row range that was cut out.
     reason : str
         Why this tensor was taken.
+    tied_by : str
+        How the input embedding is the output projection too; empty where it is not.
     notes : tuple of str
-        What else a reader has to know (tied storage, masked padding, …).
+        What else a reader has to know (averaged copies, how labels were laid, …).
     """
 
     path: str = ""
@@ -50,7 +52,18 @@ class Origin:
     transposed: bool = False
     rows: tuple[int, int] | None = None
     reason: str = ""
+    tied_by: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def tied(self) -> bool:
+        """Whether the model is known to use one matrix as input embedding and output projection."""
+        return bool(self.tied_by)
+
+
+def tied_note(tied_by: str) -> tuple[str, ...]:
+    """The note on a tied model; nothing where `tied_by` is empty."""
+    return (f"tied: {tied_by}",) if tied_by else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,45 @@ with what was measured. Report, comparison, gate and figures need nothing else.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Literal
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Literal
 
 from embgeo.core.arrays import FloatArray
+from embgeo.core.typed import INLINE
 
 Cell = str | int | float | None
+
+#: An array with an entry for each row: saved apart from the JSON file, which names it.
+IN_ARCHIVE = {"archive": "", "key": "array"}
+
+#: How well a number is known: a sample estimates it, or only bounds it from one side.
+Known = Literal["exact", "sampled", "at_least", "at_most"]
+#: What a standard error is about: the random choices of this run, the folds of a
+#: cross-validation, or other tokens that might have been in the vocabulary.
+ErrorKind = Literal["monte_carlo", "cross_validation", "population"]
+#: What a reference is: the value of isotropic rows, or what chance gives.
+ReferenceKind = Literal["isotropic", "chance", "none"]
+#: What a reader of one number has to beware of: it depends on the choice of eigenvectors, or its
+#: computation stopped before it converged.
+Caveat = Literal["basis_dependent", "not_converged"]
+
+
+#: What a note is about: how the file was read and labeled, rows or hidden states that were left
+#: out, or a matrix that was measured in parts.
+NoteCode = Literal["tied", "loading", "masked", "zero", "nonfinite", "hidden", "parts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence for readers, with a code that programs decide by."""
+
+    code: NoteCode
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +87,36 @@ class Quantity:
         value: float,
         *,
         standard_error: float | None = None,
+        error_kind: ErrorKind | None = None,
+        known: Known | None = None,
         sample: str = "",
         convention: str = "",
+        caveats: tuple[Caveat, ...] = (),
         reference: float | None = None,
+        reference_kind: ReferenceKind = "none",
         reference_note: str = "",
     ) -> Scalar:
-        """A scalar with this value; a non-finite one becomes undefined, never NaN in silence."""
+        """A scalar with this value; a non-finite one becomes undefined, never NaN in silence.
+
+        `known` follows from `sample` and `standard_error` unless it is given.
+        """
         if not math.isfinite(value):
             return self.undefined("the computation gave no finite number", convention=convention)
         if standard_error is not None and not math.isfinite(standard_error):
             standard_error = None
+        if known is None:
+            known = "sampled" if sample or standard_error is not None else "exact"
         return Scalar(
             self,
             float(value),
+            known=known,
             standard_error=None if standard_error is None else float(standard_error),
+            error_kind=None if standard_error is None else error_kind,
             sample=sample,
             convention=convention,
+            caveats=caveats,
             reference=None if reference is None else float(reference),
+            reference_kind="none" if reference is None else reference_kind,
             reference_note=reference_note,
         )
 
@@ -79,9 +125,26 @@ class Quantity:
         return Scalar(self, None, undefined=reason, convention=convention)
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """One number.
+class Named:
+    """A value that is called as its quantity; its repr is one line however large it is."""
+
+    __slots__ = ()
+    quantity: Quantity
+
+    @property
+    def name(self) -> str:
+        return self.quantity.name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}: {self._content()}>"
+
+    def _content(self) -> str:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Scalar(Named):
+    """One number, which also compares, formats and converts as one.
 
     Attributes
     ----------
@@ -100,9 +163,15 @@ class Scalar:
         What the value is to be compared with (isotropic Gaussian rows, or chance).
     reference_note : str
         Where `reference` comes from.
+    known : {"exact", "sampled", "at_least", "at_most"}
+        Whether the value is the number itself, an estimate, or a bound that a sample has shown.
+    error_kind : {"monte_carlo", "cross_validation", "population"} or None
+        What the standard error is about; None exactly if there is none.
+    reference_kind : {"isotropic", "chance", "none"}
+    caveats : tuple of {"basis_dependent", "not_converged"}
     """
 
-    quantity: Quantity
+    quantity: Quantity = field(metadata=INLINE)
     value: float | None
     standard_error: float | None = None
     sample: str = ""
@@ -110,10 +179,10 @@ class Scalar:
     undefined: str = ""
     reference: float | None = None
     reference_note: str = ""
-
-    @property
-    def name(self) -> str:
-        return self.quantity.name
+    known: Known = "exact"
+    error_kind: ErrorKind | None = None
+    reference_kind: ReferenceKind = "none"
+    caveats: tuple[Caveat, ...] = ()
 
     @property
     def text(self) -> str:
@@ -131,9 +200,58 @@ class Scalar:
     def reference_text(self) -> str:
         return "" if self.reference is None else format_number(self.reference)
 
+    def _content(self) -> str:
+        return self.text
 
-@dataclass(frozen=True, slots=True)
-class Series:
+    def __str__(self) -> str:
+        return self.text
+
+    def __format__(self, spec: str) -> str:
+        return format(float(self), spec) if spec else self.text
+
+    def __float__(self) -> float:
+        """The value.
+
+        Raises
+        ------
+        ValueError
+            If there is none; the message says why.
+        """
+        if self.value is None:
+            raise ValueError(f"{self.name} is not defined: {self.undefined}")
+        return self.value
+
+    def __eq__(self, other: object) -> bool:
+        """With a number by value, with another scalar in every field."""
+        if isinstance(other, Scalar):
+            return all(getattr(self, f.name) == getattr(other, f.name) for f in fields(self))
+        if isinstance(other, int | float):
+            return self.value is not None and self.value == other
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __lt__(self, other: Scalar | float) -> bool:
+        return self._ordered(operator.lt, other)
+
+    def __le__(self, other: Scalar | float) -> bool:
+        return self._ordered(operator.le, other)
+
+    def __gt__(self, other: Scalar | float) -> bool:
+        return self._ordered(operator.gt, other)
+
+    def __ge__(self, other: Scalar | float) -> bool:
+        return self._ordered(operator.ge, other)
+
+    def _ordered(self, compare: Callable[[float, float], bool], other: Scalar | float) -> bool:
+        if not isinstance(other, Scalar | int | float):
+            return NotImplemented
+        return compare(float(self), float(other))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Series(Named):
     """A curve: one or several y over a common x.
 
     Attributes
@@ -146,7 +264,7 @@ class Series:
         How the axes are best drawn.
     """
 
-    quantity: Quantity
+    quantity: Quantity = field(metadata=INLINE)
     x: FloatArray
     y: dict[str, FloatArray]
     x_label: str
@@ -155,29 +273,27 @@ class Series:
     log_y: bool = False
     note: str = ""
 
-    @property
-    def name(self) -> str:
-        return self.quantity.name
+    def _content(self) -> str:
+        return f"{len(self.x):,} points, {', '.join(self.y)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
+@dataclass(frozen=True, slots=True, repr=False)
+class Histogram(Named):
     """Counts between edges; `edges` has one entry more than `counts`."""
 
-    quantity: Quantity
+    quantity: Quantity = field(metadata=INLINE)
     edges: FloatArray
     counts: FloatArray
     x_label: str
     y_label: str
     note: str = ""
 
-    @property
-    def name(self) -> str:
-        return self.quantity.name
+    def _content(self) -> str:
+        return f"{len(self.counts):,} bins from {self.edges[0]:.4g} to {self.edges[-1]:.4g}"
 
 
-@dataclass(frozen=True, slots=True)
-class Points:
+@dataclass(frozen=True, slots=True, repr=False)
+class Points(Named):
     """A place in the plane for each kept row.
 
     Attributes
@@ -188,43 +304,40 @@ class Points:
         Share of the energy (sum of squares) that each axis holds, in [0, 1].
     """
 
-    quantity: Quantity
-    xy: FloatArray
+    quantity: Quantity = field(metadata=INLINE)
+    xy: FloatArray = field(metadata=IN_ARCHIVE)
     x_label: str
     y_label: str
     share: tuple[float, float]
     note: str = ""
 
-    @property
-    def name(self) -> str:
-        return self.quantity.name
+    def _content(self) -> str:
+        return f"{len(self.xy):,} rows"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+@dataclass(frozen=True, slots=True, repr=False)
+class Column(Named):
     """One number for each kept row (norm, angle, …), shape (M,); `label` is short."""
 
-    quantity: Quantity
-    values: FloatArray
+    quantity: Quantity = field(metadata=INLINE)
+    values: FloatArray = field(metadata=IN_ARCHIVE)
     label: str
 
-    @property
-    def name(self) -> str:
-        return self.quantity.name
+    def _content(self) -> str:
+        return f"{self.label} of {len(self.values):,} rows"
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+@dataclass(frozen=True, slots=True, repr=False)
+class Table(Named):
     """Named columns and rows of cells; token strings in it are hostile text."""
 
-    quantity: Quantity
+    quantity: Quantity = field(metadata=INLINE)
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
 
-    @property
-    def name(self) -> str:
-        return self.quantity.name
+    def _content(self) -> str:
+        return f"{len(self.rows):,} rows of {', '.join(self.columns)}"
 
 
 Value = Scalar | Series | Histogram | Points | Column | Table
@@ -249,47 +362,3 @@ def format_number(value: float, digits: int = 4) -> str:
     if digits <= whole + 1 < 16:
         text = f"{value:,.0f}"
     return text.replace("-", "−", 1) if text.startswith("-") else text
-
-
-def scalar_to_json(scalar: Scalar) -> dict[str, Any]:
-    """Every field, the quantity's facts included, so that a saved result explains itself."""
-    q = scalar.quantity
-    return {
-        "name": q.name,
-        "title": q.title,
-        "value": scalar.value,
-        "undefined": scalar.undefined,
-        "standard_error": scalar.standard_error,
-        "sample": scalar.sample,
-        "convention": scalar.convention,
-        "reference": scalar.reference,
-        "reference_note": scalar.reference_note,
-        "unit": q.unit,
-        "better": q.better,
-        "meaning": q.meaning,
-        "formula": q.formula,
-        "source": q.source,
-    }
-
-
-def quantity_to_json(q: Quantity) -> dict[str, Any]:
-    return {
-        "name": q.name,
-        "title": q.title,
-        "meaning": q.meaning,
-        "formula": q.formula,
-        "source": q.source,
-        "unit": q.unit,
-    }
-
-
-def quantity_from_json(d: dict[str, Any]) -> Quantity:
-    return Quantity(
-        name=d["name"],
-        title=d["title"],
-        meaning=d["meaning"],
-        formula=d["formula"],
-        source=d["source"],
-        unit=d.get("unit", ""),
-        better=d.get("better"),
-    )

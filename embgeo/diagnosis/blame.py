@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from embgeo.core.quantities import tokens
 from embgeo.core.values import Cell
 from embgeo.core.visible import visible
-from embgeo.result.analysis import Analysis
+from embgeo.diagnosis.finding import Numbers
 
 #: Tokens that the verdict names, at most.
 NAMED = 5
@@ -15,12 +16,12 @@ NAMED = 5
 LONGEST = 24
 
 
-def blamed(analysis: Analysis, causes: Iterable[str]) -> tuple[str, tuple[str, ...]]:
+def blamed(analysis: Numbers, causes: Iterable[str]) -> tuple[str, tuple[str, ...]]:
     """What the named tokens have in common, and the tokens; two empties if there are none.
 
     Parameters
     ----------
-    analysis : Analysis
+    analysis : Numbers
     causes : iterable of str
         "cone" or "large norms", the most telling first.
     """
@@ -37,8 +38,8 @@ def blamed(analysis: Analysis, causes: Iterable[str]) -> tuple[str, tuple[str, .
 
 
 _TABLES = {
-    "cone": ("Deepest in the cone", "tokens.nearest_to_mean"),
-    "large norms": ("Largest norms", "tokens.largest_norms"),
+    "cone": ("Deepest in the cone", tokens.NEAREST_TO_MEAN.name),
+    "large norms": ("Largest norms", tokens.LARGEST_NORMS.name),
 }
 
 

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
-from embgeo.core.values import Scalar, format_number
-from embgeo.result.analysis import Analysis
+from embgeo.core.values import Quantity, Scalar, Table, format_number
 
 State = Literal["healthy", "mild", "degenerate", "undecided"]
 
 RANK: dict[State, int] = {"undecided": -1, "healthy": 0, "mild": 1, "degenerate": 2}
+
+
+class Numbers(Protocol):
+    """What a diagnosis looks at: an analysis, or whatever else holds its numbers by name."""
+
+    @property
+    def provenance(self) -> Mapping[str, Any]: ...
+
+    @property
+    def absent(self) -> Mapping[str, str]: ...
+
+    @property
+    def tables(self) -> tuple[Table, ...]: ...
+
+    @property
+    def tokens(self) -> tuple[str, ...] | None: ...
+
+    def scalar(self, quantity: Quantity | str) -> Scalar | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +57,8 @@ class Finding:
         The sentence with its numbers.
     clause : str
         What the headline takes over; empty if it says nothing there.
+    open : str
+        Why the question is undecided; empty if it is decided.
     """
 
     key: str
@@ -46,6 +66,7 @@ class Finding:
     state: State
     parts: tuple[Part, ...]
     clause: str = ""
+    open: str = ""
 
     @property
     def word(self) -> str:
@@ -60,6 +81,16 @@ class Finding:
     def quoted(self) -> tuple[str, ...]:
         """Names of the quantities that the sentence rests on."""
         return tuple(part.name for part in self.parts if isinstance(part, Quote))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``analysis.json`` has it."""
+        return {
+            "key": self.key,
+            "title": self.title,
+            "state": self.state,
+            "sentence": self.sentence,
+            "quoted": list(self.quoted),
+        }
 
 
 #: How a state reads where "degenerate" would say too much.
@@ -85,17 +116,17 @@ def percent(share: float) -> str:
     return f"{format_number(100.0 * share, 12)}\u00a0%"
 
 
-def need(analysis: Analysis, name: str) -> Scalar:
-    """The scalar of that name with a value; `Undecided` says why there is none."""
-    scalar = analysis.scalar(name)
+def need(analysis: Numbers, quantity: Quantity) -> Scalar:
+    """The scalar with a value; `Undecided` says why there is none."""
+    scalar = analysis.scalar(quantity)
     if scalar is None:
-        family = name.partition(".")[0]
+        family = quantity.family
         sections = analysis.provenance.get("sections")
         if family in analysis.absent:
             raise Undecided(analysis.absent[family])
         if sections is not None and family not in sections:
             raise Undecided(f"the section {family} was left out")
-        raise Undecided(f"{name} is not part of this analysis")
+        raise Undecided(f"{quantity.name} is not part of this analysis")
     if scalar.value is None:
         raise Undecided(f"{scalar.quantity.title} is not defined ({scalar.undefined})")
     return scalar
@@ -108,7 +139,7 @@ def value_of(scalar: Scalar) -> float:
     return scalar.value
 
 
-def dimensions(analysis: Analysis) -> int:
+def dimensions(analysis: Numbers) -> int:
     """d, at least 1."""
     return max(1, int(analysis.provenance.get("d") or 1))
 

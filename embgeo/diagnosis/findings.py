@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from embgeo.core.quantities import cosine, isotropy, spectrum
 from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.finding import (
     RANK,
     Finding,
+    Numbers,
     Part,
     Quote,
     State,
@@ -27,13 +29,12 @@ from embgeo.diagnosis.finding import (
     value_of,
 )
 from embgeo.diagnosis.frequency_finding import rare_and_popular
-from embgeo.result.analysis import Analysis
 
 # --- the single questions -------------------------------------------------------------------
 
 
-def _cone(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
-    mean = need(a, "cosine.mean")
+def _cone(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
+    mean = need(a, cosine.MEAN)
     value = value_of(mean)
     state: State = limits.CONE.state(value)
     spread = _isotropic_cosine_spread(a)
@@ -49,7 +50,7 @@ def _cone(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
         Quote(mean.name, mean.text),
         f" ({isotropic})",
     ]
-    positive, angle = a.scalar("cosine.positive_share"), a.scalar("cosine.cone_half_angle_median")
+    positive, angle = a.scalar(cosine.POSITIVE_SHARE), a.scalar(cosine.CONE_HALF_ANGLE_MEDIAN)
     if positive is not None and positive.value is not None:
         parts += [", ", Quote(positive.name, percent(positive.value)), " of all pairs are positive"]
     if angle is not None and angle.value is not None:
@@ -67,8 +68,8 @@ def _cone(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
     return state, tuple(parts), clause
 
 
-def _spectrum(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
-    top, rank = need(a, "spectrum.top_share"), need(a, "spectrum.effective_rank")
+def _spectrum(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
+    top, rank = need(a, spectrum.TOP_SHARE), need(a, spectrum.EFFECTIVE_RANK)
     share, d = value_of(top), dimensions(a)
     share_reference = reference_of(top, 1.0 / d)
     rank_reference = reference_of(rank, float(d))
@@ -89,7 +90,7 @@ def _spectrum(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
     if few_large_rows(a):
         parts += [
             " Directions are spread all the same (mean squared cosine ",
-            Quote("cosine.std", format_number(_mean_squared_cosine(a) or 0.0, 3)),
+            Quote(cosine.STD.name, format_number(_mean_squared_cosine(a) or 0.0, 3)),
             "): a few rows of very large norm carry that energy.",
         ]
     if by_top == "healthy" and by_rank == state != "healthy":
@@ -99,9 +100,9 @@ def _spectrum(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
     return state, tuple(parts), clause if state != "healthy" else "no collapsed spectrum"
 
 
-def few_large_rows(a: Analysis) -> bool:
+def few_large_rows(a: Numbers) -> bool:
     """Whether one direction holds most of the energy while the directions of rows are spread."""
-    top, squared = a.scalar("spectrum.top_share"), _mean_squared_cosine(a)
+    top, squared = a.scalar(spectrum.TOP_SHARE), _mean_squared_cosine(a)
     if top is None or top.value is None or squared is None:
         return False
     ratio = top.value / reference_of(top, 1.0 / dimensions(a))
@@ -109,8 +110,8 @@ def few_large_rows(a: Analysis) -> bool:
     return by_top == "degenerate" and limits.LINE.state(squared) == "healthy"
 
 
-def _two_sided(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
-    mean, std = need(a, "cosine.mean"), need(a, "cosine.std")
+def _two_sided(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
+    mean, std = need(a, cosine.MEAN), need(a, cosine.STD)
     d = dimensions(a)
     squared = value_of(mean) ** 2 + value_of(std) ** 2
     numbers: tuple[Part, ...] = (
@@ -133,8 +134,8 @@ def _two_sided(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
     return state, (lead, *numbers, ". The mean cosine alone would miss it."), clause
 
 
-def _isotropy(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
-    unit = need(a, "isotropy.i1_unit")
+def _isotropy(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
+    unit = need(a, isotropy.I1_UNIT)
     value = value_of(unit)
     state: State = limits.PARTITION.state(value)
     if unit.reference:
@@ -153,7 +154,7 @@ def _isotropy(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
     ]
     if unit.reference is not None:
         parts.append(f" (isotropic rows: {unit.reference_text})")
-    raw = a.scalar("isotropy.i1")
+    raw = a.scalar(isotropy.I1)
     if raw is not None and raw.value is not None:
         parts += [
             "; as stored, where large norms alone can lower it, to ",
@@ -162,7 +163,7 @@ def _isotropy(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
         if raw.reference is not None:
             parts.append(f" (isotropic rows: {raw.reference_text})")
     parts.append(".")
-    gap = a.scalar("isotropy.eigengap")
+    gap = a.scalar(isotropy.EIGENGAP)
     if gap is not None and gap.value is not None and gap.value < limits.EIGENGAP:
         parts += [
             " Two eigenvalues nearly coincide (relative gap ",
@@ -172,9 +173,9 @@ def _isotropy(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
     return state, tuple(parts), f"an uneven partition function (I1 at unit scale {short(value)})"
 
 
-def _coordinate(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
-    share = need(a, "cosine.max_dimension_share")
-    mean = need(a, "cosine.mean")
+def _coordinate(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
+    share = need(a, cosine.MAX_DIMENSION_SHARE)
+    mean = need(a, cosine.MEAN)
     d = dimensions(a)
     if d < 2 or limits.CONE.state(value_of(mean)) == "healthy":
         raise Undecided("there is no cone to explain")
@@ -190,7 +191,7 @@ def _coordinate(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
     return state, parts, ""
 
 
-_Test = Callable[[Analysis], tuple[State, tuple[Part, ...], str]]
+_Test = Callable[[Numbers], tuple[State, tuple[Part, ...], str]]
 
 TESTS: tuple[tuple[str, str, _Test], ...] = (
     ("cone", "Do the rows point the same way?", _cone),
@@ -205,18 +206,18 @@ TESTS: tuple[tuple[str, str, _Test], ...] = (
 # --- shared pieces --------------------------------------------------------------------------
 
 
-def decide(key: str, title: str, test: _Test, analysis: Analysis) -> Finding:
+def decide(key: str, title: str, test: _Test, analysis: Numbers) -> Finding:
     try:
         if key != "frequency" and analysis.provenance.get("d") == 1:
             raise Undecided("one dimension has only two directions")
         state, parts, clause = test(analysis)
     except Undecided as why:
         reason = str(why).rstrip(".")
-        return Finding(key, title, "undecided", (f"Not decided: {reason}.",))
+        return Finding(key, title, "undecided", (f"Not decided: {reason}.",), open=reason)
     return Finding(key, title, state, parts, clause)
 
 
-def _isotropic_cosine_spread(analysis: Analysis) -> float | None:
+def _isotropic_cosine_spread(analysis: Numbers) -> float | None:
     # Cosines of independent uniform directions have variance 1/d and are pairwise uncorrelated,
     # so their mean over M(M−1)/2 pairs has variance 2/(d·M·(M−1)).
     kept = int(analysis.provenance.get("kept") or 0)
@@ -225,8 +226,8 @@ def _isotropic_cosine_spread(analysis: Analysis) -> float | None:
     return math.sqrt(2.0 / (dimensions(analysis) * kept * (kept - 1.0)))
 
 
-def _mean_squared_cosine(analysis: Analysis) -> float | None:
-    mean, std = analysis.scalar("cosine.mean"), analysis.scalar("cosine.std")
+def _mean_squared_cosine(analysis: Numbers) -> float | None:
+    mean, std = analysis.scalar(cosine.MEAN), analysis.scalar(cosine.STD)
     if mean is None or std is None or mean.value is None or std.value is None:
         return None
     return mean.value**2 + std.value**2

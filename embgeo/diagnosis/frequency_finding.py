@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import math
 
+from embgeo.core.quantities import frequency
 from embgeo.diagnosis import thresholds as limits
-from embgeo.diagnosis.finding import RANK, Part, Quote, State, need, percent, short, value_of
-from embgeo.result.analysis import Analysis
+from embgeo.diagnosis.finding import (
+    RANK,
+    Numbers,
+    Part,
+    Quote,
+    State,
+    need,
+    percent,
+    short,
+    value_of,
+)
 
 
-def rare_and_popular(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
+def rare_and_popular(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
     """State, sentence and clause; the sentence begins with the test that decided."""
-    auc = need(a, "frequency.probe_auc")
+    auc = need(a, frequency.PROBE_AUC)
     value, error = value_of(auc), auc.standard_error or 0.0
     above_chance = value - 0.5 > limits.STANDARD_ERRORS * error
     by_probe: State = limits.PROBE.state(value) if above_chance else "healthy"
@@ -50,9 +60,9 @@ def _frequency_lead(state: State, by_norm_only: bool) -> str:
     return f"Rare and popular tokens {partly}live apart: "
 
 
-def _neighbors(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
-    rare = a.scalar("frequency.neighbor_rarity_rare")
-    popular = a.scalar("frequency.neighbor_rarity_popular")
+def _neighbors(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
+    rare = a.scalar(frequency.NEIGHBOR_RARITY_RARE)
+    popular = a.scalar(frequency.NEIGHBOR_RARITY_POPULAR)
     if rare is None or popular is None or rare.value is None or popular.value is None:
         return "healthy", (), ""
     gap = rare.value - popular.value
@@ -72,8 +82,8 @@ def _neighbors(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
     return state, parts, clause
 
 
-def _norms(a: Analysis) -> tuple[State, tuple[Part, ...], str]:
-    rho = a.scalar("frequency.norm_spearman")
+def _norms(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
+    rho = a.scalar(frequency.NORM_SPEARMAN)
     if rho is None or rho.value is None:
         return "healthy", (), ""
     # A rank correlation of M unrelated pairs has standard error 1/√(M−1).

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from embgeo.diagnosis.blame import blamed
-from embgeo.diagnosis.finding import RANK, Finding, State
+from embgeo.diagnosis.finding import RANK, Finding, Numbers, State
 from embgeo.diagnosis.findings import TESTS, decide, few_large_rows
-from embgeo.result.analysis import Analysis
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,20 @@ class Verdict:
     def finding(self, key: str) -> Finding | None:
         return next((f for f in self.findings if f.key == key), None)
 
+    def __str__(self) -> str:
+        return self.headline
 
-def judge(analysis: Analysis) -> Verdict:
+    def to_dict(self) -> dict[str, Any]:
+        """As ``analysis.json`` has it."""
+        return {
+            "state": self.state,
+            "headline": self.headline,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "blame": list(self.blame),
+        }
+
+
+def judge(analysis: Numbers) -> Verdict:
     """All findings about one matrix, and the line that sums them up."""
     findings = tuple(decide(key, title, test, analysis) for key, title, test in TESTS)
     shown = tuple(f for f in findings if _worth_saying(f))
@@ -62,7 +74,7 @@ def judge(analysis: Analysis) -> Verdict:
     )
 
 
-def _causes(analysis: Analysis, findings: tuple[Finding, ...]) -> list[str]:
+def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
     """Of what single tokens can be the cause; a split by frequency is nobody's."""
     states = {f.key: f.state for f in findings}
     causes = ["cone"] if states["cone"] in ("mild", "degenerate") else []
@@ -97,11 +109,12 @@ def _headline(state: State, findings: tuple[Finding, ...]) -> str:
         return f"{lead}: {_listed([*clauses, frequency.clause] if apart else clauses)}."
     if state == "undecided":
         open_question = next(f for f in findings if f.state == "undecided")
-        reason = open_question.sentence.removeprefix("Not decided: ").rstrip(".")
         known = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.clause]
         if apart:
             known.append(frequency.clause)
-        return f"Undecided: {'; '.join([reason, *([_listed(known)] if known else [])])}."
+        return (
+            f"Undecided: {'; '.join([open_question.open, *([_listed(known)] if known else [])])}."
+        )
     calm = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.state == "healthy"]
     if apart:
         lead = f"Not degenerate, but {frequency.word} by frequency"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from embgeo.core.progress import Progress
+from embgeo.core.values import Note
 from embgeo.distributed.gathered import RowsMissing
 from embgeo.distributed.plans import FoldParts, Plan, resume
 from embgeo.measure.analyze import Clock, complete
@@ -100,7 +101,7 @@ def needs_more(family: Family, measurement: Measurement) -> bool:
 
 
 def completed(
-    plan: Plan, measurement: Measurement, notes: tuple[str, ...], command: str, clock: Clock
+    plan: Plan, measurement: Measurement, notes: tuple[Note, ...], command: str, clock: Clock
 ) -> Analysis:
     """The analysis with what is known of the parts."""
     compared = [f.FAMILY for f in measurement.families if plan.setup.reference]

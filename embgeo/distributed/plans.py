@@ -14,6 +14,7 @@ import numpy.typing as npt
 from embgeo.core.arrays import IntArray
 from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
+from embgeo.core.values import Note
 from embgeo.distributed import files
 from embgeo.distributed.gathered import Gathered, Rows, RowsMissing
 from embgeo.distributed.part import Part, Setup
@@ -118,7 +119,7 @@ def resume(
     progress: Progress | None = None,
     resources: Resources | None = None,
     fold_parts: FoldParts | None = None,
-) -> tuple[Measurement, tuple[str, ...]]:
+) -> tuple[Measurement, tuple[Note, ...]]:
     """The measurement of a plan after its first pass, and notes on what is left out.
 
     Parameters
@@ -150,7 +151,7 @@ def resume(
     return measurement, leave_out_large(measurement)
 
 
-def leave_out_large(measurement: Measurement) -> tuple[str, ...]:
+def leave_out_large(measurement: Measurement) -> tuple[Note, ...]:
     """Leave out the families that ask for more rows than can be gathered; which ones."""
     matrix = measurement.reader.matrix
     bytes_a_row = matrix.d * matrix.data.dtype.itemsize
@@ -161,10 +162,8 @@ def leave_out_large(measurement: Measurement) -> tuple[str, ...]:
             kept.append(family)
         else:
             name = family.__name__.rpartition(".")[2]  # type: ignore[attr-defined]
-            notes.append(
-                f"left out: {family.FAMILY} ({name}), which looks at {rows:,} single rows, more "
-                "than are gathered from parts"
-            )
+            what = f"left out: {family.FAMILY} ({name}), which looks at {rows:,} single rows, more "
+            notes.append(Note("parts", f"{what}than are gathered from parts"))
     measurement.families = kept
     return tuple(notes)
 

@@ -144,9 +144,8 @@ def joined(pieces: Sequence[Piece], setup: Setup) -> Matrix:
     path = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1:,} more"
     output = output_of(known, n)
     # Where matrices differ, single parts of them may still be equal.
-    untied = output is not None
-    notes = [m.origin.notes for _, m in known]
-    said = [[note for note in own if not (untied and note.startswith("tied"))] for own in notes]
+    tied_by = next((m.origin.tied_by for _, m in known if m.origin.tied), "")
+    said = [m.origin.notes for _, m in known]
     stand_in: Any = Elsewhere((n, setup.d), setup.dtype)
     return replace(
         first,
@@ -162,6 +161,7 @@ def joined(pieces: Sequence[Piece], setup: Setup) -> Matrix:
             stored_shape=stored,
             sha256="",
             rows=None,
+            tied_by="" if output is not None else tied_by,
             notes=tuple(joined_notes([part for part, _ in known], said)),
         ),
     )

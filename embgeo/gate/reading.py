@@ -16,12 +16,6 @@ LEVEL = 0.95
 #: How well a number is known.
 Known = Literal["exact", "sampled", "least", "most", "unsure"]
 
-#: How values that a sample can only bound begin their convention.
-BOUNDS: tuple[tuple[str, Literal["least", "most"]], ...] = (
-    ("a lower bound", "least"),
-    ("an upper bound", "most"),
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -99,15 +93,15 @@ class Reading:
 
 
 def how_known(scalar: Scalar) -> Known:
-    """What a sampled value without a standard error says follows from its convention."""
-    if scalar.standard_error is not None:
-        return "sampled" if 0.0 <= scalar.standard_error < math.inf else "unsure"
-    if not scalar.sample:
-        return "exact"
-    for words, bound in BOUNDS:
-        if scalar.convention.startswith(words):
-            return bound
-    return "unsure"
+    """The kind of doubt about a number; "unsure" where its sample gave no standard error."""
+    if scalar.known == "at_least":
+        return "least"
+    if scalar.known == "at_most":
+        return "most"
+    error = scalar.standard_error
+    if error is not None:
+        return "sampled" if 0.0 <= error < math.inf else "unsure"
+    return "exact" if scalar.known == "exact" else "unsure"
 
 
 def deviations(level: float) -> float:

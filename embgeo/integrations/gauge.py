@@ -9,13 +9,13 @@ from typing import Any
 
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.options import Options
-from embgeo.core.quantities import QUANTITIES, require_known
+from embgeo.core.quantities import QUANTITIES, cosine, require_known, spectrum
 from embgeo.io.memory import as_matrix
 from embgeo.metrics.names import leanest
 from embgeo.workflows.analyze import analyze
 
 #: Cheap, and enough to see a cone form: its strength, and how many directions are in use.
-SCALARS = ("cosine.mean", "spectrum.effective_rank", "spectrum.top_share")
+SCALARS = (cosine.MEAN.name, spectrum.EFFECTIVE_RANK.name, spectrum.TOP_SHARE.name)
 
 
 class Gauge:

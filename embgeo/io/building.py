@@ -37,7 +37,7 @@ def build_matrix(selection: Selection, labeling: Labeling, counting: Counting) -
     source, checkpoint, choice = selection.source, selection.checkpoint, selection.choice
     labels = counting.labels
     data = read_rows(choice.input, choice.input_transposed, selection)
-    projection, tied_note = _read_output(selection, data)
+    projection, tied_by = _read_output(selection, data)
     notes = (
         *choice.notes,
         *checkpoint.notes,
@@ -45,13 +45,13 @@ def build_matrix(selection: Selection, labeling: Labeling, counting: Counting) -
         *(labels.notes if labels else ()),
         *counting.notes,
         *_shape_note(selection),
-        *tied_note,
     )
     origin = Origin(
         path=str(source.path),
         format=checkpoint.format,
         sha256=sha256_of(checkpoint.files) if source.hash_file else "",
         rows=None if source.rows is None else (selection.cut.start, selection.cut.stop),
+        tied_by=choice.tied_by or tied_by,
         notes=notes,
     )
     matrix = Matrix(
@@ -117,15 +117,15 @@ def read_rows(tensor: Tensor, transposed: bool, selection: Selection) -> _Rows:
     return array if cut.is_whole else array[cut.start : cut.stop]
 
 
-def _read_output(selection: Selection, data: _Rows) -> tuple[_Rows | None, tuple[str, ...]]:
-    """The rows of the output projection; none, and a note, if it is a copy of the embedding."""
+def _read_output(selection: Selection, data: _Rows) -> tuple[_Rows | None, str]:
+    """The rows of the output projection; none, and why, if it is a copy of the embedding."""
     choice = selection.choice
     if choice.output is None:
-        return None, ()
+        return None, ""
     projection = read_rows(choice.output, choice.output_transposed, selection)
     if selection.source.output is None and _same_values(data, projection):
-        return None, (f"tied: {short(choice.output.name)} holds the same numbers",)
-    return projection, ()
+        return None, f"{short(choice.output.name)} holds the same numbers"
+    return projection, ""
 
 
 def _same_values(one: _Rows, other: _Rows) -> bool:

@@ -52,8 +52,10 @@ class Choice:
     candidates : tuple of Tensor
         Every matrix of real numbers that belongs to the model; tensors in shared storage count
         once. The optimizer's matrices and averaged copies are left out beside a model's.
+    tied_by : str
+        How the input embedding is the output projection too; empty where it is not.
     notes : tuple of str
-        On tying, on the output projection and on averaged copies.
+        On the output projection and on averaged copies.
     """
 
     input: Tensor
@@ -62,6 +64,7 @@ class Choice:
     output_transposed: bool
     reason: str
     candidates: tuple[Tensor, ...]
+    tied_by: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -151,7 +154,7 @@ def choose(
             way_out=f"name another one with {argument(role.argument)}",
         )
     n = chosen.shape[1] if transpose else chosen.shape[0]
-    found, found_transposed, notes = _find_output(checkpoint, groups, chosen, n, output)
+    found, found_transposed, tied_by, notes = _find_output(checkpoint, groups, chosen, n, output)
     return Choice(
         input=chosen,
         output=found,
@@ -159,6 +162,7 @@ def choose(
         output_transposed=found_transposed,
         reason=reason,
         candidates=tuple(group.members[0] for group in groups),
+        tied_by=tied_by,
         notes=(*notes, *_averaged_copies(every, groups, chosen)),
     )
 
@@ -288,11 +292,11 @@ def _input_by_shape(groups: list[_Group]) -> tuple[Tensor, str] | None:
 
 def _find_output(
     checkpoint: Checkpoint, groups: list[_Group], chosen: Tensor, n: int, option: str | None
-) -> tuple[Tensor | None, bool, tuple[str, ...]]:
-    """The output projection over the same n tokens, whether transposed, and notes."""
+) -> tuple[Tensor | None, bool, str, tuple[str, ...]]:
+    """The output projection over the same n tokens, whether transposed, how tied, and notes."""
     own = next(group for group in groups if chosen in group.members)
     if option == "none":
-        return None, False, ()
+        return None, False, "", ()
     if option is not None:
         found = find_named(checkpoint, option, "output")
         if found in own.members:
@@ -308,27 +312,25 @@ def _find_output(
                 where=checkpoint.path,
                 way_out="name the output projection over the same tokens",
             )
-        return found, found.shape[0] != n, ()
+        return found, found.shape[0] != n, "", ()
     shared = [t.name for t in own.members if t is not chosen]
     if any(names.output_rank(name) is not None for name in shared):
-        return (
-            None,
-            False,
-            (f"tied: {', '.join(map(short, shared))} shares the storage of {short(chosen.name)}",),
-        )
+        tied_by = f"{', '.join(map(short, shared))} shares the storage of {short(chosen.name)}"
+        return None, False, tied_by, ()
     candidates = _output_candidates(groups, own, chosen, n)
     if checkpoint.tied:
-        note = "tied: the configuration says that the output projection is the input embedding"
+        tied_by = "the configuration says that the output projection is the input embedding"
         if candidates:
-            note += f"; the stored {short(candidates[0].name)} is left out"
-        return None, False, (note,)
+            tied_by += f"; the stored {short(candidates[0].name)} is left out"
+        return None, False, tied_by, ()
     if len(candidates) == 1:
-        return candidates[0], candidates[0].shape[0] != n, ()
+        return candidates[0], candidates[0].shape[0] != n, "", ()
     if not candidates:
-        return None, False, ()
+        return None, False, "", ()
     return (
         None,
         False,
+        "",
         (f"several possible output projections: {_listing(candidates)}; choose one with --output",),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from embgeo.core.errors import AmbiguousTensor
+from embgeo.core.matrix import tied_note
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.choosing import Choice, choose
 
@@ -103,7 +104,8 @@ def inspect_checkpoint(
         )
         for t in checkpoint.tensors
     )
-    notes = (*checkpoint.notes, *(choice.notes if choice else ()), *_vocabularies(checkpoint))
+    chosen = (*tied_note(choice.tied_by), *choice.notes) if choice else ()
+    notes = (*checkpoint.notes, *chosen, *_vocabularies(checkpoint))
     return Inspection(
         tensors=listed,
         reason=choice.reason if choice else "",

@@ -12,6 +12,7 @@ import numpy as np
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
+from embgeo.core.quantities import isotropy, spectrum
 from embgeo.core.values import Column, Histogram, Points, Scalar, Series, Table, Value
 from embgeo.measure.checks import check_usable
 from embgeo.measure.passes import Measurement, open_rows
@@ -25,7 +26,7 @@ from embgeo.stats.resources import Resources
 #: Sections whose values mean something on isotropic Gaussian rows.
 REFERENCE_SECTIONS = ("spectrum", "projection", "cosine", "isotropy")
 #: Values that say nothing when compared with a reference matrix.
-NO_REFERENCE = ("isotropy.eigengap",)
+NO_REFERENCE = (isotropy.EIGENGAP.name,)
 
 
 def analyze(
@@ -144,7 +145,7 @@ def with_reference(
         simulated = {s.name: s.value for s in other.scalars if s.value is not None}
         found = simulated | found
     changed = [
-        replace(value, reference=found[value.name], reference_note=NOTE)
+        replace(value, reference=found[value.name], reference_kind="isotropic", reference_note=NOTE)
         if isinstance(value, Scalar)
         and value.reference is None
         and value.name in found
@@ -158,7 +159,7 @@ def with_reference(
 
 
 def with_reference_curve(value: Value, other: Analysis) -> Value:
-    if not isinstance(value, Series) or value.name != "spectrum.singular_values":
+    if not isinstance(value, Series) or value.name != spectrum.SINGULAR_VALUES.name:
         return value
     curve = other[value.name]
     if not isinstance(curve, Series):

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.matrix import Matrix
+from embgeo.core.matrix import Matrix, tied_note
 from embgeo.core.options import Options
+from embgeo.core.values import Note
 from embgeo.measure.passes import Measurement
 from embgeo.metrics import Facts
 
@@ -35,21 +36,24 @@ CONVENTIONS = {
 }
 
 
-def notes(matrix: Matrix, facts: Facts, hidden_left_out: int = 0) -> tuple[str, ...]:
+def notes(matrix: Matrix, facts: Facts, hidden_left_out: int = 0) -> tuple[Note, ...]:
     """What a reader has to know about the rows before looking at any number."""
-    said = list(matrix.origin.notes)
+    origin = matrix.origin
+    said = [Note("tied", text) for text in tied_note(origin.tied_by)]
+    said += [Note("loading", text) for text in origin.notes]
     for reason, rows in matrix.masked.items():
-        said.append(f"{counted(len(rows))} left out: {reason}")
-    for count, what in ((facts.zero, "exactly zero"), (facts.nonfinite, "non-finite")):
-        if count:
-            said.append(f"{counted(count)} left out: {what}")
+        said.append(Note("masked", f"{counted(len(rows))} left out: {reason}"))
+    if facts.zero:
+        said.append(Note("zero", f"{counted(facts.zero)} left out: exactly zero"))
+    if facts.nonfinite:
+        said.append(Note("nonfinite", f"{counted(facts.nonfinite)} left out: non-finite"))
     if hidden_left_out:
         states = (
             "1 hidden state is"
             if hidden_left_out == 1
             else f"{hidden_left_out:,} hidden states are"
         )
-        said.append(f"{states} left out: non-finite")
+        said.append(Note("hidden", f"{states} left out: non-finite"))
     return tuple(dict.fromkeys(said))
 
 

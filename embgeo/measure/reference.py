@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.matrix import Matrix, Origin
+from embgeo.core.quantities import cosine, isotropy
 
 #: Above this many entries no reference matrix is made: measuring it costs as much as the matrix.
 MAX_ENTRIES = 40_000_000
@@ -94,13 +95,13 @@ def expected(norms: npt.NDArray[np.float64], d: int) -> dict[str, float]:
     from scipy.special import hyp0f1
 
     found = {
-        "cosine.mean": 0.0,
-        "cosine.std": float(1.0 / np.sqrt(d)),
-        "cosine.cosreg_value": 0.0,
-        "cosine.positive_share": 0.5,
-        "cosine.uniformity": float(np.log(hyp0f1(d / 2.0, 4.0)) - 4.0),
+        cosine.MEAN.name: 0.0,
+        cosine.STD.name: float(1.0 / np.sqrt(d)),
+        cosine.COSREG_VALUE.name: 0.0,
+        cosine.POSITIVE_SHARE.name: 0.5,
+        cosine.UNIFORMITY.name: float(np.log(hyp0f1(d / 2.0, 4.0)) - 4.0),
     }
     with np.errstate(over="ignore", invalid="ignore"):
         mean, square = hyp0f1(d / 2.0, norms**2 / 4.0), hyp0f1(d / 2.0, norms**2)
         spread = float(np.sqrt(np.maximum(square - mean**2, 0.0).sum()) / mean.sum())
-    return found | ({"isotropy.z_random_std": spread} if np.isfinite(spread) else {})
+    return found | ({isotropy.Z_RANDOM_STD.name: spread} if np.isfinite(spread) else {})

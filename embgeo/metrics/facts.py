@@ -112,6 +112,6 @@ class Facts:
 
 def explain_no_output(matrix: Matrix) -> str:
     """Why there is no output projection to compare with."""
-    if any(note.startswith("tied") for note in matrix.origin.notes):
+    if matrix.origin.tied:
         return "the model is tied: input and output share one matrix"
     return "no output projection was found beside the embedding; --output NAME names one"

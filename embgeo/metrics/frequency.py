@@ -84,6 +84,7 @@ def centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
                 float(np.clip(rare @ popular / lengths.prod(), -1, 1)),
                 convention=known.convention,
                 reference=common / float(np.prod(np.sqrt(common + noise))) if common else 0.0,
+                reference_kind="chance",
                 reference_note=chance,
             )
         )
@@ -97,6 +98,7 @@ def centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
             float(np.linalg.norm(popular - rare)) / float(np.sqrt(pooled)),
             convention=f"{known.convention}; spread summed over the coordinates",
             reference=float(np.sqrt(np.sum(1.0 / classes.n))),
+            reference_kind="chance",
             reference_note=chance,
         ),
     ]
@@ -107,7 +109,11 @@ def norm_values(norms: FloatArray, known: Popularity) -> list[Scalar]:
         ratio = float(np.median(norms[known.popular]) / np.median(norms[~known.popular]))
     values = [
         q.NORM_RATIO.measured(
-            ratio, convention=known.convention, reference=1.0, reference_note="no difference"
+            ratio,
+            convention=known.convention,
+            reference=1.0,
+            reference_kind="chance",
+            reference_note="no difference",
         )
     ]
     if np.ptp(norms) <= 1e-12 * norms.max():
@@ -118,6 +124,7 @@ def norm_values(norms: FloatArray, known: Popularity) -> list[Scalar]:
                 spearman(norms, known.counts),
                 convention=known.convention,
                 reference=0.0,
+                reference_kind="chance",
                 reference_note="no relation",
             )
         )

@@ -16,6 +16,7 @@ Examples
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -107,14 +108,14 @@ def compute(
     raw = eigenvectors.log_z(1.0)
     norms = shared.norms
     unit = eigenvectors.log_z(1.0 / float(norms.mean()))
-    gap, marked = eigengap(shared.eigen, facts.m)
+    gap, unsafe = eigengap(shared.eigen, facts.m)
     values: list[Value] = [
-        *isotropy_pair(RAW, raw, BOTH + marked),
-        *isotropy_pair(UNIT, unit, f"{BOTH}; W / mean row norm" + marked),
+        *isotropy_pair(RAW, raw, BOTH, unsafe),
+        *isotropy_pair(UNIT, unit, f"{BOTH}; W / mean row norm", unsafe),
         *centered_pair(facts, shared),
-        *isotropy_pair(RAW_SIGNED, raw[:1], ONE + marked),
-        *isotropy_pair(UNIT_SIGNED, unit[:1], f"{ONE}; W / mean row norm" + marked),
-        q.LOG_I1.measured(float(raw.min() - raw.max()), convention=BOTH + marked),
+        *isotropy_pair(RAW_SIGNED, raw[:1], ONE, unsafe),
+        *isotropy_pair(UNIT_SIGNED, unit[:1], f"{ONE}; W / mean row norm", unsafe),
+        q.LOG_I1.measured(float(raw.min() - raw.max()), **by_basis(BOTH, unsafe)),
         gap,
         *(random_values(shared) if options.random else []),
         isoscore(shared),
@@ -136,18 +137,27 @@ def i1_i2(log_z: FloatArray) -> tuple[float, float]:
     return float(np.exp(log_z.min() - largest)), float(np.std(relative) / np.mean(relative))
 
 
+def by_basis(convention: str, unsafe: bool) -> dict[str, Any]:
+    """Convention and caveats of a value that is taken at eigenvectors."""
+    if not unsafe:
+        return {"convention": convention}
+    reason = "basis-dependent: neighboring eigenvalues nearly coincide"
+    return {"convention": f"{convention}; {reason}", "caveats": ("basis_dependent",)}
+
+
 def isotropy_pair(
-    quantities: tuple[Quantity, Quantity], log_z: FloatArray, convention: str
+    quantities: tuple[Quantity, Quantity], log_z: FloatArray, convention: str, unsafe: bool
 ) -> list[Scalar]:
     i1, i2 = i1_i2(log_z)
+    facts = by_basis(convention, unsafe)
     if i1 == 0.0:
         reason = "smaller than the smallest floating-point number, see isotropy.log_i1"
         return [
-            quantities[0].undefined(reason, convention=convention),
-            quantities[1].measured(i2, convention=convention),
+            quantities[0].undefined(reason, convention=facts["convention"]),
+            quantities[1].measured(i2, **facts),
         ]
     return [
-        quantity.measured(value, convention=convention)
+        quantity.measured(value, **facts)
         for quantity, value in zip(quantities, (i1, i2), strict=True)
     ]
 
@@ -156,26 +166,22 @@ def centered_pair(facts: Facts, shared: SharedStatistics) -> list[Scalar]:
     if shared.all_rows_equal:
         return [quantity.undefined(shared.all_rows_equal) for quantity in CENTERED]
     log_z = shared.find(LogPartition, ("log partition", "centered")).log_z()
-    _, marked = eigengap(shared.eigen_centered, facts.m)
-    convention = "E = eigenvectors of the centered WᵀW, v and −v; W − 1μᵀ" + marked
-    return isotropy_pair(CENTERED, log_z, convention)
+    _, unsafe = eigengap(shared.eigen_centered, facts.m)
+    convention = "E = eigenvectors of the centered WᵀW, v and −v; W − 1μᵀ"
+    return isotropy_pair(CENTERED, log_z, convention, unsafe)
 
 
-def eigengap(eigen: Eigen, rows: int) -> tuple[Scalar, str]:
-    """The smallest relative gap, and what the conventions add where it is unsafe.
+def eigengap(eigen: Eigen, rows: int) -> tuple[Scalar, bool]:
+    """The smallest relative gap, and whether the eigenvectors depend on the choice of a basis.
 
     Directions beyond the numerical rank do not count: Z is N at each of them, whatever the basis.
     """
     inside = eigen.values[: eigen.rank(rows)]
     if len(inside) < 2:
-        return q.EIGENGAP.undefined("fewer than two eigenvalues differ from zero"), ""
+        return q.EIGENGAP.undefined("fewer than two eigenvalues differ from zero"), False
     gap = float(np.min((inside[:-1] - inside[1:]) / inside[:-1]))
-    unsafe = gap < SAFE_GAP
     convention = f"basis-dependent below {SAFE_GAP:g}"
-    return (
-        q.EIGENGAP.measured(gap, convention=convention),
-        "; basis-dependent: neighboring eigenvalues nearly coincide" if unsafe else "",
-    )
+    return q.EIGENGAP.measured(gap, convention=convention), gap < SAFE_GAP
 
 
 def random_values(shared: SharedStatistics) -> list[Scalar]:
@@ -189,11 +195,17 @@ def random_values(shared: SharedStatistics) -> list[Scalar]:
     variance_error = float(np.std(squares, ddof=1) / np.sqrt(len(squares)))
     error = float(variance_error / (2 * spread)) if spread > 0 else 0.0
     return [
-        q.Z_RANDOM_STD.measured(spread, standard_error=error, sample=sample),
-        q.Z_RANDOM_MIN.measured(float(relative.min()), sample=sample, convention="an upper bound")
+        q.Z_RANDOM_STD.measured(
+            spread, standard_error=error, error_kind="monte_carlo", sample=sample
+        ),
+        q.Z_RANDOM_MIN.measured(
+            float(relative.min()), known="at_most", sample=sample, convention="an upper bound"
+        )
         if relative.all()
         else q.Z_RANDOM_MIN.undefined("smaller than the smallest floating-point number"),
-        q.Z_RANDOM_MAX.measured(float(relative.max()), sample=sample, convention="a lower bound"),
+        q.Z_RANDOM_MAX.measured(
+            float(relative.max()), known="at_least", sample=sample, convention="a lower bound"
+        ),
     ]
 
 
@@ -260,6 +272,7 @@ def sampled_runs(facts: Facts, options: Options, reader: RowReader, rows: int) -
             quantity.measured(
                 float(column.mean()),
                 standard_error=None if deviation is None else deviation / float(np.sqrt(len(runs))),
+                error_kind="monte_carlo",
                 sample=sample + spread,
                 convention=BOTH if at < 2 else ONE,
             )

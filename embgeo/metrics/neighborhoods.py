@@ -113,6 +113,7 @@ def intrinsic_dimension(
     return q.INTRINSIC_DIMENSION.measured(
         value,
         standard_error=value / float(np.sqrt(n)),
+        error_kind="population" if exact else "monte_carlo",
         sample=f"{'all' if exact else ''} {n:,} queries against {len(rows):,} rows".strip(),
         convention="Euclidean; every point once"
         + (f", {duplicates:,} duplicate rows left out" if duplicates else ""),
@@ -180,6 +181,7 @@ def sampled_hubs(facts: Facts, reader: RowReader, k: int, samples: list[IntArray
         q.HUBNESS.measured(
             float(np.mean(found)),
             standard_error=float(np.std(found, ddof=1) / np.sqrt(len(found))),
+            error_kind="monte_carlo",
             sample=note,
             convention=f"k = {k}, cosine, neighbors within the sample (hubness grows with it)",
         ),

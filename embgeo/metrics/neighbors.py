@@ -162,9 +162,11 @@ def rarity(
     return quantity.measured(
         float(share.mean()),
         standard_error=None if exact else error,
+        error_kind="monte_carlo",
         sample="" if exact else f"{len(queries):,} of {whole:,} queries",
         convention=f"k = {k}, cosine, the token itself left out; {known.convention}",
         reference=(rare - itself) / (facts.m - 1),
+        reference_kind="chance",
         reference_note="chance: the share of rare tokens among the others",
     )
 

@@ -173,12 +173,14 @@ def from_sample(sample: PairSample, looked_at: str, exact: bool) -> list[Value]:
         q.POSITIVE_SHARE.measured(
             positive,
             standard_error=None if exact else share_error(positive, n),
+            error_kind="monte_carlo",
             sample=note,
         ),
         aperture(float(cosines[0]), looked_at, exact),
         q.UNIFORMITY.measured(
             np.log(mean_exp),
             standard_error=None if exact else exp_error / mean_exp,
+            error_kind="monte_carlo",
             sample=note,
             convention="t = 2",
         ),
@@ -223,6 +225,7 @@ def from_histogram(pairs: PairHistogram, looked_at: str) -> list[Value]:
 def aperture(lowest: float, looked_at: str, exact: bool) -> Scalar:
     return q.CONE_APERTURE.measured(
         float(np.degrees(np.arccos(lowest))),
+        known="exact" if exact else "at_least",
         sample="" if exact else looked_at,
         convention="exact" if exact else "a lower bound: the widest of the sampled pairs",
     )

@@ -136,9 +136,12 @@ def probe_values(
         quantity.measured(
             value,
             standard_error=error,
+            error_kind="population",
             sample=sample,
             convention=convention,
+            caveats=() if settled else ("not_converged",),
             reference=level,
+            reference_kind="chance",
             reference_note="chance",
         )
         for quantity, (value, error), level in zip(quantities, measured, chance, strict=True)
@@ -162,8 +165,10 @@ def ridge_value(
     return q.FREQUENCY_R2.measured(
         r2,
         standard_error=error,
+        error_kind="population",
         sample=sample,
         convention=f"{convention}; of {what}; penalty chosen inside each fold",
         reference=0.0,
+        reference_kind="chance",
         reference_note="chance",
     )

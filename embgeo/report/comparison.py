@@ -14,14 +14,14 @@ from embgeo.charts.compared import FIGURES, render_svg
 from embgeo.charts.compared.base import most_lines, spread
 from embgeo.charts.compared.maps import MOST_MAPS
 from embgeo.charts.compared.training import chosen
+from embgeo.comparison.change import headline, sampling
 from embgeo.comparison.comparison import Comparison, Pair
 from embgeo.comparison.member_names import member_name, short_name
+from embgeo.comparison.moved import moved_table, moved_tokens, rare_tokens
+from embgeo.comparison.shifts import shifts, state_rows
 from embgeo.core.quantities.compare import NEIGHBOR_OVERLAP
 from embgeo.core.values import Quantity, format_number
 from embgeo.core.visible import visible
-from embgeo.diagnosis.change import headline, sampling
-from embgeo.diagnosis.moved import moved_table, moved_tokens, rare_tokens
-from embgeo.diagnosis.shifts import shifts, state_rows
 from embgeo.io.bounded.saved import write_text
 from embgeo.report import assets
 from embgeo.report.comparison_charts import chart_data
@@ -308,7 +308,7 @@ def _provenances(comparison: Comparison) -> list[tuple[str, list[tuple[str, str]
         comparison.members, _names(comparison, range(len(comparison.members))), strict=True
     ):
         own = provenance_rows({"given as": member.given, **member.analysis.provenance})
-        own += [("note", note) for note in member.analysis.notes]
+        own += [("note", note.text) for note in member.analysis.notes]
         out.append((name["name"], own))
     return out
 

@@ -13,7 +13,7 @@ from embgeo.charts.compared.maps import MOST_MAPS, same_scale
 from embgeo.charts.maps import view_box
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.member_names import member_name
-from embgeo.diagnosis.moved import moved_rows
+from embgeo.comparison.moved import moved_rows
 from embgeo.report.block import Block, pack_tokens
 from embgeo.report.payload import (
     MOST_ROWS,

@@ -1,48 +1,70 @@
 """The result of an analysis: values and provenance, saved as a folder and read back.
 
-A folder holds ``analysis.json`` (provenance, scalars, series, histograms, tables),
+A folder holds ``analysis.json`` (provenance, verdict, scalars, series, histograms, tables),
 ``arrays.npz`` (whatever has one entry a row: tokens, coordinates, norms, …) and, once rendered,
 ``report.html``. Report, figures, comparison and gate read nothing else.
-
-Format history
---------------
-1 : first version (embgeo 0.1).
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.quantities import (
+    QUANTITIES,
+    cosine,
+    frequency,
+    isotropy,
+    spectrum,
+    subspace,
+    suggest,
+)
 from embgeo.core.values import (
     Column,
     Histogram,
+    Note,
     Points,
+    Quantity,
     Scalar,
     Series,
     Table,
     Value,
-    quantity_from_json,
-    quantity_to_json,
-    scalar_to_json,
 )
-from embgeo.io.bounded.saved import DAMAGE, AtomicFile, read_json, write_text
+from embgeo.core.visible import visible
+from embgeo.diagnosis.verdict import Verdict, judge
+from embgeo.io.bounded.records import ARRAYS_NAME, read_arrays
+from embgeo.io.bounded.saved import DAMAGE
+from embgeo.result.saved import FORMAT, JSON_NAME, SavedAnalysis, pack_tokens, unpack_tokens
 
-FORMAT = "embgeo.analysis"
-FORMAT_VERSION = 1
-_AGAIN = "make one with: embgeo analyze CHECKPOINT"
-JSON_NAME = "analysis.json"
-ARRAYS_NAME = "arrays.npz"
+V = TypeVar("V", bound=Value)
+
 REPORT_NAME = "report.html"
 
+#: The numbers that sum up an analysis where there is no room for more.
+HEADLINE: tuple[Quantity, ...] = (
+    spectrum.EFFECTIVE_RANK,
+    spectrum.TOP_SHARE,
+    cosine.MEAN,
+    isotropy.I1,
+    isotropy.I1_UNIT,
+    frequency.PROBE_AUC,
+    frequency.NEIGHBOR_RARITY_RARE,
+    subspace.DISTANCE,
+)
 
-@dataclass(frozen=True, slots=True)
+
+class MissingValue(EmbgeoError, KeyError):
+    """A value that an analysis does not hold; the message says why, or what may be meant."""
+
+    __str__ = Exception.__str__
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Analysis:
     """What was measured on one matrix, and how it came about.
 
@@ -55,7 +77,7 @@ class Analysis:
         The values, in the order in which they are shown.
     absent : dict of str to str
         Families that were left out, and why.
-    notes : tuple of str
+    notes : tuple of Note
         What a reader has to know about this matrix (masked rows, duplicates, …).
     rows : int array, shape (M,)
         Row numbers (in the matrix that was analyzed) of the kept rows.
@@ -77,26 +99,42 @@ class Analysis:
     columns: tuple[Column, ...] = ()
     tables: tuple[Table, ...] = ()
     absent: dict[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     rows: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     tokens: tuple[str, ...] | None = None
     counts: npt.NDArray[np.float64] | None = None
     popular: npt.NDArray[np.bool_] | None = None
     timing: dict[str, float] = field(default_factory=dict)
 
-    def __getitem__(self, name: str) -> Value:
-        """The value called ``family.name``; KeyError if the analysis does not hold it."""
-        for value in self.values():
-            if value.name == name:
-                return value
-        raise KeyError(name)
+    def __getitem__(self, name: Quantity | str) -> Value:
+        """The value of a quantity, or of that name.
+
+        Raises
+        ------
+        MissingValue
+            A `KeyError`, if the analysis does not hold it; the message says why, or which names
+            look like it.
+        """
+        value = self._find(self.values(), name)
+        if value is None:
+            raise self._missing(name_of(name))
+        return value
 
     def __contains__(self, name: object) -> bool:
-        return any(value.name == name for value in self.values())
+        return any(name in (value.name, value.quantity) for value in self.values())
 
-    def scalar(self, name: str) -> Scalar | None:
-        """The scalar of that name, or None where its family was left out."""
-        return next((s for s in self.scalars if s.name == name), None)
+    def scalar(self, quantity: Quantity | str) -> Scalar | None:
+        """The scalar of a quantity, or of that name; None where it was left out.
+
+        Raises
+        ------
+        MissingValue
+            A `KeyError`, if no analysis can hold a value of that name.
+        """
+        scalar = self._find(self.scalars, quantity)
+        if scalar is None and name_of(quantity) not in QUANTITIES:
+            raise self._missing(name_of(quantity))
+        return scalar
 
     def values(self) -> tuple[Value, ...]:
         return (
@@ -108,65 +146,63 @@ class Analysis:
             *self.tables,
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def keys(self) -> tuple[str, ...]:
+        """Names of all values, in the order in which they are shown."""
+        return tuple(value.name for value in self.values())
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the numbers add up to: a headline, the state of the geometry, the findings."""
+        return judge(self)
+
+    def __repr__(self) -> str:
+        p = self.provenance
+        shape = f": {p['n']:,} × {p['d']:,} {p.get('dtype', '')}" if {"n", "d"} <= p.keys() else ""
+        shown = [s for q in HEADLINE if (s := self.scalar(q)) is not None]
+        width = max((len(s.name) for s in shown), default=0)
+        return "\n".join(
+            [
+                f"<Analysis of {visible(str(p.get('file') or p.get('tensor') or 'W'))}{shape}",
+                f"  {visible(self.verdict.headline)}",
+                *(f"  {s.name:<{width}}  {s.text}" for s in shown),
+                f"  {len(self.values())} values, see .keys()>",
+            ]
+        )
+
+    @staticmethod
+    def _find(values: tuple[V, ...], name: Quantity | str) -> V | None:
+        wanted = name_of(name)
+        return next((value for value in values if value.name == wanted), None)
+
+    def _missing(self, name: str) -> MissingValue:
+        if name not in QUANTITIES:
+            names = QUANTITIES.keys() | set(self.keys())
+            return MissingValue(f"no value is called {name!r}", way_out=suggest(name, names))
+        family = QUANTITIES[name].family
+        if family in self.absent:
+            return MissingValue(f"{name} is missing: {family} was left out: {self.absent[family]}")
+        if family not in self.provenance.get("sections", (family,)):
+            return MissingValue(f"{name} is missing: the section {family} was not measured")
+        return MissingValue(f"{name} is missing: it was not measured with these options")
+
+    def to_dict(self) -> dict[str, Any]:
         """The content of ``analysis.json``; equal runs differ in ``timing`` only."""
-        return {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
-            "provenance": self.provenance,
-            "notes": list(self.notes),
-            "absent": dict(self.absent),
-            "scalars": [scalar_to_json(s) for s in self.scalars],
-            "series": [
-                {
-                    **quantity_to_json(s.quantity),
-                    "x_label": s.x_label,
-                    "y_label": s.y_label,
-                    "log_x": s.log_x,
-                    "log_y": s.log_y,
-                    "note": s.note,
-                    "x": _floats(s.x),
-                    "y": {label: _floats(y) for label, y in s.y.items()},
-                }
-                for s in self.series
-            ],
-            "histograms": [
-                {
-                    **quantity_to_json(h.quantity),
-                    "x_label": h.x_label,
-                    "y_label": h.y_label,
-                    "note": h.note,
-                    "edges": _floats(h.edges),
-                    "counts": _floats(h.counts),
-                }
-                for h in self.histograms
-            ],
-            "points": [
-                {
-                    **quantity_to_json(p.quantity),
-                    "x_label": p.x_label,
-                    "y_label": p.y_label,
-                    "share": list(p.share),
-                    "note": p.note,
-                    "array": f"points/{p.name}",
-                }
-                for p in self.points
-            ],
-            "columns": [
-                {**quantity_to_json(c.quantity), "label": c.label, "array": f"columns/{c.name}"}
-                for c in self.columns
-            ],
-            "tables": [
-                {
-                    **quantity_to_json(t.quantity),
-                    "columns": list(t.columns),
-                    "rows": [list(row) for row in t.rows],
-                    "note": t.note,
-                }
-                for t in self.tables
-            ],
-            "timing": dict(self.timing),
-        }
+        return FORMAT.to_json(self._saved())
+
+    def _saved(self) -> SavedAnalysis:
+        return SavedAnalysis(
+            self.provenance,
+            self.notes,
+            self.absent,
+            self.verdict.to_dict(),
+            {scalar.name: scalar for scalar in self.scalars},
+            self.series,
+            self.histograms,
+            self.points,
+            self.columns,
+            self.tables,
+            self.timing,
+        )
 
     def save(self, folder: Path) -> None:
         """Write ``analysis.json`` and ``arrays.npz``; each appears whole or not at all.
@@ -178,162 +214,71 @@ class Analysis:
         """
         arrays: dict[str, npt.NDArray[Any]] = {"rows": self.rows}
         if self.tokens is not None:
-            arrays |= _pack_tokens(self.tokens)
+            arrays |= pack_tokens(self.tokens)
         if self.counts is not None:
             arrays["counts"] = self.counts
         if self.popular is not None:
             arrays["popular"] = self.popular
-        for p in self.points:
-            arrays[f"points/{p.name}"] = p.xy
-        for c in self.columns:
-            arrays[f"columns/{c.name}"] = c.values
-        text = json.dumps(self.to_json(), indent=1, ensure_ascii=True, allow_nan=False) + "\n"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with AtomicFile(folder / ARRAYS_NAME) as temporary, temporary.open("wb") as stream:
-                np.savez_compressed(stream, allow_pickle=False, **arrays)
-            write_text(folder / JSON_NAME, text)
-        except OSError as error:
-            raise EmbgeoError(
-                f"cannot be written: {error.strerror or error}",
-                where=folder,
-                way_out="choose another folder with -o",
-            ) from error
+        FORMAT.save(self._saved(), folder, arrays)
+
+
+def name_of(name: Quantity | str) -> str:
+    return name.name if isinstance(name, Quantity) else name
 
 
 def load_analysis(folder: Path) -> Analysis:
-    """Read a folder that :meth:`Analysis.save` wrote.
+    """Read a folder that :meth:`Analysis.save` wrote, of this format version or an earlier one.
 
     Raises
     ------
     UnreadableFile
-        If there is no analysis, or one of a format version that this embgeo does not know.
+        If there is no analysis, one of a format version that this embgeo does not know, or one
+        that holds a value of an unknown name.
     """
     path = folder / JSON_NAME if folder.is_dir() else folder
-    d = read_json(path, folder, (FORMAT, FORMAT_VERSION), "an analysis", _AGAIN)
+    content = FORMAT.read(path, folder)
     arrays_path = path.parent / ARRAYS_NAME
     try:
-        # Opened here: np.load leaves its own file open where the archive turns out to be damaged.
-        with arrays_path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            arrays = {key: stored[key] for key in stored.files}
-        analysis = _from_json(d, arrays)
-        _check_belongs_together(analysis)
-        return analysis
+        arrays = read_arrays(arrays_path)
+        saved = FORMAT.from_json(content, arrays)
+        analysis = Analysis(
+            provenance=saved.provenance,
+            scalars=tuple(saved.scalars.values()),
+            series=saved.series,
+            histograms=saved.histograms,
+            points=saved.points,
+            columns=saved.columns,
+            tables=saved.tables,
+            absent=saved.absent,
+            notes=saved.notes,
+            rows=arrays["rows"],
+            tokens=unpack_tokens(arrays),
+            counts=arrays.get("counts"),
+            popular=arrays.get("popular"),
+            timing=saved.timing,
+        )
+        _check_rows(analysis)
     except DAMAGE as error:
         raise UnreadableFile(
             f"damaged, or does not belong to its {JSON_NAME} ({error})",
             where=arrays_path,
-            way_out=_AGAIN,
+            way_out=FORMAT.again,
         ) from error
+    for value in analysis.values():
+        if (name := value.name) not in QUANTITIES:
+            raise UnreadableFile(
+                f"this embgeo does not know the value {visible(name)!r}",
+                where=path,
+                way_out=suggest(name, QUANTITIES),
+            )
+    return analysis
 
 
-def _check_belongs_together(analysis: Analysis) -> None:
+def _check_rows(analysis: Analysis) -> None:
     """ValueError unless whatever has an entry a row has one for each."""
-    for part in (analysis.provenance, analysis.absent, analysis.timing):
-        if not isinstance(part, dict):
-            raise ValueError("a list of names and values is none")
     rows = len(analysis.rows)
     per_row: list[Any] = [analysis.tokens, analysis.counts, analysis.popular]
     per_row += [p.xy for p in analysis.points] + [c.values for c in analysis.columns]
     lengths = {len(part) for part in per_row if part is not None}
     if not lengths <= {rows} or analysis.provenance.get("kept", rows) != rows:
         raise ValueError(f"not everything has {rows:,} rows")
-
-
-def _from_json(d: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Analysis:
-    return Analysis(
-        provenance=d["provenance"],
-        scalars=tuple(
-            Scalar(
-                quantity_from_json(s),
-                s["value"],
-                standard_error=s["standard_error"],
-                sample=s["sample"],
-                convention=s["convention"],
-                undefined=s["undefined"],
-                reference=s["reference"],
-                reference_note=s["reference_note"],
-            )
-            for s in d["scalars"]
-        ),
-        series=tuple(
-            Series(
-                quantity_from_json(s),
-                np.asarray(s["x"], dtype=np.float64),
-                {label: np.asarray(y, dtype=np.float64) for label, y in s["y"].items()},
-                s["x_label"],
-                s["y_label"],
-                log_x=s["log_x"],
-                log_y=s["log_y"],
-                note=s["note"],
-            )
-            for s in d["series"]
-        ),
-        histograms=tuple(
-            Histogram(
-                quantity_from_json(h),
-                np.asarray(h["edges"], dtype=np.float64),
-                np.asarray(h["counts"], dtype=np.float64),
-                h["x_label"],
-                h["y_label"],
-                note=h["note"],
-            )
-            for h in d["histograms"]
-        ),
-        points=tuple(
-            Points(
-                quantity_from_json(p),
-                arrays[p["array"]],
-                p["x_label"],
-                p["y_label"],
-                (p["share"][0], p["share"][1]),
-                note=p["note"],
-            )
-            for p in d["points"]
-        ),
-        columns=tuple(
-            Column(quantity_from_json(c), arrays[c["array"]], c["label"]) for c in d["columns"]
-        ),
-        tables=tuple(
-            Table(
-                quantity_from_json(t),
-                tuple(t["columns"]),
-                tuple(tuple(row) for row in t["rows"]),
-                note=t["note"],
-            )
-            for t in d["tables"]
-        ),
-        absent=d["absent"],
-        notes=tuple(d["notes"]),
-        rows=arrays["rows"],
-        tokens=_unpack_tokens(arrays),
-        counts=arrays.get("counts"),
-        popular=arrays.get("popular"),
-        timing=d["timing"],
-    )
-
-
-def _floats(values: npt.NDArray[np.float64]) -> list[float]:
-    out: list[float] = np.asarray(values, dtype=np.float64).tolist()
-    return out
-
-
-def _pack_tokens(tokens: tuple[str, ...]) -> dict[str, npt.NDArray[Any]]:
-    """Tokens as UTF-8 bytes and offsets: any string survives, newlines and NULs included."""
-    encoded = [token.encode("utf-8", "surrogatepass") for token in tokens]
-    ends = np.cumsum([len(b) for b in encoded], dtype=np.int64)
-    return {
-        "tokens_utf8": np.frombuffer(b"".join(encoded), dtype=np.uint8),
-        "tokens_end": ends,
-    }
-
-
-def _unpack_tokens(arrays: dict[str, npt.NDArray[Any]]) -> tuple[str, ...] | None:
-    if "tokens_utf8" not in arrays:
-        return None
-    raw = arrays["tokens_utf8"].tobytes()
-    ends = arrays["tokens_end"].tolist()
-    return tuple(
-        raw[start:stop].decode("utf-8", "surrogatepass")
-        for start, stop in zip([0, *ends[:-1]], ends, strict=True)
-    )

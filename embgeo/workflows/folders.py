@@ -12,8 +12,10 @@ from pathlib import Path
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.files import COMPARISON_NAME, earlier_folders, save_comparison
 from embgeo.core.errors import BadOption, EmbgeoError, argument
+from embgeo.io.bounded.records import ARRAYS_NAME
 from embgeo.io.bounded.saved import write_text
-from embgeo.result.analysis import ARRAYS_NAME, JSON_NAME, REPORT_NAME, Analysis
+from embgeo.result.analysis import REPORT_NAME, Analysis
+from embgeo.result.saved import JSON_NAME
 
 _ELSEWHERE = f"choose another folder with {argument('out')}"
 

@@ -12,7 +12,8 @@ from embgeo.gate import baseline_file
 from embgeo.gate.check import Measured, Outcome, check_rules, require_sense
 from embgeo.gate.rule import Rule
 from embgeo.metrics.names import lean
-from embgeo.result.analysis import FORMAT, JSON_NAME, Analysis, load_analysis
+from embgeo.result.analysis import Analysis, load_analysis
+from embgeo.result.saved import FORMAT, JSON_NAME
 from embgeo.workflows.analyze import measure
 from embgeo.workflows.folders import write_file
 from embgeo.workflows.request import AnalysisRequest
@@ -159,7 +160,7 @@ def is_saved(path: Path) -> bool:
             start = stream.read(4096)
     except OSError:  # stdin, a member of an archive, a missing file
         return False
-    return start.lstrip().startswith(b"{") and f'"{FORMAT}"'.encode() in start
+    return start.lstrip().startswith(b"{") and f'"{FORMAT.name}"'.encode() in start
 
 
 def is_unmeasured(baseline: Path | Analysis) -> bool:

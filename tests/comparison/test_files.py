@@ -12,7 +12,7 @@ from embgeo.comparison.comparison import Member
 from embgeo.comparison.files import COMPARISON_NAME, comparison_to_json, load_comparison
 from embgeo.comparison.files import save_comparison as save
 from embgeo.core.errors import UnreadableFile
-from embgeo.result.analysis import ARRAYS_NAME
+from embgeo.io.bounded.records import ARRAYS_NAME
 from tests.support.sample_comparison import sample_comparison
 
 SAMPLES = {

@@ -311,7 +311,7 @@ def test_a_part_where_input_and_output_are_equal_by_chance() -> None:
     W = gaussian(309, 90, 4) + 0.3
     output = np.where(np.arange(90)[:, None] < 30, W, gaussian(310, 90, 4))
     matrix = Matrix(W, output=Matrix(output))
-    tied = replace(matrix, output=None, origin=Origin(notes=("tied: they are equal",)))
+    tied = replace(matrix, output=None, origin=Origin(tied_by="they are equal"))
     pieces = [(tied, 0, 30), (matrix, 30, 90)]
     state = merged([first_round(m, part_of(m, a, b, total=90)) for m, a, b in pieces])
     plan = state
@@ -349,8 +349,8 @@ def test_too_many_single_rows_are_left_out_and_said(monkeypatch: pytest.MonkeyPa
     matrix = Matrix(gaussian(312, n, 3), **labels(n))
     plan = plan_of(first_round(matrix, part_of(matrix), options=Options(pairs=20)))
     found = in_memory(plan, [(matrix, 0)])
-    left_out = [note for note in found.notes if note.startswith("left out")]
-    assert any("frequency (probe)" in note for note in left_out)
+    left_out = [note for note in found.notes if note.code == "parts"]
+    assert any("frequency (probe)" in note.text for note in left_out)
     assert found.scalar("frequency.probe_auc") is None
     assert found.scalar("cosine.positive_share") is not None
 

@@ -378,7 +378,7 @@ def test_an_analysis_that_somebody_edited(value: float) -> None:
         reading = Reading.of(scalar)
         assert Rule.parse("a.b >= 0").holds(reading, None, Z).state == "failed"
         assert Rule.parse("a.b >= 0, allow undefined").holds(reading, None, Z).state == "skipped"
-    vague = Reading.of(Scalar(quantity, 1.0, standard_error=value))
+    vague = Reading.of(Scalar(quantity, 1.0, standard_error=value, known="sampled"))
     assert vague.known == "unsure"
     assert Rule.parse("a.b >= 0").holds(vague, None, Z).state == "failed"
 

@@ -485,13 +485,13 @@ def test_several_outputs_are_left_to_the_user() -> None:
     assert "--output" in choice.notes[0]
 
 
-def test_tying_is_noted() -> None:
+def test_it_is_said_how_the_model_is_tied() -> None:
     assert (
         "shares the storage"
-        in chosen({"encoder.weight": (N, D), "decoder.weight": "encoder.weight"}).notes[0]
+        in chosen({"encoder.weight": (N, D), "decoder.weight": "encoder.weight"}).tied_by
     )
     stored = checkpoint({"wte.weight": (N, D), "lm_head.weight": (N, D)}, tied=True)
-    assert "lm_head.weight is left out" in choose(stored).notes[0]
+    assert "lm_head.weight is left out" in choose(stored).tied_by
 
 
 def test_hostile_names_stay_on_one_line() -> None:

@@ -49,6 +49,7 @@ def test_orthonormal_rows(n):
     assert sphere - 1e-9 <= value(found, "isotropy.i1") < 1
     assert value(found, "isotropy.eigengap") == approx(0, abs=1e-12)
     assert "basis-dependent: neighboring" in found["isotropy.i1"].convention
+    assert found["isotropy.i1"].caveats == ("basis_dependent",)
 
 
 def test_known_singular_values():

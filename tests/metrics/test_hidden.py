@@ -272,7 +272,7 @@ def test_non_finite_hidden_states_are_left_out_and_said_to_be() -> None:
     states = np.random.default_rng(0).standard_normal((50, 3)) + 5
     states[7, 1] = np.nan
     analysis = analyzed(states)
-    assert any("1 hidden state is left out: non-finite" in note for note in analysis.notes)
+    assert any("1 hidden state is left out: non-finite" in note.text for note in analysis.notes)
     distance = analysis.scalar("hidden.hull_distance")
     assert distance is not None
     assert distance.value is not None

@@ -223,7 +223,7 @@ def test_only_the_order_of_the_counts_makes_a_token_popular():
 
 
 def as_bytes(found):
-    content = found.to_json()
+    content = found.to_dict()
     assert content.pop("timing")
     return json.dumps(content)
 

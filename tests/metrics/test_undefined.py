@@ -53,7 +53,7 @@ def hidden_states(kind, d, seed=7):
 def checked(m, options=EVERYTHING, reference=True):
     """An analysis in which every number is finite and every gap explained."""
     found = analyze(m, options=options, reference=reference)
-    json.dumps(found.to_json(), allow_nan=False)
+    json.dumps(found.to_dict(), allow_nan=False)
     for scalar in found.scalars:
         if scalar.value is None:
             assert scalar.undefined, scalar.name

@@ -270,8 +270,10 @@ def test_chosen_scalars_and_those_that_cannot_be(tmp_path: Path) -> None:
     assert [r.metric_type for r in chosen] == ["isotropy.isoscore"]
     with pytest.raises(BadOption, match=r"cosine\.std is not defined: one row"):
         card(analysis, tmp_path, scalars=("cosine.std",))
-    with pytest.raises(BadOption, match=r"no\.such is not in this analysis"):
+    with pytest.raises(EmbgeoError, match=r"no value is called 'no\.such'"):
         card(analysis, tmp_path, scalars=("no.such",))
+    with pytest.raises(BadOption, match=r"hidden\.margin is not in this analysis"):
+        card(analysis, tmp_path, scalars=("hidden.margin",))
 
 
 @pytest.mark.parametrize("value", [1e-5, 1e16, 1.5e-300, -0.0, 0.1, 5e-324, 123456789.0])

@@ -95,7 +95,7 @@ def test_samples_have_columns_where_all_methods_have_them() -> None:
 
 def test_undefined_and_basis_dependent_values_are_marked() -> None:
     undefined = with_scalar(sample(), "isotropy.i1", value=None, undefined="too small")
-    marked = with_scalar(sample(), "isotropy.i2", convention="E; basis-dependent: nearly coincide")
+    marked = with_scalar(sample(), "isotropy.i2", caveats=("basis_dependent",))
     text = latex("isotropy", [Method("a", undefined), Method("b", marked)])
     assert "a & --- & $" in text
     assert r"$^\dagger$" in text

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from embgeo.cli.app import run
+from embgeo.comparison.change import became, describe_isotropy, headline, sampling
 from embgeo.comparison.comparison import Comparison, Difference, Matching, Member
 from embgeo.comparison.files import load_comparison, save_comparison
+from embgeo.comparison.moved import moved_tokens
+from embgeo.comparison.shifts import shifts
 from embgeo.core.values import Histogram
-from embgeo.diagnosis.change import became, headline, isotropy, sampling
-from embgeo.diagnosis.moved import moved_tokens
-from embgeo.diagnosis.shifts import shifts
 from embgeo.report import assets
 from embgeo.report.comparison import render, write
 from embgeo.report.comparison_charts import chart_data, step_values
@@ -249,11 +249,11 @@ def moved(raw: tuple[float, float], unit: tuple[float, float] | None, norm: floa
 def test_a_rise_of_i1_that_norms_make_is_called_so(
     raw: tuple[float, float], unit: tuple[float, float] | None, norm: float, said: str
 ) -> None:
-    assert isotropy(moved(raw, unit, norm), 1) == f"I1 {said}"
+    assert describe_isotropy(moved(raw, unit, norm), 1) == f"I1 {said}"
 
 
 def test_nothing_is_said_of_an_i1_that_nobody_knows() -> None:
-    assert isotropy(replace(sample_comparison(), differences=()), 1) == ""
+    assert describe_isotropy(replace(sample_comparison(), differences=()), 1) == ""
 
 
 def test_sampled_differences_are_counted() -> None:

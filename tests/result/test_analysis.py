@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.values import Quantity, Scalar
-from embgeo.result.analysis import ARRAYS_NAME, FORMAT_VERSION, JSON_NAME, Analysis, load_analysis
+from embgeo.io.bounded.records import ARRAYS_NAME
+from embgeo.result.analysis import Analysis, load_analysis
+from embgeo.result.saved import FORMAT, JSON_NAME
 from tests.support.matrices import ASKED, analysis, analyzed, case, gaussian
 
 QUANTITY = Quantity("family.name", "Title", "Meaning.", "formula", "source")
@@ -45,7 +47,7 @@ def hostile_analysis(**options):
 
 def assert_equal(a, b):
     """Two analyses with every array and every field."""
-    assert json.dumps(a.to_json()) == json.dumps(b.to_json())
+    assert json.dumps(a.to_dict()) == json.dumps(b.to_dict())
     assert a.scalars == b.scalars
     assert a.tables == b.tables
     assert (a.tokens, a.notes, a.absent) == (b.tokens, b.notes, b.absent)
@@ -183,7 +185,7 @@ def test_json_that_is_not_text(folder):
     refused(folder)
 
 
-@pytest.mark.parametrize("version", [0, FORMAT_VERSION + 1, "1", None])
+@pytest.mark.parametrize("version", [0, FORMAT.version + 1, "1", None])
 def test_another_format_version(folder, version):
     content = json.loads((folder / JSON_NAME).read_text())
     (folder / JSON_NAME).write_text(json.dumps({**content, "format_version": version}))
@@ -289,7 +291,8 @@ def test_arrays_of_another_analysis(folder, tmp_path_factory):
 
 def test_notes_are_for_people():
     found = analysis("dirty")
-    assert found.notes == (
+    assert tuple(note.code for note in found.notes) == ("masked", "zero", "nonfinite")
+    assert tuple(note.text for note in found.notes) == (
         "2 rows are left out: padding beyond the vocabulary",
         "2 rows are left out: exactly zero",
         "2 rows are left out: non-finite",

@@ -126,7 +126,7 @@ def test_norms_that_float32_does_not_hold_keep_the_reference_off_the_device():
 
 def test_equal_runs_give_equal_bytes():
     first, second = (measured(case("bf16").matrix, WIDE, pairs=None) for _ in range(2))
-    texts = [json.dumps({**a.to_json(), "timing": None}) for a in (first, second)]
+    texts = [json.dumps({**a.to_dict(), "timing": None}) for a in (first, second)]
     assert texts[0] == texts[1]
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.values import Column, Histogram, Points, Scalar, Series, Table, Value
+from embgeo.core.values import Column, Histogram, Note, Points, Scalar, Series, Table, Value
 from embgeo.result.analysis import Analysis
 from tests.support.sample_values import (
     GAUSSIAN,
@@ -109,7 +109,7 @@ def sample(
         columns=tuple(v for v in values if isinstance(v, Column)),
         tables=tuple(v for v in values if isinstance(v, Table)),
         absent=absent,
-        notes=("1 row of padding beyond the vocabulary was masked.",),
+        notes=(Note("masked", "1 row of padding beyond the vocabulary was masked."),),
         rows=np.arange(n, dtype=np.int64),
         tokens=tokens,
         counts=frequencies if counts else None,

@@ -104,7 +104,7 @@ def test_embeddings_are_analyzed_as_analyze_does_it(
     counts = ["--counts", str(place / "vocabulary.tsv")]
     assert run(["analyze", str(place / "model.safetensors"), *counts, "--json"]) == 0
     again = json.loads(capsys.readouterr().out)
-    first = load_analysis(place).to_json()
+    first = load_analysis(place).to_dict()
     assert again["scalars"] == first["scalars"]
     assert again["provenance"]["frequency"] == first["provenance"]["frequency"]
     assert again["provenance"]["sha256"] == first["provenance"]["sha256"]

@@ -106,15 +106,22 @@ class RecordFormat(Generic[T]):
         content = self.to_json(record, arrays)
         return json.dumps(content, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
-    def save(self, record: T, folder: Path) -> Path:
+    def save(self, record: T, folder: Path, beside: Arrays | None = None) -> Path:
         """Write the files into `folder`, each whole or not at all, the JSON file last.
+
+        Parameters
+        ----------
+        record : dataclass
+        folder : Path
+        beside : dict of str to array, optional
+            Arrays for the archive that no field of the record names.
 
         Raises
         ------
         EmbgeoError
             If `folder` cannot be written to.
         """
-        arrays: Arrays = {}
+        arrays: Arrays = dict(beside or {})
         text = self.text(record, arrays)
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -149,6 +149,7 @@ def from_found(found: Found) -> Matrix:
             stored_shape=tuple(found.rows.shape),
             dtype=str(found.rows.dtype),
             reason=found.reason,
+            tied_by=found.tied_by,
             notes=notes,
         ),
     )

@@ -28,6 +28,8 @@ class Found:
         Which kind of object it was.
     reason : str
         Why this matrix was taken, where there were several.
+    tied_by : str
+        How the output embedding is the input embedding; empty where it is not.
     notes : tuple of str
     """
 
@@ -39,4 +41,5 @@ class Found:
     output_name: str = ""
     format: str = "array"
     reason: str = ""
+    tied_by: str = ""
     notes: tuple[str, ...] = ()

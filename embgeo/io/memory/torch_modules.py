@@ -25,7 +25,7 @@ def found(W: Any) -> Found | None:
         return None
     layer, reason, model = embedding_layer(W)
     rows = as_array(layer.weight, name_in(W, layer))
-    output, output_name, notes = output_embedding(W, model, layer)
+    output, output_name, tied_by, notes = output_embedding(W, model, layer)
     return Found(
         rows,
         name=name_in(W, layer),
@@ -33,6 +33,7 @@ def found(W: Any) -> Found | None:
         output_name=output_name,
         format=FORMAT,
         reason=reason,
+        tied_by=tied_by,
         notes=notes,
     )
 
@@ -71,17 +72,17 @@ def has_matrix(layer: Any) -> bool:
     return is_tensor(weight) and weight.ndim == 2
 
 
-def output_embedding(W: Any, model: Any, layer: Any) -> tuple[Any, str, tuple[str, ...]]:
-    """The output embedding where it is another one over the same tokens, its name, and a note."""
+def output_embedding(W: Any, model: Any, layer: Any) -> tuple[Any, str, str, tuple[str, ...]]:
+    """The output embedding over the same tokens, its name, how it is tied, and notes."""
     head = None if model is None else asked(model, "get_output_embeddings")
     if head is None:
-        return None, "", ()
+        return None, "", "", ()
     name = name_in(W, head)
     if head.weight is layer.weight or head.weight.data_ptr() == layer.weight.data_ptr() != 0:
-        return None, "", (f"tied: {name} is the same tensor",)
+        return None, "", f"{name} is the same tensor", ()
     if head.weight.shape[0] != layer.weight.shape[0]:
-        return None, "", (f"{name} has another number of rows and is left out",)
-    return as_array(head.weight, name), name, ()
+        return None, "", "", (f"{name} has another number of rows and is left out",)
+    return as_array(head.weight, name), name, "", ()
 
 
 def name_in(W: Any, layer: Any) -> str:

@@ -18,7 +18,6 @@ CONVENTIONS = {
     "one": r"$Z$ is taken at one sign of each eigenvector $v$ of $W^\top W$, the one with "
     r"$\langle\bar{w}, v\rangle \geq 0$ for the mean row $\bar{w}$, as published tables take one",
 }
-BASIS_DEPENDENT = "basis-dependent: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ def number(scalar: Scalar | None) -> str:
     text = latex_number(format_number(scalar.value, 3))
     if scalar.standard_error is not None:
         text += rf" $\pm$ {latex_number(format_number(scalar.standard_error, 1))}"
-    return text + r"$^\dagger$" if BASIS_DEPENDENT in scalar.convention else text
+    return text + r"$^\dagger$" if "basis_dependent" in scalar.caveats else text
 
 
 TABLE = LatexTable("isotropy", missing, fill)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from embgeo.comparison.comparison import Comparison, Difference
 from embgeo.comparison.member_names import member_name
 from embgeo.comparison.norms import explain, is_carried, is_noticed, median_norms
+from embgeo.core.quantities import isotropy
 from embgeo.diagnosis.finding import RANK, State, short
 from embgeo.diagnosis.verdict import Verdict, judge
 
@@ -32,7 +33,7 @@ def headline(comparison: Comparison) -> str:
         return _states_of_many(comparison, [v.state for v in verdicts])
     last = len(verdicts) - 1
     said = [_states_of_two(comparison, verdicts[0].state, verdicts[-1].state)]
-    said += [_evidence(verdicts[0], verdicts[-1]), isotropy(comparison, last)]
+    said += [_evidence(verdicts[0], verdicts[-1]), describe_isotropy(comparison, last)]
     return " ".join(part for part in said if part)
 
 
@@ -92,10 +93,10 @@ def _cause(verdict: Verdict) -> str:
     return next(found, "")
 
 
-def isotropy(comparison: Comparison, place: int) -> str:
+def describe_isotropy(comparison: Comparison, place: int) -> str:
     """How I1 moved, and whether only because norms did; empty where I1 is not known."""
     rows = {d.name: d for d in comparison.differences_of(place)}
-    raw, unit = rows.get("isotropy.i1"), rows.get("isotropy.i1_unit")
+    raw, unit = rows.get(isotropy.I1.name), rows.get(isotropy.I1_UNIT.name)
     if raw is None or raw.difference is None:
         return ""
     if unit is None or unit.difference is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from embgeo.comparison.comparison import Change, Comparison, Difference
 from embgeo.comparison.norms import median_norms
+from embgeo.core.quantities import compare, cosine, frequency, isotropy, spectrum, tokens
 from embgeo.core.values import Scalar, format_number
 from embgeo.diagnosis.finding import Finding, Part, Quote, percent
 from embgeo.diagnosis.verdict import judge
@@ -88,9 +89,9 @@ def shifts(comparison: Comparison, place: int) -> tuple[Shift, ...]:
         parts = tell(sides)
         if parts:
             found.append(Shift(key, title, old.finding(key), new.finding(key), tuple(parts)))
-    tokens = _tokens(sides)
-    if tokens:
-        found.append(Shift("tokens", "Do tokens keep their neighbors?", None, None, tuple(tokens)))
+    kept = _tokens(sides)
+    if kept:
+        found.append(Shift("tokens", "Do tokens keep their neighbors?", None, None, tuple(kept)))
     return tuple(found)
 
 
@@ -110,19 +111,19 @@ def state_rows(comparison: Comparison, places: Sequence[int]) -> tuple[StateRow,
 
 
 def _cone(sides: _Sides) -> list[Part]:
-    mean = sides.moved("cosine.mean")
+    mean = sides.moved(cosine.MEAN.name)
     if not mean:
         return []
-    parts: list[Part] = ["Mean cosine of two rows ", *mean, sides.sure("cosine.mean")]
-    angle = sides.moved("cosine.cone_half_angle_median")
+    parts: list[Part] = ["Mean cosine of two rows ", *mean, sides.sure(cosine.MEAN.name)]
+    angle = sides.moved(cosine.CONE_HALF_ANGLE_MEDIAN.name)
     if angle:
         parts += ["; median angle to the mean direction ", *angle]
     return [*parts, ". Isotropic rows: 0 and 90°."]
 
 
 def _spectrum(sides: _Sides) -> list[Part]:
-    top = sides.moved("spectrum.top_share", share=True)
-    rank = sides.moved("spectrum.effective_rank")
+    top = sides.moved(spectrum.TOP_SHARE.name, share=True)
+    rank = sides.moved(spectrum.EFFECTIVE_RANK.name)
     parts: list[Part] = []
     if top:
         parts += ["Energy of the strongest direction ", *top]
@@ -134,7 +135,7 @@ def _spectrum(sides: _Sides) -> list[Part]:
 
 
 def _isotropy(sides: _Sides) -> list[Part]:
-    unit, raw = sides.moved("isotropy.i1_unit"), sides.moved("isotropy.i1")
+    unit, raw = sides.moved(isotropy.I1_UNIT.name), sides.moved(isotropy.I1.name)
     if not unit and not raw:
         return []
     parts: list[Part] = []
@@ -148,9 +149,9 @@ def _isotropy(sides: _Sides) -> list[Part]:
         before, after = norms
         parts += [
             " Median norm ",
-            Quote("tokens.norm", format_number(before)),
+            Quote(tokens.NORM.name, format_number(before)),
             " → ",
-            Quote("tokens.norm", format_number(after)),
+            Quote(tokens.NORM.name, format_number(after)),
             "; small norms alone raise I1 as stored, not I1 at a mean norm of 1.",
         ]
     return parts
@@ -159,8 +160,8 @@ def _isotropy(sides: _Sides) -> list[Part]:
 def _frequency(sides: _Sides) -> list[Part]:
     parts: list[Part] = []
     for lead, name in (
-        ("AUC of a probe that tells rare from popular tokens ", "frequency.probe_auc"),
-        ("rare among the neighbors of popular tokens ", "frequency.neighbor_rarity_popular"),
+        ("AUC of a probe that tells rare from popular tokens ", frequency.PROBE_AUC.name),
+        ("rare among the neighbors of popular tokens ", frequency.NEIGHBOR_RARITY_POPULAR.name),
     ):
         moved = sides.moved(name)
         if moved:
@@ -177,9 +178,9 @@ def _tokens(sides: _Sides) -> list[Part]:
     scalars = {s.name: s for s in pair.scalars if s.value is not None} if pair else {}
     parts: list[Part] = []
     for lead, name in (
-        ("overlap of nearest neighbors (Jaccard) ", "compare.neighbor_overlap"),
-        ("linear CKA ", "compare.cka"),
-        ("subspace distance ", "compare.subspace_distance"),
+        ("overlap of nearest neighbors (Jaccard) ", compare.NEIGHBOR_OVERLAP.name),
+        ("linear CKA ", compare.CKA.name),
+        ("subspace distance ", compare.SUBSPACE_DISTANCE.name),
     ):
         if name in scalars:
             s = scalars[name]

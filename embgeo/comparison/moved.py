@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.comparison.comparison import Comparison, Pair
+from embgeo.core.quantities import compare
 from embgeo.core.values import Cell, Table, format_number
 from embgeo.core.visible import visible
 
-NAME = "compare.moved"
+NAME = compare.MOVED.name
 
 
 @dataclass(frozen=True, slots=True)

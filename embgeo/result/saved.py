@@ -1,0 +1,157 @@
+"""``analysis.json`` and ``arrays.npz``: what they hold, and earlier versions of them.
+
+Format history
+--------------
+1 : first version (embgeo 0.1). Scalars were a list, notes were plain text, what a number is known
+    by stood in its convention, and series and tables had British labels.
+2 : typed facts of scalars (``known``, ``error_kind``, ``caveats``, ``reference_kind``), scalars by
+    name, notes with a code, and the verdict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.quantities import QUANTITIES
+from embgeo.core.values import Column, Histogram, Note, Points, Scalar, Series, Table
+from embgeo.io.bounded.records import Json, RecordFormat
+
+JSON_NAME = "analysis.json"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedAnalysis:
+    """The content of ``analysis.json``; ``docs/analysis-json.md`` describes every field.
+
+    Attributes
+    ----------
+    verdict : dict
+        For other programs; embgeo decides anew from the numbers.
+    """
+
+    provenance: dict[str, Any]
+    notes: tuple[Note, ...]
+    absent: dict[str, str]
+    verdict: dict[str, Any]
+    scalars: dict[str, Scalar]
+    series: tuple[Series, ...]
+    histograms: tuple[Histogram, ...]
+    points: tuple[Points, ...]
+    columns: tuple[Column, ...]
+    tables: tuple[Table, ...]
+    timing: dict[str, float]
+
+
+def _check(saved: SavedAnalysis) -> None:
+    for name, scalar in saved.scalars.items():
+        if name != scalar.name:
+            raise ValueError(f"the scalar {name!r} calls itself {scalar.name!r}")
+
+
+# --- version 1 ------------------------------------------------------------------------------
+
+_KINDS = ("scalars", "series", "histograms", "points", "columns", "tables")
+_SPELLING = (("neighbour", "neighbor"), ("uncentred", "uncentered"), ("centred", "centered"))
+#: Quantities whose standard error was about other tokens, and not about a sample of this run.
+_OVER_TOKENS = ("probe_auc", "probe_accuracy", "probe_loss", "frequency_r2")
+
+
+def _american(label: str) -> str:
+    for british, american in _SPELLING:
+        label = label.replace(british, american)
+    return label
+
+
+def upgrade_1(content: Json) -> Json:
+    """Version 1 as version 2: the one place that reads facts out of prose."""
+    found = dict(content)
+    for kind in _KINDS:
+        found[kind] = [_with_own_facts(value) for value in content[kind]]
+    found["scalars"] = {s["name"]: s | typed_facts(s) for s in found["scalars"]}
+    for series in found["series"]:
+        series["y"] = {_american(label): line for label, line in series["y"].items()}
+    for table in found["tables"]:
+        table["columns"] = [_american(column) for column in table["columns"]]
+    found["notes"] = [
+        {"code": "tied" if text.startswith("tied") else "loading", "text": text}
+        for text in content["notes"]
+    ]
+    return found | {"verdict": {}}
+
+
+def _with_own_facts(value: Json) -> Json:
+    """Title, meaning, … as the quantity has them today; names have not changed since."""
+    q = QUANTITIES.get(value["name"])
+    if q is None:
+        return dict(value)
+    facts = ("title", "meaning", "formula", "source", "unit", "better")
+    return value | {fact: getattr(q, fact) for fact in facts}
+
+
+def typed_facts(scalar: Json) -> Json:
+    """How a scalar of version 1 is known, from its standard error and its conventions."""
+    convention, reference_note = scalar["convention"], scalar["reference_note"]
+    known = "exact"
+    if scalar["standard_error"] is not None:
+        known = "sampled"
+    elif scalar["sample"]:
+        bounds = {"a lower bound": "at_least", "an upper bound": "at_most"}
+        matches = (bounds[words] for words in bounds if convention.startswith(words))
+        known = next(matches, "sampled")
+    kind = None
+    if scalar["standard_error"] is not None:
+        over_tokens = scalar["name"].partition(".")[2] in _OVER_TOKENS
+        kind = "population" if over_tokens else "monte_carlo"
+    caveats = []
+    if "basis-dependent: " in convention:
+        caveats.append("basis_dependent")
+    if "did not settle" in convention:
+        caveats.append("not_converged")
+    reference_kind = "none"
+    if scalar["reference"] is not None:
+        reference_kind = "isotropic" if reference_note.startswith("isotropic") else "chance"
+    return {
+        "known": known,
+        "error_kind": kind,
+        "caveats": caveats,
+        "reference_kind": reference_kind,
+    }
+
+
+FORMAT = RecordFormat(
+    "embgeo.analysis",
+    2,
+    SavedAnalysis,
+    JSON_NAME,
+    "an analysis",
+    "make one with: embgeo analyze CHECKPOINT",
+    check=_check,
+    upgrades={1: upgrade_1},
+)
+
+
+# --- tokens in the archive ------------------------------------------------------------------
+
+
+def pack_tokens(tokens: tuple[str, ...]) -> dict[str, npt.NDArray[Any]]:
+    """Tokens as UTF-8 bytes and offsets: any string survives, newlines and NULs included."""
+    encoded = [token.encode("utf-8", "surrogatepass") for token in tokens]
+    return {
+        "tokens_utf8": np.frombuffer(b"".join(encoded), dtype=np.uint8),
+        "tokens_end": np.cumsum([len(b) for b in encoded], dtype=np.int64),
+    }
+
+
+def unpack_tokens(arrays: dict[str, npt.NDArray[Any]]) -> tuple[str, ...] | None:
+    if "tokens_utf8" not in arrays:
+        return None
+    raw = arrays["tokens_utf8"].tobytes()
+    ends = arrays["tokens_end"].tolist()
+    return tuple(
+        raw[start:stop].decode("utf-8", "surrogatepass")
+        for start, stop in zip([0, *ends[:-1]], ends, strict=True)
+    )
