@@ -69,5 +69,6 @@ def test_the_error_of_a_quantile_is_that_of_the_bootstrap() -> None:
 
 
 def test_a_share_that_all_agree_on_has_an_error() -> None:
-    assert share_error(1.0, 100) == pytest.approx(share_error(0.0, 100)) == pytest.approx(0.0134668)
+    assert share_error(0.0, 100) == pytest.approx(0.0134668, rel=1e-5)
+    assert share_error(1.0, 100) == pytest.approx(0.0134668, rel=1e-5)
     assert share_error(0.5, 10_000) == pytest.approx(0.005, rel=1e-3)
