@@ -12,7 +12,7 @@ from embgeo.core.source import Source
 
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
-    from embgeo.distributed.part import Part
+    from embgeo.distributed.part import StatePart
     from embgeo.workflows.request import AnalysisRequest
 
 #: Options about labels, counts and hidden states, which the plan of the first round has.
@@ -128,7 +128,7 @@ def save_part(request: AnalysisRequest, in_parts: InParts, quiet: bool) -> None:
         raise ValueError("no file for the state")
     check_state_file(in_parts.save_state)
     from embgeo.distributed import files, first_round, second_round
-    from embgeo.distributed.second_round import read_task
+    from embgeo.distributed.rounds import read_task
     from embgeo.distributed.states import save_first, save_second
 
     if in_parts.plan is None:
@@ -160,7 +160,7 @@ def save_part(request: AnalysisRequest, in_parts: InParts, quiet: bool) -> None:
         print(printable(f"{in_parts.save_state}: {what}, {part.rows}"))
 
 
-def part_from(source: Source, in_parts: InParts, matrix: Matrix) -> Part:
+def part_from(source: Source, in_parts: InParts, matrix: Matrix) -> StatePart:
     """The rows that the options mean.
 
     Raises

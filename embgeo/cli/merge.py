@@ -23,7 +23,7 @@ from embgeo.core.errors import BadOption, EmbgeoError
 
 if TYPE_CHECKING:
     from embgeo.distributed.files import Stored
-    from embgeo.distributed.plans import Plan
+    from embgeo.distributed.plans import MergePlan
     from embgeo.result.analysis import Analysis
 
 
@@ -67,15 +67,14 @@ def merge(
     if plan is not None:
         check_state_file(plan)
     from embgeo.distributed import files
-    from embgeo.distributed.labels import labeled
-    from embgeo.distributed.merging import merged_first, plan_of
+    from embgeo.distributed.merging import label_plan, merged_first, plan_of
 
     stored = [files.read(path) for path in states]
     kinds = {one.kind for one in stored}
     if kinds == {"first"}:
         with files.consistent(stored[0].path):
             whole = plan_of(merged_first(stored))
-            whole = labeled(whole, tokens, counts, rank_order)
+            whole = label_plan(whole, tokens, counts, rank_order)
         if plan is not None:
             write_plan(whole, plan, stored[0].path, quiet)
             return
@@ -91,14 +90,15 @@ def merge(
     finish_second(stored, plan, out, json_, quiet)
 
 
-def write_plan(whole: Plan, path: Path, state: Path, quiet: bool) -> None:
+def write_plan(whole: MergePlan, path: Path, state: Path, quiet: bool) -> None:
     """Write the plan, and say what it wants."""
     from embgeo.distributed import files, planned
     from embgeo.distributed.plans import save_plan
-    from embgeo.distributed.reach import from_files
+    from embgeo.distributed.rows import SeenNorms, fetch_from_files
 
     with progress_bar(quiet) as progress, files.consistent(state):
-        fetch = from_files(whole, state.absolute().parent)
+        norms = SeenNorms.of(whole.first)
+        fetch = fetch_from_files(whole.parts, whole.setup, norms, state.absolute().parent)
         whole = planned(whole, fetch, progress)
     save_plan(whole, path)
     if quiet:
@@ -113,7 +113,7 @@ def write_plan(whole: Plan, path: Path, state: Path, quiet: bool) -> None:
     print(printable(f"next: embgeo analyze PART --plan {path} --save-state FILE, for all parts"))
 
 
-def finish_first(whole: Plan, out: Path | None, json_: bool, quiet: bool) -> None:
+def finish_first(whole: MergePlan, out: Path | None, json_: bool, quiet: bool) -> None:
     """Write what one round gives, and say what the second would add."""
     from embgeo.distributed import after_one_round
 
@@ -195,7 +195,7 @@ def check_mixture(stored: list[Stored]) -> None:
         )
 
 
-def result_folder(plan: Plan, out: Path | None, json_: bool) -> Path | None:
+def result_folder(plan: MergePlan, out: Path | None, json_: bool) -> Path | None:
     """Where the result goes; None where it is only printed."""
     if json_ and out is None:
         return None

@@ -15,7 +15,7 @@ from embgeo.core.source import Source
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
     from embgeo.distributed.cluster import Piece, Shard
-    from embgeo.distributed.plans import Plan
+    from embgeo.distributed.plans import MergePlan
     from embgeo.result.analysis import Analysis
     from embgeo.workflows.request import AnalysisRequest
 
@@ -42,7 +42,7 @@ def measured_on_cluster(
     shards = shards_of(paths, source) if matrix is None else [shard_of(matrix, source)]
     masked = None if matrix is None else dict(matrix.masked)
 
-    def described(plan: Plan) -> Plan:
+    def described(plan: MergePlan) -> MergePlan:
         return with_file(plan, matrix) if matrix is not None else with_names(plan, source)
 
     threads = resources.threads or os.cpu_count() or 1
@@ -112,7 +112,7 @@ def shards_of(paths: list[Path], source: Source) -> list[Shard]:
     return shards
 
 
-def with_file(plan: Plan, matrix: Matrix) -> Plan:
+def with_file(plan: MergePlan, matrix: Matrix) -> MergePlan:
     """The plan with what is known of the one file here."""
     from dataclasses import replace
 
@@ -125,12 +125,12 @@ def with_file(plan: Plan, matrix: Matrix) -> Plan:
     return replace(plan, matrix=whole)
 
 
-def with_names(plan: Plan, source: Source) -> Plan:
+def with_names(plan: MergePlan, source: Source) -> MergePlan:
     """The plan with labels and counts of the whole, where the options give some."""
-    from embgeo.distributed.labels import labeled
+    from embgeo.distributed.merging import label_plan
 
     if source.corpus is not None:
         raise BadOption(
             "is counted for one file only", where="--corpus", way_out="give --counts FILE"
         )
-    return labeled(plan, source.tokens, source.counts, source.rank_order)
+    return label_plan(plan, source.tokens, source.counts, source.rank_order)

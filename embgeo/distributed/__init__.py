@@ -6,10 +6,9 @@ plan (`plan_of`, `planned`); the second round takes the plan and a part to anoth
 """
 
 from embgeo.distributed.finish import after_one_round, finished
-from embgeo.distributed.first_round import first_round, part_of
 from embgeo.distributed.merging import plan_of, with_rows
 from embgeo.distributed.plans import planned
-from embgeo.distributed.second_round import second_round, task_of
+from embgeo.distributed.rounds import first_round, part_of, second_round, task_of
 
 __all__ = [
     "after_one_round",

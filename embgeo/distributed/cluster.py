@@ -25,13 +25,12 @@ from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
-from embgeo.distributed.connection import Watch, in_one_line, is_closed, lost
+from embgeo.distributed.connection import WorkerWatch, in_one_line, is_closed, lost
 from embgeo.distributed.finish import finished
-from embgeo.distributed.first_round import first_round, part_of
 from embgeo.distributed.merging import plan_of, with_rows
-from embgeo.distributed.part import Part
-from embgeo.distributed.plans import Plan, planned
-from embgeo.distributed.second_round import Task, second_round, task_of
+from embgeo.distributed.part import StatePart
+from embgeo.distributed.plans import MergePlan, planned
+from embgeo.distributed.rounds import SecondPassTask, first_round, part_of, second_round, task_of
 from embgeo.distributed.states import FirstState, SecondState
 from embgeo.io import load, open_checkpoint
 from embgeo.io.choosing import choose
@@ -119,7 +118,7 @@ def rows_in(path: Path, tensor: str | None, transpose: bool) -> int:
     return choice.input.shape[1 if choice.input_transposed else 0]
 
 
-def at_hand(piece: Piece) -> tuple[Matrix, Part]:
+def at_hand(piece: Piece) -> tuple[Matrix, StatePart]:
     matrix = opened(piece.shard)
     if piece.masked is not None:
         matrix = replace(matrix, tokens=None, frequency=None, masked=dict(piece.masked))
@@ -142,7 +141,7 @@ def first_task(
         )
 
 
-def second_task(piece: Piece, task: Task) -> SecondState:
+def second_task(piece: Piece, task: SecondPassTask) -> SecondState:
     matrix, part = at_hand(piece)
     with limited(1):
         return second_round(task, matrix, part, resources=Resources(piece.memory, threads=1))
@@ -157,7 +156,7 @@ def merge_task(first: State, *others: State) -> State:
     return whole
 
 
-def same(task: Task) -> Task:
+def same(task: SecondPassTask) -> SecondPassTask:
     return task
 
 
@@ -189,7 +188,7 @@ class Cluster:
         )
         return found
 
-    def second(self, task: Task) -> SecondState:
+    def second(self, task: SecondPassTask) -> SecondState:
         """A pass with the statistics of a task, the rows that it wants, or both; or no pass."""
         every = bool(task.statistics)
         pieces = [piece for piece in self.pieces if every or holds(piece, task.wanted)]
@@ -206,7 +205,7 @@ class Cluster:
         )
         return found
 
-    def rows(self, plan: Plan, wanted: IntArray) -> npt.NDArray[Any]:
+    def rows(self, plan: MergePlan, wanted: IntArray) -> npt.NDArray[Any]:
         """Rows of the whole, shape (len(wanted), d)."""
         found = self.second(replace(task_of(plan), statistics=(), wanted=wanted)).rows
         if found.entries is None:
@@ -234,7 +233,7 @@ class Cluster:
         from distributed import as_completed
 
         ended = as_completed(leaves, loop=self.client.loop)
-        watch = Watch(self.client, self.address)
+        watch = WorkerWatch(self.client, self.address)
         result = asyncio.run_coroutine_threadsafe(
             self.client.gather(root, asynchronous=True), self.client.loop.asyncio_loop
         )
@@ -288,7 +287,7 @@ def analyze_on_cluster(
     sections: Sequence[str] | None = None,
     options: Options | None = None,
     reference: bool = True,
-    described: Callable[[Plan], Plan] = lambda plan: plan,
+    described: Callable[[MergePlan], MergePlan] = lambda plan: plan,
     command: str = "",
     resources: Resources | None = None,
 ) -> Analysis:

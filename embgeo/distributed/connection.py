@@ -96,7 +96,7 @@ def quiet() -> Iterator[None]:
 
 
 @dataclass
-class Watch:
+class WorkerWatch:
     """Sees while a result is waited for that somebody works on it.
 
     Parameters

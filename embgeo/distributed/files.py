@@ -3,6 +3,7 @@
 Format history
 --------------
 1 : first version (embgeo 0.1).
+2 : records have the names of the glossary (StatePart, MeasuringSetup).
 """
 
 from __future__ import annotations
@@ -28,9 +29,15 @@ from embgeo.io.bounded.zip_members import MAGICS, Archive, open_archive
 from embgeo.io.formats.numpy.npy import read_array, read_header
 
 FORMAT = "embgeo.part"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 HEADER = "header"
 LARGEST_HEADER = 256 * 2**20
+#: Without a row for each, a file may still speak of so many rows.
+FEW_ROWS = 2**24
+NOT_OURS = "damaged, or not written by embgeo"
+
+#: A type, a list of one kind, or a tuple of kinds; a union of types is a type.
+Kind = Any
 
 #: What a file may be, with the words that messages have for it.
 KINDS = {
@@ -60,8 +67,13 @@ class Stored:
     content: Mapping[str, Any]
     size: int
 
-    def unpack(self, *names: str, longest: int) -> dict[str, Any]:
-        """The named parts of the content.
+    def unpack(self, **kinds: Kind) -> dict[str, Any]:
+        """The named parts of the content, each of the kind given.
+
+        Parameters
+        ----------
+        **kinds : type, or a list of one type or tuple of types
+            By name. ``[Part]`` is a list of parts, ``[(Part, int)]`` one of such pairs.
 
         Raises
         ------
@@ -69,19 +81,36 @@ class Stored:
         """
         with reading(self.path, "state"):
             archive = open_archive(self.path)
-            unpacker = Unpacker(lambda name: array_of(archive, name), longest)
+            # A range of row numbers may be as long as the file: numbers come with the rows.
+            unpacker = Unpacker(lambda name: read_member(archive, name), max(FEW_ROWS, self.size))
             try:
-                return {name: unpacker.unpack(self.content[name]) for name in names}
+                found = {name: unpacker.unpack(self.content[name]) for name in kinds}
             except (Unpackable, LookupError) as error:
-                raise Damaged(f"damaged, or not written by embgeo ({error})") from error
+                raise Damaged(f"{NOT_OURS} ({error})") from error
+            if not all(is_of(found[name], kind) for name, kind in kinds.items()):
+                raise Damaged(NOT_OURS)
+            return found
 
     def plain(self, name: str) -> Any:
         """A part of the content as JSON gave it; None where there is none."""
         return self.content.get(name)
 
 
-def array_of(archive: Archive, name: str) -> npt.NDArray[Any]:
-    """A copy of an array of the archive, held against its checksum.
+def is_of(value: Any, kind: Kind) -> bool:
+    """Whether a value is of a kind as :meth:`Stored.unpack` takes it."""
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(is_of(item, kind[0]) for item in value)
+    if isinstance(kind, tuple):
+        return (
+            isinstance(value, tuple)
+            and len(value) == len(kind)
+            and all(is_of(item, own) for item, own in zip(value, kind, strict=True))
+        )
+    return isinstance(value, kind)
+
+
+def read_member(archive: Archive, name: str) -> npt.NDArray[Any]:
+    """A copy of an array of the archive, its checksum verified.
 
     Raises
     ------
@@ -144,7 +173,7 @@ def read(path: Path, kinds: Iterable[str] = KINDS) -> Stored:
             raise Damaged("no state or plan of embgeo", _way_out(wanted))
         if archive.members[f"{HEADER}.npy"].size > LARGEST_HEADER:
             raise Damaged("its header is absurdly long")
-        header = json.loads(array_of(archive, HEADER).tobytes())
+        header = json.loads(read_member(archive, HEADER).tobytes())
         if not isinstance(header, dict) or header.get("format") != FORMAT:
             raise Damaged("no state or plan of embgeo", _way_out(wanted))
         if header.get("format_version") != FORMAT_VERSION:
@@ -155,7 +184,7 @@ def read(path: Path, kinds: Iterable[str] = KINDS) -> Stored:
             )
         kind, content = header.get("kind"), header.get("content")
         if kind not in KINDS or not isinstance(content, dict):
-            raise Damaged("damaged, or not written by embgeo")
+            raise Damaged(NOT_OURS)
         if kind not in wanted:
             is_wanted = " or ".join(KINDS[k] for k in wanted)
             raise Damaged(f"holds {KINDS[kind]}, not {is_wanted}", _way_out(wanted))

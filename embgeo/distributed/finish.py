@@ -8,8 +8,8 @@ from typing import Any
 
 from embgeo.core.progress import Progress
 from embgeo.core.values import Note
-from embgeo.distributed.gathered import RowsMissing
-from embgeo.distributed.plans import FoldParts, Plan, resume
+from embgeo.distributed.plans import FoldParts, MergePlan, resume
+from embgeo.distributed.rows import RowsMissing
 from embgeo.measure.analyze import Clock, complete
 from embgeo.measure.passes import Measurement
 from embgeo.metrics import SECTIONS, Family
@@ -38,7 +38,7 @@ class Partial:
 
 
 def finished(
-    plan: Plan,
+    plan: MergePlan,
     statistics: Sequence[Statistic],
     *,
     command: str = "",
@@ -50,7 +50,7 @@ def finished(
 
     Parameters
     ----------
-    plan : Plan
+    plan : MergePlan
         With all rows that it wanted.
     statistics : sequence of Statistic
         Those of the plan, over all parts.
@@ -73,7 +73,7 @@ def finished(
 
 
 def after_one_round(
-    plan: Plan,
+    plan: MergePlan,
     *,
     command: str = "",
     progress: Progress | None = None,
@@ -101,7 +101,7 @@ def needs_more(family: Family, measurement: Measurement) -> bool:
 
 
 def completed(
-    plan: Plan, measurement: Measurement, notes: tuple[Note, ...], command: str, clock: Clock
+    plan: MergePlan, measurement: Measurement, notes: tuple[Note, ...], command: str, clock: Clock
 ) -> Analysis:
     """The analysis with what is known of the parts."""
     compared = [f.FAMILY for f in measurement.families if plan.setup.reference]
@@ -113,7 +113,7 @@ def completed(
     )
 
 
-def provenance_of(plan: Plan) -> list[dict[str, Any]]:
+def provenance_of(plan: MergePlan) -> list[dict[str, Any]]:
     """The parts, ready for JSON."""
     return [
         {

@@ -8,17 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.distributed import files
-from embgeo.distributed.first_round import first_statistics
-from embgeo.distributed.gathered import Rows
-from embgeo.distributed.part import Part, Setup
-from embgeo.distributed.plans import Plan, read_plan
+from embgeo.distributed.part import MeasuringSetup, StatePart
+from embgeo.distributed.plans import MergePlan, read_plan
+from embgeo.distributed.rounds import first_statistics
+from embgeo.distributed.rows import StoredRows
 from embgeo.distributed.states import (
     FirstState,
     SecondState,
-    longest,
     merge_by_key,
     read_first,
     read_second,
@@ -26,6 +25,11 @@ from embgeo.distributed.states import (
 )
 from embgeo.distributed.whole import check_cover, in_order, joined
 from embgeo.io.bounded.guard import Damaged, reading
+from embgeo.io.bounded.small_files import safe_text
+from embgeo.io.counting import count_by_file
+from embgeo.io.labels.counts_file import from_rank
+from embgeo.io.labels.label_file import read_labels
+from embgeo.io.labels.rows import RowCut, RowLabels, lay_given
 from embgeo.measure.provenance import installed
 from embgeo.stats import Census
 
@@ -57,7 +61,7 @@ def merged_first(states: Sequence[files.Stored]) -> FirstState:
     return whole
 
 
-def check_version(setup: Setup, path: Path) -> None:
+def check_version(setup: MeasuringSetup, path: Path) -> None:
     own = installed("embgeo")
     if setup.embgeo != own:
         raise UnreadableFile(
@@ -71,17 +75,18 @@ def by_first_row(states: Sequence[files.Stored], name: str) -> list[files.Stored
     """The files in the order of their rows, so that sums do not hang on the order of names."""
 
     def key(stored: files.Stored) -> tuple[int, int]:
-        found = stored.unpack(name, longest=longest(stored))[name]
+        kind = [StatePart] if name == "parts" else [(StatePart, Matrix | None)]
+        found = stored.unpack(**{name: kind})[name]
+        parts = found if name == "parts" else [part for part, _ in found]
         with reading(stored.path, "state"):
-            parts = [entry if name == "parts" else entry[0] for entry in found]
-            if not parts or not all(isinstance(part, Part) for part in parts):
-                raise Damaged("damaged, or not written by embgeo")
+            if not parts:
+                raise Damaged(files.NOT_OURS)
             return min((int(part.start), int(part.stop)) for part in parts)
 
     return sorted(states, key=key)
 
 
-def plan_of(state: FirstState) -> Plan:
+def plan_of(state: FirstState) -> MergePlan:
     """A plan that knows the first pass over all parts, and wants nothing yet.
 
     Raises
@@ -96,10 +101,12 @@ def plan_of(state: FirstState) -> Plan:
     if matrix.n != n:
         raise EmbgeoError(f"the parts hold {matrix.n:,} rows, the matrix has {n:,}")
     parts = [replace(part, state="") for part in parts]  # where states lie is no plan's business
-    return Plan(setup, parts, matrix, state.census, state.statistics)
+    return MergePlan(setup, parts, matrix, state.census, state.statistics)
 
 
-def with_labels(plan: Plan, tokens: tuple[str, ...] | None, frequency: Frequency | None) -> Plan:
+def with_labels(
+    plan: MergePlan, tokens: tuple[str, ...] | None, frequency: Frequency | None
+) -> MergePlan:
     """The plan with labels and counts of the whole, which no part has.
 
     Raises
@@ -127,7 +134,7 @@ def with_labels(plan: Plan, tokens: tuple[str, ...] | None, frequency: Frequency
     return replace(plan, matrix=matrix, setup=setup)
 
 
-def merged_second(plan: Plan, identity: str, states: Sequence[files.Stored]) -> SecondState:
+def merged_second(plan: MergePlan, identity: str, states: Sequence[files.Stored]) -> SecondState:
     """The second round of all parts.
 
     Raises
@@ -139,7 +146,7 @@ def merged_second(plan: Plan, identity: str, states: Sequence[files.Stored]) -> 
     """
     blanks = plan.statistics
     whole = SecondState(identity, [], [blank.blank() for blank in blanks])
-    rows: list[Rows] = []
+    rows: list[StoredRows] = []
     for stored in by_first_row(states, "parts"):
         if stored.plain("plan") != identity:
             raise UnreadableFile(
@@ -157,7 +164,7 @@ def merged_second(plan: Plan, identity: str, states: Sequence[files.Stored]) -> 
     return replace(whole, rows=all_rows(rows))
 
 
-def check_rows(rows: Rows, setup: Setup) -> None:
+def check_rows(rows: StoredRows, setup: MeasuringSetup) -> None:
     """That gathered rows are rows of this matrix; Damaged if not."""
     entries = rows.entries
     if entries is not None and (
@@ -166,16 +173,18 @@ def check_rows(rows: Rows, setup: Setup) -> None:
         raise Damaged("it holds rows of another matrix")
 
 
-def all_rows(parts: Sequence[Rows]) -> Rows:
+def all_rows(parts: Sequence[StoredRows]) -> StoredRows:
     """Rows of parts that follow one another, in one array."""
     some = [rows for rows in parts if rows.entries is not None]
     if not some:
-        return Rows()
+        return StoredRows()
     index = np.concatenate([rows.index for rows in some])
-    return Rows(index, np.concatenate([rows.entries for rows in some if rows.entries is not None]))
+    return StoredRows(
+        index, np.concatenate([rows.entries for rows in some if rows.entries is not None])
+    )
 
 
-def with_rows(plan: Plan, rows: Rows) -> Plan:
+def with_rows(plan: MergePlan, rows: StoredRows) -> MergePlan:
     """The plan once the rows that it wanted were gathered.
 
     Raises
@@ -206,7 +215,49 @@ def plan_for(states: Sequence[files.Stored]) -> files.Stored:
     return found
 
 
-def load_plan(stored: files.Stored) -> Plan:
+def load_plan(stored: files.Stored) -> MergePlan:
     plan = read_plan(stored)
     check_version(plan.setup, stored.path)
     return plan
+
+
+def label_plan(
+    plan: MergePlan, tokens: Path | None, counts: Path | None, rank_order: bool
+) -> MergePlan:
+    """The plan with labels and frequencies from files, one entry for each row of the whole.
+
+    Parameters
+    ----------
+    plan : MergePlan
+    tokens, counts : Path or None
+        As for :func:`embgeo.load`.
+    rank_order : bool
+
+    Raises
+    ------
+    EmbgeoError
+        If they do not line up with the rows, or the parts have their own.
+    """
+    if counts is not None and rank_order:
+        raise BadOption("--counts and --rank-order exclude each other", way_out="give one of them")
+    n, d = plan.matrix.n, plan.matrix.d
+    cut = RowCut(n, 0, n)
+    notes: tuple[str, ...] = ()
+    labels = None
+    if plan.matrix.tokens is not None:
+        labels = RowLabels(plan.matrix.tokens, np.zeros(0, dtype=np.int64))
+    elif tokens is not None:
+        labels = lay_given(read_labels(tokens).tokens, cut, "auto", tokens, d)
+    frequency: Frequency | None = None
+    if rank_order:
+        frequency = from_rank(n)
+    elif counts is not None:
+        counting = count_by_file(counts, labels, cut, d)
+        labels, frequency, notes = counting.labels, counting.frequency, counting.notes
+    given = None
+    if labels is not None and (tokens is not None or plan.matrix.tokens is None):
+        given = tuple(map(safe_text, labels.tokens))
+        notes = (*labels.notes, *notes)
+    plan = with_labels(plan, given, frequency)
+    origin = replace(plan.matrix.origin, notes=(*plan.matrix.origin.notes, *notes))
+    return replace(plan, matrix=replace(plan.matrix, origin=origin))

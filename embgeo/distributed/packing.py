@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix, Origin
 from embgeo.core.options import Options
-from embgeo.distributed.part import Elsewhere, Part, Setup
+from embgeo.distributed.part import Elsewhere, MeasuringSetup, StatePart
 from embgeo.numerics.block_rotation import BlockRotation
 from embgeo.numerics.eigen import Eigen
 from embgeo.stats import STATISTICS
@@ -38,8 +38,8 @@ RECORDS: dict[str, type] = {
         Matrix,
         Options,
         Origin,
-        Part,
-        Setup,
+        StatePart,
+        MeasuringSetup,
     )
 }
 

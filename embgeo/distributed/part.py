@@ -22,7 +22,7 @@ FINGERPRINT_ROWS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StatePart:
     """Rows of the whole matrix that one state has seen.
 
     Attributes
@@ -78,7 +78,7 @@ def span(start: int, stop: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class MeasuringSetup:
     """What was measured, and on what kind of rows: alike in all parts of a matrix."""
 
     embgeo: str
@@ -91,18 +91,18 @@ class Setup:
     @classmethod
     def of(
         cls, matrix: Matrix, sections: Sequence[str] | None, options: Options, reference: bool
-    ) -> Setup:
+    ) -> MeasuringSetup:
         chosen = None if sections is None else tuple(sections)
         return cls(installed("embgeo"), chosen, options, reference, matrix.d, matrix.dtype)
 
-    def difference(self, other: Setup) -> str:
+    def difference(self, other: MeasuringSetup) -> str:
         """What is not alike, in words; empty where everything is."""
         for name, mine, theirs in self._pairs(other):
             if mine != theirs:
                 return f"{NAMES.get(name, name)}: {_shown(mine)} here, {_shown(theirs)} there"
         return ""
 
-    def _pairs(self, other: Setup) -> list[tuple[str, Any, Any]]:
+    def _pairs(self, other: MeasuringSetup) -> list[tuple[str, Any, Any]]:
         own = [f.name for f in fields(self) if f.name != "options"]
         chosen = [f.name for f in fields(self.options)]
         return [
@@ -191,7 +191,7 @@ def share(text: str, n: int) -> tuple[int, int]:
     return n * (i - 1) // p, n * i // p
 
 
-def differ_as_wholes(one: Part, other: Part) -> bool:
+def differ_as_wholes(one: StatePart, other: StatePart) -> bool:
     """Whether two parts were cut out of matrices of one shape that are not the same."""
     cut_out = bool(one.whole and other.whole) and one.total == other.total
     return cut_out and one.whole != other.whole

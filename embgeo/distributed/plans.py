@@ -9,17 +9,22 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
 from embgeo.core.values import Note
 from embgeo.distributed import files
-from embgeo.distributed.gathered import Gathered, Rows, RowsMissing
-from embgeo.distributed.part import Part, Setup
-from embgeo.distributed.seen_norms import SeenNorms, pieces, statistic_of
-from embgeo.distributed.states import longest
+from embgeo.distributed.part import MeasuringSetup, StatePart
+from embgeo.distributed.rows import (
+    Fetch,
+    Gathered,
+    RowsMissing,
+    SeenNorms,
+    StoredRows,
+    read_norms_statistic,
+    split_norms,
+)
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.measure.checks import check_usable
 from embgeo.measure.passes import Measurement
@@ -34,18 +39,17 @@ from embgeo.stats.statistic import Statistic
 MOST_GATHERED = 2 * 2**30
 IN_PARTS = "the matrix was measured in parts, where each step of the search would be another round"
 
-Fetch = Callable[[IntArray], npt.NDArray[Any]]
 FoldParts = Callable[[Sequence[Statistic]], None]
 
 
 @dataclass
-class Plan:
+class MergePlan:
     """The first pass over the whole matrix, and what the next round has to find out.
 
     Attributes
     ----------
-    setup : Setup
-    parts : list of Part
+    setup : MeasuringSetup
+    parts : list of StatePart
     matrix : Matrix
         The whole, without its entries.
     census : Census
@@ -55,20 +59,20 @@ class Plan:
         What was computed from them, so that all parts see the same eigenvectors.
     statistics : list of Statistic
         Of the second pass, without rows; empty where rows have to be gathered before.
-    rows : Rows
+    rows : StoredRows
         Rows that are at hand.
     wanted : int array
         Rows that the parts are asked for.
     """
 
-    setup: Setup
-    parts: list[Part]
+    setup: MeasuringSetup
+    parts: list[StatePart]
     matrix: Matrix
     census: Census
     first: list[Statistic]
     derived: dict[str, Any] = field(default_factory=dict)
     statistics: list[Statistic] = field(default_factory=list)
-    rows: Rows = field(default_factory=Rows)
+    rows: StoredRows = field(default_factory=StoredRows)
     wanted: IntArray = field(default_factory=lambda: NO_ROWS)
 
     @property
@@ -114,7 +118,7 @@ class PartsReader(RowReader):
 
 
 def resume(
-    plan: Plan,
+    plan: MergePlan,
     fetch: Fetch | None = None,
     progress: Progress | None = None,
     resources: Resources | None = None,
@@ -124,7 +128,7 @@ def resume(
 
     Parameters
     ----------
-    plan : Plan
+    plan : MergePlan
     fetch : callable, optional
         Reads rows that are not at hand, or raises `RowsMissing`.
     progress, resources
@@ -168,7 +172,9 @@ def leave_out_large(measurement: Measurement) -> tuple[Note, ...]:
     return tuple(notes)
 
 
-def planned(plan: Plan, fetch: Fetch | None = None, progress: Progress | None = None) -> Plan:
+def planned(
+    plan: MergePlan, fetch: Fetch | None = None, progress: Progress | None = None
+) -> MergePlan:
     """The plan with the statistics of the second pass and the rows that are wanted.
 
     Where the statistics themselves depend on rows that are out of reach, rows come first.
@@ -195,10 +201,23 @@ def is_derived(name: str) -> bool:
     return isinstance(vars(SharedStatistics).get(name), cached_property)
 
 
+#: The parts of a plan that a file has as they are.
+PLAIN = {
+    "setup": MeasuringSetup,
+    "parts": [StatePart],
+    "matrix": Matrix,
+    "census": Census,
+    "first": [Statistic],
+    "derived": dict,
+    "statistics": [Statistic],
+    "wanted": np.ndarray,
+}
+
+
 # Files -------------------------------------------------------------------------------------------
 
 
-def save_plan(plan: Plan, path: Path) -> None:
+def save_plan(plan: MergePlan, path: Path) -> None:
     """Write a plan.
 
     Raises
@@ -209,33 +228,22 @@ def save_plan(plan: Plan, path: Path) -> None:
     content |= {"index": plan.rows.index, "rows": plan.rows.entries, "left_out": plan.left_out}
     if norms := SeenNorms.of(plan.first):
         content["first"] = [s for s in plan.first if not isinstance(s, Norms)]
-        content |= pieces(norms, plan.matrix.n)
+        content |= split_norms(norms, plan.matrix.n)
     files.write(path, "plan", content)
 
 
-PLAIN = ("setup", "parts", "matrix", "census", "first", "derived", "statistics", "wanted")
-
-
-def read_plan(stored: files.Stored) -> Plan:
+def read_plan(stored: files.Stored) -> MergePlan:
     """Read what :func:`save_plan` wrote.
 
     Raises
     ------
     UnreadableFile
     """
-    found = stored.unpack(*PLAIN, "index", "rows", longest=longest(stored))
+    found = stored.unpack(**PLAIN, index=np.ndarray, rows=np.ndarray | None)
     with reading(stored.path, "plan"):
-        plan = Plan(
-            **{name: found[name] for name in PLAIN}, rows=Rows(found["index"], found["rows"])
-        )
-        kinds = {"setup": Setup, "matrix": Matrix, "census": Census, "derived": dict}
-        if not all(isinstance(getattr(plan, name), kind) for name, kind in kinds.items()):
-            raise Damaged("damaged, or not written by embgeo")
-        if not all(isinstance(s, Statistic) for s in (*plan.first, *plan.statistics)):
-            raise Damaged("damaged, or not written by embgeo")
-        if not all(isinstance(part, Part) for part in plan.parts):
-            raise Damaged("damaged, or not written by embgeo")
-        if not all(map(is_derived, plan.derived)):
-            raise Damaged("damaged, or not written by embgeo")
-        norms = statistic_of(stored, plan.matrix.n)
+        if not all(map(is_derived, found["derived"])):
+            raise Damaged(files.NOT_OURS)
+        rows = StoredRows(found.pop("index"), found.pop("rows"))
+        plan = MergePlan(**found, rows=rows)
+        norms = read_norms_statistic(stored, plan.matrix.n)
         return replace(plan, first=[*plan.first, *norms])

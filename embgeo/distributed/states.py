@@ -7,18 +7,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+import numpy as np
+
 from embgeo.core.matrix import Matrix
 from embgeo.distributed import files
-from embgeo.distributed.gathered import Rows
-from embgeo.distributed.part import Part, Setup
+from embgeo.distributed.part import MeasuringSetup, StatePart
+from embgeo.distributed.rows import StoredRows
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.stats import Census
 from embgeo.stats.statistic import Statistic
 
 S = TypeVar("S", bound=Statistic)
 
-#: Without a row for each, a file may still speak of so many rows.
-FEW_ROWS = 2**24
+#: What a file has of a statistic: its key and its state.
+STATE = (Hashable, dict)
 
 
 @dataclass
@@ -27,8 +29,8 @@ class FirstState:
 
     Attributes
     ----------
-    setup : Setup
-    pieces : list of (Part, Matrix or None)
+    setup : MeasuringSetup
+    pieces : list of (StatePart, Matrix or None)
         The parts with all that is known of them but their entries; None where they are empty.
     census : Census
         Row numbers are those of the whole matrix.
@@ -36,8 +38,8 @@ class FirstState:
         Of the first pass, each of its own key.
     """
 
-    setup: Setup
-    pieces: list[tuple[Part, Matrix | None]]
+    setup: MeasuringSetup
+    pieces: list[tuple[StatePart, Matrix | None]]
     census: Census
     statistics: list[Statistic]
 
@@ -60,17 +62,17 @@ class SecondState:
     ----------
     plan : str
         Identity of the plan.
-    parts : list of Part
+    parts : list of StatePart
     statistics : list of Statistic
         Those of the plan.
-    rows : Rows
+    rows : StoredRows
         The wanted rows that the parts hold.
     """
 
     plan: str
-    parts: list[Part]
+    parts: list[StatePart]
     statistics: list[Statistic]
-    rows: Rows = field(default_factory=Rows)
+    rows: StoredRows = field(default_factory=StoredRows)
 
     def blank(self) -> Self:
         """The same statistics without rows."""
@@ -120,19 +122,18 @@ def read_first(stored: files.Stored, blanks: Sequence[Statistic]) -> FirstState:
     ------
     UnreadableFile
     """
-    found = stored.unpack("setup", "pieces", "census", "states", longest=longest(stored))
+    piece = (StatePart, Matrix | None)
+    found = stored.unpack(setup=MeasuringSetup, pieces=[piece], census=dict, states=[STATE])
     with reading(stored.path, "state"):
         census = _restored(Census(), found["census"])
-        pieces = [(_part(part, stored.path), matrix) for part, matrix in found["pieces"]]
+        pieces = [(_with_path(part, stored.path), matrix) for part, matrix in found["pieces"]]
         return FirstState(found["setup"], pieces, census, _of_keys(blanks, found["states"]))
 
 
-def read_setup(stored: files.Stored) -> Setup:
+def read_setup(stored: files.Stored) -> MeasuringSetup:
     """What a first round was about."""
-    found = stored.unpack("setup", longest=0)
-    with reading(stored.path, "state"):
-        setup: Setup = _checked(found["setup"], Setup)
-        return setup
+    setup: MeasuringSetup = stored.unpack(setup=MeasuringSetup)["setup"]
+    return setup
 
 
 def save_second(state: SecondState, plan: Path, path: Path) -> None:
@@ -160,17 +161,12 @@ def read_second(stored: files.Stored, blanks: Sequence[Statistic]) -> SecondStat
     ------
     UnreadableFile
     """
-    names = ("plan", "parts", "states", "index", "rows")
-    found = stored.unpack(*names, longest=longest(stored))
+    rows = np.ndarray | None
+    found = stored.unpack(plan=str, parts=[StatePart], states=[STATE], index=np.ndarray, rows=rows)
     with reading(stored.path, "state"):
-        parts = [_part(part, stored.path) for part in found["parts"]]
+        parts = [_with_path(part, stored.path) for part in found["parts"]]
         states = _of_keys(blanks, found["states"])
-        return SecondState(found["plan"], parts, states, Rows(found["index"], found["rows"]))
-
-
-def longest(stored: files.Stored) -> int:
-    """How long a range of row numbers may be: numbers that stand for rows come with the rows."""
-    return max(FEW_ROWS, stored.size)
+        return SecondState(found["plan"], parts, states, StoredRows(found["index"], found["rows"]))
 
 
 def _only_state(statistic: Statistic) -> dict[str, Any]:
@@ -195,12 +191,5 @@ def _restored(statistic: S, state: dict[str, Any]) -> S:
     return statistic
 
 
-def _part(value: Any, state: Path) -> Part:
-    part: Part = _checked(value, Part)
+def _with_path(part: StatePart, state: Path) -> StatePart:
     return replace(part, state=str(state))
-
-
-def _checked(value: Any, kind: type) -> Any:
-    if not isinstance(value, kind):
-        raise Damaged("damaged, or not written by embgeo")
-    return value

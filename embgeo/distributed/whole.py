@@ -12,25 +12,25 @@ import numpy.typing as npt
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Frequency, Matrix
-from embgeo.distributed.part import Elsewhere, Part, Setup, span
+from embgeo.distributed.part import Elsewhere, MeasuringSetup, StatePart, span
 
 #: Notes of single parts that are shown; there may be thousands of parts.
 SHOWN_NOTES = 8
 ONE_MATRIX = "merge parts of one matrix only"
 
-Piece = tuple[Part, Matrix | None]
+Piece = tuple[StatePart, Matrix | None]
 
 
-def in_order(parts: Sequence[Part]) -> list[Part]:
+def in_order(parts: Sequence[StatePart]) -> list[StatePart]:
     return sorted(parts, key=lambda part: (part.start, part.stop))
 
 
-def check_cover(parts: Sequence[Part], total: int | None = None) -> int:
+def check_cover(parts: Sequence[StatePart], total: int | None = None) -> int:
     """That the parts are all rows of one matrix, each once; the number of rows.
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of StatePart
     total : int, optional
         Rows that there are to be.
 
@@ -42,7 +42,7 @@ def check_cover(parts: Sequence[Part], total: int | None = None) -> int:
     check_one_whole(ordered, total)
     totals = [total, *(part.total for part in ordered)]
     reached = 0
-    before: Part | None = None
+    before: StatePart | None = None
     for part in ordered:
         if part.start == part.stop:
             continue
@@ -65,7 +65,7 @@ def check_cover(parts: Sequence[Part], total: int | None = None) -> int:
     return whole
 
 
-def check_one_whole(parts: Sequence[Part], total: int | None) -> None:
+def check_one_whole(parts: Sequence[StatePart], total: int | None) -> None:
     """That no two parts say that they were cut out of different matrices.
 
     Raises
@@ -90,7 +90,9 @@ def check_one_whole(parts: Sequence[Part], total: int | None) -> None:
         raise EmbgeoError(cause, where=odd.named, way_out=ONE_MATRIX)
 
 
-def unlike(parts: Sequence[Part], trait: Callable[[Part], Hashable]) -> tuple[Part, Part] | None:
+def unlike(
+    parts: Sequence[StatePart], trait: Callable[[StatePart], Hashable]
+) -> tuple[StatePart, StatePart] | None:
     """A part that differs from most in a trait that both have, and one of those; None if none."""
     known = [part for part in parts if trait(part)]
     most = Counter(map(trait, known)).most_common(1)
@@ -100,7 +102,7 @@ def unlike(parts: Sequence[Part], trait: Callable[[Part], Hashable]) -> tuple[Pa
     return odd, next(part for part in known if trait(part) == most[0][0])
 
 
-def twice(part: Part, before: Part) -> EmbgeoError:
+def twice(part: StatePart, before: StatePart) -> EmbgeoError:
     """The error for rows that the part before has too; of one state, given twice, or of two."""
     if part.state and part.state == before.state:
         return EmbgeoError("given twice", where=part.state, way_out="give each state once")
@@ -119,14 +121,14 @@ def missing(start: int, stop: int) -> EmbgeoError:
     )
 
 
-def joined(pieces: Sequence[Piece], setup: Setup) -> Matrix:
+def joined(pieces: Sequence[Piece], setup: MeasuringSetup) -> Matrix:
     """All that is known of the whole matrix but its entries.
 
     Parameters
     ----------
-    pieces : sequence of (Part, Matrix or None)
+    pieces : sequence of (StatePart, Matrix or None)
         They cover all rows.
-    setup : Setup
+    setup : MeasuringSetup
 
     Raises
     ------
@@ -167,7 +169,7 @@ def joined(pieces: Sequence[Piece], setup: Setup) -> Matrix:
     )
 
 
-def all_or_none(known: Sequence[tuple[Part, Matrix]], have: Sequence[bool], what: str) -> bool:
+def all_or_none(known: Sequence[tuple[StatePart, Matrix]], have: Sequence[bool], what: str) -> bool:
     """Whether all parts have something; an error if some have and some have not."""
     if any(have) and not all(have):
         with_it, without = known[have.index(True)][0], known[have.index(False)][0]
@@ -179,13 +181,13 @@ def all_or_none(known: Sequence[tuple[Part, Matrix]], have: Sequence[bool], what
     return all(have)
 
 
-def joined_tokens(known: Sequence[tuple[Part, Matrix]]) -> tuple[str, ...] | None:
+def joined_tokens(known: Sequence[tuple[StatePart, Matrix]]) -> tuple[str, ...] | None:
     if not all_or_none(known, [m.tokens is not None for _, m in known], "tokens"):
         return None
     return tuple(token for _, matrix in known for token in matrix.tokens or ())
 
 
-def joined_frequency(known: Sequence[tuple[Part, Matrix]], n: int) -> Frequency | None:
+def joined_frequency(known: Sequence[tuple[StatePart, Matrix]], n: int) -> Frequency | None:
     if not all_or_none(known, [m.frequency is not None for _, m in known], "counts"):
         return None
     found = [matrix.frequency for _, matrix in known if matrix.frequency is not None]
@@ -204,7 +206,7 @@ def joined_frequency(known: Sequence[tuple[Part, Matrix]], n: int) -> Frequency 
     return Frequency("counts", np.concatenate([f.counts for f in found]), source)
 
 
-def joined_masked(known: Sequence[tuple[Part, Matrix]]) -> dict[str, npt.NDArray[np.int64]]:
+def joined_masked(known: Sequence[tuple[StatePart, Matrix]]) -> dict[str, npt.NDArray[np.int64]]:
     """Rows to leave out by reason, numbered as in the whole."""
     rows: dict[str, list[npt.NDArray[np.int64]]] = {}
     for part, matrix in known:
@@ -213,7 +215,7 @@ def joined_masked(known: Sequence[tuple[Part, Matrix]]) -> dict[str, npt.NDArray
     return {reason: np.concatenate(parts) for reason, parts in rows.items()}
 
 
-def output_of(known: Sequence[tuple[Part, Matrix]], n: int) -> Matrix | None:
+def output_of(known: Sequence[tuple[StatePart, Matrix]], n: int) -> Matrix | None:
     """The output projection, where a part has one."""
     having = [(part, matrix.output) for part, matrix in known if matrix.output is not None]
     for part, output in having:
@@ -232,7 +234,7 @@ def output_of(known: Sequence[tuple[Part, Matrix]], n: int) -> Matrix | None:
     return replace(outputs[0], data=stand_in)
 
 
-def joined_notes(parts: Sequence[Part], said: Sequence[Sequence[str]]) -> Iterator[str]:
+def joined_notes(parts: Sequence[StatePart], said: Sequence[Sequence[str]]) -> Iterator[str]:
     """Notes that all parts share, then those of single parts, of which there may be many."""
     shared = [note for note in said[0] if all(note in notes for notes in said)]
     yield from shared

@@ -166,7 +166,7 @@ def test_workers_that_leave_and_do_not_come_back(monkeypatch: pytest.MonkeyPatch
     clock = iter([0.0, 50.0, 51.0, 160.0, 171.0, 173.0])
     monkeypatch.setattr(connection, "monotonic", lambda: next(clock))
     client: Any = Deserted()
-    watch = connection.Watch(client, "tcp://10.0.0.1:8786")
+    watch = connection.WorkerWatch(client, "tcp://10.0.0.1:8786")
     for _ in range(3):  # a worker, too soon to ask again, none for 110 s
         watch.look()
     assert client.workers == [{}]

@@ -25,18 +25,17 @@ from embgeo.distributed import (
     task_of,
     with_rows,
 )
-from embgeo.distributed.labels import labeled
-from embgeo.distributed.merging import load_plan, merged_first, merged_second
+from embgeo.distributed.merging import label_plan, load_plan, merged_first, merged_second
 from embgeo.distributed.packing import Packer
-from embgeo.distributed.plans import IN_PARTS, Plan, save_plan
-from embgeo.distributed.second_round import read_task
+from embgeo.distributed.plans import IN_PARTS, MergePlan, save_plan
+from embgeo.distributed.rounds import read_task
 from embgeo.distributed.states import FirstState, save_second
 from embgeo.measure.analyze import analyze
 from embgeo.result.analysis import Analysis
 from tests.support.in_parts import Cuts, check_analyses, even, first_files, in_parts
 from tests.support.matrices import ASKED, NAMES, case, gaussian
 
-#: Rows whose entries are stored in float32 or less are multiplied so, block by block.
+#: StoredRows whose entries are stored in float32 or less are multiplied so, block by block.
 SINGLE = ("fp16", "bf16")
 
 
@@ -156,14 +155,14 @@ def thirds(matrix: Matrix, start: int) -> Matrix:
     )
 
 
-def merged(states: list[FirstState]) -> Plan:
+def merged(states: list[FirstState]) -> MergePlan:
     state = states[0]
     for other in states[1:]:
         state.merge(other)
     return plan_of(state)
 
 
-def in_memory(plan: Plan, pieces: list[tuple[Matrix, int]]) -> Analysis:
+def in_memory(plan: MergePlan, pieces: list[tuple[Matrix, int]]) -> Analysis:
     """Whatever rounds are left, on several matrices with their first rows."""
     gathers = True
     while gathers:
@@ -370,22 +369,22 @@ def test_labels_for_the_whole_line_up(tmp_path: Path) -> None:
     tokens, counts = tmp_path / "tokens.txt", tmp_path / "counts.tsv"
     tokens.write_text("".join(f"t{i}\n" for i in range(20)))
     counts.write_text("".join(f"t{i}\t{i}\n" for i in range(20)))
-    known = labeled(plan, tokens, counts, rank_order=False).matrix
+    known = label_plan(plan, tokens, counts, rank_order=False).matrix
     assert known.tokens == tuple(f"t{i}" for i in range(20))
     assert known.frequency is not None
     np.testing.assert_array_equal(known.frequency.counts, np.arange(20.0))
-    ranked = labeled(plan, None, None, rank_order=True).matrix.frequency
+    ranked = label_plan(plan, None, None, rank_order=True).matrix.frequency
     assert ranked is not None
     assert ranked.kind == "rank"
     tokens.write_text("one\n")
     with pytest.raises(EmbgeoError, match="1 tokens for 20 rows"):
-        labeled(plan, tokens, None, rank_order=False)
+        label_plan(plan, tokens, None, rank_order=False)
 
 
 def test_labels_that_the_parts_have_already() -> None:
     plan = plan_of(first_round(sample(), part_of(sample())))
     with pytest.raises(EmbgeoError, match="bring their own"):
-        labeled(plan, None, None, rank_order=True)
+        label_plan(plan, None, None, rank_order=True)
 
 
 def test_states_of_different_kinds_of_measuring(tmp_path: Path) -> None:

@@ -16,14 +16,20 @@ import pytest
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix, Origin
 from embgeo.core.options import Options
-from embgeo.distributed import files, first_round, part_of, plan_of, planned, seen_norms
-from embgeo.distributed.gathered import Gathered, Rows, RowsMissing
+from embgeo.distributed import files, first_round, part_of, plan_of, planned
 from embgeo.distributed.merging import load_plan, merged_first, plan_for
 from embgeo.distributed.packing import RECORDS, Packer, Unpackable, Unpacker
-from embgeo.distributed.part import Elsewhere, Setup, cut, sha256_of_rows, share, without_entries
+from embgeo.distributed.part import (
+    Elsewhere,
+    MeasuringSetup,
+    cut,
+    sha256_of_rows,
+    share,
+    without_entries,
+)
 from embgeo.distributed.plans import save_plan
-from embgeo.distributed.second_round import read_task
-from embgeo.distributed.seen_norms import SeenNorms
+from embgeo.distributed.rounds import read_task
+from embgeo.distributed.rows import Gathered, RowsMissing, SeenNorms, StoredRows, read_norms
 from embgeo.distributed.states import save_first
 from embgeo.numerics.block_rotation import BlockRotation
 from embgeo.numerics.eigen import Eigen
@@ -121,7 +127,7 @@ VALUES = (
     Frequency("rank", np.ones(2), ""),
     FinalNorm(absent="none"),
     part_of(Matrix(gaussian(400, 9, 3)), 2, 5, total=9),
-    Setup("0.1", ("cosine",), Options(), True, 3, "bfloat16"),
+    MeasuringSetup("0.1", ("cosine",), Options(), True, 3, "bfloat16"),
 )
 
 
@@ -175,7 +181,7 @@ def test_what_has_no_plain_form_is_refused_when_it_is_saved() -> None:
         {"record": "Census", "of": {"merge": 1, "largest": 1, "_zero": [], "_nonfinite": []}},
         {"record": "Census", "of": {"__class__": 1}},
         {"record": "Eigen", "of": {"values": 1}},
-        {"record": "Part", "of": {"file": "x"}},
+        {"record": "StatePart", "of": {"file": "x"}},
         {"nothing": 1},
         {},
     ],
@@ -291,7 +297,7 @@ def test_a_later_format(state: Path) -> None:
     def later(header: dict[str, Any]) -> None:
         header["format_version"] = 99
 
-    with pytest.raises(UnreadableFile, match="format version 99, this embgeo reads 1"):
+    with pytest.raises(UnreadableFile, match="format version 99, this embgeo reads 2"):
         files.read(with_header(state, later))
 
 
@@ -376,7 +382,7 @@ def test_a_plan_that_is_another_one_now(plan: Path) -> None:
 def test_a_part_reads_the_norms_of_its_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seen_norms, "PIECE_ROWS", 16)
+    monkeypatch.setattr("embgeo.distributed.rows.PIECE_ROWS", 16)
     W = gaussian(402, 40, 3)
     W[[16, 39]] = 0.0
     matrix = Matrix(W)
@@ -386,7 +392,7 @@ def test_a_part_reads_the_norms_of_its_rows(
     expected = SeenNorms.of(whole.first)
     assert expected is not None
     for start, stop, rows in ((0, 16, range(16)), (15, 17, range(32)), (33, 40, range(32, 40))):
-        found = seen_norms.of_rows(stored, start, stop)
+        found = read_norms(stored, start, stop)
         assert found is not None
         assert found.index.tolist() == [row for row in rows if row not in (16, 39)]
         np.testing.assert_array_equal(
@@ -406,13 +412,13 @@ def test_norms_without_their_rows() -> None:
             SeenNorms(index, np.ones(3))
 
 
-# Rows and parts -----------------------------------------------------------------------------------
+# Rows and parts ----------------------------------------------------------------------------------
 
 
 def test_gathered_rows_are_indexed_like_the_matrix() -> None:
     W = gaussian(404, 50, 3)
     index = np.array([2, 3, 4, 11, 40])
-    gathered = Gathered((50, 3), W.dtype, Rows(index, W[index]))
+    gathered = Gathered((50, 3), W.dtype, StoredRows(index, W[index]))
     np.testing.assert_array_equal(gathered[np.array([40, 2, 2])], W[[40, 2, 2]])
     np.testing.assert_array_equal(gathered[2:5], W[2:5])
     assert gathered[np.zeros(0, np.int64)].shape == (0, 3)
@@ -428,7 +434,7 @@ def test_rows_are_fetched_once() -> None:
         asked.append(rows.tolist())
         return W[rows]
 
-    gathered = Gathered((50, 3), W.dtype, Rows(), fetch)
+    gathered = Gathered((50, 3), W.dtype, StoredRows(), fetch)
     np.testing.assert_array_equal(gathered[np.array([7, 3])], W[[7, 3]])
     np.testing.assert_array_equal(gathered[3:8], W[3:8])
     assert asked == [[3, 7], [4, 5, 6]]
@@ -436,9 +442,9 @@ def test_rows_are_fetched_once() -> None:
 
 def test_rows_without_their_numbers() -> None:
     with pytest.raises(ValueError, match="numbers"):
-        Rows(np.array([1, 2]), np.zeros((3, 2)))
+        StoredRows(np.array([1, 2]), np.zeros((3, 2)))
     with pytest.raises(ValueError, match="numbers"):
-        Rows(np.array([2, 1]), np.zeros((2, 2)))
+        StoredRows(np.array([2, 1]), np.zeros((2, 2)))
 
 
 def test_parts_are_even_and_whole() -> None:

@@ -22,7 +22,7 @@ from embgeo.distributed import (
 )
 from embgeo.distributed.merging import load_plan, merged_first, merged_second
 from embgeo.distributed.plans import Fetch, save_plan
-from embgeo.distributed.second_round import read_task
+from embgeo.distributed.rounds import read_task
 from embgeo.distributed.states import save_first, save_second
 from embgeo.result.analysis import Analysis
 

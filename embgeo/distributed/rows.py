@@ -1,0 +1,249 @@
+"""Single rows of a matrix whose parts lie elsewhere, and the norms that identify its rows.
+
+Metrics look at some rows one by one. These are gathered from the parts, or read from the files that
+the parts were made of, where those can be reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.errors import EmbgeoError
+from embgeo.core.matrix import Matrix
+from embgeo.distributed import files
+from embgeo.distributed.part import MeasuringSetup, StatePart
+from embgeo.io import load
+from embgeo.io.bounded.guard import reading
+from embgeo.stats import Norms
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic
+
+Array = npt.NDArray[Any]
+Fetch = Callable[[IntArray], npt.NDArray[Any]]
+
+#: Rows whose norms are one piece of a plan's file: a part reads those pieces that are about it.
+PIECE_ROWS = 2**20
+#: Sums in another order differ by far less, rows that were changed hardly ever.
+RELATIVE = 1e-6
+
+
+class RowsMissing(Exception):
+    """Rows were asked for that are neither gathered nor within reach."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """Some rows as they are stored.
+
+    Attributes
+    ----------
+    index : int array, shape (r,)
+        Row numbers, ascending, each once.
+    entries : array, shape (r, d), or None
+        None where there are no rows yet, of whatever type.
+    """
+
+    index: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    entries: Array | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse rows without their numbers."""
+        rows = 0 if self.entries is None else len(self.entries)
+        if rows != len(self.index) or (rows and not (np.diff(self.index) > 0).all()):
+            raise ValueError("rows and their numbers do not go together")
+
+    def joined(self, other: StoredRows) -> StoredRows:
+        """Both, each row once."""
+        if self.entries is None or other.entries is None:
+            return self if other.entries is None else other
+        index, first = np.unique(np.concatenate([self.index, other.index]), return_index=True)
+        return StoredRows(index, np.concatenate([self.entries, other.entries])[first])
+
+
+class Gathered:
+    """Stands in for the entries of a matrix of which some rows are at hand.
+
+    Indexed like an array by row numbers or slices of rows.
+
+    Parameters
+    ----------
+    shape : tuple of two ints
+    dtype : dtype
+    rows : StoredRows
+    fetch : callable, optional
+        ``fetch(rows)`` gives further rows, or raises `RowsMissing`.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        dtype: np.dtype[Any],
+        rows: StoredRows,
+        fetch: Callable[[IntArray], Array] | None = None,
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.rows = rows
+        self._fetch = fetch
+
+    def __getitem__(self, wanted: IntArray | slice) -> Array:
+        if isinstance(wanted, slice):
+            wanted = np.arange(*wanted.indices(self.shape[0]), dtype=np.int64)
+        missing = np.setdiff1d(wanted, self.rows.index)
+        if len(missing):
+            if self._fetch is None:
+                raise RowsMissing(f"{len(missing):,} rows")
+            self.rows = self.rows.joined(StoredRows(missing, self._fetch(missing)))
+        if self.rows.entries is None:
+            return np.zeros((0, self.shape[1]), dtype=self.dtype)
+        return np.asarray(self.rows.entries[np.searchsorted(self.rows.index, wanted)])
+
+
+@dataclass(frozen=True, slots=True)
+class SeenNorms:
+    """Norms of some rows of the whole.
+
+    Attributes
+    ----------
+    index : int array, shape (r,)
+        Row numbers, ascending, each once; rows that no statistic sees are not among them.
+    values : float array, shape (r,)
+    """
+
+    index: IntArray
+    values: FloatArray
+
+    def __post_init__(self) -> None:
+        """Refuse norms without their rows."""
+        alike = self.index.shape == self.values.shape and self.index.ndim == 1
+        if not alike or not (np.diff(self.index) > 0).all():
+            raise ValueError("norms and their rows do not go together")
+
+    @classmethod
+    def of(cls, statistics: Sequence[Statistic]) -> Self | None:
+        """Those that a pass kept; None where it kept none."""
+        norms = next((s for s in statistics if isinstance(s, Norms)), None)
+        return None if norms is None else cls(norms.index(), norms.values())
+
+    def other_row(self, block: Block) -> int | None:
+        """The first row of a block that has another norm than the one seen; None if none has."""
+        at = np.searchsorted(self.index, block.index)
+        known = at < len(self.index)
+        known[known] = self.index[at[known]] == block.index[known]
+        with np.errstate(over="ignore", invalid="ignore"):
+            alike = np.isclose(block.norms[known], self.values[at[known]], rtol=RELATIVE, atol=0.0)
+        unlike = block.index[known][~alike]
+        return int(unlike[0]) if len(unlike) else None
+
+
+def split_norms(norms: SeenNorms, n: int) -> dict[str, Any]:
+    """What a plan's file holds of the norms of n rows, by the names of its pieces."""
+    edges = np.searchsorted(norms.index, np.arange(0, n + PIECE_ROWS, PIECE_ROWS))
+    return {
+        norms_name(number): (norms.index[low:high], norms.values[low:high])
+        for number, (low, high) in enumerate(pairwise(edges))
+    }
+
+
+def read_norms(plan: files.Stored, start: int, stop: int) -> SeenNorms | None:
+    """The norms that a plan's file holds of these rows, and of those around them; None if none.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    last = min(-(-stop // PIECE_ROWS), len(plan.content))  # the number of rows may be a lie
+    names = [norms_name(number) for number in range(start // PIECE_ROWS, last)]
+    names = [name for name in names if name in plan.content]
+    if not names:
+        return None
+    found = plan.unpack(**dict.fromkeys(names, (np.ndarray, np.ndarray)))
+    with reading(plan.path, "plan"):
+        index = np.concatenate([found[name][0] for name in names])
+        return SeenNorms(index, np.concatenate([found[name][1] for name in names]))
+
+
+def read_norms_statistic(plan: files.Stored, n: int) -> list[Norms]:
+    """The statistic again that a plan's file holds in pieces; empty where it holds none."""
+    found = read_norms(plan, 0, n)
+    if found is None:
+        return []
+    norms = Norms()
+    norms.add(found.index, found.values)
+    return [norms]
+
+
+def norms_name(number: int) -> str:
+    return f"norms {number}"
+
+
+def fetch_from_files(
+    parts: Sequence[StatePart], setup: MeasuringSetup, norms: SeenNorms | None, folder: Path
+) -> Fetch:
+    """A function that reads rows of the whole from the files that the parts were made of.
+
+    Norms are compared with those of the first pass: a file of the same name may be another one
+    here.
+
+    Parameters
+    ----------
+    parts : sequence of StatePart
+    setup : MeasuringSetup
+    norms : SeenNorms or None
+        Without them nothing is fetched.
+    folder : Path
+        Where the states are: files are looked for from the current folder, then from there.
+    """
+
+    @cache
+    def opened(file: str, tensor: str, transposed: bool) -> Matrix:
+        return open_again(file, tensor, transposed, folder)
+
+    def fetch(rows: IntArray) -> npt.NDArray[Any]:
+        found: npt.NDArray[Any] | None = None
+        for part in parts:
+            low, high = np.searchsorted(rows, (part.start, part.stop))
+            if low == high:
+                continue
+            matrix = opened(part.file, part.tensor, part.transposed)
+            enough = matrix.n >= part.stop - part.first_row
+            if not enough or (matrix.d, matrix.dtype) != (setup.d, setup.dtype):
+                raise RowsMissing(part.file)
+            own = matrix.data[rows[low:high] - part.first_row]
+            if found is None:
+                found = np.empty((len(rows), setup.d), dtype=own.dtype)
+            found[low:high] = own
+        if found is None:
+            raise RowsMissing("no part holds them")
+        block = Block(rows, np.asarray(found, dtype=np.float64))
+        if norms is None or norms.other_row(block) is not None:
+            raise RowsMissing("the files hold other rows by now")
+        return found
+
+    return fetch
+
+
+def open_again(file: str, tensor: str, transposed: bool, folder: Path) -> Matrix:
+    """The matrix that parts were cut from; RowsMissing where it cannot be reached."""
+    for home in (Path(), folder):
+        try:
+            return load(
+                home / file,
+                tensor=tensor or None,
+                output="none",
+                transpose=transposed,
+                padding="keep",
+                hash_file=False,
+            )
+        except EmbgeoError:
+            continue
+    raise RowsMissing(file)
