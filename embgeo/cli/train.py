@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from embgeo.cli.shared import Debug, Json, Quiet, guarded
-from embgeo.cli.train_settings import Given
+from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded
+from embgeo.cli.train_experiment import train_experiment
+from embgeo.cli.train_progress import monitor_runs
+from embgeo.cli.train_summary import plan_text, summary
+from embgeo.core.errors import BadOption, argument
+from embgeo.workflows import train as workflow
 
 
 @guarded
@@ -72,48 +78,53 @@ def train(
 
     Example: embgeo train --data fixtures/pydocs.txt.gz --preset tiny-cpu --dry-run
     """
-    given = Given(
-        data=data,
-        compare=compare,
-        preset=preset,
-        config=config,
-        set_=tuple(set_ or ()),
-        seeds=seeds,
-        budget=budget,
-        device=device,
-        out=out,
-        resume=resume,
-    )
-    given.check(experiment)
-    require_torch()
+    arguments = {
+        "data": data,
+        "settings": set_ or (),
+        "seeds": seeds,
+        "device": device,
+        "out": out,
+        "resume": resume,
+        "command": command_line(),
+    }
+    of_studies = {"compare": compare, "preset": preset, "config": config, "budget": budget}
     if experiment is not None:
-        from embgeo.cli.train_experiment import run_experiment
-
-        run_experiment(experiment, given, dry_run=dry_run, json_=json_, quiet=quiet)
-        return
-    from embgeo.cli.train_runs import compare_methods, foretell
-
-    if dry_run:
-        foretell(given, json_=json_)
+        refuse_idle(of_studies)
+        train_experiment(experiment, arguments, dry_run=dry_run, json_=json_, quiet=quiet)
+    elif dry_run:
+        task, plan = workflow.plan_training(**arguments, **of_studies)
+        print(json.dumps(plan, indent=1) if json_ else plan_text(plan, task.folder))
     else:
-        compare_methods(given, json_=json_, quiet=quiet)
+        train_study({**arguments, **of_studies}, json_=json_, quiet=quiet)
 
 
-def require_torch() -> None:
-    """Say in one line what is missing.
+def train_study(arguments: Mapping[str, Any], *, json_: bool, quiet: bool) -> None:
+    """Train, and print the study."""
+    from embgeo.training.study.files import training_to_json
+
+    with monitor_runs(quiet) as monitor:
+        trained = workflow.train(**arguments, monitor=monitor)
+    if trained is None:  # a process of a distributed training that does not write
+        return
+    if json_:
+        print(json.dumps(training_to_json(trained.study), indent=1, allow_nan=False))
+    elif not quiet:
+        summary(trained.study, trained.report)
+    if (error := trained.error()) is not None:
+        raise error
+
+
+def refuse_idle(options: Mapping[str, object]) -> None:
+    """Refuse options that would do nothing in an experiment.
 
     Raises
     ------
-    EmbgeoError
+    BadOption
     """
-    from importlib.util import find_spec
-
-    from embgeo.core.errors import EmbgeoError
-
-    missing = [name for name in ("torch", "tomli_w") if find_spec(name) is None]
-    if missing:
-        raise EmbgeoError(
-            f"training needs {' and '.join(missing).replace('tomli_w', 'tomli-w')}, which is not "
-            "installed",
-            way_out="pip install 'embgeo[train]'",
-        )
+    for name, value in options.items():
+        if value is not None:
+            raise BadOption(
+                "is about comparisons of methods, not about an experiment",
+                where=argument(name),
+                way_out=f"leave it out; {argument('settings')} changes settings of the experiment",
+            )

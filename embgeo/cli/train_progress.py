@@ -4,61 +4,41 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from embgeo.cli.shared import printable
 from embgeo.core.progress import Progress
+from embgeo.workflows.train import RunMonitor
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
 
 #: Units of the bar over all runs for each of them.
 _WHOLE = 1000.0
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """What is told while runs go on.
-
-    Attributes
-    ----------
-    progress : Progress
-        For a run, and for what else takes long.
-    begin, done : callable
-        A run begins, or so many of them have ended; how many are behind. What takes long between
-        the two is part of the run.
-    say : callable
-        A line that stays.
-    """
-
-    progress: Progress
-    begin: Callable[[int], None]
-    done: Callable[[int], None]
-    say: Callable[[str], None]
-
-
 @contextlib.contextmanager
-def watch(runs: int, quiet: bool) -> Iterator[Watch]:
+def monitor_runs(quiet: bool) -> Iterator[RunMonitor]:
     """Bars where somebody is watching, lines where output goes to a file, nothing if `quiet`."""
     if quiet:
-        yield Watch(Progress(), nothing, nothing, nothing)
+        yield RunMonitor()
     elif not sys.stderr.isatty():
-        yield Watch(Progress(), nothing, nothing, say)
+        yield RunMonitor(say=print_line)
     else:
-        with bars(runs) as found:
-            yield found
+        with draw_bars() as monitor:
+            yield monitor
 
 
-def nothing(_told: object) -> None:
-    """What is heard where nobody is told."""
-
-
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     print(printable(line), file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
-def bars(runs: int) -> Iterator[Watch]:
+def draw_bars() -> Iterator[RunMonitor]:
     from rich.console import Console
-    from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
     columns = (
@@ -69,12 +49,18 @@ def bars(runs: int) -> Iterator[Watch]:
     )
     console = Console(stderr=True)
     with Bars(*columns, console=console, transient=True, speed_estimate_period=120.0) as shown:
-        total = shown.add_task("all runs", total=_WHOLE * max(runs, 1), told=f"0/{runs}")
-        state = State()
+        state = BarState()
+
+        def expect(runs: int) -> None:
+            total = _WHOLE * max(runs, 1)
+            state.runs, state.total = (
+                runs,
+                shown.add_task("all runs", total=total, told=f"0/{runs}"),
+            )
 
         def start(what: str, steps: int) -> None:
             if state.task is not None:
-                shown.remove_task(TaskID(state.task))
+                shown.remove_task(state.task)
             told = "" if steps else " "
             state.task = shown.add_task(printable(what), total=steps or None, told=told)
             state.steps, state.done = steps, 0
@@ -84,17 +70,19 @@ def bars(runs: int) -> Iterator[Watch]:
                 return
             state.done += steps
             told = f"{state.done:,}/{state.steps:,}" if state.steps else ""
-            shown.update(TaskID(state.task), advance=steps, told=told)
+            shown.update(state.task, advance=steps, told=told)
             if state.steps and state.in_run:
                 share = min(1.0, state.done / state.steps)
-                shown.update(total, completed=_WHOLE * (state.behind + share))
+                shown.update(state.total, completed=_WHOLE * (state.behind + share))
 
         def count(behind: int, in_run: bool) -> None:
             state.behind, state.in_run = behind, in_run
-            shown.update(total, completed=_WHOLE * behind, told=f"{behind}/{runs}")
+            told = f"{behind}/{state.runs}"
+            shown.update(state.total, completed=_WHOLE * behind, told=told)
 
-        yield Watch(
+        yield RunMonitor(
             Progress(start, advance),
+            expect,
             lambda behind: count(behind, True),
             lambda behind: count(behind, False),
             lambda line: console.print(printable(line), markup=False, highlight=False),
@@ -102,10 +90,12 @@ def bars(runs: int) -> Iterator[Watch]:
 
 
 @dataclass(slots=True)
-class State:
+class BarState:
     """Where the bars are."""
 
-    task: int | None = None
+    total: TaskID
+    runs: int = 0
+    task: TaskID | None = None
     steps: int = 0
     done: int = 0
     behind: int = 0

@@ -8,7 +8,12 @@ from pathlib import Path
 #: Encloses the name of an argument in a message; characters that no name or file shows.
 _ARGUMENT = re.compile("\x02(\\w+)\x01([^\x03]*)\x03")
 #: Arguments whose options have other names.
-_OPTIONS = {"asked": "--neighbors", "out": "-o", "reference": "--no-reference"}
+_OPTIONS = {
+    "asked": "--neighbors",
+    "out": "-o",
+    "reference": "--no-reference",
+    "settings": "--set",
+}
 
 
 def argument(name: str, value: str = "") -> str:

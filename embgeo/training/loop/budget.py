@@ -21,7 +21,11 @@ from embgeo.training.loop.saving import parameters_of
 from embgeo.training.loop.scores import Scores
 from embgeo.training.methods import make_plain
 from embgeo.training.settings.resolve import resolve
-from embgeo.training.settings.study_settings import COMPARISON_NAME, StudySettings, read_settings
+from embgeo.training.settings.study_settings import (
+    STUDY_SETTINGS_NAME,
+    StudySettings,
+    read_settings,
+)
 
 #: Steps that are run to time them; the first ones, which find memory and kernels, do not count.
 WARM, TIMED = 3, 8
@@ -32,7 +36,7 @@ SAMPLED = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunBudget:
     """What one run of a method will be.
 
     Attributes
@@ -77,7 +81,9 @@ class Plan:
         return found
 
 
-def plans(config: StudySettings, corpus: Corpus, measure: Measure | None = None) -> list[Plan]:
+def plan_runs(
+    config: StudySettings, corpus: Corpus, measure: Measure | None = None
+) -> list[RunBudget]:
     """What each method of a comparison will be; some steps of each are run and forgotten.
 
     Raises
@@ -89,32 +95,32 @@ def plans(config: StudySettings, corpus: Corpus, measure: Measure | None = None)
     device = device_of(config.training.device)
     with numerics(config.training.precision, device, config.training.threads):
         return [
-            plan(config.one(name, config.seeds[0]), corpus, device, measure)
+            plan_run(config.one(name, config.seeds[0]), corpus, device, measure)
             for name in config.compare
         ]
 
 
-def plan(
+def plan_run(
     config: StudySettings, corpus: Corpus, device: torch.device, measure: Measure | None
-) -> Plan:
+) -> RunBudget:
     """The plan of one run."""
     began = time.perf_counter()
     loop = Loop(config, corpus, device, World())
-    start = clock(device) - began
+    start = read_clock(device) - began
     # Before the steps: whether a method diverges is not for a plan to find out.
-    geometry = timed_geometry(loop, measure if config.geometry.every else None)
+    geometry = time_geometry(loop, measure if config.geometry.every else None)
     times = []
     for number in range(WARM + TIMED):
-        before = clock(device)
+        before = read_clock(device)
         loop.step()
         if number >= WARM:
-            times.append(clock(device) - before)
-    valid = timed_evaluation(config, corpus, device, loop)
+            times.append(read_clock(device) - before)
+    valid = time_evaluation(config, corpus, device, loop)
     share = 0 if corpus.test is None or not config.evaluation.test else len(corpus.test)
-    needed = memory(loop, config)
+    needed = estimate_memory(loop, config)
     make_plain(loop.model)
     epoch = -(-loop.batches.windows_per_epoch // config.training.accumulate)
-    return Plan(
+    return RunBudget(
         method=config.compare[0],
         parameters=parameters_of(loop.model),
         memory=needed,
@@ -128,7 +134,7 @@ def plan(
     )
 
 
-def memory(loop: Loop, config: StudySettings) -> int:
+def estimate_memory(loop: Loop, config: StudySettings) -> int:
     """Bytes that training needs at least."""
     weights = sum(p.numel() * p.element_size() for p in loop.parameters)
     held = sum(
@@ -142,18 +148,18 @@ def memory(loop: Loop, config: StudySettings) -> int:
     return 2 * weights + held + averages + 2 * logits
 
 
-def timed_evaluation(
+def time_evaluation(
     config: StudySettings, corpus: Corpus, device: torch.device, loop: Loop
 ) -> float:
     """Seconds of an evaluation on the validation split, from a part of it."""
     part = replace(corpus, valid=corpus.valid[:SAMPLED])
-    before = clock(device)
+    before = read_clock(device)
     with loop.evaluated() as model:
         Scores(config.evaluation, part, device).valid(model)
-    return (clock(device) - before) * len(corpus.valid) / len(part.valid)
+    return (read_clock(device) - before) * len(corpus.valid) / len(part.valid)
 
 
-def timed_geometry(loop: Loop, measure: Measure | None) -> float:
+def time_geometry(loop: Loop, measure: Measure | None) -> float:
     """Seconds of a measurement; the first one, which imports, is not timed."""
     if measure is None:
         return 0.0
@@ -165,7 +171,7 @@ def timed_geometry(loop: Loop, measure: Measure | None) -> float:
     return time.perf_counter() - before
 
 
-def clock(device: torch.device) -> float:
+def read_clock(device: torch.device) -> float:
     """The time at which all that was asked of the device is done."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
@@ -174,7 +180,7 @@ def clock(device: torch.device) -> float:
     return time.perf_counter()
 
 
-def fitted(
+def fit_epochs(
     config: StudySettings, corpus: Corpus, seconds: float, measure: Measure | None
 ) -> StudySettings:
     """The same settings with as many epochs as all runs together can have in a time.
@@ -188,7 +194,7 @@ def fitted(
     """
     if not seconds > 0.0:
         raise BadOption(f"a budget of {seconds:g} seconds is none", way_out="give one such as 5m")
-    found = plans(config, corpus, measure)
+    found = plan_runs(config, corpus, measure)
 
     def total(steps: int) -> float:
         return len(config.seeds) * sum(each.seconds(config, steps) for each in found)
@@ -220,7 +226,7 @@ def most_steps(total: Callable[[int], float], limit: float, epoch: int) -> int:
     return low * unit
 
 
-def settled(
+def settle(
     config: StudySettings, corpus: Corpus, folder: Path, measure: Measure | None
 ) -> StudySettings:
     """All settings of a comparison; with a budget, the epochs that its folder was begun with.
@@ -230,26 +236,26 @@ def settled(
     Raises
     ------
     BadOption
-        As of :func:`fitted`.
+        As of :func:`fit_epochs`.
     """
     config = resolve(config)
     budget = config.training.budget
     if budget is None:
         return config
-    path = folder / COMPARISON_NAME
+    path = folder / STUDY_SETTINGS_NAME
     if path.is_file():
         begun = read_settings(path).training
         training = replace(config.training, epochs=begun.epochs, steps=begun.steps)
         again = replace(config, training=training)
-        if begun.budget == budget and same_runs(again, read_settings(path)):
+        if begun.budget == budget and fits_states(again, read_settings(path)):
             return again
     with joined(config.training.device) as world:
-        found = fitted(config, corpus, budget, measure) if world.leads else None
+        found = fit_epochs(config, corpus, budget, measure) if world.leads else None
         known: StudySettings = world.told(found)
     return known
 
 
-def same_runs(one: StudySettings, other: StudySettings) -> bool:
+def fits_states(one: StudySettings, other: StudySettings) -> bool:
     """Whether states of one comparison fit the other, which may have other methods and seeds."""
     mine, theirs = (
         {k: v for k, v in c.tables().items() if k not in ("compare", "seeds", "method")}

@@ -1,4 +1,4 @@
-"""A run and a comparison of runs, as folders of files."""
+"""A run as a folder of files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from embgeo.training.loop.saving import MODEL_NAME, model_bytes, parameters_of, 
 from embgeo.training.loop.session import Session
 from embgeo.training.loop.sinks import open_sinks
 from embgeo.training.settings.resolve import resolve
-from embgeo.training.settings.study_settings import COMPARISON_NAME, StudySettings
+from embgeo.training.settings.study_settings import STUDY_SETTINGS_NAME, StudySettings
 from embgeo.training.study.run_result import (
     RESULT_NAME,
     RUN_RESULT,
@@ -31,10 +31,10 @@ from embgeo.training.study.run_result import (
 RUN_NAME = "run.toml"
 VOCABULARY_NAME = "vocabulary.tsv"
 
-__all__ = ["Measure", "Progress", "run_folder", "train", "train_all"]
+__all__ = ["Measure", "Progress", "run_folder", "train_run"]
 
 
-def train(
+def train_run(
     config: StudySettings,
     corpus: Corpus,
     folder: Path,
@@ -164,43 +164,11 @@ def finish(session: Session, measure: Measure | None, command: str) -> RunResult
     return result
 
 
-def train_all(
-    config: StudySettings,
-    corpus: Corpus,
-    folder: Path,
-    *,
-    measure: Measure | None,
-    progress: Progress,
-    command: str,
-) -> list[RunResult]:
-    """All runs of a comparison, in ``folder/METHOD/seed-S``; ``folder/train.toml`` besides.
-
-    Runs that are finished are read, one that was interrupted is resumed. Parameters, and what is
-    raised, as of :func:`train`.
-    """
-    config = resolve(config)
-    with joined(config.training.device) as world:
-        if world.leads:
-            write_comparison(config, folder)
-        return [
-            train(
-                config.one(method, seed),
-                corpus,
-                run_folder(folder, method, seed),
-                measure=measure,
-                progress=progress,
-                command=command,
-            )
-            for seed in config.seeds
-            for method in config.compare
-        ]
-
-
-def write_comparison(config: StudySettings, folder: Path) -> None:
-    """The settings of the comparison."""
+def write_study_settings(config: StudySettings, folder: Path) -> None:
+    """The settings of a study, in its folder."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write(folder / COMPARISON_NAME, config.text().encode())
+        write(folder / STUDY_SETTINGS_NAME, config.text().encode())
     except OSError as error:
         raise BadOption(
             f"cannot be written: {error.strerror or error}",

@@ -28,7 +28,7 @@ from embgeo.training.settings.sections import (
 )
 
 #: The settings of a comparison, in its folder.
-COMPARISON_NAME = "train.toml"
+STUDY_SETTINGS_NAME = "train.toml"
 
 #: Settings that come with the package, in the order of their cost.
 PRESETS = ("tiny-cpu", "ptb-inan", "wt2-fast", "wt2-paper")

@@ -23,8 +23,10 @@ OF_TWO = "subspace.distance"
 Array = npt.NDArray[np.float32]
 
 
-def geometry(counts: npt.NDArray[np.int64]) -> Callable[[Array, Array | None], dict[str, float]]:
-    """A function that measures an embedding, for :func:`embgeo.training.loop.run.train`.
+def geometry_measure(
+    counts: npt.NDArray[np.int64],
+) -> Callable[[Array, Array | None], dict[str, float]]:
+    """A function that measures an embedding, for :func:`embgeo.training.loop.run.train_run`.
 
     Parameters
     ----------

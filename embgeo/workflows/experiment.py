@@ -1,0 +1,311 @@
+"""Experiments: a model trained at every value of a setting, and measured by the analysis."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embgeo.core.errors import BadOption, UnreadableFile, argument
+from embgeo.core.values import format_number
+from embgeo.io.bounded.records import RecordFormat
+from embgeo.io.bounded.settings import parse_table
+from embgeo.workflows.train import RunMonitor, require_torch
+from embgeo.workflows.train_request import as_tables
+from embgeo.workflows.train_task import check_runs_folder, explain_interrupt
+
+if TYPE_CHECKING:
+    from embgeo.core.progress import Progress
+    from embgeo.training.data import Corpus
+    from embgeo.training.experiments import InanSubspace, Point
+
+RECORD_NAME = "experiment.json"
+DISTANCE = "subspace.distance"
+
+
+@dataclass(frozen=True, slots=True)
+class PointResult:
+    """One training of a sweep, measured; `folder` is relative to that of the experiment."""
+
+    sweep: str
+    value: float
+    beta: float
+    tau: float
+    seed: int
+    folder: str
+    distance: float
+    chance: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentRecord:
+    """The content of ``experiment.json``."""
+
+    name: str
+    source: str
+    deviations: tuple[str, ...]
+    settings: Mapping[str, Any]
+    corpus: Mapping[str, Any]
+    points: tuple[PointResult, ...]
+    command: str
+    versions: Mapping[str, str]
+
+
+EXPERIMENT = RecordFormat(
+    "embgeo.experiment",
+    1,
+    ExperimentRecord,
+    RECORD_NAME,
+    what="an experiment",
+    again="choose another folder",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingSweep:
+    """An experiment that is to be run.
+
+    Attributes
+    ----------
+    settings : InanSubspace
+    corpus : Corpus
+    folder : Path
+    seeds : tuple of int
+    device, command : str
+    """
+
+    settings: InanSubspace
+    corpus: Corpus
+    folder: Path
+    seeds: tuple[int, ...]
+    device: str
+    command: str
+
+    @property
+    def tasks(self) -> list[tuple[Point, int]]:
+        return [(point, seed) for seed in self.seeds for point in self.settings.points()]
+
+    @property
+    def steps(self) -> int:
+        """Of one training."""
+        from embgeo.training.experiments.inan_subspace import steps_per_epoch
+
+        return self.settings.epochs * steps_per_epoch(self.settings, len(self.corpus.train))
+
+    def home(self, point: Point, seed: int) -> Path:
+        return self.folder / point.folder / f"seed-{seed}"
+
+    def plan(self) -> dict[str, Any]:
+        """What is going to be trained, JSON-ready."""
+        return {
+            "trainings": len(self.tasks),
+            "steps": self.steps,
+            "tokens": len(self.corpus.train),
+            "types": len(self.corpus.vocabulary),
+            "settings": asdict(self.settings),
+        }
+
+
+def prepare_experiment(
+    name: str,
+    data: Path | str | None = None,
+    *,
+    settings: Mapping[str, Any] | Sequence[str] = (),
+    seeds: int | None = None,
+    device: str | None = None,
+    out: Path | str | None = None,
+    command: str = "",
+) -> SettingSweep:
+    """An experiment with its settings and its text; nothing is written.
+
+    Parameters
+    ----------
+    name : {"inan-subspace"}
+    data : path
+        A text file, or a folder with splits.
+    settings : mapping, optional
+        Other values for settings of the experiment: ``{"betas": [0, 0.5, 1]}``.
+    seeds : int, optional
+        Train every point with seeds 0 … `seeds` − 1; 1 by default.
+    device : str, optional
+    out : path, optional
+        By default the name of the text and that of the experiment, in the current folder.
+    command : str
+        Recorded in the results.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    require_torch()
+    from embgeo.training.data import columns, load_corpus
+    from embgeo.training.experiments import EXPERIMENTS, InanSubspace
+    from embgeo.training.loop.device import device_of
+
+    known = [module.NAME for module in EXPERIMENTS]
+    if name not in known:
+        way_out = f"there is {', '.join(known)}"
+        raise BadOption(f"there is no {name!r}", where=argument("experiment"), way_out=way_out)
+    if data is None:
+        raise BadOption(
+            "no text is given", way_out=f"give a file or a folder with {argument('data')}"
+        )
+    table = read_sweep_settings(settings)
+    chosen: InanSubspace = parse_table(InanSubspace, table, argument("settings"), None)
+    chosen.check()
+    corpus = load_corpus(Path(data), min_count=1, tokens=chosen.tokens)
+    columns(corpus.train, chosen.batch)  # refuses too large a batch before anything is written
+    return SettingSweep(
+        chosen,
+        corpus,
+        Path(out or f"{Path(data).resolve().name.partition('.')[0]}.{name}"),
+        tuple(range(seeds or 1)),
+        str(device_of(device or "auto")),
+        command,
+    )
+
+
+def read_sweep_settings(settings: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
+    """Settings of the experiment, in which lists may be written as 0,0.5,1."""
+    tables = as_tables(settings)
+    tables |= tables.pop("experiment", {})
+    for key, value in tables.items():
+        if isinstance(value, dict):
+            inner = f"{key}.{next(iter(value), '')}"
+            cause = f"{inner} is no setting of the experiment"
+            raise BadOption(cause, where=argument("settings"))
+    return {k: parse_numbers(v, k) if k in ("betas", "taus") else v for k, v in tables.items()}
+
+
+def parse_numbers(value: Any, key: str) -> list[float]:
+    """``0,0.5,1``, ``[0, 0.5, 1]``, one number, or nothing."""
+    parts = value.split(",") if isinstance(value, str) else value
+    parts = parts if isinstance(parts, list | tuple) else [parts]
+    try:
+        return [float(part) for part in parts if part != ""]
+    except (TypeError, ValueError) as error:
+        where = argument("settings", key)
+        raise BadOption(
+            f"{value!r} is no list of numbers", where=where, way_out="write 0,0.5,1"
+        ) from error
+
+
+def run_experiment(
+    sweep: SettingSweep, *, resume: bool = False, monitor: RunMonitor | None = None
+) -> ExperimentRecord:
+    """Train every point of an experiment and measure it; what is finished is kept.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    monitor = monitor or RunMonitor()
+    check_runs_folder(sweep.folder, resume=resume, own=RECORD_NAME)
+    record = begin(sweep)
+    monitor.expect(len(sweep.tasks))
+    points = []
+    try:
+        for place, (point, seed) in enumerate(sweep.tasks, 1):
+            monitor.begin(place - 1)
+            began = time.perf_counter()
+            points.append(measure_point(sweep, point, seed, monitor.progress))
+            monitor.done(place)
+            seconds = time.perf_counter() - began
+            monitor.say(f"{place}/{len(sweep.tasks)}  {describe_point(points[-1], seconds)}")
+    except KeyboardInterrupt as error:
+        raise explain_interrupt(
+            sweep.folder,
+            f"the same command with --resume -o {sweep.folder}",
+            "finished points are kept, the one in progress begins anew",
+        ) from error
+    record = replace(record, points=tuple(points))
+    EXPERIMENT.save(record, sweep.folder)
+    return record
+
+
+def begin(sweep: SettingSweep) -> ExperimentRecord:
+    """The record before the first point; of a folder that is resumed, it has to be the same.
+
+    Raises
+    ------
+    BadOption
+    """
+    from embgeo.training.experiments import inan_subspace
+    from embgeo.training.loop.run import corpus_facts, versions
+
+    record = ExperimentRecord(
+        inan_subspace.NAME,
+        inan_subspace.SOURCE,
+        inan_subspace.DEVIATIONS,
+        asdict(sweep.settings),
+        corpus_facts(sweep.corpus),
+        (),
+        sweep.command,
+        versions(),
+    )
+    if not (sweep.folder / RECORD_NAME).is_file():
+        EXPERIMENT.save(record, sweep.folder)
+        return record
+    before, now = EXPERIMENT.to_json(EXPERIMENT.load(sweep.folder)), EXPERIMENT.to_json(record)
+    if any(before[key] != now[key] for key in ("settings", "corpus")):
+        raise BadOption(
+            "holds the experiment with other settings or on another text",
+            where=sweep.folder,
+            way_out=f"choose another folder with {argument('out')}",
+        )
+    return record
+
+
+def measure_point(sweep: SettingSweep, point: Point, seed: int, progress: Progress) -> PointResult:
+    """One point, trained unless it was before, and its distance by the analysis."""
+    from embgeo.result.analysis import JSON_NAME, load_analysis
+
+    home = sweep.home(point, seed)
+    if not (home / JSON_NAME).is_file():
+        train_and_analyze(sweep, point, seed, home, progress)
+    scalar = load_analysis(home).scalar(DISTANCE)
+    if scalar is None or scalar.value is None:
+        raise UnreadableFile(f"its analysis holds no {DISTANCE}", where=home)
+    return PointResult(
+        point.sweep,
+        point.value,
+        point.beta,
+        point.tau,
+        seed,
+        home.relative_to(sweep.folder).as_posix(),
+        scalar.value,
+        scalar.reference,
+    )
+
+
+def train_and_analyze(
+    sweep: SettingSweep, point: Point, seed: int, home: Path, progress: Progress
+) -> None:
+    """Train a point and write its analysis, by which the point is known to be finished."""
+    import embgeo
+    from embgeo.training.experiments import inan_subspace
+
+    progress.start(f"{point.sweep} = {point.value:g}, seed {seed}", sweep.steps)
+    inan_subspace.train_point(
+        sweep.settings,
+        point,
+        sweep.corpus.train,
+        len(sweep.corpus.vocabulary),
+        home,
+        seed=seed,
+        device=sweep.device,
+        advance=progress.advance,
+    )
+    model = home / inan_subspace.MODEL_NAME
+    matrix = embgeo.load(model, tensor="encoder.weight", output="decoder.weight")
+    embgeo.analyze(
+        matrix, sections=("subspace", "spectrum"), reference=False, command=sweep.command
+    ).save(home)
+
+
+def describe_point(point: PointResult, seconds: float) -> str:
+    """The line of a finished point."""
+    where = f"{point.sweep} = {point.value:g}, seed {point.seed}"
+    return f"{where}: distance {format_number(point.distance)} ({seconds:.0f} s)"

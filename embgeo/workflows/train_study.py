@@ -1,0 +1,188 @@
+"""From finished runs to one study: the analyses of their embeddings, files, and the report."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embgeo.core.errors import Diverged, EmbgeoError, UnreadableFile, argument
+from embgeo.workflows.train_task import StudyTask
+
+if TYPE_CHECKING:
+    from embgeo.comparison.comparison import Comparison
+    from embgeo.core.progress import Progress
+    from embgeo.training.study.training import Training
+
+#: What a baseline is, the best first.
+BASELINES = ("mle", "untied")
+
+
+def analyze_embedding(folder: Path, device: str, command: str, progress: Progress) -> None:
+    """The analysis of a run's embedding, in the folder of the run, unless it is there.
+
+    Raises
+    ------
+    UnreadableFile
+        The model is gone.
+    """
+    import embgeo
+    from embgeo.measure.resources import Resources
+    from embgeo.training.loop.run import VOCABULARY_NAME
+    from embgeo.training.loop.saving import MODEL_NAME
+
+    model = folder / MODEL_NAME
+    if not model.is_file():
+        raise UnreadableFile(
+            f"the run is finished, but its {MODEL_NAME} is gone",
+            where=folder,
+            way_out=f"take this folder away, and train it again with {argument('resume')}",
+        )
+    if is_analyzed(folder, model):
+        return
+    matrix = embgeo.load(model, counts=folder / VOCABULARY_NAME)
+    embgeo.analyze(
+        matrix,
+        command=command,
+        progress=progress,
+        resources=Resources(device=choose_pass_device(device)),
+    ).save(folder)
+
+
+def choose_pass_device(device: str) -> str:
+    """Where analyses run: on the CUDA device that trained, else on the CPU."""
+    from embgeo.training.loop.device import device_of
+
+    found = device_of(device)
+    has_array_api = find_spec("array_api_compat") is not None
+    return str(found) if found.type == "cuda" and has_array_api else "cpu"
+
+
+def is_analyzed(folder: Path, model: Path) -> bool:
+    """Whether the folder holds an analysis of this very file."""
+    from embgeo.result.analysis import ARRAYS_NAME, JSON_NAME
+
+    try:
+        content: Any = json.loads((folder / JSON_NAME).read_text(encoding="utf-8"))
+        own = content["provenance"]["sha256"] if (folder / ARRAYS_NAME).is_file() else None
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+    with model.open("rb") as stream:
+        return bool(hashlib.file_digest(stream, "sha256").hexdigest() == own)
+
+
+def write_study(
+    task: StudyTask, diverged: Mapping[tuple[str, int], Diverged], progress: Progress
+) -> tuple[Training, Path]:
+    """``training.json``, the comparison of the embeddings, and the report; its path.
+
+    Parameters
+    ----------
+    task : StudyTask
+    diverged : dict of (str, int) to Diverged
+        Method and seed of the runs that did not come to their end; some others did.
+    progress : Progress
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    from embgeo.comparison.files import COMPARISON_NAME
+    from embgeo.report.training import write
+    from embgeo.training.study.files import COMPARISON_FOLDER, save_training
+
+    study = make_study(task, diverged)
+    progress.start("comparing the embeddings", 0)
+    comparison = compare_embeddings(study, task, progress)
+    save_training(study, task.folder)
+    earlier = task.folder / COMPARISON_FOLDER
+    if comparison is not None:
+        write_comparison_beside(comparison, task.folder)
+    elif (earlier / COMPARISON_NAME).is_file():  # of other runs than those of the report
+        shutil.rmtree(earlier, ignore_errors=True)
+    return study, write(study, comparison, task.folder)
+
+
+def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) -> Training:
+    """Everything the runs say, side by side."""
+    from embgeo.result.analysis import load_analysis
+    from embgeo.training.methods.published import method, reference_of
+    from embgeo.training.study.making import Trained, training_of
+    from embgeo.training.study.reading import read_run
+
+    kept = [run for run in task.runs if run not in diverged]
+    names = order_methods(tuple(dict.fromkeys(name for name, _ in kept)))
+    trained = []
+    for name in names:
+        for seed in task.settings.seeds:
+            if (name, seed) in kept:
+                home = task.home(name, seed)
+                place = home.relative_to(task.folder).as_posix()
+                trained.append(Trained(place, read_run(home), load_analysis(home)))
+    references = {name: reference_of(name, tuple(names)) or "" for name in names}
+    titles = {name: method(name).title for name in names}
+    provenance = {"command": task.command, "settings": task.settings.tables()}
+    lost = [f"{name}, seed {seed}: {why.cause}" for (name, seed), why in diverged.items()]
+    return training_of(trained, references, titles, provenance, lost)
+
+
+def order_methods(names: tuple[str, ...]) -> list[str]:
+    """The baseline first, then as they were named."""
+    first = next((name for name in BASELINES if name in names), names[0])
+    return [first, *(name for name in names if name != first)]
+
+
+def compare_embeddings(study: Training, task: StudyTask, progress: Progress) -> Comparison | None:
+    """The embeddings of the first seed that all have; None of a single method, or of no seed."""
+    from embgeo.comparison.compare import compare_inputs
+    from embgeo.comparison.comparison import Member
+    from embgeo.comparison.originals import original
+    from embgeo.comparison.pairs import ComparisonInput
+    from embgeo.result.analysis import load_analysis
+
+    if len(study.methods) < 2 or study.shown_seed is None:
+        return None
+    inputs = []
+    for method in study.methods:
+        home = task.folder / study.shown_run(method.name).folder
+        analysis = load_analysis(home)
+        matrix, absent = original(analysis, home)
+        member = Member(method.name, str(home), analysis, True, absent)
+        inputs.append(ComparisonInput(member, matrix))
+    return compare_inputs(inputs, command=task.command, progress=progress)
+
+
+def write_comparison_beside(comparison: Comparison, folder: Path) -> None:
+    """Write the comparison into its folder, in the place of an earlier one.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    from embgeo.comparison.files import COMPARISON_NAME, save_comparison
+    from embgeo.training.study.files import COMPARISON_FOLDER
+    from embgeo.workflows.folders import move_files, replace_comparison
+
+    target = folder.absolute() / COMPARISON_FOLDER
+    fresh = Path(tempfile.mkdtemp(prefix=f".{COMPARISON_FOLDER}.", dir=folder))
+    try:
+        save_comparison(comparison, fresh)
+        target.mkdir(exist_ok=True)
+        if (target / COMPARISON_NAME).is_file():
+            replace_comparison(fresh, target)
+        else:
+            names = sorted((path.name for path in fresh.iterdir()), key=COMPARISON_NAME.__eq__)
+            move_files(fresh, target, names)
+    except OSError as error:
+        raise EmbgeoError(
+            f"cannot be written: {error.strerror or error}",
+            where=target,
+            way_out=f"make room, and go on with {argument('resume')}",
+        ) from error
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
