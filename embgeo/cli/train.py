@@ -78,7 +78,7 @@ def train(
 
     Example: embgeo train --data fixtures/pydocs.txt.gz --preset tiny-cpu --dry-run
     """
-    arguments = {
+    arguments: dict[str, Any] = {
         "data": data,
         "settings": set_ or (),
         "seeds": seeds,
@@ -87,7 +87,12 @@ def train(
         "resume": resume,
         "command": command_line(),
     }
-    of_studies = {"compare": compare, "preset": preset, "config": config, "budget": budget}
+    of_studies: dict[str, Any] = {
+        "compare": compare,
+        "preset": preset,
+        "config": config,
+        "budget": budget,
+    }
     if experiment is not None:
         refuse_idle(of_studies)
         train_experiment(experiment, arguments, dry_run=dry_run, json_=json_, quiet=quiet)

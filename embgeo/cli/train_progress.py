@@ -49,14 +49,12 @@ def draw_bars() -> Iterator[RunMonitor]:
     )
     console = Console(stderr=True)
     with Bars(*columns, console=console, transient=True, speed_estimate_period=120.0) as shown:
+        total = shown.add_task("all runs", total=None, told="")
         state = BarState()
 
         def expect(runs: int) -> None:
-            total = _WHOLE * max(runs, 1)
-            state.runs, state.total = (
-                runs,
-                shown.add_task("all runs", total=total, told=f"0/{runs}"),
-            )
+            state.runs = runs
+            shown.update(total, total=_WHOLE * max(runs, 1), told=f"0/{runs}")
 
         def start(what: str, steps: int) -> None:
             if state.task is not None:
@@ -73,12 +71,12 @@ def draw_bars() -> Iterator[RunMonitor]:
             shown.update(state.task, advance=steps, told=told)
             if state.steps and state.in_run:
                 share = min(1.0, state.done / state.steps)
-                shown.update(state.total, completed=_WHOLE * (state.behind + share))
+                shown.update(total, completed=_WHOLE * (state.behind + share))
 
         def count(behind: int, in_run: bool) -> None:
             state.behind, state.in_run = behind, in_run
             told = f"{behind}/{state.runs}"
-            shown.update(state.total, completed=_WHOLE * behind, told=told)
+            shown.update(total, completed=_WHOLE * behind, told=told)
 
         yield RunMonitor(
             Progress(start, advance),
@@ -93,7 +91,6 @@ def draw_bars() -> Iterator[RunMonitor]:
 class BarState:
     """Where the bars are."""
 
-    total: TaskID
     runs: int = 0
     task: TaskID | None = None
     steps: int = 0

@@ -32,7 +32,7 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
         The model is gone.
     """
     import embgeo
-    from embgeo.measure.resources import Resources
+    from embgeo.stats.resources import Resources
     from embgeo.training.loop.run import VOCABULARY_NAME
     from embgeo.training.loop.saving import MODEL_NAME
 

@@ -151,8 +151,6 @@ def test_the_map_of_the_parts_is_theirs() -> None:
 
 #: Until the commands' work has moved into `workflows`.
 KNOWN_CIRCLES = {
-    "embgeo.cli.train_compare",
-    "embgeo.cli.train_runs",
     "embgeo.gate.rule",
     "embgeo.gate.wording",
 }

@@ -12,11 +12,14 @@ import torch
 
 from embgeo.core.progress import Progress
 from embgeo.training.data import Corpus, Vocabulary
-from embgeo.training.loop.distributed import World
+from embgeo.training.loop.distributed import World, joined
 from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.run import train
+from embgeo.training.loop.run import train_run
+from embgeo.training.settings.resolve import resolve
 from embgeo.training.settings.study_settings import StudySettings, from_tables
 from embgeo.training.study.run_result import RunResult
+from embgeo.workflows.train import RunMonitor, train_runs
+from embgeo.workflows.train_task import StudyTask
 
 N = 50
 CPU = torch.device("cpu")
@@ -78,12 +81,19 @@ def silent() -> Progress:
 def run(config: StudySettings, folder: Path, **more: Any) -> RunResult:
     """A run without geometry or progress, unless these are given."""
     given: dict[str, Any] = {"measure": None, "progress": silent(), "command": "embgeo train"}
-    return train(config, corpus(), folder, **{**given, **more})
+    return train_run(config, corpus(), folder, **{**given, **more})
 
 
 def loop_of(config: StudySettings, name: str | None = None) -> Loop:
     """The loop of the first method, or of that one."""
     return Loop(config.one(name or config.compare[0], 0), corpus(), CPU, World())
+
+
+def run_all(config: StudySettings, folder: Path, measure: Any = None) -> None:
+    """All runs of a study, without the analyses of their embeddings."""
+    task = StudyTask(resolve(config), corpus(), folder, "embgeo train")
+    with joined("cpu"):
+        train_runs(task, measure, RunMonitor(), leads=False)
 
 
 class Stopped(Exception):

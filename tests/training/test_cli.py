@@ -20,13 +20,13 @@ pytest.importorskip("tomli_w")
 import numpy as np
 
 from embgeo.charts.trained import FIGURES
-from embgeo.cli import train_runs
 from embgeo.cli.app import run
-from embgeo.cli.train_geometry import MEASURED, geometry
-from embgeo.cli.train_settings import Given, assignment, seconds
 from embgeo.core.errors import BadOption
 from embgeo.result.analysis import load_analysis
 from embgeo.training.study.files import load_training
+from embgeo.workflows import train_study
+from embgeo.workflows.train_geometry import MEASURED, geometry_measure
+from embgeo.workflows.train_request import TrainRequest, as_tables, parse_assignment, parse_seconds
 
 ROOT = Path(__file__).parents[2]
 #: Three words in four are of a few popular ones.
@@ -165,18 +165,18 @@ def test_an_interrupt_keeps_what_is_trained_and_says_how_to_go_on(
 ) -> None:
     out = str(tmp_path / "cut")
     given = ["--data", "words.txt", "--compare", "mle,cosreg", *TINY, "-o", out, "-q"]
-    analyze = train_runs.analyze
+    analyze = train_study.analyze_embedding
 
     def interrupted(folder: Path, *others: Any) -> None:
         analyze(folder, *others)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(train_runs, "analyze", interrupted)
+    monkeypatch.setattr(train_study, "analyze_embedding", interrupted)
     assert run(["train", *given]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert f"go on with: embgeo train --resume -o {out}" in error
-    monkeypatch.setattr(train_runs, "analyze", analyze)
+    monkeypatch.setattr(train_study, "analyze_embedding", analyze)
     assert run(["train", "--resume", "-o", out, "-q"]) == 0
     assert len(load_training(tmp_path / "cut").runs) == 2
 
@@ -205,7 +205,7 @@ def test_a_budget_is_fitted_once_for_all_runs(
         asked.append(wanted)
         return config.updated({"training": {"steps": 3, "budget": wanted}})
 
-    monkeypatch.setattr(budget, "fitted", fitted)
+    monkeypatch.setattr(budget, "fit_epochs", fitted)
     out = str(tmp_path / "quick")
     given = ["train", "--data", "words.txt", "--compare", "mle,cosreg", *TINY, "--budget", "2m"]
     assert run([*given, "-o", out, "-q"]) == 0
@@ -268,12 +268,12 @@ def test_a_method_that_diverges_can_be_planned(capsys: pytest.CaptureFixture[str
 def test_settings_of_methods_that_come_later_are_kept() -> None:
     from embgeo.training.settings.resolve import resolve
 
-    config = resolve(Given(preset="wt2-fast", compare="mle,cosreg").settings())
+    config = resolve(TrainRequest.of(preset="wt2-fast", compare="mle,cosreg").resolve())
     assert config.method["real"] == {"gamma": 1.25, "tau": 20.0}
     assert config.method["cosreg"]["gamma"] == 1.0
     later = resolve(config.updated({"compare": ["mle", "real"]}))
     assert later.one("real", 0) == resolve(
-        Given(preset="wt2-fast", compare="mle,real").settings()
+        TrainRequest.of(preset="wt2-fast", compare="mle,real").resolve()
     ).one("real", 0)
 
 
@@ -324,7 +324,7 @@ def test_no_stale_comparison_stands_beside_a_report(
     shutil.copytree(here / "words.runs", out)
     if not ours:
         (out / "comparison" / "comparison.json").unlink()
-    monkeypatch.setattr("embgeo.cli.train_compare.comparison_of_runs", lambda *_: None)
+    monkeypatch.setattr("embgeo.workflows.train_study.compare_embeddings", lambda *_: None)
     assert run(["train", "--resume", "-o", str(out), "-q"]) == 0
     assert (out / "comparison").exists() is not ours
 
@@ -435,24 +435,34 @@ def test_without_torch_one_line_says_what_to_install() -> None:
     ],
 )
 def test_assignments(text: str, expected: tuple[list[str], Any]) -> None:
-    assert assignment(text) == expected
+    assert parse_assignment(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "=3", "a b=3", "training..epochs=3"])
 def test_no_assignments(text: str) -> None:
     with pytest.raises(BadOption, match="is no setting"):
-        assignment(text)
+        parse_assignment(text)
+
+
+def test_settings_of_a_program_are_tables_or_dotted_names() -> None:
+    given = {"training.steps": 3, "model": {"d": 8, "name": "vd-lstm"}, "seeds": [1]}
+    tables = {"training": {"steps": 3}, "model": {"d": 8, "name": "vd-lstm"}, "seeds": [1]}
+    assert as_tables(given) == tables
+    assert TrainRequest.of(settings=given).resolve().seeds == (1,)
+    assert as_tables(["training.steps=3", "model.d=8", "model.name=vd-lstm", "seeds=[1]"]) == tables
 
 
 def test_times() -> None:
-    assert [seconds(text) for text in ("90s", "5m", "1.5 h")] == [90.0, 300.0, 5400.0]
+    assert [parse_seconds(text) for text in ("90s", "5m", "1.5 h")] == [90.0, 300.0, 5400.0]
 
 
 def test_settings_on_the_line_stand_over_those_of_files(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('[data]\npath = "text.txt"\nsize = 70\n[training]\nbatch = 3\nbptt = 9\n')
-    given = Given(preset="tiny-cpu", config=own, set_=("training.bptt=11",), compare="mle, frage ")
-    config = given.settings()
+    given = TrainRequest.of(
+        preset="tiny-cpu", config=own, settings=("training.bptt=11",), compare="mle, frage "
+    )
+    config = given.resolve()
     assert config.compare == ("mle", "frage")
     assert (config.training.batch, config.training.bptt) == (3, 11)
     assert config.data.path == str(tmp_path / "text.txt")
@@ -462,25 +472,27 @@ def test_settings_on_the_line_stand_over_those_of_files(tmp_path: Path) -> None:
 def test_a_file_means_paths_beside_itself(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('[data]\npath = "text.txt"\ntokenizer = "sub/t.json"\n')
-    data = Given(config=own).settings().data
+    data = TrainRequest.of(config=own).resolve().data
     assert (data.path, data.tokenizer) == (str(tmp_path / "text.txt"), str(tmp_path / "sub/t.json"))
-    on_the_line = Given(config=own, set_=("data.tokenizer=t.json",)).settings().data
+    on_the_line = TrainRequest.of(config=own, settings=("data.tokenizer=t.json",)).resolve().data
     assert on_the_line.tokenizer == "t.json"
 
 
 def test_another_model_starts_from_its_own_settings(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('[model]\nname = "transformer"\nlayers = 2\n')
-    config = Given(config=own, set_=("model.dropout=0.3",)).settings()
+    config = TrainRequest.of(config=own, settings=("model.dropout=0.3",)).resolve()
     assert config.model.name == "transformer"
     assert dict(config.model.settings) == {"layers": 2, "dropout": 0.3}
-    assert Given(set_=("model.name=awd-lstm",)).settings() == Given().settings()
+    assert (
+        TrainRequest.of(settings=("model.name=awd-lstm",)).resolve() == TrainRequest.of().resolve()
+    )
 
 
 def test_geometry_of_an_untied_model_has_the_distance_of_its_spaces() -> None:
     rng = np.random.default_rng(0)
     W = rng.standard_normal((60, 4)).astype(np.float32)
-    measure = geometry(np.arange(60, 0, -1))
+    measure = geometry_measure(np.arange(60, 0, -1))
     assert set(measure(W, None)) == set(MEASURED)
     assert measure(W, W.copy())["subspace.distance"] == pytest.approx(0.0, abs=1e-6)
 
@@ -491,7 +503,7 @@ def test_geometry_of_an_untied_model_has_the_distance_of_its_spaces() -> None:
 def test_the_bar_over_all_runs_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     from rich.progress import Progress as Bars
 
-    from embgeo.cli.train_progress import bars
+    from embgeo.cli.train_progress import draw_bars
 
     seen: list[float] = []
     update = Bars.update
@@ -502,7 +514,8 @@ def test_the_bar_over_all_runs_never_goes_back(monkeypatch: pytest.MonkeyPatch) 
         update(self, task, **changes)
 
     monkeypatch.setattr(Bars, "update", noted)
-    with bars(2) as watching:
+    with draw_bars() as watching:
+        watching.expect(2)
         for place in range(2):
             watching.begin(place)
             watching.progress.start("steps", 4)

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,14 +16,13 @@ from safetensors.torch import load_file  # noqa: E402
 
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.loop.distributed import World, joined  # noqa: E402
-from embgeo.training.loop.run import train_all  # noqa: E402
 from embgeo.training.settings.study_settings import StudySettings  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     PLAIN,
     corpus,
     numbers,
+    run_all,
     settings,
-    silent,
     spread,
     stopping,
 )
@@ -74,18 +72,16 @@ assert group() is None
 """
 
 
-def compare(folder: Path) -> list[Any]:
-    return train_all(
-        config(), corpus(), folder, measure=spread, progress=silent(), command="embgeo train"
-    )
+def compare(folder: Path) -> None:
+    run_all(config(), folder, spread)
 
 
 def interrupt(folder: Path) -> None:
-    from embgeo.training.loop.run import run_folder, train
+    from embgeo.training.loop.run import run_folder, train_run
     from tests.support.training_runs import Stopped
 
     with joined("cpu"), pytest.raises(Stopped):
-        train(
+        train_run(
             config().one("frage", 0),
             corpus(),
             run_folder(folder, "frage", 0),

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
-from embgeo.training.loop.run import train  # noqa: E402
+from embgeo.training.loop.run import train_run  # noqa: E402
 from embgeo.training.loop.saving import write  # noqa: E402
 from embgeo.training.loop.session import Session  # noqa: E402
 from embgeo.training.settings.study_settings import StudySettings  # noqa: E402
@@ -42,7 +42,7 @@ CASES: dict[str, StudySettings] = {
 
 
 def run(config: StudySettings, folder: Path, progress: Progress | None = None) -> Any:
-    return train(
+    return train_run(
         config,
         corpus(),
         folder,
@@ -207,7 +207,7 @@ def test_another_text_is_refused(tmp_path: Path) -> None:
     config = interrupted(tmp_path)
     other = replace(corpus(), files={"drawn.txt": "1" * 64})
     with pytest.raises(BadOption, match="the text is another one"):
-        train(config, other, tmp_path, measure=None, progress=silent(), command="")
+        train_run(config, other, tmp_path, measure=None, progress=silent(), command="")
 
 
 def test_a_damaged_state_is_refused_in_one_line(tmp_path: Path) -> None:

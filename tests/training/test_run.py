@@ -19,12 +19,12 @@ from safetensors.torch import load_file  # noqa: E402
 import embgeo  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.training.data import Vocabulary  # noqa: E402
-from embgeo.training.loop.run import run_folder, train, train_all  # noqa: E402
+from embgeo.training.loop.run import run_folder, train_run, write_study_settings  # noqa: E402
 from embgeo.training.methods.published import METHODS, reference_of  # noqa: E402
 from embgeo.training.settings.resolve import resolve  # noqa: E402
 from embgeo.training.settings.study_settings import read_settings  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
-from tests.support.training_runs import N, corpus, numbers, run, settings, silent, spread  # noqa: E402
+from tests.support.training_runs import N, corpus, numbers, run, run_all, settings, silent, spread  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_hostile_tokens_come_back_from_the_vocabulary(tmp_path: Path) -> None:
     text = corpus()
     tokens = (*hostile, *text.vocabulary.tokens[len(hostile) :])
     text = replace(text, vocabulary=Vocabulary(tokens, text.vocabulary.counts))
-    train(
+    train_run(
         settings(training={"steps": 1}),
         text,
         tmp_path,
@@ -140,18 +140,12 @@ def test_a_comparison_has_a_folder_for_each_run(tmp_path: Path) -> None:
     config = settings(
         compare=["mle", "cosreg"], seeds=[0, 5], training={"epochs": 1}, method={"cosreg": {}}
     )
-    results = train_all(
-        config, corpus(), tmp_path, measure=None, progress=silent(), command="embgeo train"
-    )
-    assert [(found.method, found.seed) for found in results] == [
-        ("mle", 0),
-        ("cosreg", 0),
-        ("mle", 5),
-        ("cosreg", 5),
-    ]
+    write_study_settings(resolve(config), tmp_path)
     assert read_settings(tmp_path / "train.toml") == resolve(config)
-    for found in results:
-        assert load_result(run_folder(tmp_path, found.method, found.seed)) == found
+    run_all(config, tmp_path)
+    runs = [("mle", 0), ("cosreg", 0), ("mle", 5), ("cosreg", 5)]
+    results = [load_result(run_folder(tmp_path, method, seed)) for method, seed in runs]
+    assert [(found.method, found.seed) for found in results] == runs
     by_seed = {found.seed: found.initial_sha256 for found in results}
     assert by_seed[0] != by_seed[5]
     assert len({(found.seed, found.initial_sha256) for found in results}) == 2

@@ -11,13 +11,13 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.loop import budget  # noqa: E402
-from embgeo.training.loop.budget import Plan, fitted, most_steps, plans, settled  # noqa: E402
-from embgeo.training.loop.run import write_comparison  # noqa: E402
+from embgeo.training.loop.budget import RunBudget, fit_epochs, most_steps, plan_runs, settle  # noqa: E402
+from embgeo.training.loop.run import write_study_settings  # noqa: E402
 from embgeo.training.settings.study_settings import StudySettings  # noqa: E402
 from tests.support.training_runs import N, corpus, loop_of, settings, spread  # noqa: E402
 
 
-def planned(method: str = "mle", **more: Any) -> Plan:
+def planned(method: str = "mle", **more: Any) -> RunBudget:
     """Ten steps an epoch, of a second each; an evaluation and a measurement of two."""
     known = {
         "parameters": 1,
@@ -30,14 +30,14 @@ def planned(method: str = "mle", **more: Any) -> Plan:
         "start": 3.0,
         "end": 5.0,
     }
-    return Plan(method, **{**known, **more})
+    return RunBudget(method, **{**known, **more})
 
 
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two methods whose times are known: what clocks say is not tested."""
     found = [planned("mle"), planned("cosreg", seconds_per_step=1.5)]
-    monkeypatch.setattr(budget, "plans", lambda *_: found)
+    monkeypatch.setattr(budget, "plan_runs", lambda *_: found)
 
 
 def test_the_time_of_a_run_counts_everything() -> None:
@@ -62,7 +62,7 @@ def test_most_steps_are_the_most() -> None:
 def test_epochs_are_the_same_for_all_methods_and_fit() -> None:
     config = settings(compare=["mle", "cosreg"], seeds=[0, 1])
     # Two seeds: 2·(16 + 25e + 4e) seconds for e epochs of ten steps.
-    found = fitted(config, corpus(), 400.0, None)
+    found = fit_epochs(config, corpus(), 400.0, None)
     assert (found.training.epochs, found.training.steps) == (5, None)
     assert found.training.budget == 400.0
     assert 0.9 * 400.0 >= 2 * (16 + 29 * 5)
@@ -71,7 +71,7 @@ def test_epochs_are_the_same_for_all_methods_and_fit() -> None:
 
 @pytest.mark.usefixtures("known")
 def test_less_than_an_epoch_is_given_in_steps() -> None:
-    found = fitted(settings(compare=["mle", "cosreg"]), corpus(), 40.0, None)
+    found = fit_epochs(settings(compare=["mle", "cosreg"]), corpus(), 40.0, None)
     assert (found.training.epochs, found.training.steps) == (1, 8)
 
 
@@ -82,7 +82,7 @@ def test_less_than_an_epoch_is_given_in_steps() -> None:
 )
 def test_a_budget_that_is_too_short_is_refused(seconds: float, message: str) -> None:
     with pytest.raises(BadOption, match=message):
-        fitted(settings(compare=["mle", "cosreg"]), corpus(), seconds, None)
+        fit_epochs(settings(compare=["mle", "cosreg"]), corpus(), seconds, None)
 
 
 @pytest.mark.usefixtures("known")
@@ -90,30 +90,30 @@ def test_a_comparison_that_was_begun_keeps_its_epochs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = settings(compare=["mle", "cosreg"], training={"budget": 400.0})
-    first = settled(config, corpus(), tmp_path, None)
+    first = settle(config, corpus(), tmp_path, None)
     assert first.training.epochs > 2
-    write_comparison(first, tmp_path)
-    monkeypatch.setattr(budget, "plans", lambda *_: [planned(seconds_per_step=0.1)])
-    assert settled(config, corpus(), tmp_path, None) == first
-    again = settled(first.updated({"training": {"save_steps": 9}}), corpus(), tmp_path, None)
+    write_study_settings(first, tmp_path)
+    monkeypatch.setattr(budget, "plan_runs", lambda *_: [planned(seconds_per_step=0.1)])
+    assert settle(config, corpus(), tmp_path, None) == first
+    again = settle(first.updated({"training": {"save_steps": 9}}), corpus(), tmp_path, None)
     assert again.training.epochs == first.training.epochs
     other = config.updated({"training": {"budget": 500.0}})
-    assert settled(other, corpus(), tmp_path, None).training.epochs > first.training.epochs
+    assert settle(other, corpus(), tmp_path, None).training.epochs > first.training.epochs
 
 
 def test_without_a_budget_nothing_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def timed(*_: Any) -> list[Plan]:
+    def timed(*_: Any) -> list[RunBudget]:
         raise AssertionError
 
-    monkeypatch.setattr(budget, "plans", timed)
-    found = settled(settings(), corpus(), tmp_path, None)
+    monkeypatch.setattr(budget, "plan_runs", timed)
+    found = settle(settings(), corpus(), tmp_path, None)
     assert isinstance(found, StudySettings)
     assert found.training.epochs == 2
 
 
 def test_a_plan_knows_sizes_and_steps() -> None:
     config = settings(compare=["mle", "untied", "sc-exp"], geometry={"every": 5})
-    mle, untied, factored = plans(config, corpus(), spread)
+    mle, untied, factored = plan_runs(config, corpus(), spread)
     assert [plan.method for plan in (mle, untied, factored)] == ["mle", "untied", "sc-exp"]
     assert untied.parameters - mle.parameters == N * 8
     # As it is saved, whatever it is trained as.

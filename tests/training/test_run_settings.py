@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
-from embgeo.training.loop.run import train_all  # noqa: E402
+from embgeo.training.loop.rehearsal import rehearse  # noqa: E402
 from embgeo.training.models import build  # noqa: E402
 from embgeo.training.settings.resolve import resolve  # noqa: E402
 from embgeo.training.settings.study_settings import (  # noqa: E402
@@ -24,7 +24,7 @@ from embgeo.training.settings.study_settings import (  # noqa: E402
     read_settings,
 )
 from embgeo.training.study.run_result import load_result  # noqa: E402
-from tests.support.training_runs import N, corpus, run, settings, silent  # noqa: E402
+from tests.support.training_runs import N, corpus, run, settings  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -54,18 +54,9 @@ from tests.support.training_runs import N, corpus, run, settings, silent  # noqa
         ),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(
-    changes: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_settings_that_make_no_sense_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(BadOption) as error:
-        train_all(
-            settings().updated(changes),
-            corpus(),
-            tmp_path,
-            measure=None,
-            progress=silent(),
-            command="",
-        )
+        rehearse(resolve(settings().updated(changes)), corpus())
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
