@@ -260,7 +260,8 @@ def begin(sweep: SettingSweep) -> ExperimentRecord:
 
 def measure_point(sweep: SettingSweep, point: Point, seed: int, progress: Progress) -> PointResult:
     """One point, trained unless it was before, and its distance by the analysis."""
-    from embgeo.result.analysis import JSON_NAME, load_analysis
+    from embgeo.result.analysis import load_analysis
+    from embgeo.result.saved import JSON_NAME
 
     home = sweep.home(point, seed)
     if not (home / JSON_NAME).is_file():

@@ -65,7 +65,8 @@ def choose_pass_device(device: str) -> str:
 
 def is_analyzed(folder: Path, model: Path) -> bool:
     """Whether the folder holds an analysis of this very file."""
-    from embgeo.result.analysis import ARRAYS_NAME, JSON_NAME
+    from embgeo.io.bounded.records import ARRAYS_NAME
+    from embgeo.result.saved import JSON_NAME
 
     try:
         content: Any = json.loads((folder / JSON_NAME).read_text(encoding="utf-8"))
