@@ -285,8 +285,9 @@ def train_and_analyze(
     sweep: SettingSweep, point: Point, seed: int, home: Path, progress: Progress
 ) -> None:
     """Train a point and write its analysis, by which the point is known to be finished."""
-    import embgeo
+    from embgeo.io import load
     from embgeo.training.experiments import inan_subspace
+    from embgeo.workflows.analyze import analyze
 
     progress.start(f"{point.sweep} = {point.value:g}, seed {seed}", sweep.steps)
     inan_subspace.train_point(
@@ -300,10 +301,10 @@ def train_and_analyze(
         advance=progress.advance,
     )
     model = home / inan_subspace.MODEL_NAME
-    matrix = embgeo.load(model, tensor="encoder.weight", output="decoder.weight")
-    embgeo.analyze(
-        matrix, sections=("subspace", "spectrum"), reference=False, command=sweep.command
-    ).save(home)
+    matrix = load(model, tensor="encoder.weight", output="decoder.weight")
+    analyze(matrix, sections=("subspace", "spectrum"), reference=False, command=sweep.command).save(
+        home
+    )
 
 
 def describe_point(point: PointResult, seconds: float) -> str:

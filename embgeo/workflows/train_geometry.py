@@ -33,10 +33,10 @@ def geometry_measure(
     counts : int array
         Of the tokens in the training split.
     """
-    import embgeo
     from embgeo.core.matrix import Frequency, Matrix
     from embgeo.core.options import Options
     from embgeo.metrics.names import leanest
+    from embgeo.workflows.analyze import analyze
 
     frequency = Frequency("counts", np.asarray(counts, dtype=np.float64), "the training split")
     options = leanest(Options(), (*MEASURED, OF_TWO))
@@ -45,7 +45,7 @@ def geometry_measure(
     def measure(W: Array, output: Array | None) -> dict[str, float]:
         twin: Any = None if output is None else Matrix(output, "output")
         matrix = Matrix(W, frequency=frequency, output=twin)
-        analysis = embgeo.analyze(matrix, sections=families, options=options, reference=False)
+        analysis = analyze(matrix, sections=families, options=options, reference=False)
         found = {name: analysis.scalar(name) for name in (*MEASURED, OF_TWO)}
         return {
             name: scalar.value

@@ -31,10 +31,11 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
     UnreadableFile
         The model is gone.
     """
-    import embgeo
+    from embgeo.io import load
     from embgeo.stats.resources import Resources
     from embgeo.training.loop.run import VOCABULARY_NAME
     from embgeo.training.loop.saving import MODEL_NAME
+    from embgeo.workflows.analyze import analyze
 
     model = folder / MODEL_NAME
     if not model.is_file():
@@ -45,8 +46,8 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
         )
     if is_analyzed(folder, model):
         return
-    matrix = embgeo.load(model, counts=folder / VOCABULARY_NAME)
-    embgeo.analyze(
+    matrix = load(model, counts=folder / VOCABULARY_NAME)
+    analyze(
         matrix,
         command=command,
         progress=progress,

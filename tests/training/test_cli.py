@@ -126,7 +126,7 @@ def test_resume_finds_everything_finished(
     def nothing(*_: Any, **__: Any) -> None:
         raise AssertionError("analyzed again")
 
-    monkeypatch.setattr("embgeo.analyze", nothing)
+    monkeypatch.setattr("embgeo.workflows.analyze.analyze", nothing)
     assert run(["train", "--resume", "-o", "words.runs"]) == 0
     told = capsys.readouterr()
     assert "4/4  cosreg, seed 1: validation perplexity" in told.err
