@@ -15,7 +15,7 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import compare as q
 from embgeo.core.values import Cell, Column, Histogram, Scalar, Table
 from embgeo.numerics.sampling import sample_rows
-from embgeo.stats import SideNeighbors
+from embgeo.stats import TopNeighbors
 from embgeo.stats.block import Block
 from embgeo.stats.resources import MOST_ROWS
 
@@ -76,11 +76,11 @@ def in_chunks(queries: IntArray, memory: int) -> list[IntArray]:
     return np.array_split(queries, -(-len(queries) // most)) if len(queries) else []
 
 
-def searches(shared: Shared, queries: IntArray) -> tuple[SideNeighbors, SideNeighbors]:
+def searches(shared: Shared, queries: IntArray) -> tuple[TopNeighbors, TopNeighbors]:
     """For the neighbors of some tokens in either matrix, over rows ``[x | y]``."""
     x, y = shared.rows(queries)
     before, after = (
-        SideNeighbors(name, queries, Block(queries, rows).unit, NEIGHBORS, columns)
+        TopNeighbors(name, queries, Block(queries, rows).unit, NEIGHBORS, columns)
         for name, rows, columns in (
             ("before", x, slice(None, shared.p)),
             ("after", y, slice(shared.p, None)),

@@ -123,11 +123,11 @@ def read_both(
         return read_joint(shared, advance), None
     before, after = searches(shared, chunks[0])
     joint = read_joint(shared, advance, (before, after))
-    found = [Overlap(chunks[0], before.found.neighbors, after.found.neighbors, shared.n)]
+    found = [Overlap(chunks[0], before.neighbors, after.neighbors, shared.n)]
     for chunk in chunks[1:]:
         before, after = searches(shared, chunk)
         shared.fold((before, after), lambda _rows: None)
-        found.append(Overlap(chunk, before.found.neighbors, after.found.neighbors, shared.n))
+        found.append(Overlap(chunk, before.neighbors, after.neighbors, shared.n))
     return joint, joined(found)
 
 

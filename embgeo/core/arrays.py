@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,3 +11,6 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 #: float32 or float64.
 WorkingArray = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+#: An array of numpy or of torch, used through the array API standard.
+Array: TypeAlias = Any

@@ -106,7 +106,7 @@ def first_round(
 
     def blocks(start: int, stop: int) -> Iterator[Block]:
         for block in reader.sifted_blocks(start, stop):
-            yield Block(block.index + part.start, block.stored)
+            yield block.renumber(part.start)
 
     reader.announce("first pass", piece.n)
     # Squares that overflow are told when the parts are merged.
@@ -277,7 +277,7 @@ def second_round(
 
     def blocks(start: int, stop: int) -> Iterator[Block]:
         for block in reader.blocks(None, start, stop):
-            own = Block(block.index + part.start, block.stored, block.paired)
+            own = block.renumber(part.start)
             check_norms(seen, own, part)
             yield own
 

@@ -103,8 +103,8 @@ def save_first(state: FirstState, path: Path) -> None:
     content = {
         "setup": state.setup,
         "pieces": state.pieces,
-        "census": _only_state(state.census),
-        "states": [(s.key, _only_state(s)) for s in state.statistics],
+        "census": state.census.state(),
+        "states": [(s.key, s.state()) for s in state.statistics],
     }
     files.write(path, "first", content)
 
@@ -147,7 +147,7 @@ def save_second(state: SecondState, plan: Path, path: Path) -> None:
         "plan": state.plan,
         "plan_path": str(plan.absolute()),
         "parts": state.parts,
-        "states": [(s.key, _only_state(s)) for s in state.statistics],
+        "states": [(s.key, s.state()) for s in state.statistics],
         "index": state.rows.index,
         "rows": state.rows.entries,
     }
@@ -169,10 +169,6 @@ def read_second(stored: files.Stored, blanks: Sequence[Statistic]) -> SecondStat
         return SecondState(found["plan"], parts, states, StoredRows(found["index"], found["rows"]))
 
 
-def _only_state(statistic: Statistic) -> dict[str, Any]:
-    return {name: getattr(statistic, name) for name in statistic.STATE}
-
-
 def _of_keys(
     blanks: Sequence[Statistic], states: Sequence[tuple[Hashable, dict[str, Any]]]
 ) -> list[Statistic]:
@@ -184,10 +180,10 @@ def _of_keys(
 
 
 def _restored(statistic: S, state: dict[str, Any]) -> S:
-    if set(state) != set(statistic.STATE):
-        raise Damaged(f"{type(statistic).__name__} is not complete")
-    for name, value in state.items():
-        setattr(statistic, name, value)
+    try:
+        statistic.restore(state)
+    except ValueError:
+        raise Damaged(f"{type(statistic).__name__} is not complete") from None
     return statistic
 
 

@@ -125,7 +125,7 @@ def two_nearest(
 ) -> FloatArray:
     """Distances of the queries, or of all the rows where these are asked for."""
     if options.neighbors_of == "sample":
-        return shared.find(TwoNearest, "two nearest").distances
+        return np.asarray(shared.find(TwoNearest, "two nearest").distances)
     takes_part = among(facts, rows)
     found = reader.sweep(
         lambda block: TwoNearest(block.index, block.rows, takes_part), rows, "two nearest rows"

@@ -14,7 +14,7 @@ from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.numerics.sampling import generator
 from embgeo.numerics.scores import quantile_error, share_error
 from embgeo.stats import PairHistogram, PairSample
-from embgeo.stats.block import Block, row_products
+from embgeo.stats.block import Block
 from embgeo.stats.pair_cosines import FINE_BINS
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
@@ -100,8 +100,8 @@ def sampled_pairs(
         left, right = (reader.take(facts.kept[side]) for side in (i, j))
         if not ordinary(norms):
             left, right = (Block(side, rows).unit for side, rows in ((i, left), (j, right)))
-            return row_products(left, right)
-        return np.asarray(row_products(left, right) / (norms[i] * norms[j]))
+            return np.asarray(np.vecdot(left, right))
+        return np.asarray(np.vecdot(left, right) / (norms[i] * norms[j]))
 
     sample = PairSample()
     for cosines in reader.spread(part, -(-count // step)):
@@ -134,30 +134,12 @@ def all_pairs(facts: Facts, reader: RowReader, statistic: P) -> P:
             other = (number + ahead) % blocks
             if 2 * ahead == blocks and number >= other:
                 continue
-            add_pairs(found, left, left if ahead == 0 else rows(other))
+            found.add_pairs(left, left if ahead == 0 else rows(other))
         return found
 
     for found in reader.spread(against_others, blocks, "all pairs, by blocks"):
         statistic.merge(found)
     return statistic
-
-
-def add_pairs(found: PairSample | PairHistogram, left: Block, right: Block) -> None:
-    """Every row of one block with every row of another, or each pair once of a block by itself."""
-    if isinstance(found, PairSample):
-        cosines = left.unit @ right.unit.T
-        found.add(cosines[np.triu_indices(len(cosines), 1)] if left is right else cosines)
-        return
-    cosines = left.stored_unit @ right.stored_unit.T
-    if left is right:
-        np.fill_diagonal(cosines, 1.0)
-    i, j = np.unravel_index(np.argmin(cosines), cosines.shape)
-    # The angle of the widest pair hangs on the last digits of its cosine.
-    widest = (
-        Block(side.index[[at]], side.stored[[at]]).unit for side, at in ((left, i), (right, j))
-    )
-    lowest = float(np.einsum("ij,ij->", *widest))
-    found.add(cosines[np.triu_indices(len(cosines), 1)] if left is right else cosines, lowest)
 
 
 def from_sample(sample: PairSample, looked_at: str, exact: bool) -> list[Value]:

@@ -8,7 +8,6 @@ from embgeo.stats.pair_cosines import PairHistogram, PairSample
 from embgeo.stats.paired_sums import PairedSums
 from embgeo.stats.partition_gradient import PartitionGradient
 from embgeo.stats.per_row import AngleAfterRemoval, AngleTo, Norms, Projection2, RowHashes
-from embgeo.stats.side_neighbors import SideNeighbors
 from embgeo.stats.stacked_qr import StackedQR
 from embgeo.stats.top_neighbors import CloserRows, TopNeighbors
 from embgeo.stats.two_nearest import TwoNearest
@@ -29,7 +28,6 @@ STATISTICS = (
     PartitionGradient,
     Projection2,
     RowHashes,
-    SideNeighbors,
     StackedQR,
     TopNeighbors,
     TwoNearest,
@@ -51,7 +49,6 @@ __all__ = [
     "PartitionGradient",
     "Projection2",
     "RowHashes",
-    "SideNeighbors",
     "StackedQR",
     "TopNeighbors",
     "TwoNearest",

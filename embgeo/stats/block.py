@@ -2,70 +2,113 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray, IntArray, WorkingArray
+from embgeo.core.arrays import Array, FloatArray, IntArray
+from embgeo.stats.backend.backend import Backend
+from embgeo.stats.backend.numpy import HOST
 
-#: Exponents up to this are good to 5e-7 in float32: half its spacing there.
-SINGLE_BOUND = 16.0
+#: Entries between these have squares that neither overflow nor vanish in float64.
+SQUARABLE = (1e-140, 1e140)
+#: Norms between these can be squared and inverted in float32.
+INVERTIBLE = (1e-30, 1e30)
 
 
 class Block:
-    """Some rows of the matrix, with what several statistics derive from them computed once.
+    """Some rows of the matrix, where a backend has them.
+
+    `stored` and `stored_unit` are arrays of `backend`; whatever is in float64 is an array of
+    `wide`, which is numpy where the device has no float64.
 
     Parameters
     ----------
     index : int array, shape (b,)
-        Row numbers.
+        Row numbers, on the host.
     stored : float32 or float64 array, shape (b, d)
         The rows in the narrower of the two that holds every stored entry exactly. No row is zero
         or non-finite.
-    paired : float64 array, shape (b, q), optional
-        The same tokens' rows of the output projection.
+    read_paired : callable, optional
+        Reads the same tokens' rows of the output projection, float64, shape (b, q).
+    backend : Backend
     """
 
     def __init__(
-        self, index: IntArray, stored: WorkingArray, paired: FloatArray | None = None
+        self,
+        index: IntArray,
+        stored: Array,
+        read_paired: Callable[[], FloatArray] | None = None,
+        backend: Backend = HOST,
     ) -> None:
         self.index = index
         self.stored = stored
-        self.paired = paired
-        self._products: dict[int, tuple[WorkingArray, WorkingArray]] = {}
+        self.backend = backend
+        self.wide = backend.wide
+        self._read_paired = read_paired
+        self._products: dict[int, tuple[Array, Array]] = {}
+
+    def take(self, chosen: slice | npt.NDArray[Any]) -> Block:
+        """Only these rows of the block: a slice, positions or a mask, on the host."""
+        if isinstance(chosen, slice) or self.backend is HOST:
+            stored = self.stored[chosen]
+        else:
+            at = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+            stored = self.backend.xp.take(self.stored, self.backend.put(at), axis=0)
+        read = self._read_paired
+        paired = None if read is None else lambda: read()[chosen]
+        return Block(self.index[chosen], stored, paired, self.backend)
+
+    def renumber(self, by: int) -> Block:
+        """The same rows with larger row numbers; what was derived from them is shared."""
+        other = copy(self)
+        other.index = self.index + by
+        return other
 
     @cached_property
-    def rows(self) -> FloatArray:
+    def rows(self) -> Array:
         """The rows in float64."""
-        return np.asarray(self.stored, dtype=np.float64)
+        return self.backend.widen(self.stored)
 
     @cached_property
-    def norms(self) -> FloatArray:
-        """Euclidean norms."""
-        if self._exponents is None:
-            return _lengths(self.rows)
-        return np.asarray(np.ldexp(_lengths(self._scaled()), self._exponents))
+    def paired(self) -> Array:
+        """Rows of the output projection in float64."""
+        if self._read_paired is None:
+            raise ValueError("this statistic needs blocks with paired rows")
+        return self.wide.put(self._read_paired(), self.wide.xp.float64)
 
     @cached_property
-    def unit(self) -> FloatArray:
+    def norms(self) -> Array:
+        """Euclidean norms in float64."""
+        if self._scaled is None:
+            return self.wide.xp.sqrt(self.wide.xp.vecdot(self.rows, self.rows))
+        scaled, exponents = self._scaled
+        return self.wide.put(np.ldexp(np.sqrt(np.vecdot(scaled, scaled)), exponents))
+
+    @cached_property
+    def unit(self) -> Array:
         """The rows divided by their norms, in float64."""
-        if self._exponents is None:
+        if self._scaled is None:
             return self.rows / self.norms[:, None]
-        scaled = self._scaled()
-        return np.asarray(scaled / _lengths(scaled)[:, None])
+        scaled, _ = self._scaled
+        return self.wide.put(scaled / np.sqrt(np.vecdot(scaled, scaled))[:, None])
 
     @cached_property
-    def stored_unit(self) -> WorkingArray:
+    def stored_unit(self) -> Array:
         """The rows divided by their norms, in the precision of `stored`."""
-        if self.stored.dtype == np.float64:
+        xp = self.backend.xp
+        if self.stored.dtype == xp.float64:
             return self.unit
-        # Norms beyond what float32 squares or inverts are divided out in float64.
-        if self.norms.min(initial=1.0) < 1e-30 or self.norms.max(initial=1.0) > 1e30:
-            return self.unit.astype(np.float32)
-        return np.asarray(self.stored * (1.0 / self.norms).astype(np.float32)[:, None])
+        norms = self.wide.to_host(self.norms)
+        if norms.min(initial=1.0) < INVERTIBLE[0] or norms.max(initial=1.0) > INVERTIBLE[1]:
+            return self.backend.put(self.unit, xp.float32)
+        return self.stored * self.backend.put(1.0 / self.norms, xp.float32)[:, None]
 
-    def product(self, directions: WorkingArray) -> WorkingArray:
+    def product(self, directions: Array) -> Array:
         """``stored @ directions``, computed once for the same array of directions."""
         if id(directions) not in self._products:
             # The array is kept beside its product, so that its identity stays taken.
@@ -73,25 +116,14 @@ class Block:
         return self._products[id(directions)][1]
 
     @cached_property
-    def _exponents(self) -> npt.NDArray[np.int32] | None:
-        """Binary exponent of each row's largest entry; None where every square is safe as it is."""
-        if self.stored.dtype == np.float32:  # whose squares all lie well inside float64
+    def _scaled(self) -> tuple[FloatArray, npt.NDArray[np.int32]] | None:
+        """Rows times a power of two each, and its exponent; None where every square is safe."""
+        xp = self.backend.xp
+        if self.stored.dtype == xp.float32:  # whose squares all lie well inside float64
             return None
-        largest = np.max(np.abs(self.rows), axis=1, initial=0.0)
-        if np.all((largest > 1e-140) & (largest < 1e140)):
+        low, high = SQUARABLE
+        largest = xp.max(xp.abs(self.stored), axis=1)
+        if bool(xp.all((largest > low) & (largest < high))):
             return None
-        return np.asarray(np.frexp(largest)[1])
-
-    def _scaled(self) -> FloatArray:
-        """The rows times a power of two each, so that no square overflows or vanishes."""
-        exponents = np.zeros(1, np.int32) if self._exponents is None else self._exponents
-        return np.asarray(np.ldexp(self.rows, -exponents[:, None]))
-
-
-def row_products(left: WorkingArray, right: WorkingArray) -> WorkingArray:
-    """⟨left_i, right_i⟩ of each pair of rows, shape (b,): BLAS is twice as fast as einsum."""
-    return np.asarray(np.matmul(left[:, None, :], right[:, :, None])[:, 0, 0])
-
-
-def _lengths(rows: FloatArray) -> FloatArray:
-    return np.asarray(np.sqrt(row_products(rows, rows)))
+        exponents = np.frexp(self.backend.to_host(largest))[1]
+        return np.ldexp(self.backend.to_host(self.stored), -exponents[:, None]), exponents

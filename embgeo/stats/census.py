@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray, WorkingArray
-from embgeo.stats.statistic import Statistic, concatenated
+from embgeo.stats.statistic import Statistic, concatenate
 
 
 class Census(Statistic):
@@ -66,9 +66,9 @@ class Census(Statistic):
     @property
     def zero(self) -> IntArray:
         """Row numbers, ascending."""
-        return np.sort(concatenated(self._zero)).astype(np.int64)
+        return np.sort(concatenate(self._zero)).astype(np.int64)
 
     @property
     def nonfinite(self) -> IntArray:
         """Row numbers, ascending."""
-        return np.sort(concatenated(self._nonfinite)).astype(np.int64)
+        return np.sort(concatenate(self._nonfinite)).astype(np.int64)

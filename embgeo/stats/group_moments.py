@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.stats.block import Block, row_products
+from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic
 
 #: Where less than this share of the squares is left around the mean, the differences are formed:
@@ -59,29 +58,35 @@ class GroupMoments(Statistic):
         return ("group moments", self.name, self.of)
 
     def update(self, block: Block) -> None:
+        if not len(block.index):
+            return
+        wide, xp = block.wide, block.wide.xp
         labels = self.labels[block.index]
         member = (labels == np.arange(len(self.n))[:, None]).astype(np.float64)
         n = member.sum(axis=1)
-        norms = block.norms
-        ordinary = ORDINARY[0] < norms.min(initial=1.0) and norms.max(initial=1.0) < ORDINARY[1]
-        if self.of == "rows":
-            total = member @ block.rows
-            squares = member @ np.square(norms) if ordinary else n
-        else:
+        norms, member = block.norms, wide.put(member)
+        ordinary = ORDINARY[0] < float(xp.min(norms)) and float(xp.max(norms)) < ORDINARY[1]
+        squares = n
+        if self.of == "unit":
             total = (member / norms) @ block.rows if ordinary else member @ block.unit
-            squares = n
-        mean = total / np.maximum(n, 1.0)[:, None]
+        else:
+            total = member @ block.rows
+            if ordinary:
+                squares = wide.to_host(member @ xp.square(norms))
+        mean = wide.to_host(total) / np.maximum(n, 1.0)[:, None]
         # What is left of the squares once the mean's are taken away.
-        spread = squares - n * row_products(mean, mean)
-        for group in np.flatnonzero(n):
+        spread = squares - n * np.vecdot(mean, mean)
+        seen = np.flatnonzero(n)
+        for group in seen:
             if not (ordinary and spread[group] > CANCELLED * squares[group]):
-                spread[group] = self._spread(block, labels == group, mean[group])
+                spread[group] = self._spread(block.take(labels == group), mean[group])
+        for group in seen:
             self._join(int(group), n[group], mean[group], spread[group])
 
-    def _spread(self, block: Block, chosen: npt.NDArray[np.bool_], mean: FloatArray) -> float:
+    def _spread(self, part: Block, mean: FloatArray) -> float:
         """Σ‖x−μ‖² of some rows, from the differences."""
-        part = Block(block.index[chosen], block.stored[chosen])
-        return float(np.square((part.rows if self.of == "rows" else part.unit) - mean).sum())
+        apart = (part.rows if self.of == "rows" else part.unit) - part.wide.put(mean)
+        return float(part.wide.xp.sum(part.wide.xp.square(apart)))
 
     def merge(self, other: Self) -> None:
         for group in np.flatnonzero(other.n):

@@ -7,13 +7,15 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray, WorkingArray
+from embgeo.core.arrays import Array, FloatArray
 from embgeo.numerics.block_rotation import BlockRotation
-from embgeo.stats.block import SINGLE_BOUND, Block
+from embgeo.stats.backend.backend import Backend
+from embgeo.stats.backend.numpy import HOST
+from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic
 
-#: Entries whose exponentials are taken at a time: they stay in the cache.
-CHUNK = 2**17
+#: Exponents up to this are good to 5e-7 in float32: half its spacing there.
+SINGLE_BOUND = 16.0
 
 
 class LogPartition(Statistic):
@@ -59,7 +61,7 @@ class LogPartition(Statistic):
     ) -> None:
         self.name = name
         self.directions = directions
-        self.scales = scales
+        self.scales = tuple(map(float, scales))
         self.offset = None if shift is None else shift @ directions
         self.signs = (1.0, -1.0) if both else (1.0,)
         self.bounded = bound <= SINGLE_BOUND
@@ -80,60 +82,64 @@ class LogPartition(Statistic):
         if not len(block.index):
             return
         if self.bounded:
-            self.add_products(self._products(block))
+            top = np.zeros_like(self._top)
+            total = self._add_bounded(block.backend, self._multiply(block))
         else:
-            self._add_unbounded(block.rows @ self.directions)
+            directions = block.wide.constant(self.directions)
+            top, total = self._add_unbounded(block.wide, block.rows @ directions)
+        self._join(top, total)
 
-    def _products(self, block: Block) -> WorkingArray:
-        if block.stored.dtype == np.float64:
-            return block.stored @ self.directions
-        products = block.product(self.single)
+    def _multiply(self, block: Block) -> Array:
+        """⟨w_i, a⟩ in the precision of the stored rows, shape (b, k)."""
+        backend, dtype = block.backend, block.stored.dtype
+        # Many small products, as a rotation takes, cost a device more than a whole one.
+        rotated = self.rotation is not None and backend is HOST
+        if dtype != backend.xp.float32 or (self.rotation is not None and not rotated):
+            return block.stored @ backend.constant(self.directions, dtype)
+        products = block.product(backend.constant(self.single))
         return products if self.rotation is None else self.rotation.apply(products)
 
-    def add_products(self, products: WorkingArray) -> None:
-        """Take in ⟨w_i, a⟩ for some rows, shape (b, k), where no exponent overflows."""
-        total = np.zeros_like(self._sum)
-        # Few rows at a time: float32 sums of a thousand would lose a digit.
-        step = max(1, min(256, CHUNK // products.shape[1]))
-        offset = None if self.offset is None else self.offset.astype(products.dtype)
-        for start in range(0, len(products), step):
-            part = products[start : start + step]
+    def _add_bounded(self, backend: Backend, products: Array) -> FloatArray:
+        """Σ exp of these, where no exponent overflows."""
+        xp, total = backend.xp, np.zeros_like(self._sum)
+        offset = None if self.offset is None else backend.put(self.offset, products.dtype)
+        for rows in backend.slices(*products.shape):
+            part = products[rows]
             if offset is not None:
                 part = part - offset
             for s, scale in enumerate(self.scales):
-                terms = np.exp(part if scale == 1.0 else part * part.dtype.type(scale))
-                total[s, 0] += terms.sum(axis=0)
+                terms = xp.exp(part if scale == 1.0 else part * scale)
+                total[s, 0] += backend.sum64(terms)
                 if len(self.signs) == 2:
-                    np.reciprocal(terms, out=terms)
-                    total[s, 1] += terms.sum(axis=0)
-        top = np.zeros(products.shape[1])
-        for at in np.ndindex(total.shape[:2]):
-            self._join(at, top, total[at])
+                    total[s, 1] += backend.sum64(1.0 / terms)
+        return total
 
-    def _add_unbounded(self, products: FloatArray) -> None:
+    def _add_unbounded(self, wide: Backend, products: Array) -> tuple[FloatArray, FloatArray]:
+        """The largest of these, and Σ exp relative to it."""
+        xp, tops, total = wide.xp, np.empty_like(self._top), np.empty_like(self._sum)
         if self.offset is not None:
-            products -= self.offset
-        high, low = products.max(axis=0), products.min(axis=0)
+            products -= wide.put(self.offset)
+        high, low = xp.max(products, axis=0), xp.min(products, axis=0)
         for s, scale in enumerate(self.scales):
             for at, sign in enumerate(self.signs):
                 top = scale * high if sign > 0 else -scale * low
                 exponents = products * (sign * scale)
                 exponents -= top
-                np.exp(exponents, out=exponents)
-                self._join((s, at), top, exponents.sum(axis=0))
+                tops[s, at] = wide.to_host(top)
+                total[s, at] = wide.sum64(xp.exp(exponents))
+        return tops, total
 
     def merge(self, other: Self) -> None:
-        for at in np.ndindex(self._sum.shape[:2]):
-            self._join(at, other._top[at], other._sum[at])
+        self._join(other._top, other._sum)
 
-    def _join(self, at: tuple[int, ...], top: FloatArray, total: FloatArray) -> None:
-        mine = self._top[at]
-        both = np.maximum(mine, top)
+    def _join(self, top: FloatArray, total: FloatArray) -> None:
+        both = np.maximum(self._top, top)
         if np.all(np.isneginf(both)):
             return
         with np.errstate(under="ignore"):
-            self._sum[at] = self._sum[at] * np.exp(mine - both) + total * np.exp(top - both)
-        self._top[at] = both
+            mine, theirs = np.exp(self._top - both), np.exp(top - both)
+            self._sum = self._sum * mine + total * theirs
+        self._top = both
 
     def forget_directions(self) -> None:
         """Keep what was summed; the directions are let go. No rows may be added after."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray, WorkingArray
-from embgeo.numerics.rank_update import add_gram
+from embgeo.core.arrays import Array, FloatArray, WorkingArray
+from embgeo.stats.backend.backend import Backend
+from embgeo.stats.backend.numpy import HOST
 from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic
 
@@ -53,8 +53,8 @@ class Moments(Statistic):
         self.n = 0
         self.mean: FloatArray = np.zeros(self.d)
         # Upper triangles, in the column order of BLAS, which adds to them in place.
-        self._triangle: FloatArray | None = None
-        self._recent: npt.NDArray[np.float32] | None = None
+        self._triangle: Array = None
+        self._recent: Array = None
         self._recent_blocks = 0
 
     @property
@@ -64,19 +64,21 @@ class Moments(Statistic):
     def update(self, block: Block) -> None:
         if not len(block.index):
             return
-        n = len(block.index)
+        n, wide = len(block.index), block.wide
         if self.of == "rows":
-            mean = block.rows.mean(axis=0)
+            mean = wide.xp.mean(block.rows, axis=0)
             x = block.stored if self.single else block.rows
         else:
             mean = _unit_mean(block)
             x = block.stored_unit
+        mean = wide.to_host(mean)
+        backend = wide if x.dtype == wide.xp.float64 else block.backend
         total = self.n + n
         step = mean - self.mean
-        centered = np.empty((n + 1, self.d), dtype=x.dtype)
-        np.subtract(x, mean.astype(x.dtype), out=centered[:n])
-        centered[n] = step * np.sqrt(self.n * n / total)
-        self._add(centered)
+        centered = backend.xp.empty((n + 1, self.d), dtype=x.dtype, device=x.device)
+        backend.xp.subtract(x, backend.put(mean, x.dtype), out=centered[:n])
+        centered[n] = backend.put(step * np.sqrt(self.n * n / total), x.dtype)
+        self._add(backend, centered)
         self.mean = self.mean + step * (n / total)
         self.n = total
 
@@ -86,38 +88,42 @@ class Moments(Statistic):
         total = self.n + other.n
         step = (other.mean - self.mean) * np.sqrt(self.n * other.n / total)
         single = self._recent is not None or other._recent is not None
-        self._add(step[None].astype(np.float32 if single else np.float64))
+        self._add(HOST, step[None].astype(np.float32 if single else np.float64))
         if other._triangle is not None:
             self._triangle = _sum(self._triangle, other._triangle)
         if other._recent is not None:
             self._recent = _sum(self._recent, other._recent)
             self._recent_blocks += other._recent_blocks
-            if self._recent_blocks >= SINGLE_BLOCKS:
-                self._settle()
         self.mean = self.mean + (other.mean - self.mean) * (other.n / total)
         self.n = total
 
-    def _add(self, rows: WorkingArray) -> None:
+    def _add(self, backend: Backend, rows: Array) -> None:
         """Add ``rowsᵀ rows`` in place (a symmetric rank-k update, half the work of a product)."""
-        if rows.dtype == np.float64:
+        if rows.dtype == backend.xp.float64:
             if self._triangle is None:
-                self._triangle = np.zeros((self.d, self.d), order="F")
-            add_gram(rows, self._triangle)
+                self._triangle = backend.empty_gram(self.d, rows.dtype)
+            backend.add_gram(rows, self._triangle)
             return
-        if self._recent is None:
-            self._recent = np.zeros((self.d, self.d), dtype=np.float32, order="F")
-        add_gram(rows, self._recent)
-        self._recent_blocks += 1
         if self._recent_blocks >= SINGLE_BLOCKS:
-            self._settle()
+            self._settle(backend)
+        if self._recent is None:
+            self._recent = backend.empty_gram(self.d, rows.dtype)
+        backend.add_gram(rows, self._recent)
+        self._recent_blocks += 1
 
-    def _settle(self) -> None:
+    def _settle(self, backend: Backend) -> None:
         """Move what was summed in float32 into float64."""
-        if self._recent is not None:
-            if self._triangle is None:
-                self._triangle = np.zeros((self.d, self.d), order="F")
-            self._triangle += self._recent
-            self._recent, self._recent_blocks = None, 0
+        if self._triangle is None:
+            self._triangle = backend.wide.empty_gram(self.d, backend.wide.xp.float64)
+        self._triangle += backend.to_wide(self._recent)
+        self._recent, self._recent_blocks = None, 0
+
+    def to_host(self, backend: Backend) -> None:
+        super().to_host(backend)
+        for triangle in (self._triangle, self._recent):
+            if triangle is not None:
+                for column in range(self.d):
+                    triangle[column + 1 :, column] = 0.0
 
     def _columns(self) -> Iterator[tuple[int, FloatArray]]:
         """The upper triangle in float64, some columns at a time, with the first one's number."""
@@ -202,8 +208,8 @@ def _mirrored(lower: FloatArray) -> FloatArray:
     return lower
 
 
-def _unit_mean(block: Block) -> FloatArray:
+def _unit_mean(block: Block) -> Array:
     """Mean of the unit rows, in float64."""
-    if block.stored.dtype == np.float64:
-        return np.asarray(block.unit.mean(axis=0))
-    return np.asarray((1.0 / block.norms) @ block.rows / len(block.index))
+    if block.stored.dtype == block.backend.xp.float64:
+        return block.wide.xp.mean(block.unit, axis=0)
+    return (1.0 / block.norms) @ block.rows / len(block.index)

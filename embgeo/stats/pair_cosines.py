@@ -6,13 +6,15 @@ from typing import Self
 
 import numpy as np
 
-from embgeo.core.arrays import FloatArray, WorkingArray
-from embgeo.stats.statistic import Statistic, concatenated
+from embgeo.core.arrays import Array, FloatArray
+from embgeo.stats.backend.backend import Backend
+from embgeo.stats.backend.numpy import HOST
+from embgeo.stats.block import Block
+from embgeo.stats.nearest import bound_rounding
+from embgeo.stats.statistic import Statistic, concatenate
 
 #: Bins of the fine histogram over [−1, 1]; quantiles read from it are good to 8e-6.
 FINE_BINS = 2**18
-#: Cosines counted at a time: what is made of them stays in the cache.
-CHUNK = 2**17
 
 
 class PairSample(Statistic):
@@ -27,14 +29,21 @@ class PairSample(Statistic):
         self._values: list[FloatArray] = []
 
     def add(self, cosines: FloatArray) -> None:
+        """Keep these."""
         if cosines.size:
             self._values.append(np.clip(cosines.ravel(), -1.0, 1.0))
+
+    def add_pairs(self, left: Block, right: Block) -> None:
+        """Every row of one block with every row of another, or each pair once of a block."""
+        cosines = left.unit @ right.unit.T
+        self.add(cosines[np.triu_indices(len(cosines), 1)] if left is right else cosines)
 
     def merge(self, other: Self) -> None:
         self._values += other._values
 
     def values(self) -> FloatArray:
-        return np.sort(concatenated(self._values))
+        """All of them, ascending."""
+        return np.sort(concatenate(self._values))
 
 
 class PairHistogram(Statistic):
@@ -60,28 +69,53 @@ class PairHistogram(Statistic):
         self.lowest = np.inf
         self.highest = -np.inf
         self.exp_sum = 0.0
-        self.counts = np.zeros(FINE_BINS, dtype=np.int64)
+        self.counts: Array = np.zeros(FINE_BINS, dtype=np.int64)
 
-    def add(self, cosines: WorkingArray, lowest: float | None = None) -> None:
-        """Count these; `lowest`, where it is known to more digits than they have."""
-        values = np.ravel(cosines)
-        if not values.size:
+    def add_pairs(self, left: Block, right: Block) -> None:
+        """Every row of one block with every row of another, or each pair once of a block.
+
+        Products are taken in the precision of the stored rows; the widest pair is looked at again
+        in float64, because its angle hangs on the last digits of its cosine.
+        """
+        backend, xp = left.backend, left.backend.xp
+        values = grid = xp.reshape(left.stored_unit @ right.stored_unit.T, (-1,))
+        if left is right:
+            number = backend.put(np.arange(len(left.index)))
+            above = xp.reshape(number[:, None] < number[None, :], (-1,))
+            values, grid = grid[above], xp.where(above, grid, xp.ones_like(grid))
+        if not values.shape[0]:
             return
-        self.n += values.size
-        self.positive += int(np.count_nonzero(values > 0))
-        least = float(values.min()) if lowest is None else lowest
+        place = int(xp.argmin(grid))
+        lowest = float(grid[place])
+        slack = bound_rounding(left.stored.shape[1], np.float32)
+        if lowest <= self.lowest + slack:
+            i, j = divmod(place, len(right.index))
+            one, other = (side.take(np.array([at])).unit for side, at in ((left, i), (right, j)))
+            lowest = float(left.wide.xp.vecdot(one, other)[0])
+        self.add(values, lowest, backend)
+
+    def add(self, cosines: Array, lowest: float | None = None, backend: Backend = HOST) -> None:
+        """Count these; `lowest`, where it is known to more digits than they have."""
+        xp = backend.xp
+        values = xp.reshape(cosines, (-1,))
+        if not values.shape[0]:
+            return
+        least = float(xp.min(values)) if lowest is None else lowest
+        highest, positive = float(xp.max(values)), int(xp.count_nonzero(values > 0))
+        counts, exp_sum = backend.put(np.zeros(FINE_BINS, dtype=np.int64)), 0.0
+        for part in backend.slices(values.shape[0], 1):
+            inside = xp.clip(values[part], -1.0, 1.0)
+            counts += backend.histogram(inside, FINE_BINS)
+            inside *= 4.0
+            inside -= 4.0
+            exp_sum += float(backend.wide.xp.sum(backend.widen(xp.exp(inside))))
+        counts += backend.put(self.counts)
+        self.n += values.shape[0]
+        self.positive += positive
         self.lowest = min(self.lowest, max(least, -1.0))
-        self.highest = min(max(self.highest, float(values.max())), 1.0)
-        half = values.dtype.type(FINE_BINS / 2)
-        for start in range(0, values.size, CHUNK):
-            part = np.clip(values[start : start + CHUNK], -1.0, 1.0)
-            at = part * half
-            at += half
-            np.minimum(at, FINE_BINS - 1, out=at)
-            self.counts += np.bincount(at.astype(np.int64), minlength=FINE_BINS)
-            part *= 4
-            part -= 4
-            self.exp_sum += float(np.exp(part, out=part).sum(dtype=np.float64))
+        self.highest = min(max(self.highest, highest), 1.0)
+        self.exp_sum += exp_sum
+        self.counts = counts
 
     def merge(self, other: Self) -> None:
         self.n += other.n
@@ -89,7 +123,7 @@ class PairHistogram(Statistic):
         self.lowest = min(self.lowest, other.lowest)
         self.highest = max(self.highest, other.highest)
         self.exp_sum += other.exp_sum
-        self.counts += other.counts
+        self.counts = self.counts + other.counts
 
     def quantile(self, q: float) -> float:
         """The q-quantile, good to half a bin (4e-6)."""

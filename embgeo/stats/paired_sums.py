@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-import numpy as np
-
+from embgeo.core.arrays import Array
 from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic
 
@@ -45,12 +44,16 @@ class PairedSums(Statistic):
     def update(self, block: Block) -> None:
         x, y = block.rows[:, : self.p], block.rows[:, self.p :]
         both = min(x.shape[1], y.shape[1])
-        apart = y[:, :both] - x[:, :both]
-        self.first += float(np.einsum("ij,ij->", x, x))
-        self.second += float(np.einsum("ij,ij->", y, y))
-        self.product += float(np.einsum("ij,ij->", x[:, :both], y[:, :both]))
-        for part in (apart, x[:, both:], y[:, both:]):
-            self.difference += float(np.einsum("ij,ij->", part, part))
+
+        def total(left: Array, right: Array) -> float:
+            return float(block.wide.xp.sum(block.wide.xp.vecdot(left, right)))
+
+        sums = total(x, x), total(y, y), total(x[:, :both], y[:, :both])
+        apart = (y[:, :both] - x[:, :both], x[:, both:], y[:, both:])
+        self.difference += sum(total(part, part) for part in apart)
+        self.first += sums[0]
+        self.second += sums[1]
+        self.product += sums[2]
 
     def merge(self, other: Self) -> None:
         self.first += other.first

@@ -6,8 +6,9 @@ from typing import Self
 
 import numpy as np
 
-from embgeo.core.arrays import FloatArray, WorkingArray
-from embgeo.stats.block import SINGLE_BOUND, Block
+from embgeo.core.arrays import FloatArray
+from embgeo.stats.block import Block
+from embgeo.stats.log_partition import SINGLE_BOUND
 from embgeo.stats.statistic import Statistic
 
 
@@ -26,7 +27,7 @@ class PartitionGradient(Statistic):
 
     def __init__(self, directions: FloatArray, bound: float = np.inf) -> None:
         self.directions = directions
-        self.single = directions.astype(np.float32) if bound <= SINGLE_BOUND else None
+        self.single = bound <= SINGLE_BOUND
         self.clear()
 
     def clear(self) -> None:
@@ -35,18 +36,17 @@ class PartitionGradient(Statistic):
         self._weighted: FloatArray = np.zeros_like(self.directions)
 
     def update(self, block: Block) -> None:
-        rows: WorkingArray
-        directions: WorkingArray
         if not len(block.index):
             return
-        if self.single is not None and block.stored.dtype == np.float32:
-            rows, directions = block.stored, self.single
-        else:
-            rows, directions = block.rows, self.directions
-        exponents = rows @ directions
-        top = exponents.max(axis=0)
-        terms = np.exp(exponents - top)
-        self._join(top, terms.sum(axis=0, dtype=np.float64), rows.T @ terms)
+        in_single = self.single and block.stored.dtype == block.backend.xp.float32
+        backend = block.backend if in_single else block.wide
+        rows = block.stored if in_single else block.rows
+        exponents = rows @ backend.put(self.directions, rows.dtype)
+        top = backend.xp.max(exponents, axis=0)
+        terms = backend.xp.exp(exponents - top)
+        total = block.wide.xp.sum(backend.widen(terms), axis=0)
+        host = [backend.to_host(array) for array in (top, rows.T @ terms)]
+        self._join(host[0], block.wide.to_host(total), host[1])
 
     def merge(self, other: Self) -> None:
         self._join(other._top, other._sum, other._weighted)

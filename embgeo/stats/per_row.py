@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.arrays import Array, FloatArray, IntArray
 from embgeo.stats.block import Block
-from embgeo.stats.statistic import Statistic, concatenated
+from embgeo.stats.statistic import Statistic, concatenate
 
 #: Up to this cosine the angle follows from it to 1e-12.
 NEAR_ONE = 0.999
@@ -28,13 +28,13 @@ class PerRow(Statistic):
         self._index: list[IntArray] = []
         self._values: list[npt.NDArray[Any]] = []
 
-    def compute(self, block: Block) -> npt.NDArray[Any]:
-        """One entry (or one row of entries) for each row of the block."""
+    def compute(self, block: Block) -> Array:
+        """One entry (or one row of entries) for each row of the block, where it is."""
         raise NotImplementedError
 
     def update(self, block: Block) -> None:
         if len(block.index):
-            self.add(block.index, self.compute(block))
+            self.add(block.index, block.backend.to_host(self.compute(block)))
 
     def add(self, index: IntArray, values: npt.NDArray[Any]) -> None:
         """Keep what was computed of these rows."""
@@ -47,12 +47,12 @@ class PerRow(Statistic):
 
     def index(self) -> IntArray:
         """Row numbers seen, ascending."""
-        return np.sort(concatenated(self._index).astype(np.int64))
+        return np.sort(concatenate(self._index).astype(np.int64))
 
     def values(self) -> npt.NDArray[Any]:
         """The numbers, in ascending order of row number."""
-        index = concatenated(self._index)
-        values: npt.NDArray[Any] = concatenated(self._values)
+        index = concatenate(self._index)
+        values: npt.NDArray[Any] = concatenate(self._values)
         if np.all(index[:-1] < index[1:]):  # as passes leave them
             return values
         return np.asarray(values[np.argsort(index, kind="stable")])
@@ -61,7 +61,7 @@ class PerRow(Statistic):
 class Norms(PerRow):
     """Euclidean norm of each row."""
 
-    def compute(self, block: Block) -> FloatArray:
+    def compute(self, block: Block) -> Array:
         return block.norms
 
 
@@ -80,15 +80,15 @@ class RowHashes(PerRow):
 
     def compute(self, block: Block) -> npt.NDArray[np.uint64]:
         # Adding zero turns −0.0 into 0.0: rows that compare equal must hash equal.
-        bits = np.ascontiguousarray(block.stored + block.stored.dtype.type(0)).view(np.uint32)
-        multipliers = self.multipliers[: bits.shape[1]]
-        hashed = np.empty(len(bits), dtype=np.uint64)
-        step = max(1, 2**18 // bits.shape[1])
-        for start in range(0, len(bits), step):
-            hashed[start : start + step] = (
-                bits[start : start + step].astype(np.uint64) @ multipliers
-            )
-        return hashed
+        stored, backend = block.backend.to_wide(block.stored) + 0.0, block.wide
+        # Products of int64 are the same modulo 2⁶⁴, and every backend has them.
+        multipliers = backend.constant(self.multipliers.view(np.int64))
+        parts = []
+        for part in backend.slices(len(block.index), stored.shape[1]):
+            words = backend.words(stored[part])
+            words *= multipliers[: words.shape[1]]
+            parts.append(backend.xp.sum(words, axis=1))
+        return np.asarray(backend.to_host(backend.xp.concat(parts)).view(np.uint64))
 
 
 class Projection2(PerRow):
@@ -104,10 +104,11 @@ class Projection2(PerRow):
     def key(self) -> Hashable:
         return ("projection", self.name)
 
-    def compute(self, block: Block) -> FloatArray:
+    def compute(self, block: Block) -> Array:
+        axes = block.wide.constant(self.axes)
         # One axis at a time: BLAS is slow at products with so few columns.
-        along = np.stack([block.rows @ axis for axis in self.axes.T], axis=1)
-        return np.asarray(along - self.shift @ self.axes)
+        along = [block.rows @ axes[:, k] for k in range(axes.shape[1])]
+        return block.wide.xp.stack(along, axis=1) - block.wide.put(self.shift @ self.axes)
 
 
 class AngleTo(PerRow):
@@ -125,26 +126,28 @@ class AngleTo(PerRow):
     def key(self) -> Hashable:
         return ("angle to", self.name)
 
-    def compute(self, block: Block) -> FloatArray:
+    def compute(self, block: Block) -> Array:
+        wide = block.wide
+        direction = wide.constant(self.direction)
         # A norm that cannot be divided by has a NaN for a cosine, and is taken the other way.
         with np.errstate(all="ignore"):
-            cosines = block.rows @ self.direction / block.norms
-        angles = np.arccos(np.clip(cosines, -1.0, 1.0))
-        near = np.flatnonzero(~(np.abs(cosines) < NEAR_ONE))
+            cosines = block.rows @ direction / block.norms
+        angles = wide.xp.acos(wide.xp.clip(cosines, -1.0, 1.0))
+        (near,) = wide.xp.nonzero(~(wide.xp.abs(cosines) < NEAR_ONE))
         if len(near):
-            part = Block(block.index[near], block.stored[near])
-            angles[near] = angle_between(part.unit, self.direction)
+            part = block.take(wide.to_host(near))
+            angles[near] = angle_between(wide.xp, part.unit, direction)
         return angles
 
 
-def angle_between(u: FloatArray, v: FloatArray) -> FloatArray:
+def angle_between(xp: Any, u: Array, v: Array) -> Array:
     """Angles in radians between unit rows of `u` and of `v` (or one unit vector `v`).
 
     2·atan2(‖u−v‖, ‖u+v‖) (Kahan), accurate at 0 and at π.
     """
-    apart = np.linalg.norm(u - v, axis=-1)
-    together = np.linalg.norm(u + v, axis=-1)
-    return np.asarray(2.0 * np.arctan2(apart, together))
+    apart = xp.linalg.vector_norm(u - v, axis=-1)
+    together = xp.linalg.vector_norm(u + v, axis=-1)
+    return 2.0 * xp.atan2(apart, together)
 
 
 class AngleAfterRemoval(PerRow):
@@ -163,8 +166,11 @@ class AngleAfterRemoval(PerRow):
     def key(self) -> Hashable:
         return ("angle after removal", self.name)
 
-    def compute(self, block: Block) -> FloatArray:
-        rest = block.unit - np.outer(block.unit @ self.removed, self.removed)
-        lengths = np.linalg.norm(rest, axis=1, keepdims=True)
-        angles = angle_between(rest / np.maximum(lengths, 1e-300), self.direction)
-        return np.where(lengths[:, 0] > 1e-12, angles, np.pi / 2)
+    def compute(self, block: Block) -> Array:
+        wide, xp = block.wide, block.wide.xp
+        removed = wide.constant(self.removed)
+        rest = block.unit - (block.unit @ removed)[:, None] * removed
+        lengths = xp.linalg.vector_norm(rest, axis=1)
+        rest /= xp.clip(lengths, 1e-300, None)[:, None]
+        angles = angle_between(xp, rest, wide.constant(self.direction))
+        return xp.where(lengths > 1e-12, angles, np.pi / 2)

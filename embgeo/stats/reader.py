@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,7 +21,7 @@ from embgeo.stats.resources import NARROW, Resources, shared_fold
 from embgeo.stats.statistic import Statistic
 
 if TYPE_CHECKING:
-    from embgeo.stats.backend.engine import Engine
+    from embgeo.stats.backend.executor import DeviceExecutor
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Statistic)
@@ -62,15 +63,15 @@ class RowReader:
         self.takes_part: npt.NDArray[np.bool_] = np.ones(matrix.n, dtype=bool)
         for rows in matrix.masked.values():
             self.takes_part[rows] = False
-        self.engine = self._open_engine()
+        self.executor = self._open_executor()
 
-    def _open_engine(self) -> Engine | None:
+    def _open_executor(self) -> DeviceExecutor | None:
         """What runs the passes on a device, where one was asked for."""
         if self.resources.device == "cpu":
             return None
-        from embgeo.stats.backend.engine import open_engine
+        from embgeo.stats.backend.executor import open_executor
 
-        return open_engine(
+        return open_executor(
             self.resources.device,
             self.matrix,
             self.takes_part,
@@ -81,7 +82,7 @@ class RowReader:
     @property
     def device(self) -> str:
         """Where sums over rows are computed: "cpu", or the name of a device."""
-        return "cpu" if self.engine is None else self.engine.device.description
+        return "cpu" if self.executor is None else self.executor.backend.description
 
     @property
     def narrow(self) -> bool:
@@ -97,8 +98,8 @@ class RowReader:
         self.announce("first pass", self.matrix.n)
         # The caller checks `census.largest` for squares that overflow.
         with np.errstate(over="ignore", invalid="ignore"):
-            if self.engine is not None:
-                self.engine.sift(statistics, self.census)
+            if self.executor is not None:
+                self.executor.sift(statistics, self.census)
             else:
                 self._shared_fold(self.sifted_blocks, statistics)
 
@@ -129,15 +130,14 @@ class RowReader:
                 continue
             if not good.all():
                 index, block = index[good], block[good]
-            paired = None
-            if self.matrix.output is not None and rows is None:
-                paired = self.matrix.output.take(index)
-            yield Block(index, block, paired)
+            output = self.matrix.output if rows is None else None
+            read_paired = None if output is None else partial(output.take, index)
+            yield Block(index, block, read_paired)
 
     def fold(self, statistics: Sequence[Statistic], rows: IntArray | None = None) -> None:
         """Feed the kept rows (or the named ones) to the statistics."""
-        if self.engine is not None:
-            self.engine.fold(statistics, rows)
+        if self.executor is not None:
+            self.executor.fold(statistics, rows)
             return
         n = None if rows is None else len(rows)
         self._shared_fold(lambda start, stop: self.blocks(rows, start, stop), statistics, n)
@@ -161,7 +161,7 @@ class RowReader:
 
     def take_unit(self, rows: IntArray) -> FloatArray:
         """The named rows divided by their norms, in float64."""
-        return Block(rows, self.take(rows)).unit
+        return np.asarray(Block(rows, self.take(rows)).unit)
 
     def spread(self, work: Callable[[int], T], count: int, what: str = "") -> Iterator[T]:
         """``work(0)`` to ``work(count − 1)`` in order, by all threads; `what` names a progress bar.
@@ -191,11 +191,11 @@ class RowReader:
         what : str
             Names the progress bar.
         """
-        if self.engine is not None:
+        if self.executor is not None:
             among = np.zeros(self.matrix.n, dtype=bool)
             among[rows] = True
             self.announce(what, len(rows))
-            yield from self.engine.sweep(make, among)
+            yield from self.executor.sweep(make, among)
             return
         step = self.plan.block_rows
 
@@ -210,17 +210,17 @@ class RowReader:
 
     def count_pairs(self) -> PairHistogram | None:
         """The cosines of all pairs, counted on the device; None where there is no device."""
-        if self.engine is None:
+        if self.executor is None:
             return None
         self.announce("all pairs", self.matrix.n)
-        return self.engine.pair_histogram()
+        return self.executor.count_pairs()
 
     @property
     def eigh(self) -> Eigh | None:
         """Eigendecompositions on the device; None where there is none with float64."""
-        if self.engine is None or not self.engine.device.wide:
+        if self.executor is None or not self.executor.backend.has_float64:
             return None
-        return self.engine.eigh
+        return self.executor.eigh
 
 
 class HiddenStates:

@@ -6,7 +6,9 @@ from typing import Literal, Self
 
 import numpy as np
 
-from embgeo.core.arrays import FloatArray
+from embgeo.core.arrays import Array, FloatArray
+from embgeo.stats.backend.backend import Backend
+from embgeo.stats.backend.numpy import HOST
 from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic
 
@@ -45,27 +47,25 @@ class StackedQR(Statistic):
 
     def clear(self) -> None:
         self.n = 0
-        self.r: FloatArray = np.zeros((0, self.width))
+        self.r: Array = np.zeros((0, self.width))
 
     @property
     def key(self) -> tuple[str, str]:
         return ("stacked qr", self.name)
 
     def update(self, block: Block) -> None:
-        rows = block.rows
+        rows, xp = block.rows, block.wide.xp
         if self.of == "paired":
-            if block.paired is None:
-                raise ValueError("this statistic needs blocks with paired rows")
-            usable = np.isfinite(block.paired).all(axis=1) & block.paired.any(axis=1)
-            rows = np.hstack([block.rows[usable], block.paired[usable]])
+            usable = xp.all(xp.isfinite(block.paired), axis=1) & xp.any(block.paired != 0, axis=1)
+            rows = xp.concat([rows, block.paired], axis=1)[usable]
         if self.shift is not None:
-            rows = rows - self.shift
-        self._stack(rows, len(rows))
+            rows = rows - block.wide.put(self.shift)
+        self._stack(block.wide, rows, rows.shape[0])
 
     def merge(self, other: Self) -> None:
-        self._stack(other.r, other.n)
+        self._stack(HOST, other.r, other.n)
 
-    def _stack(self, rows: FloatArray, n: int) -> None:
+    def _stack(self, wide: Backend, rows: Array, n: int) -> None:
         if n:
+            self.r = wide.qr_r(wide.xp.concat([wide.put(self.r), rows]))
             self.n += n
-            self.r = np.asarray(np.linalg.qr(np.vstack([self.r, rows]), mode="r"), dtype=np.float64)

@@ -3,18 +3,19 @@
 A statistic is a monoid over sets of rows: freshly made it is the identity, ``update(block)`` adds
 rows in place, ``merge(other)`` joins the rows of two statistics, and any way of cutting the rows
 into blocks and joining the parts gives the same answer up to rounding. So passes run in threads,
-on other machines, or are saved and merged later.
+on a device, on other machines, or are saved and merged later.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.stats.backend.backend import Backend
 from embgeo.stats.block import Block
 
 
@@ -26,6 +27,13 @@ class Statistic:
     STATE : tuple of str
         Names of the attributes that `clear` sets and rows change. Everything else is what the
         statistic was made with, and is shared by its copies.
+
+    Notes
+    -----
+    `update` computes with the backend of the block, and may leave arrays of the state there;
+    `to_host` fetches them before anything is merged, saved or read. Where the memory of a device
+    does not suffice, `update` changes nothing: whatever takes memory comes before the first
+    change of the state.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ()
@@ -43,7 +51,7 @@ class Statistic:
         raise NotImplementedError
 
     def merge(self, other: Self) -> None:
-        """Add the rows that another statistic of the same key has seen."""
+        """Add the rows that another statistic of the same key has seen, on the host."""
         raise NotImplementedError
 
     def blank(self) -> Self:
@@ -51,6 +59,27 @@ class Statistic:
         other = copy.copy(self)
         other.clear()
         return other
+
+    def state(self) -> dict[str, Any]:
+        """What rows have changed, by name."""
+        return {name: getattr(self, name) for name in self.STATE}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over the state of a statistic of the same key.
+
+        Raises
+        ------
+        ValueError
+            If a part of the state is missing, or is none.
+        """
+        if set(state) != set(self.STATE):
+            raise ValueError(f"{type(self).__name__} has the state {self.STATE}")
+        for name, value in state.items():
+            setattr(self, name, value)
+
+    def to_host(self, backend: Backend) -> None:
+        """Fetch what a backend holds of the state."""
+        self.restore({name: backend.to_host(value) for name, value in self.state().items()})
 
 
 def fold(
@@ -66,7 +95,7 @@ def fold(
             progress(len(block.index))
 
 
-def concatenated(parts: Sequence[npt.NDArray[Any]], width: int | None = None) -> npt.NDArray[Any]:
+def concatenate(parts: Sequence[npt.NDArray[Any]], width: int | None = None) -> npt.NDArray[Any]:
     """The parts one below the other; an empty float64 array where there is none."""
     if parts:
         return np.concatenate(parts)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
-from embgeo.core.arrays import FloatArray, IntArray, WorkingArray
-from embgeo.stats.block import Block, row_products
-from embgeo.stats.candidates import best_of_each, candidates, kth_best, rounding
+from embgeo.core.arrays import Array, FloatArray, IntArray
+from embgeo.stats.backend.backend import Backend
+from embgeo.stats.backend.numpy import HOST
+from embgeo.stats.block import Block
+from embgeo.stats.nearest import (
+    bound_rounding,
+    compute_pairs,
+    find_candidates,
+    keep_best,
+    leave_out_self,
+    raise_least,
+)
 from embgeo.stats.statistic import Statistic
 
 #: Cosines are compared on this grid (1e-12): those of exact duplicates differ in their last bits
@@ -16,8 +25,9 @@ from embgeo.stats.statistic import Statistic
 GRID = 2.0**40
 
 
-def gridded(cosines: FloatArray) -> FloatArray:
-    return np.rint(cosines * GRID) / GRID
+def round_to_grid(xp: Any, cosines: Array) -> Array:
+    """Cosines on the grid, where those of exact duplicates agree."""
+    return xp.round(cosines * GRID) / GRID
 
 
 class TopNeighbors(Statistic):
@@ -35,8 +45,10 @@ class TopNeighbors(Statistic):
     index : int array, shape (q,)
         Row numbers of the queries.
     queries : float64 array, shape (q, d)
-        Unit rows.
+        Unit rows, on the host or where the blocks are.
     k : int
+    columns : slice, optional
+        Search these columns of the rows alone; the queries have their width.
 
     Attributes
     ----------
@@ -47,17 +59,20 @@ class TopNeighbors(Statistic):
 
     STATE = ("neighbors", "cosines")
 
-    def __init__(self, name: str, index: IntArray, queries: FloatArray, k: int) -> None:
+    def __init__(
+        self, name: str, index: IntArray, queries: Array, k: int, columns: slice | None = None
+    ) -> None:
         self.name = name
         self.index = index
         self.queries = queries
         self.k = k
+        self.columns = columns
         self.clear()
 
     def clear(self) -> None:
         shape = (len(self.index), self.k)
-        self.neighbors: IntArray = np.full(shape, -1, dtype=np.int64)
-        self.cosines: FloatArray = np.full(shape, -np.inf)
+        self.neighbors: Array = np.full(shape, -1, dtype=np.int64)
+        self.cosines: Array = np.full(shape, -np.inf)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -66,59 +81,59 @@ class TopNeighbors(Statistic):
     def update(self, block: Block) -> None:
         if not len(block.index) or not len(self.index):
             return
-        stored = block.stored_unit
-        scores = self.queries.astype(stored.dtype) @ stored.T
-        self._leave_out_self(scores, block.index)
-        slack = rounding(stored.shape[1], stored.dtype)
-        least = self.cosines[:, -1]
-        if np.isneginf(least).any():
-            least = np.maximum(least, kth_best(scores, self.k))
-        found = candidates(scores, least - slack, self.k)
-        if found is None:
-            self._join_dense(block)
-            return
-        self.take_in(block, *found)
+        if self.columns is not None:
+            block = Block(block.index, block.stored[:, self.columns], backend=block.backend)
+        backend, wide, stored = block.backend, block.wide, block.stored_unit
+        scores = backend.constant(self.queries, stored.dtype) @ stored.T
+        leave_out_self(backend, scores, self.index, block.index)
+        least = raise_least(backend, wide.put(self.cosines)[:, -1], scores, self.k)
+        precision = np.float32 if stored.dtype == backend.xp.float32 else np.float64
+        slack = bound_rounding(stored.shape[1], precision)
+        found = find_candidates(backend, scores, least - slack, self.k)
+        del scores
+        self._join(
+            wide, *(self._search_all(block) if found is None else self._measure(block, *found))
+        )
 
-    def take_in(self, block: Block, query: IntArray, column: IntArray) -> None:
-        """Add these rows of a block for these queries; every other row must be further away."""
-        self._join(query, block.index[column], self._exact(block, query, column))
-
-    def _exact(self, block: Block, query: IntArray, column: IntArray) -> FloatArray:
+    def _measure(self, block: Block, query: Array, column: Array) -> tuple[Array, Array, Array]:
         """Cosines of some queries with some rows of the block, in float64."""
-        used, at = np.unique(column, return_inverse=True)
-        unit = Block(block.index[used], block.stored[used]).unit
-        cosines = np.empty(len(query))
-        step = max(1, 2**21 // unit.shape[1])
-        for start in range(0, len(query), step):
-            part = slice(start, start + step)
-            cosines[part] = row_products(self.queries[query[part]], unit[at[part]])
-        return gridded(cosines)
+        wide, xp = block.wide, block.wide.xp
+        used, at = xp.unique_inverse(column)
+        unit = block.take(wide.to_host(used)).unit
+        queries = wide.constant(self.queries, xp.float64)
+        cosines = compute_pairs(
+            wide,
+            len(query),
+            unit.shape[1],
+            lambda part: xp.vecdot(queries[query[part]], unit[at[part]]),
+        )
+        return query, wide.put(block.index)[column], round_to_grid(xp, cosines)
 
-    def _join_dense(self, block: Block) -> None:
+    def _search_all(self, block: Block) -> tuple[Array, Array, Array]:
         """Where very many rows are equally near: the k best of the block in float64."""
-        cosines = gridded(self.queries @ block.unit.T)
-        self._leave_out_self(cosines, block.index)
-        keep = min(self.k, cosines.shape[1])
-        best = np.argsort(-cosines, axis=1, kind="stable")[:, :keep]
-        query = np.repeat(np.arange(len(self.index)), keep)
-        near = np.take_along_axis(cosines, best, axis=1).ravel()
-        real = near > -np.inf
-        self._join(query[real], block.index[best].ravel()[real], near[real])
-
-    def _leave_out_self(self, scores: WorkingArray, index: IntArray) -> None:
-        _, mine, theirs = np.intersect1d(self.index, index, True, return_indices=True)
-        scores[mine, theirs] = -np.inf
+        wide, xp = block.wide, block.wide.xp
+        cosines = wide.constant(self.queries, xp.float64) @ block.unit.T
+        cosines = round_to_grid(xp, cosines)
+        leave_out_self(wide, cosines, self.index, block.index)
+        best = xp.argsort(-cosines, axis=1, stable=True)[:, : self.k]
+        near = xp.take_along_axis(cosines, best, axis=1)
+        query, place = xp.nonzero(near > -np.inf)
+        return query, wide.put(block.index)[best[query, place]], near[query, place]
 
     def merge(self, other: Self) -> None:
         query, column = np.nonzero(other.neighbors >= 0)
-        self._join(query, other.neighbors[query, column], other.cosines[query, column])
+        self._join(HOST, query, other.neighbors[query, column], other.cosines[query, column])
 
-    def _join(self, query: IntArray, rows: IntArray, cosines: FloatArray) -> None:
-        mine = np.repeat(np.arange(len(self.index)), self.k)
-        self.neighbors, self.cosines = best_of_each(
-            np.concatenate([mine, query]),
-            np.concatenate([self.neighbors.ravel(), rows]),
-            np.concatenate([self.cosines.ravel(), cosines]),
+    def _join(self, wide: Backend, query: Array, rows: Array, cosines: Array) -> None:
+        xp = wide.xp
+        if not len(self.index):
+            return
+        mine = wide.put(np.repeat(np.arange(len(self.index)), self.k))
+        self.neighbors, self.cosines = keep_best(
+            wide,
+            xp.concat([mine, query]),
+            xp.concat([xp.reshape(wide.put(self.neighbors), (-1,)), rows]),
+            xp.concat([xp.reshape(wide.put(self.cosines), (-1,)), cosines]),
             len(self.index),
             self.k,
         )
@@ -161,11 +176,13 @@ class CloserRows(Statistic):
     def update(self, block: Block) -> None:
         if not len(block.index) or not len(self.index):
             return
-        cosines = gridded(self.queries @ block.unit.T)
-        closer = cosines > gridded(self.cosines)[:, None]
-        closer &= self.index[:, None] != block.index[None, :]
-        closer &= self.others[:, None] != block.index[None, :]
-        self.closer += closer.sum(axis=1)
+        wide, xp = block.wide, block.wide.xp
+        cosines = round_to_grid(xp, wide.constant(self.queries) @ block.unit.T)
+        closer = cosines > wide.put(round_to_grid(np, self.cosines))[:, None]
+        rows = wide.put(block.index)[None, :]
+        for own in (self.index, self.others):
+            closer &= wide.put(own)[:, None] != rows
+        self.closer = self.closer + wide.to_host(xp.count_nonzero(closer, axis=1))
 
     def merge(self, other: Self) -> None:
         self.closer = self.closer + other.closer

@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray, IntArray, WorkingArray
+from embgeo.core.arrays import Array, IntArray, Mask
+from embgeo.stats.backend.backend import Backend
+from embgeo.stats.backend.numpy import HOST
 from embgeo.stats.block import Block
-from embgeo.stats.candidates import best_of_each, candidates, kth_best, rounding
+from embgeo.stats.nearest import (
+    bound_rounding,
+    compute_pairs,
+    find_candidates,
+    keep_best,
+    leave_out_self,
+    raise_least,
+)
 from embgeo.stats.statistic import Statistic
 
 #: Candidates whose distance is computed from the difference: the product form loses small ones.
@@ -26,6 +34,7 @@ class TwoNearest(Statistic):
     index : int array, shape (q,)
         Row numbers of the queries; a query is no neighbor of itself.
     queries : float64 array, shape (q, d)
+        On the host or where the blocks are.
     takes_part : bool array, shape (N,)
         Rows that may be neighbors; TwoNN wants each point of space once.
 
@@ -37,16 +46,14 @@ class TwoNearest(Statistic):
 
     STATE = ("distances",)
 
-    def __init__(
-        self, index: IntArray, queries: FloatArray, takes_part: npt.NDArray[np.bool_]
-    ) -> None:
+    def __init__(self, index: IntArray, queries: Array, takes_part: Mask) -> None:
         self.index = index
         self.queries = queries
         self.takes_part = takes_part
         self.clear()
 
     def clear(self) -> None:
-        self.distances: FloatArray = np.full((len(self.index), 2), np.inf)
+        self.distances: Array = np.full((len(self.index), 2), np.inf)
 
     @property
     def key(self) -> str:
@@ -56,67 +63,63 @@ class TwoNearest(Statistic):
         chosen = self.takes_part[block.index]
         if not chosen.any() or not len(self.index):
             return
-        part = block if chosen.all() else Block(block.index[chosen], block.stored[chosen])
-        found = self._near(part)
-        if found is None:
-            self._join_dense(part)
-        else:
-            self.take_in(part, *found)
+        part = block if chosen.all() else block.take(chosen)
+        query, column = self._find_near(part) or self._search_all(part)
+        self._join(part.wide, query, self._measure(part, query, column))
 
-    def take_in(self, block: Block, query: IntArray, column: IntArray) -> None:
-        """Add these rows of a block for these queries; every other row must be further away."""
-        distances = np.empty(len(query))
-        step = max(1, 2**21 // block.stored.shape[1])
-        for start in range(0, len(query), step):
-            part = slice(start, start + step)
-            apart = block.rows[column[part]] - self.queries[query[part]]
-            distances[part] = np.linalg.norm(apart, axis=1)
-        self._join(query, distances)
-
-    def _near(self, block: Block) -> tuple[IntArray, IntArray] | None:
+    def _find_near(self, block: Block) -> tuple[Array, Array] | None:
         """Queries and columns of whatever may be nearer than what was seen before."""
-        squares = np.square(block.norms)
-        own = np.square(self.queries).sum(axis=1)
-        ordinary = SINGLE_SQUARES[0] < max(own.max(), squares.max()) < SINGLE_SQUARES[1]
+        wide, xp = block.wide, block.wide.xp
+        queries = wide.constant(self.queries, xp.float64)
+        squares, own = xp.square(block.norms), xp.vecdot(queries, queries)
+        longest = float(xp.max(squares))
+        ordinary = SINGLE_SQUARES[0] < max(float(xp.max(own)), longest) < SINGLE_SQUARES[1]
+        backend = block.backend if ordinary else wide
         stored = block.stored if ordinary else block.rows
         # −‖x‖² + 2⟨q, x⟩ orders the rows as their distances do.
-        scores = self.queries.astype(stored.dtype) @ stored.T
-        scores *= 2
-        scores -= squares.astype(stored.dtype)
-        self._leave_out_self(scores, block.index)
-        least = own - np.square(self.distances[:, 1])
-        if np.isneginf(least).any():
-            least = np.maximum(least, kth_best(scores, 2))
-        slack = 2.0 * rounding(stored.shape[1], stored.dtype) * np.maximum(own, squares.max())
-        return candidates(scores, least - slack, 2)
+        scores = backend.constant(self.queries, stored.dtype) @ stored.T
+        scores *= 2.0
+        scores -= backend.put(squares, stored.dtype)
+        leave_out_self(backend, scores, self.index, block.index)
+        least = own - xp.square(wide.put(self.distances)[:, 1])
+        least = raise_least(backend, least, scores, 2)
+        precision = np.float32 if stored.dtype == backend.xp.float32 else np.float64
+        slack = 2.0 * bound_rounding(stored.shape[1], precision)
+        return find_candidates(backend, scores, least - slack * xp.clip(own, longest, None), 2)
 
-    def _join_dense(self, block: Block) -> None:
-        """Where the product cannot tell the rows apart: the few best of it, by their difference."""
-        order = np.square(block.rows).sum(axis=1) - 2.0 * (self.queries @ block.rows.T)
-        self._leave_out_self(order, block.index, np.inf)
-        keep = min(CANDIDATES, len(block.index))
-        near = np.argpartition(order, keep - 1, axis=1)[:, :keep]
-        distances = np.linalg.norm(block.rows[near] - self.queries[:, None, :], axis=2)
-        distances[self.index[:, None] == block.index[near]] = np.inf
-        self._join(np.repeat(np.arange(len(self.index)), keep), distances.ravel())
+    def _search_all(self, block: Block) -> tuple[Array, Array]:
+        """Where the product cannot tell the rows apart: the few best of it in float64."""
+        wide, xp = block.wide, block.wide.xp
+        scores = wide.constant(self.queries, xp.float64) @ block.rows.T
+        scores *= 2.0
+        scores -= xp.sum(xp.square(block.rows), axis=1)
+        leave_out_self(wide, scores, self.index, block.index)
+        best = wide.topk(scores, min(CANDIDATES, len(block.index)))
+        query, place = xp.nonzero(xp.take_along_axis(scores, best, axis=1) > -np.inf)
+        return query, best[query, place]
 
-    def _leave_out_self(
-        self, scores: WorkingArray, index: IntArray, worst: float = -np.inf
-    ) -> None:
-        _, mine, theirs = np.intersect1d(self.index, index, True, return_indices=True)
-        scores[mine, theirs] = worst
+    def _measure(self, block: Block, query: Array, column: Array) -> Array:
+        """Distances of some queries to some rows of the block, from the differences."""
+        wide, rows = block.wide, block.rows
+        queries = wide.constant(self.queries, wide.xp.float64)
+        return compute_pairs(
+            wide,
+            len(query),
+            rows.shape[1],
+            lambda part: wide.xp.linalg.vector_norm(
+                rows[column[part]] - queries[query[part]], axis=1
+            ),
+        )
 
     def merge(self, other: Self) -> None:
-        self._join(np.repeat(np.arange(len(self.index)), 2), other.distances.ravel())
+        every = np.repeat(np.arange(len(self.index)), 2)
+        self._join(HOST, every, other.distances.ravel())
 
-    def _join(self, query: IntArray, distances: FloatArray) -> None:
-        mine = np.repeat(np.arange(len(self.index)), 2)
-        every = np.concatenate([self.distances.ravel(), distances])
-        _, best = best_of_each(
-            np.concatenate([mine, query]),
-            np.zeros(len(every), dtype=np.int64),
-            -every,
-            len(self.index),
-            2,
-        )
+    def _join(self, wide: Backend, query: Array, distances: Array) -> None:
+        if not len(self.index):
+            return
+        mine = wide.put(np.repeat(np.arange(len(self.index)), 2))
+        every = wide.xp.concat([wide.xp.reshape(wide.put(self.distances), (-1,)), distances])
+        number = wide.xp.concat([mine, query])
+        _, best = keep_best(wide, number, wide.xp.zeros_like(number), -every, len(self.index), 2)
         self.distances = -best

@@ -21,14 +21,14 @@ from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.measure.analyze import analyze
+from embgeo.stats import TopNeighbors
 from embgeo.stats.backend import choose
 from embgeo.stats.backend.choose import check_device, open_device
-from embgeo.stats.backend.full import DeviceFull
-from embgeo.stats.backend.top_neighbors import TopNeighborsKernel
+from embgeo.stats.backend.memory import DeviceFull
 from embgeo.stats.resources import Resources
 from tests.metrics.test_twins import STORED
 from tests.support import naive
-from tests.support.devices import MEMORY, SINGLE, WIDE, engine, least_rows, shortages, torch
+from tests.support.devices import MEMORY, SINGLE, WIDE, least_rows, make_executor, shortages, torch
 from tests.support.matrices import ASKED, NAMES, analysis, case, gaussian
 
 #: Eigenvalues of a narrow cone, both ends of a search, the smallest singular value.
@@ -72,7 +72,7 @@ def differing(found, expected, matrix):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_analysis_on_a_device_is_that_of_numpy(name, monkeypatch):
-    monkeypatch.setattr("embgeo.stats.backend.rows.MOST_ROWS", 23)
+    monkeypatch.setattr("embgeo.stats.backend.device_rows.MOST_ROWS", 23)
     m = len(case(name).kept)
     with least_rows(monkeypatch, 1):
         found = measured(
@@ -159,12 +159,12 @@ def test_progress_hears_of_every_row():
 @pytest.mark.parametrize("stay", [True, False])
 @pytest.mark.parametrize("step", [30, 64, 500])
 def test_every_pair_is_counted_once(monkeypatch, step, stay, device):
-    monkeypatch.setattr("embgeo.stats.backend.all_pairs.TILE", 16)
+    monkeypatch.setattr("embgeo.stats.backend.executor.TILE", 16)
     W = (gaussian(81, n=150, d=5) + 0.4).astype(np.float32)
-    e = engine(Matrix(W), step, device, stay=stay)
+    e = make_executor(Matrix(W), step, device, stay=stay)
     out = [3, 4, 60, 149]
     e.takes_part[out] = False
-    found = e.pair_histogram()
+    found = e.count_pairs()
     expected = np.sort(naive.pair_cosines(np.delete(W, out, axis=0).astype(np.float64)))
     assert found.n == found.counts.sum() == len(expected)
     assert abs(found.positive - np.count_nonzero(expected > 0)) <= 1
@@ -178,7 +178,7 @@ def test_every_pair_is_counted_once(monkeypatch, step, stay, device):
 
 def test_pairs_of_float64_are_counted_in_float64():
     W = gaussian(82, n=70) + 0.2
-    found = engine(Matrix(W), 40).pair_histogram()
+    found = make_executor(Matrix(W), 40).count_pairs()
     expected = naive.pair_cosines(W)
     assert found.exp_sum == pytest.approx(np.exp(4 * expected - 4).sum(), rel=1e-12)
     assert found.highest == pytest.approx(expected.max(), rel=1e-14)
@@ -186,21 +186,21 @@ def test_pairs_of_float64_are_counted_in_float64():
 
 def test_opposite_rows_are_180_degrees_apart():
     row = gaussian(83, n=1, d=7).astype(np.float32)
-    found = engine(Matrix(np.vstack([row, -2 * row, 3 * row]))).pair_histogram()
+    found = make_executor(Matrix(np.vstack([row, -2 * row, 3 * row]))).count_pairs()
     assert np.degrees(np.arccos(found.lowest)) == pytest.approx(180.0, abs=1e-5)
 
 
 def test_one_row_has_no_pairs():
-    assert engine(Matrix(gaussian(84, n=1))).pair_histogram().n == 0
+    assert make_executor(Matrix(gaussian(84, n=1))).count_pairs().n == 0
 
 
 def test_pairs_survive_a_shortage_at_any_place(monkeypatch):
-    monkeypatch.setattr("embgeo.stats.backend.all_pairs.FINE_BINS", 2**12)
+    monkeypatch.setattr("embgeo.stats.pair_cosines.FINE_BINS", 2**12)
     W = gaussian(85, n=40).astype(np.float32)
-    expected = engine(Matrix(W), 25).pair_histogram()
+    expected = make_executor(Matrix(W), 25).count_pairs()
     with least_rows(monkeypatch, 2):
         stopped = 0
-        for found in shortages(lambda: outcome(lambda: engine(Matrix(W), 25).pair_histogram())):
+        for found in shortages(lambda: outcome(lambda: make_executor(Matrix(W), 25).count_pairs())):
             if isinstance(found, DeviceFull):
                 stopped += 1
                 continue
@@ -257,7 +257,7 @@ def test_neighbors_of_all_rows_of_a_larger_matrix(monkeypatch, device):
     W[5:20] = W[5]
     monkeypatch.setattr("embgeo.metrics.neighborhoods.SAMPLE_ROWS", (40, 40))
     monkeypatch.setattr("embgeo.metrics.neighborhoods.QUERIES", (50, 50))
-    monkeypatch.setattr("embgeo.stats.backend.rows.MOST_ROWS", 70)
+    monkeypatch.setattr("embgeo.stats.backend.device_rows.MOST_ROWS", 70)
     monkeypatch.setattr("embgeo.stats.resources.MOST_ROWS", 110)
     found = measured(Matrix(W), device, sections=("tokens",), neighbors_of="all", neighbors=4)
     hubs, dimension = found["tokens.hubness"], found["tokens.intrinsic_dimension"]
@@ -284,14 +284,14 @@ def test_queries_of_a_search_are_halved_too(monkeypatch):
     """Where a block of queries does not fit beside any rows, half of them are asked."""
     W = gaussian(87, n=300).astype(np.float32)
     expected = measured(Matrix(W), WIDE, sections=("tokens",), neighbors_of="all")
-    init = TopNeighborsKernel.__init__
+    init = TopNeighbors.__init__
 
-    def scarce(self, statistic, device):
-        if len(statistic.index) > 100:
+    def scarce(self, name, index, *rest):
+        if len(rest[0]) > 100:
             raise torch.OutOfMemoryError("out of memory")
-        init(self, statistic, device)
+        init(self, name, index, *rest)
 
-    monkeypatch.setattr(TopNeighborsKernel, "__init__", scarce)
+    monkeypatch.setattr(TopNeighbors, "__init__", scarce)
     found = measured(Matrix(W), WIDE, sections=("tokens",), neighbors_of="all")
     assert found["tokens.hubs"] == expected["tokens.hubs"]
 
@@ -323,7 +323,7 @@ def test_rows_arrive_as_they_are_stored(dtype, device):
         sent = opened.upload(W[which], matrix.working)
         assert sent.element_size() == (4 if sent.dtype == torch.float32 else W.dtype.itemsize)
         expected = np.asarray(W[which], dtype=np.float32)
-        np.testing.assert_array_equal(opened.host(sent.to(torch.float32)), expected)
+        np.testing.assert_array_equal(opened.to_host(sent.to(torch.float32)), expected)
 
 
 @pytest.mark.parametrize("dtype", ["<f8", ">f8"])
@@ -379,8 +379,8 @@ def test_a_device_that_fails_at_eigenvectors_leaves_them_to_numpy(monkeypatch):
         raise torch.linalg.LinAlgError("the algorithm failed to converge")
 
     expected = measured(case("gaussian").matrix, "cpu", sections=("spectrum",))
-    e = engine(Matrix(gaussian()))
-    monkeypatch.setattr(e.device.xp.linalg, "eigh", fails)
+    e = make_executor(Matrix(gaussian()))
+    monkeypatch.setattr(e.backend.xp.linalg, "eigh", fails)
     assert e.eigh(np.eye(3)) is None
     found = measured(case("gaussian").matrix, WIDE, sections=("spectrum",))
     assert found["spectrum.effective_rank"].value == pytest.approx(
@@ -403,7 +403,7 @@ def test_unknown_devices_are_refused(name):
 
 @pytest.mark.parametrize("name", ["cuda", "cuda:3", "mps"])
 def test_devices_that_are_not_there_are_refused(name, monkeypatch):
-    monkeypatch.setattr(choose, "present", lambda _name: False)
+    monkeypatch.setattr(choose, "is_present", lambda _name: False)
     with pytest.raises(BadOption, match=f"finds no {name} here; give --device cpu"):
         check_device(name)
 
@@ -421,8 +421,8 @@ def test_missing_packages_are_named_by_their_extra(package, monkeypatch):
 
 @pytest.mark.parametrize(("there", "taken"), [("cuda", "cuda"), ("mps", "mps"), ("", "cpu")])
 def test_auto_takes_what_is_there(there, taken, monkeypatch):
-    monkeypatch.setattr(choose, "present", lambda name: name == there)
-    assert choose.resolved("auto") == taken
+    monkeypatch.setattr(choose, "is_present", lambda name: name == there)
+    assert choose.resolve_device("auto") == taken
 
 
 def test_float64_needs_a_device_that_has_it():
@@ -434,10 +434,10 @@ def test_float64_needs_a_device_that_has_it():
 
 
 def test_auto_leaves_float64_to_numpy_where_the_device_has_none(monkeypatch):
-    from embgeo.stats.backend.device import Device
+    from embgeo.stats.backend.torch import TorchBackend
 
-    narrow = Device(SINGLE, "cpu", wide=False, memory=MEMORY)
-    monkeypatch.setattr("embgeo.stats.backend.engine.open_device", lambda *_: narrow)
+    narrow = TorchBackend(SINGLE, "cpu", has_float64=False, memory=MEMORY)
+    monkeypatch.setattr("embgeo.stats.backend.executor.open_device", lambda *_: narrow)
     assert measured(Matrix(gaussian()), "auto").provenance["device"] == "cpu"
 
 
@@ -465,7 +465,7 @@ def test_without_a_device_nothing_of_it_is_imported(tmp_path):
         "import sys\n"
         "from embgeo.cli.app import app\n"
         "app(['analyze', 'W.npy', '--quiet'], standalone_mode=False)\n"
-        "heavy = {'torch', 'array_api_compat', 'embgeo.stats.backend.engine'}\n"
+        "heavy = {'torch', 'array_api_compat', 'embgeo.stats.backend.executor'}\n"
         "assert not heavy & set(sys.modules)\n"
     )
     here = str(Path(__file__).parents[2])

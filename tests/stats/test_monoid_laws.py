@@ -26,7 +26,6 @@ from embgeo.stats import (
     PartitionGradient,
     Projection2,
     RowHashes,
-    SideNeighbors,
     StackedQR,
     TopNeighbors,
     TwoNearest,
@@ -96,8 +95,8 @@ MAKERS = {
     "paired sums": (PairedSums, lambda: PairedSums(D // 2)),
     "paired sums, unequal widths": (PairedSums, lambda: PairedSums(D - 2)),
     "neighbors on one side": (
-        SideNeighbors,
-        lambda: SideNeighbors("after", np.arange(5), naive.unit(QUERIES[:, 2:]), 3, slice(2, None)),
+        TopNeighbors,
+        lambda: TopNeighbors("after", np.arange(5), naive.unit(QUERIES[:, 2:]), 3, slice(2, None)),
     ),
     "neighbors": (TopNeighbors, lambda: TopNeighbors("queries", np.arange(5), QUERIES, 3)),
 }
@@ -115,7 +114,7 @@ def feed(statistic, index, rows):
     elif isinstance(statistic, PairSample | PairHistogram):
         statistic.add(Block(index, rows).unit @ QUERIES.T)
     else:
-        statistic.update(Block(index, rows, OUTPUT[index]))
+        statistic.update(Block(index, rows, lambda: OUTPUT[index]))
 
 
 def seen(name, index, rows):
@@ -145,8 +144,6 @@ def answers(statistic):
             return [statistic.n, statistic.r.T @ statistic.r]
         case CloserRows():
             return [statistic.closer]
-        case SideNeighbors():
-            return answers(statistic.found)
         case TopNeighbors():
             return [statistic.neighbors, statistic.cosines]
         case TwoNearest():

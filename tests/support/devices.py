@@ -18,21 +18,24 @@ from torch.utils._pytree import tree_leaves  # noqa: E402
 
 from embgeo.core.matrix import Matrix  # noqa: E402
 from embgeo.stats.backend.choose import open_device  # noqa: E402
-from embgeo.stats.backend.engine import Engine  # noqa: E402
+from embgeo.stats.backend.executor import DeviceExecutor  # noqa: E402
 
 #: With float64, as cuda; and without, as mps.
 WIDE, SINGLE = "torch-cpu", "torch-cpu-single"
 MEMORY = 2**26
 
 
-def engine(matrix: Matrix, step: int = 1000, device: str = WIDE, *, stay: bool = True) -> Engine:
+def make_executor(
+    matrix: Matrix, step: int = 1000, device: str = WIDE, *, stay: bool = True
+) -> DeviceExecutor:
     """Of all rows, in blocks of that many."""
-    opened = open_device(device, MEMORY)
-    assert opened is not None
-    made = Engine(opened, matrix, np.ones(matrix.n, dtype=bool), MEMORY, lambda _rows: None)
-    made.rows.step = step
-    made.rows.stay = stay
-    return made
+    backend = open_device(device, MEMORY)
+    assert backend is not None
+    everything = np.ones(matrix.n, dtype=bool)
+    executor = DeviceExecutor(backend, matrix, everything, MEMORY, lambda _rows: None)
+    executor.rows.step = step
+    executor.rows.stay = stay
+    return executor
 
 
 class Shortage(TorchDispatchMode):  # type: ignore[misc]
@@ -71,7 +74,7 @@ def takes_memory(func: Any) -> bool:
 def least_rows(monkeypatch: pytest.MonkeyPatch, rows: int) -> Iterator[None]:
     """Blocks may be cut down to so few rows."""
     with monkeypatch.context() as patch:
-        for name in ("full", "rows", "engine", "all_pairs"):
+        for name in ("memory", "device_rows", "executor"):
             patch.setattr(importlib.import_module(f"embgeo.stats.backend.{name}"), "FLOOR", rows)
         yield
 

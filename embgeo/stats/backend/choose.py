@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from embgeo.core.errors import BadOption, EmbgeoError
 
 if TYPE_CHECKING:
-    from embgeo.stats.backend.device import Device
+    from embgeo.stats.backend.torch import TorchBackend
 
 #: What ``--device`` takes.
 NAMES = ("cpu", "cuda", "mps", "auto")
@@ -26,10 +26,10 @@ def check_device(name: str) -> None:
     ------
     BadOption, EmbgeoError
     """
-    resolved(name)
+    resolve_device(name)
 
 
-def open_device(name: str, memory: int) -> Device | None:
+def open_device(name: str, memory: int) -> TorchBackend | None:
     """The device; None for the numpy path.
 
     Parameters
@@ -46,16 +46,17 @@ def open_device(name: str, memory: int) -> Device | None:
     EmbgeoError
         If torch or array-api-compat is not installed.
     """
-    chosen = resolved(name)
+    chosen = resolve_device(name)
     if chosen == "cpu":
         return None
-    from embgeo.stats.backend.device import Device
+    from embgeo.stats.backend.torch import TorchBackend
 
     at = "cpu" if chosen in FOR_TESTS else chosen
-    return Device(chosen, at, wide=chosen not in ("mps", "torch-cpu-single"), memory=memory)
+    has_float64 = chosen not in ("mps", "torch-cpu-single")
+    return TorchBackend(chosen, at, has_float64=has_float64, memory=memory)
 
 
-def resolved(name: str) -> str:
+def resolve_device(name: str) -> str:
     """The device that a name comes down to: ``auto`` is cuda, mps or else cpu."""
     if name == "cpu":
         return name
@@ -67,14 +68,14 @@ def resolved(name: str) -> str:
         )
     missing = [package for package in NEEDED if importlib.util.find_spec(package) is None]
     if name == "auto":
-        return "cpu" if missing else next(filter(present, ("cuda", "mps")), "cpu")
+        return "cpu" if missing else next(filter(is_present, ("cuda", "mps")), "cpu")
     if missing:
         raise EmbgeoError(
             f"{name} needs PyTorch and array-api-compat",
             where="--device",
             way_out="pip install 'embgeo[gpu]'",
         )
-    if name not in FOR_TESTS and not present(name):
+    if name not in FOR_TESTS and not is_present(name):
         import torch
 
         raise BadOption(
@@ -85,7 +86,7 @@ def resolved(name: str) -> str:
     return name
 
 
-def present(name: str) -> bool:
+def is_present(name: str) -> bool:
     """Whether torch finds it on this machine."""
     import torch
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from embgeo.core.errors import EmbgeoError
-from embgeo.stats.backend.device import Device
+from embgeo.stats.backend.torch import TorchBackend
 
 T = TypeVar("T")
 
@@ -17,21 +17,21 @@ FLOOR = 64
 class DeviceFull(EmbgeoError):
     """The memory of the device does not suffice, even for few rows."""
 
-    def __init__(self, device: Device, rows: int) -> None:
+    def __init__(self, backend: TorchBackend, rows: int) -> None:
         super().__init__(
-            f"out of memory on {device.description} with {rows:,} rows at a time",
+            f"out of memory on {backend.description} with {rows:,} rows at a time",
             where="--device",
             way_out="free its memory, or give --device cpu",
         )
 
 
-def fits(device: Device, work: Callable[[], T]) -> tuple[bool, T | None]:
+def try_within_memory(backend: TorchBackend, work: Callable[[], T]) -> tuple[bool, T | None]:
     """Whether the work could be done in the device's memory, and what it gave."""
     try:
         return True, work()
     except Exception as error:
-        if not device.is_full(error):
+        if not backend.is_full(error):
             raise
     # Only out here the error and all that it held on to are gone.
-    device.release()
+    backend.release()
     return False, None

@@ -7,10 +7,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
-from embgeo.core.arrays import IntArray
+from embgeo.core.arrays import Array, IntArray
 from embgeo.core.matrix import Matrix
-from embgeo.stats.backend.device import Array, Device
-from embgeo.stats.backend.full import FLOOR, DeviceFull, fits
+from embgeo.stats.backend.memory import FLOOR, DeviceFull, try_within_memory
+from embgeo.stats.backend.torch import TorchBackend
 
 #: Rows in a piece: longer ones make nothing faster.
 MOST_ROWS = 16384
@@ -23,12 +23,12 @@ PASS_SHARE = 0.5
 STAGED_SHARE = 0.25
 
 
-class Rows:
+class DeviceRows:
     """Stored rows on the device, the next piece on its way while one is worked on.
 
     Parameters
     ----------
-    device : Device
+    backend : TorchBackend
     matrix : Matrix
     memory : int
         Bytes that pieces may take on the host on their way.
@@ -41,10 +41,10 @@ class Rows:
         Whether pieces stay on the device for the next pass.
     """
 
-    def __init__(self, device: Device, matrix: Matrix, memory: int) -> None:
-        self.device = device
+    def __init__(self, backend: TorchBackend, matrix: Matrix, memory: int) -> None:
+        self.backend = backend
         self.matrix = matrix
-        free, width = device.free(), max(matrix.d, 1)
+        free, width = backend.free(), max(matrix.d, 1)
         itemsize = matrix.data.dtype.itemsize
         self.stay = matrix.n * width * itemsize <= KEPT_SHARE * free
         room = PASS_SHARE * free / (ENTRY_BYTES * width)
@@ -54,13 +54,13 @@ class Rows:
         self.step = -(-matrix.n // -(-matrix.n // most))
         self._here: dict[tuple[int, int], Array] = {}
 
-    def pieces(self, start: int = 0) -> Iterator[tuple[IntArray, Array]]:
+    def read_pieces(self, start: int = 0) -> Iterator[tuple[IntArray, Array]]:
         """All rows from `start` on: their numbers, and the rows as they are stored."""
         with ThreadPoolExecutor(1) as pool:
             waiting = self._ask(pool, start)
             while waiting is not None:
                 stop, asked = waiting
-                done, piece = fits(self.device, asked.result)
+                done, piece = try_within_memory(self.backend, asked.result)
                 if not done:
                     self.shrink(stop - start)
                     waiting = self._ask(pool, start)
@@ -71,12 +71,12 @@ class Rows:
                 yield np.arange(start, stop, dtype=np.int64), piece
                 start = stop
 
-    def named(self, rows: IntArray) -> Iterator[tuple[IntArray, Array]]:
+    def read_named(self, rows: IntArray) -> Iterator[tuple[IntArray, Array]]:
         """The named rows, in their order."""
         start = 0
         while start < len(rows):
             index = rows[start : start + self.step]
-            done, piece = fits(self.device, lambda index=index: self._send(index))  # type: ignore[misc]
+            done, piece = try_within_memory(self.backend, lambda index=index: self._send(index))  # type: ignore[misc]
             if done:
                 yield index, piece
                 start += len(index)
@@ -91,7 +91,7 @@ class Rows:
         DeviceFull
         """
         if rows <= FLOOR and not self._here:
-            raise DeviceFull(self.device, rows)
+            raise DeviceFull(self.backend, rows)
         self.forget()
         self.step = max(FLOOR, min(self.step, rows // 2))
 
@@ -99,7 +99,7 @@ class Rows:
         """Keep no rows on the device from now on."""
         self._here.clear()
         self.stay = False
-        self.device.release()
+        self.backend.release()
 
     def _ask(self, pool: ThreadPoolExecutor, start: int) -> tuple[int, Future[Array]] | None:
         """The piece that begins with a row, perhaps still on its way, and where it ends."""
@@ -113,4 +113,4 @@ class Rows:
         return stop, pool.submit(self._send, slice(start, stop))
 
     def _send(self, which: slice | IntArray) -> Array:
-        return self.device.upload(self.matrix.data[which], self.matrix.working)
+        return self.backend.upload(self.matrix.data[which], self.matrix.working)

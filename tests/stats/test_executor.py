@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import embgeo.stats.backend
 from embgeo.core.matrix import Matrix
-from embgeo.stats import Census, Moments, Norms, PairedSums, StackedQR, TopNeighbors
-from embgeo.stats.backend.device import Device
-from embgeo.stats.backend.engine import KERNELS
-from embgeo.stats.backend.full import DeviceFull
-from embgeo.stats.backend.kernel import HostKernel, Kernel, with_state
-from embgeo.stats.backend.per_row import COMPUTE
+from embgeo.stats import Census, Moments, Norms, StackedQR, TopNeighbors
+from embgeo.stats.backend.memory import DeviceFull
+from embgeo.stats.backend.torch import TorchBackend
 from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic
 from tests.stats.test_monoid_laws import DIRECTIONS, MAKERS, OUTPUT, ROWS, D, N, answers
-from tests.support.devices import SINGLE, WIDE, NothingWide, engine, least_rows, shortages, torch
+from tests.support.devices import (
+    SINGLE,
+    WIDE,
+    NothingWide,
+    least_rows,
+    make_executor,
+    shortages,
+    torch,
+)
 from tests.support.matrices import gaussian
 
-#: Statistics that the passes of an analysis feed blocks to.
-FED = [name for name, (kind, _) in MAKERS.items() if kind in KERNELS]
+#: Statistics that are fed blocks of rows.
+FED = [name for name, (kind, _) in MAKERS.items() if kind.update is not Statistic.update]
 CASES = [name for name in ROWS if name != "empty"]
 
 
@@ -40,13 +43,13 @@ def matrix_of(name, W):
 def by_numpy(name, W):
     statistic = MAKERS[name][1]()
     index = np.arange(len(W))
-    statistic.update(Block(index, W, OUTPUT[index]))
+    statistic.update(Block(index, W, lambda: OUTPUT[index]))
     return statistic
 
 
 def on_device(name, W, step=N, device=WIDE, **options):
     statistic = MAKERS[name][1]()
-    engine(matrix_of(name, W), step, device, **options).fold([statistic])
+    make_executor(matrix_of(name, W), step, device, **options).fold([statistic])
     return statistic
 
 
@@ -100,11 +103,11 @@ def test_products_in_float32_where_they_suffice(name, monkeypatch):
         if isinstance(wider, Moments)
         else type(wider)(DIRECTIONS[:, :3], bound=16.0)
     )
-    monkeypatch.setattr("embgeo.stats.backend.moments.SINGLE_ROWS", 5)
+    monkeypatch.setattr("embgeo.stats.backend.torch.SINGLE_ROWS", 5)
     W = ROWS["plain"]().astype(np.float32)
     for device in (WIDE, SINGLE):
         found = made.blank()
-        engine(Matrix(W), 17, device).fold([found])
+        make_executor(Matrix(W), 17, device).fold([found])
         agree(found, by_numpy(name, W), 1e-6, 1e-6)
 
 
@@ -134,9 +137,9 @@ def test_memory_that_never_suffices_ends_in_one_line(monkeypatch):
     def full(*_):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.\nSee …")
 
-    monkeypatch.setattr(KERNELS[Moments], "__init__", full)
+    monkeypatch.setattr(Moments, "update", full)
     with pytest.raises(DeviceFull) as stopped:
-        engine(Matrix(gaussian(90, n=500)), 200).fold([Moments(D)])
+        make_executor(Matrix(gaussian(90, n=500)), 200).fold([Moments(D)])
     assert "\n" not in str(stopped.value)
     assert "--device cpu" in str(stopped.value)
 
@@ -144,19 +147,19 @@ def test_memory_that_never_suffices_ends_in_one_line(monkeypatch):
 def test_blocks_are_halved_to_the_floor_and_no_further(monkeypatch):
     sizes = []
 
-    def update(_kernel, block):
+    def update(_statistic, block):
         sizes.append(len(block.index))
         raise torch.OutOfMemoryError("out of memory")
 
-    monkeypatch.setattr("embgeo.stats.backend.moments.MomentsKernel.update", update)
+    monkeypatch.setattr(Moments, "update", update)
     with pytest.raises(DeviceFull, match="62 rows at a time"):
-        engine(Matrix(gaussian(90, n=500)), 500).fold([Moments(D)])
+        make_executor(Matrix(gaussian(90, n=500)), 500).fold([Moments(D)])
     assert sizes == [500, 250, 125, 62]
 
 
 def test_after_a_shortage_blocks_stay_shorter(monkeypatch):
     seen = []
-    update = KERNELS[Moments].update
+    update = Moments.update
 
     def scarce(self, block):
         if len(block.index) > 130:
@@ -165,8 +168,8 @@ def test_after_a_shortage_blocks_stay_shorter(monkeypatch):
         update(self, block)
 
     W = gaussian(91, n=1000)
-    monkeypatch.setattr(KERNELS[Moments], "update", scarce)
-    e = engine(Matrix(W), 500)
+    monkeypatch.setattr(Moments, "update", scarce)
+    e = make_executor(Matrix(W), 500)
     found = Moments(D)
     e.fold([found])
     assert sum(seen) == 1000
@@ -179,9 +182,9 @@ def test_other_errors_of_torch_are_not_taken_for_a_lack_of_memory(monkeypatch):
     def broken(*_):
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
-    monkeypatch.setattr(KERNELS[Moments], "update", broken)
+    monkeypatch.setattr(Moments, "update", broken)
     with pytest.raises(RuntimeError, match="shapes"):
-        engine(Matrix(gaussian())).fold([Moments(D)])
+        make_executor(Matrix(gaussian())).fold([Moments(D)])
 
 
 @pytest.mark.parametrize(
@@ -196,22 +199,22 @@ def test_other_errors_of_torch_are_not_taken_for_a_lack_of_memory(monkeypatch):
     ],
 )
 def test_what_counts_as_a_lack_of_memory(error, full):
-    assert engine(Matrix(gaussian())).device.is_full(error) == full
+    assert make_executor(Matrix(gaussian())).backend.is_full(error) == full
 
 
 def test_rows_that_never_arrive_end_in_one_line(monkeypatch):
     def upload(*_):
         raise torch.OutOfMemoryError("out of memory")
 
-    monkeypatch.setattr(Device, "upload", upload)
+    monkeypatch.setattr(TorchBackend, "upload", upload)
     with pytest.raises(DeviceFull):
-        engine(Matrix(gaussian(92, n=500)), 200).fold([Norms()])
+        make_executor(Matrix(gaussian(92, n=500)), 200).fold([Norms()])
 
 
 @pytest.mark.parametrize("named", [False, True])
 def test_an_upload_that_fails_is_made_in_halves(monkeypatch, named):
     sent = []
-    upload = Device.upload
+    upload = TorchBackend.upload
 
     def scarce(self, rows, working):
         if len(rows) > 100:
@@ -219,11 +222,11 @@ def test_an_upload_that_fails_is_made_in_halves(monkeypatch, named):
         sent.append(len(rows))
         return upload(self, rows, working)
 
-    monkeypatch.setattr(Device, "upload", scarce)
+    monkeypatch.setattr(TorchBackend, "upload", scarce)
     W = gaussian(92, n=500)
     rows = np.arange(0, 500, 2) if named else None
     found = Norms()
-    engine(Matrix(W), 300).fold([found], rows)
+    make_executor(Matrix(W), 300).fold([found], rows)
     expected = np.linalg.norm(W if rows is None else W[rows], axis=1)
     np.testing.assert_allclose(found.values(), expected, rtol=1e-14)
     assert sum(sent) == len(expected)
@@ -232,14 +235,14 @@ def test_an_upload_that_fails_is_made_in_halves(monkeypatch, named):
 @pytest.mark.parametrize("stay", [True, False])
 def test_rows_are_sent_once_if_they_may_stay(monkeypatch, stay):
     sent = []
-    upload = Device.upload
+    upload = TorchBackend.upload
 
     def counted(self, rows, working):
         sent.append(len(rows))
         return upload(self, rows, working)
 
-    monkeypatch.setattr(Device, "upload", counted)
-    e = engine(Matrix(gaussian(93, n=100)), 40, stay=stay)
+    monkeypatch.setattr(TorchBackend, "upload", counted)
+    e = make_executor(Matrix(gaussian(93, n=100)), 40, stay=stay)
     for _ in range(3):
         found = Norms()
         e.fold([found])
@@ -252,7 +255,7 @@ def test_unusable_rows_are_found_on_the_device(device):
     W = gaussian(94, n=50).astype(np.float32)
     W[[3, 17]] = 0.0
     W[5, 2], W[6, 1], W[49, 0] = np.nan, np.inf, -np.inf
-    e = engine(Matrix(W), 8, device)
+    e = make_executor(Matrix(W), 8, device)
     e.takes_part[[0, 5]] = False
     census, norms = Census(), Norms()
     e.sift([norms], census)
@@ -269,7 +272,7 @@ def test_rows_beyond_what_squares_hold_are_left_to_numpy():
     W[4] *= 1e-200
     W[9] *= 1e200
     found, expected = Norms(), Norms()
-    engine(Matrix(W), 7).fold([found])
+    make_executor(Matrix(W), 7).fold([found])
     expected.update(Block(np.arange(30), W))
     np.testing.assert_array_equal(found.values()[[4, 9]], expected.values()[[4, 9]])
     np.testing.assert_allclose(found.values(), expected.values(), rtol=1e-15)
@@ -280,18 +283,9 @@ def test_long_and_short_rows_of_float32_have_directions():
     W[4] *= np.float32(1e-36)
     W[9] *= np.float32(1e36)
     found, expected = Moments(D, of="unit"), Moments(D, of="unit")
-    engine(Matrix(W), 7).fold([found])
+    make_executor(Matrix(W), 7).fold([found])
     expected.update(Block(np.arange(30), W))
     agree(found, expected, 1e-6, 1e-7)
-
-
-def test_statistics_without_a_kernel_are_fed_on_the_host():
-    W = gaussian(97)
-    found, expected = PairedSums(3), PairedSums(3)
-    assert PairedSums not in KERNELS
-    engine(Matrix(W), 7).fold([found])
-    expected.update(Block(np.arange(len(W)), W))
-    assert found.difference == pytest.approx(expected.difference, rel=1e-14)
 
 
 def test_very_many_equally_near_rows():
@@ -300,23 +294,11 @@ def test_very_many_equally_near_rows():
     queries = np.array([0, 5, 400])
     unit = Block(queries, W[queries]).unit
     found = TopNeighbors("queries", queries, unit, 4)
-    engine(Matrix(W), 250).fold([found])
+    make_executor(Matrix(W), 250).fold([found])
     assert found.neighbors.tolist() == [[1, 2, 3, 4], [0, 1, 2, 3], [300, 301, 302, 303]]
     np.testing.assert_allclose(found.cosines, 1.0, rtol=1e-12)
 
 
-def test_every_kernel_serves_a_statistic():
-    folder = Path(embgeo.stats.backend.__file__).parent
-    kernels = {
-        kind
-        for path in folder.glob("[!_]*.py")
-        for kind in vars(import_module(f"embgeo.stats.backend.{path.stem}")).values()
-        if isinstance(kind, type) and issubclass(kind, Kernel)
-    }
-    assert kernels - {Kernel, HostKernel} == set(KERNELS.values())
-    assert set(COMPUTE) <= set(KERNELS)
-
-
-def test_a_state_is_set_whole_or_not_at_all():
-    with pytest.raises(TypeError, match="has the state"):
-        with_state(Norms(), _index=[])
+def test_a_state_is_restored_whole_or_not_at_all():
+    with pytest.raises(ValueError, match="has the state"):
+        Norms().restore({"_index": []})

@@ -1,19 +1,19 @@
-"""A device that torch computes on: arrays to it and back, its memory, and what it can hold."""
+"""Torch as a backend: a device, arrays to it and back, and its memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, TypeAlias
+from typing import Any
+from weakref import finalize
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray
-
-#: A tensor of torch; functions see it through the array API standard.
-Array: TypeAlias = Any
+from embgeo.core.arrays import Array, FloatArray
+from embgeo.stats.backend.backend import Backend
+from embgeo.stats.backend.numpy import HOST
 
 #: Stored dtypes that torch knows, with the dtype of numpy in which their bytes are handed over.
 STORED: dict[Any, tuple[str, type[np.generic]]] = {
@@ -24,14 +24,16 @@ STORED: dict[Any, tuple[str, type[np.generic]]] = {
     np.dtype(ml_dtypes.float8_e4m3fn): ("float8_e4m3fn", np.uint8),
     np.dtype(ml_dtypes.float8_e5m2): ("float8_e5m2", np.uint8),
 }
-#: Rows that are summed in float32 where there is no float64; such sums go on in it on the host.
-SUMMED = 256
 #: What a device without float64 is sent as it is stored.
 NARROW = ("float32", "float16", "bfloat16")
+#: The upper triangle is made in so many panels of columns: 62.5 % of the work of a whole product.
+PANELS = 4
+#: Rows whose products are summed in float32 in one call.
+SINGLE_ROWS = 4096
 
 
-class Device:
-    """Where a pass runs.
+class TorchBackend(Backend):
+    """Arrays of torch on a device.
 
     Parameters
     ----------
@@ -39,28 +41,27 @@ class Device:
         As it is recorded: ``cuda``, ``mps``, …
     at : str
         What torch calls it.
-    wide : bool
-        Whether it has float64; where it has not, what needs float64 stays on the host.
+    has_float64 : bool
+        Where it has not, what needs float64 is left to numpy.
     memory : int
         Bytes that may be taken where the device does not say how many are free.
-
-    Attributes
-    ----------
-    xp : module
-        Torch through the array API standard.
     """
 
-    def __init__(self, name: str, at: str, *, wide: bool, memory: int) -> None:
+    chunk = 2**24
+
+    def __init__(self, name: str, at: str, *, has_float64: bool, memory: int) -> None:
         import torch
         from array_api_compat import torch as xp
 
         self.name = name
         self.torch: Any = torch
-        self.xp: Any = xp
+        self.xp = xp
         self.at = torch.device(at)
-        self.wide = wide
+        self.has_float64 = has_float64
+        self.wide = self if has_float64 else HOST
         self._memory = memory
         self._stream: Any = None
+        self._constants: dict[tuple[int, Any], Array] = {}
 
     @property
     def description(self) -> str:
@@ -69,17 +70,23 @@ class Device:
             return f"{self.name} ({self.torch.cuda.get_device_name(self.at)})"
         return self.name
 
-    def put(self, array: npt.NDArray[Any], dtype: Any = None) -> Array:
-        """A copy of a small array on the device; of floats, in the given dtype of torch."""
+    def put(self, array: Array, dtype: Any = None) -> Array:
+        if isinstance(array, self.torch.Tensor):
+            return array if dtype is None else array.to(dtype)
         if dtype is not None:
-            wanted = np.float32 if dtype == self.xp.float32 else np.float64
-            array = array.astype(wanted, copy=False)
+            array = array.astype(str(dtype).removeprefix("torch."), copy=False)
         return self.torch.tensor(np.ascontiguousarray(array), device=self.at)
 
-    def host(self, array: Array) -> npt.NDArray[Any]:
-        """A tensor as an array of numpy."""
-        found: npt.NDArray[Any] = array.cpu().numpy()
-        return found
+    def constant(self, array: Array, dtype: Any = None) -> Array:
+        key = id(array), dtype
+        if key not in self._constants:
+            self._constants[key] = self.put(array, dtype)
+            # The copy goes with the array, whose number may then mean another one.
+            finalize(array, self._constants.pop, key, None)
+        return self._constants[key]
+
+    def to_host(self, array: Any) -> Any:
+        return array.cpu().numpy() if isinstance(array, self.torch.Tensor) else array
 
     def upload(self, rows: npt.NDArray[Any], working: type[np.generic]) -> Array:
         """Rows in the precision in which they are stored, where torch and the device have it.
@@ -93,14 +100,14 @@ class Device:
         """
         torch = self.torch
         known = STORED.get(rows.dtype.newbyteorder("="))
-        if known is None or not (self.wide or known[0] in NARROW):
+        if known is None or not (self.has_float64 or known[0] in NARROW):
             rows, known = rows.astype(working), (np.dtype(working).name, working)
         name, carrier = known
         on_card = self.at.type == "cuda"
         dtype = getattr(torch, name)
         staged = torch.empty(rows.shape, dtype=dtype, device="cpu", pin_memory=on_card)
         carried = staged.view(getattr(torch, np.dtype(carrier).name)).numpy()
-        carried[...] = rows if rows.dtype == carrier else native(rows).view(carrier)
+        carried[...] = rows if rows.dtype == carrier else to_native(rows).view(carrier)
         if not on_card:
             return staged.to(self.at)
         # Copied beside the work of the card; whoever asked for the rows waits for the copy here.
@@ -113,25 +120,44 @@ class Device:
         sent.record_stream(compute)
         return sent
 
-    def sum_rows(self, array: Array) -> FloatArray:
-        """Sum over the rows in float64, on the host; float32 is summed so on a device without."""
-        xp = self.xp
-        if self.wide:
-            return self.host(xp.sum(array, axis=0, dtype=xp.float64))
-        parts = [
-            xp.sum(array[start : start + SUMMED], axis=0)
-            for start in range(0, array.shape[0], SUMMED)
-        ]
-        return np.asarray(self.host(xp.stack(parts)).sum(axis=0, dtype=np.float64))
+    def sum64(self, array: Array) -> FloatArray:
+        if not self.has_float64:
+            return HOST.sum64(self.to_host(array))
+        total: FloatArray = self.to_host(self.xp.sum(array, axis=0, dtype=self.xp.float64))
+        return total
+
+    def empty_gram(self, d: int, dtype: Any) -> Array:
+        return self.torch.zeros((d, d), dtype=dtype, device=self.at).T
+
+    def add_gram(self, rows: Array, into: Array) -> None:
+        step = len(rows) if rows.dtype == self.xp.float64 else SINGLE_ROWS
+        width = -(-rows.shape[1] // PANELS)
+        for first in range(0, len(rows), step):
+            part = rows[first : first + step]
+            for start in range(0, rows.shape[1], width):
+                stop = min(start + width, rows.shape[1])
+                into[:stop, start:stop].addmm_(part[:, :stop].T, part[:, start:stop])
+
+    def qr_r(self, rows: Array) -> Array:
+        return self.torch.linalg.qr(rows, mode="r").R
+
+    def kth_largest(self, values: Array, k: int) -> Array:
+        return self.torch.topk(values, k, dim=1).values[:, -1]
+
+    def topk(self, values: Array, k: int) -> Array:
+        return self.torch.topk(values, k, dim=1).indices
 
     def histogram(self, values: Array, bins: int) -> Array:
-        """Counts over [−1, 1], as int64; at most 2²⁴ values, beyond which float32 cannot count."""
-        counts = self.torch.histc(values, bins, -1.0, 1.0)
-        return self.xp.astype(counts, self.xp.int64)
+        # At most 2²⁴ values, beyond which float32 cannot count.
+        return self.torch.histc(values, bins, -1.0, 1.0).to(self.torch.int64)
 
-    def largest(self, values: Array, k: int) -> Array:
-        """The k largest entries of each row, falling."""
-        return self.torch.topk(values, k, dim=1).values
+    def words(self, rows: Array) -> Array:
+        return rows.view(self.torch.int32).to(self.torch.int64) & 0xFFFFFFFF
+
+    def extremes(self, rows: Array) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        if not self.has_float64:  # comparisons of such a device may pass a NaN over
+            return HOST.extremes(self.to_host(rows))
+        return self.to_host(self.xp.max(rows, axis=1)), self.to_host(self.xp.min(rows, axis=1))
 
     def free(self) -> int:
         """Bytes that are free."""
@@ -145,7 +171,8 @@ class Device:
         return self._memory
 
     def release(self) -> None:
-        """Give back what torch keeps for later."""
+        """Give back what torch keeps for later, and constants that can be moved again."""
+        self._constants.clear()
         if self.at.type == "cuda":
             self.torch.cuda.empty_cache()
         elif self.at.type == "mps":
@@ -189,6 +216,6 @@ class Device:
         return off
 
 
-def native(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def to_native(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """In native byte order and C order."""
     return np.ascontiguousarray(rows, dtype=rows.dtype.newbyteorder("="))

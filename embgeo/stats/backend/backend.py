@@ -1,0 +1,98 @@
+"""What statistics need of an array library beyond the array API standard."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.arrays import Array
+
+
+class Backend(ABC):
+    """An array library and the place where its arrays are.
+
+    Statistics are written once, on `xp` and these few operations.
+
+    Attributes
+    ----------
+    name : str
+        As it is recorded: "cpu", "cuda", …
+    xp : module
+        The library through the array API standard.
+    wide : Backend
+        Where arrays in float64 are: this backend, or numpy's where the device has no float64.
+    chunk : int
+        Entries of a temporary array that are made at a time.
+    """
+
+    name: str
+    xp: Any
+    wide: Backend
+    chunk: int
+
+    @abstractmethod
+    def put(self, array: Array, dtype: Any = None) -> Array:
+        """The array here, in this dtype of `xp`; the same array where it is so already."""
+
+    def constant(self, array: Array, dtype: Any = None) -> Array:
+        """As `put`, for an array that never changes: it is moved once."""
+        return self.put(array, dtype)
+
+    @abstractmethod
+    def to_host(self, array: Any) -> Any:
+        """An array of this backend as one of numpy; anything else as it is."""
+
+    def to_wide(self, array: Array) -> Array:
+        """The array in the place of `wide`, in its own dtype."""
+        return array if self.wide is self else self.to_host(array)
+
+    def widen(self, array: Array) -> Array:
+        """The array in float64, in the place of `wide`."""
+        return self.wide.put(self.to_wide(array), self.wide.xp.float64)
+
+    def slices(self, rows: int, width: int) -> list[slice]:
+        """Runs of rows of so many entries, each at most a `chunk`."""
+        step = max(1, self.chunk // max(width, 1))
+        return [slice(start, start + step) for start in range(0, rows, step)]
+
+    @abstractmethod
+    def sum64(self, array: Array) -> npt.NDArray[np.float64]:
+        """Sum over the first axis in float64, on the host."""
+
+    @abstractmethod
+    def empty_gram(self, d: int, dtype: Any) -> Array:
+        """Zeros for `add_gram`, shape (d, d), in the column order of BLAS."""
+
+    @abstractmethod
+    def add_gram(self, rows: Array, into: Array) -> None:
+        """Add ``rowsᵀ rows`` to the upper triangle in place, which takes no memory.
+
+        What is below the diagonal means nothing afterwards.
+        """
+
+    @abstractmethod
+    def qr_r(self, rows: Array) -> Array:
+        """R of the QR decomposition, without Q."""
+
+    @abstractmethod
+    def kth_largest(self, values: Array, k: int) -> Array:
+        """The k-th largest entry of each row, shape (q,)."""
+
+    @abstractmethod
+    def topk(self, values: Array, k: int) -> Array:
+        """Columns of the k largest entries of each row in any order, shape (q, k)."""
+
+    @abstractmethod
+    def histogram(self, values: Array, bins: int) -> Array:
+        """Counts of values within [−1, 1] in equal bins, int64, shape (bins,)."""
+
+    @abstractmethod
+    def words(self, rows: Array) -> Array:
+        """The stored bits in words of 32, as int64, shape (b, words in a row)."""
+
+    @abstractmethod
+    def extremes(self, rows: Array) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Largest and smallest entry of each row, on the host; NaN where there is one."""

@@ -1,0 +1,89 @@
+"""The best rows of each query: most rows are ruled out by one comparison of a rough score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.arrays import Array, IntArray
+from embgeo.stats.backend.backend import Backend
+
+#: Candidates for each wanted row beyond which a block is better searched as a whole.
+MOST = 8
+
+
+def bound_rounding(d: int, dtype: npt.DTypeLike) -> float:
+    """Twice what a product of two unit rows of length d may be off by in this precision."""
+    return float(8.0 * np.finfo(dtype).eps * np.sqrt(d))
+
+
+def find_candidates(
+    backend: Backend, scores: Array, least: Array, k: int
+) -> tuple[Array, Array] | None:
+    """Query and column of every score that may be among the k best of its query.
+
+    Parameters
+    ----------
+    scores : array of the backend, shape (q, b)
+        The larger the better; −inf never is.
+    least : float64 array of ``backend.wide``, shape (q,)
+        What the rows seen before ask of a score; −inf where they were fewer than k. The caller
+        allows for rounding.
+    k : int
+
+    Returns
+    -------
+    tuple of two int arrays of ``backend.wide``, or None where there are too many to be worth while
+    """
+    xp = backend.xp
+    mask = scores >= backend.put(least, scores.dtype)[:, None]
+    mask &= scores > -np.inf
+    if int(xp.count_nonzero(mask)) > MOST * k * scores.shape[0]:
+        return None
+    # In one dimension the search is several times as fast.
+    (flat,) = xp.nonzero(xp.reshape(mask, (-1,)))
+    flat = backend.to_wide(flat)
+    query = flat // scores.shape[1]
+    return query, flat - query * scores.shape[1]
+
+
+def raise_least(backend: Backend, least: Array, scores: Array, k: int) -> Array:
+    """What a score has to reach where fewer than k rows were seen before: the block's own k-th."""
+    xp = backend.wide.xp
+    if scores.shape[1] < k or not bool(xp.any(xp.isinf(least))):
+        return least
+    return xp.maximum(least, backend.widen(backend.kth_largest(scores, k)))
+
+
+def leave_out_self(backend: Backend, scores: Array, mine: IntArray, theirs: IntArray) -> None:
+    """Set the score of each query with its own row to −inf, in place."""
+    _, query, column = np.intersect1d(mine, theirs, True, return_indices=True)
+    if len(query):
+        scores[backend.put(query), backend.put(column)] = -np.inf
+
+
+def compute_pairs(backend: Backend, count: int, d: int, work: Callable[[slice], Array]) -> Array:
+    """``work(slice)`` over `count` pairs of rows of d entries, some at a time, joined."""
+    parts = [work(part) for part in backend.slices(count, d) or [slice(0, 0)]]
+    return backend.xp.concat(parts)
+
+
+def keep_best(
+    backend: Backend, query: Array, rows: Array, scores: Array, queries: int, k: int
+) -> tuple[Array, Array]:
+    """The k best (score falling, then row rising) of each query, shapes (queries, k).
+
+    Parameters
+    ----------
+    query, rows, scores : arrays, shape (c,)
+        At least k entries for each of the queries, which are numbered from 0.
+    """
+    xp = backend.xp
+    order = xp.argsort(rows, stable=True)
+    order = order[xp.argsort(-scores[order], stable=True)]
+    order = order[xp.argsort(query[order], stable=True)]
+    first = xp.searchsorted(query[order], backend.put(np.arange(queries)))
+    taken = order[first[:, None] + backend.put(np.arange(k))]
+    return rows[taken], scores[taken]
