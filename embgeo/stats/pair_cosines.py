@@ -103,8 +103,8 @@ class PairHistogram(Statistic):
         least = float(xp.min(values)) if lowest is None else lowest
         highest, positive = float(xp.max(values)), int(xp.count_nonzero(values > 0))
         counts, exp_sum = backend.put(np.zeros(FINE_BINS, dtype=np.int64)), 0.0
-        for part in backend.slices(values.shape[0], 1):
-            inside = xp.clip(values[part], -1.0, 1.0)
+        for start in range(0, values.shape[0], backend.chunk):
+            inside = xp.clip(values[start : start + backend.chunk], -1.0, 1.0)
             counts += backend.histogram(inside, FINE_BINS)
             inside *= 4.0
             inside -= 4.0

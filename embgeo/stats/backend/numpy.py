@@ -30,6 +30,10 @@ class NumpyBackend(Backend):
     def to_host(self, array: Any) -> Any:
         return array
 
+    def slices(self, rows: int, width: int) -> list[slice]:
+        step = max(1, min(SINGLE_RUN, self.chunk // max(width, 1)))
+        return [slice(start, start + step) for start in range(0, rows, step)]
+
     def sum64(self, array: WorkingArray) -> FloatArray:
         if array.dtype == np.float64:
             return np.asarray(array.sum(axis=0))
