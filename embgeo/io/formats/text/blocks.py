@@ -1,11 +1,76 @@
-"""Blocks of lines of the same form, taken at once instead of line by line."""
+"""Text with one vector a line, in blocks: no file is held whole, and few lines one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded import scratch
+
+#: Longer lines, or lines of more numbers, are no line of vectors.
+MAX_LINE_BYTES = 16 * 2**20
+MAX_COLUMNS = 1_000_000
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+NUMBER = rb"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf)"
+
+_BLOCK_BYTES = 4 * 2**20
+_PLAIN_NUMBER = re.compile(NUMBER, re.IGNORECASE)
+
+
+def is_plain_number(cell: bytes) -> bool:
+    """Whether a cell is a number and nothing else, without blanks around it."""
+    return _PLAIN_NUMBER.fullmatch(cell) is not None
+
+
+def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
+    """Lines in blocks: number of the first line, lines without their ends."""
+    number, rest = 1, b""
+    with path.open("rb") as file:
+        while chunk := file.read(_BLOCK_BYTES):
+            if number == 1 and not rest:
+                chunk = chunk.removeprefix(BYTE_ORDER_MARK)
+            lines = (rest + chunk).split(b"\n")
+            rest = lines.pop()
+            if len(rest) > MAX_LINE_BYTES:
+                raise UnreadableFile(
+                    f"line {number + len(lines):,} is longer than {MAX_LINE_BYTES // 2**20} MiB",
+                    where=path,
+                    way_out="check that it holds one vector a line",
+                )
+            if lines:
+                yield number, lines
+            number += len(lines)
+    if rest.strip():
+        yield number, [rest]
+
+
+def fill_rows(
+    blocks: Iterable[npt.NDArray[np.float32]], shape: tuple[int, int], path: Path
+) -> npt.NDArray[np.float32]:
+    """The rows of all blocks, in memory or in a scratch file.
+
+    Raises
+    ------
+    UnreadableFile
+        Other than the rows that were counted before.
+    """
+    out = scratch.empty(shape, path)
+    row = 0
+    for block in blocks:
+        if block.shape[1:] != shape[1:] or row + len(block) > shape[0]:
+            break
+        out[row : row + len(block)] = block
+        row += len(block)
+    if row != shape[0]:
+        raise UnreadableFile(
+            "the file changed while it was read", where=path, way_out="run the command once more"
+        )
+    return out
 
 
 def are_plain(lines: Sequence[bytes], spaces: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -10,19 +11,23 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.formats.text.blocks import (
+    MAX_COLUMNS,
+    fill_rows,
+    is_plain_number,
+    line_blocks,
+    numbers_in,
+)
 from embgeo.io.formats.text.projector_config import metadata_of
-from embgeo.io.formats.text.word_vectors import MAX_COLUMNS, line_blocks
 
 NAME = "projector tsv"
 RECOGNIZED = "lines of nothing but numbers between tabs, the first of which are no row numbers"
 READ = "numbers in memory or a temporary file"
 EXTRA = ""
 
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf)", re.I)
 _WHOLE = re.compile(rb"[+-]?\d+")
 
 
@@ -37,7 +42,7 @@ def sniff(head: bytes) -> bool:
     widths = {len(row) for row in rows}
     if len(widths) != 1 or (len(lines) > 1 and widths == {1}) or len(rows[0]) < 2:
         return False
-    if not all(_NUMBER.fullmatch(cell) for row in rows for cell in row):
+    if not all(is_plain_number(cell) for row in rows for cell in row):
         return False
     return not (
         all(_WHOLE.fullmatch(row[0]) for row in rows)
@@ -90,15 +95,13 @@ def _shape(path: Path) -> tuple[int, int]:
 
 
 def _numbers(path: Path, n: int, d: int) -> npt.NDArray[np.float32]:
-    out = scratch.empty((n, d), path)
-    row = 0
+    return fill_rows(_blocks(path, d), (n, d), path)
+
+
+def _blocks(path: Path, d: int) -> Iterator[npt.NDArray[np.float32]]:
     for start, lines in line_blocks(path):
-        texts = [line.decode("latin-1") for line in lines if line.strip()]
-        if not texts:
-            continue
         try:
-            with np.errstate(over="ignore"):
-                block = np.loadtxt(texts, dtype=np.float32, delimiter="\t", comments=None, ndmin=2)
+            yield numbers_in([line for line in lines if line.strip()], b"\t", 0, d)
         except ValueError:
             last = start + len(lines) - 1
             raise UnreadableFile(
@@ -106,12 +109,3 @@ def _numbers(path: Path, n: int, d: int) -> npt.NDArray[np.float32]:
                 where=path,
                 way_out="every line has to be numbers between tabs",
             ) from None
-        if block.shape[1] != d or row + len(block) > n:
-            break
-        out[row : row + len(block)] = block
-        row += len(block)
-    if row != n:
-        raise UnreadableFile(
-            "the file changed while it was read", where=path, way_out="run the command once more"
-        )
-    return out

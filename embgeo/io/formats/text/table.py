@@ -14,20 +14,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats.text.blocks import numbers_in
+from embgeo.io.formats.text.blocks import MAX_COLUMNS, fill_rows, line_blocks, numbers_in
 from embgeo.io.formats.text.table_layout import (
-    Layout,
+    TableLayout,
     is_number,
     layout_of,
     lines_of,
     quoted_cells,
     split_cells,
 )
-from embgeo.io.formats.text.word_vectors import MAX_COLUMNS, line_blocks
 from embgeo.io.labels.counts_file import whole_count
 from embgeo.io.labels.decoded_words import WordList
 
@@ -84,7 +82,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     )
 
 
-def _layout(path: Path) -> Layout:
+def _layout(path: Path) -> TableLayout:
     """From whole lines: the first few bytes may not hold one."""
     map_file(path)  # refuses what is no regular file
     _, lines = next(line_blocks(path), (1, []))
@@ -99,7 +97,7 @@ def _layout(path: Path) -> Layout:
     return layout
 
 
-def _blocks(path: Path, layout: Layout) -> Iterator[tuple[int, list[bytes]]]:
+def _blocks(path: Path, layout: TableLayout) -> Iterator[tuple[int, list[bytes]]]:
     """Number of the first line, and lines of vectors, some of which may be empty."""
     above = layout.has_headings
     for start, lines in line_blocks(path):
@@ -119,7 +117,7 @@ def _filled(lines: list[bytes]) -> list[bytes]:
 
 
 def _sides(
-    start: int, lines: list[bytes], layout: Layout
+    start: int, lines: list[bytes], layout: TableLayout
 ) -> Sequence[list[bytes]] | Sequence[list[str]]:
     """The cells before the numbers of each line; all lines have as many cells as they should."""
     filled, wanted = _filled(lines), layout.before + layout.columns
@@ -141,7 +139,7 @@ def _is_quoted(lines: list[bytes]) -> bool:
     return b'"' in b"".join(lines)
 
 
-def _odd_line(start: int, lines: list[bytes], layout: Layout) -> Damaged:
+def _odd_line(start: int, lines: list[bytes], layout: TableLayout) -> Damaged:
     """What is wrong with the first line that has another number of cells."""
     wanted = layout.before + layout.columns
     for number, line in enumerate(lines, start):
@@ -162,22 +160,13 @@ def _more(counts: list[int], cells: Sequence[bytes | str]) -> list[int] | None:
     return None if None in found else counts + [count for count in found if count is not None]
 
 
-def _numbers(path: Path, layout: Layout, n: int) -> npt.NDArray[np.float32]:
-    out = scratch.empty((n, layout.columns), path)
-    row = 0
+def _numbers(path: Path, layout: TableLayout, n: int) -> npt.NDArray[np.float32]:
     with reading(path, NAME):
-        for start, lines in _blocks(path, layout):
-            block = _block(start, lines, layout)
-            if row + len(block) > n:
-                break
-            out[row : row + len(block)] = block
-            row += len(block)
-        if row != n:
-            raise Damaged("the file changed while it was read", "run the command once more")
-    return out
+        blocks = (_block(start, lines, layout) for start, lines in _blocks(path, layout))
+        return fill_rows(blocks, (n, layout.columns), path)
 
 
-def _block(start: int, lines: list[bytes], layout: Layout) -> npt.NDArray[np.float32]:
+def _block(start: int, lines: list[bytes], layout: TableLayout) -> npt.NDArray[np.float32]:
     filled = _filled(lines)
     place = (layout.separator, layout.before, layout.columns)
     try:
@@ -186,7 +175,7 @@ def _block(start: int, lines: list[bytes], layout: Layout) -> npt.NDArray[np.flo
         raise _bad_number(start, lines, layout) from None
 
 
-def _bad_number(start: int, lines: list[bytes], layout: Layout) -> Damaged:
+def _bad_number(start: int, lines: list[bytes], layout: TableLayout) -> Damaged:
     """What is wrong with the first cell that is no number."""
     for number, line in enumerate(lines, start):
         line = line.removesuffix(b"\r")

@@ -9,13 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from embgeo.io.bounded.guard import Damaged
+from embgeo.io.formats.text.blocks import BYTE_ORDER_MARK, NUMBER
 from embgeo.io.labels.side_tables import COUNT_HEADINGS, TOKEN_HEADINGS
 
 _SEPARATORS = (b",", b";", b"\t")
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_NUMBER = re.compile(
-    rb" *[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf) *", re.IGNORECASE
-)
+_NUMBER = re.compile(rb" *" + NUMBER + rb" *", re.IGNORECASE)
 _DECIMAL = re.compile(rb" *[+-]?(\d*\.\d+([eE][+-]?\d+)?|\d+\.?[eE][+-]?\d+) *")
 _WHOLE = re.compile(rb" *\d+ *")
 
@@ -29,7 +27,7 @@ _ROW_HEADINGS = frozenset({"", "index", "id", "idx", "row", "rank", "unnamed: 0"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableLayout:
     """The columns of a table.
 
     Attributes
@@ -67,14 +65,14 @@ def lines_of(head: bytes) -> list[bytes]:
     return [last[: max(ends)]] if max(ends) > 0 else []
 
 
-def layout_of(lines: Sequence[bytes]) -> Layout | None:
+def layout_of(lines: Sequence[bytes]) -> TableLayout | None:
     """What the first lines are; None if they are no table of numbers.
 
     A single line is taken for a table if it can be nothing else.
     """
     if not lines:
         return None
-    lines = [lines[0].removeprefix(_BYTE_ORDER_MARK), *lines[1:]]
+    lines = [lines[0].removeprefix(BYTE_ORDER_MARK), *lines[1:]]
     widest = max(line.count(sign) for line in lines for sign in (*_SEPARATORS, b" "))
     lines = lines[: max(_FEWEST, _MOST_CELLS // (widest + 1))]
     try:
@@ -113,7 +111,7 @@ def is_number(cell: bytes) -> bool:
     return _NUMBER.fullmatch(cell) is not None
 
 
-def _with_separator(lines: Sequence[bytes], separator: bytes) -> Layout | None:
+def _with_separator(lines: Sequence[bytes], separator: bytes) -> TableLayout | None:
     rows = _alike([split_cells(line, separator) for line in lines])
     if not rows:
         return None
@@ -171,7 +169,7 @@ def _assigned(
     data: list[list[bytes]],
     before: int,
     is_text: list[bool],
-) -> Layout | None:
+) -> TableLayout | None:
     """Columns of words, counts and row numbers before the vectors."""
     width = len(data[0])
     if headings is not None:
@@ -194,7 +192,7 @@ def _assigned(
     if unused:
         listed = ", ".join(str(k + 1) for k in unused)
         notes.append(f"columns before the vectors that are not used: {listed}")
-    return Layout(
+    return TableLayout(
         separator, headings is not None, before, width - before, words, counts, tuple(notes)
     )
 
@@ -209,7 +207,7 @@ def _are_row_numbers(data: list[list[bytes]]) -> bool:
     return counted and any(_DECIMAL.fullmatch(cell) for row in data for cell in row[1:])
 
 
-def _bare(lines: Sequence[bytes]) -> Layout | None:
+def _bare(lines: Sequence[bytes]) -> TableLayout | None:
     """Numbers between blanks: no line begins with a word, nor with a number that may be one."""
     rows = _alike([line.split() for line in lines])
     if not rows or len(rows[0]) < _FEWEST or b"\t" in lines[0]:
@@ -218,4 +216,4 @@ def _bare(lines: Sequence[bytes]) -> Layout | None:
         return None
     if not all(_NUMBER.fullmatch(cell) for row in rows for cell in row):
         return None
-    return Layout(b"", False, 0, len(rows[0]))
+    return TableLayout(b"", False, 0, len(rows[0]))

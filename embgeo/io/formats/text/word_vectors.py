@@ -17,9 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded import scratch
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats.text.blocks import are_plain, numbers_in
+from embgeo.io.formats.text.blocks import (
+    BYTE_ORDER_MARK,
+    MAX_COLUMNS,
+    MAX_LINE_BYTES,
+    are_plain,
+    fill_rows,
+    is_plain_number,
+    line_blocks,
+    numbers_in,
+)
 from embgeo.io.labels.decoded_words import WordList
 
 NAME = "text vectors"
@@ -27,22 +35,14 @@ RECOGNIZED = "lines of a word and numbers, with or without a first line of two n
 READ = "numbers in memory or a temporary file"
 EXTRA = ""
 
-#: Longer lines, or lines of more numbers, are no line of vectors.
-MAX_LINE_BYTES = 16 * 2**20
-MAX_COLUMNS = 1_000_000
-_BLOCK_BYTES = 4 * 2**20
 _LINES_LOOKED_AT = 10
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _HEADER = re.compile(rb"\s*(\d{1,15})[ \t]+(\d{1,9})[ \t]*\r?\n")
-_NUMBER = re.compile(
-    rb"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf)", re.IGNORECASE
-)
 _DECIMAL = re.compile(rb"[+-]?\d*\.\d+([eE][+-]?\d+)?|[+-]?\d+(\.\d*)?[eE][+-]?\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
+class _LineForm:
     columns: int
     promised: int | None  # by the header; None without one
 
@@ -55,7 +55,7 @@ def sniff(head: bytes) -> bool:
     """Whether the first bytes look like a token followed by numbers."""
     if b"\0" in head:
         return False
-    head = head.removeprefix(_BYTE_ORDER_MARK)
+    head = head.removeprefix(BYTE_ORDER_MARK)
     header = _HEADER.match(head)
     if header:
         rest = head[header.end() :]
@@ -81,7 +81,7 @@ def _trailing_numbers(fields: list[bytes]) -> int:
     """How many fields at the end are numbers, the first one taken for a token."""
     count = 0
     for field in reversed(fields[1:]):
-        if not _NUMBER.fullmatch(field):
+        if not is_plain_number(field):
             break
         count += 1
     return count
@@ -112,9 +112,9 @@ def open_checkpoint(path: Path) -> Checkpoint:
     )
 
 
-def _layout(path: Path) -> _Layout:
+def _layout(path: Path) -> _LineForm:
     with path.open("rb") as file:
-        first = file.readline(MAX_LINE_BYTES).removeprefix(_BYTE_ORDER_MARK)
+        first = file.readline(MAX_LINE_BYTES).removeprefix(BYTE_ORDER_MARK)
         following = [file.readline(MAX_LINE_BYTES) for _ in range(_LINES_LOOKED_AT)]
     header = _HEADER.fullmatch(first)
     if header:
@@ -125,7 +125,7 @@ def _layout(path: Path) -> _Layout:
             raise UnreadableFile(
                 "its header says vectors of 0 numbers", where=path, way_out="write it once more"
             )
-        return _Layout(columns, promised)
+        return _LineForm(columns, promised)
     lines = [line for line in (first, *following) if line.strip()]
     if not all(line.count(b" ") + line.count(b"\t") <= MAX_COLUMNS for line in lines):
         raise _too_wide(path)
@@ -135,7 +135,7 @@ def _layout(path: Path) -> _Layout:
         raise UnreadableFile(
             "its lines do not end in numbers", where=path, way_out="check that it holds vectors"
         )
-    return _Layout(columns, None)
+    return _LineForm(columns, None)
 
 
 def _too_wide(path: Path) -> UnreadableFile:
@@ -146,29 +146,7 @@ def _too_wide(path: Path) -> UnreadableFile:
     )
 
 
-def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """Lines in blocks: number of the first line, lines without their ends."""
-    number, rest = 1, b""
-    with path.open("rb") as file:
-        while chunk := file.read(_BLOCK_BYTES):
-            if number == 1 and not rest:
-                chunk = chunk.removeprefix(_BYTE_ORDER_MARK)
-            lines = (rest + chunk).split(b"\n")
-            rest = lines.pop()
-            if len(rest) > MAX_LINE_BYTES:
-                raise UnreadableFile(
-                    f"line {number + len(lines):,} is longer than {MAX_LINE_BYTES // 2**20} MiB",
-                    where=path,
-                    way_out="check that it holds one vector a line",
-                )
-            if lines:
-                yield number, lines
-            number += len(lines)
-    if rest.strip():
-        yield number, [rest]
-
-
-def _blocks(path: Path, layout: _Layout) -> Iterator[tuple[int, list[bytes]]]:
+def _blocks(path: Path, layout: _LineForm) -> Iterator[tuple[int, list[bytes]]]:
     """Number of the first line, and lines of vectors, some of which may be empty."""
     for start, lines in line_blocks(path):
         headings = max(0, layout.first_line - start)
@@ -177,7 +155,7 @@ def _blocks(path: Path, layout: _Layout) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def _rows(
-    start: int, lines: list[bytes], layout: _Layout, path: Path
+    start: int, lines: list[bytes], layout: _LineForm, path: Path
 ) -> list[tuple[int, bytes, bytes]]:
     """(line number, token, numbers separated by single spaces) of each line that is not empty."""
     return [
@@ -216,7 +194,7 @@ def _split(line: bytes, number: int, columns: int, path: Path) -> tuple[bytes, b
     return fields[0], b" ".join(fields[1:])
 
 
-def _words(path: Path, layout: _Layout) -> WordList:
+def _words(path: Path, layout: _LineForm) -> WordList:
     """The words of all lines, whose structure and number are checked on the way."""
     words = WordList(path)
     promised = layout.promised or 0
@@ -242,24 +220,14 @@ def _words(path: Path, layout: _Layout) -> WordList:
     return words
 
 
-def _read_numbers(path: Path, layout: _Layout, n: int) -> npt.NDArray[np.float32]:
-    """The numbers, shape (n, d), in memory or in a scratch file."""
-    out = scratch.empty((n, layout.columns), path)
-    row = 0
-    for start, lines in _blocks(path, layout):
-        block = _block(start, lines, layout, path)
-        if row + len(block) > n:
-            break
-        out[row : row + len(block)] = block
-        row += len(block)
-    if row != n:
-        raise UnreadableFile(
-            "the file changed while it was read", where=path, way_out="run the command once more"
-        )
-    return out
+def _read_numbers(path: Path, layout: _LineForm, n: int) -> npt.NDArray[np.float32]:
+    blocks = (_block(start, lines, layout, path) for start, lines in _blocks(path, layout))
+    return fill_rows(blocks, (n, layout.columns), path)
 
 
-def _block(start: int, lines: list[bytes], layout: _Layout, path: Path) -> npt.NDArray[np.float32]:
+def _block(
+    start: int, lines: list[bytes], layout: _LineForm, path: Path
+) -> npt.NDArray[np.float32]:
     if are_plain(lines, layout.columns):
         try:
             return numbers_in(lines, b" ", 1, layout.columns)
