@@ -12,7 +12,7 @@ import pytest
 import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
-from embgeo.io.formats.arrow import arrow as arrow_file
+from embgeo.io.formats.arrow import ipc as arrow_file
 from embgeo.io.formats.arrow import parquet as parquet_file
 from embgeo.io.formats.arrow import tables as arrow_tables
 from tests.support.binary_files import arrays, is_mapped, quick, refused
@@ -199,7 +199,7 @@ def test_a_worker_that_computes_too_long_ends_itself(
     write_parquet(path, table())
     monkeypatch.setattr("embgeo.io.formats.arrow.tables._DESCRIBING", 1)
     limited = arrow_tables._WORKER.read_text("utf-8").replace(
-        "answer = ACTIONS", "limit_time(0.01)\n        while True: pass\n        answer = ACTIONS"
+        "answer = ACTIONS", "_limit_time(0.01)\n        while True: pass\n        answer = ACTIONS"
     )
     worker = tmp_path / "worker.py"
     worker.write_text(limited, "utf-8")

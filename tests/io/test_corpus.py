@@ -18,6 +18,7 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import LabelMismatch, UnreadableFile
+from embgeo.io.bounded import worker_main
 from embgeo.io.labels import corpus_text, corpus_tokens
 from embgeo.io.labels.corpus_text import CorpusText
 from embgeo.io.labels.corpus_words import count_words
@@ -330,7 +331,7 @@ def test_no_character_is_cut_and_none_is_lost(
 
 @pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="the system has no such clock")
 def test_the_worker_ends_itself_when_it_computes_too_long() -> None:
-    code = f"import runpy; runpy.run_path({str(corpus_tokens._WORKER)!r})['limit_time'](0.2)\n"
+    code = f"import runpy; runpy.run_path({worker_main.__file__!r})['limit_time'](0.2)\n"
     done = subprocess.run(
         [sys.executable, "-c", f"{code}while True: pass"], timeout=30, check=False
     )

@@ -7,10 +7,15 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from embgeo.io.bounded.guard import GET_AGAIN, Damaged, plain
+from embgeo.io.bounded.maps import Array, count, map_file, view
+from embgeo.io.bounded.scratch import MEMORY_BYTES, ScratchFile
 
 #: What one may take: a file is refused with no more than 1 GB.
 MOST_MEMORY = 900 * 2**20
@@ -20,9 +25,15 @@ _ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "HDF5_PLUGIN_PRELOAD": "::",
 }
+_MAIN = Path(__file__).with_name("worker_main.py")
 _MOST_ANSWER = 64 * 2**20
 #: On a busy machine a second of computing takes many; a script that computes too long ends itself.
 _BUSY = 10
+
+
+def worker_command(script: Path) -> list[str]:
+    """What starts a worker; nothing of the current folder is on its path."""
+    return [sys.executable, "-P", "-W", "ignore", str(_MAIN), str(script)]
 
 
 def ask(
@@ -37,13 +48,12 @@ def ask(
     Parameters
     ----------
     script : Path
-        A module that can be run by itself: nothing of embgeo is on its path.
+        A worker as :mod:`embgeo.io.bounded.worker_main` runs it.
     library : str
         What it uses, for errors.
     request : dict
     seconds, memory : float, int
-        Of computing, and bytes: what it may take. The script is told under these names and has to
-        limit itself; where it does not, its time ends it.
+        Of computing, and bytes: what it may take.
 
     Raises
     ------
@@ -52,7 +62,7 @@ def ask(
     """
     try:
         done = subprocess.run(
-            [sys.executable, "-P", "-W", "ignore", str(script)],
+            worker_command(script),
             input=json.dumps({**request, "memory": memory, "seconds": seconds}).encode() + b"\n",
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -71,6 +81,39 @@ def ask(
     if "error" in answer:
         raise Damaged(plain(answer["error"]), answer.get("way_out") or GET_AGAIN)
     return answer
+
+
+def fetch_array(
+    write: Callable[[str], dict[str, Any]], dtype: np.dtype[Any], shape: tuple[int, ...], what: str
+) -> Array | dict[str, Any]:
+    """The numbers that a worker writes, read-only; its answer where it names a place instead.
+
+    Parameters
+    ----------
+    write : callable
+        Asks the worker to write to the file of this name, and gives its answer.
+    dtype : dtype
+    shape : tuple of int
+    what : str
+        The error for other than the bytes that these ask for.
+
+    Raises
+    ------
+    Damaged
+    """
+    output, size = ScratchFile(), count(shape) * dtype.itemsize
+    try:
+        answer = write(str(output.path))
+        if answer.get("offset") is not None:
+            return answer
+        if output.path.stat().st_size != size:
+            raise Damaged(what)
+        # Beyond this size a map keeps the nameless file; Windows removes it with the process.
+        if size > MEMORY_BYTES:
+            return view(map_file(output.path), dtype, shape)
+        return view(np.fromfile(output.path, dtype=np.uint8), dtype, shape)
+    finally:
+        output.remove()
 
 
 def _too_long(library: str, seconds: float) -> Damaged:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from embgeo.io.formats import pickled
-from embgeo.io.formats.arrow import arrow, parquet
+from embgeo.io.formats.arrow import ipc, parquet
 from embgeo.io.formats.fasttext import model as fasttext_model
 from embgeo.io.formats.format import Described, Format, NeighborFormat
 from embgeo.io.formats.frameworks import flax, gguf, hdf5, onnx, tensorflow
@@ -44,7 +44,7 @@ FORMATS: tuple[Format, ...] = (
     flax,
     fasttext_model,
     parquet,
-    arrow,
+    ipc,
     safetensors,
     sharded,
     gensim_saves,

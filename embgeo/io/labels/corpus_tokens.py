@@ -11,7 +11,6 @@ import importlib.util
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,14 +21,15 @@ import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile, argument
 from embgeo.io.bounded.guard import plain
+from embgeo.io.bounded.worker_process import MOST_MEMORY, worker_command
 from embgeo.io.labels.corpus_text import ByteProgress, CorpusText
 from embgeo.io.labels.vocabulary import TextEncoder
 
 EXTRA = "hf"
 
 _WORKER = Path(__file__).with_name("tokenizer_worker.py")
-_MOST_MEMORY = 900 * 2**20
-
+#: Seconds of computing for loading a tokenizer.
+_LOADING = 8.0
 _MOST_ANSWER = 4096
 
 
@@ -92,7 +92,7 @@ def count_tokens(
 
 def _start() -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-P", "-W", "ignore", str(_WORKER)],
+        worker_command(_WORKER),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -110,7 +110,8 @@ def _talk(
         "files": [str(file.resolve()) for file in encoder.files],
         "lowercase": encoder.lowercase,
         "size": size,
-        "memory": _MOST_MEMORY,
+        "memory": MOST_MEMORY,
+        "seconds": _LOADING,
     }
     _send(worker.stdin, [json.dumps(request).encode() + b"\n"])
     first = _answer(worker.stdout)

@@ -1,10 +1,8 @@
-"""Runs a model's own tokenizer over text, in a process of its own.
+"""Runs a model's own tokenizer over text, run by :mod:`embgeo.io.bounded.worker_main`.
 
-Run as a script by :mod:`embgeo.io.labels.corpus_tokens`: a tokenizer that takes all memory, hangs
-or crashes ends this process and nothing else. A line of JSON on its standard input says which
-tokenizer; it answers with a line of JSON. Then come pieces of UTF-8, each behind its length in
-eight bytes, and a length of 0. The last answer is a line of JSON and the counts, eight bytes for
-each id. It imports nothing of embgeo.
+The request says which tokenizer; the answer is a line of JSON. Then come pieces of UTF-8 on
+standard input, each behind its length in eight bytes, and a length of 0. The last answer is a line
+of JSON and the counts, eight bytes for each id. It imports nothing of embgeo.
 """
 
 from __future__ import annotations
@@ -20,27 +18,37 @@ import numpy as np
 Ids = list[list[int]]
 Encode = Callable[[list[str]], Ids]
 
-#: Seconds of computing, in all threads, for loading a tokenizer and for a piece of text.
-_LOADING = 8.0
+#: Seconds of computing, in all threads, for a piece of text.
 _ENCODING = 8.0
 _TEXT = 2**14
 _OF_BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
-def main() -> None:
+def serve(request: dict[str, Any], limit_time: Callable[[float], None]) -> None:
+    """Count the tokens of the text that comes through standard input."""
+    # Two threads are enough, and more would spend the seconds of computing faster.
+    os.environ.setdefault("RAYON_NUM_THREADS", "2")
     source, sink = sys.stdin.buffer, sys.stdout.buffer
-    request = json.loads(source.readline())
     try:
-        limit_memory(request["memory"])
-        limit_time(_LOADING)
         encode = KINDS[request["kind"]](request)
         answer(sink, {"ready": True})
-        counts, total, beyond = count(source, encode, request["size"])
+        limited = limited_in_time(encode, limit_time)
+        counts, total, beyond = count(source, limited, request["size"])
         answer(sink, {"total": total, "beyond": beyond})
         sink.write(counts.astype("<i8").tobytes())
     # A panic of code in Rust is no Exception.
     except BaseException as error:
         answer(sink, {"error": f"{type(error).__name__}: {str(error)[:200]}"})
+
+
+def limited_in_time(encode: Encode, limit_time: Callable[[float], None]) -> Encode:
+    """The same, with so many seconds of computing for each piece of text."""
+
+    def encode_in_time(some: list[str]) -> Ids:
+        limit_time(_ENCODING)
+        return encode(some)
+
+    return encode_in_time
 
 
 def answer(sink: BinaryIO, value: dict[str, Any]) -> None:
@@ -53,7 +61,6 @@ def count(source: BinaryIO, encode: Encode, size: int) -> tuple[Any, int, int]:
     counts = np.zeros(size, dtype=np.int64)
     total = beyond = 0
     while length := int.from_bytes(source.read(8), "little"):
-        limit_time(_ENCODING)
         for ids in encode(texts(source.read(length).decode("utf-8", "replace"))):
             numbers = np.asarray(ids, dtype=np.int64)
             known = numbers[(numbers >= 0) & (numbers < size)]
@@ -75,26 +82,6 @@ def texts(piece: str) -> list[str]:
         found.append(piece[start:stop])
         start = stop
     return found
-
-
-def limit_memory(most: int) -> None:
-    try:
-        import resource
-    except ImportError:  # Windows has no such limits
-        return
-    # Not of addresses: threads reserve far more of them than they use.
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-
-
-def limit_time(seconds: float) -> None:
-    """End this process after so many seconds of computing from now on."""
-    try:
-        import signal
-
-        signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-    except (ImportError, AttributeError):  # Windows has no such clock
-        return
 
 
 def from_tokenizer_json(request: dict[str, Any]) -> Encode:
@@ -143,9 +130,3 @@ KINDS: dict[str, Callable[[dict[str, Any]], Encode]] = {
     "WordPiece": from_word_pieces,
     "SentencePiece": from_sentencepiece,
 }
-
-
-if __name__ == "__main__":
-    # Two threads are enough, and more would spend the seconds of computing faster.
-    os.environ.setdefault("RAYON_NUM_THREADS", "2")
-    main()

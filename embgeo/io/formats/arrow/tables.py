@@ -1,7 +1,7 @@
 """Parquet and Arrow files: columns of vectors, of words and of counts.
 
-pyarrow decodes in a process of its own (:mod:`embgeo.io.formats.arrow.worker`), within a
-limit of memory and time: it is a large library in C++ whose own limits do not hold against hostile
+pyarrow decodes in a process of its own (:mod:`embgeo.io.formats.arrow.worker`), within a limit of
+memory and time: it is a large library in C++ whose own limits do not hold against hostile
 files.
 """
 
@@ -19,9 +19,9 @@ import numpy.typing as npt
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.guard import Damaged, guarded, plain, reading
 from embgeo.io.bounded.maps import Array, map_file, view
-from embgeo.io.bounded.scratch import MEMORY_BYTES, ScratchFile
+from embgeo.io.bounded.scratch import ScratchFile
 from embgeo.io.bounded.small_files import SIDE_FILE_BYTES, safe_text
-from embgeo.io.bounded.worker_process import MOST_MEMORY, ask
+from embgeo.io.bounded.worker_process import MOST_MEMORY, ask, fetch_array
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.labels.side_tables import COUNT_HEADINGS, TOKEN_HEADINGS
@@ -133,25 +133,13 @@ def _values(path: Path, rows: int, matrix: dict[str, Any], wanted: int) -> Array
     shape, dtype = (rows, matrix["width"]), np.dtype(matrix["dtype"])
     if not wanted:
         return np.empty(shape, dtype=dtype)
-    output = ScratchFile()
-    try:
-        answer = _ask(
-            {
-                "action": "values",
-                "path": str(path.resolve()),
-                "output": str(output.path),
-                "matrix": matrix,
-            },
-            _READING + wanted / _SLOWEST,
-        )
-        if answer["offset"] is not None:
-            return view(map_file(path)[answer["offset"] :], dtype, shape)
-        if output.path.stat().st_size != wanted:
-            raise Damaged("it holds other than the rows that it promises")
-        if wanted > MEMORY_BYTES:
-            return np.memmap(output.path, dtype=dtype, mode="r", shape=shape)
-        array = np.fromfile(output.path, dtype=dtype).reshape(shape)
-        array.flags.writeable = False
-        return array
-    finally:
-        output.remove()
+    request = {"action": "values", "path": str(path.resolve()), "matrix": matrix}
+    found = fetch_array(
+        lambda output: _ask({**request, "output": output}, _READING + wanted / _SLOWEST),
+        dtype,
+        shape,
+        "it holds other than the rows that it promises",
+    )
+    if isinstance(found, dict):
+        return view(map_file(path)[found["offset"] :], dtype, shape)
+    return found

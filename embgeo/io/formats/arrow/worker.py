@@ -1,9 +1,6 @@
-"""Decodes Parquet and Arrow files with pyarrow, in a process of its own.
+"""Decodes Parquet and Arrow files with pyarrow, run by :mod:`embgeo.io.bounded.worker_main`.
 
-Run as a script by :mod:`embgeo.io.formats.arrow.tables`: a file that makes pyarrow take all
-memory, hang or crash ends this process and nothing else. A line of JSON on its standard input
-says what to do; it answers by a line on its standard output and writes long results to the file
-named there. So it imports nothing of embgeo.
+Long results go to the file that the request names. It imports nothing of embgeo.
 """
 
 from __future__ import annotations
@@ -24,12 +21,12 @@ _INDEX = "__index_level_0__"
 _LISTED = 8
 
 
-class Refused(Exception):
+class TableRefused(Exception):
     """What is wrong with the file, and the way out."""
 
 
 @dataclass
-class Table:
+class BatchedTable:
     """A file as batches of some of its columns; every batch is validated before it is seen."""
 
     schema: Any
@@ -38,13 +35,11 @@ class Table:
     mapped: Any = None
 
 
-def main() -> None:
-    request = json.loads(sys.stdin.readline())
+def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> None:
+    """Answer one request by a line of JSON on standard output."""
     try:
-        limit_memory(request["memory"])
-        limit_time(request["seconds"])
         answer = ACTIONS[request["action"]](request)
-    except Refused as error:
+    except TableRefused as error:
         answer = {"error": error.args[0], "way_out": error.args[1]}
     except MemoryError:
         answer = {
@@ -57,33 +52,12 @@ def main() -> None:
     sys.stdout.write(json.dumps(answer))
 
 
-def limit_memory(size: int) -> None:
-    """Let memory beyond `size` bytes be refused to this process, where the system can do that."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def limit_time(seconds: float) -> None:
-    """End this process after so many seconds of computing, where the system has such a clock."""
-    try:
-        import signal
-
-        signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-    except (ImportError, AttributeError):  # Windows
-        return
-
-
 def describe(request: dict[str, Any]) -> dict[str, Any]:
     """Columns that are matrices; labels and counts go to the output file, a line for each batch."""
     table = open_table(request["path"])
     names = [field.name for field in table.schema]
     if len(set(names)) < len(names):
-        raise Refused("two of its columns have the same name", "rename one of them")
+        raise TableRefused("two of its columns have the same name", "rename one of them")
     lists = [place for place, name in enumerate(names) if item_type(table.schema, place)]
     floats = [place for place in range(len(names)) if float_name(table.schema.field(place).type)]
     matrices = [matrix_of(table, place) for place in lists]
@@ -95,7 +69,7 @@ def describe(request: dict[str, Any]) -> dict[str, Any]:
         shown = ", ".join(
             f"{f.name[:40]}: {str(f.type)[:40]}" for f in list(table.schema)[:_LISTED]
         )
-        raise Refused(
+        raise TableRefused(
             f"no column of vectors, nor several of floating-point numbers ({shown})",
             "save the vectors as one list column",
         )
@@ -138,7 +112,7 @@ def values(request: dict[str, Any]) -> dict[str, Any]:
             out.write(np.ascontiguousarray(block, dtype=dtype).data)
             row += len(block)
     if row != table.rows:
-        raise Refused(f"it holds {row:,} rows and says {table.rows:,}", "write it once more")
+        raise TableRefused(f"it holds {row:,} rows and says {table.rows:,}", "write it once more")
     return {"offset": None}
 
 
@@ -151,7 +125,7 @@ ACTIONS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 # Files
 
 
-def open_table(path: str) -> Table:
+def open_table(path: str) -> BatchedTable:
     os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
     import pyarrow
 
@@ -164,7 +138,7 @@ def open_table(path: str) -> Table:
     return open_ipc_file(path) if head == b"ARROW1" else open_ipc_stream(path)
 
 
-def open_parquet(path: str) -> Table:
+def open_parquet(path: str) -> BatchedTable:
     from pyarrow import parquet
 
     # Streams pages from a map: a row group is never held whole, however large it says it is.
@@ -177,10 +151,10 @@ def open_parquet(path: str) -> Table:
             batch.validate(full=True)
             yield batch.select(names)
 
-    return Table(schema, file.metadata.num_rows, batches)
+    return BatchedTable(schema, file.metadata.num_rows, batches)
 
 
-def open_ipc_file(path: str) -> Table:
+def open_ipc_file(path: str) -> BatchedTable:
     import pyarrow
 
     whole = pyarrow.memory_map(path).read_buffer()
@@ -197,7 +171,7 @@ def open_ipc_file(path: str) -> Table:
             yield batch.select(names)
 
     rows = sum(batch.num_rows for batch in batches([0], 0)) if len(reader.schema) else 0
-    return Table(reader.schema, rows, batches, whole)
+    return BatchedTable(reader.schema, rows, batches, whole)
 
 
 def only_batch(reader: Any) -> Any:
@@ -211,7 +185,7 @@ def only_batch(reader: Any) -> Any:
         return None
 
 
-def open_ipc_stream(path: str) -> Table:
+def open_ipc_stream(path: str) -> BatchedTable:
     import pyarrow
 
     whole = pyarrow.memory_map(path).read_buffer()
@@ -225,7 +199,7 @@ def open_ipc_stream(path: str) -> Table:
             yield batch.select(names)
 
     rows = sum(batch.num_rows for batch in batches([0], 0)) if len(schema) else 0
-    return Table(schema, rows, batches)
+    return BatchedTable(schema, rows, batches)
 
 
 # Columns
@@ -253,7 +227,7 @@ def item_type(schema: Any, place: int) -> str:
     return float_name(kind.value_type) if is_list else ""
 
 
-def matrix_of(table: Table, place: int) -> dict[str, Any]:
+def matrix_of(table: BatchedTable, place: int) -> dict[str, Any]:
     from pyarrow import types
 
     field = table.schema.field(place)
@@ -305,7 +279,7 @@ def numbers(column: Any, row: int) -> Any:
     """A column of numbers; `row` is that of its first one, for the message."""
     if column.null_count:
         place = row + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-        raise Refused(f"row {place:,} has a missing number", "leave that row out")
+        raise TableRefused(f"row {place:,} has a missing number", "leave that row out")
     return column.to_numpy(zero_copy_only=False)
 
 
@@ -316,29 +290,27 @@ def list_values(column: Any, width: int, row: int) -> Any:
     column = getattr(column, "storage", column)
     if column.null_count:
         place = row + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-        raise Refused(f"row {place:,} has no vector", "leave that row out")
+        raise TableRefused(f"row {place:,} has no vector", "leave that row out")
     if not types.is_fixed_size_list(column.type):
         lengths = column.value_lengths().to_numpy(zero_copy_only=False)
         odd = np.flatnonzero(lengths != width)
         if len(odd):
-            raise Refused(
+            raise TableRefused(
                 f"row {row + int(odd[0]):,} has {int(lengths[odd[0]]):,} numbers, "
                 f"the first one {width:,}",
                 "every row needs the same number of them",
             )
     flat = column.flatten()
     if flat.null_count:
-        raise Refused(f"a vector of the rows from {row:,} has a missing number", "leave it out")
+        raise TableRefused(
+            f"a vector of the rows from {row:,} has a missing number", "leave it out"
+        )
     return flat.to_numpy(zero_copy_only=False).reshape(len(column), width)
 
 
-def offset_in(table: Table, block: Any) -> int | None:
+def offset_in(table: BatchedTable, block: Any) -> int | None:
     """The byte of the file at which the mapped numbers begin; None where they are decoded."""
     if table.mapped is None or not block.flags.c_contiguous or not len(block):
         return None
     start = block.__array_interface__["data"][0] - table.mapped.address
     return start if 0 <= start <= table.mapped.size - block.nbytes else None
-
-
-if __name__ == "__main__":
-    main()

@@ -17,8 +17,8 @@ import numpy as np
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.guard import Damaged, guarded, plain, reading
 from embgeo.io.bounded.maps import Array, count, map_file, number_type, view, whole_numbers
-from embgeo.io.bounded.scratch import MEMORY_BYTES, ScratchFile
-from embgeo.io.bounded.worker_process import ask
+from embgeo.io.bounded.scratch import ScratchFile
+from embgeo.io.bounded.worker_process import ask, fetch_array
 from embgeo.io.checkpoint import Checkpoint, LeftOut, Tensor
 from embgeo.io.labels.word_lists import is_vocabulary_name, tokens_for
 
@@ -126,15 +126,13 @@ def _array(
     place = facts["offset"]
     if place is not None:
         return view(map_file(path)[place : place + size], dtype, shape, swapped=facts["swapped"])
-    output = ScratchFile()
-    try:
-        more = {"keys": facts["keys"], "output": str(output.path)}
-        _ask(path, "values", _READING + size / _SLOWEST, **more)
-        if output.path.stat().st_size != size:
-            raise Damaged("a dataset holds other than the numbers that it promises")
-        # Beyond this size a map keeps the nameless file; Windows removes it with the process.
-        if size > MEMORY_BYTES:
-            return view(map_file(output.path), dtype, shape)
-        return view(np.fromfile(output.path, dtype=np.uint8), dtype, shape)
-    finally:
-        output.remove()
+    found = fetch_array(
+        lambda output: _ask(
+            path, "values", _READING + size / _SLOWEST, keys=facts["keys"], output=output
+        ),
+        dtype,
+        shape,
+        "a dataset holds other than the numbers that it promises",
+    )
+    assert not isinstance(found, dict)
+    return found

@@ -1,4 +1,6 @@
-"""Reads HDF5 files with h5py, in a process of its own.
+"""Reads HDF5 files with h5py, run by :mod:`embgeo.io.bounded.worker_main`.
+
+Long results go to the file that the request names. It imports nothing of embgeo.
 
 Run as a script by :mod:`embgeo.io.formats.frameworks.hdf5`: a file that makes the HDF5 library
 take all memory, hang or crash ends this process and nothing else. It is told what to do by a line
@@ -15,7 +17,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import h5py
@@ -50,11 +52,9 @@ class Listing:
         self.left_out: list[tuple[Keys, str]] = []
 
 
-def main() -> None:
-    request = json.loads(sys.stdin.readline())
+def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> None:
+    """Answer one request by a line of JSON on standard output."""
     try:
-        limit_memory(request["memory"])
-        limit_time(request["seconds"])
         with h5py.File(request["path"], "r", locking="best-effort") as file:
             answer = ACTIONS[request["action"]](file, request)
     except Refused as error:
@@ -64,27 +64,6 @@ def main() -> None:
     except Exception as error:
         answer = {"error": f"a damaged or cut off HDF5 file ({type(error).__name__})"}
     sys.stdout.write(json.dumps(answer))
-
-
-def limit_memory(size: int) -> None:
-    """Let memory beyond `size` bytes be refused to this process, where the system can do that."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def limit_time(seconds: float) -> None:
-    """End this process after so many seconds of computing, where the system has such a clock."""
-    try:
-        import signal
-
-        signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-    except (ImportError, AttributeError):  # Windows
-        return
 
 
 def describe(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
@@ -227,7 +206,3 @@ def is_bfloat16(dataset: h5py.Dataset) -> bool:
         and "dtype" in dataset.attrs
         and dataset.attrs["dtype"] == "bfloat16"
     )
-
-
-if __name__ == "__main__":
-    main()
