@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from embgeo.core.errors import BadOption, argument
@@ -100,9 +100,7 @@ class AnalysisRequest:
         """
         from embgeo import io
 
-        named = self.source.given() | changes
-        path = named.pop("path", self.source.path)
-        return io.load(path, **named, progress=corpus_progress(progress))
+        return io.open_source(replace(self.source, **changes), corpus_progress(progress))
 
 
 def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

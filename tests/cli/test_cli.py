@@ -389,7 +389,7 @@ def failing(error: BaseException) -> Callable[..., Any]:
     return fail
 
 
-@pytest.mark.parametrize("where", ["embgeo.io.load", "embgeo.measure.analyze.assemble"])
+@pytest.mark.parametrize("where", ["embgeo.io.open_source", "embgeo.measure.analyze.assemble"])
 def test_interrupted_while_computing(
     here: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
@@ -442,7 +442,7 @@ def test_a_crash_is_2_in_one_line_and_a_traceback_on_request(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = content(here)
-    monkeypatch.setattr("embgeo.io.load", failing(RuntimeError("first\nsecond\x1b[31m")))
+    monkeypatch.setattr("embgeo.io.open_source", failing(RuntimeError("first\nsecond\x1b[31m")))
     result = call("analyze", "matrix.npy")
     assert result.exit_code == 2
     assert result.stderr == (
@@ -455,7 +455,7 @@ def test_a_crash_is_2_in_one_line_and_a_traceback_on_request(
 
 
 def test_out_of_memory_names_a_way_out(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("embgeo.io.load", failing(MemoryError()))
+    monkeypatch.setattr("embgeo.io.open_source", failing(MemoryError()))
     assert "--rows" in refused(here, "analyze", "matrix.npy")
 
 

@@ -125,7 +125,7 @@ def test_whatever_else_goes_wrong_is_2(arguments: tuple[object, ...], says: str)
 
 
 @pytest.mark.parametrize("error", [RuntimeError("bug"), KeyboardInterrupt(), MemoryError()])
-@pytest.mark.parametrize("where", ["embgeo.io.load", "embgeo.workflows.gate.check_rules"])
+@pytest.mark.parametrize("where", ["embgeo.io.open_source", "embgeo.workflows.gate.check_rules"])
 def test_a_crash_is_neither_a_pass_nor_a_failed_gate(
     monkeypatch: pytest.MonkeyPatch, where: str, error: BaseException
 ) -> None:
