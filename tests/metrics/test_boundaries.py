@@ -1,0 +1,110 @@
+"""Decisions at their limits, and references in the hard cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.options import Options
+from embgeo.core.values import Scalar, Table
+from embgeo.metrics.facts import Facts
+from embgeo.metrics.neighborhoods import SAMPLES, hub_samples
+from embgeo.numerics.hubness import count_occurrences, skewness
+from embgeo.stats import RowHashes
+from tests.support import naive
+from tests.support.matrices import from_spectrum, gaussian
+
+
+def scalar(found: embgeo.Analysis, name: str) -> Scalar:
+    value = found[name]
+    assert isinstance(value, Scalar)
+    return value
+
+
+def table(found: embgeo.Analysis, name: str) -> Table:
+    value = found[name]
+    assert isinstance(value, Table)
+    return value
+
+
+@pytest.mark.parametrize("offset", [0.02, 0.05, 0.1])
+def test_the_chance_cosine_of_class_means_is_that_of_shuffled_classes(offset: float) -> None:
+    """With an offset of the order of the noise of the class means, 1/√M."""
+    n, d, popular = 1000, 60, 200
+    W = np.random.default_rng(1).standard_normal((n, d)) + offset
+    counts = np.arange(n, 0, -1)
+    found = embgeo.analyze(W, counts=counts, sections=["frequency"], reference=False)
+    rng = np.random.default_rng(2)
+    shuffled = []
+    for _ in range(400):
+        order = rng.permutation(n)
+        high, low = W[order[:popular]].mean(0), W[order[popular:]].mean(0)
+        shuffled.append(high @ low / np.linalg.norm(high) / np.linalg.norm(low))
+    expected = scalar(found, "frequency.centroid_cosine").reference
+    assert expected == pytest.approx(np.mean(shuffled), abs=0.03)
+
+
+def test_rows_of_equal_hashes_are_compared_entry_by_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    W = gaussian(3, 12, 4)
+    W[[5, 9]] = W[1]
+    W[7] = W[2]
+    plain = embgeo.analyze(W, sections=["tokens"], reference=False)
+    assert scalar(plain, "tokens.duplicate_rows").value == 3
+    zeros = np.zeros(12, dtype=np.uint64)
+    monkeypatch.setattr(RowHashes, "values", lambda _: zeros)
+    collided = embgeo.analyze(W, sections=["tokens"], reference=False)
+    assert scalar(collided, "tokens.duplicate_rows").value == 3
+    expected = table(plain, "tokens.duplicates").rows
+    assert table(collided, "tokens.duplicates").rows == expected
+
+
+@pytest.mark.parametrize("rank_order", [False, True])
+def test_a_count_that_is_not_known_is_not_shown(rank_order: bool) -> None:
+    found = embgeo.analyze(
+        gaussian(4, 20, 3), rank_order=rank_order, sections=["tokens"], reference=False
+    )
+    for name in ("smallest_norms", "largest_norms", "nearest_to_mean", "undertrained"):
+        assert {row[2] for row in table(found, f"tokens.{name}").rows} <= {None}
+    counted = embgeo.analyze(
+        gaussian(4, 20, 3), counts=np.arange(20), sections=["tokens"], reference=False
+    )
+    for row, _, count, _ in table(counted, "tokens.smallest_norms").rows:
+        assert count == row
+
+
+def test_the_error_of_hubness_is_that_of_the_mean_over_samples(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("embgeo.metrics.neighborhoods.SAMPLE_ROWS", (60, 60))
+    W = gaussian(5, 400, 5)
+    found = scalar(embgeo.analyze(W, sections=["tokens"], reference=False), "tokens.hubness")
+    samples = hub_samples(Facts(400, 5, kept=np.arange(400)), Options())
+    skews = [skewness(count_occurrences(naive.unit(W[rows]), 10)) for rows in samples]
+    assert len(skews) == SAMPLES
+    assert found.value == pytest.approx(np.mean(skews))
+    assert found.standard_error == pytest.approx(np.std(skews, ddof=1) / np.sqrt(SAMPLES))
+
+
+def test_the_rank_tolerance_is_that_of_the_longer_side() -> None:
+    """σ_d between min(M, d)·2⁻⁵² and max(M, d)·2⁻⁵²."""
+    m, d = 20_000, 5
+    sigma = np.array([1.0, 1.0, 1.0, 1.0, np.sqrt(m * d) * 2.0**-52])
+    W = from_spectrum(sigma, 6, n=m)
+    found = embgeo.analyze(W, sections=["spectrum"], reference=False)
+    assert scalar(found, "spectrum.numerical_rank").value == d - 1
+    assert scalar(found, "spectrum.condition_number").value is None
+
+
+@pytest.mark.parametrize("length", [1e-3, 1e-6, 1e-9])
+def test_a_weak_common_direction_is_one(length: float) -> None:
+    """Rows in opposite pairs, with a mean direction far above rounding."""
+    rows = np.random.default_rng(7).standard_normal((300, 4))
+    rows[:, 0] = 0.0
+    W = np.vstack([rows, -rows])
+    W /= np.linalg.norm(W, axis=1, keepdims=True)
+    W[:, 0] = length
+    found = embgeo.analyze(W, sections=["cosine"], reference=False)
+    angle = scalar(found, "cosine.cone_half_angle_median")
+    assert angle.value == pytest.approx(90.0 - np.degrees(length), abs=1e-6)
+    assert scalar(found, "cosine.max_dimension_share").value == pytest.approx(1.0, abs=1e-6)
