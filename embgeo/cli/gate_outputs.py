@@ -86,7 +86,7 @@ class Outputs:
 
     def write(self, outcome: Outcome) -> None:
         """Files first, then what people and GitHub read."""
-        from embgeo.gate import (
+        from embgeo.gate.outputs import (
             as_json,
             github_annotations,
             github_summary,
@@ -143,14 +143,14 @@ class Outputs:
             message = one_line(error)
             with contextlib.suppress(EmbgeoError, OSError):
                 self._tell(message)
-            from embgeo.gate.github_annotations import defused
+            from embgeo.gate.outputs.github_annotations import defused
 
             if self.annotates and isinstance(error, EmbgeoError) and defused(message) != message:
                 raise EmbgeoError(defused(message)) from error
             raise
 
     def _tell(self, message: str) -> None:
-        from embgeo.gate import github_annotations, github_summary, junit
+        from embgeo.gate.outputs import github_annotations, github_summary, junit
         from embgeo.workflows.folders import write_file
 
         if self.junit is not None and not obstacle("--junit", self.junit):

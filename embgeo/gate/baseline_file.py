@@ -15,7 +15,8 @@ from typing import Any, NoReturn, get_args
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.gate.check import Measured
-from embgeo.gate.reading import Known, Reading
+from embgeo.gate.rule_value import Known, RuleValue
+from embgeo.gate.scales import SCALES, show
 from embgeo.gate.text import rounded
 
 FORMAT = "embgeo.baseline"
@@ -57,10 +58,12 @@ def _json(value: object) -> str:
     return json.dumps(value, allow_nan=False)
 
 
-def to_json(reading: Reading) -> Any:
+def to_json(reading: RuleValue) -> Any:
     """A bare number where it is exact, else an object that says what is known."""
     if reading.value is None:
         return {"undefined": reading.undefined}
+    if reading.scale:
+        return show(reading.value, reading.scale)
     value = rounded(reading.value)
     if reading.known == "exact":
         return value
@@ -130,7 +133,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _matrix(entry: dict[str, Any]) -> Measured:
-    readings = {str(name): from_json(value) for name, value in entry["scalars"].items()}
+    readings = {str(name): from_json(value, name) for name, value in entry["scalars"].items()}
     absent = {str(section): str(why) for section, why in entry["absent"].items()}
     provenance = {key: entry[key] for key in KEPT}
     if not isinstance(provenance["sections"], list):
@@ -138,7 +141,7 @@ def _matrix(entry: dict[str, Any]) -> Measured:
     return Measured(provenance, readings, (), absent)
 
 
-def from_json(entry: Any) -> Reading:
+def from_json(entry: Any, name: str = "") -> RuleValue:
     """What `to_json` wrote.
 
     Raises
@@ -146,18 +149,21 @@ def from_json(entry: Any) -> Reading:
     ValueError, TypeError
         Something else.
     """
+    scale = SCALES.get(name, ())
+    if entry in scale:
+        return RuleValue(float(scale.index(entry)), scale=scale)
     if not isinstance(entry, dict):
-        return Reading(_number(entry))
+        return RuleValue(_number(entry))
     if "undefined" in entry:
-        return Reading.missing(str(entry["undefined"]))
+        return RuleValue.missing(str(entry["undefined"]))
     if "standard_error" in entry:
         error = _number(entry["standard_error"])
         if error < 0:
             raise ValueError(f"a standard error of {error}")
-        return Reading(_number(entry["value"]), error, "sampled")
+        return RuleValue(_number(entry["value"]), error, "sampled")
     if entry["known"] not in get_args(Known):
         raise ValueError(f"known {entry['known']!r}")
-    return Reading(_number(entry["value"]), None, entry["known"])
+    return RuleValue(_number(entry["value"]), None, entry["known"])
 
 
 def _number(value: Any) -> float:

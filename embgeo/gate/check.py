@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.values import Scalar
-from embgeo.gate.reading import LEVEL, Reading, deviations
-from embgeo.gate.rule import Finding, Rule, State
+from embgeo.gate.decide import Decision, State, decide
+from embgeo.gate.rule import Rule
+from embgeo.gate.rule_value import LEVEL, RuleValue, deviations
+from embgeo.gate.scales import VERDICT
 from embgeo.result.analysis import Analysis
 
 
@@ -21,31 +23,39 @@ class Measured:
     ----------
     provenance : dict
         Of the analysis; of a baseline file the part of it that is kept there.
-    readings : mapping of str to Reading
+    readings : mapping of str to RuleValue
         Every scalar, by name.
     others : tuple of str
         Names of values that are no scalars.
     absent : mapping of str to str
         Sections that were left out, and why.
+    undecided : str
+        Why there is no verdict.
     is_default : bool
         Whether rules that name no tensor are about this matrix.
     """
 
     provenance: Mapping[str, Any]
-    readings: Mapping[str, Reading]
+    readings: Mapping[str, RuleValue]
     others: tuple[str, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
+    undecided: str = "it was not measured with these options"
     is_default: bool = True
 
     @classmethod
-    def of(cls, analysis: Analysis, *, is_default: bool = True) -> Measured:
-        return cls(
-            analysis.provenance,
-            {s.name: Reading.of(s) for s in analysis.scalars},
-            tuple(v.name for v in analysis.values() if not isinstance(v, Scalar)),
-            analysis.absent,
-            is_default,
-        )
+    def of(
+        cls, analysis: Analysis, *, is_default: bool = True, with_verdict: bool = True
+    ) -> Measured:
+        """The numbers of an analysis; `with_verdict` unless it holds but a part of them."""
+        readings = {s.name: RuleValue.of(s) for s in analysis.scalars}
+        others = tuple(v.name for v in analysis.values() if not isinstance(v, Scalar))
+        found = cls(analysis.provenance, readings, others, analysis.absent, is_default=is_default)
+        if not with_verdict:
+            return found
+        verdict = RuleValue.of_verdict(analysis.verdict)
+        if verdict.value is None:
+            return replace(found, undecided=verdict.undefined)
+        return replace(found, readings=readings | {VERDICT: verdict})
 
     @property
     def file(self) -> str:
@@ -55,16 +65,18 @@ class Measured:
     def tensor(self) -> str:
         return str(self.provenance.get("tensor") or "")
 
-    def reading(self, name: str) -> Reading:
+    def reading(self, name: str) -> RuleValue:
         """The number of that name, or why there is none."""
         if name in self.readings:
             return self.readings[name]
+        if name == VERDICT:
+            return RuleValue.missing(self.undecided)
         family = name.partition(".")[0]
         if family in self.absent:
-            return Reading.missing(f"the section {family} was left out: {self.absent[family]}")
+            return RuleValue.missing(f"the section {family} was left out: {self.absent[family]}")
         if family not in self.provenance.get("sections", ()):
-            return Reading.missing(f"the section {family} was not measured")
-        return Reading.missing("it was not measured with these options")
+            return RuleValue.missing(f"the section {family} was not measured")
+        return RuleValue.missing("it was not measured with these options")
 
     def is_called(self, tensor: str) -> bool:
         """Whether `tensor` is the name of the matrix, or what follows a dot in it."""
@@ -80,26 +92,26 @@ class Check:
     rule : Rule
     matrix : Measured or None
         None where no matrix of the rule's tensor was measured.
-    reading : Reading
-    baseline : Reading or None
+    reading : RuleValue
+    baseline : RuleValue or None
         Of rules that compare.
-    finding : Finding
+    decision : Decision
     """
 
     rule: Rule
     matrix: Measured | None
-    reading: Reading
-    baseline: Reading | None
-    finding: Finding
+    reading: RuleValue
+    baseline: RuleValue | None
+    decision: Decision
 
     @property
     def state(self) -> State:
-        return self.finding.state
+        return self.decision.state
 
     @property
     def sentence(self) -> str:
         """The whole statement: what was measured, and what it should have been."""
-        return f"{self.rule.name} {self.finding.reason}"
+        return f"{self.rule.name} {self.decision.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,14 +178,14 @@ def check_rules(
         require_number(rule, matrices)
         about = [m for m in matrices if is_about(rule, m)]
         if not about:
-            reading = Reading.missing(f"no tensor called {rule.tensor} was measured")
-            checks.append(Check(rule, None, reading, None, rule.holds(reading, None, z)))
+            reading = RuleValue.missing(f"no tensor called {rule.tensor} was measured")
+            checks.append(Check(rule, None, reading, None, decide(rule, reading, None, z)))
         for matrix in about:
             reading = matrix.reading(rule.name)
             before = None
             if rule.is_relative:
                 before = counterpart(matrix, matrices, baseline, baseline_name).reading(rule.name)
-            checks.append(Check(rule, matrix, reading, before, rule.holds(reading, before, z)))
+            checks.append(Check(rule, matrix, reading, before, decide(rule, reading, before, z)))
     return Outcome(tuple(checks), tuple(matrices), level, baseline_name)
 
 

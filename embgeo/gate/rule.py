@@ -1,4 +1,4 @@
-"""A rule about one number, and whether it holds."""
+"""A rule about one number or about the verdict, as it is written."""
 
 from __future__ import annotations
 
@@ -8,18 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 from embgeo.core.errors import BadOption
-from embgeo.gate.reading import Reading
-from embgeo.gate.wording import RESOLUTION, sentence
+from embgeo.gate.scales import SCALES
 
 Sense = Literal["value", "drop", "rise", "change"]
-#: passed: it holds. failed: it does not, or cannot be told. warned: the same of a rule that only
-#: warns. skipped: the value is not defined, and the rule allows that.
-State = Literal["passed", "failed", "warned", "skipped"]
-STATES: tuple[State, ...] = ("passed", "failed", "warned", "skipped")
-
 _SHAPE = re.compile(
     r"(?:(?P<tensor>\S.*?)\s*:\s+)?"
-    r"(?P<text>(?P<name>[A-Za-z]\w*\.\w+)"
+    r"(?P<text>(?P<name>verdict(?![\w.])|[A-Za-z]\w*\.\w+)"
     r"(?:\s+(?P<sense>[a-z]+))?\s*"
     r"(?P<op><=|>=|==|=<|=>|!=|<|>|=|≤|≥)\s*"
     r"(?P<amount>[^\s,%]+)(?:\s*(?P<percent>%))?)\s*"
@@ -44,21 +38,13 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What became of a rule, and why."""
-
-    state: State
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Rule:
     """What a number has to be, alone or against a baseline.
 
     Attributes
     ----------
     name : str
-        ``family.name`` of a scalar.
+        ``family.name`` of a scalar, or ``verdict``.
     sense : {"value", "drop", "rise", "change"}
         What is limited: the value itself, or its difference from the baseline (x the value, b the
         baseline): drop b − x, rise x − b, change |x − b|.
@@ -94,6 +80,11 @@ class Rule:
         return self.name.partition(".")[0]
 
     @property
+    def scale(self) -> tuple[str, ...]:
+        """The words that the value may be, the best one first; empty for numbers."""
+        return SCALES.get(self.name, ())
+
+    @property
     def is_relative(self) -> bool:
         return self.sense != "value"
 
@@ -113,7 +104,7 @@ class Rule:
         rule = cls(
             name=found["name"],
             op=_SIGNS.get(found["op"], found["op"]),
-            amount=_number(found["amount"], text, place),
+            amount=_amount(found, text, place),
             sense=_sense(found["sense"], text, place),
             percent=found["percent"] is not None,
             tensor=found["tensor"] or "",
@@ -141,6 +132,8 @@ class Rule:
         cause, way_out = "", _HOW
         if self.op not in ("<=", "<", ">=", ">", "=="):
             cause, way_out = f"{self.op} in {text!r} is no comparison", "use <=, <, >=, > or =="
+        elif self.percent and self.scale:
+            cause, way_out = f"{text!r} is a percentage of a word", "write verdict rise <= 0"
         elif self.percent and not self.is_relative:
             cause = f"{text!r} is a percentage of nothing"
             way_out = "a share of one is written 0.05; percentages go with drop, rise and change"
@@ -154,90 +147,19 @@ class Rule:
         if cause:
             raise BadOption(cause, where=str(self.place), way_out=way_out)
 
-    def holds(self, reading: Reading, baseline: Reading | None, z: float) -> Finding:
-        """Whether the rule holds for a value, beyond doubt.
 
-        Parameters
-        ----------
-        reading : Reading
-        baseline : Reading or None
-            What the value is compared with; rules on the value itself do not look at it.
-        z : float
-            Standard errors that a sampled value may be off, either side.
-
-        Returns
-        -------
-        Finding
-            A pure function of the arguments. A sampled value passes only if its whole interval
-            does; of value and baseline the errors are taken as independent.
-        """
-        undefined = reading.why_undefined
-        if not undefined and self.is_relative:
-            if baseline is None:
-                undefined = "there is no baseline to compare it with"
-            elif baseline.value is None:
-                undefined = f"in the baseline: {baseline.why_undefined}"
-        if undefined:
-            said = f"is not defined: {undefined}"
-            return Finding("skipped", said) if self.allow_undefined else self._failed(said)
-        other = baseline if self.is_relative else None
-        passed = self._proved(reading, other, z)
-        alone = passed or self._proved(reading.as_exact(), other and other.as_exact(), z)
-        said = sentence(self, reading, other, z, passed=passed, alone=alone)
-        return Finding("passed", said) if passed else self._failed(said)
-
-    def _failed(self, reason: str) -> Finding:
-        return Finding("warned" if self.warn else "failed", reason)
-
-    def _proved(self, x: Reading, b: Reading | None, z: float) -> bool:
-        return all(self._within(low, high) for low, high in self._intervals(x, b, z))
-
-    def _within(self, low: float, high: float) -> bool:
-        """Whether the whole interval of what is compared with `limit` is on the right side."""
-        limit = 0.0 if self.is_relative else self.amount
-        if self.op == "==":
-            return low == high == limit
-        if self.op in ("<=", "<"):
-            return high <= limit if self.op == "<=" else high < limit
-        return low >= limit if self.op == ">=" else low > limit
-
-    def _intervals(self, x: Reading, b: Reading | None, z: float) -> list[tuple[float, float]]:
-        """Intervals that all have to lie on the right side.
-
-        Of a relative rule these are of ±(x − b) − p·|b| (or minus the amount itself): linear in x
-        and b, so that their errors combine without a quotient, whatever b is. |b| is s·b, with the
-        sign s of b. |b| is never below s·b: for <= the likelier sign proves the rule whatever the
-        true one is; for >= both signs have to agree.
-        """
-        assert x.value is not None
-        if b is None:
-            below, above = x.slack(z)
-            return [(x.value - below, x.value + above)]
-        assert b.value is not None
-        directions = {"drop": (-1.0,), "rise": (1.0,), "change": (1.0, -1.0)}[self.sense]
-        share, amount = (self.amount / 100.0, 0.0) if self.percent else (0.0, self.amount)
-        likelier = math.copysign(1.0, b.value)
-        signs = (likelier,) if self.op in ("<=", "<") or not share else (1.0, -1.0)
-        found = []
-        for direction in directions:
-            for sign in signs:
-                on_b = -direction - share * sign
-                middle = direction * x.value + on_b * b.value - amount
-                parts = (scaled(direction, x.slack(z)), scaled(on_b, b.slack(z)))
-                below, above = (math.hypot(*side) for side in zip(*parts, strict=True))
-                rounding = RESOLUTION * max(abs(x.value), abs(b.value))
-                if abs(middle) <= rounding:
-                    middle = 0.0
-                found.append((middle - below, middle + above))
-        return found
-
-
-def scaled(factor: float, slack: tuple[float, float]) -> tuple[float, float]:
-    """The slack of a multiple: a negative factor swaps the sides."""
-    if factor == 0.0:
-        return 0.0, 0.0
-    below, above = slack if factor > 0 else slack[::-1]
-    return abs(factor) * below, abs(factor) * above
+def _amount(found: re.Match[str], text: str, place: Place) -> float:
+    """The limit: a word of the value's scale counts as its place in it."""
+    scale = SCALES.get(found["name"], ())
+    if found["amount"] in scale:
+        return float(scale.index(found["amount"]))
+    if scale and found["sense"] is None:
+        raise BadOption(
+            f"{found['amount']!r} in {text!r} is not a state of the {found['name']}",
+            where=str(place),
+            way_out=f"write {', '.join(scale[:-1])} or {scale[-1]}",
+        )
+    return _number(found["amount"], text, place)
 
 
 def _number(amount: str, text: str, place: Place) -> float:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from embgeo.core.values import format_number
-from embgeo.gate.reading import Reading
-
-if TYPE_CHECKING:
-    from embgeo.gate.rule import Rule
+from embgeo.gate.rule import Rule
+from embgeo.gate.rule_value import RuleValue
+from embgeo.gate.scales import show
 
 _WANTED = {
     "<=": "at most",
@@ -26,16 +24,16 @@ _ALL_DIGITS = 17
 
 
 def sentence(
-    rule: Rule, x: Reading, b: Reading | None, z: float, *, passed: bool, alone: bool
+    rule: Rule, x: RuleValue, b: RuleValue | None, z: float, *, passed: bool, alone: bool
 ) -> str:
     """``is 0.09125, has to be at least 0.5``: the value, and what it should have been.
 
     Parameters
     ----------
     rule : Rule
-    x : Reading
+    x : RuleValue
         With a value.
-    b : Reading or None
+    b : RuleValue or None
         The baseline of a relative rule, with a value.
     z : float
         Standard errors either side that were allowed for.
@@ -51,20 +49,23 @@ def sentence(
     return said
 
 
-def is_what(rule: Rule, x: Reading, alone: bool) -> str:
+def is_what(rule: Rule, x: RuleValue, alone: bool) -> str:
     assert x.value is not None
-    if x.known == "exact" and not alone:
+    if x.known == "exact" and not alone and not x.scale:
         return f"is {apart(x.value, rule.amount)}{unit(x)}"
     return f"is {x.text}"
 
 
-def moved(x: Reading, b: Reading) -> str:
+def moved(x: RuleValue, b: RuleValue) -> str:
     """``fell from 0.8 to 0.76, by 0.04 (5 %)``."""
     assert x.value is not None
     assert b.value is not None
     difference = x.value - b.value
     if same(x.value, b.value):
         return f"is {x.text} as in the baseline"
+    if x.scale:
+        worse = "rose" if difference > 0 else "fell"
+        return f"{worse} from {show(b.value, x.scale)} to {x.text}"
     before, after = apart(b.value, x.value), apart(x.value, b.value)
     said = f"{'fell' if difference < 0 else 'rose'} from {before} to {after}{unit(x)}"
     if math.isfinite(difference):
@@ -74,14 +75,15 @@ def moved(x: Reading, b: Reading) -> str:
 
 
 def wanted(rule: Rule) -> str:
-    amount = f"{_WANTED[rule.op]} {format_number(rule.amount)}{' %' if rule.percent else ''}"
+    scale = () if rule.is_relative else rule.scale
+    amount = f"{_WANTED[rule.op]} {show(rule.amount, scale)}{' %' if rule.percent else ''}"
     if rule.sense == "value":
         return f"has to be {amount}"
     verb = "is wanted" if rule.op in (">=", ">") else "is allowed"
     return f"a {rule.sense} of {amount} {verb}"
 
 
-def doubt(rule: Rule, x: Reading, b: Reading | None, z: float) -> str:
+def doubt(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> str:
     """Why numbers that look right are not enough."""
     assert x.value is not None
     vague = next((r for r in (x, b) if r is not None and math.isinf(max(r.slack(z)))), None)
@@ -113,5 +115,5 @@ def apart(value: float, other: float) -> str:
     return format_number(value)
 
 
-def unit(x: Reading) -> str:
+def unit(x: RuleValue) -> str:
     return f" {x.unit}" if x.unit else ""

@@ -14,8 +14,9 @@ from embgeo.core.options import Options
 from embgeo.core.quantities import QUANTITIES, require_known
 from embgeo.core.source import Source
 from embgeo.gate.check import Outcome
-from embgeo.gate.reading import LEVEL, deviations
 from embgeo.gate.rule import Place, Rule
+from embgeo.gate.rule_value import LEVEL, deviations
+from embgeo.gate.scales import VERDICT
 from embgeo.gate.settings import GateSettings, RuleEntry, find_gate, read_gate
 from embgeo.result.analysis import Analysis
 from embgeo.workflows.analyze import is_path
@@ -127,7 +128,7 @@ def plan_gate(
             where=", ".join(map(argument, given)),
             way_out="name the checkpoint, or leave the option out",
         )
-    known = {*QUANTITIES, *(value.name for one in saved for value in one.values())}
+    known = {VERDICT, *QUANTITIES, *(value.name for one in saved for value in one.values())}
     for rule in parsed:
         require_known(rule.name, known, str(rule.place))
     files = tuple(p for p in (*items, baseline, settings.path) if isinstance(p, Path))

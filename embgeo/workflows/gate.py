@@ -11,6 +11,7 @@ from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.gate import baseline_file
 from embgeo.gate.check import Measured, Outcome, check_rules, require_sense
 from embgeo.gate.rule import Rule
+from embgeo.gate.scales import VERDICT
 from embgeo.metrics.names import lean
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import FORMAT, JSON_NAME
@@ -21,6 +22,10 @@ from embgeo.workflows.request import AnalysisRequest
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
     from embgeo.core.progress import Progress
+
+
+#: Sections whose values the state of the verdict rests on.
+OF_VERDICT = ("spectrum", "cosine", "isotropy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +120,18 @@ class Gate:
             matrices = self._matrices(source, rules, len(sources) == 1, progress)
             for names, matrix in matrices:
                 about = [rule for rule in rules if rule.tensor in names]
+                families = dict.fromkeys(rule.family for rule in about)
+                judged = families.pop(VERDICT, 0) is None
                 analysis = measure(
                     matrix,
                     lean(self.request.options_for(matrix), {rule.name for rule in about}),
-                    sections=tuple(dict.fromkeys(rule.family for rule in about)),
-                    reference=False,
+                    sections=tuple(families | dict.fromkeys(OF_VERDICT if judged else ())),
+                    # The verdict compares with isotropic rows.
+                    reference=judged,
                     command=command,
                     progress=progress,
                 )
-                found.append(Measured.of(analysis, is_default="" in names))
+                found.append(Measured.of(analysis, is_default="" in names, with_verdict=judged))
         return found
 
     def _matrices(

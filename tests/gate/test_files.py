@@ -16,7 +16,7 @@ from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.core.matrix import Matrix
 from embgeo.gate import baseline_file
 from embgeo.gate.check import Measured
-from embgeo.gate.reading import Reading
+from embgeo.gate.rule_value import RuleValue
 from embgeo.gate.settings import find_gate, read_gate, rule_lines
 
 SETTINGS = '''\
@@ -137,7 +137,7 @@ def test_the_nearest_settings_hold(tmp_path: Path) -> None:
 # --- Baselines --------------------------------------------------------------------------------
 
 
-def matrix(**readings: Reading) -> Measured:
+def matrix(**readings: RuleValue) -> Measured:
     provenance = {
         "file": "model.pt",
         "tensor": "encoder.weight",
@@ -156,14 +156,14 @@ def matrix(**readings: Reading) -> Measured:
 
 
 KINDS = {
-    "cosine_mean": Reading(1 / 3),
-    "cosine_b": Reading(12.0),
-    "cosine_c": Reading(-1e-300),
-    "cosine_sampled": Reading(2 / 3, 0.00123456, "sampled"),
-    "cosine_least": Reading(136.1, None, "least"),
-    "cosine_most": Reading(0.2, None, "most"),
-    "cosine_unsure": Reading(0.3, None, "unsure"),
-    "cosine_none": Reading.missing('a "reason"\nin two lines'),
+    "cosine_mean": RuleValue(1 / 3),
+    "cosine_b": RuleValue(12.0),
+    "cosine_c": RuleValue(-1e-300),
+    "cosine_sampled": RuleValue(2 / 3, 0.00123456, "sampled"),
+    "cosine_least": RuleValue(136.1, None, "least"),
+    "cosine_most": RuleValue(0.2, None, "most"),
+    "cosine_unsure": RuleValue(0.3, None, "unsure"),
+    "cosine_none": RuleValue.missing('a "reason"\nin two lines'),
 }
 
 
@@ -173,14 +173,14 @@ def test_a_baseline_is_read_back(tmp_path: Path) -> None:
     (found,) = baseline_file.read(path)
     assert (found.file, found.tensor) == ("model.pt", "encoder.weight")
     assert found.readings == {
-        "cosine.mean": Reading(0.3333333333),
-        "cosine.b": Reading(12.0),
-        "cosine.c": Reading(-1e-300),
-        "cosine.sampled": Reading(0.6666666667, 0.00123, "sampled"),
-        "cosine.least": Reading(136.1, None, "least"),
-        "cosine.most": Reading(0.2, None, "most"),
-        "cosine.unsure": Reading(0.3, None, "unsure"),
-        "cosine.none": Reading.missing('a "reason"\nin two lines'),
+        "cosine.mean": RuleValue(0.3333333333),
+        "cosine.b": RuleValue(12.0),
+        "cosine.c": RuleValue(-1e-300),
+        "cosine.sampled": RuleValue(0.6666666667, 0.00123, "sampled"),
+        "cosine.least": RuleValue(136.1, None, "least"),
+        "cosine.most": RuleValue(0.2, None, "most"),
+        "cosine.unsure": RuleValue(0.3, None, "unsure"),
+        "cosine.none": RuleValue.missing('a "reason"\nin two lines'),
     }
     assert found.reading("frequency.probe_auc").undefined.endswith("no counts")
 

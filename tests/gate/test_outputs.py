@@ -16,7 +16,8 @@ from markdown_it import MarkdownIt
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from embgeo.core.errors import BadOption, EmbgeoError
-from embgeo.gate import (
+from embgeo.gate.check import Measured, Outcome, check_rules
+from embgeo.gate.outputs import (
     OUTPUTS,
     as_json,
     github_annotations,
@@ -26,9 +27,8 @@ from embgeo.gate import (
     metrics_txt,
     table,
 )
-from embgeo.gate.check import Measured, Outcome, check_rules
-from embgeo.gate.reading import Reading
 from embgeo.gate.rule import Place, Rule
+from embgeo.gate.rule_value import RuleValue
 from tests.support.sample_analysis import HOSTILE
 
 #: Any text that can be the name of a file or a tensor.
@@ -44,11 +44,11 @@ RULES = (
 
 
 def measured(
-    file: str = "model.pt", tensor: str = "encoder.weight", **values: float | Reading
+    file: str = "model.pt", tensor: str = "encoder.weight", **values: float | RuleValue
 ) -> Measured:
     """A matrix with these readings; ``cosine_mean=0.2`` is ``cosine.mean``."""
     readings = {
-        name.replace("_", ".", 1): value if isinstance(value, Reading) else Reading(value)
+        name.replace("_", ".", 1): value if isinstance(value, RuleValue) else RuleValue(value)
         for name, value in values.items()
     }
     provenance = {
@@ -62,7 +62,7 @@ def measured(
     return Measured(provenance, readings, (), {"frequency": "no counts"})
 
 
-SAMPLED = Reading(0.24, 0.002, "sampled", title="Spread", convention="over pairs")
+SAMPLED = RuleValue(0.24, 0.002, "sampled", title="Spread", convention="over pairs")
 
 
 def outcome(
@@ -80,8 +80,8 @@ def hostile(text: str) -> Outcome:
         Rule("isotropy.i1", op, 0.5, text=f"{text} {op} 0.5", place=Place(text, 7), warn=warn)
         for op, warn in ((">=", False), (">=", True), ("<=", False))
     ]
-    reading = Reading(0.1, None, "exact", "", text, text, text)
-    broken = Reading.missing(text)
+    reading = RuleValue(0.1, None, "exact", "", text, text, text)
+    broken = RuleValue.missing(text)
     one = Measured({"file": text, "tensor": text, "sections": [text]}, {"isotropy.i1": reading})
     two = Measured({"file": text, "tensor": text + "2"}, {"isotropy.i1": broken, text: reading})
     return check_rules(rules, (one, two))
@@ -434,7 +434,7 @@ def test_why_there_is_no_value(name: str, says: str) -> None:
 
 
 def test_a_curve_is_no_number() -> None:
-    matrix = Measured({"sections": ["cosine"]}, {"cosine.mean": Reading(0.1)}, ("cosine.curve",))
+    matrix = Measured({"sections": ["cosine"]}, {"cosine.mean": RuleValue(0.1)}, ("cosine.curve",))
     with pytest.raises(BadOption, match=r"no single number; take one of cosine\.mean"):
         states("cosine.curve <= 1", matrices=(matrix,))
 

@@ -14,37 +14,40 @@ import embgeo
 from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Matrix
 from embgeo.core.values import Quantity, Scalar
-from embgeo.gate.reading import Reading, deviations, how_known
-from embgeo.gate.rule import Finding, Place, Rule
+from embgeo.diagnosis.finding import State
+from embgeo.diagnosis.verdict import Verdict
+from embgeo.gate.decide import Decision, decide
+from embgeo.gate.rule import Place, Rule
+from embgeo.gate.rule_value import RuleValue, deviations, how_known
 from embgeo.gate.wording import apart
 
 Z = deviations(0.95)
 
 
-def exact(value: float) -> Reading:
-    return Reading(value)
+def exact(value: float) -> RuleValue:
+    return RuleValue(value)
 
 
-def sampled(value: float, error: float) -> Reading:
-    return Reading(value, error, "sampled")
+def sampled(value: float, error: float) -> RuleValue:
+    return RuleValue(value, error, "sampled")
 
 
-def least(value: float) -> Reading:
-    return Reading(value, None, "least")
+def least(value: float) -> RuleValue:
+    return RuleValue(value, None, "least")
 
 
-def most(value: float) -> Reading:
-    return Reading(value, None, "most")
+def most(value: float) -> RuleValue:
+    return RuleValue(value, None, "most")
 
 
-def unsure(value: float) -> Reading:
-    return Reading(value, None, "unsure")
+def unsure(value: float) -> RuleValue:
+    return RuleValue(value, None, "unsure")
 
 
-NONE = Reading.missing("one row has no pairs")
+NONE = RuleValue.missing("one row has no pairs")
 
 
-# --- Reading a rule ---------------------------------------------------------------------------
+# --- RuleValue a rule ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -225,13 +228,13 @@ TRUTH = [
 
 
 @pytest.mark.parametrize(("text", "reading", "baseline", "state"), TRUTH)
-def test_truth_table(text: str, reading: Reading, baseline: Reading | None, state: str) -> None:
-    assert Rule.parse(text).holds(reading, baseline, Z).state == state
+def test_truth_table(text: str, reading: RuleValue, baseline: RuleValue | None, state: str) -> None:
+    assert decide(Rule.parse(text), reading, baseline, Z).state == state
 
 
 def test_a_rule_on_the_value_does_not_look_at_the_baseline() -> None:
     rule = Rule.parse("a.b >= 0.5")
-    assert rule.holds(exact(0.6), NONE, Z) == rule.holds(exact(0.6), None, Z)
+    assert decide(rule, exact(0.6), NONE, Z) == decide(rule, exact(0.6), None, Z)
 
 
 finite = st.floats(-1e6, 1e6)
@@ -252,7 +255,7 @@ def test_relative_rules_without_errors_are_what_they_say(
             continue  # within rounding of the limit
         holds = {"<=": moved <= limit, "<": moved < limit, ">=": moved >= limit, ">": moved > limit}
         rule = Rule("a.b", op, amount, sense, percent)  # type: ignore[arg-type]
-        assert (rule.holds(exact(x), exact(b), Z).state == "passed") is holds[op]
+        assert (decide(rule, exact(x), exact(b), Z).state == "passed") is holds[op]
 
 
 @given(senses, st.booleans(), st.floats(0, 100), finite, errors, finite, errors)
@@ -261,7 +264,7 @@ def test_more_error_never_turns_a_failure_into_a_pass(
 ) -> None:
     rule = Rule("a.b", "<=", amount, sense, percent)  # type: ignore[arg-type]
     states = [
-        rule.holds(sampled(x, e * k), sampled(b, f * k), Z).state == "passed" for k in (0, 1, 2)
+        decide(rule, sampled(x, e * k), sampled(b, f * k), Z).state == "passed" for k in (0, 1, 2)
     ]
     assert states == sorted(states, reverse=True)
 
@@ -281,7 +284,7 @@ def test_a_rule_that_is_just_broken_passes_as_rarely_as_its_level_says(
             continue
         rule = Rule("a.b", op, amount, sense, percent)  # type: ignore[arg-type]
         passed = [
-            rule.holds(sampled(x + dx, error), sampled(b + db, error), Z).state == "passed"
+            decide(rule, sampled(x + dx, error), sampled(b + db, error), Z).state == "passed"
             for dx, db in rng.normal(0, error, (2000, 2))
         ]
         assert np.mean(passed) < 0.025 + 3 * np.sqrt(0.025 / 2000)
@@ -341,8 +344,8 @@ def test_a_rule_that_is_just_broken_passes_as_rarely_as_its_level_says(
         ("a.b drop <= 1", exact(1), NONE, "is not defined: in the baseline: one row has no pairs"),
     ],
 )
-def test_reasons(text: str, reading: Reading, baseline: Reading | None, said: str) -> None:
-    assert Rule.parse(text).holds(reading, baseline, Z).reason == said
+def test_reasons(text: str, reading: RuleValue, baseline: RuleValue | None, said: str) -> None:
+    assert decide(Rule.parse(text), reading, baseline, Z).reason == said
 
 
 @given(finite, finite)
@@ -366,7 +369,7 @@ def test_levels_that_are_none(level: float) -> None:
 
 
 def test_without_a_level_errors_are_not_looked_at() -> None:
-    assert Rule.parse("a.b <= 0.7").holds(sampled(0.699, 9.0), None, 0.0) == Finding(
+    assert decide(Rule.parse("a.b <= 0.7"), sampled(0.699, 9.0), None, 0.0) == Decision(
         "passed", "is 0.699 ± 9"
     )
 
@@ -375,12 +378,12 @@ def test_without_a_level_errors_are_not_looked_at() -> None:
 def test_an_analysis_that_somebody_edited(value: float) -> None:
     quantity = Quantity("a.b", "B", "Meaning.")
     for scalar in (Scalar(quantity, value), Scalar(quantity, None)):
-        reading = Reading.of(scalar)
-        assert Rule.parse("a.b >= 0").holds(reading, None, Z).state == "failed"
-        assert Rule.parse("a.b >= 0, allow undefined").holds(reading, None, Z).state == "skipped"
-    vague = Reading.of(Scalar(quantity, 1.0, standard_error=value, known="sampled"))
+        reading = RuleValue.of(scalar)
+        assert decide(Rule.parse("a.b >= 0"), reading, None, Z).state == "failed"
+        assert decide(Rule.parse("a.b >= 0, allow undefined"), reading, None, Z).state == "skipped"
+    vague = RuleValue.of(Scalar(quantity, 1.0, standard_error=value, known="sampled"))
     assert vague.known == "unsure"
-    assert Rule.parse("a.b >= 0").holds(vague, None, Z).state == "failed"
+    assert decide(Rule.parse("a.b >= 0"), vague, None, Z).state == "failed"
 
 
 def test_what_a_real_analysis_knows_of_its_values() -> None:
@@ -401,3 +404,54 @@ def test_what_a_real_analysis_knows_of_its_values() -> None:
     assert found["isotropy.i1_sampled"] == "sampled"
     assert known[1]["isotropy.i1_sampled"] == "unsure"
     assert "unsure" not in found.values()
+
+
+# --- the verdict ----------------------------------------------------------------------------
+
+
+def verdict(state: State) -> RuleValue:
+    return RuleValue.of_verdict(Verdict(f"{state}: because.", state, ()))
+
+
+@pytest.mark.parametrize(
+    ("text", "state", "expected"),
+    [
+        ("verdict <= mild", "healthy", ("passed", "is healthy")),
+        ("verdict <= mild", "mild", ("passed", "is mild")),
+        ("verdict <= mild", "degenerate", ("failed", "is degenerate, has to be at most mild")),
+        ("verdict < mild, warn", "mild", ("warned", "is mild, has to be less than mild")),
+        ("verdict == healthy", "healthy", ("passed", "is healthy")),
+        ("encoder.weight: verdict ≤ mild", "mild", ("passed", "is mild")),
+        ("verdict <= mild", "undecided", ("failed", "is not defined: undecided: because.")),
+        (
+            "verdict <= mild, allow undefined",
+            "undecided",
+            ("skipped", "is not defined: undecided: because."),
+        ),
+    ],
+)
+def test_rules_on_the_verdict(text: str, state: State, expected: tuple[str, str]) -> None:
+    assert decide(Rule.parse(text), verdict(state), None, Z) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        ("mild", "mild", ("passed", "is mild as in the baseline")),
+        ("mild", "healthy", ("passed", "fell from mild to healthy")),
+        (
+            "healthy",
+            "degenerate",
+            ("failed", "rose from healthy to degenerate; a rise of at most 0 is allowed"),
+        ),
+    ],
+)
+def test_a_verdict_against_a_baseline(before: State, now: State, expected: tuple[str, str]) -> None:
+    rule = Rule.parse("verdict rise <= 0")
+    assert decide(rule, verdict(now), verdict(before), Z) == expected
+
+
+@pytest.mark.parametrize("text", ["verdict <= 1", "verdict <= bad", "verdict rise <= 5%"])
+def test_what_is_no_rule_on_the_verdict(text: str) -> None:
+    with pytest.raises(BadOption, match=r"healthy, mild or degenerate|verdict rise <= 0"):
+        Rule.parse(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embgeo.gate.check import Check, Outcome
-from embgeo.gate.rule import State
+from embgeo.gate.decide import State
 from embgeo.gate.text import shape, visible
 
 NAME = "table"
@@ -34,7 +34,7 @@ def render(outcome: Outcome) -> str:
 
 def line(check: Check, width: int) -> str:
     word, rule = WORDS[check.state], visible(check.rule.text)
-    said = f"  {word:<7}  {rule:<{width}}  {visible(check.finding.reason)}"
+    said = f"  {word:<7}  {rule:<{width}}  {visible(check.decision.reason)}"
     place = check.rule.place
     if check.state in ("failed", "warned") and place.file:
         said += f"  ({visible(str(place))})"

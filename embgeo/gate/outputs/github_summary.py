@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from embgeo.gate.check import Check, Outcome
-from embgeo.gate.rule import State
-from embgeo.gate.table import verdict
+from embgeo.gate.decide import State
+from embgeo.gate.outputs.table import verdict
 from embgeo.gate.text import visible
 
 NAME = "github summary"
@@ -58,7 +58,7 @@ def row(check: Check) -> str:
     cells = (
         MARKS[check.state],
         f"{code(check.rule.text)}{title}{convention}",
-        escaped(check.finding.reason),
+        escaped(check.decision.reason),
         code(matrix),
         code(str(check.rule.place)),
     )

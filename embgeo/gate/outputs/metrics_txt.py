@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from embgeo.gate.check import Outcome
-from embgeo.gate.rule import STATES
+from embgeo.gate.decide import STATES
+from embgeo.gate.rule_value import RuleValue
 from embgeo.gate.text import labels, rounded, visible
 
 NAME = "metrics.txt"
@@ -27,7 +28,7 @@ def render(outcome: Outcome) -> str:
         for label, matrix in named:
             reading = matrix.readings.get(name)
             if reading is not None and reading.value is not None:
-                title = title or reading.title
+                title = title or titled(reading)
                 tail = f'{{matrix="{label_value(label)}"}}' if several else ""
                 samples.append(f"{metric(name)}{tail} {rounded(reading.value)}")
         if samples:
@@ -39,6 +40,12 @@ def render(outcome: Outcome) -> str:
         gauge = f"embgeo_gate_{state}"
         lines += [f"# TYPE {gauge} gauge", f"{gauge} {len(outcome.of_state(state))}"]
     return "\n".join([*lines, "# EOF"]) + "\n"
+
+
+def titled(reading: RuleValue) -> str:
+    """The title, with the words that a number stands for."""
+    words = (f"{place} {word}" for place, word in enumerate(reading.scale))
+    return f"{reading.title}: {', '.join(words)}" if reading.scale else reading.title
 
 
 def metric(name: str) -> str:

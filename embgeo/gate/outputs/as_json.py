@@ -11,8 +11,9 @@ import json
 from typing import Any
 
 from embgeo.gate.check import Check, Outcome
-from embgeo.gate.reading import Reading, deviations
-from embgeo.gate.rule import STATES
+from embgeo.gate.decide import STATES
+from embgeo.gate.rule_value import RuleValue, deviations
+from embgeo.gate.scales import show
 
 NAME = "json"
 FORMAT = "embgeo.gate"
@@ -50,12 +51,12 @@ def check_to_json(check: Check, matrix: int | None) -> dict[str, Any]:
     return {
         "state": check.state,
         "rule": rule.text,
-        "reason": check.finding.reason,
+        "reason": check.decision.reason,
         "matrix": matrix,
         "name": rule.name,
         "sense": rule.sense,
         "op": rule.op,
-        "amount": rule.amount,
+        "amount": _plain(rule.amount, () if rule.is_relative else rule.scale),
         "percent": rule.percent,
         "tensor": rule.tensor or None,
         "warn": rule.warn,
@@ -67,9 +68,9 @@ def check_to_json(check: Check, matrix: int | None) -> dict[str, Any]:
     }
 
 
-def reading_to_json(reading: Reading) -> dict[str, Any]:
+def reading_to_json(reading: RuleValue) -> dict[str, Any]:
     return {
-        "value": reading.value,
+        "value": None if reading.value is None else _plain(reading.value, reading.scale),
         "standard_error": reading.standard_error,
         "known": reading.known,
         "undefined": reading.undefined,
@@ -77,3 +78,8 @@ def reading_to_json(reading: Reading) -> dict[str, Any]:
         "unit": reading.unit,
         "convention": reading.convention,
     }
+
+
+def _plain(amount: float, scale: tuple[str, ...]) -> float | str:
+    """A number as it is, a word of a scale as such."""
+    return show(amount, scale) if scale else amount

@@ -6,7 +6,7 @@ import json
 import re
 
 from embgeo.gate.check import Outcome
-from embgeo.gate.rule import STATES
+from embgeo.gate.decide import STATES
 from embgeo.gate.text import labels, rounded
 
 NAME = "metrics.json"

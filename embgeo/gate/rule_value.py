@@ -9,6 +9,8 @@ from typing import Literal
 
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Scalar, format_number
+from embgeo.diagnosis.verdict import Verdict
+from embgeo.gate.scales import SCALES, VERDICT, show
 
 #: How much of a normal distribution an interval holds unless something else is asked for.
 LEVEL = 0.95
@@ -18,7 +20,7 @@ Known = Literal["exact", "sampled", "least", "most", "unsure"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RuleValue:
     """One number as a rule sees it.
 
     Attributes
@@ -34,6 +36,8 @@ class Reading:
         Why there is no value.
     title, unit, convention : str
         As the analysis has them; empty where only the number is known.
+    scale : tuple of str
+        The words that whole numbers from 0 stand for; empty for numbers.
     """
 
     value: float | None
@@ -43,9 +47,10 @@ class Reading:
     title: str = ""
     unit: str = ""
     convention: str = ""
+    scale: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, scalar: Scalar) -> Reading:
+    def of(cls, scalar: Scalar) -> RuleValue:
         if scalar.value is not None and not math.isfinite(scalar.value):
             return cls.missing(f"the analysis says {scalar.value}")
         return cls(
@@ -59,10 +64,18 @@ class Reading:
         )
 
     @classmethod
-    def missing(cls, reason: str) -> Reading:
+    def of_verdict(cls, verdict: Verdict) -> RuleValue:
+        """The state by its place in the scale; undefined where it is undecided."""
+        if verdict.state == "undecided":
+            return cls.missing(verdict.headline)
+        scale = SCALES[VERDICT]
+        return cls(float(scale.index(verdict.state)), title="Verdict", scale=scale)
+
+    @classmethod
+    def missing(cls, reason: str) -> RuleValue:
         return cls(None, undefined=reason)
 
-    def as_exact(self) -> Reading:
+    def as_exact(self) -> RuleValue:
         """The same value without any doubt."""
         return replace(self, standard_error=None, known="exact")
 
@@ -85,7 +98,7 @@ class Reading:
         """The value as people read it, with its standard error."""
         if self.value is None:
             return "not defined"
-        shown = format_number(self.value)
+        shown = show(self.value, self.scale)
         if self.known == "sampled" and self.standard_error is not None:
             shown += f" ± {format_number(self.standard_error, 2)}"
         before = {"least": "≥ ", "most": "≤ ", "unsure": "about "}.get(self.known, "")

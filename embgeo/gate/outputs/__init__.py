@@ -1,0 +1,24 @@
+"""The outcome of a gate for people and for other programs: one format a file."""
+
+from types import ModuleType
+
+from embgeo.gate.outputs import (
+    as_json,
+    github_annotations,
+    github_summary,
+    junit,
+    metrics_json,
+    metrics_txt,
+    table,
+)
+
+#: Every format; each has a NAME and ``render(outcome)``.
+OUTPUTS: tuple[ModuleType, ...] = (
+    table,
+    as_json,
+    junit,
+    github_annotations,
+    github_summary,
+    metrics_txt,
+    metrics_json,
+)
