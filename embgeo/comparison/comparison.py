@@ -14,7 +14,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.typed import INLINE
 from embgeo.core.values import Column, Histogram, Quantity, Scalar, Series, Table, Value
+from embgeo.io.bounded.records import in_archive
 from embgeo.result.analysis import Analysis
 
 #: What is known of a difference. "beyond error": larger than sampling explains (its 95 % interval
@@ -78,6 +80,10 @@ class LeftOut:
     ambiguous_examples: tuple[str, ...] = ()
 
 
+def _no_rows() -> npt.NDArray[np.int64]:
+    return np.zeros(0, np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class Matching:
     """Which row of one matrix is which row of the other.
@@ -93,18 +99,19 @@ class Matching:
         ``points[].xy``), one pair for each shared token, in the order of the first's rows.
     left_out : tuple of two LeftOut
         Of the first and of the second.
+    shared : int
+        S, the number of shared tokens.
     """
 
     by: Literal["token", "row"] | None
     reason: str
-    first: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    second: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    first: npt.NDArray[np.int64] = field(default_factory=_no_rows, metadata=in_archive("first"))
+    second: npt.NDArray[np.int64] = field(default_factory=_no_rows, metadata=in_archive("second"))
     left_out: tuple[LeftOut, LeftOut] = (LeftOut(), LeftOut())
+    shared: int = field(init=False)
 
-    @property
-    def shared(self) -> int:
-        """S, the number of shared tokens."""
-        return len(self.first)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shared", len(self.first))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +150,11 @@ class Pair:
     histograms: tuple[Histogram, ...] = ()
     columns: tuple[Column, ...] = ()
     tables: tuple[Table, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """``"0-1"``."""
+        return f"{self.first}-{self.second}"
 
     def __getitem__(self, name: str) -> Value:
         """The value called ``compare.…``; KeyError if this pair does not hold it."""
@@ -185,7 +197,7 @@ class Difference:
         What keeps the two from being the same measurement (other conventions, other options).
     """
 
-    quantity: Quantity
+    quantity: Quantity = field(metadata=INLINE)
     member: int
     baseline: float | None
     value: float | None
@@ -240,7 +252,7 @@ class Curve:
         Why there is no bend.
     """
 
-    quantity: Quantity
+    quantity: Quantity = field(metadata=INLINE)
     against: Literal["", "first", "previous"]
     values: tuple[float | None, ...]
     standard_errors: tuple[float | None, ...]

@@ -7,60 +7,109 @@ and, once rendered, ``report.html``.
 
 Format history
 --------------
-1 : first version (embgeo 0.1).
+1 : first version (embgeo 0.1). Facts of scalars stood in prose, and the arrays of a matching in one
+    list.
+2 : typed facts of scalars.
 """
 
 from __future__ import annotations
 
-import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from embgeo.comparison.comparison import Comparison, Difference, Member, Pair, Track
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.records import ARRAYS_NAME, Json, RecordFormat
+from embgeo.result.analysis import load_analysis
+from embgeo.result.saved import typed_facts
 
-from embgeo.comparison import stored
-from embgeo.comparison.comparison import Comparison, Member, Pair
-from embgeo.core.errors import EmbgeoError, UnreadableFile
-from embgeo.io.bounded.records import ARRAYS_NAME
-from embgeo.io.bounded.saved import DAMAGE, AtomicFile, read_json, write_text
-from embgeo.result.analysis import Analysis, load_analysis
-
-FORMAT = "embgeo.comparison"
-FORMAT_VERSION = 1
 COMPARISON_NAME = "comparison.json"
 #: What a folder of a member may be called: its place, a hyphen, something plain.
 MEMBER_FOLDER = re.compile(r"\d{1,4}-[A-Za-z0-9._-]{0,60}")
 
-_AGAIN = "compare again with: embgeo diff"
+
+@dataclass(frozen=True, slots=True)
+class SavedMember:
+    """A member without its analysis, which lies in `folder`."""
+
+    name: str
+    given: str
+    folder: str
+    from_saved: bool
+    matrix_absent: str
+    step: float | None
 
 
-def comparison_to_json(comparison: Comparison) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class SavedComparison:
+    """The content of ``comparison.json``; ``docs/diff.md`` describes every field."""
+
+    provenance: dict[str, Any]
+    members: tuple[SavedMember, ...]
+    sentences: tuple[str, ...]
+    notes: tuple[str, ...]
+    pairs: tuple[Pair, ...]
+    differences: tuple[Difference, ...]
+    track: Track | None
+    timing: dict[str, float]
+
+
+def _check(saved: SavedComparison) -> None:
+    """ValueError unless places and lengths fit the members, whose folders lie in this one."""
+    _check_folders([member.folder for member in saved.members])
+    count = len(saved.members)
+    for pair in saved.pairs:
+        _check_pair(pair, count)
+    if any(not 0 < d.member < count for d in saved.differences):
+        raise ValueError("a difference of no member")
+    curves = saved.track.curves if saved.track else ()
+    lengths = {len(values) for c in curves for values in (c.values, c.standard_errors)}
+    if saved.track and not lengths | {len(saved.track.steps)} <= {count}:
+        raise ValueError(f"not every curve has {count} points")
+
+
+def _check_folders(folders: list[Any]) -> None:
+    named = all(isinstance(name, str) and MEMBER_FOLDER.fullmatch(name) for name in folders)
+    if not named or len(folders) < 2:
+        raise ValueError("its list of members is damaged")
+
+
+def _check_pair(pair: Pair, members: int) -> None:
+    if not (0 <= pair.first < pair.second < members):
+        raise ValueError("a pair of no members")
+    lengths = {len(pair.matching.second), *(len(c.values) for c in pair.columns)}
+    if lengths != {pair.matching.shared}:
+        raise ValueError(f"not everything has {pair.matching.shared:,} shared tokens")
+
+
+def _upgrade_1(content: Json) -> Json:
+    """Version 1 as version 2."""
+    for pair in content["pairs"]:
+        for kind in ("series", "histograms", "columns", "tables"):
+            pair[kind] = [{"better": None, **value} for value in pair[kind]]
+        matching = pair["matching"]
+        matching["first"], matching["second"] = matching.pop("arrays")
+        pair["scalars"] = [scalar | typed_facts(scalar) for scalar in pair["scalars"]]
+    return content
+
+
+FORMAT = RecordFormat(
+    "embgeo.comparison",
+    2,
+    SavedComparison,
+    COMPARISON_NAME,
+    what="a comparison",
+    again="compare again with: embgeo diff",
+    check=_check,
+    upgrades={1: _upgrade_1},
+)
+
+
+def comparison_to_json(comparison: Comparison) -> Json:
     """The content of ``comparison.json``; equal runs differ in ``timing`` only."""
-    track = comparison.track
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "provenance": comparison.provenance,
-        "members": [
-            {
-                "name": m.name,
-                "given": m.given,
-                "folder": m.folder(place),
-                "from_saved": m.from_saved,
-                "matrix_absent": m.matrix_absent,
-                "step": m.step,
-            }
-            for place, m in enumerate(comparison.members)
-        ],
-        "sentences": list(comparison.sentences),
-        "notes": list(comparison.notes),
-        "pairs": [stored.pair_to_json(p) for p in comparison.pairs],
-        "differences": [stored.difference_to_json(d) for d in comparison.differences],
-        "track": None if track is None else stored.track_to_json(track),
-        "timing": dict(comparison.timing),
-    }
+    return FORMAT.to_json(_to_saved(comparison))
 
 
 def save_comparison(comparison: Comparison, folder: Path) -> None:
@@ -71,24 +120,25 @@ def save_comparison(comparison: Comparison, folder: Path) -> None:
     EmbgeoError
         If `folder` cannot be written to.
     """
-    content = comparison_to_json(comparison)
-    text = json.dumps(content, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
-    arrays: dict[str, npt.NDArray[Any]] = {}
-    for pair in comparison.pairs:
-        arrays |= stored.pair_arrays(pair)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for place, member in enumerate(comparison.members):
-            member.analysis.save(folder / member.folder(place))
-        with AtomicFile(folder / ARRAYS_NAME) as temporary, temporary.open("wb") as stream:
-            np.savez_compressed(stream, allow_pickle=False, **arrays)
-        write_text(folder / COMPARISON_NAME, text)
-    except OSError as error:
-        raise EmbgeoError(
-            f"cannot be written: {error.strerror or error}",
-            where=folder,
-            way_out="choose another folder with -o",
-        ) from error
+    for place, member in enumerate(comparison.members):
+        member.analysis.save(folder / member.folder(place))
+    FORMAT.save(_to_saved(comparison), folder)
+
+
+def _to_saved(comparison: Comparison) -> SavedComparison:
+    return SavedComparison(
+        comparison.provenance,
+        tuple(
+            SavedMember(m.name, m.given, m.folder(place), m.from_saved, m.matrix_absent, m.step)
+            for place, m in enumerate(comparison.members)
+        ),
+        comparison.sentences,
+        comparison.notes,
+        comparison.pairs,
+        comparison.differences,
+        comparison.track,
+        comparison.timing,
+    )
 
 
 def load_comparison(folder: Path) -> Comparison:
@@ -100,98 +150,40 @@ def load_comparison(folder: Path) -> Comparison:
         If there is no comparison, a damaged one, or one of a format version that this embgeo does
         not know.
     """
-    path = folder / COMPARISON_NAME if folder.is_dir() else folder
-    d = _content(path, folder)
-    analyses = [load_analysis(path.parent / name) for name in member_folders(d, path)]
-    arrays_path = path.parent / ARRAYS_NAME
-    try:
-        # Opened here: np.load leaves its own file open where the archive turns out to be damaged.
-        with arrays_path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
-        comparison = _from_json(d, analyses, arrays)
-        _check_belongs_together(comparison)
-        return comparison
-    except DAMAGE as error:
-        raise UnreadableFile(
-            f"damaged, or does not belong to its {COMPARISON_NAME} ({error})",
-            where=arrays_path,
-            way_out=_AGAIN,
-        ) from error
-
-
-def _content(path: Path, given: Path) -> dict[str, Any]:
-    return read_json(path, given, (FORMAT, FORMAT_VERSION), "a comparison", _AGAIN)
-
-
-def member_folders(d: dict[str, Any], path: Path) -> list[str]:
-    """Names of the members' folders; nothing that leads out of the comparison's own.
-
-    Raises
-    ------
-    UnreadableFile
-    """
-    try:
-        folders: list[str] = [m["folder"] for m in d["members"]]
-        sound = all(MEMBER_FOLDER.fullmatch(name) for name in folders) and len(folders) > 1
-    except DAMAGE:
-        sound = False
-    if not sound:
-        raise UnreadableFile("its list of members is damaged", where=path, way_out=_AGAIN)
-    return folders
+    saved = FORMAT.load(folder)
+    home = folder if folder.is_dir() else folder.parent
+    analyses = [load_analysis(home / member.folder) for member in saved.members]
+    members = tuple(
+        Member(m.name, m.given, analysis, m.from_saved, m.matrix_absent, m.step)
+        for m, analysis in zip(saved.members, analyses, strict=True)
+    )
+    for pair in saved.pairs:
+        for place in ("first", "second"):
+            at = getattr(pair.matching, place)
+            rows = len(members[getattr(pair, place)].analysis.rows)
+            if at.ndim != 1 or (len(at) and not (at.min() >= 0 and at.max() < rows)):
+                raise UnreadableFile(
+                    "damaged (row numbers beyond the matrix)",
+                    where=home / ARRAYS_NAME,
+                    way_out=FORMAT.again,
+                )
+    return Comparison(
+        saved.provenance,
+        members,
+        saved.pairs,
+        saved.differences,
+        saved.sentences,
+        saved.notes,
+        saved.track,
+        saved.timing,
+    )
 
 
 def earlier_folders(folder: Path) -> list[str]:
     """Names of the members' folders of the comparison in `folder`; none if it is damaged."""
-    path = folder / COMPARISON_NAME
     try:
-        return member_folders(_content(path, folder), path)
-    except UnreadableFile:
+        folders = [member["folder"] for member in FORMAT.read(folder / COMPARISON_NAME)["members"]]
+        _check_folders(folders)
+    except (UnreadableFile, LookupError, TypeError, ValueError):
         return []
-
-
-def _from_json(
-    d: dict[str, Any], analyses: list[Analysis], arrays: dict[str, npt.NDArray[Any]]
-) -> Comparison:
-    return Comparison(
-        provenance=d["provenance"],
-        members=tuple(
-            Member(m["name"], m["given"], analysis, m["from_saved"], m["matrix_absent"], m["step"])
-            for m, analysis in zip(d["members"], analyses, strict=True)
-        ),
-        pairs=tuple(stored.pair_from_json(p, arrays) for p in d["pairs"]),
-        differences=tuple(map(stored.difference_from_json, d["differences"])),
-        sentences=tuple(d["sentences"]),
-        notes=tuple(d["notes"]),
-        track=None if d["track"] is None else stored.track_from_json(d["track"]),
-        timing=d["timing"],
-    )
-
-
-def _check_belongs_together(comparison: Comparison) -> None:
-    """ValueError unless places, row numbers and lengths fit the analyses."""
-    members = comparison.members
-    for pair in comparison.pairs:
-        _check_pair(pair, len(members))
-        kept = (members[pair.first].analysis.rows, members[pair.second].analysis.rows)
-        for at, rows in zip((pair.matching.first, pair.matching.second), kept, strict=True):
-            if at.dtype.kind != "i" or at.ndim != 1:
-                raise ValueError("row numbers are none")
-            if len(at) and not (at.min() >= 0 and at.max() < len(rows)):
-                raise ValueError("row numbers beyond the matrix")
-    if any(not 0 < d.member < len(members) for d in comparison.differences):
-        raise ValueError("a difference of no member")
-    track = comparison.track
-    lengths = set() if track is None else {len(track.steps)}
-    if track is not None:
-        lengths |= {len(c.values) for c in track.curves}
-        lengths |= {len(c.standard_errors) for c in track.curves}
-    if not lengths <= {len(members)}:
-        raise ValueError(f"not every curve has {len(members)} points")
-
-
-def _check_pair(pair: Pair, members: int) -> None:
-    if not (0 <= pair.first < pair.second < members):
-        raise ValueError("a pair of no members")
-    lengths = {len(pair.matching.second), *(len(c.values) for c in pair.columns)}
-    if lengths != {pair.matching.shared}:
-        raise ValueError(f"not everything has {pair.matching.shared:,} shared tokens")
+    return folders

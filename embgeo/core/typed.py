@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
@@ -63,18 +63,26 @@ class UnknownKey(BadValue):
 
 
 class MissingKey(BadValue):
-    """A field without a default that is not there."""
+    """A field that is not there."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"lacks the field {key!r}")
         self.key = key
 
 
-def convert(value: Any, hint: Any, decode: Decode | None = None) -> Any:
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """How to convert; see :func:`convert`."""
+
+    decode: Decode | None
+    complete: bool
+
+
+def convert(value: Any, hint: Any, decode: Decode | None = None, *, complete: bool = False) -> Any:
     """`value` as the type `hint`.
 
     A whole number is also accepted as a float, and a list as a tuple. ``true`` is not a number, and
-    a number must be finite. A missing field takes its default; an unknown field is refused.
+    a number must be finite. An unknown field is refused.
 
     Parameters
     ----------
@@ -84,28 +92,34 @@ def convert(value: Any, hint: Any, decode: Decode | None = None) -> Any:
         With forward references resolved.
     decode : callable, optional
         ``decode(value, hint)`` for all other types.
+    complete : bool
+        Whether a missing field is an error even where it has a default.
 
     Raises
     ------
     BadValue
         With the path to the value that does not fit.
     """
+    return _convert(value, hint, _Rules(decode, complete))
+
+
+def _convert(value: Any, hint: Any, rules: _Rules) -> Any:
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
-        return _convert_union(value, hint, decode)
+        return _convert_union(value, hint, rules)
     if origin is Literal:
         if any(value == choice and type(value) is type(choice) for choice in get_args(hint)):
             return value
         raise WrongType(value, hint)
     if origin is tuple:
-        return _convert_tuple(value, hint, decode)
+        return _convert_tuple(value, hint, rules)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
             raise WrongType(value, hint)
         inner = get_args(hint)[1]
-        return {key: _convert_at(key, entry, inner, decode) for key, entry in value.items()}
+        return {key: _convert_at(key, entry, inner, rules) for key, entry in value.items()}
     if is_dataclass(hint):
-        return _convert_dataclass(value, cast(type, hint), decode)
+        return _convert_dataclass(value, cast(type, hint), rules)
     if hint is Any or ((hint is None or hint is type(None)) and value is None):
         return value
     if hint is float and is_number(value):
@@ -113,20 +127,20 @@ def convert(value: Any, hint: Any, decode: Decode | None = None) -> Any:
     if hint in (int, str, bool):
         if isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
             return value
-    elif decode is not None and hint is not float:
-        return decode(value, hint)
+    elif rules.decode is not None and hint is not float:
+        return rules.decode(value, hint)
     raise WrongType(value, hint)
 
 
-def _convert_at(place: str | int, value: Any, hint: Any, decode: Decode | None) -> Any:
+def _convert_at(place: str | int, value: Any, hint: Any, rules: _Rules) -> Any:
     try:
-        return convert(value, hint, decode)
+        return _convert(value, hint, rules)
     except BadValue as error:
         error.path.insert(0, place)
         raise
 
 
-def _convert_union(value: Any, hint: Any, decode: Decode | None) -> Any:
+def _convert_union(value: Any, hint: Any, rules: _Rules) -> Any:
     kinds = get_args(hint)
     if value is None and type(None) in kinds:
         return None
@@ -135,14 +149,14 @@ def _convert_union(value: Any, hint: Any, decode: Decode | None) -> Any:
     problem: BadValue = WrongType(value, hint)
     for kind in kinds:
         try:
-            return convert(value, kind, decode)
+            return _convert(value, kind, rules)
         except BadValue as error:
             # The problem deeper inside says more than that no kind fits.
             problem = error if error.path else problem
     raise problem
 
 
-def _convert_tuple(value: Any, hint: Any, decode: Decode | None) -> Any:
+def _convert_tuple(value: Any, hint: Any, rules: _Rules) -> Any:
     inner = get_args(hint)
     if not isinstance(value, list | tuple):
         raise WrongType(value, hint)
@@ -151,22 +165,24 @@ def _convert_tuple(value: Any, hint: Any, decode: Decode | None) -> Any:
     if len(inner) != len(value):
         raise WrongType(value, hint)
     pairs = enumerate(zip(value, inner, strict=True))
-    return tuple(_convert_at(place, entry, kind, decode) for place, (entry, kind) in pairs)
+    return tuple(_convert_at(place, entry, kind, rules) for place, (entry, kind) in pairs)
 
 
-def _convert_dataclass(table: Any, kind: type, decode: Decode | None) -> Any:
+def _convert_dataclass(table: Any, kind: type, rules: _Rules) -> Any:
     if not isinstance(table, Mapping):
         raise WrongType(table, kind)
     found = {}
     for entry, hint in schema(kind):
+        if not entry.init:
+            continue
         if entry.metadata.get("inline"):
             own = {key: table[key] for key in keys_of(hint) if key in table}
-            found[entry.name] = convert(own, hint, decode)
+            found[entry.name] = _convert(own, hint, rules)
             continue
         key = key_of(entry)
         if key in table:
-            found[entry.name] = _convert_at(key, table[key], hint, decode)
-        elif entry.default is MISSING and entry.default_factory is MISSING:
+            found[entry.name] = _convert_at(key, table[key], hint, rules)
+        elif rules.complete or (entry.default is MISSING and entry.default_factory is MISSING):
             raise MissingKey(key)
     for key in table:
         if key not in keys_of(kind):
@@ -176,9 +192,12 @@ def _convert_dataclass(table: Any, kind: type, decode: Decode | None) -> Any:
 
 @cache
 def schema(kind: type) -> tuple[tuple[Field[Any], Any], ...]:
-    """Fields of a dataclass that are read and written, with their resolved types."""
+    """Fields of a dataclass that are read and written, with their resolved types.
+
+    Fields that the constructor does not take are written only.
+    """
     hints = get_type_hints(kind)
-    saved = (entry for entry in fields(kind) if entry.init and entry.metadata.get("saved", True))
+    saved = (entry for entry in fields(kind) if entry.metadata.get("saved", True))
     return tuple((entry, hints[entry.name]) for entry in saved)
 
 

@@ -87,7 +87,7 @@ def _with_own_facts(value: Json) -> Json:
     """Title, meaning, … as the quantity has them today; names have not changed since."""
     q = QUANTITIES.get(value["name"])
     if q is None:
-        return dict(value)
+        return {"unit": "", "better": None, **value}
     facts = ("title", "meaning", "formula", "source", "unit", "better")
     return value | {fact: getattr(q, fact) for fact in facts}
 

@@ -29,8 +29,6 @@ def same(a, b, path="comparison"):
     assert type(a) is type(b), path
     if dataclasses.is_dataclass(a):
         for field in dataclasses.fields(a):
-            if path.endswith("quantity") and field.name == "better":
-                continue  # kept for scalars alone, as in analyses
             same(getattr(a, field.name), getattr(b, field.name), f"{path}.{field.name}")
     elif isinstance(a, np.ndarray):
         np.testing.assert_array_equal(a, b)
@@ -91,7 +89,7 @@ DAMAGE = {
     "no pairs": lambda d: d.pop("pairs"),
     "pairs of no members": lambda d: d["pairs"][0].update(second=7),
     "a pair in a circle": lambda d: d["pairs"][0].update(first=1, second=1),
-    "an array that is not there": lambda d: d["pairs"][0]["matching"].update(arrays=["a", "b"]),
+    "an array that is not there": lambda d: d["pairs"][0]["matching"].update(first="a", second="b"),
     "a difference of no member": lambda d: d["differences"][0].update(member=5),
     "half a difference": lambda d: d["differences"][0].pop("change"),
     "a list": lambda d: d.update(differences=[[]]),
@@ -126,8 +124,8 @@ def test_damaged_arrays_are_refused(tmp_path, content):
 def test_rows_beyond_the_matrices_are_refused(tmp_path, first):
     save(sample_comparison(), tmp_path)
     arrays = dict(np.load(tmp_path / ARRAYS_NAME))
-    arrays["pairs/0-1/first"] = np.array(first)
-    arrays["pairs/0-1/second"] = np.array([0, 1])
+    arrays["pairs/0-1/matching/first"] = np.array(first)
+    arrays["pairs/0-1/matching/second"] = np.array([0, 1])
     np.savez(tmp_path / ARRAYS_NAME, **arrays)
     with pytest.raises(UnreadableFile, match=r"arrays\.npz"):
         load_comparison(tmp_path)
@@ -170,3 +168,26 @@ def test_the_json_names_the_folders_that_are_written(tmp_path):
     folders = [m["folder"] for m in comparison_to_json(comparison)["members"]]
     assert sorted(folders) == sorted(p.name for p in tmp_path.iterdir() if p.is_dir())
     assert folders[0] == "0-baseline"
+
+
+def test_a_comparison_of_version_1_is_read(tmp_path):
+    """As embgeo 0.1 wrote it: arrays in a list, and no typed facts of scalars."""
+    comparison = sample_comparison(members=3)
+    save(comparison, tmp_path)
+
+    def older(d):
+        d["format_version"] = 1
+        for pair in d["pairs"]:
+            matching = pair["matching"]
+            matching["arrays"] = [matching.pop("first"), matching.pop("second")]
+            for scalar in pair["scalars"]:
+                for fact in ("known", "error_kind", "caveats", "reference_kind"):
+                    scalar.pop(fact)
+            for series in pair["series"]:
+                series.pop("better")
+
+    edited(tmp_path, older)
+    found = load_comparison(tmp_path)
+    for one, other in zip(found.pairs, comparison.pairs, strict=True):
+        np.testing.assert_array_equal(one.matching.first, other.matching.first)
+        assert [s.value for s in one.scalars] == [s.value for s in other.scalars]

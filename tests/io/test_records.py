@@ -54,7 +54,7 @@ FORMAT = RecordFormat(
     "a whole",
     "make one",
     check,
-    {1: lambda content: {"scale": 2.0, "title": content.pop("name"), **content}},
+    {1: lambda content: {"scale": 2.0, "rows": None, "title": content.pop("name"), **content}},
 )
 
 
@@ -104,7 +104,7 @@ def test_earlier_versions_are_read(tmp_path: Path) -> None:
         ({"scale": None}, "damaged (scale is None instead of a number)"),
         ({"extra": 1}, "damaged (has an unknown field 'extra')"),
         ({"items": [{"name": "x"}]}, "damaged (items[0] lacks the field 'array')"),
-        ({"rows": "items/c"}, "damaged (the array 'items/c' holds float64)"),
+        ({"rows": "items/c"}, "damaged ('items/c' in arrays.npz holds float64)"),
         ({"rows": "nowhere"}, "damaged (arrays.npz does not hold 'nowhere')"),
         ({"rows": 3}, "damaged (rows is 3 instead of"),
     ],

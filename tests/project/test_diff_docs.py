@@ -60,9 +60,9 @@ def test_every_field_is_documented_and_the_other_way_round(tmp_path: Path) -> No
     with np.load(tmp_path / "arrays.npz") as stored:
         names = {re.sub(r"\d+-\d+", "FIRST-SECOND", name) for name in stored.files}
     assert names == {
-        "pairs/FIRST-SECOND/first",
-        "pairs/FIRST-SECOND/second",
-        "pairs/FIRST-SECOND/compare.token_overlap",
+        "pairs/FIRST-SECOND/matching/first",
+        "pairs/FIRST-SECOND/matching/second",
+        "pairs/FIRST-SECOND/columns/compare.token_overlap",
     }
 
 

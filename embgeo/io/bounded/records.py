@@ -96,7 +96,9 @@ class RecordFormat(Generic[T]):
         for version in range(content["format_version"], self.version):
             content = self.upgrades[version](content)
         table = {k: v for k, v in content.items() if k not in ("format", "format_version")}
-        record: T = convert(table, self.kind, lambda value, hint: _array(value, hint, held))
+        record: T = convert(
+            table, self.kind, lambda value, hint: _array(value, hint, held), complete=True
+        )
         if self.check is not None:
             self.check(record)
         return record
@@ -148,10 +150,13 @@ class RecordFormat(Generic[T]):
         path = place / self.file if place.is_dir() else place
         content = self.read(path, place)
         archive = path.parent / ARRAYS_NAME
+        where = archive
         try:
-            return self.from_json(content, read_arrays(archive) if archive.is_file() else {})
+            arrays = read_arrays(archive) if archive.is_file() else {}
+            where = path
+            return self.from_json(content, arrays)
         except DAMAGE as error:
-            raise UnreadableFile(f"damaged ({error})", where=path, way_out=self.again) from error
+            raise UnreadableFile(f"damaged ({error})", where=where, way_out=self.again) from error
 
     def read(self, path: Path, named: Path | None = None) -> Json:
         """The content of a JSON file, its format and version checked; `named` is for errors.
@@ -231,7 +236,7 @@ def _array(value: Any, hint: Any, arrays: Arrays) -> npt.NDArray[Any]:
             raise ValueError(f"{ARRAYS_NAME} does not hold {value!r:.60}")
         array = arrays[value]
         if array.dtype.kind != kind.kind:
-            raise ValueError(f"the array {value!r} holds {array.dtype}")
+            raise ValueError(f"{value!r} in {ARRAYS_NAME} holds {array.dtype}")
         return array
     if not isinstance(value, list):
         raise WrongType(value, hint)
