@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,7 @@ from embgeo.stats import (
 from embgeo.stats.block import Block
 from tests.support import naive
 from tests.support.matrices import gaussian, narrow_cone, rng
+from tests.support.sampling import sampled
 
 N, D = 40, 6
 DIRECTIONS = np.linalg.qr(rng(1).standard_normal((D, D)))[0]
@@ -101,7 +103,15 @@ MAKERS = {
     "neighbors": (TopNeighbors, lambda: TopNeighbors("queries", np.arange(5), QUERIES, 3)),
 }
 
-both = pytest.mark.parametrize("rows", ROWS)
+#: Every statistic on a plain matrix, on a narrow cone and on no rows; on the others in turn.
+PAIRS = sampled(
+    product(MAKERS, ROWS),
+    lambda pair: (
+        pair[1] in ("plain", "narrow cone", "empty")
+        or (list(MAKERS).index(pair[0]) + list(ROWS).index(pair[1])) % 3 == 0
+    ),
+)
+both = pytest.mark.parametrize(("name", "rows"), PAIRS)
 every = pytest.mark.parametrize("name", MAKERS)
 
 
@@ -179,9 +189,8 @@ def whole(name, rows):
     return seen(name, *cut(rows, N)[0])
 
 
-@every
 @both
-@pytest.mark.parametrize("size", [1, 3, 7, 39])
+@pytest.mark.parametrize("size", sampled([7, 1, 3, 39], 4))
 def test_fold_equals_one_big_block(name, rows, size):
     folded = MAKERS[name][1]()
     for index, block in cut(rows, size):
@@ -189,9 +198,8 @@ def test_fold_equals_one_big_block(name, rows, size):
     same(folded, whole(name, rows))
 
 
-@every
 @both
-@pytest.mark.parametrize("size", [1, 3, 7, 39])
+@pytest.mark.parametrize("size", sampled([7, 1, 3, 39], 4))
 def test_tree_merge_equals_one_big_block(name, rows, size):
     leaves = [seen(name, index, block) for index, block in cut(rows, size)]
     while len(leaves) > 1:
@@ -201,7 +209,6 @@ def test_tree_merge_equals_one_big_block(name, rows, size):
     same(leaves[0], whole(name, rows))
 
 
-@every
 @both
 def test_parts_may_be_joined_in_any_order(name, rows):
     leaves = [seen(name, index, block) for index, block in cut(rows, 7)]
@@ -211,7 +218,6 @@ def test_parts_may_be_joined_in_any_order(name, rows):
     same(joined, whole(name, rows))
 
 
-@every
 @both
 def test_a_fresh_statistic_is_the_identity(name, rows):
     left = MAKERS[name][1]()
@@ -222,7 +228,6 @@ def test_a_fresh_statistic_is_the_identity(name, rows):
     same(right, whole(name, rows))
 
 
-@every
 @both
 def test_merging_is_associative(name, rows):
     parts = cut(rows, 14) * 3
@@ -235,7 +240,6 @@ def test_merging_is_associative(name, rows):
     same(left, a)
 
 
-@every
 @both
 def test_merging_leaves_the_other_as_it_was(name, rows):
     index, block = cut(rows, N)[0]
@@ -246,7 +250,6 @@ def test_merging_leaves_the_other_as_it_was(name, rows):
     same(other, before)
 
 
-@every
 @both
 def test_state_pickles(name, rows):
     """A statistic sent to another machine goes on there as if it had stayed."""
@@ -267,7 +270,6 @@ def test_keys_are_equal_exactly_for_equal_statistics(name):
     assert make().key not in others
 
 
-@every
 @both
 def test_a_blank_copy_is_the_identity_and_a_statistic_of_its_own(name, rows):
     used = whole(name, rows)
