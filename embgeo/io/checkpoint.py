@@ -93,7 +93,7 @@ class Checkpoint:
     encoder: TextEncoder | None = None
 
 
-class LeftOut:
+class Omissions:
     """Collects names by the reason for which they are left out."""
 
     def __init__(self) -> None:

@@ -69,7 +69,7 @@ class Choice:
 
 
 @dataclass(slots=True)
-class _Group:
+class _NameGroup:
     """Names of one and the same stored matrix."""
 
     members: list[Tensor] = field(default_factory=list)
@@ -206,23 +206,25 @@ def find_named(checkpoint: Checkpoint, name: str, option: str) -> Tensor:
     return chosen
 
 
-def _groups(checkpoint: Checkpoint) -> list[_Group]:
+def _groups(checkpoint: Checkpoint) -> list[_NameGroup]:
     """Matrices of real numbers, those in shared storage together, in the order of the file."""
-    by_root: dict[str, _Group] = {}
+    by_root: dict[str, _NameGroup] = {}
     for t in checkpoint.tensors:
         if len(t.shape) == 2 and is_real(t.dtype):
-            by_root.setdefault(t.alias_of or t.name, _Group()).members.append(t)
+            by_root.setdefault(t.alias_of or t.name, _NameGroup()).members.append(t)
     for group in by_root.values():
         # The optimizer's list of parameters may come before the model: its names come last.
         group.members.sort(key=lambda t: _kind(t.name))
     return list(by_root.values())
 
 
-def _alike(groups: list[_Group], kind: int) -> list[_Group]:
+def _alike(groups: list[_NameGroup], kind: int) -> list[_NameGroup]:
     return [group for group in groups if group.kind == kind]
 
 
-def _averaged_copies(every: list[_Group], groups: list[_Group], chosen: Tensor) -> tuple[str, ...]:
+def _averaged_copies(
+    every: list[_NameGroup], groups: list[_NameGroup], chosen: Tensor
+) -> tuple[str, ...]:
     """A note on averaged copies of the chosen matrix, where the model's own was taken."""
     copies = [
         group.members[0].name
@@ -242,7 +244,7 @@ def _layer(name: str) -> str:
 
 
 def _find_input(
-    checkpoint: Checkpoint, groups: list[_Group], role: TensorRole
+    checkpoint: Checkpoint, groups: list[_NameGroup], role: TensorRole
 ) -> tuple[Tensor, str]:
     """The embedding matrix, and why."""
     if not groups:
@@ -271,7 +273,7 @@ def _surest(ranked: list[tuple[int, Tensor]]) -> list[Tensor]:
     return [t for rank, t in ranked if rank == lowest]
 
 
-def _input_by_shape(groups: list[_Group]) -> tuple[Tensor, str] | None:
+def _input_by_shape(groups: list[_NameGroup]) -> tuple[Tensor, str] | None:
     """Among unnamed matrices the one that is much taller than all others, if there is one.
 
     A vocabulary is by far the largest dimension of a small language model; the output projection
@@ -291,7 +293,7 @@ def _input_by_shape(groups: list[_Group]) -> tuple[Tensor, str] | None:
 
 
 def _find_output(
-    checkpoint: Checkpoint, groups: list[_Group], chosen: Tensor, n: int, option: str | None
+    checkpoint: Checkpoint, groups: list[_NameGroup], chosen: Tensor, n: int, option: str | None
 ) -> tuple[Tensor | None, bool, str, tuple[str, ...]]:
     """The output projection over the same n tokens, whether transposed, how tied, and notes."""
     own = next(group for group in groups if chosen in group.members)
@@ -335,7 +337,9 @@ def _find_output(
     )
 
 
-def _output_candidates(groups: list[_Group], own: _Group, chosen: Tensor, n: int) -> list[Tensor]:
+def _output_candidates(
+    groups: list[_NameGroup], own: _NameGroup, chosen: Tensor, n: int
+) -> list[Tensor]:
     others = [group for group in groups if group is not own and n in group.shape]
     if names.is_numbered(chosen.name):
         if chosen.shape[0] != n:

@@ -22,7 +22,7 @@ from embgeo.io.bounded.small_files import HEAD_BYTES, read_head
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.huggingface.model_folder import NOT_WEIGHTS, WEIGHTS
 from embgeo.io.formats.torch import tar_checkpoint, zip_checkpoint
-from embgeo.io.stand_ins import error_named_as, named_as
+from embgeo.io.stand_ins import rename_checkpoint, rename_error
 
 #: Between an archive and the name of a member in it.
 MEMBER_SIGN = "::"
@@ -47,7 +47,7 @@ class Formats:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _ArchivedFile:
     """A file inside an archive."""
 
     name: str
@@ -137,7 +137,7 @@ def open_through(path: Path, member: str, formats: Formats) -> Checkpoint:
         raise _in_words(path, error, held, layers) from error
     if held is None:
         return checkpoint
-    named = named_as(path, checkpoint, held)
+    named = rename_checkpoint(path, checkpoint, held)
     return replace(
         named,
         files=(path,),
@@ -150,7 +150,7 @@ def _in_words(
     path: Path, error: EmbgeoError, held: scratch.ScratchFile, layers: list[str]
 ) -> UnreadableFile:
     """The error about the file that the user named; files beside it may be in the archive too."""
-    named = error_named_as(path, error, held)
+    named = rename_error(path, error, held)
     if error.cause.endswith(_MISSING) and {"zip", "tar"} & set(layers):
         way_out = "only one file of an archive is read: unpack it and name the file inside"
         return UnreadableFile(named.cause.partition(_MISSING)[0] + _MISSING, way_out=way_out)
@@ -160,21 +160,23 @@ def _in_words(
 def _unfold(path: Path, head: bytes, member: str, packed: int, formats: Formats) -> _Unfolded:
     codec = codec_of(head)
     if codec is not None:
-        return _Unfolded(_decompressed(path, codec, packed), codec.name)
+        return _Unfolded(_decompress(path, codec, packed), codec.name)
     kind = "tar" if tar_members.is_tar(head) else "zip"
     with reading(path, f"{kind} archive"):
         entries = _tar_entries(path) if kind == "tar" else _zip_entries(path)
-        wanted, notes = _chosen(entries, member, path, kind, formats)
+        wanted, notes = _choose_entry(entries, member, path, kind, formats)
         if wanted.size > MAX_BYTES:
             raise Damaged(f"{short(wanted.name)} is {wanted.size:,} bytes long, too much to unfold")
-        content = scratch.filled(wanted.pieces(), path, f"the content of {short(wanted.name)}")
+        content = scratch.write_scratch(
+            wanted.pieces(), path, f"the content of {short(wanted.name)}"
+        )
     return _Unfolded(content, kind, notes, is_member=True)
 
 
-def _decompressed(path: Path, codec: Codec, packed: int) -> scratch.ScratchFile:
+def _decompress(path: Path, codec: Codec, packed: int) -> scratch.ScratchFile:
     with BoundedStream(path, codec, packed) as source:
         pieces = iter(lambda: source.read(_COPY_BYTES), b"")
-        return scratch.filled(pieces, path, "its decompressed content")
+        return scratch.write_scratch(pieces, path, "its decompressed content")
 
 
 def _is_plain_zip(path: Path, head: bytes) -> bool:
@@ -188,10 +190,10 @@ def _is_plain_zip(path: Path, head: bytes) -> bool:
     return bool(names) and not zip_checkpoint.is_of_torch(names)
 
 
-def _zip_entries(path: Path) -> list[_Entry]:
+def _zip_entries(path: Path) -> list[_ArchivedFile]:
     archive = zip_members.open_archive(path)
     return [
-        _Entry(
+        _ArchivedFile(
             name,
             member.size,
             partial(_start_of, archive, name),
@@ -206,26 +208,26 @@ def _start_of(archive: zip_members.Archive, name: str) -> bytes:
     return archive.start_of(name, HEAD_BYTES).tobytes()
 
 
-def _tar_entries(path: Path) -> list[_Entry]:
+def _tar_entries(path: Path) -> list[_ArchivedFile]:
     data = map_file(path)
 
-    def head(member: tar_members.Member) -> bytes:
+    def head(member: tar_members.TarMember) -> bytes:
         return data[member.start : member.start + min(member.size, HEAD_BYTES)].tobytes()
 
-    def pieces(member: tar_members.Member) -> Iterator[bytes]:
+    def pieces(member: tar_members.TarMember) -> Iterator[bytes]:
         content = data[member.start : member.start + member.size]
         for start in range(0, member.size, _COPY_BYTES):
             yield content[start : start + _COPY_BYTES].tobytes()
 
     return [
-        _Entry(member.name, member.size, partial(head, member), partial(pieces, member))
+        _ArchivedFile(member.name, member.size, partial(head, member), partial(pieces, member))
         for member in tar_members.members(data)
     ]
 
 
-def _chosen(
-    entries: list[_Entry], member: str, path: Path, kind: str, formats: Formats
-) -> tuple[_Entry, tuple[str, ...]]:
+def _choose_entry(
+    entries: list[_ArchivedFile], member: str, path: Path, kind: str, formats: Formats
+) -> tuple[_ArchivedFile, tuple[str, ...]]:
     """The member to be read, and what there is to say about the others."""
     if member:
         named = [entry for entry in entries if entry.name.removeprefix("./") == member]
@@ -256,7 +258,7 @@ def _chosen(
     )
 
 
-def _with_tensors(entries: list[_Entry], formats: Formats) -> list[_Entry]:
+def _with_tensors(entries: list[_ArchivedFile], formats: Formats) -> list[_ArchivedFile]:
     """The members that hold tensors, judged by the names of weights files, then by their bytes."""
     for weights in (_KERAS_WEIGHTS, *WEIGHTS):
         named = [entry for entry in entries if PurePosixPath(entry.name).name == weights]
@@ -277,7 +279,7 @@ def _is_hidden(name: str) -> bool:
     return any(part.startswith(".") or part == "__MACOSX" for part in PurePosixPath(name).parts)
 
 
-def _listing(entries: Iterable[_Entry]) -> str:
+def _listing(entries: Iterable[_ArchivedFile]) -> str:
     names = [short(entry.name) for entry in entries]
     shown = ", ".join(names[:_LISTED]) or "nothing"
     return f"{shown} and {len(names) - _LISTED:,} more" if len(names) > _LISTED else shown

@@ -32,17 +32,17 @@ def open_checkpoint(open_file: Callable[[Path], Checkpoint]) -> Checkpoint:
     UnreadableFile
         A terminal, more bytes than any checkpoint has, or what `open_file` refuses.
     """
-    held = scratch.filled(_received(), CALLED, "what comes through stdin")
+    held = scratch.write_scratch(_receive(), CALLED, "what comes through stdin")
     try:
         checkpoint = open_file(held.path)
     except EmbgeoError as error:
         held.remove()
-        raise error_named_as(CALLED, error, held) from error
+        raise rename_error(CALLED, error, held) from error
     # Wrapped content has a scratch file of its own: what was piped in is to be hashed.
-    return replace(named_as(CALLED, checkpoint, held), files=(held.path,))
+    return replace(rename_checkpoint(CALLED, checkpoint, held), files=(held.path,))
 
 
-def _received() -> Iterator[bytes]:
+def _receive() -> Iterator[bytes]:
     if sys.stdin is None or sys.stdin.isatty():
         raise UnreadableFile(
             "is no pipe", where=CALLED, way_out="give a file name, or pipe a file into it"
@@ -59,7 +59,7 @@ def _received() -> Iterator[bytes]:
         yield piece
 
 
-def named_as(path: Path, checkpoint: Checkpoint, held: scratch.ScratchFile) -> Checkpoint:
+def rename_checkpoint(path: Path, checkpoint: Checkpoint, held: scratch.ScratchFile) -> Checkpoint:
     """A checkpoint read from `held` under the name `path`.
 
     The scratch file lives as long as the checkpoint's tensors.
@@ -73,7 +73,7 @@ def named_as(path: Path, checkpoint: Checkpoint, held: scratch.ScratchFile) -> C
     )
 
 
-def error_named_as(path: Path, error: EmbgeoError, held: scratch.ScratchFile) -> UnreadableFile:
+def rename_error(path: Path, error: EmbgeoError, held: scratch.ScratchFile) -> UnreadableFile:
     """The same error about the file `path`."""
     text = str(error).replace(str(held.path), str(path))
     return UnreadableFile(text.replace(held.path.name, path.name))
@@ -83,4 +83,4 @@ def _open(tensor: Tensor, held: scratch.ScratchFile, path: Path) -> npt.NDArray[
     try:
         return tensor.open()
     except EmbgeoError as error:
-        raise error_named_as(path, error, held) from error
+        raise rename_error(path, error, held) from error

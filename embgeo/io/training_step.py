@@ -34,13 +34,13 @@ def training_step(path: Path) -> tuple[float, str] | None:
             return _in_entries(read_json(path / TRAINER_STATE))
         head = read_head(path)
         if head.startswith(MAGICS):
-            return _in_entries(_pickled(path))
+            return _in_entries(_read_pickle(path))
         return _in_entries(_metadata(path, head))
     except (EmbgeoError, OSError):
         return None
 
 
-def _pickled(path: Path) -> object:
+def _read_pickle(path: Path) -> object:
     with reading(path, "torch checkpoint"):
         archive = open_archive(path)
         pickles = [name for name in archive.members if name.rpartition("/")[2] == "data.pkl"]

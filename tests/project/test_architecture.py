@@ -82,7 +82,7 @@ LISTS = {
     "publish.export.TARGETS": r"^TARGET = ",
     "io.formats.FORMATS": r"^def sniff\(",
     "io.formats.NEIGHBOR_FORMATS": r"^def belongs\(",
-    "io.memory.KINDS": r"^def found\(",
+    "io.memory.KINDS": r"^def find_matrix\(",
     "training.models.MODELS": r"^    NAME: ClassVar\[str\] = ",
     "training.methods.REGULARIZERS": r"^    SOURCE: ClassVar\[str\] = (?!\"as of)",
     "training.experiments.EXPERIMENTS": r"^NAME = ",

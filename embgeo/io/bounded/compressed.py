@@ -31,7 +31,7 @@ _PIECE = 256 * 2**10
 _ZSTD_PIECE = 2**10
 
 
-class Source(Protocol):
+class ByteStream(Protocol):
     """A stream of bytes; ``read`` gives nothing only at the end."""
 
     def read(self, size: int) -> bytes: ...
@@ -45,7 +45,7 @@ class Codec:
 
     name: str
     start: re.Pattern[bytes]
-    open: Callable[[Path], Source]
+    open: Callable[[Path], ByteStream]
     extra: str = ""
 
 
@@ -168,10 +168,10 @@ class _Frames:
                     raise EOFError("it ends inside its compressed data")
             else:
                 data = b""
-            if piece := self._decompressed(data, size):
+            if piece := self._decompress(data, size):
                 return piece
 
-    def _decompressed(self, data: bytes, size: int) -> bytes:
+    def _decompress(self, data: bytes, size: int) -> bytes:
         try:
             piece: bytes = self._machine.decompress(data, size)
         except self._error as error:
@@ -203,23 +203,23 @@ class _Zstandard:
         return bytes(self._machine.decompress(data))
 
 
-def _open_gzip(path: Path) -> Source:
+def _open_gzip(path: Path) -> ByteStream:
     return gzip.GzipFile(path, "rb")
 
 
-def _open_bzip2(path: Path) -> Source:
+def _open_bzip2(path: Path) -> ByteStream:
     # It reports bad data as OSError, as if the disk had failed.
     return _Frames(path, bz2.BZ2Decompressor, OSError)
 
 
-def _open_xz(path: Path) -> Source:
+def _open_xz(path: Path) -> ByteStream:
     def fresh() -> lzma.LZMADecompressor:
         return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY)
 
     return _Frames(path, fresh, lzma.LZMAError)
 
 
-def _open_zstd(path: Path) -> Source:
+def _open_zstd(path: Path) -> ByteStream:
     if sys.version_info >= (3, 14):
         from compression import zstd
 

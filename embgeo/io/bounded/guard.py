@@ -94,7 +94,7 @@ def reading(path: Path, what: str) -> Iterator[None]:
         ) from error
 
 
-def guarded(path: Path, what: str, action: Callable[[], T]) -> Callable[[], T]:
+def guard_opening(path: Path, what: str, action: Callable[[], T]) -> Callable[[], T]:
     """`action` run inside :func:`reading`; for what is opened after the headers were read."""
 
     def run() -> T:

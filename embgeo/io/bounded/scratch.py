@@ -59,7 +59,7 @@ class ScratchFile:
         self._finalizer()
 
 
-def filled(pieces: Iterable[bytes], path: Path, what: str) -> ScratchFile:
+def write_scratch(pieces: Iterable[bytes], path: Path, what: str) -> ScratchFile:
     """A scratch file that holds `pieces` one after the other.
 
     Parameters

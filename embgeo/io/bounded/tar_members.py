@@ -21,7 +21,7 @@ _REGULAR = (b"\0", b"0", b"7")
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class TarMember:
     """A regular file in the archive, `size` bytes from byte `start` of it."""
 
     name: str
@@ -34,7 +34,7 @@ def is_tar(head: bytes) -> bool:
     return len(head) >= _BLOCK and head[0] != 0 and _checksum_holds(head[:_BLOCK])
 
 
-def members(data: Bytes) -> Iterator[Member]:
+def members(data: Bytes) -> Iterator[TarMember]:
     """Every regular file of the archive.
 
     Links, devices, folders and sparse files are left out.
@@ -69,7 +69,7 @@ def members(data: Bytes) -> Iterator[Member]:
             continue
         else:
             if kind in _REGULAR:
-                yield Member(long_name or _name(header), start, size)
+                yield TarMember(long_name or _name(header), start, size)
             long_name, wide_size = "", None
     if not seen:
         raise Damaged("the tar archive is cut off")

@@ -16,7 +16,7 @@ import numpy as np
 
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Bytes, map_file
-from embgeo.io.bounded.scratch import MEMORY_BYTES, filled
+from embgeo.io.bounded.scratch import MEMORY_BYTES, write_scratch
 
 MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 
@@ -38,7 +38,7 @@ _METHODS = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ZipMember:
     """One member: where its bytes lie in the file, and what the directory says they are."""
 
     name: str
@@ -54,7 +54,7 @@ class Archive:
     """A zip archive whose directory was read and whose members were checked against the file."""
 
     data: Bytes
-    members: dict[str, Member]
+    members: dict[str, ZipMember]
 
     def bytes_of(self, name: str, *, whole: bool = False) -> Bytes:
         """The member's bytes: a view of the map where they are stored as they are.
@@ -75,7 +75,7 @@ class Archive:
             raise Damaged(f"{short(name)} is missing in the archive")
         raw = self.data[member.start : member.start + member.stored]
         if member.compressed and member.size > MEMORY_BYTES:
-            return self._unfolded(name)
+            return self._unfold_to_file(name)
         if member.compressed:
             raw = _inflate(member, raw, member.size)
         # A checksum reads every byte of the map into memory.
@@ -84,9 +84,11 @@ class Archive:
             raise Damaged(f"{short(name)} does not match its checksum")
         return raw
 
-    def _unfolded(self, name: str) -> Bytes:
+    def _unfold_to_file(self, name: str) -> Bytes:
         """A compressed member that is too large for memory, mapped from a file without a name."""
-        content = filled(self.pieces_of(name), Path(short(name)), "the content of the archive")
+        content = write_scratch(
+            self.pieces_of(name), Path(short(name)), "the content of the archive"
+        )
         data = map_file(content.path)
         content.remove()
         return data
@@ -108,7 +110,7 @@ class Archive:
         member = self.members[name]
         raw = self.data[member.start : member.start + member.stored]
         size, checksum = 0, 0
-        for piece in _inflated(member, raw) if member.compressed else _stored(raw):
+        for piece in _inflate_pieces(member, raw) if member.compressed else _copy_pieces(raw):
             size += len(piece)
             if size > member.size:
                 raise Damaged(f"{short(name)} is longer than the directory says")
@@ -146,7 +148,7 @@ def archive_in(data: Bytes) -> Archive:
         raise Damaged("the archive has absurdly many members")
     with zipfile.ZipFile(_MemoryFile(data)) as archive:
         infos = archive.infolist()
-    members: dict[str, Member] = {}
+    members: dict[str, ZipMember] = {}
     for info in infos:
         if info.filename in members:
             raise Damaged(f"the archive has two members named {short(info.filename)}")
@@ -216,7 +218,7 @@ def _directory_size(data: Bytes) -> int:
     return int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else size
 
 
-def _member(data: Bytes, info: zipfile.ZipInfo) -> Member:
+def _member(data: Bytes, info: zipfile.ZipInfo) -> ZipMember:
     name = short(info.filename)
     if info.flag_bits & _ENCRYPTED:
         raise Damaged(f"{name} is encrypted", "unpack the archive and name the file inside")
@@ -241,10 +243,10 @@ def _member(data: Bytes, info: zipfile.ZipInfo) -> Member:
             f"{name} would grow from {info.compress_size:,} to {info.file_size:,} bytes",
             "if this is no attack, save it without compression",
         )
-    return Member(info.filename, start, info.compress_size, info.file_size, compressed, info.CRC)
+    return ZipMember(info.filename, start, info.compress_size, info.file_size, compressed, info.CRC)
 
 
-def _refuse_overlap(members: dict[str, Member]) -> None:
+def _refuse_overlap(members: dict[str, ZipMember]) -> None:
     end = 0
     for member in sorted(members.values(), key=lambda m: (m.start, m.stored)):
         # An empty member may share its place with the next header; it has no bytes to share.
@@ -253,12 +255,12 @@ def _refuse_overlap(members: dict[str, Member]) -> None:
         end = max(end, member.start + member.stored)
 
 
-def _inflate(member: Member, raw: Bytes, wanted: int) -> Bytes:
+def _inflate(member: ZipMember, raw: Bytes, wanted: int) -> Bytes:
     """The first `wanted` bytes; where that is all, there may not be more."""
     # np.empty commits memory only as it is filled: a size that lies costs nothing.
     out = np.empty(wanted, dtype=np.uint8)
     filled = 0
-    for inflated in _inflated(member, raw):
+    for inflated in _inflate_pieces(member, raw):
         piece = inflated[: wanted - filled] if wanted < member.size else inflated
         if filled + len(piece) > wanted:
             raise Damaged(f"{short(member.name)} is longer than the directory says")
@@ -272,7 +274,7 @@ def _inflate(member: Member, raw: Bytes, wanted: int) -> Bytes:
     return out
 
 
-def _inflated(member: Member, raw: Bytes) -> Iterator[bytes]:
+def _inflate_pieces(member: ZipMember, raw: Bytes) -> Iterator[bytes]:
     """Everything that the member's compressed bytes stand for, a piece at a time."""
     machine = zlib.decompressobj(-zlib.MAX_WBITS)
     fed, pending = 0, b""
@@ -286,6 +288,6 @@ def _inflated(member: Member, raw: Bytes) -> Iterator[bytes]:
         pending = machine.unconsumed_tail
 
 
-def _stored(raw: Bytes) -> Iterator[bytes]:
+def _copy_pieces(raw: Bytes) -> Iterator[bytes]:
     for start in range(0, len(raw), _CHUNK):
         yield raw[start : start + _CHUNK].tobytes()

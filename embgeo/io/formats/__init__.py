@@ -69,14 +69,14 @@ def find_format(path: Path, head: bytes) -> Described | None:
     UnreadableFile
         A plug-in that cannot be used.
     """
-    known = _sniffed(head) or next((f for f in NEIGHBOR_FORMATS if f.belongs(path)), None)
+    known = _sniff(head) or next((f for f in NEIGHBOR_FORMATS if f.belongs(path)), None)
     return known or find_plugin(head)
 
 
 def is_known_head(head: bytes) -> bool:
     """Whether `head` is the beginning of a file in some format."""
-    return (_sniffed(head) or find_plugin(head)) is not None
+    return (_sniff(head) or find_plugin(head)) is not None
 
 
-def _sniffed(head: bytes) -> Format | None:
+def _sniff(head: bytes) -> Format | None:
     return next((known for known in FORMATS if known.sniff(head)), None)

@@ -33,11 +33,11 @@ def find_plugin(head: bytes) -> Format | None:
     UnreadableFile
         A plug-in that cannot be imported, is no format, or fails.
     """
-    return next((plugin for plugin in _installed(tuple(sys.path)) if plugin.sniff(head)), None)
+    return next((plugin for plugin in _load_installed(tuple(sys.path)) if plugin.sniff(head)), None)
 
 
 @cache
-def _installed(_search_path: tuple[str, ...]) -> tuple[PluginFormat, ...]:
+def _load_installed(_search_path: tuple[str, ...]) -> tuple[PluginFormat, ...]:
     entries = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
     return tuple(PluginFormat(entry) for entry in entries)
 

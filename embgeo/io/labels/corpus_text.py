@@ -11,7 +11,7 @@ from pathlib import Path
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.compressed import BoundedStream, Codec, codec_of
 from embgeo.io.bounded.small_files import cannot_read, read_head
-from embgeo.io.checkpoint import LeftOut
+from embgeo.io.checkpoint import Omissions
 
 #: ``progress(bytes read so far, bytes in all)``; 0 in all where a file is compressed.
 ByteProgress = Callable[[int, int], None]
@@ -55,7 +55,7 @@ class CorpusText:
         self.name = path.name or path.resolve().name
         self.invalid = 0
         self._is_folder = path.is_dir()
-        self._left_out = LeftOut()
+        self._left_out = Omissions()
         self._progress = progress or (lambda _read, _total: None)
         self._files = _files(path) if self._is_folder else [path]
         self._codecs = {file: _codec(file) for file in self._files}
@@ -116,11 +116,11 @@ class CorpusText:
                 at = _between_characters(rest)
                 whole, rest = whole + rest[:at], rest[at:]
             if whole:
-                yield self._checked(whole)
+                yield self._check(whole)
         if rest:
-            yield self._checked(rest)
+            yield self._check(rest)
 
-    def _checked(self, piece: bytes) -> bytes:
+    def _check(self, piece: bytes) -> bytes:
         try:
             piece.decode()
         except UnicodeDecodeError:

@@ -117,7 +117,7 @@ def _talk(
     first = _answer(worker.stdout)
     if "error" in first:
         raise NotUsable(f"the package {encoder.package} cannot read it ({first['error']})")
-    _send(worker.stdin, _framed(text))
+    _send(worker.stdin, _frame(text))
     last = _answer(worker.stdout)
     data = worker.stdout.read(8 * size)
     if "error" in last or len(data) != 8 * size:
@@ -130,7 +130,7 @@ def _talk(
     return counts, int(last["total"]), int(last["beyond"])
 
 
-def _framed(text: CorpusText) -> Iterable[bytes]:
+def _frame(text: CorpusText) -> Iterable[bytes]:
     for piece in text.pieces(words=False):
         yield len(piece).to_bytes(8, "little") + piece
     yield (0).to_bytes(8, "little")

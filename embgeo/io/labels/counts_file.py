@@ -135,7 +135,7 @@ def from_rank(n: int) -> Frequency:
 def _from_lines(lines: list[str], path: Path) -> Counts:
     numbered = [(number, line) for number, line in enumerate(lines, 1) if line]
     notes: tuple[str, ...] = ()
-    columns = side_tables.Header(None, None)
+    columns = side_tables.HeaderRow(None, None)
     if numbered and (found := side_tables.header(_cells(numbered[0][1]))):
         columns, numbered = found, numbered[1:]
         notes = (f"the first line of {path.name} is taken for a header",)
@@ -153,7 +153,7 @@ def _from_lines(lines: list[str], path: Path) -> Counts:
             )
         raw.append(cells[token_column])
         counts.append(_count(cells[count_column], f"line {number:,}", path))
-    tokens, changed = side_tables.unescaped(raw)
+    tokens, changed = side_tables.unescape(raw)
     if changed:
         notes += (f"backslash escapes in {changed:,} tokens of {path.name} are resolved",)
     if not tokens:

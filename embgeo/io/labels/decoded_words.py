@@ -78,7 +78,7 @@ class WordList:
             )
         self.tokens.append(token)
 
-    def finished(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def finish(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Tokens, and notes on what a reader has to know about them."""
         return tuple(self.tokens), _notes(self.tokens, self._undecodable)
 
@@ -88,19 +88,19 @@ def decode_words(raw_words: Iterable[bytes], path: Path) -> tuple[tuple[str, ...
     words = WordList(path)
     for raw in raw_words:
         words.add(raw)
-    return words.finished()
+    return words.finish()
 
 
 def _notes(tokens: list[str], undecodable: int) -> tuple[str, ...]:
     notes = []
     if undecodable:
         notes.append(f"{undecodable:,} words are not valid UTF-8; their bytes are shown as \\xNN")
-    if repeated := _repeated(tokens):
+    if repeated := _count_repeated(tokens):
         notes.append(f"{repeated:,} rows repeat the word of an earlier row")
     return tuple(notes)
 
 
-def _repeated(tokens: list[str]) -> int:
+def _count_repeated(tokens: list[str]) -> int:
     # A set takes as much again as the words; 64-bit hashes of distinct words do not meet.
     hashes = np.fromiter(map(hash, tokens), dtype=np.int64, count=len(tokens))
     hashes.sort()

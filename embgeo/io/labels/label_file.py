@@ -116,7 +116,7 @@ def _from_lines(lines: list[str], path: Path) -> Vocabulary:
         raw = [row[column] for row in cells]
     else:
         raw = lines
-    tokens, changed = side_tables.unescaped(raw)
+    tokens, changed = side_tables.unescape(raw)
     if changed:
         notes.append(f"backslash escapes in {changed:,} tokens of {path.name} are resolved")
     if not tokens:

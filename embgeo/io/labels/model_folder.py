@@ -87,7 +87,7 @@ def _from_vocab_json(path: Path) -> Vocabulary:
     data = _object(path)
     if not data:
         raise _no_ids(path)
-    vocabulary = tokenizer_json.from_ids({**data, **_added(path.parent)}, path)
+    vocabulary = tokenizer_json.from_ids({**data, **_read_added(path.parent)}, path)
     merges = path.with_name("merges.txt")
     if "byte-level" in vocabulary.source and merges.is_file():
         encoder = TextEncoder("byte-level BPE", (path, merges))
@@ -126,7 +126,7 @@ def _from_model(path: Path, model_type: str) -> tuple[Vocabulary | None, tuple[s
 
 def _with_added(vocabulary: Vocabulary, path: Path) -> Vocabulary:
     """A vocabulary with the tokens that were added to it later."""
-    added = _added(path.parent)
+    added = _read_added(path.parent)
     if not added:
         return vocabulary
     pairs = [(token, number) for number, token in enumerate(vocabulary.tokens)]
@@ -134,7 +134,7 @@ def _with_added(vocabulary: Vocabulary, path: Path) -> Vocabulary:
     return replace(vocabulary, tokens=tokens, notes=(*vocabulary.notes, *notes))
 
 
-def _added(folder: Path) -> dict[str, Any]:
+def _read_added(folder: Path) -> dict[str, Any]:
     """Added tokens and their ids, from the files in which older and newer tokenizers keep them."""
     settings = folder / "tokenizer_config.json"
     found: dict[str, Any] = {}

@@ -124,14 +124,14 @@ def lay_given(
         raise mismatch("tokens", length, cut, where, columns)
     # Fewer than the cut has: they begin with its first row. More: they are those of the matrix.
     first = cut.start if length < cut.size else 0
-    return _padded(tokens, first, cut, padding, where.name)
+    return _pad(tokens, first, cut, padding, where.name)
 
 
 def lay_found(tokens: Sequence[str], cut: RowCut, padding: str, source: str) -> RowLabels:
     """Labels that came with the model: they begin at row 0, and models often pad their rows."""
     length = len(tokens)
     if length < cut.total:
-        return _padded(tokens, 0, cut, padding, source)
+        return _pad(tokens, 0, cut, padding, source)
     notes: tuple[str, ...] = ()
     if length > cut.total:
         notes = (f"{length - cut.total:,} tokens of {source} lie beyond the last row",)
@@ -161,7 +161,7 @@ def mismatch(what: str, length: int, cut: RowCut, where: Path, columns: int) -> 
     return LabelMismatch(f"{length:,} {what} for {rows}", where=where, way_out=way_out)
 
 
-def _padded(tokens: Sequence[str], first: int, cut: RowCut, padding: str, source: str) -> RowLabels:
+def _pad(tokens: Sequence[str], first: int, cut: RowCut, padding: str, source: str) -> RowLabels:
     """Labels for rows first, first + 1, … of the whole matrix; the other rows are padding."""
     last = first + len(tokens)
     name = "row" if padding == "keep" else "padding row"

@@ -21,7 +21,7 @@ COUNT_HEADINGS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class HeaderRow:
     """Which columns a header row names; None for those it does not."""
 
     token: int | None
@@ -35,7 +35,7 @@ class Header:
         return 1 if self.count == 0 else 0
 
 
-def unescaped(texts: list[str]) -> tuple[list[str], int]:
+def unescape(texts: list[str]) -> tuple[list[str], int]:
     """`texts` with their escapes resolved if all are escapes, and how many texts changed."""
     marked = [text for text in texts if "\\" in text]
     if not marked or not all(_is_escaped(text) for text in marked):
@@ -49,7 +49,7 @@ def _is_escaped(text: str) -> bool:
     return "\\" not in rest
 
 
-def header(cells: list[str]) -> Header | None:
+def header(cells: list[str]) -> HeaderRow | None:
     """The columns that a header row names, None if the row is no header.
 
     A row with a number in it is data: ``word<TAB>12`` counts the word "word".
@@ -61,7 +61,7 @@ def header(cells: list[str]) -> Header | None:
     count = next((place for place, name in enumerate(names) if name in COUNT_HEADINGS), None)
     if len(cells) < 2 or (token is None and count is None):
         return None
-    return Header(token, count)
+    return HeaderRow(token, count)
 
 
 def _is_number(text: str) -> bool:

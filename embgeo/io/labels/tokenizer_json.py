@@ -52,7 +52,7 @@ def from_ids(data: dict[Any, Any], path: Path) -> Vocabulary:
     """The vocabulary of a dict token → id (vocab.json) or id → token, made readable."""
     if all(isinstance(value, str) for value in data.values()):
         if not all(isinstance(key, str) and key.isdecimal() and len(key) < 16 for key in data):
-            raise _malformed(path, "a dict of strings whose keys are no row numbers")
+            raise _malformed_error(path, "a dict of strings whose keys are no row numbers")
         pairs = [(token, int(key)) for key, token in data.items()]
     else:
         pairs = list(data.items())
@@ -70,14 +70,14 @@ def in_order(
     clashes = 0
     for token, number in pairs:
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-            raise _malformed(path, f"{ascii(number)[:40]} as the id of {ascii(token)[:40]}")
+            raise _malformed_error(path, f"{ascii(number)[:40]} as the id of {ascii(token)[:40]}")
         clashes += by_id.get(number, token) != token
         by_id[number] = token
     if not by_id:
-        raise _malformed(path, "an empty vocabulary")
+        raise _malformed_error(path, "an empty vocabulary")
     size = max(by_id) + 1
     if size > _HOLES_FREE + (_HOLES_PER_TOKEN + 1) * len(by_id):
-        raise _malformed(
+        raise _malformed_error(
             path, f"ids up to {size - 1:,} for {len(by_id):,} tokens; are these counts, not ids?"
         )
     tokens = tuple(
@@ -98,19 +98,21 @@ def _pieces(data: Any, path: Path) -> list[tuple[str, Any]]:
         return list(vocab.items())
     if isinstance(vocab, list):  # Unigram: [piece, score] in the order of the ids
         if not all(isinstance(p, list) and p and isinstance(p[0], str) for p in vocab):
-            raise _malformed(path, "a Unigram vocabulary whose entries are not [piece, score]")
+            raise _malformed_error(
+                path, "a Unigram vocabulary whose entries are not [piece, score]"
+            )
         return [(piece[0], number) for number, piece in enumerate(vocab)]
-    raise _malformed(path, "no vocabulary under model.vocab")
+    raise _malformed_error(path, "no vocabulary under model.vocab")
 
 
 def _added_tokens(data: Any, path: Path) -> list[tuple[str, Any]]:
     added = data.get("added_tokens") or []
     if not isinstance(added, list):
-        raise _malformed(path, "added_tokens that are no list")
+        raise _malformed_error(path, "added_tokens that are no list")
     pairs = []
     for entry in added:
         if not isinstance(entry, dict) or not isinstance(entry.get("content"), str):
-            raise _malformed(path, "an added token without content")
+            raise _malformed_error(path, "an added token without content")
         pairs.append((entry["content"], entry.get("id")))
     return pairs
 
@@ -140,7 +142,7 @@ def _source(path: Path, scheme: Scheme) -> str:
     return path.name if scheme == "plain" else f"{path.name} ({scheme} tokens, decoded)"
 
 
-def _malformed(path: Path, what: str) -> UnreadableFile:
+def _malformed_error(path: Path, what: str) -> UnreadableFile:
     return UnreadableFile(
         f"its vocabulary cannot be used: it holds {what}",
         where=path,

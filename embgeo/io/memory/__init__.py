@@ -15,16 +15,16 @@ from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Matrix, Origin
 from embgeo.io.labels.counts_file import from_rank
 from embgeo.io.memory import dataframes, keyed_vectors, torch_modules, torch_tensors
-from embgeo.io.memory.held import Found
+from embgeo.io.memory.held import HeldMatrix
 from embgeo.io.memory.labeling import with_counts, with_tokens
 
 #: Every kind of object, in the order in which they are asked: each gives what it finds, or None
 #: for an object that is none of its own.
-KINDS: tuple[Callable[[Any], Found | None], ...] = (
-    torch_tensors.found,
-    torch_modules.found,
-    keyed_vectors.found,
-    dataframes.found,
+KINDS: tuple[Callable[[Any], HeldMatrix | None], ...] = (
+    torch_tensors.find_matrix,
+    torch_modules.find_matrix,
+    keyed_vectors.find_matrix,
+    dataframes.find_matrix,
 )
 
 
@@ -91,7 +91,7 @@ def states_of(hidden: Any) -> Matrix:
     return from_found(replace(found, rows=rows, name="hidden", tokens=None, output=None))
 
 
-def find(W: Any) -> Found:
+def find(W: Any) -> HeldMatrix:
     """The matrix that an object is or holds.
 
     Raises
@@ -105,7 +105,7 @@ def find(W: Any) -> Found:
     return from_array(W)
 
 
-def from_array(W: Any) -> Found:
+def from_array(W: Any) -> HeldMatrix:
     """Of an array of numpy or of any library whose arrays numpy understands."""
     name = type(W).__name__
     if isinstance(W, str | bytes) or hasattr(W, "__fspath__"):
@@ -127,10 +127,10 @@ def from_array(W: Any) -> Found:
         raise BadOption(
             f"{name} is no matrix of numbers", way_out="give an array with a row for each token"
         )
-    return Found(rows)
+    return HeldMatrix(rows)
 
 
-def from_found(found: Found) -> Matrix:
+def from_found(found: HeldMatrix) -> Matrix:
     """The matrix, with what was found beside it."""
     notes = found.notes
     output = None

@@ -7,10 +7,10 @@ from typing import Any
 
 from embgeo.core.errors import BadOption
 from embgeo.io.bounded.small_files import safe_text
-from embgeo.io.memory.held import Found
+from embgeo.io.memory.held import HeldMatrix
 
 
-def found(W: Any) -> Found | None:
+def find_matrix(W: Any) -> HeldMatrix | None:
     """Of a DataFrame of numbers; an index other than 0, 1, … names the tokens.
 
     Raises
@@ -32,4 +32,4 @@ def found(W: Any) -> Found | None:
         rows = W.to_numpy(dtype="float64", na_value=float("nan"))
     named = not isinstance(W.index, pandas.RangeIndex)
     tokens = tuple(safe_text(str(label)) for label in W.index) if named else None
-    return Found(rows, tokens=tokens, format="pandas DataFrame")
+    return HeldMatrix(rows, tokens=tokens, format="pandas DataFrame")

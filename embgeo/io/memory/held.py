@@ -11,7 +11,7 @@ from embgeo.core.matrix import Frequency
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class HeldMatrix:
     """An embedding matrix and what its object knows about it.
 
     Attributes

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from embgeo.core.matrix import Frequency
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.labels.counts_file import from_rank
-from embgeo.io.memory.held import Found
+from embgeo.io.memory.held import HeldMatrix
 
 
-def found(W: Any) -> Found | None:
+def find_matrix(W: Any) -> HeldMatrix | None:
     """Of KeyedVectors, or of a model that holds them as ``wv``."""
     vectors = getattr(W, "wv", W)
     rows = getattr(vectors, "vectors", None)
@@ -21,7 +21,7 @@ def found(W: Any) -> Found | None:
     if not isinstance(rows, np.ndarray) or not isinstance(words, list):
         return None
     rows = rows[: len(words)]  # Doc2Vec and FastText may hold more
-    return Found(
+    return HeldMatrix(
         rows,
         name="vectors",
         tokens=tuple(safe_text(str(word)) for word in words),

@@ -6,13 +6,13 @@ import sys
 from typing import Any
 
 from embgeo.core.errors import BadOption
-from embgeo.io.memory.held import Found
+from embgeo.io.memory.held import HeldMatrix
 from embgeo.io.memory.torch_tensors import as_array, is_tensor
 
 FORMAT = "torch module"
 
 
-def found(W: Any) -> Found | None:
+def find_matrix(W: Any) -> HeldMatrix | None:
     """Of a module; what it is wrapped in (parallel, compiled, Lightning) does not matter.
 
     Raises
@@ -26,7 +26,7 @@ def found(W: Any) -> Found | None:
     layer, reason, model = embedding_layer(W)
     rows = as_array(layer.weight, name_in(W, layer))
     output, output_name, tied_by, notes = output_embedding(W, model, layer)
-    return Found(
+    return HeldMatrix(
         rows,
         name=name_in(W, layer),
         output=output,
@@ -41,7 +41,7 @@ def found(W: Any) -> Found | None:
 def embedding_layer(W: Any) -> tuple[Any, str, Any]:
     """The layer of the input embedding, why it was taken, and the model that named it, if any."""
     for module in W.modules():
-        layer = asked(module, "get_input_embeddings")
+        layer = ask_module(module, "get_input_embeddings")
         if layer is not None:
             return layer, "what get_input_embeddings gives", module
     if has_matrix(W):
@@ -56,7 +56,7 @@ def embedding_layer(W: Any) -> tuple[Any, str, Any]:
     return largest, "the largest embedding of the module", None
 
 
-def asked(module: Any, method: str) -> Any:
+def ask_module(module: Any, method: str) -> Any:
     """The layer that a method of the model names; None where there is none."""
     if not callable(getattr(module, method, None)):
         return None
@@ -74,7 +74,7 @@ def has_matrix(layer: Any) -> bool:
 
 def output_embedding(W: Any, model: Any, layer: Any) -> tuple[Any, str, str, tuple[str, ...]]:
     """The output embedding over the same tokens, its name, how it is tied, and notes."""
-    head = None if model is None else asked(model, "get_output_embeddings")
+    head = None if model is None else ask_module(model, "get_output_embeddings")
     if head is None:
         return None, "", "", ()
     name = name_in(W, head)

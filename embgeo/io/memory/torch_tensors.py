@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import BadOption
-from embgeo.io.memory.held import Found
+from embgeo.io.memory.held import HeldMatrix
 
 #: dtypes that torch does not hand over to numpy, and as what of the same width it does.
 VIEWS = {
@@ -22,11 +22,11 @@ VIEWS = {
 }
 
 
-def found(W: Any) -> Found | None:
+def find_matrix(W: Any) -> HeldMatrix | None:
     """Of a tensor or a parameter."""
     if not is_tensor(W):
         return None
-    return Found(as_array(W), format="torch tensor")
+    return HeldMatrix(as_array(W), format="torch tensor")
 
 
 def is_tensor(W: Any) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from embgeo.io.bounded import scratch
 from embgeo.io.bounded.compressed import MAX_RATIO, RATIO_FREE_BYTES
-from embgeo.io.bounded.guard import GET_AGAIN, Damaged, guarded
+from embgeo.io.bounded.guard import GET_AGAIN, Damaged, guard_opening
 from embgeo.io.bounded.maps import Array, count, number_type
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.labels.word_lists import tokens_for, word_list, word_lists
@@ -106,14 +106,14 @@ def _leaves(values: Sequence[object], path: Path) -> StackedVectors | None:
         leaf.check()
     whole = (len(leaves), shape[-1])
 
-    def stacked() -> Array:
+    def stack() -> Array:
         out = scratch.empty(whole, path, number_type(dtype))
         for row, leaf in zip(out, leaves, strict=True):
             row[:] = leaf.open().reshape(-1)
         out.flags.writeable = False
         return out
 
-    return StackedVectors(whole, dtype, stacked, None)
+    return StackedVectors(whole, dtype, stack, None)
 
 
 def _lists(values: Sequence[object], path: Path) -> StackedVectors | None:
@@ -127,7 +127,7 @@ def _lists(values: Sequence[object], path: Path) -> StackedVectors | None:
         return None
     whole = (len(lists), d)
 
-    def stacked() -> Array:
+    def stack() -> Array:
         out = scratch.empty(whole, path, np.float64)
         for place, (row, numbers) in enumerate(zip(out, lists, strict=True)):
             if not _are_numbers(numbers):
@@ -136,7 +136,7 @@ def _lists(values: Sequence[object], path: Path) -> StackedVectors | None:
         out.flags.writeable = False
         return out
 
-    return StackedVectors(whole, "float64", stacked, None)
+    return StackedVectors(whole, "float64", stack, None)
 
 
 def _are_numbers(values: Sequence[object]) -> bool:
@@ -197,7 +197,7 @@ def checkpoint_of(
 
 def _of_stacked(rows: StackedVectors, path: Path, name: str) -> Checkpoint:
     n, _ = rows.shape
-    tensor = Tensor("vectors", rows.shape, rows.dtype, guarded(path, name, rows.open))
+    tensor = Tensor("vectors", rows.shape, rows.dtype, guard_opening(path, name, rows.open))
     return Checkpoint(
         path,
         name,

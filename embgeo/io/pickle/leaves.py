@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from embgeo.io.bounded.guard import guarded
+from embgeo.io.bounded.guard import guard_opening
 from embgeo.io.bounded.maps import Array
 from embgeo.io.checkpoint import Tensor
 
@@ -93,7 +93,7 @@ def tensors_of(
                 name=name,
                 shape=leaf.shape,
                 dtype=leaf.dtype,
-                open=guarded(path, what, leaf.open),
+                open=guard_opening(path, what, leaf.open),
                 alias_of="" if alias == name else alias,
             )
         )

@@ -103,13 +103,13 @@ class Stub:
         self.states = (*self.states, state)
 
     def add_items(self, values: Sequence[object]) -> None:
-        self.items = _extended(self.items, values)
+        self.items = _extend(self.items, values)
 
     def add_entries(self, pairs: Sequence[tuple[object, object]]) -> None:
-        self.entries = _extended(self.entries, pairs)
+        self.entries = _extend(self.entries, pairs)
 
 
-def _extended(known: Sequence[T], more: Sequence[T]) -> list[T]:
+def _extend(known: Sequence[T], more: Sequence[T]) -> list[T]:
     extended = known if isinstance(known, list) else []
     extended.extend(more)
     return extended

@@ -168,7 +168,7 @@ def _raw(data: object) -> bytes | memoryview:
     if isinstance(data, (bytes, memoryview)):
         return data
     if isinstance(data, EncodedText):
-        return data.decoded()
+        return data.decode()
     if isinstance(data, str):
         # An old string of Python 2 that happened to be ASCII.
         return data.encode("latin-1")

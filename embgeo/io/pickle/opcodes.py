@@ -17,7 +17,7 @@ from embgeo.io.pickle.machine import (
     Stub,
     as_key,
 )
-from embgeo.io.pickle.strings import LongText, old_string, unescaped
+from embgeo.io.pickle.strings import LongText, old_string, unescape_string
 
 _LONGEST_NAME = 1000
 _LONGEST_INTEGER = 1024
@@ -208,12 +208,12 @@ def _text_index(machine: Machine) -> int:
 def _bytes(size: int) -> Step:
     def step(machine: Machine) -> None:
         piece = machine.take(machine.number(size))
-        machine.push(_copied(machine, piece) if len(piece) < _LARGE else piece)
+        machine.push(_copy(machine, piece) if len(piece) < _LARGE else piece)
 
     return step
 
 
-def _copied(machine: Machine, piece: memoryview) -> bytes:
+def _copy(machine: Machine, piece: memoryview) -> bytes:
     machine.charge(len(piece))
     return bytes(piece)
 
@@ -241,7 +241,7 @@ def _old_strings(size: int) -> Step:
         piece = machine.take(machine.number(size))
         # An array of Python 2; no text is as long.
         long = len(piece) >= _LONGEST_TEXT
-        machine.push(piece if long else old_string(_copied(machine, piece)))
+        machine.push(piece if long else old_string(_copy(machine, piece)))
 
     return step
 
@@ -251,7 +251,7 @@ def _quoted(machine: Machine) -> None:
     machine.charge(3 * len(text))
     if len(text) < 2 or text[:1] != text[-1:] or text[:1] not in (b"'", b'"'):
         raise Damaged("the pickle has a string without quotes")
-    machine.push(old_string(unescaped(text[1:-1])))
+    machine.push(old_string(unescape_string(text[1:-1])))
 
 
 def _long(size: int) -> Step:

@@ -30,7 +30,7 @@ def old_string(value: bytes) -> object:
     return value.decode() if value.isascii() else value
 
 
-def unescaped(text: bytes) -> bytes:
+def unescape_string(text: bytes) -> bytes:
     """What stands between the quotes of a string literal, without its backslashes."""
     return _ESCAPE.sub(_unescape, text)
 
@@ -72,7 +72,7 @@ class EncodedText:
             self._length = sum(int(np.count_nonzero(piece & 0xC0 != 0x80)) for piece in pieces)
         return self._length
 
-    def decoded(self) -> memoryview:
+    def decode(self) -> memoryview:
         """The bytes.
 
         Raises

@@ -35,7 +35,7 @@ _SCRIPTED = "__torch__."
 
 
 @dataclass(slots=True)
-class Found:
+class PickleInventory:
     """What a walk has found, in the order of the file.
 
     Attributes
@@ -50,7 +50,7 @@ class Found:
     vocabularies: list[tuple[str, object]] = field(default_factory=list)
 
 
-def walk(root: object) -> Found:
+def walk(root: object) -> PickleInventory:
     """All leaves below `root`; names as a state_dict would give them.
 
     Shared and cyclic objects are entered once, except for submodules: a module that serves under
@@ -66,7 +66,7 @@ def walk(root: object) -> Found:
 
 class _Walk:
     def __init__(self) -> None:
-        self.found = Found()
+        self.found = PickleInventory()
         self.names: dict[str, int] = {}
         self.named: set[tuple[str, int]] = set()
         self.seen: set[int] = set()
@@ -78,7 +78,7 @@ class _Walk:
         self.later: deque[tuple[str, Children]] = deque()
         self.enter_again = True
 
-    def run(self, root: object) -> Found:
+    def run(self, root: object) -> PickleInventory:
         if isinstance(root, Leaf):
             self.add("", root)
         else:

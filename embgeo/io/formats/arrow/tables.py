@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.guard import Damaged, guarded, plain, reading
+from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading
 from embgeo.io.bounded.maps import Array, map_file, view
 from embgeo.io.bounded.scratch import ScratchFile
 from embgeo.io.bounded.small_files import SIDE_FILE_BYTES, safe_text
@@ -126,7 +126,7 @@ def _tensor(path: Path, name: str, size: int, rows: int, matrix: dict[str, Any])
         raise Damaged(f"it promises {rows:,}×{width:,} numbers in {size:,} bytes")
     opened = partial(_values, path, rows, matrix, wanted)
     shape = (rows, width)
-    return Tensor(plain(matrix["name"]), shape, dtype.name, guarded(path, name, opened))
+    return Tensor(plain(matrix["name"]), shape, dtype.name, guard_opening(path, name, opened))
 
 
 def _values(path: Path, rows: int, matrix: dict[str, Any], wanted: int) -> Array:

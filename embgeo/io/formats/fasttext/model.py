@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from embgeo.io.bounded.guard import Damaged, guarded, reading
+from embgeo.io.bounded.guard import Damaged, guard_opening, reading
 from embgeo.io.bounded.maps import Array, Bytes, map_file, view
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.fasttext.dictionary import (
@@ -173,7 +173,7 @@ def _tensors(
 ) -> tuple[Tensor, ...]:
     words, d = len(dictionary.words), dictionary.d
     subwords = dictionary.subwords
-    own = guarded(path, NAME, partial(inputs.dense, 0, words, path))
+    own = guard_opening(path, NAME, partial(inputs.dense, 0, words, path))
 
     def means() -> Array:
         return _read_only(
@@ -189,13 +189,13 @@ def _tensors(
 
     def tensor(name: str, stored: _Stored, start: int, stop: int) -> Tensor:
         rows = partial(stored.dense, start, stop, path)
-        return Tensor(name, (stop - start, d), "float32", guarded(path, NAME, rows))
+        return Tensor(name, (stop - start, d), "float32", guard_opening(path, NAME, rows))
 
     if subwords.is_none:
         vectors = Tensor("word_vectors", (words, d), "float32", own)
         found = [vectors, Tensor("words", (words, d), "float32", own, alias_of="word_vectors")]
     else:
-        computed = guarded(path, NAME, means)
+        computed = guard_opening(path, NAME, means)
         found = [Tensor("word_vectors", (words, d), "float32", computed)]
         found.append(tensor("words", inputs, 0, words))
     if inputs.shape[0] > words:

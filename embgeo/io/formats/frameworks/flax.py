@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from embgeo.io.bounded import scratch
-from embgeo.io.bounded.guard import Damaged, guarded, plain, reading, short
+from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading, short
 from embgeo.io.bounded.maps import Array, count, is_numeric, map_file, number_type, view
 from embgeo.io.bounded.maps import whole_numbers as sizes_of
-from embgeo.io.checkpoint import Checkpoint, LeftOut, Tensor
+from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 
 _DEEPEST = 64
 _MOST_VALUES = 2_000_000
@@ -205,7 +205,7 @@ _MOST_CHUNKS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
+class _StoredArray:
     """An array in the file."""
 
     shape: tuple[int, ...]
@@ -222,35 +222,35 @@ def open_checkpoint(path: Path) -> Checkpoint:
     """Every array of the tree; names are joined by dots."""
     with reading(path, NAME):
         tree = Walker(map_file(path).data).whole()
-        left_out = LeftOut()
+        left_out = Omissions()
         tensors = tuple(_tensors(tree, "", path, left_out))
         if not tensors:
             raise Damaged(f"the file holds no array of numbers{left_out.because()}")
     return Checkpoint(path, NAME, tensors, (path,), notes=left_out.notes())
 
 
-def _tensors(tree: object, name: str, path: Path, left_out: LeftOut) -> Iterator[Tensor]:
+def _tensors(tree: object, name: str, path: Path, left_out: Omissions) -> Iterator[Tensor]:
     if isinstance(tree, Mapping) and _CHUNKED in tree:
-        yield _chunked(tree, name, path)
+        yield _join_chunks(tree, name, path)
     elif isinstance(tree, Mapping):
         for key, value in tree.items():
             yield from _tensors(
                 value, f"{name}.{plain(key)}" if name else plain(key), path, left_out
             )
     elif isinstance(tree, Extension) and tree.type == _ARRAY_TYPE:
-        stored = _stored(tree, name)
+        stored = _read_stored(tree, name)
         if is_numeric(stored.dtype):
             yield _plain_tensor(stored, name, path)
         else:
             left_out.add(name, "it holds no numbers")
 
 
-def _plain_tensor(stored: _Stored, name: str, path: Path) -> Tensor:
-    opened = guarded(path, NAME, lambda: _array(stored))
+def _plain_tensor(stored: _StoredArray, name: str, path: Path) -> Tensor:
+    opened = guard_opening(path, NAME, lambda: _array(stored))
     return Tensor(name, stored.shape, stored.dtype.name, opened)
 
 
-def _stored(extension: Extension, name: str) -> _Stored:
+def _read_stored(extension: Extension, name: str) -> _StoredArray:
     label = short(name)
     described = Walker(extension.raw).whole()
     if not isinstance(described, list) or len(described) != 3:
@@ -265,10 +265,10 @@ def _stored(extension: Extension, name: str) -> _Stored:
     sizes = sizes_of(shape, f"the shape of {label}")
     if dtype.hasobject or count(sizes) * dtype.itemsize != len(raw):
         raise Damaged(f"{label} has other than the bytes that its shape asks for")
-    return _Stored(sizes, dtype, raw)
+    return _StoredArray(sizes, dtype, raw)
 
 
-def _array(stored: _Stored) -> Array:
+def _array(stored: _StoredArray) -> Array:
     # Types without a mark of their own are little-endian, as every machine that runs JAX.
     return view(
         np.frombuffer(stored.raw, dtype=np.uint8),
@@ -278,21 +278,21 @@ def _array(stored: _Stored) -> Array:
     )
 
 
-def _chunked(tree: Mapping[Any, Any], name: str, path: Path) -> Tensor:
+def _join_chunks(tree: Mapping[Any, Any], name: str, path: Path) -> Tensor:
     label = short(name)
     chunks = [
-        _stored(part, name)
-        for part in _numbered(tree.get("chunks"), f"the chunks of {label}")
+        _read_stored(part, name)
+        for part in _in_order(tree.get("chunks"), f"the chunks of {label}")
         if isinstance(part, Extension) and part.type == _ARRAY_TYPE
     ]
-    shape = sizes_of(_numbered(tree.get("shape"), f"the shape of {label}"), f"the shape of {label}")
+    shape = sizes_of(_in_order(tree.get("shape"), f"the shape of {label}"), f"the shape of {label}")
     if not chunks or len({chunk.dtype for chunk in chunks}) > 1 or not is_numeric(chunks[0].dtype):
         raise Damaged(f"{label} has damaged chunks")
     if sum(count(chunk.shape) for chunk in chunks) != count(shape):
         raise Damaged(f"the chunks of {label} do not fill its shape")
     dtype = chunks[0].dtype
 
-    def joined() -> Array:
+    def join() -> Array:
         out = scratch.empty(shape, path, dtype)
         flat = out.reshape(-1)
         filled = 0
@@ -303,10 +303,10 @@ def _chunked(tree: Mapping[Any, Any], name: str, path: Path) -> Tensor:
         out.flags.writeable = False
         return out
 
-    return Tensor(name, shape, dtype.name, guarded(path, NAME, joined))
+    return Tensor(name, shape, dtype.name, guard_opening(path, NAME, join))
 
 
-def _numbered(entries: object, what: str) -> list[Any]:
+def _in_order(entries: object, what: str) -> list[Any]:
     """The values of a map ``{"0": …, "1": …}``, as which Flax writes tuples, in order."""
     if isinstance(entries, list):
         return entries

@@ -12,17 +12,17 @@ import numpy as np
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded import scratch
-from embgeo.io.bounded.guard import Damaged, guarded, plain, reading, short
+from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading, short
 from embgeo.io.bounded.maps import Array, Bytes, map_file, number_type, view
 from embgeo.io.bounded.small_files import safe_text
-from embgeo.io.checkpoint import Checkpoint, LeftOut, Tensor
+from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 from embgeo.io.formats.frameworks.gguf_header import (
     MAGIC,
     TOKEN_MODEL,
     TOKEN_TYPES,
     TOKENS,
     TYPES,
-    Header,
+    GGUFHeader,
     TensorInfo,
     read_header,
 )
@@ -79,7 +79,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         data = map_file(path)
         header = read_header(data)
         tensors = tuple(_tensor(data, info, header.big_endian, path) for info in header.tensors)
-        left_out = LeftOut()
+        left_out = Omissions()
         for name in header.unknown:
             left_out.add(name, "its type is not known")
         if not tensors:
@@ -103,17 +103,17 @@ def _tensor(data: Bytes, info: TensorInfo, big_endian: bool, path: Path) -> Tens
             plain(info.name),
             info.shape,
             dtype.name,
-            guarded(path, NAME, lambda: view(raw, dtype, info.shape, swapped=swapped)),
+            guard_opening(path, NAME, lambda: view(raw, dtype, info.shape, swapped=swapped)),
         )
     return Tensor(
         plain(info.name),
         info.shape,
         "float32",
-        guarded(path, NAME, lambda: _dequantized(raw, info, big_endian, path)),
+        guard_opening(path, NAME, lambda: _dequantize(raw, info, big_endian, path)),
     )
 
 
-def _dequantized(raw: Bytes, info: TensorInfo, big_endian: bool, path: Path) -> Array:
+def _dequantize(raw: Bytes, info: TensorInfo, big_endian: bool, path: Path) -> Array:
     kind, numbers, length = TYPES[info.type]
     if big_endian:
         raise Damaged(
@@ -161,7 +161,7 @@ def _dequantizer(info: TensorInfo, path: Path) -> Callable[[Bytes], Array]:
     return expand
 
 
-def _quantized_note(header: Header) -> list[str]:
+def _quantized_note(header: GGUFHeader) -> list[str]:
     kinds = Counter(kind for info in header.tensors if (kind := TYPES[info.type][0]) not in _PLAIN)
     if not kinds:
         return []
@@ -176,7 +176,7 @@ def _quantized_note(header: Header) -> list[str]:
     return [f"quantized tensors ({counted}{which}) are given as the float32 they stand for"]
 
 
-def _tokens(header: Header) -> tuple[tuple[str, ...] | None, list[str]]:
+def _tokens(header: GGUFHeader) -> tuple[tuple[str, ...] | None, list[str]]:
     """The vocabulary in readable form, and a note on tokens that are no text."""
     stored = header.metadata.get(TOKENS)
     if not isinstance(stored, list) or not stored or not isinstance(stored[0], str):

@@ -86,7 +86,7 @@ class TensorInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class GGUFHeader:
     """What a GGUF file says before its tensors begin.
 
     Attributes
@@ -106,7 +106,7 @@ class Header:
     unknown: tuple[str, ...]
 
 
-def read_header(data: Bytes) -> Header:
+def read_header(data: Bytes) -> GGUFHeader:
     """Parse the start of a GGUF file and hold it against the file's size.
 
     Raises
@@ -131,13 +131,13 @@ def read_header(data: Bytes) -> Header:
         raise Damaged("the header's alignment is damaged")
     described = [cursor.tensor() for _ in range(n_tensors)]
     base = -(-cursor.position // alignment) * alignment
-    known = tuple(_placed(info, base, len(data)) for info in described if info.type in TYPES)
+    known = tuple(_place(info, base, len(data)) for info in described if info.type in TYPES)
     _check_places(known)
     unknown = tuple(info.name for info in described if info.type not in TYPES)
-    return Header(cursor.order == ">", metadata, known, unknown)
+    return GGUFHeader(cursor.order == ">", metadata, known, unknown)
 
 
-def _placed(info: TensorInfo, base: int, size: int) -> TensorInfo:
+def _place(info: TensorInfo, base: int, size: int) -> TensorInfo:
     _, numbers, length = TYPES[info.type]
     columns = info.shape[-1] if info.shape else 1
     if columns % numbers:

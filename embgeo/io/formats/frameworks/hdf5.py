@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.guard import Damaged, guarded, plain, reading
+from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading
 from embgeo.io.bounded.maps import Array, count, map_file, number_type, view, whole_numbers
 from embgeo.io.bounded.scratch import ScratchFile
 from embgeo.io.bounded.worker_process import ask, fetch_array
-from embgeo.io.checkpoint import Checkpoint, LeftOut, Tensor
+from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 from embgeo.io.labels.word_lists import is_vocabulary_name, tokens_for
 
 NAME = "HDF5"
@@ -63,7 +63,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
                 way_out="pip install 'embgeo[hdf5]'",
             )
         answer = _ask(path, "describe", _DESCRIBING)
-        left_out = LeftOut()
+        left_out = Omissions()
         for keys, reason in answer["left_out"]:
             left_out.add(_name(keys), reason)
         found = answer["datasets"]
@@ -112,7 +112,7 @@ def _tensor(facts: dict[str, Any], path: Path) -> Tensor:
         name,
         shape,
         dtype.name,
-        guarded(path, NAME, lambda: _array(facts, shape, dtype, path)),
+        guard_opening(path, NAME, lambda: _array(facts, shape, dtype, path)),
         _name(facts["alias_of"]),
     )
 

@@ -40,7 +40,7 @@ _OPTIMIZER = frozenset({"optimizer_weights", "optimizer"})
 Keys = tuple[str, ...]
 
 
-class Refused(Exception):
+class HDF5Refused(Exception):
     """Why the whole file is refused."""
 
 
@@ -57,7 +57,7 @@ def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> None
     try:
         with h5py.File(request["path"], "r", locking="best-effort") as file:
             answer = ACTIONS[request["action"]](file, request)
-    except Refused as error:
+    except HDF5Refused as error:
         answer = {"error": str(error)}
     except MemoryError:
         answer = {"error": f"reading it takes more than {request['memory'] // 2**20:,} MiB"}
@@ -72,7 +72,7 @@ def describe(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
     listing = Listing()
     for keys, dataset, alias_of in datasets(file, listing):
         words = is_words(dataset)
-        reason = refused(dataset, size, words)
+        reason = reason_to_refuse(dataset, size, words)
         if reason:
             listing.left_out.append((keys, reason))
             continue
@@ -109,7 +109,7 @@ def words(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
             out.write(json.dumps([word.decode("utf-8", "backslashreplace") for word in block]))
             out.write("\n")
             if out.tell() > request["most"]:
-                raise Refused("its words take absurdly much room")
+                raise HDF5Refused("its words take absurdly much room")
     return {}
 
 
@@ -133,7 +133,7 @@ def datasets(file: h5py.File, listing: Listing) -> Iterator[tuple[Keys, h5py.Dat
         above, group = pending.pop()
         entries += len(group)
         if entries > _MOST_OBJECTS or len(above) > _DEEPEST:
-            raise Refused("the file holds absurdly many or deeply nested objects")
+            raise HDF5Refused("the file holds absurdly many or deeply nested objects")
         inner = []
         for key in group:
             keys = (*above, key)
@@ -154,7 +154,7 @@ def datasets(file: h5py.File, listing: Listing) -> Iterator[tuple[Keys, h5py.Dat
         pending += reversed(inner)
 
 
-def refused(dataset: h5py.Dataset, file_size: int, words: bool) -> str:
+def reason_to_refuse(dataset: h5py.Dataset, file_size: int, words: bool) -> str:
     """Why a dataset is not read, as a clause; empty if it is."""
     properties = dataset.id.get_create_plist()
     if properties.get_external_count():

@@ -15,7 +15,7 @@ import numpy as np
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.io.bounded import protobuf as wire
-from embgeo.io.bounded.guard import Damaged, guarded, plain, reading, short
+from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading, short
 from embgeo.io.bounded.maps import (
     MOST_DIMENSIONS,
     Array,
@@ -26,7 +26,7 @@ from embgeo.io.bounded.maps import (
     view,
     whole_numbers,
 )
-from embgeo.io.checkpoint import Checkpoint, LeftOut, Tensor
+from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 from embgeo.io.formats.parts import find_shard
 
 NAME = "ONNX"
@@ -110,7 +110,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         Files of external data are looked for beside it.
     """
     with reading(path, NAME):
-        left_out = LeftOut()
+        left_out = Omissions()
         tensors: dict[str, Tensor] = {}
         files: dict[str, Path] = {}
         for found in _initializers(map_file(path).data, left_out):
@@ -127,7 +127,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     )
 
 
-def _initializers(data: memoryview, left_out: LeftOut) -> Iterator[_Initializer]:
+def _initializers(data: memoryview, left_out: Omissions) -> Iterator[_Initializer]:
     message = wire.Message(_MOST_FIELDS)
     seen = 0
     for place, _, graph in message.fields(data):
@@ -175,7 +175,7 @@ def _entry(message: wire.Message, data: memoryview) -> dict[str, str]:
 
 
 def _tensor(
-    found: _Initializer, path: Path, files: dict[str, Path], left_out: LeftOut
+    found: _Initializer, path: Path, files: dict[str, Path], left_out: Omissions
 ) -> Tensor | None:
     """The tensor, or None and a note where it is of a kind that is not read."""
     label = short(found.name)
@@ -198,7 +198,10 @@ def _tensor(
     if len(content) != size:
         raise Damaged(f"{label} has other than the bytes that its shape asks for")
     return Tensor(
-        found.name, shape, dtype.name, guarded(path, NAME, lambda: _array(content, dtype, shape))
+        found.name,
+        shape,
+        dtype.name,
+        guard_opening(path, NAME, lambda: _array(content, dtype, shape)),
     )
 
 

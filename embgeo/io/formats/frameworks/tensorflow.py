@@ -15,7 +15,7 @@ import numpy as np
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.io.bounded import protobuf as wire
-from embgeo.io.bounded.guard import Damaged, guarded, plain, reading, short
+from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading, short
 from embgeo.io.bounded.maps import (
     MOST_DIMENSIONS,
     count,
@@ -24,7 +24,7 @@ from embgeo.io.bounded.maps import (
     view,
     whole_numbers,
 )
-from embgeo.io.checkpoint import Checkpoint, LeftOut, Tensor
+from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 from embgeo.io.formats.frameworks.leveldb import entries
 from embgeo.io.formats.parts import Box, fill, find_shard, put_together
 
@@ -57,13 +57,13 @@ def name_and_start(key: bytes) -> tuple[bytes, tuple[int, ...]]:
     position += 1 + length
     first = []
     for _ in range(dimensions):
-        start, position = _signed(key, position)
-        _, position = _signed(key, position)  # the length, -1 for all there is
+        start, position = _read_signed(key, position)
+        _, position = _read_signed(key, position)  # the length, -1 for all there is
         first.append(start)
     return name, whole_numbers(first, "the place of a slice")
 
 
-def _signed(key: bytes, position: int) -> tuple[int, int]:
+def _read_signed(key: bytes, position: int) -> tuple[int, int]:
     """A number, and what follows it; as many bytes as it begins with ones, all flipped if < 0."""
     flip = 0 if _byte(key, position) & 0x80 else 0xFF
     size = 1
@@ -148,7 +148,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         files: dict[str, Path] = {}
         tensors: list[Tensor] = []
         slices: dict[bytes, list[tuple[Box, Tensor]]] = {}
-        left_out = LeftOut()
+        left_out = Omissions()
         shards, swapped = 1, False
         for key, value in entries(index.data):
             if not key:
@@ -162,7 +162,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
             if reason := found.reason:
                 left_out.add(name, reason)
             elif found.is_sliced:
-                tensors.append(_joined(found, slices.pop(key, []), files, path))
+                tensors.append(_join(found, slices.pop(key, []), files, path))
             else:
                 file = _data_file(path, found.shard, shards, files)
                 tensor = _tensor(found, file, path, swapped)
@@ -245,13 +245,13 @@ def _tensor(found: _Variable, file: Path, path: Path, swapped: bool) -> Tensor:
         found.name,
         found.shape,
         dtype.name,
-        guarded(
+        guard_opening(
             path, NAME, lambda: view(map_file(file)[place], dtype, found.shape, swapped=swapped)
         ),
     )
 
 
-def _joined(
+def _join(
     found: _Variable, slices: list[tuple[Box, Tensor]], files: dict[str, Path], path: Path
 ) -> Tensor:
     """A variable that was cut into slices, which are copied side by side."""
@@ -268,5 +268,5 @@ def _joined(
         found.name,
         found.shape,
         dtype,
-        guarded(path, NAME, lambda: put_together(pieces, found.shape, dtype, path)),
+        guard_opening(path, NAME, lambda: put_together(pieces, found.shape, dtype, path)),
     )

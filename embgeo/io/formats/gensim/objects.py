@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.io.bounded.guard import Damaged, guarded, short
+from embgeo.io.bounded.guard import Damaged, guard_opening, short
 from embgeo.io.bounded.maps import is_numeric, map_file
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.formats.numpy.npy import NotNumbers, read_array, read_header
@@ -137,7 +137,7 @@ def _sidecar(name: str, file: Path) -> Tensor | str:
         name,
         header.shape,
         header.dtype.name,
-        guarded(file, "npy", lambda: read_array(data, header)),
+        guard_opening(file, "npy", lambda: read_array(data, header)),
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.io.bounded.guard import Damaged, guarded, reading
+from embgeo.io.bounded.guard import Damaged, guard_opening, reading
 from embgeo.io.bounded.maps import Array, map_file
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.fasttext.subwords import LONGEST_NGRAM, Subwords, mean_vectors
@@ -67,7 +67,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
                 elif name not in by_name:
                     by_name[name] = tensor
                     files.append(file)
-            notes += _composed(saved, by_name, path)
+            notes += _compose(saved, by_name, path)
         holder = _holder(found, by_name)
         if holder is None:
             raise objects.what_is_missing(missing, found[0].kind)
@@ -104,7 +104,7 @@ def _counts(holder: Saved, n: int) -> tuple[npt.NDArray[np.float64] | None, tupl
     return counts, ()
 
 
-def _composed(saved: Saved, tensors: dict[str, Tensor], path: Path) -> tuple[str, ...]:
+def _compose(saved: Saved, tensors: dict[str, Tensor], path: Path) -> tuple[str, ...]:
     """Add FastText's word vectors where only their parts are stored; a note if that cannot be."""
     parts = [tensors.get(saved.path_to(f"vectors_{part}")) for part in ("vocab", "ngrams")]
     name = saved.path_to("vectors")
@@ -129,7 +129,7 @@ def _composed(saved: Saved, tensors: dict[str, Tensor], path: Path) -> tuple[str
         raise Damaged("its words, vectors_vocab and vectors_ngrams do not fit each other")
     spelt = [word.encode() for word in words]
     compute = partial(_means, spelt, subwords, own, ngrams, path)
-    tensors[name] = Tensor(name, (n, d), "float32", guarded(path, NAME, compute))
+    tensors[name] = Tensor(name, (n, d), "float32", guard_opening(path, NAME, compute))
     return (f"{name} is computed from vectors_vocab and vectors_ngrams, as gensim does",)
 
 

@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from embgeo.io.bounded.guard import Damaged, guarded, plain, reading, short
+from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading, short
 from embgeo.io.bounded.maps import Bytes, count, map_file, number_type, view, whole_numbers
 from embgeo.io.bounded.small_files import check_json
 from embgeo.io.checkpoint import Checkpoint, Tensor
@@ -57,7 +57,7 @@ _PACKED = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6}
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _TensorEntry:
     name: str
     dtype: str
     shape: tuple[int, ...]
@@ -118,7 +118,7 @@ def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return made
 
 
-def _entry(name: str, facts: object) -> _Entry:
+def _entry(name: str, facts: object) -> _TensorEntry:
     label = short(name)
     if not isinstance(facts, dict):
         raise Damaged(f"{label} has no description")
@@ -132,10 +132,10 @@ def _entry(name: str, facts: object) -> _Entry:
     offsets = whole_numbers(facts.get("data_offsets"), f"the place of {label}")
     if len(offsets) != 2:
         raise Damaged(f"{label} has no place in the file")
-    return _Entry(name, dtype, shape, offsets[0], offsets[1])
+    return _TensorEntry(name, dtype, shape, offsets[0], offsets[1])
 
 
-def _check_ranges(entries: list[_Entry], size: int) -> None:
+def _check_ranges(entries: list[_TensorEntry], size: int) -> None:
     """Every tensor has exactly its bytes, inside the file, and no byte belongs to two."""
     end = 0
     for entry in entries:
@@ -150,12 +150,12 @@ def _check_ranges(entries: list[_Entry], size: int) -> None:
         end = entry.end
 
 
-def _tensor(body: Bytes, entry: _Entry, path: Path) -> Tensor:
+def _tensor(body: Bytes, entry: _TensorEntry, path: Path) -> Tensor:
     dtype = number_type(_DTYPES[entry.dtype])
     raw = body[entry.start : entry.end]
     return Tensor(
         name=plain(entry.name),
         shape=entry.shape,
         dtype=dtype.name,
-        open=guarded(path, NAME, lambda: view(raw, dtype, entry.shape, swapped=_SWAPPED)),
+        open=guard_opening(path, NAME, lambda: view(raw, dtype, entry.shape, swapped=_SWAPPED)),
     )

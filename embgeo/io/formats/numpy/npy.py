@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.io.bounded.guard import Damaged, guarded, reading, short
+from embgeo.io.bounded.guard import Damaged, guard_opening, reading, short
 from embgeo.io.bounded.maps import Array, Bytes, count, is_numeric, map_file, view, whole_numbers
 from embgeo.io.checkpoint import Checkpoint, Tensor
 
@@ -37,7 +37,7 @@ _OTHER_ORDER = ">" if np.little_endian else "<"
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class NpyHeader:
     """What an .npy header says, checked; `start` is where the data begins."""
 
     shape: tuple[int, ...]
@@ -63,7 +63,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
             name="",
             shape=header.shape,
             dtype=header.dtype.name,
-            open=guarded(path, NAME, lambda: read_array(data, header)),
+            open=guard_opening(path, NAME, lambda: read_array(data, header)),
         )
     return Checkpoint(path, NAME, (tensor,), (path,))
 
@@ -75,7 +75,7 @@ class NotNumbers(Damaged):
         super().__init__(cause, "save the matrix with a number type, e.g. float32")
 
 
-def read_header(data: Bytes, size: int) -> Header:
+def read_header(data: Bytes, size: int) -> NpyHeader:
     """Parse the header at the start of `data` and hold it against the size of the whole.
 
     Parameters
@@ -105,10 +105,10 @@ def read_header(data: Bytes, size: int) -> Header:
     wanted = count(shape) * dtype.itemsize
     if wanted > size - start:
         raise Damaged(f"the header promises {wanted:,} bytes, the file holds {size - start:,}")
-    return Header(shape, dtype, descr[1] == _OTHER_ORDER, order[1] == "True", start)
+    return NpyHeader(shape, dtype, descr[1] == _OTHER_ORDER, order[1] == "True", start)
 
 
-def read_array(data: Bytes, header: Header) -> Array:
+def read_array(data: Bytes, header: NpyHeader) -> Array:
     """The array behind `header`: a view of `data`."""
     return view(
         data[header.start :],

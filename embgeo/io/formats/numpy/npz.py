@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from embgeo.io.bounded.guard import Damaged, guarded, plain, reading
+from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading
 from embgeo.io.bounded.maps import Array, is_numeric
-from embgeo.io.bounded.zip_members import Archive, Member, first_name, open_archive
+from embgeo.io.bounded.zip_members import Archive, ZipMember, first_name, open_archive
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats.numpy.npy import HEADER_BYTES, Header, NotNumbers, read_array, read_header
+from embgeo.io.formats.numpy.npy import HEADER_BYTES, NotNumbers, NpyHeader, read_array, read_header
 from embgeo.io.labels.word_lists import MOST_WORD_BYTES, MOST_WORDS, is_vocabulary_name, tokens_for
 from embgeo.io.pickle.numpy_arrays import text_entries
 
@@ -57,7 +57,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(path, NAME, tuple(tensors), (path,), tokens, source, notes=tuple(notes))
 
 
-def _header(archive: Archive, member: Member) -> tuple[Header | None, str]:
+def _header(archive: Archive, member: ZipMember) -> tuple[NpyHeader | None, str]:
     if not member.name.endswith(_SUFFIX):
         return None, "it is no .npy file"
     try:
@@ -66,15 +66,17 @@ def _header(archive: Archive, member: Member) -> tuple[Header | None, str]:
         return None, error.cause
 
 
-def _tensor(archive: Archive, member: Member, header: Header, name: str, path: Path) -> Tensor:
+def _tensor(
+    archive: Archive, member: ZipMember, header: NpyHeader, name: str, path: Path
+) -> Tensor:
     return Tensor(
         name=name,
         shape=header.shape,
         dtype=header.dtype.name,
-        open=guarded(path, NAME, lambda: _array(archive, member)),
+        open=guard_opening(path, NAME, lambda: _array(archive, member)),
     )
 
 
-def _array(archive: Archive, member: Member) -> Array:
+def _array(archive: Archive, member: ZipMember) -> Array:
     data = archive.bytes_of(member.name)
     return read_array(data, read_header(data, len(data)))

@@ -16,7 +16,7 @@ import numpy as np
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded import scratch
-from embgeo.io.bounded.guard import Damaged, guarded, reading
+from embgeo.io.bounded.guard import Damaged, guard_opening, reading
 from embgeo.io.bounded.maps import Array, map_file, view
 from embgeo.io.bounded.small_files import read_bytes
 from embgeo.io.checkpoint import Checkpoint, Tensor
@@ -78,7 +78,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         "word_bias": table[0, :, d],
         "context_bias": table[1, :, d],
     }
-    total = guarded(path, NAME, partial(_sum, parts["word"], parts["context"], path))
+    total = guard_opening(path, NAME, partial(_sum, parts["word"], parts["context"], path))
     return Checkpoint(
         path=path,
         format=NAME,

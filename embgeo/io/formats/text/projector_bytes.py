@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from embgeo.io.bounded.guard import Damaged, guarded, reading
+from embgeo.io.bounded.guard import Damaged, guard_opening, reading
 from embgeo.io.bounded.maps import count, map_file, view
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.text.projector_config import entry_for, metadata_of
@@ -48,7 +48,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(
         path=path,
         format=NAME,
-        tensors=(Tensor("vectors", shape, "float32", guarded(path, NAME, opened)),),
+        tensors=(Tensor("vectors", shape, "float32", guard_opening(path, NAME, opened)),),
         files=(path,),
         tokens=metadata.tokens,
         tokens_source=metadata.source,

@@ -32,7 +32,7 @@ _METADATA = "metadata.tsv"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ConfiguredTensor:
     """What a configuration says about one file of tensors; paths without their folders."""
 
     tensor: str
@@ -50,7 +50,7 @@ class Metadata:
     notes: tuple[str, ...] = ()
 
 
-def entry_for(path: Path) -> Entry | None:
+def entry_for(path: Path) -> ConfiguredTensor | None:
     """What a configuration in the same folder says about `path`."""
     for entry in _entries(path.parent):
         if entry.tensor == path.name:
@@ -58,7 +58,7 @@ def entry_for(path: Path) -> Entry | None:
     return None
 
 
-def _entries(folder: Path) -> Iterator[Entry]:
+def _entries(folder: Path) -> Iterator[ConfiguredTensor]:
     found = sorted(folder.glob(_JSON_CONFIGURATIONS))[:_MOST_CONFIGURATIONS]
     for file in (folder / _TEXT_CONFIGURATION, *found):
         if not file.is_file():
@@ -70,7 +70,7 @@ def _entries(folder: Path) -> Iterator[Entry]:
         yield from _from_json(text) if file.suffix == ".json" else _from_text(text)
 
 
-def _from_json(text: str) -> Iterator[Entry]:
+def _from_json(text: str) -> Iterator[ConfiguredTensor]:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -86,7 +86,7 @@ def _from_json(text: str) -> Iterator[Entry]:
             )
 
 
-def _from_text(text: str) -> Iterator[Entry]:
+def _from_text(text: str) -> Iterator[ConfiguredTensor]:
     """The ``embeddings { … }`` blocks of a protocol buffer in text form; the rest is skipped."""
     depth, key = 0, ""
     fields: dict[str, Any] = {}
@@ -110,9 +110,9 @@ def _from_text(text: str) -> Iterator[Entry]:
             key = word
 
 
-def _entry(tensor: object, metadata: object, shape: list[Any]) -> Entry:
+def _entry(tensor: object, metadata: object, shape: list[Any]) -> ConfiguredTensor:
     sizes = tuple(size for size in shape if type(size) is int and 0 < size < 2**40)
-    return Entry(_file_name(tensor), _file_name(metadata), sizes)
+    return ConfiguredTensor(_file_name(tensor), _file_name(metadata), sizes)
 
 
 def _file_name(value: object) -> str:
@@ -154,7 +154,7 @@ def _read(file: Path, n: int) -> Metadata:
         return Metadata(
             notes=(f"{short(file.name)} beside it has lines without a label: not used",)
         )
-    tokens, _ = side_tables.unescaped([row[token_column] for row in cells])
+    tokens, _ = side_tables.unescape([row[token_column] for row in cells])
     counts = None if count_column is None else _counts(cells, count_column)
     labels = tuple(safe_text(token) for token in tokens)
     return Metadata(labels, f"{short(file.name)} beside the file", counts)

@@ -67,7 +67,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
                 counts = _more(counts, [row[layout.counts] for row in sides])
         if n == 0:
             raise Damaged("it holds no vectors", "write it once more")
-    tokens, notes = words.finished()
+    tokens, notes = words.finish()
     shape = (n, layout.columns)
     return Checkpoint(
         path=path,
@@ -108,7 +108,7 @@ def _blocks(path: Path, layout: TableLayout) -> Iterator[tuple[int, list[bytes]]
         yield start + first, lines[first:]
 
 
-def _filled(lines: list[bytes]) -> list[bytes]:
+def _drop_empty(lines: list[bytes]) -> list[bytes]:
     """Lines without their ends, and without empty ones."""
     if not lines or (all(lines) and not lines[-1].endswith(b"\r")):
         return lines
@@ -120,7 +120,7 @@ def _sides(
     start: int, lines: list[bytes], layout: TableLayout
 ) -> Sequence[list[bytes]] | Sequence[list[str]]:
     """The cells before the numbers of each line; all lines have as many cells as they should."""
-    filled, wanted = _filled(lines), layout.before + layout.columns
+    filled, wanted = _drop_empty(lines), layout.before + layout.columns
     if not layout.separator:
         if all(len(line.split()) == wanted for line in filled):
             return [[]] * len(filled)
@@ -167,7 +167,7 @@ def _numbers(path: Path, layout: TableLayout, n: int) -> npt.NDArray[np.float32]
 
 
 def _block(start: int, lines: list[bytes], layout: TableLayout) -> npt.NDArray[np.float32]:
-    filled = _filled(lines)
+    filled = _drop_empty(lines)
     place = (layout.separator, layout.before, layout.columns)
     try:
         return numbers_in(filled, *place, quoted=_is_quoted(filled))

@@ -122,9 +122,9 @@ def _with_separator(lines: Sequence[bytes], separator: bytes) -> TableLayout | N
         return None  # without headings these are text vectors, or the projector's
     is_text = [_is_text([row[k] for row in data]) for k in range(len(data[0]))]
     if headings is not None and data is rows:
-        is_text = [k < len(is_text) - _numbered(headings) for k in range(len(is_text))]
+        is_text = [k < len(is_text) - _count_numbered(headings) for k in range(len(is_text))]
     before = max((k + 1 for k, text in enumerate(is_text) if text), default=0)
-    return _assigned(separator, headings, data, before, is_text)
+    return _assign(separator, headings, data, before, is_text)
 
 
 def _alike(rows: list[list[bytes]]) -> list[list[bytes]]:
@@ -143,13 +143,13 @@ def _headings(rows: list[list[bytes]]) -> list[str] | None:
     """The first row as headings, if it is none of the vectors."""
     names = [cell.decode("utf-8", "replace").strip().lower() for cell in rows[0]]
     numbers = [bool(_NUMBER.fullmatch(cell)) for cell in rows[0]]
-    if _numbered(names) >= max(_FEWEST, len(names) - _MOST_BEFORE):
+    if _count_numbered(names) >= max(_FEWEST, len(names) - _MOST_BEFORE):
         return names
     followed = len(rows) > 1 and sum(map(bool, map(_NUMBER.fullmatch, rows[1]))) >= _FEWEST
     return names if followed and not numbers[-1] and not any(numbers[_MOST_BEFORE:]) else None
 
 
-def _numbered(names: list[str]) -> int:
+def _count_numbered(names: list[str]) -> int:
     """How many headings at the end are numbered 0, 1, 2, … or 1, 2, 3, … behind one prefix."""
     found = re.fullmatch(r"(.*?)(\d{1,7})", names[-1])
     if found is None or not (found[1] == "" or re.search("[a-z]", found[1])):
@@ -163,7 +163,7 @@ def _numbered(names: list[str]) -> int:
     return count if last - count + 1 in (0, 1) else 0
 
 
-def _assigned(
+def _assign(
     separator: bytes,
     headings: list[str] | None,
     data: list[list[bytes]],

@@ -62,7 +62,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
                 way_out="write it once more",
             )
         words, starts, end = _scan(data, header.end(), promised, 4 * d, path)
-    tokens, notes = words.finished()
+    tokens, notes = words.finish()
     if size - end > 1:
         notes += (f"{size - end:,} bytes behind the last promised vector were not read",)
     tensor = Tensor("vectors", (promised, d), "float32", partial(_vectors, path, starts, d))

@@ -96,7 +96,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         Lines of different length, fewer vectors than the header promises, no vectors at all.
     """
     layout = _layout(path)
-    tokens, notes = _words(path, layout).finished()
+    tokens, notes = _words(path, layout).finish()
     n, d = len(tokens), layout.columns
     if layout.promised is not None and n > layout.promised:
         notes += (f"the header promises {layout.promised:,} vectors, the file holds {n:,}",)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from embgeo.io.bounded.guard import Damaged, guarded, plain, reading, short
+from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading, short
 from embgeo.io.bounded.maps import Array, count, map_file, number_type, whole_numbers
 from embgeo.io.bounded.zip_members import MAGICS
 from embgeo.io.checkpoint import Checkpoint, Tensor
@@ -71,11 +71,11 @@ def open_checkpoint(path: Path) -> Checkpoint:
             pieces_left -= _promised_pieces(entry)
             if pieces_left < 0:
                 raise Damaged("the metadata list absurdly many pieces")
-            made = _sharded(name, entry, folder)
+            made = _read_sharded(name, entry, folder)
             if isinstance(made, str):
                 notes.append(f"{plain(name)} is not read: {made}")
                 continue
-            action = guarded(folder.path, NAME, made.open)
+            action = guard_opening(folder.path, NAME, made.open)
             tensors.append(Tensor(plain(name), made.shape, made.dtype, action))
         if not tensors:
             reason = f": {notes[0]}" if notes else ""
@@ -87,7 +87,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _PiecePlace:
     """Where a piece is kept."""
 
     file: str
@@ -101,7 +101,7 @@ class _Folder:
     """Where every piece is kept, by tensor and first element, and the files with their sizes."""
 
     path: Path
-    places: dict[tuple[str, tuple[int, ...]], _Place]
+    places: dict[tuple[str, tuple[int, ...]], _PiecePlace]
     files: dict[str, tuple[Path, int]]
     size: int
 
@@ -120,7 +120,7 @@ class _Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _StoredPiece:
     """A box of a tensor: its first element, its shape, and the bytes that hold it."""
 
     first: tuple[int, ...]
@@ -145,7 +145,7 @@ class _Sharded:
 
     shape: tuple[int, ...]
     dtype: str
-    pieces: tuple[_Piece, ...]
+    pieces: tuple[_StoredPiece, ...]
     folder: Path
 
     def open(self) -> Array:
@@ -155,7 +155,7 @@ class _Sharded:
         return put_together(parts, self.shape, self.dtype, self.folder)
 
 
-def _sharded(name: str, entry: Stub, folder: _Folder) -> _Sharded | str:
+def _read_sharded(name: str, entry: Stub, folder: _Folder) -> _Sharded | str:
     """The tensor that an entry of the metadata describes, or why it is not read."""
     fields = _fields(entry, "TensorStorageMetadata")
     shape = whole_numbers(fields.get("size"), "a tensor's shape")
@@ -170,7 +170,7 @@ def _sharded(name: str, entry: Stub, folder: _Folder) -> _Sharded | str:
         if place.transformed:
             return "its pieces are compressed"
         file = folder.files[place.file][0]
-        pieces.append(_Piece(first, part, file, place.offset, place.offset + place.length))
+        pieces.append(_StoredPiece(first, part, file, place.offset, place.offset + place.length))
     if not pieces and count(shape):
         raise Damaged(f"{short(name)} has no pieces")
     if len(pieces) > 1:
@@ -203,7 +203,7 @@ def _chunks(value: object, shape: tuple[int, ...]) -> list[tuple[tuple[int, ...]
     return list(chunks.items())
 
 
-def _check_room(name: str, pieces: list[_Piece], item: int, most: int) -> None:
+def _check_room(name: str, pieces: list[_StoredPiece], item: int, most: int) -> None:
     """Refuse a tensor that would grow when it is put together."""
     if any(count(piece.shape) * item > piece.stop - piece.start for piece in pieces):
         raise Damaged(f"a piece of {short(name)} is larger than the bytes that hold it")
@@ -211,9 +211,9 @@ def _check_room(name: str, pieces: list[_Piece], item: int, most: int) -> None:
         raise Damaged(f"the pieces of {short(name)} use the same bytes over and over")
 
 
-def _places(storage: dict[object, object]) -> dict[tuple[str, tuple[int, ...]], _Place]:
+def _places(storage: dict[object, object]) -> dict[tuple[str, tuple[int, ...]], _PiecePlace]:
     """Name and first element of each piece, and where it is kept."""
-    places: dict[tuple[str, tuple[int, ...]], _Place] = {}
+    places: dict[tuple[str, tuple[int, ...]], _PiecePlace] = {}
     for key, value in storage.items():
         index = _fields(key.value if isinstance(key, OddKey) else key, "MetadataIndex")
         name, first = index.get("fqn"), index.get("offset")
@@ -225,7 +225,7 @@ def _places(storage: dict[object, object]) -> dict[tuple[str, tuple[int, ...]], 
         offset, length = whole_numbers(numbers, "the place of a piece")
         if not isinstance(name, str) or not isinstance(file, str):
             raise Damaged("the metadata have a damaged list of pieces")
-        place = _Place(file, offset, length, bool(fields.get("transform_descriptors")))
+        place = _PiecePlace(file, offset, length, bool(fields.get("transform_descriptors")))
         places[name, whole_numbers(first, "the place of a piece")] = place
     return places
 

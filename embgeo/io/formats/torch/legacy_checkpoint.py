@@ -66,7 +66,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     return replace(checkpoint, notes=(*checkpoint.notes, note))
 
 
-def _object(data: Bytes) -> tuple[_Storages, object]:
+def _object(data: Bytes) -> tuple[_LegacyStorages, object]:
     """The pickled object, whose storages know by then where their bytes are."""
     pickles = _Pickles(data)
     pickles.next(most=_MOST_SMALL)
@@ -75,7 +75,7 @@ def _object(data: Bytes) -> tuple[_Storages, object]:
         said = short(str(version)) if isinstance(version, int) else "no number"
         raise Damaged(f"its protocol version is {said}, not {_PROTOCOL}")
     pickles.next(most=_MOST_SMALL)  # the description of the machine
-    storages = _Storages(data)
+    storages = _LegacyStorages(data)
     root = pickles.next(TORCH, storages.find)
     storages.locate(pickles.next(most=_MOST_IN_KEYS), pickles.at)
     return storages, root
@@ -100,7 +100,7 @@ class _Pickles:
 
 
 @dataclass(slots=True)
-class _Place:
+class _StoragePlace:
     """What the pickled object says about a storage, and where its bytes turned out to be."""
 
     item: int
@@ -108,12 +108,12 @@ class _Place:
     start: int = -1
 
 
-class _Storages:
+class _LegacyStorages:
     """Storages by key: first the object names them, then the keys tell where they are."""
 
     def __init__(self, data: Bytes) -> None:
         self.data = data
-        self.places: dict[str, _Place] = {}
+        self.places: dict[str, _StoragePlace] = {}
         self.rest = 0
 
     def find(self, pid: object) -> object:
@@ -129,7 +129,7 @@ class _Storages:
         item = storage_bytes(kind, 1)
         if item is None:
             raise Damaged(f"a storage is a {short(kind)}, which is not known")
-        place = self.places.setdefault(key, _Place(item, 0))
+        place = self.places.setdefault(key, _StoragePlace(item, 0))
         place.promised = max(place.promised, elements * item)
         first, size, name = 0, elements, key
         if pid[5] is not None:

@@ -47,13 +47,13 @@ def open_checkpoint(path: Path) -> Checkpoint:
         missing = next((name for name in _PARTS if name not in parts), None)
         if missing is not None:
             raise Damaged(f"the archive has no member {missing}")
-        objects = _storages(_Part(parts["storages"]))
-        objects |= _tensors(_Part(parts["tensors"]), objects)
-        root = load(parts["pickle"].data, TORCH, lambda pid: _found(pid, objects))
+        objects = _storages(_ArchivePart(parts["storages"]))
+        objects |= _tensors(_ArchivePart(parts["tensors"]), objects)
+        root = load(parts["pickle"].data, TORCH, lambda pid: _find_object(pid, objects))
         return checkpoint_of(root, path, NAME)
 
 
-class _Part:
+class _ArchivePart:
     """A member of the archive: pickles and numbers by turns."""
 
     def __init__(self, data: Bytes) -> None:
@@ -88,7 +88,7 @@ class _Part:
         return struct.unpack(f"<{size}q", self.take(8 * size).tobytes())
 
 
-def _storages(part: _Part) -> dict[int, object]:
+def _storages(part: _ArchivePart) -> dict[int, object]:
     """Storages by key: those with bytes of their own, then the parts of those."""
     made: dict[int, object] = {}
     for _ in range(part.count()):
@@ -121,7 +121,7 @@ def _storage(name: str, kind: str, raw: Bytes) -> Storage:
     return Storage(name, kind, len(raw), is_swapped("little"), lambda: raw)
 
 
-def _tensors(part: _Part, storages: dict[int, object]) -> dict[int, object]:
+def _tensors(part: _ArchivePart, storages: dict[int, object]) -> dict[int, object]:
     made: dict[int, object] = {}
     for _ in range(part.count()):
         key, storage, _ = part.entry()
@@ -138,7 +138,7 @@ def _tensors(part: _Part, storages: dict[int, object]) -> dict[int, object]:
     return made
 
 
-def _found(pid: object, objects: dict[int, object]) -> object:
+def _find_object(pid: object, objects: dict[int, object]) -> object:
     """What a persistent id stands for: a class with its source, a storage or a tensor."""
     if isinstance(pid, tuple) and pid:
         return pid[0]

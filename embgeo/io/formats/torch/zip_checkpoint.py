@@ -121,7 +121,7 @@ def saved_tensor(data: Bytes) -> Leaf:
 def _object(archive: Archive, root: str, pickle: str, most: int = MOST_OPCODES) -> object:
     """What a pickle of the archive describes; its storages are in the folder of the same name."""
     program = archive.bytes_of(f"{root}{pickle}", whole=True)
-    storages = _Storages(archive, root, pickle.removesuffix(".pkl"))
+    storages = _ZipStorages(archive, root, pickle.removesuffix(".pkl"))
     return load(program.data, TORCH, storages.find, most)
 
 
@@ -160,7 +160,7 @@ def _refuse_several(archive: Archive) -> None:
         )
 
 
-class _Storages:
+class _ZipStorages:
     """Finds the bytes that a persistent id stands for."""
 
     def __init__(self, archive: Archive, root: str, folder: str) -> None:
