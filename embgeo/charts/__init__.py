@@ -1,8 +1,10 @@
-"""Figures of a saved analysis, one file each; nothing here needs the checkpoint."""
+"""Charts of saved results: one specification a file, drawn by every renderer of `render`."""
 
 from __future__ import annotations
 
 from embgeo.charts import (
+    angles,
+    balance,
     cone,
     coordinates,
     cosines,
@@ -10,34 +12,35 @@ from embgeo.charts import (
     frequency,
     mixture,
     norms,
+    norms_by_frequency,
+    overlaps,
     partition,
-    pca_map,
+    scatter,
     spectrum,
     subspaces,
-    svd_map,
+    sweep,
+    training,
 )
-from embgeo.charts.base import Figure
-from embgeo.charts.style import settings, svg
-from embgeo.result.analysis import Analysis
+from embgeo.charts.specification import Chart
 
-FIGURES: tuple[Figure, ...] = (
-    svd_map.FIGURE,
-    pca_map.FIGURE,
-    spectrum.FIGURE,
-    decay.FIGURE,
-    cosines.FIGURE,
-    cone.FIGURE,
-    coordinates.FIGURE,
-    partition.FIGURE,
-    mixture.FIGURE,
-    frequency.FIGURE,
-    subspaces.FIGURE,
-    norms.FIGURE,
+CHARTS: tuple[Chart, ...] = (
+    scatter.PLAIN,
+    scatter.WITHOUT_MEAN,
+    mixture.CHART,
+    spectrum.LINEAR,
+    spectrum.LOGARITHMIC,
+    decay.CHART,
+    cosines.CHART,
+    cone.CHART,
+    coordinates.CHART,
+    partition.CHART,
+    norms.CHART,
+    norms_by_frequency.CHART,
+    frequency.CHART,
+    subspaces.CHART,
+    angles.CHART,
+    overlaps.CHART,
+    balance.CHART,
+    sweep.CHART,
+    training.CHART,
 )
-
-
-def render_svg(analysis: Analysis, figure: Figure) -> str | None:
-    """`figure` as an inline ``<svg>`` element, or None where the analysis lacks its values."""
-    with settings():
-        drawing = figure.draw(analysis)
-        return None if drawing is None else svg(drawing, figure.name, figure.alternative)

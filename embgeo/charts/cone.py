@@ -1,34 +1,40 @@
-"""Angles of rows to the mean direction."""
+"""Angles of rows to the mean direction of their matrix."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from embgeo.charts import style
-from embgeo.charts.bars import draw_bars, mark
-from embgeo.charts.base import Figure, histogram
-from embgeo.result.analysis import Analysis
+from embgeo.charts.histograms import overlay, refuse_without_histogram, stored_histograms, tabulate
+from embgeo.charts.specification import Chart, Choices, Guide, MemberStyle, Specification
+from embgeo.charts.subject import Subject
+from embgeo.core.quantities import cosine
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
-
-def draw(analysis: Analysis) -> Drawing | None:
-    bars = histogram(analysis, "cosine.cone_angles")
-    if bars is None:
-        return None
-    drawing, (ax,) = style.axes()
-    draw_bars(ax, bars)
-    ax.set_xlim(0, 180)
-    ax.set_xticks(range(0, 181, 30))
-    mark(ax, 90.0, "isotropic rows: 90°")
-    return drawing
+NAME = cosine.CONE_ANGLES.name
 
 
-FIGURE = Figure(
+def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+    histograms = stored_histograms(subjects, NAME)
+    panel = overlay(
+        subjects,
+        histograms,
+        guides=(Guide(90.0, "isotropic rows: 90°"),),
+        limits=(0.0, 180.0),
+        ticks=tuple(range(0, 181, 30)),
+    )
+    whose = "the mean direction" if len(subjects) == 1 else "the mean direction of its own matrix"
+    return Specification(
+        (panel,),
+        f"Angle between each row and {whose}. Isotropic rows stand at 90° (dashed); rows in a "
+        "cone stay well below.",
+        quantity=NAME,
+        table=tabulate(subjects, histograms),
+    )
+
+
+CHART = Chart(
     "cone",
-    "Angle between each row and the mean direction. Isotropic rows stand at 90° (dashed); rows in "
-    "a cone stay well below.",
     "Histogram of the angles between rows and the mean direction",
-    draw,
+    refuse_without_histogram(NAME, "its analysis left out the section cosine"),
+    build,
+    section="cosine",
 )

@@ -1,32 +1,41 @@
-"""How much of the mean cosine each coordinate makes."""
+"""The share of the mean cosine that each coordinate makes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import replace
 
-from embgeo.charts import style
-from embgeo.charts.base import Figure, series
-from embgeo.charts.curves import draw_curves
+from embgeo.charts.curves import refuse_without_curve, series_lines, series_panel, stored_curves
+from embgeo.charts.lookup import find_series
+from embgeo.charts.specification import Chart, Choices, MemberStyle, Specification
+from embgeo.charts.subject import Subject
+from embgeo.core.quantities import cosine
+from embgeo.core.values import Series
 from embgeo.result.analysis import Analysis
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+NAME = cosine.MEAN_SHARE_BY_DIMENSION.name
 
 
-def draw(analysis: Analysis) -> Drawing | None:
-    curve = series(analysis, "cosine.mean_share_by_dimension")
-    if curve is None:
-        return None
-    drawing, (ax,) = style.axes()
-    draw_curves(ax, curve)
-    ax.set_ylim(bottom=0)
-    return drawing
+def find(analysis: Analysis) -> Series | None:
+    return find_series(analysis, NAME)
 
 
-FIGURE = Figure(
+def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+    curves = stored_curves(subjects, find)
+    panel = series_panel(curves[0], series_lines(subjects, curves))
+    return Specification(
+        (replace(panel, y=replace(panel.y, low=0.0)),),
+        "How much of the mean cosine each coordinate makes. A single high peak is a rogue "
+        "coordinate: the cone is then a matter of that one coordinate.",
+        quantity=NAME,
+    )
+
+
+CHART = Chart(
     "coordinates",
-    "How much of the mean cosine each coordinate makes. A single high peak is a rogue coordinate: "
-    "the cone is then a matter of that one coordinate.",
     "Line chart of the share of the mean cosine by coordinate",
-    draw,
+    refuse_without_curve(find, "cosine"),
+    build,
+    section="cosine",
+    pages=("analysis",),
 )

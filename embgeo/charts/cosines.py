@@ -1,34 +1,81 @@
-"""Cosines of pairs of rows."""
+"""Cosines of pairs of rows: densities of one or several matrices over each other."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import replace
 
-from embgeo.charts import style
-from embgeo.charts.bars import draw_bars, mark
-from embgeo.charts.base import Figure, histogram
-from embgeo.result.analysis import Analysis
+import numpy as np
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+from embgeo.charts.histograms import overlay, refuse_without_histogram, stored_histograms, tabulate
+from embgeo.charts.specification import (
+    Chart,
+    Choices,
+    Guide,
+    MemberStyle,
+    Panel,
+    Specification,
+    Steps,
+)
+from embgeo.charts.subject import Subject
+from embgeo.core.quantities import cosine
 
-
-def draw(analysis: Analysis) -> Drawing | None:
-    bars = histogram(analysis, "cosine.histogram")
-    if bars is None:
-        return None
-    drawing, (ax,) = style.axes()
-    draw_bars(ax, bars)
-    ax.set_xlim(-1, 1)
-    mark(ax, 0.0, "isotropic rows: 0")
-    return drawing
-
-
-FIGURE = Figure(
-    "cosines",
+NAME = cosine.HISTOGRAM.name
+#: Peaks further apart than this need a logarithmic axis, or the lower ones cannot be seen.
+WIDE = 6.0
+ONE = (
     "Cosines between pairs of rows. Isotropic rows give a hump around 0 (dashed) that is narrower "
     "the more dimensions there are; a hump to the right of it is a cone, two humps near −1 and 1 "
-    "are a collapse on both sides.",
+    "are a collapse on both sides."
+)
+SEVERAL = (
+    "Cosines between pairs of rows of each matrix. A hump around 0 (dashed) is what isotropic "
+    "rows give; the further to the right it lies, the narrower the cone."
+)
+PRINT = (
+    "Cosines between pairs of rows of the embedding matrix. Isotropic rows lie around 0 (dashed)."
+)
+
+
+def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+    histograms = stored_histograms(subjects, NAME)
+    # How many pairs were drawn says nothing of the matrix: densities, of a single one too.
+    panel = overlay(
+        subjects, histograms, guides=(Guide(0.0, "isotropic rows: 0"),), density="density of pairs"
+    )
+    table = tabulate(subjects, histograms)
+    columns = ("analysis", "from", "to", "pairs", "density")
+    return Specification(
+        (fit_limits(panel),),
+        ONE if len(subjects) == 1 else SEVERAL,
+        PRINT,
+        NAME,
+        table=replace(table, columns=columns),
+    )
+
+
+def fit_limits(panel: Panel) -> Panel:
+    """The occupied part of −1 … 1 with the 0, on an axis that shows every peak."""
+    low, high = 0.0, 0.0
+    peaks = []
+    for steps in panel.lines:
+        assert isinstance(steps, Steps)
+        occupied = np.flatnonzero(steps.heights)
+        low = min(low, float(steps.edges[occupied[0]]))
+        high = max(high, float(steps.edges[occupied[-1] + 1]))
+        peaks.append(float(steps.heights.max()))
+    margin = 0.03 * (high - low)
+    x = replace(panel.x, low=max(-1.0, low - margin), high=min(1.0, high + margin))
+    y = panel.y
+    if max(peaks) > WIDE * min(peaks):
+        y = replace(y, log=True, low=0.01 * min(peaks), high=2.0 * max(peaks))
+    return replace(panel, x=x, y=y)
+
+
+CHART = Chart(
+    "cosines",
     "Histogram of the cosines between pairs of rows",
-    draw,
+    refuse_without_histogram(NAME, "its analysis holds no cosines of pairs"),
+    build,
+    section="cosine",
 )

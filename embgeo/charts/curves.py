@@ -1,38 +1,93 @@
-"""The drawing that figures of one series share: a line a label, colors and dashes in order."""
+"""What charts of stored curves share: one line a member, or all lines of a single one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from embgeo.charts import style
+from embgeo.charts.specification import Axis, Choices, Guide, Line, MemberStyle, Panel
+from embgeo.charts.subject import NO_ANALYSIS, Subject
+from embgeo.core.arrays import FloatArray
 from embgeo.core.values import Series
+from embgeo.result.analysis import Analysis
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+#: From an analysis to one of its curves.
+Find = Callable[[Analysis], Series | None]
 
 
-def draw_curves(ax: Axes, series: Series) -> None:
-    """All lines of `series`; points are marked where there are few."""
-    if series.log_x:
-        style.log_axis(ax.xaxis, series.x)
-    if series.log_y:
-        style.log_axis(ax.yaxis, np.concatenate(list(series.y.values())))
-    for i, (label, y) in enumerate(series.y.items()):
-        # What a logarithm cannot show is left out, as gaps.
-        shown = np.where(y > 0, y, np.nan) if series.log_y else y
-        ax.plot(
-            series.x,
-            shown,
-            color=style.LINES[i % len(style.LINES)],
-            linestyle=style.DASHES[i % len(style.DASHES)],
-            linewidth=1.6,
-            marker="." if len(series.x) <= 40 else None,
-            markersize=4,
-            label=style.subscripts(label),
+def refuse_without_curve(find: Find, section: str) -> Callable[[Subject, Choices], str]:
+    """Why a subject lacks the curve that `find` looks up, as a function of the subject."""
+
+    def refuse(subject: Subject, _choices: Choices) -> str:
+        if subject.analysis is None:
+            return NO_ANALYSIS
+        if find(subject.analysis) is None:
+            return f"its analysis left out the section {section}"
+        return ""
+
+    return refuse
+
+
+def stored_curves(subjects: Sequence[tuple[Subject, MemberStyle]], find: Find) -> list[Series]:
+    """The curve of each subject, all of which have it."""
+    curves = [find(subject.analysis) for subject, _ in subjects if subject.analysis is not None]
+    return [curve for curve in curves if curve is not None]
+
+
+def series_lines(
+    subjects: Sequence[tuple[Subject, MemberStyle]], curves: Sequence[Series]
+) -> tuple[Line, ...]:
+    """Every line of every curve: told apart by part for one member, by member for several."""
+    if len(subjects) == 1:
+        (_, style), (curve,) = subjects[0], curves
+        return tuple(
+            Line(
+                curve.x,
+                drawable_values(y, curve.log_y),
+                MemberStyle("line", style.index + i) if i else style,
+                part=label if len(curve.y) > 1 else "",
+            )
+            for i, (label, y) in enumerate(curve.y.items())
         )
-    ax.set_xlabel(style.subscripts(series.x_label))
-    ax.set_ylabel(style.subscripts(series.y_label))
-    if len(series.y) > 1:
-        style.legend(ax)
+    return tuple(
+        Line(curve.x, drawable_values(y, curve.log_y), style, subject.label, label)
+        for (subject, style), curve in zip(subjects, curves, strict=True)
+        for label, y in (curve.y if len(curve.y) > 1 else {"": first_line(curve)}).items()
+    )
+
+
+def first_line(curve: Series) -> FloatArray:
+    """The values of a curve that has one line, whatever its name."""
+    return next(iter(curve.y.values()))
+
+
+def series_panel(
+    curve: Series, lines: tuple[Line, ...], guides: tuple[Guide, ...] = (), title: str = ""
+) -> Panel:
+    """A panel with the labels of `curve`; logarithmic where that is wanted and worth it."""
+    log_x = curve.log_x and is_wide(np.concatenate([line.x for line in lines]))
+    log_y = curve.log_y and is_wide(np.concatenate([line.y for line in lines]))
+    return Panel(Axis(curve.x_label, log_x), Axis(curve.y_label, log_y), lines, guides, title=title)
+
+
+def is_wide(values: FloatArray, ratio: float = 3.0) -> bool:
+    """Whether the positive values span more than `ratio`.
+
+    Within a factor of three a linear axis shows the same and has more labels.
+    """
+    positive = values[np.isfinite(values) & (values > 0)]
+    # Logarithms: a quotient of extreme floats would overflow.
+    return bool(
+        len(positive) and np.log10(positive.max()) - np.log10(positive.min()) > np.log10(ratio)
+    )
+
+
+def drawable_values(values: FloatArray, log: bool) -> FloatArray:
+    """`values` with gaps where a logarithmic axis cannot show them."""
+    return np.where(values > 0, values, np.nan) if log else values
+
+
+def empty_cells(values: FloatArray) -> list[float | None]:
+    """Numbers as cells of a table: undefined ones are empty."""
+    return [value if np.isfinite(value) else None for value in values.tolist()]

@@ -2,62 +2,93 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
-from embgeo.charts import style
-from embgeo.charts.base import Figure, table
-from embgeo.core.values import Cell, Table
-from embgeo.result.analysis import Analysis
+from embgeo.charts.lookup import column_of, find_table
+from embgeo.charts.specification import (
+    Axis,
+    Chart,
+    Choices,
+    Guide,
+    Line,
+    MemberStyle,
+    Panel,
+    Specification,
+)
+from embgeo.charts.subject import NO_ANALYSIS, Subject
+from embgeo.core.quantities import frequency
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
-
-def draw(analysis: Analysis) -> Drawing | None:
-    bins = table(analysis, "frequency.by_frequency_bin")
-    if bins is None:
-        return None
-    x = np.arange(1, len(bins.rows) + 1)
-    drawing, (left, right) = style.axes(width=8.6, columns=2)
-    left.plot(x, column(bins, "median norm"), color=style.BLUE, marker="o", ms=4, lw=1.6)
-    left.set_ylabel("median norm")
-    left.set_ylim(bottom=0)
-    for i, name in enumerate(("mean cosine inside", "mean cosine to mean direction")):
-        right.plot(
-            x,
-            column(bins, name),
-            color=style.LINES[i],
-            ls=style.DASHES[i],
-            marker="os"[i],
-            ms=4,
-            lw=1.6,
-            label=("inside the bin", "to the mean direction")[i],
-        )
-    right.set_ylabel("mean cosine")
-    right.axhline(0.0, color=style.GRAY, lw=0.8, ls=(0, (2, 2)))
-    style.legend(right)
-    for ax in (left, right):
-        ax.set_xticks(x)
-        ax.set_xlabel("frequency bin (1 = most frequent tokens)")
-    return drawing
-
-
-def column(bins: Table, name: str) -> list[float]:
-    """One column of numbers; NaN where a bin has none."""
-    index = bins.columns.index(name)
-    return [_number(row[index]) for row in bins.rows]
-
-
-def _number(cell: Cell) -> float:
-    return float(cell) if isinstance(cell, int | float) else float("nan")
-
-
-FIGURE = Figure(
-    "frequency",
+NAME = frequency.BY_FREQUENCY_BIN.name
+NORM, INSIDE, MEAN = "median norm", "mean cosine inside", "mean cosine to mean direction"
+ONE = (
     "Tokens sorted by frequency into ten bins of equal size. Flat lines would mean that the "
-    "geometry does not know how frequent a token is.",
+    "geometry does not know how frequent a token is."
+)
+SEVERAL = (
+    "Tokens sorted by frequency into ten bins of equal size: the median norm of each bin, and the "
+    "mean cosine of its rows to the mean direction of their matrix. Flat lines would mean that "
+    "the geometry does not know how frequent a token is."
+)
+
+
+def refuse(subject: Subject, _choices: Choices) -> str:
+    if subject.analysis is None:
+        return NO_ANALYSIS
+    if find_table(subject.analysis, NAME) is None:
+        return "its analysis holds no bins of frequency"
+    return ""
+
+
+def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+    tables = [
+        (subject, style, table)
+        for subject, style in subjects
+        if subject.analysis is not None and (table := find_table(subject.analysis, NAME))
+    ]
+    alone = len(tables) == 1
+    bins = tuple(range(1, max(len(table.rows) for _, _, table in tables) + 1))
+    x = Axis("frequency bin (1 = most frequent tokens)", ticks=bins)
+
+    def lines(name: str, turn: int = 0, part: str = "") -> tuple[Line, ...]:
+        return tuple(
+            Line(
+                np.arange(1.0, len(table.rows) + 1),
+                column_of(table, name),
+                MemberStyle("line", style.index + turn) if turn else style,
+                "" if alone else subject.label,
+                part,
+            )
+            for subject, style, table in tables
+        )
+
+    cosines = (
+        (*lines(INSIDE, 0, "inside the bin"), *lines(MEAN, 1, "to the mean direction"))
+        if alone
+        else lines(MEAN)
+    )
+    return Specification(
+        (
+            Panel(x, Axis("", low=0.0), lines(NORM), key="norm", title="Median norm"),
+            Panel(
+                x,
+                Axis(""),
+                cosines,
+                (Guide(0.0, axis="y"),),
+                key="cosine",
+                title="Mean cosine" if alone else "Mean cosine to the mean direction",
+            ),
+        ),
+        ONE if alone else SEVERAL,
+        quantity=NAME,
+    )
+
+
+CHART = Chart(
+    "frequency",
     "Line charts of norm and cosine over ten frequency bins",
-    draw,
+    refuse,
+    build,
+    section="frequency",
 )

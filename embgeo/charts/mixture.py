@@ -2,45 +2,52 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-import numpy as np
+from embgeo.charts.frequencies import NO_FREQUENCIES
+from embgeo.charts.scatter import (
+    MOST_PANELS,
+    UNCENTERED,
+    map_panels,
+    refuse_without_points,
+    tabulate,
+)
+from embgeo.charts.specification import Chart, Choices, MemberStyle, Specification
+from embgeo.charts.subject import Subject
 
-from embgeo.charts import style
-from embgeo.charts.base import Figure, points
-from embgeo.charts.hexagons import draw_hexagons
-from embgeo.charts.maps import cells, frame, swatches
-from embgeo.result.analysis import Analysis
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
-
-def draw(analysis: Analysis) -> Drawing | None:
-    projection = points(analysis, "projection.svd2")
-    if projection is None or analysis.popular is None:
-        return None
-    drawing, (ax,) = style.axes(width=6.0, height=4.8)
-    hexagons, inside = cells(projection)
-    rare = np.bincount(
-        hexagons.members, weights=~analysis.popular[inside], minlength=len(hexagons.counts)
-    )
-    share = rare / hexagons.counts
-    n = len(style.MIXTURE)
-    levels = np.minimum((share * n).astype(np.int64), n - 1)
-    draw_hexagons(ax, hexagons, levels, style.MIXTURE)
-    frame(ax, projection)
-    edges = [round(100 * i / n) for i in range(n + 1)]
-    labels = [f"{a}–{b} %" for a, b in pairwise(edges)]
-    swatches(ax, style.MIXTURE, labels, "share of rare tokens in a hexagon")
-    return drawing
-
-
-FIGURE = Figure(
-    "mixture",
+CAPTION = (
     "The same plane as the map of tokens, shaded by the share of rare tokens. If frequency played "
-    "no part, all of it would have the color of the base rate.",
+    "no part, all of it would have the color of the base rate."
+)
+PRINT = (
+    "The plane of the two strongest singular directions, shaded by the share of rare tokens in "
+    "each hexagon."
+)
+
+
+def refuse(subject: Subject, choices: Choices) -> str:
+    reason = refuse_without_points(UNCENTERED)(subject, choices)
+    if not reason and subject.analysis is not None and subject.analysis.popular is None:
+        return NO_FREQUENCIES
+    return reason
+
+
+def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+    return Specification(
+        map_panels(subjects, UNCENTERED),
+        CAPTION,
+        PRINT,
+        shading="share",
+        table=tabulate(subjects, UNCENTERED),
+    )
+
+
+CHART = Chart(
+    "mixture",
     "Map of the share of rare tokens in the plane of the first two singular directions",
-    draw,
+    refuse,
+    build,
+    section="plane",
+    pages=("analysis",),
+    most=MOST_PANELS,
 )

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from embgeo.charts import style
-from embgeo.charts.bars import draw_bars
-from embgeo.charts.base import Figure, histogram
-from embgeo.result.analysis import Analysis
+from embgeo.charts.histograms import overlay, refuse_without_histogram, stored_histograms, tabulate
+from embgeo.charts.specification import Chart, Choices, MemberStyle, Specification
+from embgeo.charts.subject import Subject
+from embgeo.core.quantities import tokens
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
-
-def draw(analysis: Analysis) -> Drawing | None:
-    bars = histogram(analysis, "tokens.norms")
-    if bars is None:
-        return None
-    drawing, (ax,) = style.axes()
-    draw_bars(ax, bars)
-    return drawing
+NAME = tokens.NORMS.name
+SEVERAL = (
+    "Norms of the rows of each matrix. Where they shrank, I1 at the matrix's own scale rises "
+    "without any change of shape: compare it at a mean norm of 1."
+)
 
 
-FIGURE = Figure(
+def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+    histograms = stored_histograms(subjects, NAME)
+    return Specification(
+        (overlay(subjects, histograms),),
+        "Norms of the rows." if len(subjects) == 1 else SEVERAL,
+        quantity=NAME,
+        table=tabulate(subjects, histograms),
+    )
+
+
+CHART = Chart(
     "norms",
-    "Norms of the rows.",
     "Histogram of the row norms",
-    draw,
+    refuse_without_histogram(NAME, "its analysis left out the section tokens"),
+    build,
+    section="tokens",
 )

@@ -1,41 +1,88 @@
-"""The partition function over the eigenvectors: raw and unit scale on one axis, side by side."""
+"""Arora's partition function at the eigenvectors of WᵀW and at their negatives.
+
+Raw beside unit scale: Z depends on the norms of the rows.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
-from embgeo.charts import style
-from embgeo.charts.base import Figure, series
-from embgeo.charts.curves import draw_curves
+from embgeo.charts.curves import refuse_without_curve, series_lines, series_panel, stored_curves
+from embgeo.charts.lookup import find_series
+from embgeo.charts.specification import (
+    Chart,
+    Choices,
+    FigureTable,
+    Guide,
+    MemberStyle,
+    Specification,
+)
+from embgeo.charts.subject import Subject
+from embgeo.core.quantities import isotropy
+from embgeo.core.values import Cell, Series
 from embgeo.result.analysis import Analysis
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
-
-def draw(analysis: Analysis) -> Drawing | None:
-    raw, unit = series(analysis, "isotropy.z"), series(analysis, "isotropy.z_unit")
-    shown = [
-        (title, curve)
-        for title, curve in (("at the matrix's own scale", raw), ("mean norm scaled to 1", unit))
-        if curve is not None
-    ]
-    if not shown:
-        return None
-    drawing, row = style.axes(width=8.6, columns=len(shown))
-    for ax, (title, curve) in zip(row, shown, strict=True):
-        draw_curves(ax, curve)
-        ax.set_title(title, fontsize=9.5, color=style.INK)
-        ax.axhline(1.0, color=style.GRAY, lw=0.8, ls=(0, (2, 2)))
-    return drawing
-
-
-FIGURE = Figure(
-    "partition",
+#: Quantity of a panel, its title, and what the table calls its scale.
+PANELS = (
+    (isotropy.Z.name, "As stored", "raw"),
+    (isotropy.Z_UNIT.name, "Mean norm scaled to 1", "unit"),
+)
+ONE = (
     "The partition function Z in the direction of each eigenvector and against it, divided by its "
     "mean. Isotropic rows give a flat line at 1. Left the matrix as it is, right with its mean "
     "norm scaled to 1: Z depends on scale, so only the right-hand side compares matrices of "
-    "different norms.",
+    "different norms."
+)
+SEVERAL = (
+    "The partition function Z in the direction of each eigenvector and against it, divided by its "
+    "mean: the wider a matrix's lines spread around 1, the less alike its directions are. Left as "
+    "stored, where small norms alone bring the lines together; right with the mean norm scaled "
+    "to 1, which compares shapes."
+)
+PRINT = (
+    "Partition function Z(a) at the eigenvectors v of WᵀW and at their negatives (two branches for "
+    "each matrix), divided by its mean. Isotropic rows give a flat line at 1; I1 is the smallest "
+    "value divided by the largest. Z depends on the norms of the rows: only the panel with the "
+    "mean norm scaled to 1 compares matrices of different norms."
+)
+
+
+def find_raw(analysis: Analysis) -> Series | None:
+    """The raw curve of an analysis that has both."""
+    unit = find_series(analysis, PANELS[1][0])
+    return None if unit is None else find_series(analysis, PANELS[0][0])
+
+
+def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+    panels = []
+    rows: list[tuple[Cell, ...]] = []
+    for name, title, scale in PANELS:
+        curves = stored_curves(subjects, partial(find_series, name=name))
+        # Z at equal scales spans little: a logarithmic axis only where values lie far apart.
+        wide = [replace(curve, log_x=True, log_y=True) for curve in curves]
+        panel = series_panel(wide[0], series_lines(subjects, curves), (Guide(1.0, axis="y"),))
+        panels.append(replace(panel, key=name, title=title))
+        rows += [
+            (subject.label, scale, int(k), sign, value)
+            for (subject, _), curve in zip(subjects, curves, strict=True)
+            for sign, z in zip("+-", curve.y.values(), strict=True)
+            for k, value in zip(curve.x.tolist(), z.tolist(), strict=True)
+        ]
+    return Specification(
+        tuple(panels),
+        ONE if len(subjects) == 1 else SEVERAL,
+        PRINT,
+        PANELS[0][0],
+        table=FigureTable(("analysis", "scale", "k", "sign", "z"), rows),
+    )
+
+
+CHART = Chart(
+    "partition",
     "Two line charts of the partition function over the eigenvectors",
-    draw,
+    refuse_without_curve(find_raw, "isotropy"),
+    build,
+    section="isotropy",
 )

@@ -1,31 +1,119 @@
-"""Singular values, beside those of the centered matrix and of isotropic rows."""
+"""Normalized singular values, as in Gao et al. 2019 (Fig. 2b) and Wang et al. 2020 (Fig. 1).
+
+A single matrix stands beside its centered twin and isotropic rows; of several matrices the
+uncentered values are compared, each with isotropic rows of its own norms as a thin dotted line.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import replace
 
-from embgeo.charts import style
-from embgeo.charts.base import Figure, singular_values
-from embgeo.charts.curves import draw_curves
+import numpy as np
+
+from embgeo.charts.curves import (
+    empty_cells,
+    refuse_without_curve,
+    series_lines,
+    series_panel,
+    stored_curves,
+)
+from embgeo.charts.lookup import find_singular_values
+from embgeo.charts.specification import (
+    Chart,
+    Choices,
+    FigureTable,
+    Line,
+    MemberStyle,
+    Specification,
+)
+from embgeo.charts.subject import Subject
+from embgeo.core.quantities import spectrum
+from embgeo.core.values import Cell, Series
 from embgeo.result.analysis import Analysis
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
-
-def draw(analysis: Analysis) -> Drawing | None:
-    curve = singular_values(analysis, "spectrum.singular_values")
-    if curve is None:
-        return None
-    drawing, (ax,) = style.axes()
-    draw_curves(ax, curve)
-    return drawing
-
-
-FIGURE = Figure(
-    "spectrum",
+NAME = spectrum.SINGULAR_VALUES.name
+UNCENTERED, REFERENCE = "uncentered", "isotropic reference"
+ONE = (
     "Singular values, largest first, divided by the largest. A flat line means that all directions "
-    "carry the same energy; a first value far above the rest, that one direction dominates.",
+    "carry the same energy; a first value far above the rest, that one direction dominates."
+)
+SEVERAL = (
+    "Singular values of each matrix, largest first, divided by its own largest: scale plays no "
+    "part. The higher a line stays, the more evenly the energy is spread over directions."
+)
+PRINT = (
+    "Singular values of the embedding matrix (not centered), divided by the largest, up to its "
+    "numerical rank."
+)
+PRINT_REFERENCE = " Dotted: isotropic Gaussian rows of the same number, dimension and norms."
+
+
+def find(analysis: Analysis) -> Series | None:
+    """The singular values up to the numerical rank, None where the analysis has none."""
+    curve = find_singular_values(analysis, NAME)
+    return curve if curve is not None and UNCENTERED in curve.y else None
+
+
+def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+    curves = stored_curves(subjects, find)
+    alone = len(subjects) == 1
+    if alone:
+        lines = series_lines(subjects, curves)
+    else:
+        of_members = [replace(c, y={UNCENTERED: c.y[UNCENTERED]}) for c in curves]
+        guides = [
+            Line(c.x, c.y[REFERENCE], MemberStyle("guide"), form="plain")
+            for c in curves
+            if REFERENCE in c.y
+        ]
+        lines = (*series_lines(subjects, of_members), *guides)
+    panel = series_panel(curves[0], lines)
+    referenced = any(REFERENCE in curve.y for curve in curves)
+    return Specification(
+        (panel,),
+        ONE if alone else SEVERAL,
+        PRINT + (PRINT_REFERENCE if referenced else ""),
+        NAME,
+        table=tabulate(subjects, curves, ("centered",) if alone else ()),
+    )
+
+
+def build_linear(
+    subjects: Sequence[tuple[Subject, MemberStyle]], choices: Choices
+) -> Specification:
+    """The same on a linear axis that begins at 0."""
+    spec = build(subjects, choices)
+    (panel,) = spec.panels
+    y = replace(panel.y, log=False, low=0.0, high=1.03)
+    return replace(spec, panels=(replace(panel, x=replace(panel.x, low=0.0), y=y),))
+
+
+def tabulate(
+    subjects: Sequence[tuple[Subject, MemberStyle]], curves: Sequence[Series], more: tuple[str, ...]
+) -> FigureTable:
+    """A row for each singular value: isotropic rows beside it, and the lines in `more`."""
+    names = (UNCENTERED, REFERENCE, *more)
+    columns = ("analysis", "k", "normalized singular value", "isotropic rows", *more)
+    rows: list[tuple[Cell, ...]] = []
+    for (subject, _), curve in zip(subjects, curves, strict=True):
+        nothing = np.full(len(curve.x), np.nan)
+        values = [empty_cells(curve.y.get(name, nothing)) for name in names]
+        for k, *cells in zip(curve.x.tolist(), *values, strict=True):
+            rows.append((subject.label, int(k), *cells))
+    return FigureTable(columns, rows)
+
+
+LINEAR = Chart(
+    "spectrum",
+    "Line chart of the singular values",
+    refuse_without_curve(find, "spectrum"),
+    build_linear,
+)
+LOGARITHMIC = Chart(
+    "spectrum-log",
     "Line chart of the singular values on a logarithmic axis",
-    draw,
+    refuse_without_curve(find, "spectrum"),
+    build,
+    section="spectrum",
 )

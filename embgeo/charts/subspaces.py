@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from embgeo.charts import style
-from embgeo.charts.base import Figure, series
-from embgeo.charts.curves import draw_curves
+from embgeo.charts.curves import series_lines, series_panel, stored_curves
+from embgeo.charts.lookup import find_series
+from embgeo.charts.specification import Chart, Choices, MemberStyle, Specification
+from embgeo.charts.subject import NO_ANALYSIS, NO_OUTPUT, Subject
+from embgeo.core.quantities import subspace
+from embgeo.core.values import Series
 from embgeo.result.analysis import Analysis
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+NAME = subspace.PRINCIPAL_ANGLES.name
 
 
-def draw(analysis: Analysis) -> Drawing | None:
-    curve = series(analysis, "subspace.principal_angles")
-    if curve is None:
-        return None
-    drawing, (ax,) = style.axes()
-    draw_curves(ax, curve)
-    return drawing
+def find(analysis: Analysis) -> Series | None:
+    return find_series(analysis, NAME)
 
 
-FIGURE = Figure(
+def refuse(subject: Subject, _choices: Choices) -> str:
+    if subject.analysis is None:
+        return NO_ANALYSIS
+    return NO_OUTPUT if find(subject.analysis) is None else ""
+
+
+def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+    curves = stored_curves(subjects, find)
+    return Specification(
+        (series_panel(curves[0], series_lines(subjects, curves)),),
+        "Principal angles between the spaces that the columns of the input and of the output "
+        "matrix span, smallest first: 0° where they share a direction, 90° where they do not.",
+        quantity=NAME,
+    )
+
+
+CHART = Chart(
     "subspaces",
-    "Principal angles between the spaces that the columns of the input and of the output matrix "
-    "span, smallest first: 0° where they share a direction, 90° where they do not.",
     "Line chart of the principal angles between input and output space",
-    draw,
+    refuse,
+    build,
+    section="subspace",
+    pages=("analysis",),
 )

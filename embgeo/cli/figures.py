@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embgeo.cli.figure_choice import ABOUT, check_about, choose, given_options
-from embgeo.cli.figure_maker import Made, Maker
-from embgeo.cli.outputs import write_set
 from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded, printable
-from embgeo.cli.subjects import load_subjects
-from embgeo.core.errors import BadOption
+from embgeo.core.errors import BadOption, argument
+
+if TYPE_CHECKING:
+    from embgeo.workflows.figures import FigureSet
 
 
 class Form(StrEnum):
@@ -64,8 +63,8 @@ def figures(
     figure: Annotated[
         list[str] | None,
         typer.Option(
-            help="scatter, scatter-centered, spectrum, spectrum-log, cosines, partition, "
-            "norms-by-frequency, sweep or training; repeatable. All that can be drawn by default."
+            help="scatter, spectrum, cosines, partition, …; docs/figures.md lists all. Repeatable. "
+            "All that can be drawn by default."
         ),
     ] = None,
     table: Annotated[
@@ -122,51 +121,31 @@ def figures(
 
     Example: embgeo figures baseline.embgeo --venue icml -o figures
     """
-    wanted = choose(figure or (), table or ())
-    given = {
-        "--format": format_, "--venue": venue, "--width": width, "--text/--column": text,
-        "--color": color, "--x": x, "--parameter": parameter, "--scalar": scalar, "--signs": signs,
-    }  # fmt: skip
-    check_about(wanted, given)
-    made_by = Maker(
-        forms=tuple(dict.fromkeys(form.value for form in format_ or (Form.pdf,))),
-        width=chosen_width(venue, text, width),
-        color="class" if color is None else color.value,
-        scalars=tuple(dict.fromkeys(scalar or ())),
-        parameter=parameter or "",
-        signs="both" if signs is None else signs.value,
+    from embgeo.workflows.figures import OLD_NAMES, draw
+
+    for name in OLD_NAMES.keys() & set(figure or ()):
+        print(f"note: {name} is called {OLD_NAMES[name]} now", file=sys.stderr)
+    made = draw(
+        paths,
+        figure=figure or (),
+        table=table or (),
+        out=out,
+        label=label or (),
+        format=[form.value for form in format_ or ()],
+        venue=None if venue is None else venue.value,
+        text=text,
+        width=width,
+        color=None if color is None else color.value,
+        x=numbers(x),
+        parameter=parameter,
+        scalar=scalar or (),
+        signs=None if signs is None else signs.value,
         command=printable(command_line()),
     )
-    made_by.check(out, wanted)
-    subjects = load_subjects(paths, label or (), numbers(x), parameter or "")
-    made, left_out = made_by.make_all(wanted, subjects)
-    check_used(made, left_out, given)
-    write_set(out, {name: content for one in made for name, content in one.files.items()})
     if json_:
-        print(json.dumps([one.record for one in made], indent=1))
+        print(json.dumps([one.record for one in made.figures], indent=1))
     elif not quiet:
-        summary(out, made, left_out)
-
-
-def chosen_width(venue: VenueName | None, text: bool | None, width: float | None) -> float:
-    """Width in inches of a column of the venue, unless something else was asked for.
-
-    Raises
-    ------
-    BadOption
-    """
-    from embgeo.charts.paper.style import VENUES
-
-    if width is not None:
-        if venue is not None or text is not None:
-            raise BadOption(
-                "cannot be combined with --venue, --text or --column",
-                where="--width",
-                way_out="leave one of them out",
-            )
-        return width
-    of = VENUES["iclr" if venue is None else venue.value]
-    return of.text if text else of.column
+        summary(out, made)
 
 
 def numbers(text: str | None) -> list[float]:
@@ -183,37 +162,22 @@ def numbers(text: str | None) -> list[float]:
     except ValueError:
         values = [math.nan]
     if not all(map(math.isfinite, values)):
-        raise BadOption(f"{text!r} is no list of numbers", where="--x", way_out="write --x 0,0.5,1")
+        raise BadOption(
+            f"{text!r} is no list of numbers", where=argument("x"), way_out="write --x 0,0.5,1"
+        )
     return values
 
 
-def check_used(
-    made: Sequence[Made], left_out: Mapping[str, str], given: Mapping[str, object]
-) -> None:
-    """Refuse an option about figures none of which could be made.
-
-    Raises
-    ------
-    BadOption
-    """
-    names = {one.name for one in made}
-    for option in given_options(given):
-        about = ABOUT.get(option, ())
-        if about and not names & set(about):
-            reason = next(left_out[name] for name in about if name in left_out)
-            raise BadOption(f"has nothing to be used for: {reason}", where=option)
-
-
-def summary(out: Path, made: Sequence[Made], left_out: Mapping[str, str]) -> None:
+def summary(out: Path, made: FigureSet) -> None:
     """What was written, what a caption should not hide, and what could not be made."""
-    from embgeo.charts.paper.base import NO_MATTER
+    from embgeo.charts.subject import NOT_CONCERNED
 
-    for one in made:
+    for one in made.figures:
         shown = [name for name in one.files if not name.endswith((".json", ".csv"))]
         size = "" if one.size is None else f"  {one.size[0]:.2f} × {one.size[1]:.2f} in"
         print(printable(f"{', '.join(str(out / name) for name in shown)}{size}"))
         for note in one.record["notes"]:
             print(printable(f"  note: {note}"))
-    for name, reason in left_out.items():
-        if not reason.endswith(NO_MATTER):
+    for name, reason in made.left_out.items():
+        if not reason.endswith(NOT_CONCERNED):
             print(printable(f"left out: {name}, {reason}"))

@@ -60,7 +60,7 @@ def saved_page(folder: Path) -> Callable[[], str]:
 
         compared = load_comparison(folder)
         return lambda: several.render(compared)
-    from embgeo.report import html as single
+    from embgeo.report import analysis as single
     from embgeo.result.analysis import load_analysis
 
     analysis = load_analysis(folder)
@@ -70,7 +70,7 @@ def saved_page(folder: Path) -> Callable[[], str]:
 def training_page(folder: Path) -> Callable[[], str]:
     """What draws the page of methods, with their embeddings where those are beside it."""
     from embgeo.comparison.files import COMPARISON_NAME, load_comparison
-    from embgeo.report import training as methods
+    from embgeo.report import study as methods
     from embgeo.training.study.files import COMPARISON_FOLDER, load_training
 
     home = folder if folder.is_dir() else folder.parent

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from embgeo.cli.outputs import write_set
 from embgeo.cli.shared import printable
 from embgeo.cli.train_progress import monitor_runs
 from embgeo.cli.train_summary import aligned
 from embgeo.core.values import format_number
+from embgeo.workflows.output_files import write_set
 
 if TYPE_CHECKING:
     from embgeo.workflows.experiment import PointResult, SettingSweep
@@ -56,26 +56,19 @@ def plan_text(sweep: SettingSweep) -> str:
 
 def draw(sweep: SettingSweep) -> None:
     """The distance against each parameter, as ``embgeo figures`` draws a sweep."""
-    from embgeo.charts.paper.style import VENUES
-    from embgeo.cli.figure_choice import choose
-    from embgeo.cli.figure_maker import Maker
-    from embgeo.cli.subjects import load_subjects
+    from embgeo.workflows import figures
 
     for parameter in ("beta", "tau"):
         homes = [sweep.home(point, seed) for point, seed in sweep.tasks if point.sweep == parameter]
         if len({home.parent for home in homes}) < 2:
             continue  # one point is no sweep
-        maker = Maker(
-            forms=("pdf", "svg"),
-            width=VENUES["iclr"].column,
-            color="class",
-            scalars=(),
+        made = figures.draw(
+            homes,
+            figure="sweep",
+            format=("pdf", "svg"),
             parameter=parameter,
-            signs="both",
             command=printable(sweep.command),
         )
-        subjects = load_subjects(homes, parameter=parameter)
-        (made,), _ = maker.make_all(choose(("sweep",), ()), subjects)
         write_set(sweep.folder / FIGURES / parameter, made.files)
 
 

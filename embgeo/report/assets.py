@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from embgeo.charts import theme
+
 #: Third-party scripts, each an element of its own.
 VENDOR_SCRIPTS = ("vendor/uplot/uPlot.iife.min.js", "vendor/kdbush/kdbush.min.js")
 
@@ -44,7 +46,7 @@ ANALYSIS = Bundle(
         "page.js",
         "app.js",
     ),
-    styles=("vendor/uplot/uPlot.min.css", "report.css", "figures.css"),
+    styles=("vendor/uplot/uPlot.min.css", "report.css"),
 )
 
 COMPARISON = Bundle(
@@ -74,7 +76,7 @@ def scripts(bundle: Bundle = ANALYSIS) -> tuple[str, ...]:
 @cache
 def style(bundle: Bundle = ANALYSIS) -> str:
     """The text of the page's one style element."""
-    return "\n".join(_read(name) for name in bundle.styles)
+    return "\n".join((theme.stylesheet(), *(_read(name) for name in bundle.styles)))
 
 
 @cache

@@ -6,25 +6,25 @@ script adds linked maps of the shared tokens. Every string is hostile text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from embgeo.charts.compared import FIGURES, render_svg
-from embgeo.charts.compared.base import most_lines, spread
-from embgeo.charts.compared.maps import MOST_MAPS
-from embgeo.charts.compared.training import chosen
+from embgeo.charts import training
+from embgeo.charts.specification import MOST_AGES, Choices
+from embgeo.charts.subject import compared_subjects
+from embgeo.charts.theme import LINES
 from embgeo.comparison.change import headline, sampling
 from embgeo.comparison.comparison import Comparison, Pair
 from embgeo.comparison.member_names import member_name, short_name
 from embgeo.comparison.moved import moved_table, moved_tokens, rare_tokens
 from embgeo.comparison.shifts import shifts, state_rows
+from embgeo.core.quantities import isotropy
 from embgeo.core.quantities.compare import NEIGHBOR_OVERLAP
 from embgeo.core.values import Quantity, format_number
 from embgeo.core.visible import visible
 from embgeo.io.bounded.saved import write_text
 from embgeo.report import assets
-from embgeo.report.comparison_charts import chart_data
 from embgeo.report.comparison_payload import build, mapped
 from embgeo.report.comparison_tables import (
     MOST_COLUMNS,
@@ -35,10 +35,10 @@ from embgeo.report.comparison_tables import (
     pair_rows,
     shown_places,
 )
-from embgeo.report.page import code, drawings, environment
-from embgeo.report.run import curve_families, main_bends, no_bends
+from embgeo.report.page import Gallery, code, draw_charts, environment
 from embgeo.report.tables import by_family, provenance_rows
 from embgeo.report.tables import quantities as quantities_of
+from embgeo.report.track_table import curve_families, explain_no_bend, list_bends
 from embgeo.result.analysis import REPORT_NAME
 
 SECTIONS = (
@@ -57,13 +57,13 @@ SECTIONS = (
 
 #: What stands in the table of raw beside unit scale, in this order.
 _ISOTROPY = (
-    "isotropy.i1",
-    "isotropy.i1_unit",
-    "isotropy.i2",
-    "isotropy.i2_unit",
-    "isotropy.i1_centered",
-    "isotropy.i2_centered",
-    "isotropy.i_sphere",
+    isotropy.I1.name,
+    isotropy.I1_UNIT.name,
+    isotropy.I2.name,
+    isotropy.I2_UNIT.name,
+    isotropy.I1_CENTERED.name,
+    isotropy.I2_CENTERED.name,
+    isotropy.I_SPHERE.name,
 )
 
 
@@ -89,7 +89,7 @@ def context(
     comparison: Comparison,
     *,
     bundle: assets.Bundle = assets.COMPARISON,
-    more_charts: Mapping[str, Any] | None = None,
+    more: Gallery | None = None,
     columns: int = MOST_COLUMNS,
 ) -> dict[str, Any]:
     """What the templates print.
@@ -99,13 +99,15 @@ def context(
     comparison : Comparison
     bundle : Bundle
         Scripts and styles of the page.
-    more_charts : mapping, optional
-        What the page draws besides the charts of the comparison.
+    more : Gallery, optional
+        Charts besides those of the comparison.
     columns : int
         Members beside the baseline in one table, at most.
     """
     payload = build(comparison)
-    charts = {**chart_data(comparison), **(more_charts or {})}
+    gallery = draw_comparison(comparison)
+    if more is not None:
+        gallery |= more
     quantities = quantities_of_comparison(comparison)
     return {
         "title": _title(comparison),
@@ -113,10 +115,7 @@ def context(
         "version": _version(comparison),
         "track": comparison.track,
         "notes": comparison.notes,
-        "figures": drawings(comparison, FIGURES, render_svg),
-        "drawn": frozenset(charts),
-        "few": _few(comparison, most_lines(comparison)),
-        "few_maps": _few(comparison, MOST_MAPS),
+        "figures": gallery,
         "defined": frozenset(q.name for q in quantities),
         "methods": by_family(quantities, lambda q: q.family),
         "frequency": _frequency(comparison),
@@ -139,11 +138,19 @@ def context(
         **_training(comparison),
         **code(
             bundle,
-            charts,
+            gallery.charts,
             payload.meta if payload else None,
             payload.block if payload else "",
         ),
     }
+
+
+def draw_comparison(comparison: Comparison) -> Gallery:
+    """The charts of all members, and of the run that they make up."""
+    subjects = compared_subjects(comparison)
+    most = len(LINES) if comparison.track is None else MOST_AGES
+    choices = Choices(scalars=training.page_names(subjects), most=most)
+    return draw_charts(subjects, "comparison", choices)
 
 
 def _numbers(comparison: Comparison, columns: int) -> dict[str, Any]:
@@ -220,15 +227,6 @@ def _version(comparison: Comparison) -> str:
     own = comparison.provenance.get("versions") or {}
     one = comparison.baseline.analysis.provenance.get("versions") or {}
     return str(own.get("embgeo") or one.get("embgeo", ""))
-
-
-def _few(comparison: Comparison, most: int) -> str:
-    """What a caption adds where not every member is in the figure."""
-    n = len(comparison.members)
-    if n <= most:
-        return ""
-    shown = [member_name(comparison, place) for place in spread(n, most)]
-    return f"Shown are {most} of {n}: {', '.join(shown)}."
 
 
 def quantities_of_comparison(comparison: Comparison) -> list[Quantity]:
@@ -316,17 +314,9 @@ def _provenances(comparison: Comparison) -> list[tuple[str, list[tuple[str, str]
 def _training(comparison: Comparison) -> dict[str, Any]:
     track = comparison.track
     if track is None:
-        return {"bends": [], "no_bend": "", "curves": [], "curve_families": []}
+        return {"bends": [], "no_bend": "", "curve_families": []}
     return {
-        "bends": main_bends(track),
-        "no_bend": no_bends(track),
+        "bends": list_bends(track),
+        "no_bend": explain_no_bend(track),
         "curve_families": curve_families(comparison),
-        "curves": [
-            {
-                "name": curve.quantity.name,
-                "title": title,
-                "chart": f"training.{curve.quantity.name}.{curve.against}",
-            }
-            for curve, title in chosen(track)
-        ],
     }

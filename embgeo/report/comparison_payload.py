@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.charts.base import points
-from embgeo.charts.compared.base import spread
-from embgeo.charts.compared.maps import MOST_MAPS, same_scale
-from embgeo.charts.maps import view_box
+from embgeo.charts.lookup import find_points
+from embgeo.charts.render.view import fit_view, share_scale, unite
+from embgeo.charts.scatter import MOST_PANELS
+from embgeo.charts.specification import spread
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.member_names import member_name
 from embgeo.comparison.moved import moved_rows
-from embgeo.report.block import Block, pack_tokens
+from embgeo.core.quantities import frequency, projection
+from embgeo.report.data_block import DataBlock, pack_tokens
 from embgeo.report.payload import (
     MOST_ROWS,
     SPELLING,
@@ -29,10 +30,10 @@ from embgeo.result.analysis import Analysis
 Rows = npt.NDArray[np.int64]
 
 #: The plane that every map starts with, and the only one where there are more than two maps.
-FIRST_VIEW = "projection.svd2"
+FIRST_VIEW = projection.SVD2.name
 
 #: What belongs to a token and not to its row in one of the matrices.
-OF_TOKENS = ("frequency.log_count", "frequency.rank")
+OF_TOKENS = (frequency.LOG_COUNT.name, frequency.RANK.name)
 
 
 def build(comparison: Comparison, most: int = MOST_ROWS) -> Payload | None:
@@ -48,7 +49,7 @@ def build(comparison: Comparison, most: int = MOST_ROWS) -> Payload | None:
     counts = None if baseline.counts is None else baseline.counts[kept[0]]
     chosen = thin(counts, len(kept[0]), max(1, most // len(places)))
     rows = {place: kept[place][chosen] for place in places}
-    block = Block()
+    block = DataBlock()
     keys = common_views(comparison, places)
     columns = common_columns(comparison, places)
     meta: dict[str, Any] = {
@@ -77,15 +78,15 @@ def build(comparison: Comparison, most: int = MOST_ROWS) -> Payload | None:
 
 def mapped(comparison: Comparison) -> list[int]:
     """Places of the members with a map: the baseline, and whose rows were matched with its own."""
-    if not points(comparison.baseline.analysis, FIRST_VIEW):
+    if not find_points(comparison.baseline.analysis, FIRST_VIEW):
         return []
     able = [0]
     for place in range(1, len(comparison.members)):
         pair = comparison.pair(0, place)
-        shown = points(comparison.members[place].analysis, FIRST_VIEW)
+        shown = find_points(comparison.members[place].analysis, FIRST_VIEW)
         if shown and pair is not None and pair.matching.by and pair.matching.shared:
             able.append(place)
-    return [able[i] for i in spread(len(able), MOST_MAPS)]
+    return [able[i] for i in spread(len(able), MOST_PANELS)]
 
 
 def shared_rows(comparison: Comparison, places: list[int]) -> dict[int, Rows]:
@@ -107,7 +108,7 @@ def common_views(comparison: Comparison, places: list[int]) -> list[str]:
     if len(places) > 2:
         keys = [FIRST_VIEW]
     analyses = [comparison.members[place].analysis for place in places]
-    shown = [key for key in keys if all(points(a, key) for a in analyses)]
+    shown = [key for key in keys if all(find_points(a, key) for a in analyses)]
     return sorted(shown, key=lambda key: key != FIRST_VIEW)
 
 
@@ -119,7 +120,7 @@ def common_columns(comparison: Comparison, places: list[int]) -> list[str]:
 
 
 def pack_member(
-    member: Member, rows: Rows, keys: list[str], columns: list[str], block: Block
+    member: Member, rows: Rows, keys: list[str], columns: list[str], block: DataBlock
 ) -> dict[str, Any]:
     """Where these rows lie in one matrix, and the numbers they have there."""
     analysis = member.analysis
@@ -140,7 +141,7 @@ def shared_columns(
     places: list[int],
     kept: dict[int, Rows],
     chosen: Rows,
-    block: Block,
+    block: DataBlock,
 ) -> list[dict[str, Any]]:
     """Numbers of the tokens themselves, and of the baseline with another member."""
     analysis = comparison.baseline.analysis
@@ -173,9 +174,7 @@ def boxes(comparison: Comparison, places: list[int], keys: list[str]) -> dict[st
     """By plane: what all maps show at one scale, and whether they start with it."""
     out = {}
     for key in keys:
-        shown = [p for i in places if (p := points(comparison.members[i].analysis, key))]
-        own = [view_box(p.xy) for p in shown]
-        low, high = np.min(own, axis=0), np.max(own, axis=0)
-        together = [low[0], high[1], low[2], high[3]]
-        out[key] = {"box": [float(v) for v in together], "same": same_scale(own)}
+        shown = [p for i in places if (p := find_points(comparison.members[i].analysis, key))]
+        views = [fit_view(points.xy) for points in shown]
+        out[key] = {"box": list(unite(views).box), "same": share_scale(views)}
     return out

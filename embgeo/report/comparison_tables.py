@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from embgeo.charts.compared.base import spread
+from embgeo.charts.specification import spread
 from embgeo.comparison.comparison import Change, Comparison, Difference, Pair
 from embgeo.core.values import Quantity, Scalar, format_number
 from embgeo.core.visible import visible
-from embgeo.report.headline import READINGS, Reading
+from embgeo.report.headline import HEADLINES, HeadlineText
 from embgeo.report.tables import by_family
 
 #: Members beside the baseline in one table, at most; of a track the last and evenly before it.
@@ -147,10 +147,10 @@ def signed(value: float, digits: int = 4) -> str:
     return f"+{format_number(value, digits)}" if value > 0 else format_number(value, digits)
 
 
-def headline_rows(rows: list[RowView]) -> list[tuple[Reading, RowView]]:
+def headline_rows(rows: list[RowView]) -> list[tuple[HeadlineText, RowView]]:
     """The rows of the first screen, in the order of importance."""
     by_name = {row.quantity.name: row for row in rows}
-    found = [(r, by_name[r.name]) for r in READINGS if r.name in by_name]
+    found = [(r, by_name[r.name]) for r in HEADLINES if r.name in by_name]
     return found[:MOST_HEADLINES]
 
 

@@ -114,7 +114,7 @@ def needed_pandas() -> Any:
 
 def show(analysis: Analysis) -> None:
     """The whole report: in a notebook below the cell, elsewhere in the browser."""
-    from embgeo.report.html import render
+    from embgeo.report.analysis import render
 
     page = render(analysis)
     if in_notebook():

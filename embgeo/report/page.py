@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from embgeo.charts import CHARTS
+from embgeo.charts.render.interactive import chart_key, is_interactive, render_interactive
+from embgeo.charts.render.svg import render_svg
+from embgeo.charts.specification import Choices, Specification
+from embgeo.charts.subject import Subject
 from embgeo.core.values import format_number
-from embgeo.core.visible import visible_text
+from embgeo.core.visible import visible, visible_text
 from embgeo.report import assets
-from embgeo.report.charts import script_json
 from embgeo.report.tables import capital
-
-Render = Callable[[Any, Any], str | None]
 
 
 @cache
@@ -36,27 +40,102 @@ def environment() -> Environment:
     return made
 
 
-def drawings(subject: Any, figures: Iterable[Any], render: Render) -> dict[str, dict[str, Any]]:
-    """The figures that there is something to draw for, by name.
+@dataclass(frozen=True, slots=True)
+class FigureView:
+    """A chart ready to print.
+
+    Attributes
+    ----------
+    name, section, caption, alternative : str
+    svg : Markup
+    shown : str
+        Which members are seen, where not all are.
+    quantity : str
+        Whose definition explains it; may be empty.
+    panels : tuple of dict
+        Key, title and quantity of each panel that a script draws instead.
+    wide : bool
+        Whether it has several panels.
+    """
+
+    name: str
+    section: str
+    caption: str
+    alternative: str
+    svg: Markup
+    shown: str
+    quantity: str
+    panels: tuple[dict[str, str], ...]
+    wide: bool
+
+
+class Gallery:
+    """The charts of a page: each is printed once, where its name or its section is called for."""
+
+    def __init__(self, figures: Iterable[FigureView], charts: dict[str, Any]) -> None:
+        self.left = {figure.name: figure for figure in figures}
+        self.names = frozenset(self.left)
+        self.charts = charts
+
+    def take(self, name: str) -> FigureView | None:
+        """The chart of that name, if the page has it and has not printed it."""
+        return self.left.pop(name, None)
+
+    def rest(self, section: str) -> list[FigureView]:
+        """The charts of a section that no template called by name."""
+        names = [name for name, figure in self.left.items() if figure.section == section]
+        return [self.left.pop(name) for name in names]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    def __or__(self, other: Gallery) -> Gallery:
+        figures = (*self.left.values(), *other.left.values())
+        return Gallery(figures, self.charts | other.charts)
+
+
+def draw_charts(subjects: Sequence[Subject], page: str, choices: Choices = Choices()) -> Gallery:
+    """Every chart of this kind of page that the subjects have values for.
 
     Parameters
     ----------
-    subject : Analysis, Comparison or Training
-    figures : iterable
-        Of this kind of page: each has a name, a caption and an alternative.
-    render : callable
-        ``render(subject, figure)`` gives an ``<svg>`` element, or None.
+    subjects : sequence of Subject
+    page : {"analysis", "comparison", "training"}
+    choices : Choices
     """
-    drawn = {}
-    for figure in figures:
-        svg = render(subject, figure)
-        if svg is not None:
-            drawn[figure.name] = {
-                "svg": Markup(svg),
-                "caption": figure.caption,
-                "alternative": figure.alternative,
-            }
-    return drawn
+    figures: list[FigureView] = []
+    charts: dict[str, Any] = {}
+    for chart in CHARTS:
+        spec = chart.specify(subjects, choices) if page in chart.pages and chart.section else None
+        if spec is None:
+            continue
+        charts |= render_interactive(spec)
+        figures.append(
+            FigureView(
+                spec.name,
+                chart.section,
+                spec.caption,
+                spec.alternative,
+                Markup(render_svg(spec)),
+                name_members(spec),
+                spec.quantity,
+                tuple(
+                    {"key": chart_key(spec, p), "title": p.title, "quantity": p.quantity}
+                    for p in spec.panels
+                    if is_interactive(p)
+                ),
+                len(spec.panels) > 1,
+            )
+        )
+    return Gallery(figures, charts)
+
+
+def name_members(spec: Specification) -> str:
+    """What a caption adds where not every member is in the figure."""
+    if len(spec.members) == spec.total:
+        return ""
+    names = ", ".join(visible(name) for name in spec.members)
+    return f"Shown are {len(spec.members)} of {spec.total}: {names}."
 
 
 def code(
@@ -73,7 +152,7 @@ def code(
     meta : dict or None
         How `block` is read; None makes a page without scripts.
     block : str
-        base64, see :mod:`embgeo.report.block`.
+        base64, see :mod:`embgeo.report.data_block`.
     """
     return {
         "policy": Markup(assets.policy(bundle)),
@@ -82,3 +161,9 @@ def code(
         "charts": Markup(script_json(charts)),
         "payload": meta and {"meta": Markup(script_json(meta)), "block": Markup(block)},
     }
+
+
+def script_json(value: Any) -> str:
+    """JSON that may stand inside a script element: nothing in it can end the element."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

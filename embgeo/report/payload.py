@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.charts.maps import axis_names, view_box
+from embgeo.charts.render.view import fit_view
+from embgeo.charts.scatter import axis_names
 from embgeo.core.visible import ACCENTS, HIDDEN, LIMIT, NAMED
-from embgeo.report.block import Block, pack_tokens
+from embgeo.report.data_block import DataBlock, pack_tokens
 from embgeo.result.analysis import Analysis
 
 #: Rows that a page holds; beyond it the rows are thinned by frequency.
@@ -53,7 +54,7 @@ def build(analysis: Analysis, most: int = MOST_ROWS) -> Payload | None:
     if not analysis.points or not len(analysis.rows):
         return None
     rows = thin(analysis.counts, len(analysis.rows), most)
-    block = Block()
+    block = DataBlock()
     meta: dict[str, Any] = {
         "rows": len(rows),
         "total": len(analysis.rows),
@@ -89,7 +90,7 @@ def thin(counts: FloatArray | None, n: int, most: int) -> npt.NDArray[np.int64]:
 
 
 def pack_views(
-    analysis: Analysis, rows: npt.NDArray[np.int64], block: Block
+    analysis: Analysis, rows: npt.NDArray[np.int64], block: DataBlock
 ) -> list[dict[str, Any]]:
     """Where these rows lie in each plane, on equal scales."""
     out = []
@@ -98,7 +99,7 @@ def pack_views(
         # One span for both axes: the map has equal scales, so equal steps.
         low = xy.min(axis=0)
         span = float(np.max(xy.max(axis=0) - low))
-        box = view_box(p.xy)
+        box = fit_view(p.xy).box
         out.append(
             {
                 "key": p.name,
@@ -113,7 +114,7 @@ def pack_views(
 
 
 def pack_columns(
-    analysis: Analysis, rows: npt.NDArray[np.int64], block: Block
+    analysis: Analysis, rows: npt.NDArray[np.int64], block: DataBlock
 ) -> list[dict[str, Any]]:
     """Each number that these rows have."""
     out = []
@@ -136,7 +137,7 @@ def pack_columns(
 
 
 def pack_counts(
-    analysis: Analysis, rows: npt.NDArray[np.int64], block: Block
+    analysis: Analysis, rows: npt.NDArray[np.int64], block: DataBlock
 ) -> dict[str, Any] | None:
     """How often the tokens of these rows occur, where that was counted."""
     frequency = analysis.provenance.get("frequency") or {}

@@ -76,11 +76,11 @@ def write_analysis(analysis: Analysis, folder: Path) -> Path:
     ------
     EmbgeoError
     """
-    from embgeo.report import html
+    from embgeo.report import analysis as page
 
     def fill(fresh: Path) -> None:
         analysis.save(fresh)
-        html.write(analysis, fresh)
+        page.write(analysis, fresh)
 
     def replace(fresh: Path, old: Path) -> None:
         move_files(fresh, old, (ARRAYS_NAME, JSON_NAME, REPORT_NAME))

@@ -95,7 +95,7 @@ def write_study(
     EmbgeoError
     """
     from embgeo.comparison.files import COMPARISON_NAME
-    from embgeo.report.training import write
+    from embgeo.report.study import write
     from embgeo.training.study.files import COMPARISON_FOLDER, save_training
 
     study = make_study(task, diverged)

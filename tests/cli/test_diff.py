@@ -46,7 +46,7 @@ def plain_pages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
         return folder / "report.html"
 
     monkeypatch.setattr("embgeo.report.comparison.write", write)
-    monkeypatch.setattr("embgeo.report.html.write", write)
+    monkeypatch.setattr("embgeo.report.analysis.write", write)
 
 
 @pytest.fixture

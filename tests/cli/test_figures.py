@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from embgeo.cli.app import app
-from embgeo.cli.subjects import load_subjects
+from embgeo.workflows.figure_subjects import load_subjects
 from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.paper_samples import asked, saved, write_log
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar
@@ -61,8 +61,9 @@ def test_everything_that_can_be_drawn_is_drawn(in_home: Path) -> None:
     result = run("baseline", "regularized", "bare", "--venue", "acl", "-o", in_home)
     assert result.exit_code == 0, result.output
     names = {path.stem for path in in_home.glob("*.pdf")}
-    assert names == {"scatter", "scatter-centered", "spectrum", "spectrum-log", "cosines",
-                     "partition", "norms-by-frequency"}  # fmt: skip
+    assert names == {"scatter", "scatter-centered", "mixture", "spectrum", "spectrum-log", "decay",
+                     "cosines", "cone", "coordinates", "partition", "norms", "norms-by-frequency",
+                     "frequency", "subspaces"}  # fmt: skip
     assert {path.stem for path in in_home.glob("*.tex")} == {"isotropy", "neighbors"}
     assert "note: left out bare: no token frequencies were given" in result.stdout
     assert "training" not in result.stdout
@@ -263,9 +264,8 @@ def test_a_comparison_stands_for_its_members(in_home: Path, tmp_path: Path) -> N
 @pytest.mark.slow
 def test_a_track_is_a_run_too(in_home: Path, tmp_path: Path) -> None:
     folder = compared(tmp_path / "run", track=True)
-    log = load_subjects([folder])[-1].log
-    assert log is not None
-    assert {name: (x.tolist(), y.tolist()) for name, (x, y) in log.curves.items()} == {
+    courses = load_subjects([folder])[-1].courses
+    assert {name: (c.steps.tolist(), c.values.tolist()) for name, c in courses.items()} == {
         "cosine.mean": ([1, 2], [0.1, 0.4]),
         "cosine.mean.previous": ([2], [0.2]),
     }

@@ -75,9 +75,7 @@ LONG_FUNCTIONS: dict[tuple[str, str], str] = {}
 LISTS = {
     "stats.STATISTICS": r"^class \w+\(Statistic\):",
     "metrics.FAMILIES": r"^FAMILY = ",
-    "charts.FIGURES": r"^FIGURE = Figure\(",
-    "charts.compared.FIGURES": r"^FIGURE = ",
-    "charts.paper.PAPER_FIGURES": r"^FIGURE = ",
+    "charts.CHARTS": r"^[A-Z_]+ = Chart\(",
     "publish.latex.TABLES": r"^TABLE = ",
     "publish.export.TARGETS": r"^TARGET = ",
     "io.formats.FORMATS": r"^def sniff\(",
@@ -267,7 +265,7 @@ def module_name(entry: object) -> str:
     """The module that an entry comes from: itself, a class, a function, or what holds one."""
     if isinstance(entry, ModuleType):
         return entry.__name__
-    for held in ("draw", "fill", "write"):
+    for held in ("build", "fill", "write"):
         entry = getattr(entry, held, entry)
     return entry.__module__
 

@@ -30,9 +30,7 @@ TEXT = PAGE.read_text("utf-8")
 def few_figures() -> Iterator[None]:
     """Drawing takes most of the time, and is tested elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("comparison", "html", "training"):
-            patch.setattr(f"embgeo.report.{module}.FIGURES", ())
-        patch.setattr("embgeo.report.training.chosen", lambda _training: [])
+        patch.setattr("embgeo.report.page.CHARTS", ())
         yield
 
 

@@ -20,12 +20,10 @@ from embgeo.comparison.comparison import Comparison, Difference, Matching, Membe
 from embgeo.comparison.files import load_comparison, save_comparison
 from embgeo.comparison.moved import moved_tokens
 from embgeo.comparison.shifts import shifts
-from embgeo.core.values import Histogram
 from embgeo.report import assets
-from embgeo.report.comparison import render, write
-from embgeo.report.comparison_charts import chart_data, step_values
+from embgeo.report.comparison import draw_comparison, render, write
 from embgeo.report.comparison_tables import number_rows, shown_places, signed
-from embgeo.report.run import curve_families, small_curve
+from embgeo.report.track_table import curve_families, small_curve
 from embgeo.result.analysis import Analysis
 from tests.support.html_page import Page
 from tests.support.sample_analysis import sample
@@ -57,7 +55,7 @@ each_kind = pytest.mark.parametrize("options", ALL, ids=str)
 @pytest.fixture
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes most of the time, and these tests read the text only."""
-    monkeypatch.setattr("embgeo.report.comparison.FIGURES", ())
+    monkeypatch.setattr("embgeo.report.page.CHARTS", ())
 
 
 @each_kind
@@ -459,36 +457,26 @@ def test_almost_nothing_is_still_a_page() -> None:
 # --- charts ---------------------------------------------------------------------------------
 
 
-def test_overlaid_histograms_keep_their_area_on_common_edges() -> None:
-    bars = Histogram(
-        quantity("a.b", "x"), np.array([0.0, 1.0, 3.0]), np.array([3.0, 1.0]), "x", "n"
-    )
-    edges = np.array([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0])
-    steps = step_values(bars, edges)
-    assert steps == pytest.approx([0.0, 0.75, 0.75, 0.125, 0.125, 0.0, 0.0])
-    assert steps[:-1] @ np.diff(edges) == pytest.approx(1.0)
-
-
 def test_charts_hold_a_line_for_each_matrix() -> None:
-    charts = chart_data(sample_comparison(members=3))
-    assert [line["label"] for line in charts["spectra"]["lines"]] == [
-        "baseline",
-        "other-1",
-        "other-2",
-    ]
-    assert {line["color"] for line in charts["cosines"]["lines"]} == {
-        "--line-0", "--line-1", "--line-2",
-    }  # fmt: skip
+    charts = draw_comparison(sample_comparison(members=3)).charts
+    names = ["baseline", "other-1", "other-2"]
+    assert [line["label"] for line in charts["spectrum-log"]["lines"]] == names
+    colors = ["--line-0", "--line-1", "--line-2"]
+    assert [line["color"] for line in charts["cosines"]["lines"]] == colors
     assert len(charts["angles"]["lines"]) == 2
-    track = chart_data(sample_comparison(members=6, track=True))
-    assert track["spectra"]["lines"][0]["color"] == "--age-0"
-    assert track["training.isotropy.i1."]["mark"] == [1000.0, "bend at 1,000"]
+    track = draw_comparison(sample_comparison(members=6, track=True)).charts
+    assert track["spectrum-log"]["lines"][0]["color"] == "--age-0"
+    assert track["training.isotropy.i1"]["mark"] == [1000.0, "bend at 1,000"]
 
 
-def test_every_chart_that_the_page_asks_for_is_there() -> None:
+def test_every_chart_is_on_the_page_and_its_data_too() -> None:
     for options in ALL:
+        comparison = sample_comparison(**options)
         asked = {v for _, name, v in page(**options).attributes if name == "data-chart"}
-        assert asked == set(chart_data(sample_comparison(**options)))
+        gallery = draw_comparison(comparison)
+        assert asked == set(gallery.charts)
+        for figure in gallery.left.values():
+            assert figure.caption in page(**options).text
 
 
 # --- bytes ----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 import embgeo
 from embgeo.core.matrix import FinalNorm, Matrix
 from embgeo.core.values import Scalar
-from embgeo.report.html import render
+from embgeo.report.analysis import render
 from tests.report.test_page import Page
 
 EVIL = "<img src=x onerror=alert(1)>"
@@ -28,7 +28,7 @@ def analysis(shift: float | None, norm: FinalNorm | None = None) -> embgeo.Analy
 
 @pytest.fixture(autouse=True)
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("embgeo.report.html.FIGURES", ())
+    monkeypatch.setattr("embgeo.report.page.CHARTS", ())
 
 
 def section(page: Page, title: str) -> str:

@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
+from embgeo.charts.subject import Subject
 from embgeo.core.values import Quantity, Table
 from embgeo.core.visible import LIMIT, visible
 from embgeo.report import assets
-from embgeo.report.charts import script_json
-from embgeo.report.headline import READINGS
-from embgeo.report.html import render, write
+from embgeo.report.analysis import render, write
+from embgeo.report.headline import HEADLINES
+from embgeo.report.page import draw_charts, script_json
 from embgeo.report.tables import absences, capital, facts, number_table, provenance_rows, table_view
 from embgeo.result.analysis import Analysis, load_analysis
 from tests.support.html_page import Page
@@ -111,7 +112,7 @@ def test_every_own_file_is_in_a_page() -> None:
 @pytest.fixture
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes most of the time, and these tests read the text only."""
-    monkeypatch.setattr("embgeo.report.html.FIGURES", ())
+    monkeypatch.setattr("embgeo.report.page.CHARTS", ())
 
 
 # --- hostile text ---------------------------------------------------------------------------
@@ -204,7 +205,12 @@ def test_structure_of_the_page() -> None:
         "Provenance",
     ]
     assert page().headings[1].startswith("Degenerate: a narrow cone (mean cosine 0.")
-    assert page().tags["svg"] == 13  # twelve figures, and the overlay of the map
+    gallery = draw_charts([Subject("", sample())], "analysis")
+    assert page().tags["svg"] == len(gallery.left) + 1  # and the overlay of the map
+    for figure in gallery.left.values():
+        assert figure.caption in page().text
+    asked = {value for _, name, value in page().attributes if name == "data-chart"}
+    assert asked == set(gallery.charts)
 
 
 def test_every_number_is_shown_with_its_definition() -> None:
@@ -262,9 +268,9 @@ def test_almost_nothing_is_still_a_page() -> None:
 
 
 def test_readings_name_each_number_once() -> None:
-    assert len({r.name for r in READINGS}) == len(READINGS)
+    assert len({r.name for r in HEADLINES}) == len(HEADLINES)
     held = {s.name for s in sample().scalars}
-    assert {r.name for r in READINGS} <= held
+    assert {r.name for r in HEADLINES} <= held
 
 
 def test_what_all_numbers_share_is_said_once() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from embgeo.core.visible import visible
-from embgeo.report.html import render
+from embgeo.report.analysis import render
 from tests.support.browser import (
     NEEDS_BROWSER,
     actions,
@@ -388,11 +388,11 @@ def test_charts_read_out_values_under_the_pointer(page: Any) -> None:
     from selenium.webdriver.common.by import By
 
     charts = page.find_elements(By.CSS_SELECTOR, ".chart .u-over")
-    assert len(charts) == 9
+    assert len(charts) == 11
     page.execute_script(
         "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", charts[0]
     )
     actions(page).move_to_element(charts[0]).perform()
     frame(page)
-    reading = text(page, "[data-chart='spectrum.singular_values'] .u-legend")
+    reading = text(page, "[data-chart='spectrum-log'] .u-legend")
     assert any(character.isdigit() for character in reading)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from embgeo.core.visible import visible
-from embgeo.report.html import render
+from embgeo.report.analysis import render
 from tests.support.browser import NEEDS_BROWSER, chromium, complaints, frame, open_page, search
 from tests.support.sample_analysis import HOSTILE, sample
 

@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embgeo.charts.trained import FIGURES, render_svg
+from embgeo.charts import balance, training
 from embgeo.cli.app import run as command
 from embgeo.cli.train_summary import duration, table
 from embgeo.comparison.files import save_comparison
 from embgeo.core.errors import UnreadableFile
 from embgeo.report import assets
-from embgeo.report.trained_charts import chart_data
-from embgeo.report.trained_tables import headline, method_rows
-from embgeo.report.training import render
+from embgeo.report.study import draw_methods, render
+from embgeo.report.study_tables import headline, method_rows
 from embgeo.result.analysis import load_analysis
 from embgeo.training.study.files import (
     COMPARISON_FOLDER,
@@ -53,7 +52,7 @@ METHODS = ("mle", "cosreg", "sc-exp")
 @pytest.fixture(autouse=True)
 def few_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the embeddings are drawn by the tests of comparisons."""
-    monkeypatch.setattr("embgeo.report.comparison.FIGURES", ())
+    monkeypatch.setattr("embgeo.report.page.CHARTS", (balance.CHART, training.CHART))
 
 
 @cache
@@ -168,20 +167,18 @@ def test_a_method_alone_has_a_page_without_embeddings() -> None:
 
 
 def test_curves_are_means_over_seeds() -> None:
-    charts = chart_data(sample_training(methods=METHODS))
-    chart = charts["trained.cosine.mean"]
+    chart = draw_methods(sample_training(methods=METHODS)).charts["training.cosine.mean"]
     assert chart["x"] == [0, 100, 200, 300, 400]
     assert [line["label"] for line in chart["lines"]] == list(METHODS)
     assert chart["lines"][0]["y"][0] == pytest.approx(0.205)
 
 
 def test_figures_need_what_they_show() -> None:
-    names = [figure.name for figure in FIGURES]
-    assert len(set(names)) == len(names)
-    alone = sample_training(methods=("mle",))
-    drawn = {figure.name: render_svg(alone, figure) for figure in FIGURES}
-    assert drawn["trained-balance"] is None
-    assert drawn["trained-curves"] is not None
+    alone = draw_methods(sample_training(methods=("mle",)))
+    assert "balance" not in alone
+    assert "training" in alone
+    for figure in draw_methods(sample_training(methods=METHODS)).left.values():
+        assert figure.caption in page().text
 
 
 # --- Files --------------------------------------------------------------------------------------

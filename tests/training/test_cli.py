@@ -19,7 +19,7 @@ pytest.importorskip("tomli_w")
 
 import numpy as np
 
-from embgeo.charts.trained import FIGURES
+from embgeo.charts import training
 from embgeo.cli.app import run
 from embgeo.core.errors import BadOption
 from embgeo.result.analysis import load_analysis
@@ -54,8 +54,7 @@ def text_file(folder: Path) -> Path:
 def few_figures() -> Iterator[None]:
     """Drawing takes most of the time, and is tested elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("embgeo.report.comparison.FIGURES", ())
-        patch.setattr("embgeo.report.training.FIGURES", FIGURES[1:])
+        patch.setattr("embgeo.report.page.CHARTS", (training.CHART,))
         yield
 
 

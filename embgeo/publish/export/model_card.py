@@ -15,6 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from embgeo.core.errors import BadOption
+from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.core.values import Scalar
 from embgeo.publish.export.base import Request, Target
 from embgeo.publish.export.escaping import yaml_text
@@ -24,16 +25,16 @@ FIRST_LINE = "# model-index block, made by embgeo export"
 
 #: What a card shows where nobody chose, as far as the analysis holds it.
 HEADLINE = (
-    "spectrum.effective_rank",
-    "spectrum.top_share",
-    "cosine.mean",
-    "isotropy.i1",
-    "isotropy.i2",
-    "isotropy.i1_unit",
-    "isotropy.i2_unit",
-    "frequency.probe_auc",
-    "frequency.neighbor_rarity_rare",
-    "subspace.distance",
+    spectrum.EFFECTIVE_RANK.name,
+    spectrum.TOP_SHARE.name,
+    cosine.MEAN.name,
+    isotropy.I1.name,
+    isotropy.I2.name,
+    isotropy.I1_UNIT.name,
+    isotropy.I2_UNIT.name,
+    frequency.PROBE_AUC.name,
+    frequency.NEIGHBOR_RARITY_RARE.name,
+    subspace.DISTANCE.name,
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from embgeo.core.quantities import isotropy
 from embgeo.core.values import Cell, Scalar, format_number
 from embgeo.publish.latex.base import Content, Latex, LatexTable, Method
 from embgeo.publish.latex.latex_text import latex_number
@@ -34,7 +35,7 @@ SAMPLED = Group("raw scale, samples", "_sampled")
 
 
 def missing(analysis: Analysis) -> str:
-    if analysis.scalar("isotropy.i1") is None:
+    if analysis.scalar(isotropy.I1.name) is None:
         return "its analysis left out the section isotropy"
     return ""
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
+from embgeo.core.quantities import frequency
 from embgeo.core.values import Cell, Table
 from embgeo.publish.latex.base import Content, Latex, LatexTable, Method
 from embgeo.publish.latex.latex_text import latex_text
 from embgeo.result.analysis import Analysis
 
-NEIGHBORS = "frequency.neighbors"
-RANKS = "frequency.neighbor_ranks"
+NEIGHBORS = frequency.NEIGHBORS.name
+RANKS = frequency.NEIGHBOR_RANKS.name
 #: Neighbors that are listed, and words beside each other, as in the paper.
 LISTED = 4
 ACROSS = 4

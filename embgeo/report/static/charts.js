@@ -1,7 +1,6 @@
 // Line charts and step charts with a reading under the pointer (uPlot), in place of the figures.
 
 const CHART_HEIGHT = 260;
-const LINE_COLORS = ["--line-0", "--line-1", "--line-2"];
 const LINE_DASHES = [undefined, [8, 4], [2, 3]];
 
 function cssText(name) {
@@ -51,20 +50,24 @@ function makeChart(element, chart) {
     height: CHART_HEIGHT,
     padding: [chart.mark ? 20 : 8, null, null, null],
     scales: {
-      x: { time: false, distr: chart.log[0] ? 3 : 1 },
-      y: { distr: chart.log[1] ? 3 : 1, range: chart.kind === "steps" ? fromZero : undefined },
+      x: {
+        time: false,
+        distr: chart.log[0] ? 3 : 1,
+        // A logarithmic axis would reach to the next power of ten.
+        range: (_plot, low, high) => chart.range ?? [low, high],
+      },
+      y: { distr: chart.log[1] ? 3 : 1, range: steps && !chart.log[1] ? fromZero : undefined },
     },
     axes: [axis(chart.labels[0], chart.log[0]), axis(chart.labels[1], chart.log[1])],
     hooks: { draw: [(plot) => drawMark(plot, chart.mark)] },
     cursor: { drag: { x: false, y: false } },
     series: [
       { label: chart.labels[0], value: (_plot, v) => (v == null ? "–" : formatNumber(v)) },
-      ...chart.lines.map((line, i) => ({
+      ...chart.lines.map((line) => ({
         label: line.label,
-        // A page that compares says which color and which dashes are whose.
-        stroke: () => cssText(line.color ?? LINE_COLORS[i % LINE_COLORS.length]),
-        fill: steps && !line.color ? () => cssText("--fill-0") : undefined,
-        dash: LINE_DASHES[(line.dash ?? i) % LINE_DASHES.length],
+        stroke: () => cssText(line.color),
+        fill: line.fill ? () => `${cssText(line.color)}44` : undefined,
+        dash: LINE_DASHES[line.dash],
         width: 2,
         paths: steps,
         points: { show: chart.kind === "line" && chart.x.length <= 40, size: 5 },

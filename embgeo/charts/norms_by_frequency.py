@@ -1,0 +1,118 @@
+"""Norms of rows against the frequency of their tokens: medians and quartiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from embgeo.charts.frequencies import NO_FREQUENCIES, find_frequencies, make_alike
+from embgeo.charts.specification import (
+    Axis,
+    Chart,
+    Choices,
+    Cloud,
+    FigureTable,
+    Line,
+    MemberStyle,
+    Panel,
+    Specification,
+)
+from embgeo.charts.subject import NO_ANALYSIS, Subject
+from embgeo.core.arrays import FloatArray
+from embgeo.core.quantities import tokens
+from embgeo.core.values import Cell
+from embgeo.result.analysis import Analysis
+
+NAME = tokens.NORM.name
+BINS = 16
+#: A median of fewer tokens than this jumps about: such a bin is joined with the next.
+LEAST_TOKENS = 20
+CAPTION = (
+    "Norms of the rows by token frequency: medians (lines) and quartiles (bands) in bins of equal "
+    "width on the logarithmic axis."
+)
+
+
+def refuse(subject: Subject, _choices: Choices) -> str:
+    if subject.analysis is None:
+        return NO_ANALYSIS
+    if find_frequencies(subject.analysis) is None:
+        return NO_FREQUENCIES
+    if row_norms(subject.analysis) is None:
+        return "its analysis left out the section tokens"
+    return ""
+
+
+def row_norms(analysis: Analysis) -> FloatArray | None:
+    """The norm of each kept row, None where the analysis lacks them."""
+    return next((c.values for c in analysis.columns if c.name == NAME), None)
+
+
+def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+    analyses = [subject.analysis for subject, _ in subjects if subject.analysis is not None]
+    known = make_alike([f for f in map(find_frequencies, analyses) if f is not None])
+    norms = [values for values in map(row_norms, analyses) if values is not None]
+    alone = len(subjects) == 1
+    lines = []
+    rows: list[tuple[Cell, ...]] = []
+    for (subject, style), frequency, values in zip(subjects, known, norms, strict=True):
+        bins = quartiles(frequency.positive, values)
+        x, low, middle, high, _ = bins.T
+        label = "" if alone else subject.label
+        lines.append(Line(x, middle, style, label, low=low, high=high))
+        rows += [(subject.label, int(n), *q) for *q, n in bins.tolist()]
+    highest = max(float(line.high.max()) for line in lines if line.high is not None)
+    cloud = None
+    if alone:
+        # The rows themselves, behind the line.
+        cloud = Cloud(np.stack([known[0].positive, norms[0]], axis=1))
+        highest = float(norms[0].max())
+    label = known[0].positive_label
+    quartile_names = ("lower quartile", "median norm", "upper quartile")
+    return Specification(
+        (
+            Panel(
+                Axis(label, log=True),
+                Axis("row norm", low=0.0, high=1.05 * highest),
+                tuple(lines),
+                cloud=cloud,
+            ),
+        ),
+        CAPTION,
+        quantity=NAME,
+        table=FigureTable(("analysis", "tokens", f"median {label}", *quartile_names), rows),
+    )
+
+
+def quartiles(x: FloatArray, norms: FloatArray) -> FloatArray:
+    """Median of x, quartiles of the norm and number of tokens in bins of equal width in log x.
+
+    Returns
+    -------
+    FloatArray
+        Shape (bins, 5): median x, lower quartile, median and upper quartile of the norm, tokens.
+    """
+    order = np.argsort(x, kind="stable")
+    x, norms = x[order], norms[order]
+    edges = np.geomspace(x[0], x[-1], BINS + 1)[1:-1]
+    ends = [*np.searchsorted(x, edges, side="right").tolist(), len(x)]
+    starts = [0]
+    for end in ends:
+        # Equal frequencies stay together; too few tokens wait for the next bin.
+        if end - starts[-1] >= min(LEAST_TOKENS, len(x)) and end < len(x):
+            starts.append(end)
+    if len(starts) > 1 and len(x) - starts[-1] < LEAST_TOKENS:
+        starts.pop()
+    bins = zip(starts, [*starts[1:], len(x)], strict=True)
+    return np.array(
+        [(np.median(x[a:b]), *np.quantile(norms[a:b], [0.25, 0.5, 0.75]), b - a) for a, b in bins]
+    )
+
+
+CHART = Chart(
+    "norms-by-frequency",
+    "Line chart of the median row norm by token frequency, with quartiles",
+    refuse,
+    build,
+)

@@ -1,0 +1,44 @@
+"""How many tokens keep which share of their nearest neighbors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from embgeo.charts.histograms import overlay, tabulate
+from embgeo.charts.specification import Chart, Choices, MemberStyle, Specification
+from embgeo.charts.subject import NO_PAIR, Subject
+from embgeo.core.quantities import compare
+from embgeo.core.values import Histogram
+
+NAME = compare.OVERLAP_HISTOGRAM.name
+
+
+def find(subject: Subject) -> Histogram | None:
+    """The overlaps of this subject with the baseline, or None."""
+    histograms = subject.pair.histograms if subject.pair else ()
+    return next((h for h in histograms if h.name == NAME and len(h.counts)), None)
+
+
+def refuse(subject: Subject, _choices: Choices) -> str:
+    return NO_PAIR if find(subject) is None else ""
+
+
+def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+    histograms = [bars for subject, _ in subjects if (bars := find(subject)) is not None]
+    return Specification(
+        (overlay(subjects, histograms, limits=(0.0, 1.0)),),
+        "How much of its neighborhood a token keeps: shared nearest neighbors as a share of all "
+        "those in either matrix (Jaccard). At 1 nothing moved, at 0 every neighbor is another. "
+        "Only as many values can occur as there are neighbors, and 0: hence the gaps.",
+        quantity=NAME,
+        table=tabulate(subjects, histograms),
+    )
+
+
+CHART = Chart(
+    "overlaps",
+    "Histogram of the overlap of nearest neighbors with the baseline",
+    refuse,
+    build,
+    section="together",
+)

@@ -1,0 +1,200 @@
+"""Maps of tokens as dots: a picture inside the vector file, each token drawn.
+
+Dots are colored by class or by frequency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embgeo.charts import theme
+from embgeo.charts.render.drawing import Medium, add_legend
+from embgeo.charts.render.hexagons import draw_maps as draw_hexagon_maps
+from embgeo.charts.render.view import View, draw_origin, fit_view
+from embgeo.charts.specification import Cloud, Specification
+from embgeo.core.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import ListedColormap
+    from matplotlib.figure import Figure
+
+#: Share of points at each end of an axis that may lie outside the picture.
+OUTSIDE = 0.0005
+#: Inches that labels and ticks take beside and below a panel, and a title above it.
+MARGIN = 0.45
+#: Side of a panel in inches, at most.
+MOST_SIDE = 2.3
+#: Colors of the scale of frequencies.
+STEPS = 12
+#: Height in inches of a color bar with its labels.
+BAR = 0.4
+
+
+def draw_maps(
+    figure: Figure, axes: Sequence[Axes], spec: Specification, medium: Medium
+) -> tuple[str, ...]:
+    """One map a panel with equal scales on both axes; notes say how many tokens lie outside."""
+    if spec.shading == "share":
+        return draw_hexagon_maps(figure, axes, spec, medium)
+    clouds = [panel.cloud for panel in spec.panels if panel.cloud is not None]
+    colors, explain = choose_colors(clouds, spec)
+    columns = grid_width(axes[0])
+    side = min(MOST_SIDE, figure.get_figwidth() / columns - MARGIN)
+    for ax, cloud, color in zip(axes, clouds, colors, strict=True):
+        draw_dots(ax, cloud.xy, color, side)
+        draw_origin(ax)
+        ax.locator_params(nbins=4)
+    explain(figure, axes)
+    views = fill_panels(figure, axes, [cloud.xy for cloud in clouds])
+    notes = []
+    for name, cloud, view in zip(spec.members, clouds, views, strict=True):
+        outside = int((~view.holds(cloud.xy)).sum())
+        if outside:
+            total = f"{len(cloud.xy):,} points"
+            notes.append(f"{name}: {outside:,} of {total} lie outside the picture")
+    return tuple(notes)
+
+
+def grid_width(ax: Axes) -> int:
+    """Panels in one row of the figure."""
+    spec = ax.get_subplotspec()
+    return 1 if spec is None else spec.get_gridspec().ncols
+
+
+def draw_cloud(ax: Axes, xy: FloatArray) -> None:
+    """Pale dots behind a line."""
+    draw_dots(ax, xy, theme.PALE.light, 2.0)
+
+
+Explain = Callable[["Figure", Sequence["Axes"]], None]
+
+
+def choose_colors(clouds: Sequence[Cloud], spec: Specification) -> tuple[list[Any], Explain]:
+    """The color of each dot of each cloud, and what adds the explanation to the figure."""
+    if spec.shading == "frequency":
+        return color_by_frequency(clouds, spec.frequency_label)
+    if spec.shading == "class":
+        return color_by_class(clouds)
+    return [theme.POPULAR.light] * len(clouds), lambda *_: None
+
+
+def color_by_class(clouds: Sequence[Cloud]) -> tuple[list[Any], Explain]:
+    from matplotlib.colors import to_rgba_array
+    from matplotlib.lines import Line2D
+
+    classes = to_rgba_array([theme.RARE.light, theme.POPULAR.light])
+    colors = [
+        theme.GRAY.light if cloud.popular is None else classes[cloud.popular.astype(int)]
+        for cloud in clouds
+    ]
+
+    def explain(figure: Figure, _axes: Sequence[Axes]) -> None:
+        shown = {"popular tokens": theme.POPULAR, "rare tokens": theme.RARE}
+        if any(cloud.popular is None for cloud in clouds):
+            shown["frequency not known"] = theme.GRAY
+        dots = [
+            Line2D([], [], ls="", marker="o", ms=4, mew=0, color=color.light)
+            for color in shown.values()
+        ]
+        add_legend(figure, dots, list(shown), handlelength=0.7)
+
+    return colors, explain
+
+
+def color_by_frequency(clouds: Sequence[Cloud], label: str) -> tuple[list[Any], Explain]:
+    """One scale for all clouds, which all have frequencies: logarithmic for counts."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LogNorm, Normalize
+
+    known = [cloud.frequency for cloud in clouds if cloud.frequency is not None]
+    values = np.concatenate(known)
+    by_rank = "rank" in label
+    scale = ScalarMappable(
+        (Normalize if by_rank else LogNorm)(float(values.min()), float(values.max())),
+        # Ranks fall where counts rise: the light end stands for frequent tokens in both.
+        frequency_steps(falling=by_rank),
+    )
+
+    def explain(figure: Figure, axes: Sequence[Axes]) -> None:
+        figure.set_figheight(figure.get_figheight() + BAR)
+        bar = figure.colorbar(scale, ax=list(axes), location="top", shrink=0.6, aspect=30, pad=0.03)
+        bar.set_label(label)
+        bar.outline.set_linewidth(0.4)
+
+    return [scale.to_rgba(of) for of in known], explain
+
+
+def frequency_steps(*, falling: bool) -> ListedColormap:
+    """A scale of few colors, which keeps pictures small; told apart under every color vision.
+
+    Its light end is left out: it could not be seen on paper.
+    """
+    import matplotlib
+    from matplotlib.colors import ListedColormap
+
+    colors = matplotlib.colormaps["cividis"](np.linspace(0.0, 0.88, STEPS))
+    return ListedColormap(colors[::-1] if falling else colors)
+
+
+def fill_panels(figure: Figure, axes: Sequence[Axes], clouds: Sequence[FloatArray]) -> list[View]:
+    """Show as much of the plane as each panel has room for, with equal scales on both axes.
+
+    Labels take room from panels, and limits change labels: after two rounds the layout is kept as
+    it is, so that scales are equal whatever the format of the file.
+    """
+    for _ in range(2):
+        figure.draw_without_rendering()
+        views = []
+        for ax, xy in zip(axes, clouds, strict=True):
+            box = ax.get_window_extent()
+            view = widen(fit_view(xy, OUTSIDE), float(box.height / box.width))
+            ax.set_xlim(view.left, view.right)
+            ax.set_ylim(view.bottom, view.top)
+            views.append(view)
+    figure.set_layout_engine("none")
+    return views
+
+
+def widen(view: View, shape: float) -> View:
+    """The view, widened to the height by width of its panel."""
+    across, up = (view.left + view.right) / 2.0, (view.bottom + view.top) / 2.0
+    half = max((view.right - view.left) / 2.0, (view.top - view.bottom) / 2.0 / shape)
+    return View(across - half, across + half, up - shape * half, up + shape * half)
+
+
+def draw_dots(ax: Axes, xy: FloatArray, colors: Any, side: float) -> None:
+    """Every point as a dot in a picture inside the vector file.
+
+    `side` is about the panel's, in inches. Dots are drawn in random order, the same every time:
+    drawn class by class, the last class would hide the others. Edges are not smoothed: few colors
+    make the picture compress well.
+    """
+    from matplotlib.colors import to_rgba_array
+
+    order = np.random.default_rng(0).permutation(len(xy))
+    # Of a single color matplotlib would draw smoothed dots nevertheless.
+    rgba = np.broadcast_to(to_rgba_array(colors), (len(xy), 4))
+    ax.scatter(
+        xy[order, 0],
+        xy[order, 1],
+        s=dot_size(len(xy), side),
+        c=rgba[order],
+        linewidths=0,
+        antialiased=False,
+        zorder=2,
+    )
+    # With the white of the panel in the picture it needs no transparency, which would take as
+    # much room again.
+    ax.set_rasterization_zorder(2.5)
+
+
+def dot_size(count: int, side: float) -> float:
+    """Area of a dot in square points for so many in a square panel of this side in inches.
+
+    Smaller where there are many, never below what prints.
+    """
+    return float(np.clip(760.0 * side**2 / max(count, 1), 0.4, 6.0))

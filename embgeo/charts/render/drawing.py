@@ -1,0 +1,222 @@
+"""A specification as a matplotlib figure: the same for reports and papers, but for its medium.
+
+Sizes of letters and lines are matplotlib's settings, which each medium sets before it draws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embgeo.charts import theme
+from embgeo.charts.specification import Axis, Guide, Line, Panel, Specification, Steps
+from embgeo.core.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Markers stand at the points of a line while it has at most as many.
+FEW = 20
+#: Two histograms are filled; more would hide each other.
+FILLED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class FigureLayout:
+    """Width and height of a figure in inches, and its panels in a row."""
+
+    width: float
+    height: float
+    across: int
+
+
+@dataclass(frozen=True, slots=True)
+class Medium:
+    """What differs between the outputs that matplotlib draws.
+
+    Attributes
+    ----------
+    arrange : callable
+        From a specification to the layout, without room for a legend.
+    write_name : callable
+        From hostile text to what the output draws as that text.
+    write_label : callable
+        From a label of an axis or a line to how it is typeset; hostile text stays harmless.
+    write_power : callable
+        From a value to its label on a logarithmic axis.
+    draw_maps : callable
+        Fills the panels of maps with tokens, adds what explains their colors, and returns notes.
+    draw_cloud : callable or None
+        Draws tokens behind lines; None where the output holds no pictures.
+    """
+
+    arrange: Callable[[Specification], FigureLayout]
+    write_name: Callable[[str], str]
+    write_label: Callable[[str], str]
+    write_power: Callable[[float], str]
+    draw_maps: Callable[[Figure, Sequence[Axes], Specification, Medium], tuple[str, ...]]
+    draw_cloud: Callable[[Axes, FloatArray], None] | None = None
+
+
+def draw(spec: Specification, medium: Medium) -> tuple[Figure, tuple[str, ...]]:
+    """The figure, and notes on what it does not show; call it within the medium's settings."""
+    from matplotlib.figure import Figure
+
+    layout = medium.arrange(spec)
+    figure = Figure(figsize=(layout.width, layout.height), layout="constrained")
+    down = -(-len(spec.panels) // layout.across)
+    axes = [figure.add_subplot(down, layout.across, i + 1) for i in range(len(spec.panels))]
+    handles: dict[str, Any] = {}
+    for ax, panel in zip(axes, spec.panels, strict=True):
+        draw_panel(ax, panel, medium, handles)
+    if any(panel.is_map for panel in spec.panels):
+        return figure, medium.draw_maps(figure, axes, spec, medium)
+    if len(handles) > 1:
+        add_legend(figure, list(handles.values()), list(handles))
+    return figure, ()
+
+
+def draw_panel(ax: Axes, panel: Panel, medium: Medium, handles: dict[str, Any]) -> None:
+    """Everything in one pair of axes; `handles` gets an entry for each new name of a legend."""
+    if panel.cloud is not None and panel.lines and medium.draw_cloud is not None:
+        medium.draw_cloud(ax, panel.cloud.xy)
+    filled = sum(isinstance(line, Steps) for line in panel.lines) <= FILLED
+    alone = len(panel.lines) == 1
+    for line in panel.lines:
+        dash = "-" if alone else theme.dash_of(line.style)
+        handle = (
+            draw_steps(ax, line, dash, filled)
+            if isinstance(line, Steps)
+            else draw_line(ax, line, dash)
+        )
+        name = medium.write_name(line.member) if line.member else medium.write_label(line.part)
+        if name and handle is not None:
+            handles.setdefault(name, handle)
+    for guide in panel.guides:
+        draw_guide(ax, guide, named=not panel.title)
+    set_axis(ax.xaxis, panel.x, [line_x(line) for line in panel.lines], medium)
+    set_axis(ax.yaxis, panel.y, [line_y(line) for line in panel.lines], medium)
+    title = medium.write_name(panel.member) or medium.write_label(panel.title)
+    bends = [guide.label for guide in panel.guides if guide.label]
+    if title:
+        ax.set_title(" · ".join([title, *bends]))
+
+
+def line_x(line: Line | Steps) -> FloatArray:
+    return line.edges if isinstance(line, Steps) else line.x
+
+
+def line_y(line: Line | Steps) -> FloatArray:
+    return line.heights if isinstance(line, Steps) else line.y
+
+
+def draw_line(ax: Axes, line: Line, dash: Any) -> Any:
+    """A line with its band and error bars; the handle for a legend, None for a guide."""
+    color = theme.color_of(line.style)
+    if line.low is not None and line.high is not None:
+        ax.fill_between(line.x, line.low, line.high, color=color, alpha=0.15, lw=0)
+    if line.error is not None and np.any(line.error > 0):
+        ax.errorbar(line.x, line.y, line.error, fmt="none", ecolor=color, elinewidth=0.8)
+    if line.form == "dots":
+        ax.plot(line.x, line.y, ls="", marker=".", color=color, alpha=0.7, mew=0)
+        return None
+    options: dict[str, Any] = {"color": color, "ls": dash, "marker": ""}
+    guide = line.style.scale == "guide"
+    if line.form == "marks":
+        options |= {"ls": "", "marker": theme.marker_of(line.style)}
+    elif line.form == "line" and len(line.x) <= FEW and not guide:
+        options["marker"] = theme.marker_of(line.style)
+    if guide:
+        options |= {"lw": 0.8, "zorder": 1.5}
+    (handle,) = ax.plot(line.x, line.y, **options)
+    return None if guide else handle
+
+
+def draw_steps(ax: Axes, steps: Steps, dash: Any, filled: bool) -> Any:
+    """The outline of a histogram, lightly filled."""
+    color = theme.color_of(steps.style)
+    if filled:
+        ax.stairs(steps.heights, steps.edges, fill=True, color=color, alpha=0.2, lw=0)
+    return ax.stairs(steps.heights, steps.edges, color=color, ls=dash, lw=1.2)
+
+
+def draw_guide(ax: Axes, guide: Guide, named: bool) -> None:
+    """A dashed line at a value of one axis; its name stands above, or in the panel's title."""
+    if guide.axis == "y":
+        ax.axhline(guide.value, color=theme.GRAY.light, lw=0.8, ls=theme.DASHED, zorder=0.5)
+        return
+    ax.axvline(guide.value, color=theme.INK.light, lw=0.8, ls=theme.DASHED)
+    if guide.label and named:
+        ax.annotate(
+            guide.label,
+            (guide.value, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize="small",
+        )
+
+
+def set_axis(axis: Any, wanted: Axis, values: Sequence[FloatArray], medium: Medium) -> None:
+    """Scale, limits, ticks and label of one axis."""
+    from matplotlib.ticker import FuncFormatter
+
+    if wanted.log:
+        set_log_ticks(axis, np.concatenate(values), medium.write_power)
+    elif wanted.whole:
+        axis.set_major_formatter(FuncFormatter(lambda value, _position: shorten(value)))
+        axis.get_major_locator().set_params(nbins=5)
+    if wanted.low is not None or wanted.high is not None:
+        getattr(axis.axes, f"set_{axis.axis_name}lim")(wanted.low, wanted.high)
+    if wanted.ticks:
+        axis.set_ticks(wanted.ticks)
+    axis.set_label_text(medium.write_label(wanted.label))
+
+
+def set_log_ticks(axis: Any, values: FloatArray, write: Callable[[float], str]) -> None:
+    """A logarithmic axis; within a decade and a half 2 and 5 are labeled too."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    positive = values[np.isfinite(values) & (values > 0)]
+    span = math.log10(positive.max()) - math.log10(positive.min()) if len(positive) else 0.0
+    getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
+    subs = (1.0, 2.0, 5.0) if span < 1.5 else (1.0,)
+    axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=9))
+    axis.set_major_formatter(FuncFormatter(lambda value, _position: write(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def shorten(value: float) -> str:
+    """5,000 as it is and 40000 as 40k: steps and counts are large, and panels are narrow."""
+    return f"{value:,.10g}" if abs(value) < 10_000 else f"{value / 1000:,.10g}k"
+
+
+def add_legend(
+    figure: Figure, handles: Sequence[Any], labels: Sequence[str], **options: Any
+) -> None:
+    """A legend above all panels, in as few lines as the width allows; the figure grows by them."""
+    import matplotlib
+
+    size = matplotlib.rcParams["legend.fontsize"]
+    longest = max(len(label) for label in labels)
+    # A letter is about half as wide as it is high.
+    across = max(1, min(len(labels), int(figure.get_figwidth() / (0.5 + 0.0072 * size * longest))))
+    down = -(-len(labels) // across)
+    titled = "title" in options
+    figure.set_figheight(figure.get_figheight() + 0.02 * size * (down + titled))
+    legend = figure.legend(
+        handles,
+        # Labels that begin with an underscore would be left out: they are put in afterwards.
+        ["label"] * len(labels),
+        ncols=-(-len(labels) // down),  # even rows
+        **{"loc": "outside upper center"} | options,
+    )
+    for text, label in zip(legend.get_texts(), labels, strict=True):
+        text.set_text(label)

@@ -1,0 +1,144 @@
+"""Maps of tokens as hexagons: vector paths without a picture, one path a color."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.charts import theme
+from embgeo.charts.render.drawing import Medium, add_legend
+from embgeo.charts.render.view import View, common_views
+from embgeo.charts.specification import Cloud, Specification
+from embgeo.core.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Hexagons across the longer side of a map that stands alone, and of one among several.
+ACROSS_ALONE, ACROSS = 52, 40
+
+
+@dataclass(frozen=True, slots=True)
+class Hexagons:
+    """Occupied cells of a hexagonal lattice.
+
+    Attributes
+    ----------
+    centers : FloatArray
+        Shape (cells, 2).
+    members : int array
+        The cell of each point, shape (M,).
+    counts : FloatArray
+        Points a cell.
+    width : float
+        Distance between the centers of neighbors.
+    """
+
+    centers: FloatArray
+    members: npt.NDArray[np.int64]
+    counts: FloatArray
+    width: float
+
+
+def count_hexagons(xy: FloatArray, width: float) -> Hexagons:
+    """Assign each point to the nearest center of a hexagonal lattice through the origin."""
+    # The lattice is two rectangular ones, half a cell apart; the nearer candidate wins.
+    step = np.array([width, width * np.sqrt(3.0)])
+    first = np.rint(xy / step)
+    second = np.floor(xy / step) + 0.5
+    nearer = np.sum((xy - first * step) ** 2, axis=1) <= np.sum((xy - second * step) ** 2, axis=1)
+    cell = np.where(nearer[:, None], first, second)
+    doubled, members = np.unique((2 * cell).astype(np.int64), axis=0, return_inverse=True)
+    members = members.reshape(-1)
+    counts = np.bincount(members, minlength=len(doubled)).astype(np.float64)
+    return Hexagons(doubled / 2 * step, members, counts, width)
+
+
+def draw_maps(
+    figure: Figure, axes: Sequence[Axes], spec: Specification, _medium: Medium
+) -> tuple[str, ...]:
+    """One map a panel, its hexagons colored by the number of tokens or the share of rare ones."""
+    clouds = [panel.cloud for panel in spec.panels if panel.cloud is not None]
+    views = common_views([cloud.xy for cloud in clouds])
+    across = ACROSS_ALONE if len(clouds) == 1 else ACROSS
+    cells = [count_cells(c, v, across) for c, v in zip(clouds, views, strict=True)]
+    if spec.shading == "share":
+        colors, labels, levels = shade_shares(clouds, views, cells)
+        title = "share of rare tokens in a hexagon"
+    else:
+        colors, labels, levels = shade_density(cells)
+        title = "tokens in a hexagon, from"
+    for ax, view, cell, level in zip(axes, views, cells, levels, strict=True):
+        view.frame(ax)
+        draw_hexagons(ax, cell, level, colors)
+    add_swatches(figure, colors, labels, title)
+    return ()
+
+
+def count_cells(cloud: Cloud, view: View, across: int) -> Hexagons:
+    """Hexagons of the tokens inside the view."""
+    return count_hexagons(cloud.xy[view.holds(cloud.xy)], view.span / across)
+
+
+Levels = tuple[tuple[str, ...], list[str], list[npt.NDArray[np.int64]]]
+
+
+def shade_density(cells: Sequence[Hexagons]) -> Levels:
+    """Colors by the number of tokens, with the same meaning in all maps."""
+    most = max(1.0, *(float(cell.counts.max(initial=0)) for cell in cells))
+    # At most as many levels as there are counts to tell apart.
+    n = int(min(len(theme.DENSITY), most))
+    lower = np.unique(np.round(most ** (np.arange(n) / n)))
+    labels = [f"{edge:,.0f}{'+' if i == len(lower) - 1 else ''}" for i, edge in enumerate(lower)]
+    colors = tuple(color.light for color in theme.DENSITY[-len(lower) :])
+    return colors, labels, [np.searchsorted(lower, c.counts, side="right") - 1 for c in cells]
+
+
+def shade_shares(
+    clouds: Sequence[Cloud], views: Sequence[View], cells: Sequence[Hexagons]
+) -> Levels:
+    """Colors by the share of rare tokens."""
+    n = len(theme.MIXTURE)
+    levels = []
+    for cloud, view, cell in zip(clouds, views, cells, strict=True):
+        assert cloud.popular is not None
+        rare = ~cloud.popular[view.holds(cloud.xy)]
+        shares = np.bincount(cell.members, weights=rare, minlength=len(cell.counts)) / cell.counts
+        levels.append(np.minimum((shares * n).astype(np.int64), n - 1))
+    edges = [round(100 * i / n) for i in range(n + 1)]
+    labels = [f"{a}–{b} %" for a, b in pairwise(edges)]
+    return tuple(color.light for color in theme.MIXTURE), labels, levels
+
+
+def add_swatches(figure: Figure, colors: Sequence[str], labels: Sequence[str], title: str) -> None:
+    """One row of color patches above all maps."""
+    from matplotlib.patches import Patch
+
+    patches = [Patch(facecolor=color, edgecolor=color) for color in colors]
+    add_legend(figure, patches, labels, title=title, handlelength=1.0, columnspacing=0.9)
+
+
+def draw_hexagons(
+    ax: Axes, cells: Hexagons, levels: npt.NDArray[np.int64], colors: tuple[str, ...]
+) -> None:
+    """Fill every cell with the color of its level; cells of one level form one path."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    angles = np.pi / 6 + np.arange(6) * np.pi / 3
+    corners = np.stack([np.cos(angles), np.sin(angles)], axis=1) * cells.width / np.sqrt(3.0)
+    codes = [Path.MOVETO, *[Path.LINETO] * 5, Path.CLOSEPOLY]
+    for level, color in enumerate(colors):
+        centers = cells.centers[levels == level]
+        if not len(centers):
+            continue
+        outline = centers[:, None, :] + np.concatenate([corners, corners[:1]])[None]
+        path = Path(outline.reshape(-1, 2), codes * len(centers))
+        # The frame is set by the map: to measure every corner takes as long as to draw them.
+        ax.add_artist(PathPatch(path, facecolor=color, edgecolor=color, linewidth=0.25))

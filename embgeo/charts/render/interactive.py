@@ -1,0 +1,93 @@
+"""Charts as the page's line charts want them: plain lists, few digits."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from embgeo.charts import theme
+from embgeo.charts.render.svg import write_label
+from embgeo.charts.specification import Line, Panel, Specification, Steps
+from embgeo.core.arrays import FloatArray
+from embgeo.core.visible import drawable
+
+
+def render_interactive(spec: Specification) -> dict[str, dict[str, Any]]:
+    """What ``static/charts.js`` draws: an entry for each panel of lines, by `chart_key`."""
+    return {
+        chart_key(spec, panel): describe(panel) for panel in spec.panels if is_interactive(panel)
+    }
+
+
+def chart_key(spec: Specification, panel: Panel) -> str:
+    """The name of a panel on a page."""
+    return f"{spec.name}.{panel.key}" if panel.key else spec.name
+
+
+def is_interactive(panel: Panel) -> bool:
+    """Whether a panel has lines to read values from; marks alone are as well seen in a figure."""
+    return any(not isinstance(line, Line) or line.form == "line" for line in panel.lines)
+
+
+def describe(panel: Panel) -> dict[str, Any]:
+    """One panel: x of all lines together, and for each line its values there."""
+    steps = [line for line in panel.lines if isinstance(line, Steps)]
+    lines = [line for line in panel.lines if isinstance(line, Line) and line.form == "line"]
+    x = np.unique(np.concatenate([*(s.edges for s in steps), *(line.x for line in lines)]))
+    marks = [[guide.value, guide.label] for guide in panel.guides if guide.label]
+    limits = [panel.x.low, panel.x.high]
+    return {
+        "kind": "steps" if steps else "line",
+        "x": plain(x),
+        "lines": [
+            *(describe_line(s, len(steps), panel, step_values(s, x)) for s in steps),
+            *(describe_line(line, len(lines), panel, spread_values(line, x)) for line in lines),
+        ],
+        "labels": [write_label(panel.x.label), write_label(panel.y.label)],
+        "log": [panel.x.log, panel.y.log],
+        "range": None if None in limits else limits,
+        "mark": marks[0] if marks else None,
+    }
+
+
+def describe_line(
+    line: Line | Steps, lines: int, panel: Panel, values: FloatArray
+) -> dict[str, Any]:
+    """Name, color, dashes and values; a line alone needs no dashes."""
+    names = [drawable(line.member)] if line.member else []
+    names += [write_label(line.part)] if line.part else []
+    scale = theme.LINES if line.style.scale == "line" else theme.AGES
+    return {
+        "label": ", ".join(names) or write_label(panel.y.label or panel.title),
+        "color": f"--{line.style.scale}-{line.style.index % len(scale)}",
+        "dash": theme.dash_index(line.style) if lines > 1 else 0,
+        "fill": lines == 1 and isinstance(line, Steps),
+        "y": plain(values, positive=panel.y.log),
+    }
+
+
+def spread_values(line: Line, x: FloatArray) -> FloatArray:
+    """The values of a line at its own places among `x`, and gaps elsewhere."""
+    out = np.full(len(x), np.nan)
+    out[np.searchsorted(x, line.x)] = line.y
+    return out
+
+
+def step_values(steps: Steps, edges: FloatArray) -> FloatArray:
+    """The height on each interval of `edges`, 0 outside the bins; the last edge closes them."""
+    at = np.searchsorted(steps.edges, edges, side="right") - 1
+    last = len(steps.heights) - 1
+    values = np.where((at >= 0) & (at <= last), steps.heights[np.clip(at, 0, last)], 0.0)
+    if edges[-1] == steps.edges[-1]:
+        values[-1] = steps.heights[-1]
+    return values
+
+
+def plain(values: FloatArray, positive: bool = False) -> list[float | None]:
+    """Six digits of each number; None where it is not finite, or has no logarithm."""
+    return [
+        float(f"{v:.6g}") if math.isfinite(v) and not (positive and v <= 0) else None
+        for v in values.tolist()
+    ]

@@ -1,0 +1,287 @@
+"""Charts as files for papers: PDF, PGF, PNG and SVG at the widths of venues.
+
+Text is set in STIX, which sits well beside the Times of the venues, and embedded as TrueType
+(Type 42): submission systems refuse the bitmapped Type 3 that matplotlib writes by default.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embgeo.charts import theme
+from embgeo.charts.render.dots import MARGIN, draw_cloud, draw_maps
+from embgeo.charts.render.drawing import FigureLayout, Medium, draw
+from embgeo.charts.specification import Specification
+from embgeo.core.errors import BadOption
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Venue:
+    """Widths in inches, as the venue's style file sets them."""
+
+    column: float
+    text: float
+
+
+#: ICLR and NeurIPS: one column of 5.5 in. ICML: 6.75 in with 0.25 in between the columns. ACL (also
+#: EMNLP, NAACL, EACL): A4 with margins of 2.5 cm and 0.6 cm between the columns.
+VENUES = {
+    "iclr": Venue(5.5, 5.5),
+    "neurips": Venue(5.5, 5.5),
+    "icml": Venue(3.25, 6.75),
+    "acl": Venue(3.03, 6.30),
+}
+
+FONTS = ("STIXGeneral", "DejaVu Sans")
+#: Resolution of rasterized points; without smoothed edges they need more than a screen does.
+DPI = 400
+#: Longest text of a user that is drawn whole.
+LIMIT = 48
+#: Narrowest panels in inches: of maps and of grids of curves, and of two panels side by side.
+LEAST_SMALL, LEAST_WIDE = 1.5, 2.0
+
+#: Labels of ours in mathematics; everything else is text.
+MATH = {
+    "σ_k / σ_1": r"$\sigma_k / \sigma_1$",
+    "σ_k/σ₁": r"$\sigma_k / \sigma_1$",
+    "index k": "index $k$",
+    "index i": "index $i$",
+    "θ_i (°)": r"$\theta_i$ (°)",
+    "eigenvector k, strongest first": "eigenvector $k$, strongest first",
+    "Z / mean Z": r"$Z(\pm v_k)\,/\,\bar{Z}$",
+    "Z(v_k)": "$Z(v_k)$",
+    "Z(−v_k)": "$Z(-v_k)$",
+    "exponential c₁·exp(−c₂·k^γ)": r"exponential $c_1 e^{-c_2 k^\gamma}$",
+    "polynomial c₁·k^(−γ)": r"polynomial $c_1 k^{-\gamma}$",
+    "‖w‖": r"row norm $\Vert w\Vert$",
+    **{
+        name: rf"$\{name}$"
+        for name in (
+            "alpha", "beta", "gamma", "delta", "epsilon", "eta", "lambda", "mu", "rho", "sigma",
+            "tau",
+        )
+    },
+}  # fmt: skip
+
+
+@contextmanager
+def settings(preamble: str = "") -> Iterator[None]:
+    """Matplotlib's own defaults and those of papers, whatever the user's matplotlibrc says.
+
+    Parameters
+    ----------
+    preamble : str
+        LaTeX that text in PGF needs.
+    """
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(
+            {
+                "font.family": list(FONTS),
+                "mathtext.fontset": "stix",
+                "pdf.fonttype": 42,
+                "ps.fonttype": 42,
+                "svg.fonttype": "path",
+                "svg.hashsalt": "embgeo",
+                "pgf.texsystem": "pdflatex",
+                "pgf.rcfonts": False,
+                "pgf.preamble": preamble,
+                "font.size": 8,
+                "axes.labelsize": 8,
+                "axes.titlesize": 8,
+                "xtick.labelsize": 7,
+                "ytick.labelsize": 7,
+                "legend.fontsize": 7,
+                "axes.linewidth": 0.6,
+                "xtick.major.width": 0.6,
+                "ytick.major.width": 0.6,
+                "xtick.minor.width": 0.4,
+                "ytick.minor.width": 0.4,
+                "xtick.major.size": 2.5,
+                "ytick.major.size": 2.5,
+                "xtick.minor.size": 1.5,
+                "ytick.minor.size": 1.5,
+                "xtick.major.pad": 2,
+                "ytick.major.pad": 2,
+                "axes.labelpad": 2,
+                "axes.titlepad": 3,
+                "lines.linewidth": 1.1,
+                "lines.markersize": 3,
+                "text.color": theme.INK.light,
+                "axes.labelcolor": theme.INK.light,
+                "xtick.color": theme.INK.light,
+                "ytick.color": theme.INK.light,
+                "axes.spines.right": False,
+                "axes.spines.top": False,
+                "legend.frameon": False,
+                "legend.columnspacing": 1.2,
+                "legend.borderpad": 0.1,
+                "figure.constrained_layout.w_pad": 0.02,
+                "figure.constrained_layout.h_pad": 0.04,
+            }
+        )
+        yield
+
+
+def arrange(spec: Specification, width: float) -> FigureLayout:
+    """A figure of this width in inches, whose panels are as large as their number allows."""
+    n = len(spec.panels)
+    if spec.panels[0].is_map:
+        across, down = divide(width, n, LEAST_SMALL)
+        return FigureLayout(width, down * (min(2.3, width / across - MARGIN) + MARGIN), across)
+    across, down = divide(width, n, LEAST_WIDE if n == 2 else LEAST_SMALL)
+    # Panels below each other are flatter: a column is higher than it is wide soon enough.
+    shape = 0.62 if down == 1 else 0.45
+    return FigureLayout(width, down * float(np.clip(shape * width / across, 1.2, 2.3)), across)
+
+
+def divide(width: float, count: int, least: float) -> tuple[int, int]:
+    """Panels across and down, in as few rows as panels of the `least` width in inches allow."""
+    across = max(1, min(count, int(width / least)))
+    down = -(-count // across)
+    return -(-count // down), down  # even rows: four panels as 2 + 2, not as 3 + 1
+
+
+def write_power(value: float) -> str:
+    """A label of a logarithmic axis: 0.01 to 100 as they are, others as powers of ten."""
+    if 1e-2 <= value < 1e3:
+        return f"{value:g}"
+    mantissa, exponent = f"{value:.0e}".split("e")
+    power = f"10^{{{int(exponent)}}}"
+    return f"${power}$" if mantissa == "1" else rf"${mantissa}\cdot {power}$"
+
+
+def medium(width: float, write_name: Callable[[str], str]) -> Medium:
+    """Figures of this width in inches, with `write_name` for text of the user."""
+    return Medium(
+        lambda spec: arrange(spec, width),
+        write_name,
+        lambda label: MATH.get(label) or write_name(label),
+        write_power,
+        draw_maps,
+        draw_cloud,
+    )
+
+
+def render_paper(
+    spec: Specification,
+    form: str,
+    width: float,
+    creator: str,
+    *,
+    write_name: Callable[[str], str] | None = None,
+    preamble: str = "",
+) -> RenderedFigure:
+    """The chart as files of one format; equal charts give equal bytes.
+
+    Parameters
+    ----------
+    spec : Specification
+    form : {"pdf", "svg", "png", "pgf"}
+        PGF comes with a PNG file for each rasterized part.
+    width : float
+        In inches.
+    creator : str
+        What the metadata of the file name as its maker.
+    write_name : callable, optional
+        From hostile text to what the output draws as that text; :func:`plain_text` by default,
+        which is not enough for PGF.
+    preamble : str
+        LaTeX that text in PGF needs.
+
+    Raises
+    ------
+    BadOption
+        If LaTeX cannot set the text of a PGF file.
+    """
+    with settings(preamble):
+        figure, notes = draw(spec, medium(width, write_name or plain_text))
+        files = save(figure, spec.name, form, creator)
+        across, down = (float(size) for size in figure.get_size_inches())
+    return RenderedFigure(files, across, down, notes)
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedFigure:
+    """Files of one format by name, the size in inches, and what the picture does not show."""
+
+    files: dict[str, bytes]
+    width: float
+    height: float
+    notes: tuple[str, ...]
+
+
+FORMATS = ("pdf", "svg", "png", "pgf")
+
+
+def check_format(form: str) -> None:
+    """Refuse a format that this machine cannot write.
+
+    Raises
+    ------
+    BadOption
+    """
+    if form == "pgf" and shutil.which("pdflatex") is None:
+        raise BadOption(
+            "PGF needs LaTeX to measure text, and there is no pdflatex",
+            where="--format pgf",
+            way_out="install TeX, or choose pdf",
+        )
+
+
+def save(figure: Figure, name: str, form: str, creator: str) -> dict[str, bytes]:
+    """The figure as files of that format, by file name; call it within `settings`."""
+    metadata: dict[str, Any] = {
+        "pdf": {"metadata": {"Creator": creator, "CreationDate": None}},
+        "svg": {"metadata": {"Creator": creator, "Date": None}},
+        "png": {"metadata": {"Software": creator}},
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / f"{name}.{form}"
+        try:
+            figure.savefig(target, format=form, dpi=DPI, **metadata.get(form, {}))
+        except (RuntimeError, ValueError) as error:  # what PGF raises, with TeX's log in it
+            if form != "pgf":
+                raise
+            raise BadOption(
+                f"LaTeX could not set the text: {' '.join(str(error).split())[:200]}",
+                where="--format pgf",
+                way_out="install pgf (texlive-pictures), or choose pdf",
+            ) from error
+        return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+
+
+def plain_text(text: str) -> str:
+    """`text` as matplotlib draws it letter by letter: no mathematics, no letter without a glyph."""
+    known = _glyphs()
+    shown = "".join(
+        c if c.isprintable() and ord(c) in known else f"‹U+{ord(c):04X}›" for c in shortened(text)
+    )
+    return shown.replace("$", r"\$")
+
+
+def shortened(text: str) -> str:
+    """`text` cut to a length that a legend can hold."""
+    return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
+
+
+@cache
+def _glyphs() -> frozenset[int]:
+    """Every character that one of the fonts can draw; they come with matplotlib."""
+    from matplotlib.font_manager import findfont, get_font
+
+    return frozenset().union(*(get_font(findfont(name)).get_charmap() for name in FONTS))

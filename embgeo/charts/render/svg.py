@@ -1,0 +1,242 @@
+"""Charts as SVG to stand inside a page, which survives a server that strips styles.
+
+Every color is one of the theme's: in the SVG it is a presentation attribute (what a bare page
+shows) with a class beside it (what a style sheet may change, for a dark page).
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from embgeo.charts import theme
+from embgeo.charts.render.drawing import FigureLayout, Medium, draw
+from embgeo.charts.render.hexagons import draw_maps
+from embgeo.charts.specification import Specification
+from embgeo.core.visible import drawable, visible_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Maps and small panels in one row.
+MAPS_ACROSS, PANELS_ACROSS = 3, 3
+SETTINGS: Any = {
+    "svg.hashsalt": "embgeo",
+    "svg.fonttype": "none",
+    # A dollar sign in a label is a dollar sign.
+    "text.parse_math": False,
+    "text.color": theme.INK.light,
+    "axes.edgecolor": theme.GRAY.light,
+    "axes.facecolor": "none",
+    "axes.labelcolor": theme.INK.light,
+    "axes.labelsize": 9,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 9,
+    "axes.titlecolor": theme.INK.light,
+    "figure.facecolor": "none",
+    "font.size": 9,
+    "legend.fontsize": 8.5,
+    "legend.title_fontsize": 8.5,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4,
+    "xtick.color": theme.INK.light,
+    "ytick.color": theme.INK.light,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "xtick.major.size": 3,
+    "ytick.major.size": 3,
+}
+
+_SVG = "http://www.w3.org/2000/svg"
+_XLINK = "{http://www.w3.org/1999/xlink}href"
+_KEEP = {
+    "clip-path", "dominant-baseline", "fill", "fill-opacity", "fill-rule", "font-family",
+    "font-size", "font-style", "font-weight", "opacity", "stroke", "stroke-dasharray",
+    "stroke-dashoffset", "stroke-linecap", "stroke-linejoin", "stroke-miterlimit",
+    "stroke-opacity", "stroke-width", "text-anchor",
+}  # fmt: skip
+_NUMBER = re.compile(r"-?\d+\.\d{2,}")
+_UPRIGHT = re.compile(r"rotate\(-?0 [^)]*\)")
+_SUBSCRIPTS = {"_k": "ₖ", "_i": "ᵢ", "_1": "₁"}
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@contextmanager
+def settings() -> Iterator[None]:
+    """Matplotlib's own defaults and ours, whatever the user's matplotlibrc says."""
+    import matplotlib
+
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # Names may be in any script; the text stays text, and the reader's own fonts show it.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(SETTINGS)
+        yield
+
+
+def arrange(spec: Specification) -> FigureLayout:
+    """Sizes that a page shows without scaling: one panel, two beside each other, or a grid."""
+    n = len(spec.panels)
+    if spec.panels[0].is_map:
+        across = min(MAPS_ACROSS, n)
+        side = (6.0, 4.3, 3.4)[across - 1]
+        return FigureLayout(side * across, 0.8 * side * -(-n // across), across)
+    if n == 1:
+        return FigureLayout(5.6, 3.3, 1)
+    if n == 2:
+        return FigureLayout(8.6, 3.3, 2)
+    return FigureLayout(10.2, 2.5 * -(-n // PANELS_ACROSS), PANELS_ACROSS)
+
+
+def write_label(label: str) -> str:
+    """``σ_k / σ_1`` as σₖ / σ₁."""
+    label = visible_text(label)
+    for plain, small in _SUBSCRIPTS.items():
+        label = label.replace(plain, small)
+    return label
+
+
+def write_power(value: float) -> str:
+    """``0.001`` as 0.001, ``1e-6`` as 10⁻⁶: plain Unicode, no mathematics fonts."""
+    if 1e-3 <= value < 1e4:
+        return f"{value:g}"
+    mantissa, exponent = f"{value:.0e}".split("e")
+    power = "10" + str(int(exponent)).translate(_SUPERSCRIPTS)
+    return power if mantissa == "1" else f"{mantissa}·{power}"
+
+
+MEDIUM = Medium(arrange, drawable, write_label, write_power, draw_maps)
+
+
+def render_svg(spec: Specification) -> str:
+    """The chart as an inline ``<svg>`` element.
+
+    Equal charts give equal bytes; ids begin with the chart's name; there is no ``style``
+    attribute, no ``<style>`` element, no date and no reference to anything outside.
+    """
+    with settings():
+        figure, _ = draw(spec, MEDIUM)
+        return write_svg(figure, spec.name, spec.alternative)
+
+
+def write_svg(figure: Figure, name: str, alternative: str) -> str:
+    """A figure as an ``<svg>`` element; call it within `settings`."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    stream = io.StringIO()
+    canvas: Any = FigureCanvasSVG(figure)
+    canvas.print_svg(stream, metadata={"Date": None})
+    root = ElementTree.fromstring(stream.getvalue())
+    strip_leavings(root)
+    present_attributes(root)
+    prefix_ids(root, name)
+    unwrap_groups(root)
+    width, height = (float(size) * 100 for size in figure.get_size_inches())
+    root.attrib |= {"width": f"{width:.0f}", "height": f"{height:.0f}", "role": "img"}
+    root.attrib |= {"aria-label": alternative, "class": "figure", "fill": "currentColor"}
+    root.attrib.pop("version", None)
+    return serialize(root)
+
+
+def strip_leavings(element: ElementTree.Element) -> None:
+    """Take out metadata, style sheets and empty definitions."""
+    for child in list(element):
+        if child.tag in (f"{{{_SVG}}}metadata", f"{{{_SVG}}}style"):
+            element.remove(child)
+        else:
+            strip_leavings(child)
+            if child.tag == f"{{{_SVG}}}defs" and not len(child):
+                element.remove(child)
+
+
+def present_attributes(root: ElementTree.Element) -> None:
+    """Turn styles into presentation attributes, colors into classes beside them."""
+    for element in root.iter():
+        declared = dict(split_style(element.attrib.pop("style", "")))
+        for key, value in declared.items():
+            if key in _KEEP:
+                element.set(key, value)
+        classes = []
+        for key in ("fill", "stroke"):
+            color = element.get(key, "").lower()
+            if color in (theme.INK.light, "#000000"):
+                element.set(key, "currentColor")
+            elif color in theme.CLASSES:
+                classes.append(f"{theme.CLASSES[color]}-{key}")
+        if classes:
+            element.set("class", " ".join(classes))
+        for key in ("d", "x", "y", "transform"):
+            if key in element.attrib:
+                element.set(key, _NUMBER.sub(shorten_number, element.attrib[key]))
+        if "d" in element.attrib:
+            element.set("d", re.sub(r"\s*([MLQCz])\s*", r"\1", element.attrib["d"]).strip())
+        if _UPRIGHT.fullmatch(element.get("transform", "")):
+            del element.attrib["transform"]
+
+
+def unwrap_groups(element: ElementTree.Element) -> None:
+    """Put what is in groups without attributes in the place of the group."""
+    for child in list(element):
+        unwrap_groups(child)
+        if child.tag == f"{{{_SVG}}}g" and not child.attrib:
+            place = list(element).index(child)
+            element.remove(child)
+            for i, inner in enumerate(list(child)):
+                element.insert(place + i, inner)
+
+
+def split_style(style: str) -> list[tuple[str, str]]:
+    out = []
+    for part in style.split(";"):
+        key, colon, value = part.partition(":")
+        key, value = key.strip(), value.strip()
+        if not colon:
+            continue
+        if key == "font":
+            # "8.5px 'DejaVu Sans', …": the shorthand is no presentation attribute.
+            size = re.search(r"([\d.]+)px", value)
+            out.append(("font-size", size[1] if size else "9"))
+            out.append(("font-family", "system-ui, 'DejaVu Sans', sans-serif"))
+        elif key == "font-family":
+            out.append((key, "system-ui, 'DejaVu Sans', sans-serif"))
+        else:
+            out.append((key, value))
+    return out
+
+
+def prefix_ids(root: ElementTree.Element, name: str) -> None:
+    """Ids that stay unique among all figures of a page; those nobody refers to go."""
+    used: set[str] = set()
+    for element in root.iter():
+        if _XLINK in element.attrib:
+            element.set("href", element.attrib.pop(_XLINK))
+        for value in element.attrib.values():
+            used.update(re.findall(r"url\(#([^)]+)\)", value))
+        used.add(element.get("href", "")[1:])
+    for element in root.iter():
+        identity = element.attrib.pop("id", None)
+        if identity in used:
+            element.set("id", f"{name}-{identity}")
+        for key, value in element.attrib.items():
+            if key == "href":
+                element.set(key, f"#{name}-{value[1:]}")
+            elif "url(#" in value:
+                element.set(key, value.replace("url(#", f"url(#{name}-"))
+
+
+def shorten_number(match: re.Match[str]) -> str:
+    # A tenth of a point is a seventh of a pixel at the size shown.
+    return f"{float(match[0]):.1f}".removesuffix(".0")
+
+
+def serialize(root: ElementTree.Element) -> str:
+    ElementTree.register_namespace("", _SVG)
+    text = ElementTree.tostring(root, encoding="unicode")
+    return re.sub(r">\s+<", "><", text).replace(f' xmlns="{_SVG}"', "", 1)

@@ -1,0 +1,41 @@
+"""The numbers behind a chart, as a table beside each figure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.charts.specification import FigureTable, Line, Specification, Steps
+from embgeo.core.values import Cell
+from embgeo.io.bounded.delimited import csv_lines
+
+
+def render_csv(spec: Specification) -> bytes:
+    """The table of a chart as CSV."""
+    table = spec.table or tabulate(spec)
+    return b"".join(csv_lines(table.columns, table.rows))
+
+
+def tabulate(spec: Specification) -> FigureTable:
+    """A row for each point of each line: whose it is, in which panel, and where."""
+    first = spec.panels[0]
+    alone = spec.members[0] if len(spec.members) == 1 else ""
+    rows: list[tuple[Cell, ...]] = [
+        (line.member or panel.member or alone, panel.title, line.part, *cells)
+        for panel in spec.panels
+        for line in panel.lines
+        for cells in points_of(line)
+    ]
+    several = len({panel.y.label for panel in spec.panels}) > 1
+    y = "value" if several else first.y.label or "value"
+    columns = ("analysis", "panel", "line", first.x.label, y)
+    # One panel and one line a member need no name.
+    used = [i for i in range(len(columns)) if i not in (1, 2) or any(row[i] for row in rows)]
+    return FigureTable(
+        tuple(columns[i] for i in used), [tuple(row[i] for i in used) for row in rows]
+    )
+
+
+def points_of(line: Line | Steps) -> list[tuple[float | None, ...]]:
+    """The points of a line, or the left ends and heights of a histogram."""
+    x, y = (line.edges[:-1], line.heights) if isinstance(line, Steps) else (line.x, line.y)
+    return [(a, b if np.isfinite(b) else None) for a, b in zip(x.tolist(), y.tolist(), strict=True)]

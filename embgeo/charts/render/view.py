@@ -1,0 +1,95 @@
+"""The part of a plane that a map shows, with equal scales on both axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.charts import theme
+from embgeo.core.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Share of points at each end of an axis that may lie outside the picture.
+OUTSIDE = 0.001
+#: The same scale in all maps, unless the widest is this many times the narrowest.
+MOST_RATIO = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A rectangle of the plane."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+
+    @property
+    def span(self) -> float:
+        """The longer side."""
+        return max(self.right - self.left, self.top - self.bottom)
+
+    @property
+    def box(self) -> tuple[float, float, float, float]:
+        """Left, right, bottom, top."""
+        return self.left, self.right, self.bottom, self.top
+
+    def holds(self, xy: FloatArray) -> npt.NDArray[np.bool_]:
+        """Which points lie inside."""
+        x, y = xy[:, 0], xy[:, 1]
+        inside = (self.left <= x) & (x <= self.right) & (self.bottom <= y) & (y <= self.top)
+        return np.asarray(inside)
+
+    def frame(self, ax: Axes) -> None:
+        """Equal aspect, the axes through the origin, and a cross at it."""
+        ax.set_aspect("equal")
+        ax.set_xlim(self.left, self.right)
+        ax.set_ylim(self.bottom, self.top)
+        draw_origin(ax)
+
+
+def draw_origin(ax: Axes) -> None:
+    """The axes through the origin, and a cross at it."""
+    ax.axhline(0.0, color=theme.GRAY.light, lw=0.6, zorder=0.5)
+    ax.axvline(0.0, color=theme.GRAY.light, lw=0.6, zorder=0.5)
+    ax.plot([0.0], [0.0], marker="+", ms=7, mew=1.2, color=theme.INK.light, zorder=3)
+
+
+def fit_view(xy: FloatArray, outside: float = OUTSIDE) -> View:
+    """Nearly all points, and the origin: whether they surround it is what a map is about."""
+    low, high = np.quantile(xy, [outside, 1.0 - outside], axis=0)
+    low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+    span = max(float(np.max(high - low)), np.finfo(np.float64).tiny)
+    margin = 0.04 * span
+    # A flat cloud still gets a picture of some height.
+    short = np.maximum(0.0, 0.35 * span - (high - low)) / 2.0
+    low, high = low - short - margin, high + short + margin
+    return View(float(low[0]), float(high[0]), float(low[1]), float(high[1]))
+
+
+def common_views(clouds: Sequence[FloatArray]) -> list[View]:
+    """What each map shows: the same for all, or to its own scale where scales lie far apart."""
+    views = [fit_view(xy) for xy in clouds]
+    return [unite(views)] * len(views) if share_scale(views) else views
+
+
+def unite(views: Sequence[View]) -> View:
+    """The smallest rectangle around all of them."""
+    return View(
+        min(view.left for view in views),
+        max(view.right for view in views),
+        min(view.bottom for view in views),
+        max(view.top for view in views),
+    )
+
+
+def share_scale(views: Sequence[View]) -> bool:
+    """Whether one scale shows all of them well."""
+    spans = [view.span for view in views]
+    return max(spans) <= MOST_RATIO * min(spans)

@@ -1,0 +1,171 @@
+"""What charts show: a saved analysis, a member of a comparison, a run or a method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from embgeo.comparison.comparison import Comparison, Pair
+from embgeo.comparison.member_names import name_of
+from embgeo.core.arrays import FloatArray
+from embgeo.result.analysis import Analysis
+from embgeo.training.study.log import Log
+from embgeo.training.study.training import Run, Training
+
+#: Why a subject has nothing to do with a chart: not worth a word where nobody asked for it.
+NO_ANALYSIS = "it is no analysis"
+NO_LOG = "it is no run with a metrics.jsonl and no track"
+NO_VALUE = "no value of the parameter is known; give --x or --parameter"
+NO_PAIR = "it is not compared with a baseline"
+NO_METHOD = "it is no method of a training"
+NO_OUTPUT = "its analysis has no output matrix"
+NOT_CONCERNED = (NO_ANALYSIS, NO_LOG, NO_VALUE, NO_PAIR, NO_METHOD, NO_OUTPUT)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A number over the steps of training.
+
+    Attributes
+    ----------
+    steps, values : FloatArray
+        Shape (m,), rising steps.
+    title : str
+        What a heading calls it; empty for its name. Hostile text.
+    quantity : str
+        Name of its quantity; empty for the name of the course.
+    low, high : FloatArray or None
+        The range over seeds.
+    error : FloatArray or None
+        Two standard errors at each step, 0 where nothing was sampled.
+    bend : float or None
+        The step at which its slope changes.
+    """
+
+    steps: FloatArray
+    values: FloatArray
+    title: str = ""
+    quantity: str = ""
+    low: FloatArray | None = None
+    high: FloatArray | None = None
+    error: FloatArray | None = None
+    bend: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One line, panel or point of a chart.
+
+    Attributes
+    ----------
+    label : str
+        What a legend calls it; from a file name or the user, so hostile text.
+    analysis : Analysis or None
+    courses : mapping of str to Course
+        Numbers over training.
+    x : float or None
+        Its value of the parameter that is swept.
+    pair : Pair or None
+        With the baseline of its comparison.
+    runs : tuple of Run
+        Of a method, one a seed.
+    step : float or None
+        In a track.
+    place : int or None
+        Its place among all members, which gives its style; None for the place among those shown.
+    """
+
+    label: str
+    analysis: Analysis | None = None
+    courses: Mapping[str, Course] = field(default_factory=dict)
+    x: float | None = None
+    pair: Pair | None = None
+    runs: tuple[Run, ...] = ()
+    step: float | None = None
+    place: int | None = None
+
+
+def compared_subjects(comparison: Comparison) -> list[Subject]:
+    """Every member with its pair, and the run that they make up where they are a track."""
+    track = comparison.track
+    found = [
+        Subject(
+            name_of(member, track is not None),
+            member.analysis,
+            pair=comparison.pair(0, place) if place else None,
+            step=None if track is None else member.step,
+            place=place,
+        )
+        for place, member in enumerate(comparison.members)
+    ]
+    if track is not None:
+        found.append(Subject("", courses=track_courses(comparison)))
+    return found
+
+
+def track_courses(comparison: Comparison) -> dict[str, Course]:
+    """The curves of a track; those of two matrices are named by what they are taken against."""
+    track = comparison.track
+    assert track is not None
+    steps = np.array(track.steps)
+    courses = {}
+    for curve in track.curves:
+        values = np.array([np.nan if v is None else v for v in curve.values])
+        known = np.isfinite(values)
+        if not known.any():
+            continue
+        name, title = curve.quantity.name, curve.quantity.title
+        errors = np.array([0.0 if e is None else 2.0 * e for e in curve.standard_errors])
+        courses[f"{name}.{curve.against}" if curve.against else name] = Course(
+            steps[known],
+            values[known],
+            f"{title}, to the {curve.against}" if curve.against else title,
+            name,
+            error=errors[known] if np.any(errors > 0) else None,
+            bend=None if curve.bend is None else curve.bend.step,
+        )
+    return courses
+
+
+def method_subjects(training: Training) -> list[Subject]:
+    """Every method with its runs and their curves."""
+    return [
+        Subject(
+            method.name,
+            courses=method_courses(training.runs_of(method.name)),
+            runs=training.runs_of(method.name),
+            place=place,
+        )
+        for place, method in enumerate(training.methods)
+    ]
+
+
+def method_courses(runs: Sequence[Run]) -> dict[str, Course]:
+    """Each curve over seeds: mean, lowest and highest at the steps that all of them have."""
+    courses = {}
+    for name in dict.fromkeys(name for run in runs for name in run.curves):
+        curves = [run.curves[name] for run in runs if name in run.curves]
+        steps = sorted(set(curves[0].steps).intersection(*(curve.steps for curve in curves)))
+        if not steps:
+            continue
+        table = np.array(
+            [[dict(zip(c.steps, c.values, strict=True))[step] for step in steps] for c in curves]
+        )
+        several = len(runs) > 1
+        courses[name] = Course(
+            np.array(steps, dtype=np.float64),
+            table.mean(axis=0),
+            low=table.min(axis=0) if several else None,
+            high=table.max(axis=0) if several else None,
+        )
+    return courses
+
+
+def log_courses(log: Log) -> dict[str, Course]:
+    """The curves of a log."""
+    return {
+        name: Course(steps, values, log.titles.get(name, ""))
+        for name, (steps, values) in log.curves.items()
+    }

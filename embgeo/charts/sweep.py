@@ -1,0 +1,130 @@
+"""A scalar against a parameter that is swept, as in Inan et al. 2017 (Fig. 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from embgeo.charts.curves import empty_cells, is_wide
+from embgeo.charts.specification import (
+    Axis,
+    Chart,
+    Choices,
+    FigureTable,
+    Line,
+    MemberStyle,
+    Panel,
+    Specification,
+)
+from embgeo.charts.subject import NO_VALUE, Subject
+from embgeo.core.arrays import FloatArray
+from embgeo.core.quantities import subspace
+from embgeo.core.values import Cell, Scalar
+
+DEFAULT = subspace.DISTANCE.name
+CAPTIONS = {
+    DEFAULT: "Subspace distance between input and output embedding (Inan et al. 2017, appendix B): "
+    "0 for the same subspace, 1 for orthogonal ones."
+}
+
+
+def choose_names(choices: Choices) -> tuple[str, ...]:
+    """The scalars that are shown, a panel each."""
+    return choices.scalars or (DEFAULT,)
+
+
+def find_value(subject: Subject, name: str) -> tuple[float | None, Scalar | None]:
+    """Value and scalar: of the analysis, else the last value over training."""
+    scalar = None if subject.analysis is None else subject.analysis.scalar(name)
+    if scalar is not None:
+        return scalar.value, scalar
+    course = subject.courses.get(name)
+    return (None if course is None else float(course.values[-1])), None
+
+
+def refuse(subject: Subject, choices: Choices) -> str:
+    if subject.x is None:
+        return NO_VALUE
+    reasons = [explain_absence(subject, name) for name in choose_names(choices)]
+    return "" if "" in reasons else reasons[0]
+
+
+def explain_absence(subject: Subject, name: str) -> str:
+    """Why the subject has no value of that name; empty if it has one."""
+    value, scalar = find_value(subject, name)
+    if value is not None:
+        return ""
+    if scalar is not None:
+        return f"{name} is not defined: {scalar.undefined}"
+    absent = {} if subject.analysis is None else subject.analysis.absent
+    return absent.get(name.partition(".")[0]) or f"it holds no {name}"
+
+
+def build(subjects: Sequence[tuple[Subject, MemberStyle]], choices: Choices) -> Specification:
+    ordered = sorted((subject for subject, _ in subjects), key=lambda s: s.x or 0.0)
+    panels, captions = [], []
+    rows: list[tuple[Cell, ...]] = []
+    for name in choose_names(choices):
+        held = [subject for subject in ordered if not explain_absence(subject, name)]
+        if not held:
+            continue
+        shown, more, caption = panel(held, name, choices.parameter or "parameter")
+        panels.append(shown)
+        rows += more
+        captions.append(caption)
+    columns = ("analysis", choices.parameter or "x", "name", "value", "standard error", "reference")
+    return Specification(tuple(panels), " ".join(captions), table=FigureTable(columns, rows))
+
+
+def panel(
+    subjects: Sequence[Subject], name: str, parameter: str
+) -> tuple[Panel, list[tuple[Cell, ...]], str]:
+    """One scalar against the parameter: its panel, its rows of the table, and its caption."""
+    pairs = [find_value(subject, name) for subject in subjects]
+    scalars = [scalar for _, scalar in pairs if scalar is not None]
+    x, y = to_array([s.x for s in subjects]), to_array([value for value, _ in pairs])
+    errors = to_array([None if s is None else s.standard_error for _, s in pairs])
+    references = to_array([None if s is None else s.reference for _, s in pairs])
+    places = np.unique(x)
+    lines = [
+        # Several runs of one value: a mark each, and the line through their means.
+        Line(places, np.array([y[x == place].mean() for place in places]), form="plain"),
+        Line(x, y, form="marks", error=np.nan_to_num(errors)),
+    ]
+    if np.isfinite(references).any():
+        lines.append(Line(x, references, MemberStyle("guide"), form="plain"))
+    limits = (0.0, 1.03) if name == DEFAULT else (None, None)
+    title = scalars[0].quantity.title.split(",")[0] if scalars else name
+    log = bool(x.min() > 0) and is_wide(x, 30.0)
+    shown = Panel(
+        Axis(parameter, log),
+        Axis(title, low=limits[0], high=limits[1]),
+        tuple(lines),
+        key=name,
+        quantity=name,
+    )
+    cells = zip(empty_cells(y), empty_cells(errors), empty_cells(references), strict=True)
+    rows: list[tuple[Cell, ...]] = [
+        (subject.label, subject.x, name, *of) for subject, of in zip(subjects, cells, strict=True)
+    ]
+    return shown, rows, caption_of(name, scalars)
+
+
+def to_array(values: Sequence[float | None]) -> FloatArray:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def caption_of(name: str, scalars: Sequence[Scalar]) -> str:
+    caption = CAPTIONS.get(name, f"{name} against the parameter.")
+    notes = sorted({s.reference_note for s in scalars if s.reference is not None})
+    return f"{caption} Dotted: {'; '.join(notes)}." if notes else caption
+
+
+CHART = Chart(
+    "sweep",
+    "Line chart of a scalar against a parameter",
+    refuse,
+    build,
+    least=2,
+)

@@ -1,0 +1,116 @@
+"""The colors, dashes and markers of every chart, on pages and in papers.
+
+Colors are Okabe and Ito's, darkened until each has a contrast of 3:1 on white, so that they are
+told apart under every common color-vision deficiency. Each has a twin for dark pages. Rare and
+popular tokens differ in lightness too, for black-and-white prints.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from embgeo.charts.specification import MemberStyle
+
+
+class ThemeColor(NamedTuple):
+    """One color: its name in style sheets, and its values on light and on dark pages."""
+
+    name: str
+    light: str
+    dark: str
+
+
+INK = ThemeColor("ink", "#1b1b1f", "#e8e8ec")
+GRAY = ThemeColor("gray", "#808088", "#8d8d99")
+POPULAR = ThemeColor("blue", "#0072b2", "#56b4e9")
+RARE = ThemeColor("rare", "#e07b00", "#f5923e")
+#: The pale dots behind a line.
+PALE = ThemeColor("pale", "#b9c4d0", "#4a5663")
+
+#: Members that stand beside each other.
+LINES = (
+    POPULAR,
+    ThemeColor("orange", "#d55e00", "#ff9f50"),
+    ThemeColor("green", "#007a5a", "#37c99b"),
+    ThemeColor("purple", "#9b3f8f", "#d58fd0"),
+    ThemeColor("gold", "#8a6a00", "#d6b04a"),
+    INK,
+    GRAY,
+    ThemeColor("sky", "#4aa3df", "#a6d8fa"),
+)
+#: Few tokens to many: one hue, monotone in lightness.
+DENSITY = (
+    ThemeColor("density-0", "#c6dbef", "#17324d"),
+    ThemeColor("density-1", "#9ecae1", "#1d4a75"),
+    ThemeColor("density-2", "#6baed6", "#24659f"),
+    ThemeColor("density-3", "#4292c6", "#3a82c0"),
+    ThemeColor("density-4", "#2171b5", "#64a3d6"),
+    ThemeColor("density-5", "#08519c", "#9cc7ea"),
+    ThemeColor("density-6", "#08306b", "#dcecfb"),
+)
+#: Share of rare tokens, none to all: popular over gray to rare.
+MIXTURE = (
+    POPULAR,
+    ThemeColor("mixture-1", "#5b9bc4", "#5b9bc4"),
+    ThemeColor("mixture-2", "#a9b9c4", "#a9b9c4"),
+    ThemeColor("mixture-3", "#c9b6a4", "#c9b6a4"),
+    ThemeColor("mixture-4", "#d99a55", "#d99a55"),
+    RARE,
+)
+#: Lines of one run: pale at its beginning, dark at its end.
+AGES = DENSITY[2:]
+
+#: Three dashes and eight colors: no pair comes twice among 24 lines.
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHED: Any = (0, (4, 3))
+
+#: By their value on light pages: what stands in a drawing, and the class of its style sheet.
+CLASSES = {color.light: f"fig-{color.name}" for color in (*LINES, *DENSITY, *MIXTURE, PALE)}
+
+
+def color_of(style: MemberStyle) -> str:
+    """The color of a line on paper and on light pages."""
+    scales = {"line": LINES, "age": AGES, "guide": (GRAY,)}
+    scale = scales[style.scale]
+    return scale[style.index % len(scale)].light
+
+
+def dash_of(style: MemberStyle) -> Any:
+    """The dashes of a line, for matplotlib; lines of one run are told apart by shade alone."""
+    if style.scale == "guide":
+        return (0, (1, 1))
+    return DASHES[dash_index(style)]
+
+
+def dash_index(style: MemberStyle) -> int:
+    """The place of a line's dashes among `DASHES`."""
+    return style.index % len(DASHES) if style.scale == "line" else 0
+
+
+def marker_of(style: MemberStyle) -> str:
+    """The marker of a line's points."""
+    return MARKERS[style.index % len(MARKERS)]
+
+
+def stylesheet() -> str:
+    """The theme for pages: variables of scripts and style sheets, and the figures' dark colors."""
+    names = {
+        "--rare": RARE,
+        "--popular": POPULAR,
+        **{f"--line-{i}": color for i, color in enumerate(LINES)},
+        **{f"--age-{i}": color for i, color in enumerate(AGES)},
+        "--guide": GRAY,
+    }
+    light = " ".join(f"{name}: {color.light};" for name, color in names.items())
+    dark = " ".join(f"{name}: {color.dark};" for name, color in names.items())
+    figures = "\n".join(
+        f"  .fig-{color.name}-{key} {{ {key}: {color.dark}; }}"
+        for color in dict.fromkeys((*LINES, *DENSITY, *MIXTURE, PALE))
+        if color.light != color.dark and color is not INK
+        for key in ("fill", "stroke")
+    )
+    return (
+        f":root {{ {light} }}\n"
+        f"@media screen and (prefers-color-scheme: dark) {{\n  :root {{ {dark} }}\n{figures}\n}}\n"
+    )

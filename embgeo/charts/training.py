@@ -1,0 +1,162 @@
+"""Numbers over the steps of training, a panel a number and a line a run or method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from embgeo.charts.curves import is_wide
+from embgeo.charts.specification import (
+    Axis,
+    Chart,
+    Choices,
+    FigureTable,
+    Guide,
+    Line,
+    MemberStyle,
+    Panel,
+    Specification,
+)
+from embgeo.charts.subject import NO_LOG, Course, Subject
+from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
+from embgeo.core.values import Cell
+
+#: What is shown first, in this order, with short titles. A name of two matrices ends in what the
+#: number is taken against.
+TITLES: dict[str, str] = {
+    "valid.perplexity": "validation perplexity",
+    "train.loss": "training loss",
+    cosine.MEAN.name: "mean cosine",
+    spectrum.EFFECTIVE_RANK.name: "effective rank",
+    spectrum.TOP_SHARE.name: "energy of direction 1",
+    isotropy.I1.name: "I1, as stored",
+    isotropy.I1_UNIT.name: "I1, mean norm 1",
+    isotropy.I2.name: "I2, as stored",
+    isotropy.ISOSCORE.name: "IsoScore",
+    frequency.PROBE_AUC.name: "rare/popular probe, AUC",
+    frequency.NORM_RATIO.name: "norm, popular : rare",
+    subspace.DISTANCE.name: "input to output space",
+    "compare.neighbor_overlap.first": "neighbor overlap with the first",
+    "compare.neighbor_overlap.previous": "neighbor overlap with the one before",
+    "compare.subspace_distance.first": "subspace distance from the first",
+    "compare.cka.first": "linear CKA with the first",
+}
+#: Panels where nobody chose what is shown.
+MOST_PANELS = 4
+#: Perplexities that span more than this stand on a logarithmic axis: they may fall from the size
+#: of the vocabulary, and within less an axis of powers of ten would have one label.
+WIDE = 30.0
+
+
+def refuse(subject: Subject, choices: Choices) -> str:
+    if not subject.courses:
+        return NO_LOG
+    if choices.scalars and not set(choices.scalars) & set(subject.courses):
+        return f"its log holds no {' and no '.join(choices.scalars)}"
+    return ""
+
+
+def page_names(subjects: Sequence[Subject]) -> tuple[str, ...]:
+    """What a report shows: those of `TITLES` of which some subject has two points."""
+    return tuple(
+        name
+        for name in TITLES
+        if any(len(s.courses[name].steps) > 1 for s in subjects if name in s.courses)
+    )
+
+
+def choose_names(
+    subjects: Sequence[tuple[Subject, MemberStyle]], choices: Choices
+) -> tuple[list[str], int]:
+    """The numbers that get a panel, and how many others there are."""
+    held = dict.fromkeys(name for subject, _ in subjects for name in subject.courses)
+    if choices.scalars:
+        return [name for name in choices.scalars if name in held], 0
+    titled = [name for name in TITLES if name in held]
+    names = [*titled, *(name for name in held if name not in TITLES)][:MOST_PANELS]
+    return names, len(held) - len(names)
+
+
+def build(subjects: Sequence[tuple[Subject, MemberStyle]], choices: Choices) -> Specification:
+    names, others = choose_names(subjects, choices)
+    panels = tuple(panel(subjects, name) for name in names)
+    rows: list[tuple[Cell, ...]] = [
+        (subject.label, name, step, value)
+        for name in names
+        for subject, _ in subjects
+        if name in subject.courses
+        for step, value in zip(
+            subject.courses[name].steps.tolist(), subject.courses[name].values.tolist(), strict=True
+        )
+    ]
+    return Specification(
+        panels,
+        describe(subjects),
+        f"{'; '.join(panel.title for panel in panels)}: over the steps of training.",
+        table=FigureTable(("run", "name", "step", "value"), rows),
+        notes=(f"{others:,} more in the logs: choose with --scalar",) if others else (),
+    )
+
+
+def describe(subjects: Sequence[tuple[Subject, MemberStyle]]) -> str:
+    """The caption: what lines, bars, bands and dashed lines are, as far as there are any."""
+    if any(subject.runs for subject, _ in subjects):
+        return (
+            "Numbers over the steps of training, a line a method. With several seeds the line is "
+            "their mean and the band reaches from the lowest to the highest."
+        )
+    return (
+        "Numbers over training; bars are two standard errors where a number was sampled. The "
+        "dashed line marks the step at which two straight lines fit the curve best, where they fit "
+        "it clearly better than one."
+    )
+
+
+def panel(subjects: Sequence[tuple[Subject, MemberStyle]], name: str) -> Panel:
+    """One number of all subjects that have it."""
+    held = [(s, style, s.courses[name]) for s, style in subjects if name in s.courses]
+    alone = len(subjects) == 1
+    lines = tuple(
+        Line(
+            course.steps,
+            course.values,
+            style,
+            "" if alone else subject.label,
+            low=course.low,
+            high=course.high,
+            error=course.error,
+        )
+        for subject, style, course in held
+    )
+    values = np.concatenate([line.y for line in lines])
+    log = name.endswith(".perplexity") and bool(values.min() > 0) and is_wide(values, WIDE)
+    return Panel(
+        Axis("training step", whole=True),
+        Axis("", log=log),
+        lines,
+        tuple(bend_guide(course) for _, _, course in held if alone and course.bend is not None),
+        key=name,
+        title=title_of(name, [course for _, _, course in held]),
+        quantity=next((course.quantity for _, _, course in held if course.quantity), name),
+    )
+
+
+def bend_guide(course: Course) -> Guide:
+    assert course.bend is not None
+    return Guide(course.bend, f"bend at {course.bend:,.10g}")
+
+
+def title_of(name: str, courses: Sequence[Course]) -> str:
+    """A short title where there is one, else that of a course, else the name."""
+    return TITLES.get(name) or next((c.title for c in courses if c.title), name)
+
+
+CHART = Chart(
+    "training",
+    "Small line charts of the main numbers over training steps",
+    refuse,
+    build,
+    section="training",
+    pages=("comparison", "training"),
+)

@@ -1,0 +1,174 @@
+"""An analysis as one HTML file that needs nothing else: no network, no checkpoint, no script.
+
+Tables and vector figures are complete by themselves; the script adds a map of all tokens with
+search, lasso and linked histograms. Every string from the analysis is hostile text: templates
+escape all of it, and what would be invisible is spelled out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from embgeo.charts.subject import Subject
+from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, tokens
+from embgeo.core.values import format_number
+from embgeo.diagnosis import thresholds
+from embgeo.diagnosis.verdict import judge
+from embgeo.io.bounded.saved import write_text
+from embgeo.report import assets
+from embgeo.report.headline import headline_rows
+from embgeo.report.page import code, draw_charts, environment
+from embgeo.report.payload import build
+from embgeo.report.published import SOURCE, WANG_TABLE_3, before_and_after
+from embgeo.report.tables import (
+    TableView,
+    absences,
+    by_family,
+    facts,
+    number_table,
+    provenance_rows,
+    quantities,
+    table_view,
+)
+from embgeo.result.analysis import REPORT_NAME, Analysis
+
+_SECTIONS = (
+    ("spectrum", "Spectrum"),
+    ("cosine", "Cosines and the cone"),
+    ("isotropy", "Isotropy"),
+    ("frequency", "Rare and popular"),
+    ("subspace", "Input and output"),
+    ("hidden", "Hidden states"),
+    ("tokens", "Tokens"),
+    ("numbers", "All numbers"),
+    ("methods", "Methods"),
+    ("provenance", "Provenance"),
+)
+
+#: Tables that a section places itself; any other one is shown with the tokens.
+_PLACED = frozenset(
+    {
+        spectrum.DECAY.name,
+        cosine.QUANTILES.name,
+        cosine.TOP_DIMENSIONS.name,
+        frequency.BY_FREQUENCY_BIN.name,
+        frequency.NEIGHBORS.name,
+        frequency.NEIGHBOR_RANKS.name,
+        tokens.GROUPS.name,
+        tokens.UNDERTRAINED.name,
+        tokens.HUBS.name,
+        tokens.SMALLEST_NORMS.name,
+        tokens.LARGEST_NORMS.name,
+        tokens.NEAREST_TO_MEAN.name,
+        tokens.FARTHEST_FROM_MEAN.name,
+    }
+)
+
+
+def render(analysis: Analysis) -> str:
+    """The whole page as text; equal analyses give equal text.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        As :func:`embgeo.result.analysis.load_analysis` reads it, or fresh from an analysis.
+    """
+    return environment().get_template("report.html.j2").render(_context(analysis))
+
+
+def write(analysis: Analysis, folder: Path) -> Path:
+    """Render into ``folder/report.html`` (whole or not at all) and return that path."""
+    target = folder / REPORT_NAME
+    write_text(target, render(analysis))
+    return target
+
+
+def _context(analysis: Analysis) -> dict[str, Any]:
+    verdict = judge(analysis)
+    findings = {f.key: f for f in verdict.findings}
+    provenance = analysis.provenance
+    payload = build(analysis)
+    gallery = draw_charts([Subject("", analysis)], "analysis")
+    found = quantities(analysis)
+    file_name = name_file(provenance)
+    tables: dict[str, TableView] = {t.name: table_view(t) for t in analysis.tables if t.rows}
+    numbers = {
+        family: number_table(f"{family.capitalize()} in numbers", scalars)
+        for family, scalars in by_family(analysis.scalars, lambda s: s.quantity.family)
+    }
+    return {
+        "analysis": analysis,
+        "file_name": file_name,
+        "title": f"{file_name} – embedding geometry",
+        "facts": facts(analysis),
+        "version": (provenance.get("versions") or {}).get("embgeo", ""),
+        "verdict": verdict,
+        "findings": findings,
+        # A collapse that is not there needs no line on the first screen.
+        "evidence": [f for f in verdict.findings if (f.key, f.state) != ("two-sided", "healthy")],
+        "headline_rows": headline_rows(analysis),
+        "reference_note": (provenance.get("reference") or {}).get("note", ""),
+        "published_pairs": before_and_after(WANG_TABLE_3),
+        "own_published": _own_published(analysis),
+        "published_table": WANG_TABLE_3,
+        "published_source": SOURCE,
+        "warnings": analysis.notes,
+        "absences": absences(analysis),
+        "figures": gallery,
+        "defined": frozenset(q.name for q in found),
+        "tables": tables,
+        "other_tables": [key for key in tables if key not in _PLACED],
+        "notes_by_value": {h.name: h.note for h in analysis.histograms},
+        "frequency": _frequency(analysis),
+        "own_sections": ("spectrum", "cosine", "isotropy", "frequency", "subspace", "hidden"),
+        "frequency_scalars": numbers.get("frequency"),
+        "subspace_scalars": numbers.get("subspace"),
+        "hidden_scalars": numbers.get("hidden"),
+        "states": format_number((provenance.get("hidden") or {}).get("states", 0)),
+        "output": (provenance.get("output") or {}).get("tensor", ""),
+        "number_tables": list(numbers.items()),
+        "methods": by_family(found, lambda q: q.family),
+        "thresholds": thresholds.THRESHOLDS,
+        "standard_errors": thresholds.STANDARD_ERRORS,
+        "eigengap": thresholds.EIGENGAP,
+        "provenance": provenance_rows(provenance),
+        "sections": [
+            {"id": key, "title": title}
+            for key, title in _SECTIONS
+            if key != "hidden" or "hidden" in numbers
+        ],
+        **code(
+            assets.ANALYSIS,
+            gallery.charts,
+            payload.meta if payload else None,
+            payload.block if payload else "",
+        ),
+    }
+
+
+def name_file(provenance: dict[str, Any]) -> str:
+    """The last part of the path of the analyzed file."""
+    name = str(provenance.get("file") or "matrix").replace("\\", "/").rstrip("/")
+    return name.rpartition("/")[2]
+
+
+def _frequency(analysis: Analysis) -> dict[str, Any] | None:
+    stored = analysis.provenance.get("frequency")
+    if not stored:
+        return None
+    return {
+        "kind": stored.get("kind", ""),
+        "source": str(stored.get("source", "")),
+        "popular_share": f"{format_number(100 * float(stored.get('popular_share', 0)))} %",
+        "n_popular": f"{stored.get('n_popular', 0):,}",
+        "n_rare": f"{stored.get('n_rare', 0):,}",
+    }
+
+
+def _own_published(analysis: Analysis) -> dict[str, str] | None:
+    i1 = analysis.scalar(isotropy.I1_MEAN_SIGN.name)
+    i2 = analysis.scalar(isotropy.I2_MEAN_SIGN.name)
+    if i1 is None or i2 is None or i1.value is None or i2.value is None:
+        return None
+    return {"i1": format_number(i1.value, 2), "i2": format_number(i2.value, 2)}

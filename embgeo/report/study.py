@@ -1,0 +1,196 @@
+"""A comparison of methods as one HTML file: perplexity and geometry, claims, curves, embeddings.
+
+It stands on the page of a comparison of matrices: what that shows of the embeddings (of the first
+seed) is below what is said of the methods. Every string is hostile text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from embgeo.charts import training as training_chart
+from embgeo.charts.specification import Choices
+from embgeo.charts.subject import method_subjects
+from embgeo.comparison.comparison import Comparison
+from embgeo.core.values import Quantity, format_number
+from embgeo.core.visible import visible
+from embgeo.io.bounded.saved import write_text
+from embgeo.report import assets
+from embgeo.report.comparison import SECTIONS as OF_COMPARISON
+from embgeo.report.comparison import context as of_comparison
+from embgeo.report.comparison import quantities_of_comparison
+from embgeo.report.page import Gallery, code, draw_charts, environment
+from embgeo.report.study_tables import claim_rows, headline, heads, method_rows, settings_text
+from embgeo.report.tables import by_family, provenance_rows
+from embgeo.result.analysis import REPORT_NAME
+from embgeo.training.study.training import Training
+
+#: Methods beside the baseline that tables of the embeddings have columns for.
+COLUMNS = 9
+_SECTIONS = (
+    ("claims", "Claims of the papers"),
+    ("balance", "Perplexity and geometry"),
+    ("training", "Over training"),
+    ("trained", "How each was trained"),
+)
+
+
+def render(training: Training, comparison: Comparison | None) -> str:
+    """The whole page as text; equal results give equal text.
+
+    Parameters
+    ----------
+    training : Training
+        As :func:`embgeo.training.study.files.load_training` reads it.
+    comparison : Comparison or None
+        Of the embeddings; None of a single method.
+    """
+    return environment().get_template("training.html.j2").render(context(training, comparison))
+
+
+def write(training: Training, comparison: Comparison | None, folder: Path) -> Path:
+    """Render into ``folder/report.html`` (whole or not at all) and return that path."""
+    target = folder / REPORT_NAME
+    write_text(target, render(training, comparison))
+    return target
+
+
+def context(training: Training, comparison: Comparison | None) -> dict[str, Any]:
+    gallery = draw_methods(training)
+    if comparison is None:
+        found: dict[str, Any] = {
+            "figures": gallery,
+            "defined": frozenset(q.name for q in training.quantities),
+            **code(assets.TRAINING, gallery.charts, None, ""),
+        }
+    else:
+        found = of_comparison(comparison, bundle=assets.TRAINING, more=gallery, columns=COLUMNS)
+    found |= own(training, comparison)
+    found["defined"] = found["defined"] | {q.name for q in training.quantities}
+    found["sections"] = sections(training, comparison, found["figures"])
+    return found
+
+
+def draw_methods(training: Training) -> Gallery:
+    """The charts of all methods."""
+    subjects = method_subjects(training)
+    return draw_charts(subjects, "training", Choices(scalars=training_chart.page_names(subjects)))
+
+
+def own(training: Training, comparison: Comparison | None) -> dict[str, Any]:
+    """What the page says of the methods."""
+    shared = shared_deviations(training)
+    versions = training.provenance.get("versions") or {}
+    settings = training.provenance.get("settings") or {}
+    return {
+        "title": f"{subject(training)} – embgeo train",
+        "subject": subject(training),
+        "facts": facts(training),
+        "version": str(versions.get("embgeo", "")),
+        "headline": headline(training),
+        "seeds": training.seeds,
+        "heads": heads(training),
+        "method_rows": method_rows(training),
+        "sentences": training.sentences,
+        "claims": claim_rows(training),
+        "trained": [
+            {
+                "name": visible(m.name),
+                "title": visible(m.title),
+                "source": m.source,
+                "reference": visible(m.reference) if m.reference else "",
+                "settings": settings_text(m.settings),
+                "deviations": [text for text in m.deviations if text not in shared],
+            }
+            for m in training.methods
+        ],
+        "shared_deviations": shared,
+        "run_rows": run_rows(training),
+        "shared_settings": settings_text({k: v for k, v in settings.items() if k != "method"}),
+        "training_provenance": provenance_rows(
+            {k: v for k, v in training.provenance.items() if k != "settings"}
+        ),
+        "training_notes": training.notes,
+        "embeddings": comparison is not None,
+        "first_seed": training.shown_seed,
+        "methods": by_family(quantities(training, comparison), lambda q: q.family),
+        "same_start": len({run.initial for run in training.runs if run.seed == training.seeds[0]}),
+    }
+
+
+def shared_deviations(training: Training) -> list[str]:
+    """What all methods have in common in which they are not what was published."""
+    first, *others = training.methods
+    if not others:
+        return []
+    return [text for text in first.deviations if all(text in m.deviations for m in others)]
+
+
+def subject(training: Training) -> str:
+    """``"8 methods on pydocs"``."""
+    corpus = training.provenance.get("corpus") or {}
+    n = len(training.methods)
+    name = visible(str(corpus.get("name", "a text")))
+    return f"{n} methods on {name}" if n > 1 else f"{visible(training.baseline.name)} on {name}"
+
+
+def facts(training: Training) -> list[str]:
+    """The line under the title: what was trained on what."""
+    corpus = training.provenance.get("corpus") or {}
+    settings = training.provenance.get("settings") or {}
+    tokens = corpus.get("tokens") or {}
+    first = training.runs[0]
+    model = settings.get("model") or {}
+    parts = [
+        visible(str(model.get("name", ""))),
+        f"{corpus.get('rows', 0):,} rows" if corpus.get("rows") else "",
+        f"{tokens['train']:,} training tokens" if tokens.get("train") else "",
+        f"{first.steps:,} steps ({format_number(first.epochs, 3)} epochs)",
+        f"{len(training.seeds)} seed{'s' if len(training.seeds) > 1 else ''}",
+    ]
+    return [part for part in parts if part]
+
+
+def run_rows(training: Training) -> list[dict[str, str]]:
+    return [
+        {
+            "method": visible(run.method),
+            "seed": str(run.seed),
+            "valid": number(run.numbers, "valid.perplexity"),
+            "test": number(run.numbers, "test.perplexity"),
+            "steps": f"{run.steps:,}",
+            "seconds": format_number(run.seconds, 3),
+            "folder": visible(run.folder),
+            "initial": run.initial[:12],
+        }
+        for run in training.runs
+    ]
+
+
+def number(numbers: Mapping[str, float], name: str) -> str:
+    return format_number(numbers[name]) if name in numbers else "–"
+
+
+def sections(
+    training: Training, comparison: Comparison | None, figures: Gallery
+) -> list[dict[str, str]]:
+    """Contents of the page."""
+    known = list(_SECTIONS) if training.outcomes else list(_SECTIONS[1:])
+    known = [
+        entry for entry in known if entry[0] not in ("balance", "training") or entry[0] in figures
+    ]
+    if comparison is None:
+        known += [("methods", "Methods")]
+    else:
+        known += [entry for entry in OF_COMPARISON if entry[0] != "training"]
+    return [{"id": key, "title": text} for key, text in known]
+
+
+def quantities(training: Training, comparison: Comparison | None) -> list[Quantity]:
+    """Each quantity once: those of trainings, then whatever the comparison shows."""
+    found = {q.name: q for q in training.quantities}
+    for q in [] if comparison is None else quantities_of_comparison(comparison):
+        found.setdefault(q.name, q)
+    return list(found.values())

@@ -1,0 +1,269 @@
+"""Methods, claims and runs in the shape that the templates print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
+from embgeo.core.values import Quantity, format_number
+from embgeo.core.visible import visible
+from embgeo.training.study.deciding import perplexity_name, signed
+from embgeo.training.study.spread import Paired, in_percent, paired, percent_text, spread
+from embgeo.training.study.training import Method, Outcome, Training, Verdict
+
+#: Columns of the table of methods after the perplexity that decides, with short heads.
+GEOMETRY: tuple[tuple[str, str], ...] = (
+    (cosine.MEAN.name, "mean cosine"),
+    (isotropy.I1.name, "I1"),
+    (isotropy.I1_UNIT.name, "I1, norm 1"),
+    (isotropy.I2.name, "I2"),
+    (spectrum.EFFECTIVE_RANK.name, "effective rank"),
+    (frequency.PROBE_AUC.name, "probe AUC"),
+    (frequency.NEIGHBOR_RARITY_RARE.name, "rare beside rare"),
+    (subspace.DISTANCE.name, "input–output"),
+)
+COST: tuple[tuple[str, str], ...] = (
+    ("training.microseconds_per_token", "time a token"),
+    ("training.parameters", "parameters"),
+)
+#: Beginnings of the names of numbers whose differences are told in per cent.
+RATIOS = ("valid.", "test.", "training.")
+#: Numbers that are the same whatever the seed: a difference needs no error.
+FIXED = ("training.parameters",)
+
+CHIPS: dict[Verdict, str] = {
+    "reproduced": "healthy",
+    "not reproduced": "degenerate",
+    "not decidable": "undecided",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Head of a column: the number, and what it is called here."""
+
+    name: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A number of a method and its difference from what it is held against.
+
+    Attributes
+    ----------
+    text : str
+    deviation : str
+        Over seeds; empty for one.
+    difference : str
+        Empty where there is nothing to hold it against.
+    word : str
+        "better", "worse", "within seeds", or empty.
+    """
+
+    text: str
+    deviation: str = ""
+    difference: str = ""
+    word: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MethodRow:
+    """A line of the table of methods."""
+
+    name: str
+    title: str
+    reference: str
+    cells: tuple[Cell, ...]
+
+
+def heads(training: Training) -> tuple[Head, ...]:
+    """Columns that some method has a number for; the split that decides comes first."""
+    held = {name for run in training.runs for name in run.numbers}
+    first = perplexity_name(training.runs).partition(".")[0]
+    other = "valid" if first == "test" else "test"
+    short = {"valid": "validation", "test": "test"}
+    columns = (
+        (f"{first}.perplexity", f"{short[first]} perplexity"),
+        *GEOMETRY,
+        (f"{first}.rare", "perplexity, rare words"),
+        (f"{first}.popular", "popular words"),
+        (f"{other}.perplexity", f"{short[other]} perplexity"),
+        (f"{first}.cache", "with cache"),
+        (f"{first}.dynamic", "dynamic"),
+        *COST,
+    )
+    return tuple(Head(name, title) for name, title in columns if name in held)
+
+
+def method_rows(training: Training) -> tuple[MethodRow, ...]:
+    columns = heads(training)
+    return tuple(
+        MethodRow(
+            visible(method.name),
+            visible(method.title),
+            visible(method.reference) if method.reference else "",
+            tuple(cell(training, method, head.name) for head in columns),
+        )
+        for method in training.methods
+    )
+
+
+def cell(training: Training, method: Method, name: str) -> Cell:
+    own = training.values(method.name, name)
+    found = spread(list(own.values()))
+    if found is None:
+        return Cell("–")
+    quantity = training.quantity(name)
+    mean, deviation = found.parts
+    text = with_unit(mean, quantity)
+    if not method.reference:
+        return Cell(text, deviation)
+    relative = name.startswith(RATIOS)
+    held = paired(training.values(method.reference, name), own, relative=relative)
+    if held is None:
+        return Cell(text, deviation)
+    return Cell(text, deviation, step(held, relative), word(held, quantity, name))
+
+
+def with_unit(text: str, quantity: Quantity | None) -> str:
+    return f"{text} {quantity.unit}" if quantity is not None and quantity.unit else text
+
+
+def step(held: Paired, relative: bool) -> str:
+    """``"−1.4 %"``, ``"+0.171"``."""
+    return percent_text(held.difference) if relative else signed(held.difference)
+
+
+def word(held: Paired, quantity: Quantity | None, name: str) -> str:
+    """What is known of a difference over seeds; of numbers with a good direction, which it took."""
+    if name in FIXED or held.interval is None:
+        return ""
+    low, high = held.interval
+    if low <= 0.0 <= high:
+        return "within seeds"
+    if quantity is None or quantity.better is None:
+        return ""
+    return "better" if (high < 0.0) == (quantity.better == "lower") else "worse"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRow:
+    """A claim and what became of it."""
+
+    text: str
+    source: str
+    methods: str
+    number: str
+    number_title: str
+    before: str
+    after: str
+    difference: str
+    interval: str
+    verdict: str
+    chip: str
+    reason: str
+    published: str
+
+
+def claim_rows(training: Training) -> tuple[ClaimRow, ...]:
+    return tuple(claim_row(training, outcome) for outcome in training.outcomes)
+
+
+def claim_row(training: Training, o: Outcome) -> ClaimRow:
+    quantity = training.quantity(o.number)
+    unit = " %" if o.relative else ""
+    values = [v for v in (o.difference, *(o.interval or ())) if v is not None]
+    shown = [signed(in_percent(value) if o.relative else value) for value in values]
+    return ClaimRow(
+        o.text,
+        o.source,
+        f"{visible(o.method)} against {visible(o.reference)}",
+        o.number,
+        o.number if quantity is None else quantity.title,
+        "–" if o.before is None else format_number(o.before),
+        "–" if o.after is None else format_number(o.after),
+        f"{shown[0]}{unit}" if shown else "–",
+        f"{shown[1]} … {shown[2]}" if len(shown) == 3 else "",
+        o.verdict,
+        CHIPS[o.verdict],
+        o.reason,
+        o.published,
+    )
+
+
+def headline(training: Training) -> str:
+    """Who has the lowest perplexity, who the roundest embedding, and how many claims held."""
+    said = [best(training, perplexity_name(training.runs))]
+    said += [extreme(training, isotropy.I1_UNIT.name, "I1 at a mean norm of 1")]
+    said += [claims_line(training)]
+    return " ".join(part for part in said if part)
+
+
+def claims_line(training: Training) -> str:
+    """How many claims held, which takes several seeds."""
+    if not training.outcomes:
+        return ""
+    count = sum(o.verdict == "reproduced" for o in training.outcomes)
+    missed = sum(o.verdict == "not reproduced" for o in training.outcomes)
+    left = len(training.outcomes) - count - missed
+    if not count and not missed:
+        why = " with one seed" if len(training.seeds) == 1 else ""
+        return f"None of {left} claims of the papers can be decided{why}."
+    return f"Claims of the papers: {count} reproduced, {missed} not, {left} not decidable."
+
+
+def best(training: Training, name: str) -> str:
+    """The method with the lowest perplexity, beside the baseline."""
+    found = means(training, name)
+    if not found:
+        return ""
+    split = "test" if name.startswith("test") else "validation"
+    winner = min(found, key=lambda method: found[method])
+    base = training.baseline.name
+    text = f"Lowest {split} perplexity: {visible(winner)}, {shown(training, winner, name)}"
+    return f"{text}{beside(training, winner, base, name)}."
+
+
+def extreme(training: Training, name: str, title: str) -> str:
+    """The method with the highest value, beside the baseline."""
+    found = means(training, name)
+    if not found:
+        return ""
+    winner = max(found, key=lambda method: found[method])
+    text = f"Highest {title}: {visible(winner)}, {shown(training, winner, name)}"
+    return f"{text}{beside(training, winner, training.baseline.name, name)}."
+
+
+def beside(training: Training, winner: str, base: str, name: str) -> str:
+    if winner == base or not training.values(base, name):
+        return ""
+    return f" ({visible(base)}: {shown(training, base, name)})"
+
+
+def means(training: Training, name: str) -> dict[str, float]:
+    found = {}
+    for method in training.methods:
+        of_seeds = spread(list(training.values(method.name, name).values()))
+        if of_seeds is not None:
+            found[method.name] = of_seeds.mean
+    return found
+
+
+def shown(training: Training, method: str, name: str) -> str:
+    found = spread(list(training.values(method, name).values()))
+    return "unknown" if found is None else found.text
+
+
+def settings_text(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Tables of settings as dotted names and values."""
+    rows: list[tuple[str, str]] = []
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            rows += [(f"{key}.{name}", text) for name, text in settings_text(value)]
+        else:
+            rows.append((str(key), value if isinstance(value, str) else json.dumps(value)))
+    return rows

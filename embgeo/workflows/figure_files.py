@@ -1,0 +1,147 @@
+"""The files of one figure or LaTeX table: what was drawn, its data, and how it was made."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from embgeo.charts.render.paper import plain_text, render_paper
+from embgeo.charts.render.table import render_csv
+from embgeo.charts.specification import Chart, Choices
+from embgeo.charts.subject import Subject
+from embgeo.io.bounded.delimited import csv_lines
+from embgeo.measure.provenance import installed
+from embgeo.publish.latex.base import LatexTable, Method
+from embgeo.publish.latex.latex_text import DEFINITION, latex_text
+from embgeo.publish.latex.render import render_table
+from embgeo.workflows.output_files import record_bytes
+
+FORMAT = "embgeo.figure"
+FORMAT_VERSION = 1
+#: What matplotlib's labels of logarithmic axes use and does not define.
+MATHDEFAULT = r"\providecommand{\mathdefault}[1]{#1}"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFigure:
+    """One figure or table.
+
+    Attributes
+    ----------
+    name : str
+    files : dict of str to bytes
+        By file name: what was drawn, its data, its record.
+    record : dict
+        How it was made; the content of ``NAME.json``.
+    size : tuple of two floats or None
+        Of a figure, in inches.
+    """
+
+    name: str
+    files: dict[str, bytes]
+    record: dict[str, Any]
+    size: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FigureRequest:
+    """What is made of every subject, and how."""
+
+    formats: tuple[str, ...]
+    width: float
+    choices: Choices
+    signs: str
+    command: str
+
+
+def make_figure(
+    chart: Chart, subjects: Sequence[Subject], request: FigureRequest, notes: Sequence[str]
+) -> WrittenFigure:
+    """A figure in all formats, with its data and its record."""
+    spec = chart.specify(subjects, request.choices)
+    assert spec is not None
+    files: dict[str, bytes] = {}
+    creator = f"embgeo {installed('embgeo')}"
+    for form in request.formats:
+        # PGF is LaTeX source: there hostile text is hostile to TeX.
+        drawn = render_paper(
+            spec,
+            form,
+            request.width,
+            creator,
+            write_name=latex_text if form == "pgf" else plain_text,
+            preamble=DEFINITION,
+        )
+        if form == "pgf":
+            name = f"{chart.name}.pgf"
+            drawn.files[name] = f"{DEFINITION}\n{MATHDEFAULT}\n".encode() + drawn.files[name]
+        files |= drawn.files
+    files[f"{chart.name}.csv"] = render_csv(spec)
+    fields = {
+        "caption": spec.print_caption or spec.caption,
+        "width": drawn.width,
+        "height": drawn.height,
+    }
+    few = [f"{len(spec.members)} of {spec.total} are shown"]
+    notes = [*notes, *(few if len(spec.members) < spec.total else ()), *spec.notes, *drawn.notes]
+    written = add_record(chart.name, subjects, files, fields, notes, request)
+    return replace(written, size=(drawn.width, drawn.height))
+
+
+def make_table(
+    table: LatexTable, subjects: Sequence[Subject], request: FigureRequest, notes: Sequence[str]
+) -> WrittenFigure:
+    """A table in LaTeX, with its data and its record."""
+    methods = [Method(s.label, s.analysis) for s in subjects if s.analysis is not None]
+    content = table.fill(methods, request.signs)
+    maker = f"made by embgeo {installed('embgeo')}; {table.name}.json says how"
+    files = {
+        f"{table.name}.tex": render_table(table, content, maker).encode(),
+        f"{table.name}.csv": b"".join(csv_lines(content.columns, content.rows)),
+    }
+    return add_record(table.name, subjects, files, {}, notes, request)
+
+
+def add_record(
+    name: str,
+    subjects: Sequence[Subject],
+    files: dict[str, bytes],
+    fields: dict[str, Any],
+    notes: Sequence[str],
+    request: FigureRequest,
+) -> WrittenFigure:
+    """The files with a record of how they were made."""
+    record = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "name": name,
+        **fields,
+        "notes": list(notes),
+        "files": sorted(files),
+        "sources": [describe_source(subject) for subject in subjects],
+        "command": request.command,
+        "versions": {
+            "embgeo": installed("embgeo"),
+            "matplotlib": installed("matplotlib"),
+            "numpy": installed("numpy"),
+            "python": platform.python_version(),
+        },
+    }
+    return WrittenFigure(name, files | {f"{name}.json": record_bytes(record)}, record)
+
+
+def describe_source(subject: Subject) -> dict[str, Any]:
+    """Where the numbers of a subject come from, as far as its analysis says."""
+    source: dict[str, Any] = {"label": subject.label}
+    if subject.x is not None:
+        source["x"] = subject.x
+    if subject.analysis is not None:
+        of = subject.analysis.provenance
+        keys = ("file", "tensor", "sha256", "n", "d", "kept", "seed")
+        source |= {key: of.get(key) for key in keys}
+        source["embgeo"] = of.get("versions", {}).get("embgeo")
+    if subject.courses:
+        source["curves"] = sorted(subject.courses)
+    return source

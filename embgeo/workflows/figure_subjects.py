@@ -1,0 +1,155 @@
+"""What figures draw, from results and paths: analyses, comparisons, studies, logs of runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from embgeo.charts.subject import (
+    Subject,
+    compared_subjects,
+    log_courses,
+    method_subjects,
+)
+from embgeo.comparison.comparison import Comparison
+from embgeo.comparison.files import COMPARISON_NAME, load_comparison
+from embgeo.comparison.names import told_apart
+from embgeo.core.errors import BadOption, UnreadableFile, argument
+from embgeo.result.analysis import Analysis, load_analysis
+from embgeo.result.saved import JSON_NAME
+from embgeo.training.study.files import TRAINING_NAME, load_training
+from embgeo.training.study.log import LOG_NAME, read_log
+
+NUMBER = r"[=_:-]?(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+#: A result, or the path of one.
+Result = Analysis | Comparison | Path | str
+
+
+def load_subjects(
+    results: Iterable[Result] | Result,
+    labels: Sequence[str] = (),
+    xs: Sequence[float] = (),
+    parameter: str = "",
+) -> list[Subject]:
+    """One subject an analysis or run, in the order of the results.
+
+    Parameters
+    ----------
+    results
+        Analyses, comparisons (which stand for their members, and for a run if they track one),
+        or paths: folders of analyses, of comparisons, of studies (which stand for their methods)
+        or of runs with a ``metrics.jsonl``, or the JSON files themselves.
+    labels
+        What to call them; the names of the folders by default.
+    xs
+        Values of the swept parameter.
+    parameter
+        Its name, by which a value is looked for in the paths where `xs` gives none.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    if isinstance(results, Analysis | Comparison | Path | str):
+        results = [results]
+    pairs = [pair for result in results for pair in list_subjects(result)]
+    subjects = [subject for subject, _ in pairs]
+    paths = [path for _, path in pairs]
+    if xs:
+        check_number(xs, subjects, "x")
+        subjects = [replace(s, x=x) for s, x in zip(subjects, xs, strict=True)]
+    elif parameter:
+        values = [parse_parameter(str(path), parameter) for path in paths]
+        if not any(value is not None for value in values):
+            raise BadOption(
+                f"no path names a value of {parameter}",
+                where=argument("parameter"),
+                way_out=f"give the values with {argument('x', '0,0.5,1')}",
+            )
+        subjects = [replace(s, x=x) for s, x in zip(subjects, values, strict=True)]
+    if labels:
+        check_number(labels, subjects, "label")
+    names = labels or told_apart([s.label for s in subjects], paths)
+    return [replace(s, label=name) for s, name in zip(subjects, names, strict=True)]
+
+
+def check_number(values: Sequence[object], subjects: Sequence[Subject], name: str) -> None:
+    """Refuse more or fewer values than there are subjects.
+
+    Raises
+    ------
+    BadOption
+    """
+    if len(values) != len(subjects):
+        raise BadOption(
+            f"{len(values)} for {len(subjects)} analyses ({', '.join(s.label for s in subjects)})",
+            where=argument(name),
+            way_out="give one for each",
+        )
+
+
+def list_subjects(result: Result) -> list[tuple[Subject, Path]]:
+    """What one result stands for, each with a path that names it."""
+    if isinstance(result, Analysis):
+        file = Path(str(result.provenance.get("file") or "matrix"))
+        return [(Subject(file.stem, result), file)]
+    if isinstance(result, Comparison):
+        return list_members(result, Path("comparison"))
+    path = Path(result)
+    names = (TRAINING_NAME, COMPARISON_NAME, JSON_NAME, LOG_NAME)
+    home = path.parent if path.name in names and not path.is_dir() else path
+    held = [name for name in names if (path / name).is_file() or path.name == name]
+    if TRAINING_NAME in held:
+        return list_methods(home)
+    if COMPARISON_NAME in held:
+        return list_members(load_comparison(home), home)
+    analysis = load_analysis(home) if JSON_NAME in held else None
+    courses = log_courses(read_log(home / LOG_NAME)) if LOG_NAME in held else {}
+    if analysis is None and not courses:
+        raise UnreadableFile(
+            "no saved analysis, comparison or log of a run" if path.exists() else "no such folder",
+            where=path,
+            way_out="make an analysis with: embgeo analyze CHECKPOINT",
+        )
+    return [(Subject(folder_name(home), analysis, courses), home)]
+
+
+def list_methods(home: Path) -> list[tuple[Subject, Path]]:
+    """Each method of a study: its curves over seeds, and the analysis of one of its runs.
+
+    That is the run with the first seed that all methods have.
+    """
+    training = load_training(home)
+    places = [home / training.shown_run(method.name).folder for method in training.methods]
+    return [
+        (replace(subject, analysis=load_analysis(place)), place)
+        for subject, place in zip(method_subjects(training), places, strict=True)
+    ]
+
+
+def list_members(comparison: Comparison, home: Path) -> list[tuple[Subject, Path]]:
+    """The compared analyses, and the run that they make up where they are a track."""
+    subjects = compared_subjects(comparison)
+    members = zip(subjects, comparison.members, strict=False)
+    found = [(replace(s, label=m.name, x=m.step, place=None), Path(m.given)) for s, m in members]
+    runs = [replace(s, label=folder_name(home)) for s in subjects[len(comparison.members) :]]
+    return [*found, *((run, home) for run in runs)]
+
+
+def folder_name(folder: Path) -> str:
+    """What a legend calls a saved result."""
+    return (folder.name or folder.resolve().name).removesuffix(".embgeo")
+
+
+def parse_parameter(name: str, parameter: str) -> float | None:
+    """The number behind the last mention of `parameter`; None where there is none.
+
+    >>> parse_parameter("runs/beta=0.25.embgeo", "beta"), parse_parameter("tau2", "tau")
+    (0.25, 2.0)
+    """
+    # "beta" is no mention of "eta".
+    pattern = rf"(?<![^\W\d_]){re.escape(parameter)}{NUMBER}"
+    numbers = re.findall(pattern, name, re.IGNORECASE)
+    return float(numbers[-1]) if numbers else None

@@ -1,0 +1,300 @@
+"""Draw figures and LaTeX tables for papers from saved results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from embgeo.charts import CHARTS
+from embgeo.charts.render.paper import VENUES, check_format
+from embgeo.charts.specification import Chart, Choices
+from embgeo.charts.subject import NO_ANALYSIS, NOT_CONCERNED, Subject
+from embgeo.core.errors import BadOption, argument
+from embgeo.publish.latex import TABLES
+from embgeo.publish.latex.base import LatexTable
+from embgeo.workflows.figure_files import (
+    FORMAT,
+    FigureRequest,
+    WrittenFigure,
+    make_figure,
+    make_table,
+)
+from embgeo.workflows.figure_subjects import Result, load_subjects
+from embgeo.workflows.output_files import check_free, write_set
+
+#: Names of 0.1, which are accepted for one version.
+OLD_NAMES = {"scatter-centred": "scatter-centered"}
+
+#: The figures and tables that an argument concerns; those of all figures concern "figures".
+CONCERNS = {
+    "color": ("scatter", "scatter-centered"),
+    "x": ("sweep",),
+    "parameter": ("sweep",),
+    "scalar": ("sweep", "training"),
+    "signs": ("isotropy",),
+}
+OF_FIGURES = ("format", "venue", "width", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class FigureSet:
+    """Figures and tables of one call.
+
+    Attributes
+    ----------
+    figures : tuple of WrittenFigure
+    left_out : dict of str to str
+        Why the others could not be made, by name.
+    """
+
+    figures: tuple[WrittenFigure, ...]
+    left_out: Mapping[str, str]
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """All files by name."""
+        return {name: content for one in self.figures for name, content in one.files.items()}
+
+
+def draw(
+    results: Iterable[Result] | Result,
+    *,
+    figure: str | Sequence[str] = (),
+    table: str | Sequence[str] = (),
+    out: Path | str | None = None,
+    label: Sequence[str] = (),
+    format: str | Sequence[str] = (),
+    venue: str | None = None,
+    text: bool | None = None,
+    width: float | None = None,
+    color: str | None = None,
+    x: Sequence[float] = (),
+    parameter: str | None = None,
+    scalar: str | Sequence[str] = (),
+    signs: str | None = None,
+    command: str = "",
+) -> FigureSet:
+    """Draw figures and LaTeX tables for a paper.
+
+    Parameters
+    ----------
+    results
+        Analyses and comparisons, or paths of folders that ``embgeo analyze``, ``diff`` or
+        ``train`` wrote, or of runs with a ``metrics.jsonl``.
+    figure, table : str or sequence of str
+        Names of charts and of tables; whatever the results hold if neither is given.
+    out : Path, optional
+        Folder to write to; nothing is written without it.
+    label : sequence of str
+        What legends call the results, one for each.
+    format : str or sequence of str
+        "pdf" (the default), "svg", "png" or "pgf".
+    venue : {"iclr", "neurips", "icml", "acl"}, optional
+        Whose widths figures have; "iclr" by default.
+    text : bool, optional
+        As wide as the text of the venue, not as one column of it.
+    width : float, optional
+        Width in inches, instead of a venue's.
+    color : {"class", "frequency", "none"}, optional
+        What colors the points of a scatter; "class" by default.
+    x : sequence of float
+        Values of the swept parameter, one for each result.
+    parameter : str, optional
+        Its name, by which values are read from paths such as ``beta=0.5``.
+    scalar : str or sequence of str
+        What a sweep or training curves show.
+    signs : {"both", "one"}, optional
+        Of the eigenvectors in the table of I1 and I2; "both" by default.
+    command : str
+        What the records name as the command.
+
+    Returns
+    -------
+    FigureSet
+
+    Raises
+    ------
+    EmbgeoError
+        If a result cannot be read, a name is not known, an argument concerns nothing that is
+        made, or files of others stand in `out`.
+    """
+    formats = tuple(dict.fromkeys(as_tuple(format))) or ("pdf",)
+    scalars = tuple(dict.fromkeys(as_tuple(scalar)))
+    asked = bool(as_tuple(figure) or as_tuple(table))
+    charts, tables = choose(as_tuple(figure), as_tuple(table))
+    used = {
+        "format": as_tuple(format), "venue": venue, "width": width, "text": text, "color": color,
+        "x": tuple(x), "parameter": parameter, "scalar": scalars, "signs": signs,
+    }  # fmt: skip
+    given = [name for name, value in used.items() if value is not None and value != ()]
+    check_concerns(given, charts, tables)
+    request = FigureRequest(
+        formats,
+        choose_width(venue, text, width),
+        Choices(color or "class", scalars, parameter or ""),
+        signs or "both",
+        command,
+    )
+    for form in formats if charts else ():
+        check_format(form)
+    if out is not None:
+        check_target(Path(out), charts, tables, formats)
+    subjects = load_subjects(results, label, x, parameter or "")
+    made = make_all(charts, tables, subjects, request, asked=asked)
+    check_use(made, given)
+    if out is not None:
+        write_set(Path(out), made.files)
+    return made
+
+
+def as_tuple(value: str | Sequence[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def choose(
+    figures: Sequence[str], tables: Sequence[str]
+) -> tuple[tuple[Chart, ...], tuple[LatexTable, ...]]:
+    """The named charts and tables; all of both where nothing is named.
+
+    Raises
+    ------
+    BadOption
+    """
+    figures = [OLD_NAMES.get(name, name) for name in figures]
+    for names, known, place in (
+        (figures, [chart.name for chart in CHARTS], "figure"),
+        (tables, [table.name for table in TABLES], "table"),
+    ):
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            way_out = f"choose among {', '.join(known)}"
+            raise BadOption(f"there is no {unknown[0]!r}", where=argument(place), way_out=way_out)
+    if not figures and not tables:
+        return CHARTS, TABLES
+    return (
+        tuple(chart for chart in CHARTS if chart.name in figures),
+        tuple(table for table in TABLES if table.name in tables),
+    )
+
+
+def check_concerns(
+    given: Sequence[str], charts: Sequence[Chart], tables: Sequence[LatexTable]
+) -> None:
+    """Refuse arguments that would do nothing.
+
+    Raises
+    ------
+    BadOption
+    """
+    names = {chart.name for chart in charts} | {table.name for table in tables}
+    for name in given:
+        concerns = CONCERNS.get(name, ())
+        if (name in OF_FIGURES and not charts) or (concerns and not names & set(concerns)):
+            raise BadOption(
+                f"is about {' or '.join(concerns) or 'figures'}, which is not asked for",
+                where=argument(name),
+                way_out="leave it out, or ask for that",
+            )
+
+
+def check_use(made: FigureSet, given: Sequence[str]) -> None:
+    """Refuse an argument that concerns figures none of which could be made.
+
+    Raises
+    ------
+    BadOption
+    """
+    names = {one.name for one in made.figures}
+    for name in given:
+        concerns = CONCERNS.get(name, ())
+        if concerns and not names & set(concerns):
+            reason = next(made.left_out[other] for other in concerns if other in made.left_out)
+            raise BadOption(f"has nothing to be used for: {reason}", where=argument(name))
+
+
+def choose_width(venue: str | None, text: bool | None, width: float | None) -> float:
+    """Width in inches of a column of the venue, unless something else was asked for.
+
+    Raises
+    ------
+    BadOption
+    """
+    if width is not None:
+        if venue is not None or text is not None:
+            raise BadOption(
+                "cannot be combined with --venue, --text or --column",
+                where=argument("width"),
+                way_out="leave one of them out",
+            )
+        return width
+    if venue is not None and venue not in VENUES:
+        known = ", ".join(VENUES)
+        raise BadOption(
+            f"there is no {venue!r}", where=argument("venue"), way_out=f"choose among {known}"
+        )
+    of = VENUES[venue or "iclr"]
+    return of.text if text else of.column
+
+
+def check_target(
+    out: Path, charts: Sequence[Chart], tables: Sequence[LatexTable], formats: Sequence[str]
+) -> None:
+    """Refuse a folder with files of these names that are not ours to replace.
+
+    Raises
+    ------
+    BadOption
+    """
+    endings = tuple(f".{form}" for form in formats)
+    for chart in charts:
+        check_free(out, chart.name, (*endings, ".csv"), FORMAT)
+    for table in tables:
+        check_free(out, table.name, (".tex", ".csv"), FORMAT)
+
+
+def make_all(
+    charts: Sequence[Chart],
+    tables: Sequence[LatexTable],
+    subjects: Sequence[Subject],
+    request: FigureRequest,
+    *,
+    asked: bool,
+) -> FigureSet:
+    """Whatever can be made; why the rest cannot.
+
+    Parameters
+    ----------
+    asked : bool
+        Whether all of them were asked for by name.
+
+    Raises
+    ------
+    BadOption
+        If nothing can be made, or something that was asked for by name cannot.
+    """
+    made: list[WrittenFigure] = []
+    left_out: dict[str, str] = {}
+    jobs: tuple[Chart | LatexTable, ...] = (*charts, *tables)
+    for one in jobs:
+        reasons = [(subject, refuse(one, subject, request)) for subject in subjects]
+        able = [subject for subject, reason in reasons if not reason]
+        without = [f"{subject.label}: {reason}" for subject, reason in reasons if reason]
+        least = one.least if isinstance(one, Chart) else 1
+        if len(able) >= least:
+            notes = [f"left out {text}" for text in without if not text.endswith(NOT_CONCERNED)]
+            make = make_figure if isinstance(one, Chart) else make_table
+            made.append(make(one, able, request, notes))  # type: ignore[arg-type]
+        else:
+            left_out[one.name] = without[0] if without else f"it takes {least} of them"
+    if left_out and (asked or not made):
+        name, reason = next(iter(left_out.items()))
+        raise BadOption(f"cannot be made; {reason}", where=name)
+    return FigureSet(tuple(made), left_out)
+
+
+def refuse(one: Chart | LatexTable, subject: Subject, request: FigureRequest) -> str:
+    """Why a subject cannot be part of a figure or table; empty if it can."""
+    if isinstance(one, Chart):
+        return one.refuse(subject, request.choices)
+    return NO_ANALYSIS if subject.analysis is None else one.missing(subject.analysis)

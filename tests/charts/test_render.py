@@ -1,0 +1,190 @@
+"""What renderers do with numbers and text: views, hexagons, axes, names, the theme."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from embgeo.charts import theme
+from embgeo.charts.render import paper, svg
+from embgeo.charts.render.dots import draw_dots, widen
+from embgeo.charts.render.drawing import set_log_ticks, shorten
+from embgeo.charts.render.hexagons import count_hexagons
+from embgeo.charts.render.interactive import step_values
+from embgeo.charts.render.svg import render_svg, write_power
+from embgeo.charts.render.view import View, common_views, fit_view
+from embgeo.charts.specification import MemberStyle, Steps
+from embgeo.charts.subject import Subject
+from embgeo.core.errors import BadOption
+from embgeo.core.visible import LONGEST, drawable
+from tests.support.chart_samples import COURSES, chart_named, specification
+from tests.support.sample_analysis import HOSTILE, sample
+
+
+def luminance(color: str) -> float:
+    """Relative luminance of sRGB, as WCAG 2 defines it."""
+    channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_lines_and_classes_are_seen_on_their_pages() -> None:
+    for color in (*theme.LINES, theme.RARE, theme.POPULAR):
+        assert contrast(color.light, "#ffffff") >= 2.7, color
+        assert contrast(color.dark, "#131317") >= 3.0, color
+    assert contrast(theme.RARE.light, theme.POPULAR.light) > 1.5
+
+
+def test_the_theme_is_the_style_sheet_of_pages() -> None:
+    sheet = theme.stylesheet()
+    light, dark = sheet.split("@media", 1)
+    for i, color in enumerate(theme.LINES):
+        assert f"--line-{i}: {color.light};" in light
+        assert f"--line-{i}: {color.dark};" in dark
+    assert f"--rare: {theme.RARE.light};" in light
+    used = set(re.findall(r"fig-[\w-]+?(?=-fill|-stroke)", render_svg(specification("mixture"))))
+    assert used <= set(theme.CLASSES.values())
+
+
+def test_lines_differ_in_more_than_color() -> None:
+    styles = [MemberStyle("line", i) for i in range(24)]
+    pairs = {(theme.color_of(style), str(theme.dash_of(style))) for style in styles}
+    assert len(pairs) == 24
+    assert len({str(theme.dash_of(style)) for style in styles[:3]}) == 3
+
+
+def test_hexagons_count_every_point_in_the_nearest_cell() -> None:
+    xy = np.random.default_rng(0).standard_normal((500, 2))
+    cells = count_hexagons(xy, 0.4)
+    assert cells.counts.sum() == 500
+    own = np.linalg.norm(xy - cells.centers[cells.members], axis=1)
+    others = np.linalg.norm(xy[:, None] - cells.centers[None], axis=2).min(axis=1)
+    assert own == pytest.approx(others)
+    assert own.max() <= 0.4 / np.sqrt(3) + 1e-12
+
+
+def test_the_view_holds_the_origin_and_nearly_all_points() -> None:
+    xy = np.random.default_rng(0).standard_normal((10_000, 2)) + np.array([50.0, 0.0])
+    xy[0] = 1e6
+    view = fit_view(xy)
+    left, right, bottom, top = view.box
+    assert left < 0 < right < 100
+    assert bottom < 0 < top
+    assert view.holds(xy).mean() > 0.99
+    assert not view.holds(xy)[0]
+
+
+def test_one_point_at_the_origin_has_a_view() -> None:
+    left, right, bottom, top = fit_view(np.zeros((1, 2))).box
+    assert left < right
+    assert bottom < top
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.0, "1"), (0.001, "0.001"), (1e-6, "10⁻⁶"), (2e5, "2·10⁵"), (500.0, "500")],
+)
+def test_powers_of_ten(value: float, text: str) -> None:
+    assert write_power(value) == text
+
+
+def test_maps_share_a_scale_unless_one_would_be_a_dot() -> None:
+    cloud = np.random.default_rng(0).standard_normal((200, 2))
+    near = common_views([cloud, 3.0 * cloud])
+    assert near[0] == near[1]
+    far = common_views([cloud, 30.0 * cloud])
+    assert far[0] != far[1]
+    assert far[0] == common_views([cloud])[0]
+
+
+def test_a_widened_view_has_the_shape_of_its_panel() -> None:
+    view = widen(View(-1.0, 1.0, -4.0, 4.0), 0.5)
+    assert (view.top - view.bottom) / (view.right - view.left) == pytest.approx(0.5)
+    assert view.bottom <= -4.0
+    assert view.top >= 4.0
+
+
+def test_a_logarithmic_axis_spans_the_whole_range_of_floats() -> None:
+    from matplotlib.figure import Figure
+
+    ax = Figure().add_subplot()
+    set_log_ticks(ax.yaxis, np.array([5e-324, 1.0, 1e308]), write_power)
+    assert ax.get_yscale() == "log"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (500.0, "500"), (5000.0, "5,000"), (4e4, "40k"), (2e6, "2,000k")],
+)
+def test_large_numbers_are_short(value: float, text: str) -> None:
+    assert shorten(value) == text
+
+
+def test_steps_over_other_edges_keep_their_heights() -> None:
+    steps = Steps(np.array([0.0, 1.0, 3.0]), np.array([2.0, 5.0]))
+    edges = np.array([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0])
+    assert step_values(steps, edges).tolist() == [0.0, 2.0, 2.0, 5.0, 5.0, 5.0]
+    further = np.array([0.0, 3.0, 4.0])
+    assert step_values(steps, further).tolist() == [2.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, "_hidden", "$x$ % & # _"])
+def test_any_name_can_stand_in_a_legend(name: str) -> None:
+    spec = chart_named("training").specify(
+        [Subject("plain", courses=COURSES), Subject(name, courses=COURSES)]
+    )
+    assert spec is not None
+    texts = {e.text for e in ElementTree.fromstring(render_svg(spec)).iter() if e.tag == "text"}
+    assert "plain" in texts
+    assert drawable(name).strip() in {(text or "").strip() for text in texts} | {""}
+    assert len(drawable(name)) <= LONGEST + 1
+
+
+def test_long_names_keep_both_ends() -> None:
+    shown = drawable("/data/runs/gpt2-cosreg-gamma-0.1-seed-3/step-40000.safetensors")
+    assert len(shown) == LONGEST
+    assert shown.startswith("/data/runs/gp")
+    assert shown.endswith(".safetensors"[-12:])
+
+
+def test_names_in_papers_are_drawn_letter_by_letter() -> None:
+    assert paper.plain_text("$x$") == r"\$x\$"
+    assert paper.plain_text("\u202eevil\u202c") == "‹U+202E›evil‹U+202C›"
+    assert paper.plain_text("日本") == "‹U+65E5›‹U+672C›"
+    assert len(paper.plain_text("x" * 99)) == paper.LIMIT
+    for medium, name in product((svg.MEDIUM, paper.medium(3.0, paper.plain_text)), HOSTILE):
+        assert "\n" not in medium.write_name(name)
+
+
+def test_labels_of_the_user_are_no_mathematics() -> None:
+    write = paper.medium(3.0, paper.plain_text).write_label
+    assert write("σ_k / σ_1").startswith("$")
+    assert write("tau") == r"$\tau$"
+    assert write("$tau$") == r"\$tau\$"
+
+
+def test_pgf_without_latex_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(BadOption, match="no pdflatex; install TeX, or choose pdf"):
+        paper.check_format("pgf")
+    paper.check_format("pdf")
+
+
+def test_every_point_is_drawn_in_a_picture() -> None:
+    from matplotlib.figure import Figure
+
+    ax = Figure().add_subplot()
+    xy = next(p.xy for p in sample().points)
+    draw_dots(ax, xy, theme.POPULAR.light, 2.0)
+    (cloud,) = ax.collections
+    assert sorted(map(tuple, np.asarray(cloud.get_offsets()))) == sorted(map(tuple, xy))
+    assert cloud.get_zorder() < ax.get_rasterization_zorder()

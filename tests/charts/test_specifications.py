@@ -1,0 +1,466 @@
+"""What each chart makes of its subjects: which are shown, how, and what is said of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.collections import PathCollection
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+import embgeo
+from embgeo.charts import CHARTS, theme
+from embgeo.charts.histograms import compute_density
+from embgeo.charts.lookup import find_singular_values
+from embgeo.charts.norms_by_frequency import quartiles
+from embgeo.charts.render import paper
+from embgeo.charts.render.drawing import draw
+from embgeo.charts.render.interactive import render_interactive
+from embgeo.charts.render.paper import render_paper
+from embgeo.charts.render.svg import render_svg
+from embgeo.charts.render.table import render_csv
+from embgeo.charts.specification import Choices, Line, Specification, Steps, spread
+from embgeo.charts.subject import Course, Subject, compared_subjects, method_subjects
+from embgeo.charts.training import page_names
+from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.values import Histogram
+from embgeo.io.bounded.delimited import csv_lines
+from embgeo.workflows.figure_subjects import parse_parameter
+from tests.support.chart_samples import COURSES, chart_named, specification
+from tests.support.paper_samples import large_cloud, with_cloud
+from tests.support.sample_analysis import HOSTILE, sample, with_scalar, without
+from tests.support.sample_comparison import sample_comparison
+from tests.support.sample_runs import sample_training
+from tests.support.sample_values import quantity
+
+
+def subjects() -> list[Subject]:
+    """Two of everything."""
+    return [
+        Subject("one", sample("cone", n=200), COURSES, x=0.0),
+        Subject("two", sample("isotropic", n=200, seed=1), COURSES, x=1.0),
+    ]
+
+
+def specify(name: str, of: list[Subject], choices: Choices = Choices()) -> Specification:
+    spec = chart_named(name).specify(of, choices)
+    assert spec is not None
+    assert len(spec.members) == min(len(of), chart_named(name).most or len(of))
+    return spec
+
+
+def figure_of(spec: Specification, width: float = 3.25) -> tuple[Figure, tuple[str, ...]]:
+    with paper.settings():
+        return draw(spec, paper.medium(width, paper.plain_text))
+
+
+def rows(spec: Specification) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(render_csv(spec).decode(), newline="")))
+
+
+@pytest.mark.parametrize("color", ["class", "none", "frequency"])
+def test_fifty_thousand_points_stay_below_300_kilobytes(color: str) -> None:
+    spec = specify("scatter", [Subject("large", large_cloud(50_000))], Choices(color))
+    content = render_paper(spec, "pdf", 6.75, "embgeo 0").files["scatter.pdf"]
+    assert content.count(b"/Subtype /Image") >= 1
+    assert 10_000 < len(content) < 300_000
+    assert len(rows(spec)) == 50_000
+
+
+# --- scatter ---------------------------------------------------------------------------------
+
+
+def cloud_of(figure: Figure, panel: int = 0) -> PathCollection:
+    (cloud,) = [c for c in figure.axes[panel].collections if isinstance(c, PathCollection)]
+    return cloud
+
+
+def test_every_point_is_drawn_in_the_color_of_its_class() -> None:
+    analysis = sample()
+    figure, _ = figure_of(specify("scatter", [Subject("a", analysis)]))
+    cloud = cloud_of(figure)
+    offsets, colors = np.asarray(cloud.get_offsets()), cloud.get_facecolor()
+    xy = next(p.xy for p in analysis.points if p.name == "projection.svd2")
+    assert sorted(map(tuple, offsets)) == sorted(map(tuple, xy))
+    assert analysis.popular is not None
+    color = {True: theme.POPULAR.light, False: theme.RARE.light}
+    place = {tuple(p): i for i, p in enumerate(xy)}
+    for point, rgba in zip(offsets, colors, strict=True):
+        popular = bool(analysis.popular[place[tuple(point)]])
+        assert to_hex(rgba) == color[popular]
+
+
+def test_neither_class_is_drawn_over_the_other() -> None:
+    """The order of drawing is a mixture: each half of it holds both classes as the whole does."""
+    figure, _ = figure_of(specify("scatter", [Subject("a", sample(n=2000))]))
+    is_popular = cloud_of(figure).get_facecolor()[:, 2] > 0.5  # the blue one
+    assert 0.15 < is_popular[:1000].mean() < 0.25
+    assert 0.15 < is_popular[1000:].mean() < 0.25
+
+
+def test_scales_are_equal_on_both_axes_and_the_origin_is_seen() -> None:
+    xy = np.random.default_rng(0).normal(50, 1, (600, 2))
+    shifted = with_cloud(sample(), "projection.svd2", xy)
+    figure, _ = figure_of(specify("scatter", [Subject("a", shifted), Subject("b", sample())]))
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+        assert left < 0 < right
+        assert bottom < 0 < top
+        box = ax.get_window_extent()
+        assert box.width / (right - left) == pytest.approx(box.height / (top - bottom), rel=1e-6)
+
+
+def test_points_outside_the_picture_are_counted() -> None:
+    xy = np.random.default_rng(0).standard_normal((4000, 2))
+    xy[:2] = [[1e6, 0.0], [0.0, -1e6]]
+    far = with_cloud(sample(n=4000), "projection.svd2", xy)
+    figure, notes = figure_of(specify("scatter", [Subject("a", far)]))
+    figure.draw_without_rendering()
+    (left, right), (bottom, top) = figure.axes[0].get_xlim(), figure.axes[0].get_ylim()
+    seen = (xy >= [left, bottom]).all(axis=1) & (xy <= [right, top]).all(axis=1)
+    assert not seen[:2].any()
+    assert seen.mean() > 0.997
+    assert notes == (f"a: {(~seen).sum()} of 4,000 points lie outside the picture",)
+
+
+def test_frequency_colors_have_one_scale_for_all_panels() -> None:
+    of = [Subject("a", sample()), Subject("b", sample(seed=2))]
+    figure, _ = figure_of(specify("scatter", of, Choices("frequency")))
+    colors = [
+        {tuple(map(float, c)) for c in cloud_of(figure, panel).get_facecolor()} for panel in (0, 1)
+    ]
+    assert colors[0] == colors[1]
+    assert len(colors[0]) > 5
+    assert figure.axes[-1].get_xlabel() == "1 + count"
+
+
+def test_colors_fall_back_where_frequencies_are_not_known() -> None:
+    plain = sample(counts=False)
+    assert chart_named("scatter").refuse(Subject("a", plain), Choices("frequency"))
+    alone, _ = figure_of(specify("scatter", [Subject("a", plain)]))
+    assert not alone.legends
+    beside, _ = figure_of(specify("scatter", [Subject("a", plain), Subject("b", sample())]))
+    texts = [t.get_text() for t in beside.legends[0].get_texts()]
+    assert texts == ["popular tokens", "rare tokens", "frequency not known"]
+
+
+def test_a_vocabulary_known_by_rank_has_ranks() -> None:
+    analysis = sample(n=100)
+    stored = {**analysis.provenance["frequency"], "kind": "rank"}
+    n = analysis.provenance["n"]
+    ranked = replace(
+        analysis,
+        provenance={**analysis.provenance, "frequency": stored},
+        counts=np.arange(n, 1.0, -1.0),
+    )
+    table = rows(specify("scatter", [Subject("a", ranked)]))
+    assert [row["rank"] for row in table[:3]] == ["1.0", "2.0", "3.0"]
+    assert {row["count"] for row in table} == {""}
+    both = specify("norms-by-frequency", [Subject("a", ranked), Subject("b", analysis)])
+    assert both.panels[0].x.label == "frequency rank"
+
+
+def test_many_panels_are_thinned_out() -> None:
+    spec = specify("scatter", [Subject(f"{i}", sample(n=60)) for i in range(30)])
+    assert len(spec.panels) == len(spec.members) == 12
+    assert spec.total == 30
+    assert {row["analysis"] for row in rows(spec)} >= {"0", "29"}
+
+
+# --- members ---------------------------------------------------------------------------------
+
+
+def test_members_of_a_long_run_are_drawn_from_both_ends_and_between() -> None:
+    assert spread(3, 5) == [0, 1, 2]
+    assert spread(11, 5) == [0, 2, 5, 8, 10]
+    run = compared_subjects(sample_comparison(track=True, members=6))
+    spec = chart_named("spectrum").specify(run, Choices(most=5))
+    assert spec is not None
+    assert spec.members == tuple(
+        f"step {step}" for step in ("500", "1,000", "1,500", "2,500", "3,000")
+    )
+    styles = [line.style for line in spec.panels[0].lines if line.member]
+    assert [(style.scale, style.index) for style in styles] == [("age", i) for i in range(5)]
+
+
+def test_a_member_has_the_same_style_in_every_chart() -> None:
+    pair = compared_subjects(sample_comparison(members=3))
+    first, second = (chart_named(name).specify(pair) for name in ("spectrum", "angles"))
+    assert first is not None
+    assert second is not None
+    by_name = {line.member: line.style for line in first.panels[0].lines if line.member}
+    for line in second.panels[0].lines:
+        assert by_name[line.member] == line.style
+
+
+# --- curves ----------------------------------------------------------------------------------
+
+
+def test_spectra_are_those_of_the_analyses() -> None:
+    of = subjects()
+    spec = specify("spectrum", of)
+    for subject in of:
+        assert subject.analysis is not None
+        series = subject.analysis["spectrum.singular_values"]
+        values = [float(r["normalized singular value"]) for r in rows(spec)
+                  if r["analysis"] == subject.label]  # fmt: skip
+        assert values == pytest.approx(series.y["uncentered"][: len(values)])  # type: ignore[union-attr]
+        assert values[0] == 1.0
+    assert not spec.panels[0].y.log
+    assert specify("spectrum-log", of).panels[0].y.log
+
+
+@pytest.mark.parametrize("shape", [(16, 300), (3, 40), (1, 5), (40, 3)])
+def test_fewer_rows_than_dimensions_draw_without_a_warning(shape: tuple[int, int]) -> None:
+    values = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    analysis = embgeo.analyze(embgeo.Matrix(values), sections=("spectrum",))
+    curve = find_singular_values(analysis, "spectrum.singular_values")
+    assert curve is not None
+    assert len(curve.x) == min(shape)
+    spec = specify("spectrum-log", [Subject("a", analysis)])
+    assert len(render_interactive(spec)["spectrum-log"]["x"]) == min(shape)
+    for chart in CHARTS:
+        shown = chart.specify([Subject("a", analysis)])
+        if shown is not None:
+            render_svg(shown)
+
+
+def test_densities_have_an_area_of_one_whatever_the_bins() -> None:
+    edges = np.array([0.0, 1.0, 3.0, 7.0])
+    bars = Histogram(quantity("a.b", "x"), edges, np.array([2.0, 0.0, 6.0]), "x", "n")
+    assert compute_density(bars) == pytest.approx([0.25, 0.0, 0.1875])
+    nothing = Histogram(quantity("a.b", "x"), edges, np.zeros(3), "x", "n")
+    assert compute_density(nothing) == pytest.approx([0.0, 0.0, 0.0])
+    table = rows(specify("cosines", subjects()))
+    for label in ("one", "two"):
+        own = [r for r in table if r["analysis"] == label]
+        area = sum(float(r["density"]) * (float(r["to"]) - float(r["from"])) for r in own)
+        assert area == pytest.approx(1.0)
+
+
+def test_one_member_has_counts_and_several_have_densities() -> None:
+    alone, both = specify("norms", subjects()[:1]), specify("norms", subjects())
+    (steps,) = alone.panels[0].lines
+    assert isinstance(steps, Steps)
+    assert steps.heights.sum() == pytest.approx(200)
+    assert both.panels[0].y.label == "density"
+
+
+def test_a_high_peak_does_not_hide_the_other_histograms() -> None:
+    analysis = sample("isotropic")
+    peaked = replace(
+        analysis,
+        histograms=tuple(
+            replace(h, counts=np.where(np.arange(len(h.counts)) == 7, 1e5, 0.0))
+            if h.name == "cosine.histogram"
+            else h
+            for h in analysis.histograms
+        ),
+    )
+    both = specify("cosines", [Subject("a", analysis), Subject("b", peaked)])
+    assert both.panels[0].y.log
+    assert not specify("cosines", [Subject("a", analysis)]).panels[0].y.log
+
+
+def test_the_ends_of_the_partition_function_give_i1() -> None:
+    analysis = sample("cone")
+    table = rows(specify("partition", [Subject("a", analysis)]))
+    values = [float(r["z"]) for r in table if r["scale"] == "raw"]
+    i1 = analysis.scalar("isotropy.i1")
+    assert i1 is not None
+    assert i1.value == pytest.approx(min(values) / max(values))
+    assert len(values) == 2 * 16
+
+
+def test_quartiles_of_norms_hold_every_token_once() -> None:
+    counts = 1.0 + np.floor(1e5 / np.arange(1, 2001))
+    norms = np.log10(counts)
+    bins = quartiles(counts, norms)
+    assert bins[:, 4].sum() == 2000
+    assert (bins[:, 4] >= 20).all()
+    assert (np.diff(bins[:, 0]) > 0).all()
+    assert (bins[:, 1] <= bins[:, 2]).all()
+    assert (np.diff(bins[:, 2]) > 0).all()  # norms grow with the frequency here
+    alone = quartiles(np.ones(5), np.arange(5.0))
+    assert alone.tolist() == [[1.0, 1.0, 2.0, 3.0, 5.0]]
+
+
+# --- sweep and training ----------------------------------------------------------------------
+
+
+def swept(values: dict[float, float]) -> list[Subject]:
+    base = sample(n=60)
+    return [
+        Subject(f"beta{x}", with_scalar(base, "subspace.distance", value=y), x=x)
+        for x, y in values.items()
+    ]
+
+
+def test_a_sweep_is_in_the_order_of_the_parameter() -> None:
+    spec = specify("sweep", swept({1.0: 0.06, 0.0: 0.99, 0.5: 0.2}), Choices(parameter="beta"))
+    values = [(float(r["beta"]), float(r["value"])) for r in rows(spec)]
+    assert values == [(0.0, 0.99), (0.5, 0.2), (1.0, 0.06)]
+    assert spec.panels[0].x.label == "beta"
+    assert spec.panels[0].y.low == 0
+    assert spec.panels[0].y.label == "distance of input and output space"
+    assert "chance" in spec.caption
+    figure, _ = figure_of(spec)
+    assert figure.axes[0].get_xlabel() == r"$\beta$"
+
+
+def test_wide_parameters_have_a_logarithmic_axis() -> None:
+    log = [
+        specify("sweep", swept(dict.fromkeys(xs, 0.5))).panels[0].x.log
+        for xs in ((1.0, 2.0, 100.0), (0.0, 1.0, 100.0), (1.0, 2.0))
+    ]
+    assert log == [True, False, False]
+
+
+def test_a_sweep_of_several_scalars_has_a_panel_for_each() -> None:
+    choices = Choices(scalars=("cosine.mean", "x.y", "isotropy.i1"))
+    spec = specify("sweep", swept({0.0: 0.5, 1.0: 0.5}), choices)
+    assert {r["name"] for r in rows(spec)} == {"cosine.mean", "isotropy.i1"}
+    assert len(spec.panels) == 2
+
+
+def test_runs_in_a_sweep_give_their_last_value() -> None:
+    runs = [Subject("a", courses=COURSES, x=0.0), Subject("b", courses=COURSES, x=1.0)]
+    spec = specify("sweep", runs, Choices(scalars=("cosine.mean",)))
+    assert [r["value"] for r in rows(spec)] == ["0.5", "0.5"]
+
+
+def test_why_a_sweep_lacks_a_value() -> None:
+    refuse = chart_named("sweep").refuse
+    assert "--x" in refuse(Subject("a", sample()), Choices())
+    tied = Subject("a", sample(untied=False), x=1.0)
+    assert refuse(tied, Choices()) == "the model is tied: it has no output matrix of its own"
+    undefined = with_scalar(sample(), "subspace.distance", value=None, undefined="no rank")
+    assert refuse(Subject("a", undefined, x=1.0), Choices()).endswith("not defined: no rank")
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "value"),
+    [
+        ("runs/beta=0.25.embgeo", "beta", 0.25),
+        ("beta0.5", "beta", 0.5),
+        ("tau_10/model", "tau", 10.0),
+        ("tau-2.embgeo", "tau", 2.0),
+        ("lr1e-3", "lr", 0.001),
+        ("beta1/beta2", "beta", 2.0),
+        ("beta2", "eta", None),
+        ("BETA2", "beta", 2.0),
+        ("model", "beta", None),
+        ("beta", "beta", None),
+        ("x+y3", "x+y", 3.0),
+    ],
+)
+def test_values_of_parameters_in_names(name: str, parameter: str, value: float | None) -> None:
+    assert parse_parameter(name, parameter) == value
+
+
+def test_training_shows_what_is_asked_for_and_says_what_is_not_shown() -> None:
+    courses = {f"a.{i}": Course(np.arange(3.0), np.arange(3.0)) for i in range(7)}
+    wide = Subject("a", courses=courses)
+    spec = specify("training", [wide])
+    assert len(spec.panels) == 4
+    assert spec.notes == ("3 more in the logs: choose with --scalar",)
+    spec = specify("training", [wide], Choices(scalars=("a.6",)))
+    assert [panel.title for panel in spec.panels] == ["a.6"]
+    assert chart_named("training").refuse(wide, Choices(scalars=("b.1",)))
+
+
+def test_curves_of_a_track_stand_in_the_order_of_importance() -> None:
+    run = compared_subjects(sample_comparison(track=True, members=4))
+    spec = chart_named("training").specify(run, Choices(scalars=page_names(run)))
+    assert spec is not None
+    titles = [panel.title for panel in spec.panels]
+    assert titles[:2] == ["mean cosine", "effective rank"]
+    assert "neighbor overlap with the one before" in titles
+    assert "I1, as stored · bend at 1,000" in render_svg(spec)
+
+
+def test_bands_reach_over_the_seeds() -> None:
+    (method, *_) = method_subjects(sample_training())
+    assert len(method.runs) == 2
+    for name, course in method.courses.items():
+        own = [run.curves[name].values for run in method.runs]
+        assert course.low is not None
+        assert course.high is not None
+        assert course.low.tolist() == np.min(own, axis=0).tolist()
+        assert course.high.tolist() == np.max(own, axis=0).tolist()
+        assert course.values == pytest.approx(np.mean(own, axis=0))
+
+
+def test_perplexities_that_fall_far_have_a_logarithmic_axis() -> None:
+    falling = Course(np.arange(3.0), np.array([8000.0, 300.0, 100.0]))
+    spec = specify("training", [Subject("a", courses={"valid.perplexity": falling})])
+    assert spec.panels[0].y.log
+    assert not specify("training", [Subject("a", courses=COURSES)]).panels[0].y.log
+
+
+def test_balance_takes_two_methods() -> None:
+    methods = method_subjects(sample_training())
+    assert chart_named("balance").specify(methods[:1]) is None
+    forms = [
+        line.form for line in specification("balance").panels[0].lines if isinstance(line, Line)
+    ]
+    assert forms == ["dots", "marks"] * len(methods)
+
+
+# --- odd subjects ----------------------------------------------------------------------------
+
+
+def test_hostile_tokens_survive_in_the_data() -> None:
+    tokens = [
+        row["token"] for row in rows(specify("scatter", [Subject("a", sample(hostile=True))]))
+    ]
+    expected = [t.encode("utf-8", "backslashreplace").decode() for t in HOSTILE]
+    assert tokens[: len(HOSTILE)] == expected
+
+
+def test_cells_of_the_data() -> None:
+    table = [("a,b", 1, None), ('q"', 0.1, 1e-300)]
+    assert b"".join(csv_lines(("x", "y", "z"), table)) == b'x,y,z\n"a,b",1,\n"q""",0.1,1e-300\n'
+
+
+def test_left_out_sections_are_named() -> None:
+    cut = Subject("a", without(sample(), "spectrum", "isotropy", "tokens", "cosine", "projection"))
+    for name, section in (
+        ("spectrum", "spectrum"), ("partition", "isotropy"), ("scatter", "projection"),
+        ("norms-by-frequency", "tokens"), ("cosines", "cosines"),
+    ):  # fmt: skip
+        assert section in chart_named(name).refuse(cut, Choices())
+
+
+ROWS = np.random.default_rng(0).standard_normal((30, 4))
+ODD = {
+    "one row": (ROWS[:1], None),
+    "equal rows": (np.ones((20, 4)), np.arange(20.0)),
+    "equal counts": (ROWS, np.full(30, 7.0)),
+    "one word seen": (ROWS, np.arange(30) == 0),
+    "beyond floats": (1e100 * ROWS, np.arange(30.0)),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_matrices_are_drawn_without_a_warning(name: str) -> None:
+    values, counts = ODD[name]
+    known = None if counts is None else Frequency("counts", counts.astype(float), "made up")
+    analysis = embgeo.analyze(Matrix(values, frequency=known), reference=False)
+    choices = Choices("class" if counts is None else "frequency")
+    for chart in CHARTS:
+        spec = chart.specify([Subject("odd", analysis, x=1.0)], choices)
+        if spec is not None:
+            figure_of(spec)[0].draw_without_rendering()
+            render_svg(spec)
+
+
+def test_drawing_needs_no_pyplot() -> None:
+    assert isinstance(figure_of(specify("spectrum", subjects()))[0], Figure)
+    assert "matplotlib.pyplot" not in sys.modules

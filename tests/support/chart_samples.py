@@ -1,0 +1,47 @@
+"""Subjects that every chart has something to show of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from embgeo.charts import CHARTS
+from embgeo.charts.specification import Chart, Choices, Specification
+from embgeo.charts.subject import Course, Subject, compared_subjects, method_subjects
+from tests.support.sample_analysis import HOSTILE
+from tests.support.sample_comparison import sample_comparison
+from tests.support.sample_runs import sample_training
+
+COURSES = {
+    "cosine.mean": Course(np.arange(5.0), np.linspace(0, 0.5, 5)),
+    "train.loss": Course(np.arange(30.0), np.exp(-np.arange(30.0))),
+}
+
+
+def chart_named(name: str) -> Chart:
+    return next(chart for chart in CHARTS if chart.name == name)
+
+
+@cache
+def every_subject(*, hostile: bool = False) -> tuple[Subject, ...]:
+    """Members with pairs and values of a parameter, two runs, and two methods."""
+    members = compared_subjects(sample_comparison(members=3, hostile=hostile))
+    runs = [
+        Subject(HOSTILE[1] if hostile else "run", courses=COURSES),
+        Subject("b", courses=COURSES),
+    ]
+    methods = method_subjects(sample_training(hostile=hostile))
+    swept = [replace(subject, x=float(i)) for i, subject in enumerate(members)]
+    return (*swept, *runs, *methods)
+
+
+@cache
+def specification(
+    name: str, *, hostile: bool = False, choices: Choices = Choices()
+) -> Specification:
+    """The chart of every subject that it can show."""
+    spec = chart_named(name).specify(every_subject(hostile=hostile), choices)
+    assert spec is not None
+    return spec
