@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from embgeo.cli.fields import Loading, Measuring
-from embgeo.cli.in_parts import InParts, save_part
-from embgeo.cli.on_cluster import measured_on_cluster
 from embgeo.cli.shared import (
     Debug,
     Json,
@@ -97,11 +95,16 @@ def analyze(
     request = AnalysisRequest.of(
         path, sections=sections, reference=reference, **loading, **measuring
     )
-    in_parts = InParts(save_state, plan, part, first_row, engine == "dask", scheduler)
+    from embgeo.workflows.parts import PartRequest, measure_part
+
+    in_parts = PartRequest(save_state, plan, part, first_row, engine == "dask", scheduler)
     in_parts.check(request, device, writes_result=json_ or out is not None)
     request = replace(request, resources=chosen_resources(memory, threads, device))
     if save_state is not None:
-        save_part(request, in_parts, quiet)
+        with progress_bar(quiet) as progress:
+            made = measure_part(request, in_parts, progress)
+        if not quiet:
+            print(printable(f"{save_state}: {made}"))
         return
     folder = out if out is not None else Path(f"{default_name(path)}.embgeo")
     writes = not json_ or out is not None
@@ -109,7 +112,11 @@ def analyze(
         check_analysis_folder(folder)
     with progress_bar(quiet) as progress:
         if engine == "dask":
-            analysis = measured_on_cluster(request, scheduler, progress)
+            from embgeo.workflows.cluster import analyze_in_cluster
+
+            analysis = analyze_in_cluster(
+                request, scheduler, command=command_line(), progress=progress
+            )
         else:
             analysis = analyze_file(request, command=command_line(), progress=progress)
     if writes:

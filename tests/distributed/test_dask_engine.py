@@ -20,7 +20,6 @@ from typer.testing import CliRunner
 import embgeo
 from embgeo import metrics
 from embgeo.cli.app import app
-from embgeo.cli.on_cluster import with_file
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
@@ -29,6 +28,7 @@ from embgeo.distributed import connection
 from embgeo.distributed.cluster import Cluster, Shard, analyze_on_cluster, pieces_of
 from embgeo.measure.analyze import analyze
 from embgeo.result.analysis import Analysis
+from embgeo.workflows.cluster import with_file
 from tests.support.in_parts import check_analyses
 from tests.support.matrices import gaussian
 

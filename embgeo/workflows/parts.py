@@ -1,4 +1,4 @@
-"""``embgeo analyze`` on a part of a matrix: options, checked, and what they do."""
+"""A part of a matrix, measured and saved as a state: what can be asked for, and doing it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embgeo.cli.shared import printable, progress_bar
-from embgeo.core.errors import BadOption, argument
+from embgeo.core.errors import BadOption, EmbgeoError, argument
+from embgeo.core.matrix import Matrix
+from embgeo.core.progress import Progress
 from embgeo.core.source import Source
+from embgeo.workflows.request import AnalysisRequest
 
 if TYPE_CHECKING:
-    from embgeo.core.matrix import Matrix
     from embgeo.distributed.part import StatePart
-    from embgeo.workflows.request import AnalysisRequest
 
 #: Options about labels, counts and hidden states, which the plan of the first round has.
 LABELED = ("tokens", "counts", "corpus", "rank_order", "hidden")
 
 
 @dataclass(frozen=True, slots=True)
-class InParts:
-    """The options as they were given; None where they were not."""
+class PartRequest:
+    """What is asked of a matrix that is measured in parts; None where nothing is.
+
+    Attributes
+    ----------
+    save_state : Path or None
+        File for the state.
+    plan : Path or None
+        Plan of the second round.
+    part : str or None
+        Which rows: ``I/P`` for part I of P equal ones.
+    first_row : int or None
+        Number that the file's row 0 has in the whole matrix.
+    dask : bool
+        Whether a cluster measures all parts.
+    scheduler : str or None
+        Address of the cluster; its own on this machine by default.
+    """
 
     save_state: Path | None
     plan: Path | None
@@ -42,12 +58,14 @@ class InParts:
                 if getattr(self, name) is not None:
                     raise BadOption(
                         "is about a part of a matrix",
-                        where=f"--{name.replace('_', '-')}",
-                        way_out="give --save-state FILE too",
+                        where=argument(name),
+                        way_out=f"give {argument('save_state', 'FILE')} too",
                     )
         if self.scheduler is not None and not self.dask:
             raise BadOption(
-                "belongs to a cluster", where="--scheduler", way_out="add --engine dask"
+                "belongs to a cluster",
+                where=argument("scheduler"),
+                way_out=f"add {argument('engine', 'dask')}",
             )
         if self.save_state is None and not self.dask:
             return
@@ -55,17 +73,21 @@ class InParts:
         if self.save_state is not None:
             self._check_state(request, writes_result)
         elif request.source.rows is not None:
-            raise BadOption("cannot be cut on a cluster", where="--rows", way_out="leave it out")
+            raise BadOption(
+                "cannot be cut on a cluster", where=argument("rows"), way_out="leave it out"
+            )
 
     def _check_distributed(self, request: AnalysisRequest, device: str) -> None:
         if device != "cpu":
             raise BadOption(
-                "parts are measured on the processor", where="--device", way_out="leave it out"
+                "parts are measured on the processor",
+                where=argument("device"),
+                way_out="leave it out",
             )
         if request.source.hidden is not None:
             raise BadOption(
                 "hidden states are not measured in parts",
-                where="--hidden",
+                where=argument("hidden"),
                 way_out="measure them by themselves: embgeo analyze FILE --hidden STATES "
                 "--sections hidden",
             )
@@ -74,7 +96,7 @@ class InParts:
             if getattr(request.options, name) == value:
                 raise BadOption(
                     "needs all rows in one place",
-                    where=f"--{name.replace('_', '-')} all",
+                    where=argument(name, "all"),
                     way_out="leave it out: a sample is taken",
                 )
         if str(request.source.path) == "-":
@@ -84,8 +106,8 @@ class InParts:
         if self.dask:
             raise BadOption(
                 "a cluster needs no files of states",
-                where="--save-state",
-                way_out="leave it or --engine dask out",
+                where=argument("save_state"),
+                way_out=f"leave it or {argument('engine', 'dask')} out",
             )
         if writes_result:
             raise BadOption(
@@ -96,11 +118,15 @@ class InParts:
         if request.options.sphere:
             raise BadOption(
                 "the search over the sphere needs a pass for each of its steps",
-                where="--sphere",
-                way_out="leave it out, or use --engine dask",
+                where=argument("sphere"),
+                way_out=f"leave it out, or use {argument('engine', 'dask')}",
             )
         if self.part is not None and request.source.rows is not None:
-            raise BadOption("both say which rows", where="--part and --rows", way_out="give one")
+            raise BadOption(
+                "both say which rows",
+                where=f"{argument('part')} and {argument('rows')}",
+                way_out="give one",
+            )
         if self.plan is not None:
             self._check_planned(request)
 
@@ -117,50 +143,61 @@ class InParts:
             )
 
 
-def save_part(request: AnalysisRequest, in_parts: InParts, quiet: bool) -> None:
+def measure_part(
+    request: AnalysisRequest, wanted: PartRequest, progress: Progress | None = None
+) -> str:
     """Measure a part of a matrix, in the first round or by a plan, and save its state.
+
+    Parameters
+    ----------
+    request : AnalysisRequest
+    wanted : PartRequest
+        With a file for the state.
+    progress : Progress, optional
+
+    Returns
+    -------
+    str
+        What the state holds.
 
     Raises
     ------
+    BadOption
+        If the file exists and is no state.
     EmbgeoError
     """
-    if in_parts.save_state is None:
-        raise ValueError("no file for the state")
-    check_state_file(in_parts.save_state)
     from embgeo.distributed import files, first_round, second_round
     from embgeo.distributed.rounds import read_task
     from embgeo.distributed.states import save_first, save_second
 
-    if in_parts.plan is None:
-        with progress_bar(quiet) as progress:
-            matrix = request.load(progress, rows=None, hash_file=False)
-            part = part_from(request.source, in_parts, matrix)
-            state = first_round(
-                matrix,
-                part,
-                sections=request.sections,
-                options=request.options,
-                reference=request.reference,
-                progress=progress,
-                resources=request.resources,
-            )
-        save_first(state, in_parts.save_state)
-        if not quiet:
-            print(printable(f"{in_parts.save_state}: first round, {part.rows}"))
-        return
-    task = read_task(files.read(in_parts.plan, ("plan",)))
+    assert wanted.save_state is not None
+    check_state_file(wanted.save_state)
+    if wanted.plan is None:
+        matrix = request.load(progress, rows=None, hash_file=False)
+        part = find_part(request.source, wanted, matrix)
+        state = first_round(
+            matrix,
+            part,
+            sections=request.sections,
+            options=request.options,
+            reference=request.reference,
+            progress=progress,
+            resources=request.resources,
+        )
+        save_first(state, wanted.save_state)
+        return f"first round, {part.rows}"
+    task = read_task(files.read(wanted.plan, ("plan",)))
     matrix = request.load(rows=None, hash_file=False, padding="keep")
-    part = part_from(request.source, in_parts, matrix)
-    with progress_bar(quiet) as progress, files.consistent(in_parts.plan):
+    part = find_part(request.source, wanted, matrix)
+    with files.consistent(wanted.plan):
         second = second_round(task, matrix, part, progress=progress, resources=request.resources)
-    save_second(second, in_parts.plan, in_parts.save_state)
-    if not quiet:
-        gathers = len(task.wanted) and not task.statistics
-        what = f"{len(second.rows.index):,} rows gathered" if gathers else "second round"
-        print(printable(f"{in_parts.save_state}: {what}, {part.rows}"))
+    save_second(second, wanted.plan, wanted.save_state)
+    if len(task.wanted) and not task.statistics:
+        return f"{len(second.rows.index):,} rows gathered, {part.rows}"
+    return f"second round, {part.rows}"
 
 
-def part_from(source: Source, in_parts: InParts, matrix: Matrix) -> StatePart:
+def find_part(source: Source, wanted: PartRequest, matrix: Matrix) -> StatePart:
     """The rows that the options mean.
 
     Raises
@@ -171,12 +208,12 @@ def part_from(source: Source, in_parts: InParts, matrix: Matrix) -> StatePart:
     from embgeo.distributed.part import share
     from embgeo.io.labels.rows import parse_rows
 
-    if in_parts.part is not None:
-        start, stop = share(in_parts.part, matrix.n)
+    if wanted.part is not None:
+        start, stop = share(wanted.part, matrix.n)
     else:
         cut = parse_rows(source.rows, matrix.n)
         start, stop = cut.start, cut.stop
-    first_row = in_parts.first_row
+    first_row = wanted.first_row
     total = matrix.n if first_row is None else None
     return part_of(matrix, start, stop, first_row=first_row or 0, total=total)
 
@@ -188,7 +225,6 @@ def check_state_file(path: Path) -> None:
     ------
     BadOption
     """
-    from embgeo.core.errors import EmbgeoError
     from embgeo.distributed import files
 
     try:

@@ -1,42 +1,51 @@
-"""``embgeo analyze --engine dask``: from the options to a cluster and its shards."""
+"""An analysis on a dask cluster: from a request to the files that its workers read."""
 
 from __future__ import annotations
 
 import glob
 import os
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from embgeo.cli.shared import command_line
-from embgeo.core.errors import BadOption
+from embgeo.core.errors import BadOption, argument
+from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
-
-if TYPE_CHECKING:
-    from embgeo.core.matrix import Matrix
-    from embgeo.distributed.cluster import Piece, Shard
-    from embgeo.distributed.plans import MergePlan
-    from embgeo.result.analysis import Analysis
-    from embgeo.workflows.request import AnalysisRequest
+from embgeo.distributed.cluster import Cluster, Shard, analyze_on_cluster, pieces_of, rows_in
+from embgeo.distributed.connection import connected
+from embgeo.distributed.merging import label_plan, with_labels
+from embgeo.distributed.plans import MergePlan
+from embgeo.result.analysis import Analysis
+from embgeo.stats.resources import Resources
+from embgeo.workflows.request import AnalysisRequest
 
 #: Signs in a path that stands for several files.
 WILDCARDS = frozenset("*?[")
 
 
-def measured_on_cluster(
-    request: AnalysisRequest, scheduler: str | None, progress: Progress | None
+def analyze_in_cluster(
+    request: AnalysisRequest,
+    scheduler: str | None = None,
+    *,
+    command: str = "",
+    progress: Progress | None = None,
 ) -> Analysis:
     """Both passes over a file, or over all files that a pattern means, on a dask cluster.
+
+    Parameters
+    ----------
+    request : AnalysisRequest
+    scheduler : str, optional
+        Address of the cluster; one of its own on this machine by default.
+    command : str
+        Recorded in the provenance.
+    progress : Progress, optional
 
     Raises
     ------
     EmbgeoError
     """
-    from embgeo.distributed.cluster import Cluster, analyze_on_cluster, pieces_of
-    from embgeo.distributed.connection import connected
-
-    source, resources = request.source, request.resources
-    assert resources is not None
+    source, resources = request.source, request.resources or Resources()
     paths = files_of(Path(source.path))
     matrix = request.load(progress) if len(paths) == 1 else None
     shards = shards_of(paths, source) if matrix is None else [shard_of(matrix, source)]
@@ -48,14 +57,14 @@ def measured_on_cluster(
     threads = resources.threads or os.cpu_count() or 1
     with connected(scheduler, threads) as client:
         threads = sum(client.nthreads().values()) or threads
-        pieces: list[Piece] = pieces_of(shards, threads, resources.memory, masked)
+        pieces = pieces_of(shards, threads, resources.memory, masked)
         return analyze_on_cluster(
             Cluster(client, pieces, progress or Progress()),
             sections=request.sections,
             options=request.options if matrix is None else request.options_for(matrix),
             reference=request.reference,
             described=described,
-            command=command_line(),
+            command=command,
             resources=resources,
         )
 
@@ -77,8 +86,6 @@ def files_of(path: Path) -> list[Path]:
 
 def shard_of(matrix: Matrix, source: Source) -> Shard:
     """The one file, opened by the workers as it was opened here; labels stay here."""
-    from embgeo.distributed.cluster import Shard
-
     return Shard(
         str(Path(source.path).absolute()),
         matrix.n,
@@ -92,8 +99,6 @@ def shard_of(matrix: Matrix, source: Source) -> Shard:
 
 def shards_of(paths: list[Path], source: Source) -> list[Shard]:
     """Several files, one below the other; only their headers are read."""
-    from embgeo.distributed.cluster import Shard, rows_in
-
     shards: list[Shard] = []
     first_row = 0
     for path in paths:
@@ -114,10 +119,6 @@ def shards_of(paths: list[Path], source: Source) -> list[Shard]:
 
 def with_file(plan: MergePlan, matrix: Matrix) -> MergePlan:
     """The plan with what is known of the one file here."""
-    from dataclasses import replace
-
-    from embgeo.distributed.merging import with_labels
-
     plan = with_labels(plan, matrix.tokens, matrix.frequency)
     whole = replace(
         plan.matrix, name=matrix.name, origin=matrix.origin, final_norm=matrix.final_norm
@@ -127,10 +128,10 @@ def with_file(plan: MergePlan, matrix: Matrix) -> MergePlan:
 
 def with_names(plan: MergePlan, source: Source) -> MergePlan:
     """The plan with labels and counts of the whole, where the options give some."""
-    from embgeo.distributed.merging import label_plan
-
     if source.corpus is not None:
         raise BadOption(
-            "is counted for one file only", where="--corpus", way_out="give --counts FILE"
+            "is counted for one file only",
+            where=argument("corpus"),
+            way_out=f"give {argument('counts', 'FILE')}",
         )
     return label_plan(plan, source.tokens, source.counts, source.rank_order)

@@ -1,0 +1,193 @@
+"""States of all parts of a matrix become a plan for the second round, or an analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from embgeo.core.errors import BadOption, EmbgeoError, argument
+from embgeo.core.progress import Progress
+from embgeo.distributed import after_one_round, files, finished, planned, with_rows
+from embgeo.distributed.finish import Partial
+from embgeo.distributed.merging import (
+    label_plan,
+    load_plan,
+    merged_first,
+    merged_second,
+    plan_for,
+    plan_of,
+)
+from embgeo.distributed.plans import MergePlan, save_plan
+from embgeo.distributed.rows import SeenNorms, fetch_from_files
+from embgeo.workflows.names import default_name
+
+
+class StateMerge:
+    """The states of all parts of a matrix, in any order.
+
+    Parameters
+    ----------
+    states : sequence of Path
+        Of one round; the plan of a second round may be among them.
+    tokens, counts : Path, optional
+        Labels and counts of the whole, where the parts have none. For the first round only.
+    rank_order : bool
+        Rows are sorted by frequency, the most frequent first.
+
+    Attributes
+    ----------
+    plan : MergePlan
+        What is known of the whole: of a first round, merged; of a second round, its plan.
+
+    Raises
+    ------
+    EmbgeoError
+        If the states do not belong together, or rows are missing.
+    """
+
+    def __init__(
+        self,
+        states: Sequence[Path],
+        *,
+        tokens: Path | None = None,
+        counts: Path | None = None,
+        rank_order: bool = False,
+    ) -> None:
+        stored = [files.read(path) for path in states]
+        self._first = {one.kind for one in stored} == {"first"}
+        if self._first:
+            self._states, self._where = stored, stored[0].path
+            with files.consistent(self._where):
+                whole = plan_of(merged_first(stored))
+                self.plan = label_plan(whole, tokens, counts, rank_order)
+            return
+        if tokens or counts or rank_order:
+            named = f"{argument('tokens')}, {argument('counts')} and {argument('rank_order')}"
+            raise BadOption(
+                "belong to the first round",
+                where=named,
+                way_out="give them where the plan is written",
+            )
+        check_mixture(stored)
+        self._states = [one for one in stored if one.kind == "second"]
+        plans = [one for one in stored if one.kind == "plan"]
+        self._stored_plan = plans[0] if plans else plan_for(self._states)
+        self._where = self._states[0].path
+        self.plan = load_plan(self._stored_plan)
+
+    @property
+    def name(self) -> str:
+        """The result is called by the file of the parts, if there is one."""
+        parts = {part.file for part in self.plan.parts}
+        return default_name(Path(parts.pop())) if len(parts) == 1 else "merged"
+
+    def check(self, makes_plan: bool) -> None:
+        """Whether the states can become what is asked for.
+
+        Raises
+        ------
+        EmbgeoError
+        """
+        if self._first:
+            return
+        gathers = self.plan.only_gathers
+        if gathers and not makes_plan:
+            raise EmbgeoError(
+                "these states hold the rows that a plan asked for, the pass is still to come",
+                where=self._where,
+                way_out="write its plan: embgeo merge STATES --plan plan2.npz",
+            )
+        if makes_plan and not gathers:
+            raise BadOption(
+                "these states are those of the last round",
+                where=argument("plan"),
+                way_out="give -o OUT",
+            )
+
+    def write_plan(self, path: Path, progress: Progress | None = None) -> MergePlan:
+        """Write what the parts need for the next round.
+
+        Raises
+        ------
+        EmbgeoError
+        """
+        self.check(makes_plan=True)
+        plan = self.plan
+        if not self._first:
+            with files.consistent(self._where):
+                second = merged_second(plan, self._stored_plan.identity, self._states)
+                plan = with_rows(plan, second.rows)
+        with files.consistent(self._where):
+            norms, folder = SeenNorms.of(plan.first), self._where.absolute().parent
+            fetch = fetch_from_files(plan.parts, plan.setup, norms, folder)
+            plan = planned(plan, fetch, progress)
+        save_plan(plan, path)
+        return plan
+
+    def analyze(self, *, command: str = "", progress: Progress | None = None) -> Partial:
+        """The analysis; after one round, of the sections that need no other.
+
+        Parameters
+        ----------
+        command : str
+            Recorded in the provenance.
+        progress : Progress, optional
+
+        Raises
+        ------
+        EmbgeoError
+            If every section needs a second round.
+        """
+        self.check(makes_plan=False)
+        if self._first:
+            with files.consistent(self._where):
+                partial = after_one_round(self.plan, command=command, progress=progress)
+            if partial.analysis is None:
+                raise EmbgeoError(
+                    f"every section needs a second round ({', '.join(partial.missing)})",
+                    way_out="write its plan: embgeo merge STATES --plan plan.npz",
+                )
+            return partial
+        with files.consistent(self._where):
+            second = merged_second(self.plan, self._stored_plan.identity, self._states)
+            plan = with_rows(self.plan, second.rows)
+        with files.consistent(self._stored_plan.path):
+            analysis = finished(plan, second.statistics, command=command, progress=progress)
+        return Partial(analysis, ())
+
+
+def describe_plan(plan: MergePlan) -> str:
+    """What a plan asks of the parts."""
+    gathers = f"gathers {len(plan.wanted):,} rows"
+    if not plan.statistics and not len(plan.wanted):
+        return "asks for nothing, the second round is empty"
+    if plan.only_gathers:
+        return f"{gathers} first, which no file within reach holds"
+    return f"second pass over {plan.matrix.n:,} rows, {gathers}"
+
+
+def check_mixture(stored: Sequence[files.Stored]) -> None:
+    """Refuse all but states of the second round, with one plan at most.
+
+    Raises
+    ------
+    BadOption
+    """
+    of_kind = {kind: [one.path for one in stored if one.kind == kind] for kind in files.KINDS}
+    first, plans, second = of_kind["first"], of_kind["plan"], of_kind["second"]
+    if first:
+        other = next(one for one in stored if one.kind != "first")
+        raise BadOption(
+            f"holds {files.KINDS['first']}, {other.path} {files.KINDS[other.kind]}",
+            where=first[0],
+            way_out="merge states of one round: embgeo merge s*.npz --plan plan.npz, then "
+            "embgeo merge t*.npz -o OUT",
+        )
+    if len(plans) > 1:
+        raise BadOption(
+            f"a plan, and so is {plans[0]}", where=plans[1], way_out="give one plan at most"
+        )
+    if not second:
+        raise BadOption(
+            "a plan alone", where=plans[0], way_out="give the states of its second round too"
+        )
