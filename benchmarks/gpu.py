@@ -248,7 +248,7 @@ def rates(device: Any, runs: int = 7) -> dict[str, float]:
     size = 8192 if device.at.type == "cuda" else 4096 if device.at.type == "mps" else 512
     found = {}
     for name in ("float64", "float32", "bfloat16"):
-        if name == "float64" and not device.wide:
+        if name == "float64" and not device.has_float64:
             continue
         a, b = (
             torch.randn(size, size, device=device.at, dtype=getattr(torch, name)) for _ in range(2)
