@@ -113,7 +113,7 @@ def first_round(
     with np.errstate(over="ignore", invalid="ignore"):
         shared_fold(reader.plan, piece.n, blocks, statistics, reader.progress.advance)
     return FirstState(
-        setup, [(part, without_entries(piece))], reader.census.moved(part.start), statistics
+        setup, [(part, without_entries(piece))], reader.census.renumber(part.start), statistics
     )
 
 

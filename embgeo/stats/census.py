@@ -55,8 +55,8 @@ class Census(Statistic):
         self._nonfinite += other._nonfinite
         self.largest = max(self.largest, other.largest)
 
-    def moved(self, by: int) -> Census:
-        """The same rows where each number is larger by so much."""
+    def renumber(self, by: int) -> Census:
+        """The same rows with larger row numbers."""
         other = self.blank()
         other.largest = self.largest
         other._zero = [rows + by for rows in self._zero]

@@ -15,6 +15,8 @@ from embgeo.stats.statistic import Statistic
 
 #: Sums in float32 go into float64 after so many blocks, before their rounding adds up.
 SINGLE_BLOCKS = 256
+#: Entries of the triangle that are widened at a time.
+COLUMN_ENTRIES = 2**21
 
 
 class Moments(Statistic):
@@ -129,7 +131,7 @@ class Moments(Statistic):
         """The upper triangle in float64, some columns at a time, with the first one's number."""
         if self._kept:
             raise ValueError("the scatter matrix was forgotten")
-        step = max(1, 2**21 // self.d)
+        step = max(1, COLUMN_ENTRIES // self.d)
         for start in range(0, self.d, step):
             part = np.zeros((self.d, min(step, self.d - start)))
             for triangle in (self._triangle, self._recent):
@@ -143,7 +145,7 @@ class Moments(Statistic):
         lower = np.empty((self.d, self.d))
         for start, part in self._columns():
             lower[start : start + part.shape[1]] = part.T
-        return _mirrored(lower)
+        return _mirror(lower)
 
     def diagonal(self) -> FloatArray:
         """Sum of squared deviations of each coordinate, shape (d,)."""
@@ -197,7 +199,7 @@ def _sum(mine: WorkingArray | None, other: WorkingArray) -> WorkingArray:
     return mine
 
 
-def _mirrored(lower: FloatArray) -> FloatArray:
+def _mirror(lower: FloatArray) -> FloatArray:
     """The symmetric matrix of a lower triangle, filled in place by square tiles."""
     d, tile = len(lower), 512
     for i in range(0, d, tile):

@@ -49,6 +49,19 @@ def test_every_pair_is_met_once(monkeypatch, n, dtype, threads):
             np.testing.assert_allclose(quantiles, np.quantile(expected, levels), atol=6e-3)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kept", [10**6, 0])
+def test_orthogonal_rows_have_no_positive_cosine(monkeypatch, kept, dtype):
+    monkeypatch.setattr("embgeo.metrics.pairs.KEPT_PAIRS", kept)
+    found = analyze(
+        Matrix(3 * np.eye(12, dtype=dtype)),
+        sections=("cosine",),
+        options=Options(pairs=None),
+        reference=False,
+    )
+    assert found["cosine.positive_share"].value == 0.0
+
+
 def test_opposite_rows_are_180_degrees_apart_in_float32(monkeypatch):
     """An arccos of a cosine in float32 would be off by hundredths of a degree here."""
     monkeypatch.setattr("embgeo.metrics.pairs.KEPT_PAIRS", 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embgeo.stats import Moments
+from embgeo.stats import Moments, moments
 from embgeo.stats.block import Block
 from tests.support.matrices import gaussian
 
@@ -25,3 +25,30 @@ def test_what_is_kept_of_a_forgotten_scatter(of, dtype):
     with pytest.raises(ValueError, match="forgotten"):
         moments.gram()
     assert moments.blank().trace() == 0.0
+
+
+def test_scatter_of_more_columns_than_a_tile_of_its_mirror():
+    W = gaussian(71, n=20, d=1100) + 0.4
+    found = Moments(1100)
+    found.update(Block(np.arange(20), W))
+    centered = W - W.mean(axis=0)
+    np.testing.assert_allclose(found.scatter, centered.T @ centered, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("of", ["rows", "unit"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_of_a_scatter_that_is_read_some_columns_at_a_time(monkeypatch, of, dtype):
+    monkeypatch.setattr(moments, "COLUMN_ENTRIES", 40)
+    W = (gaussian(72, n=50, d=11) + 0.4).astype(dtype)
+    found = Moments(11, of=of)
+    for start in range(0, 50, 20):
+        part = np.arange(start, min(start + 20, 50))
+        found.update(Block(part, W[part]))
+    wide = W.astype(np.float64)
+    rows = wide if of == "rows" else wide / np.linalg.norm(wide, axis=1)[:, None]
+    centered = rows - rows.mean(axis=0)
+    scatter, mean = centered.T @ centered, rows.mean(axis=0)
+    precise = 1e-12 if of == "rows" or dtype is np.float64 else 1e-5
+    np.testing.assert_allclose(found.scatter, scatter, rtol=precise, atol=precise)
+    assert found.squares() == pytest.approx(np.square(scatter).sum(), rel=precise)
+    assert found.along_mean() == pytest.approx(mean @ scatter @ mean, rel=precise)

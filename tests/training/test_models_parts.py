@@ -14,7 +14,7 @@ from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.models import build  # noqa: E402
 from embgeo.training.models.dropouts import drop_rows, locked_mask  # noqa: E402
 from embgeo.training.models.lstm_layer import LstmLayer, in_one_piece  # noqa: E402
-from embgeo.training.models.transformer import Block, rotated, rotations  # noqa: E402
+from embgeo.training.models.transformer import TransformerBlock, rotated, rotations  # noqa: E402
 
 N, D, T, B = 30, 8, 6, 3
 
@@ -267,7 +267,7 @@ def test_numbers_of_a_size_can_be_given() -> None:
 def test_a_block_against_plain_attention(positions: str) -> None:
     """Softmax of each position's scores of those before it, head by head."""
     torch.manual_seed(0)
-    block = Block(D, 2, 16, 0.0, 2)
+    block = TransformerBlock(D, 2, 16, 0.0, 2)
     with torch.no_grad():
         for p in block.parameters():
             p.add_(torch.randn_like(p) * 0.3)

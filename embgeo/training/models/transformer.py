@@ -92,7 +92,9 @@ class Transformer(LanguageModel):
         self.positions = None if rotary else nn.Parameter(normal(context, d))
         self.longest = None if rotary else context
         blocks = size("layers", layers)
-        self.blocks = nn.ModuleList(Block(d, heads, inner, dropout, blocks) for _ in range(blocks))
+        self.blocks = nn.ModuleList(
+            TransformerBlock(d, heads, inner, dropout, blocks) for _ in range(blocks)
+        )
         self.norm = nn.LayerNorm(d)
         self.make_decoder(None if flag("tied", tied) else normal(n_tokens, d), bias=bias)
 
@@ -117,11 +119,11 @@ class Transformer(LanguageModel):
 
     def head_width(self) -> int:
         block = self.blocks[0]
-        assert isinstance(block, Block)
+        assert isinstance(block, TransformerBlock)
         return self.d // block.heads
 
 
-class Block(nn.Module):
+class TransformerBlock(nn.Module):
     """x + attention(norm(x)), and then x + feed-forward(norm(x)); shape (B, T, d)."""
 
     def __init__(self, d: int, heads: int, inner: int, dropout: float, blocks: int) -> None:
