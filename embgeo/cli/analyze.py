@@ -129,10 +129,10 @@ def analyze(
 
 def summary(analysis: Analysis, report: Path) -> None:
     """Verdict and headline numbers on stdout."""
-    from embgeo.diagnosis.verdict import judge
+    from embgeo.result.analysis import HEADLINE
 
     p = analysis.provenance
-    verdict = judge(analysis)
+    verdict = analysis.verdict
     print(printable(f"{p['file']}  {p['tensor']}  {p['n']:,} × {p['d']:,}  {p['dtype']}"))
     print(printable(verdict.headline))
     if verdict.blame_sentence:
@@ -140,7 +140,7 @@ def summary(analysis: Analysis, report: Path) -> None:
     shown = [s for name in HEADLINE if (s := analysis.scalar(name)) is not None]
     width = max((len(s.quantity.title) for s in shown), default=0)
     for scalar in shown:
-        chance = scalar.reference_note.startswith("chance")
+        chance = scalar.reference_kind == "chance"
         beside = f"  ({'chance' if chance else 'isotropic rows'}: {scalar.reference_text})"
         shown_beside = "" if scalar.reference is None else beside
         print(f"  {scalar.quantity.title:<{width}}  {scalar.text}{shown_beside}")
@@ -150,15 +150,3 @@ def summary(analysis: Analysis, report: Path) -> None:
     for note in analysis.notes:
         print(printable(f"  note: {note}"))
     print(printable(f"report: {report}"))
-
-
-HEADLINE = (
-    "spectrum.effective_rank",
-    "spectrum.top_share",
-    "cosine.mean",
-    "isotropy.i1",
-    "isotropy.i1_unit",
-    "frequency.probe_auc",
-    "frequency.neighbor_rarity_rare",
-    "subspace.distance",
-)

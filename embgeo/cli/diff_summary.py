@@ -11,22 +11,6 @@ from embgeo.cli.shared import printable
 if TYPE_CHECKING:
     from embgeo.comparison.comparison import Comparison, Curve, Difference, Pair, Track
 
-HEADLINE = (
-    "spectrum.effective_rank",
-    "spectrum.top_share",
-    "cosine.mean",
-    "isotropy.i1",
-    "isotropy.i1_unit",
-    "frequency.probe_auc",
-    "frequency.neighbor_rarity_rare",
-    "subspace.distance",
-)
-PAIRED = (
-    "compare.subspace_distance",
-    "compare.cka",
-    "compare.procrustes",
-    "compare.neighbor_overlap",
-)
 #: Steps of a track that are shown at most; the report shows all.
 MOST_STEPS = 12
 MOST_NOTES = 8
@@ -52,8 +36,6 @@ def summary(comparison: Comparison, page: Path) -> None:
 
 
 def verdicts(comparison: Comparison) -> None:
-    from embgeo.diagnosis.verdict import judge
-
     shown = comparison.members
     if comparison.track is not None:
         shown = (shown[0], shown[-1])
@@ -61,13 +43,16 @@ def verdicts(comparison: Comparison) -> None:
         p = member.analysis.provenance
         shape = f"{p.get('n', 0):,} × {p.get('d', 0):,}"
         print(printable(f"{member.name}  {member.given}  {p.get('tensor', '')}  {shape}"))
-        print(printable(f"  {judge(member.analysis).headline}"))
+        print(printable(f"  {member.analysis.verdict.headline}"))
 
 
 def differences_table(comparison: Comparison, place: int) -> None:
     """Headline numbers of one member beside the baseline's, and those of the pair."""
+    from embgeo.result.analysis import HEADLINE
+
     rows = {d.name: d for d in comparison.differences_of(place)}
-    chosen = [rows[name] for name in HEADLINE if name in rows and not rows[name].undefined]
+    found = [rows[q.name] for q in HEADLINE if q.name in rows]
+    chosen = [row for row in found if not row.undefined]
     lines = [("", comparison.baseline.name, comparison.members[place].name, "difference")]
     lines += [(d.quantity.title, *cells(d)) for d in chosen]
     print_columns(lines)
@@ -115,7 +100,10 @@ def print_columns(lines: Sequence[tuple[str, ...]]) -> None:
 
 def pair_lines(pair: Pair) -> None:
     """What takes both matrices; one reason once where nothing is defined."""
-    shown = [s for s in pair.scalars if s.name in PAIRED]
+    from embgeo.core.quantities.compare import HEADLINE, MOVED
+
+    headline = [quantity.name for quantity in HEADLINE]
+    shown = [s for s in pair.scalars if s.name in headline]
     reasons = {s.undefined for s in shown}
     if len(reasons) == 1 and "" not in reasons:
         print(printable(f"  both matrices: not defined: {reasons.pop()}"))
@@ -124,7 +112,7 @@ def pair_lines(pair: Pair) -> None:
     for scalar in shown:
         chance = "" if scalar.reference is None else f"  (chance: {scalar.reference_text})"
         print(printable(f"  {scalar.quantity.title:<{width}}  {scalar.text}{chance}"))
-    moved = next((t for t in pair.tables if t.name == "compare.moved"), None)
+    moved = next((t for t in pair.tables if t.name == MOVED.name), None)
     if moved is not None and moved.rows:
         tokens = ", ".join(short(str(row[0])) for row in moved.rows[:MOST_TOKENS])
         print(printable(f"  Moved most: {tokens}"))
@@ -136,11 +124,14 @@ def short(token: str) -> str:
 
 def track_table(track: Track) -> None:
     """Headline curves, a line a step, and where they bend."""
+    from embgeo.core.quantities import compare
+    from embgeo.result.analysis import HEADLINE
+
     by_name = {c.quantity.name: c for c in track.curves if not c.against}
-    curves = [by_name[name] for name in HEADLINE if name in by_name]
-    curves += [
-        c for c in track.curves if c.against == "first" and c.quantity.name in PAIRED and known(c)
-    ]
+    curves = [by_name[q.name] for q in HEADLINE if q.name in by_name]
+    paired = [quantity.name for quantity in compare.HEADLINE]
+    to_first = [c for c in track.curves if c.against == "first" and known(c)]
+    curves += [c for c in to_first if c.quantity.name in paired]
     if not curves:
         return
     places = list(range(len(track.steps)))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.cli.shared import printable
+from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import format_number
 
 if TYPE_CHECKING:
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
 
 #: Columns of the table, with their heads; the perplexity of the split that decides stands first.
 COLUMNS = (
-    ("cosine.mean", "mean cosine"),
-    ("isotropy.i1", "I1"),
-    ("isotropy.i1_unit", "I1, unit"),
-    ("spectrum.effective_rank", "eff. rank"),
-    ("frequency.probe_auc", "probe AUC"),
+    (cosine.MEAN.name, "mean cosine"),
+    (isotropy.I1.name, "I1"),
+    (isotropy.I1_UNIT.name, "I1, unit"),
+    (spectrum.EFFECTIVE_RANK.name, "eff. rank"),
+    (frequency.PROBE_AUC.name, "probe AUC"),
 )
 VERDICTS = ("reproduced", "not reproduced", "not decidable")
 

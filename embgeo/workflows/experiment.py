@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.core.errors import BadOption, UnreadableFile, argument
+from embgeo.core.quantities import subspace
 from embgeo.core.values import format_number
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.io.bounded.settings import parse_table
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from embgeo.training.experiments import InanSubspace, Point
 
 RECORD_NAME = "experiment.json"
-DISTANCE = "subspace.distance"
+DISTANCE = subspace.DISTANCE.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
+
 #: What is measured every so many steps.
 MEASURED = (
-    "isotropy.i1",
-    "isotropy.i1_unit",
-    "isotropy.i2",
-    "cosine.mean",
-    "spectrum.effective_rank",
-    "frequency.probe_auc",
+    isotropy.I1.name,
+    isotropy.I1_UNIT.name,
+    isotropy.I2.name,
+    cosine.MEAN.name,
+    spectrum.EFFECTIVE_RANK.name,
+    frequency.PROBE_AUC.name,
 )
 #: And of an untied model.
-OF_TWO = "subspace.distance"
+OF_TWO = subspace.DISTANCE.name
 
 Array = npt.NDArray[np.float32]
 
@@ -38,13 +40,13 @@ def geometry_measure(
     from embgeo.metrics.names import leanest
     from embgeo.workflows.analyze import analyze
 
-    frequency = Frequency("counts", np.asarray(counts, dtype=np.float64), "the training split")
+    counted = Frequency("counts", np.asarray(counts, dtype=np.float64), "the training split")
     options = leanest(Options(), (*MEASURED, OF_TWO))
     families = tuple(dict.fromkeys(name.partition(".")[0] for name in (*MEASURED, OF_TWO)))
 
     def measure(W: Array, output: Array | None) -> dict[str, float]:
         twin: Any = None if output is None else Matrix(output, "output")
-        matrix = Matrix(W, frequency=frequency, output=twin)
+        matrix = Matrix(W, frequency=counted, output=twin)
         analysis = analyze(matrix, sections=families, options=options, reference=False)
         found = {name: analysis.scalar(name) for name in (*MEASURED, OF_TWO)}
         return {

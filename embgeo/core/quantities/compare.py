@@ -108,3 +108,6 @@ SCALARS = (
     MATRIX_COSINE,
     CHANGE_EFFECTIVE_RANK,
 )
+
+#: Those that sum up a pair where there is no room for more.
+HEADLINE = (SUBSPACE_DISTANCE, CKA, PROCRUSTES, NEIGHBOR_OVERLAP)

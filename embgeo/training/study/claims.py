@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
+
 #: Stands for the test perplexity where every run has one, else for that of the validation split.
 PERPLEXITY = "perplexity"
 TIME = "training.microseconds_per_token"
@@ -102,7 +104,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"{GAO}, §5 and Fig. 2(a)",
         ("cosreg",),
         BASELINES,
-        "cosine.mean",
+        cosine.MEAN.name,
         "lower",
     ),
     Claim(
@@ -111,7 +113,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"{GAO}, §6.3 and Fig. 2(b)",
         ("cosreg",),
         BASELINES,
-        "spectrum.effective_rank",
+        spectrum.EFFECTIVE_RANK.name,
         "higher",
     ),
     Claim(
@@ -120,7 +122,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"{GAO}, §6.3 (uniform around the origin), in Wang et al.'s measure",
         ("cosreg",),
         BASELINES,
-        "isotropy.i1_unit",
+        isotropy.I1_UNIT.name,
         "higher",
     ),
     _perplexity(
@@ -155,7 +157,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"{WANG}, Table 3",
         SPECTRUM_CONTROL,
         BASELINES,
-        "isotropy.i1_mean_sign",
+        isotropy.I1_MEAN_SIGN.name,
         "higher",
         published=(
             Published(0.24, 0.63, "I1, WikiText-103, Transformer-XL, Table 3"),
@@ -168,7 +170,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"{WANG}, Table 3",
         SPECTRUM_CONTROL,
         BASELINES,
-        "isotropy.i2_mean_sign",
+        isotropy.I2_MEAN_SIGN.name,
         "lower",
         published=(
             Published(0.037, 0.022, "I2, WikiText-103, Transformer-XL, Table 3"),
@@ -209,7 +211,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"{GONG}, §4 and Fig. 3 (there to be seen; the probe is ours)",
         ("frage",),
         BASELINES,
-        "frequency.probe_auc",
+        frequency.PROBE_AUC.name,
         "lower",
     ),
     Claim(
@@ -218,7 +220,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"{GONG}, §3 and Table 5",
         ("frage",),
         BASELINES,
-        "frequency.neighbor_rarity_rare",
+        frequency.NEIGHBOR_RARITY_RARE.name,
         "lower",
     ),
     _perplexity(
@@ -275,7 +277,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"{INAN}, §6.1 and Fig. 1 (there without regularization, at a share β of the loss)",
         ("al",),
         UNTIED,
-        "subspace.distance",
+        subspace.DISTANCE.name,
         "lower",
         published=(Published(1.0, 0.06, "β = 0 and β = 1 at τ = 10, Fig. 1(a)"),),
     ),
@@ -315,7 +317,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Stollenwerk & Stollenwerk 2025",
         ("coupled-adam",),
         BASELINES,
-        "cosine.mean",
+        cosine.MEAN.name,
         "lower",
     ),
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from embgeo.core.quantities import spectrum, subspace
 from embgeo.core.values import Quantity, Series
 from embgeo.result.analysis import Analysis
 from embgeo.training.study import prior
@@ -18,9 +19,9 @@ from embgeo.training.study.training import Method, Run, Training
 
 #: The method that spectra are held against the prior of.
 PRIOR_OF = {"exponential": "sc-exp", "polynomial": "sc-poly"}
-SINGULAR_VALUES = "spectrum.singular_values"
+SINGULAR_VALUES = spectrum.SINGULAR_VALUES.name
 #: What only a model with two matrices has.
-OF_TWO = "subspace.distance"
+OF_TWO = subspace.DISTANCE.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import format_number
 from embgeo.training.study.deciding import perplexity_name
 from embgeo.training.study.spread import paired, percent_text, spread
@@ -11,10 +12,10 @@ from embgeo.training.study.training import Method, Training
 
 #: Numbers of the geometry that a sentence tells, with their names in it.
 TOLD = (
-    ("cosine.mean", "mean cosine"),
-    ("isotropy.i1_unit", "I1 (mean norm 1)"),
-    ("spectrum.effective_rank", "effective rank"),
-    ("frequency.probe_auc", "probe AUC"),
+    (cosine.MEAN.name, "mean cosine"),
+    (isotropy.I1_UNIT.name, "I1 (mean norm 1)"),
+    (spectrum.EFFECTIVE_RANK.name, "effective rank"),
+    (frequency.PROBE_AUC.name, "probe AUC"),
 )
 
 
