@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Protocol
 from zipfile import BadZipFile
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.io.bounded import scratch, tar_members, zip_members
-from embgeo.io.bounded.compressed import MAX_BYTES, BoundedStream, Codec, codec_of
+from embgeo.io.bounded.compressed import CODECS, MAX_BYTES, BoundedStream, Codec, codec_of
 from embgeo.io.bounded.guard import Damaged, reading, short
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.bounded.small_files import HEAD_BYTES, read_head
@@ -66,6 +67,84 @@ class _Unfolded:
     is_member: bool = False
 
 
+class Container(Protocol):
+    """A file that holds files, of which one is read.
+
+    Attributes
+    ----------
+    name : str
+        In messages and in the provenance.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def recognizes(self, path: Path, head: bytes) -> bool:
+        """Whether a file that begins with `head` is such a container."""
+
+    def unfold(self, path: Path, request: _Request) -> _Unfolded:
+        """The content, or the requested member, in a scratch file."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is wanted of a container.
+
+    Attributes
+    ----------
+    member : str
+        Name of the file in an archive; empty for the only one with tensors.
+    packed : int
+        Size of the outermost file, from which the budget of decompression is counted.
+    formats : Formats
+    """
+
+    member: str
+    packed: int
+    formats: Formats
+
+
+@dataclass(frozen=True, slots=True)
+class _CompressedFile:
+    codec: Codec
+
+    @property
+    def name(self) -> str:
+        return self.codec.name
+
+    def recognizes(self, _path: Path, head: bytes) -> bool:
+        return self.codec.start.match(head) is not None
+
+    def unfold(self, path: Path, request: _Request) -> _Unfolded:
+        with BoundedStream(path, self.codec, request.packed) as source:
+            pieces = iter(lambda: source.read(_COPY_BYTES), b"")
+            content = scratch.write_scratch(pieces, path, "its decompressed content")
+        return _Unfolded(content, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Archive:
+    name: str
+    is_one: Callable[[Path, bytes], bool]
+    entries: Callable[[Path], list[_ArchivedFile]]
+
+    def recognizes(self, path: Path, head: bytes) -> bool:
+        return self.is_one(path, head)
+
+    def unfold(self, path: Path, request: _Request) -> _Unfolded:
+        with reading(path, f"{self.name} archive"):
+            entry, notes = _choose_entry(
+                self.entries(path), request.member, path, self.name, request.formats
+            )
+            if entry.size > MAX_BYTES:
+                raise Damaged(
+                    f"{short(entry.name)} is {entry.size:,} bytes long, too much to unfold"
+                )
+            what = f"the content of {short(entry.name)}"
+            content = scratch.write_scratch(entry.pieces(), path, what)
+        return _Unfolded(content, self.name, notes, is_member=True)
+
+
 def split_member(name: str) -> tuple[str, str]:
     """The path of an archive and the member named behind it; the member is empty without one.
 
@@ -74,13 +153,6 @@ def split_member(name: str) -> tuple[str, str]:
     """
     archive, sign, member = name.partition(MEMBER_SIGN)
     return (archive, member) if archive and sign and member else (name, "")
-
-
-def is_wrapped(path: Path, head: bytes) -> bool:
-    """Whether the file is compressed or an archive, rather than in a format of its own."""
-    if tar_checkpoint.sniff(head):
-        return False
-    return codec_of(head) is not None or tar_members.is_tar(head) or _is_plain_zip(path, head)
 
 
 def open_through(path: Path, member: str, formats: Formats) -> Checkpoint:
@@ -107,14 +179,14 @@ def open_through(path: Path, member: str, formats: Formats) -> Checkpoint:
     inner, head = path, read_head(path)
     packed = path.stat().st_size
     try:
-        while is_wrapped(inner, head):
+        while container := _container_of(inner, head):
             if len(layers) == DEEPEST:
                 raise UnreadableFile(
                     f"is wrapped more than twice ({' in '.join(reversed(layers))} and more)",
                     where=path,
                     way_out="unpack it once and try again",
                 )
-            found = _unfold(inner, head, member, packed, formats)
+            found = container.unfold(inner, _Request(member, packed, formats))
             if held is not None:
                 held.remove()
             held = found.content
@@ -157,26 +229,19 @@ def _in_words(
     return named
 
 
-def _unfold(path: Path, head: bytes, member: str, packed: int, formats: Formats) -> _Unfolded:
-    codec = codec_of(head)
-    if codec is not None:
-        return _Unfolded(_decompress(path, codec, packed), codec.name)
-    kind = "tar" if tar_members.is_tar(head) else "zip"
-    with reading(path, f"{kind} archive"):
-        entries = _tar_entries(path) if kind == "tar" else _zip_entries(path)
-        wanted, notes = _choose_entry(entries, member, path, kind, formats)
-        if wanted.size > MAX_BYTES:
-            raise Damaged(f"{short(wanted.name)} is {wanted.size:,} bytes long, too much to unfold")
-        content = scratch.write_scratch(
-            wanted.pieces(), path, f"the content of {short(wanted.name)}"
-        )
-    return _Unfolded(content, kind, notes, is_member=True)
+def is_wrapped(path: Path, head: bytes) -> bool:
+    """Whether the file is compressed or an archive, rather than in a format of its own."""
+    return _container_of(path, head) is not None
 
 
-def _decompress(path: Path, codec: Codec, packed: int) -> scratch.ScratchFile:
-    with BoundedStream(path, codec, packed) as source:
-        pieces = iter(lambda: source.read(_COPY_BYTES), b"")
-        return scratch.write_scratch(pieces, path, "its decompressed content")
+def _container_of(path: Path, head: bytes) -> Container | None:
+    if tar_checkpoint.sniff(head):
+        return None
+    return next((known for known in CONTAINERS if known.recognizes(path, head)), None)
+
+
+def _is_tar(_path: Path, head: bytes) -> bool:
+    return tar_members.is_tar(head)
 
 
 def _is_plain_zip(path: Path, head: bytes) -> bool:
@@ -283,3 +348,11 @@ def _listing(entries: Iterable[_ArchivedFile]) -> str:
     names = [short(entry.name) for entry in entries]
     shown = ", ".join(names[:_LISTED]) or "nothing"
     return f"{shown} and {len(names) - _LISTED:,} more" if len(names) > _LISTED else shown
+
+
+#: Every container, in the order in which files are shown to them.
+CONTAINERS: tuple[Container, ...] = (
+    *map(_CompressedFile, CODECS),
+    _Archive("tar", _is_tar, _tar_entries),
+    _Archive("zip", _is_plain_zip, _zip_entries),
+)

@@ -339,7 +339,7 @@ def test_models_that_name_their_embeddings(torch: Any) -> None:
 def test_tied_models_and_heads_of_another_size(torch: Any) -> None:
     tied = as_matrix(model_of(torch, tied=True))
     assert tied.output is None
-    assert tied.origin.notes == ("tied: head.weight is the same tensor",)
+    assert tied.origin.tied_by == "head.weight is the same tensor"
     analysis = embgeo.analyze(model_of(torch, tied=True), sections=["cosine", "subspace"])
     assert "tied" in analysis.absent["subspace"]
     other = as_matrix(model_of(torch, rows=3))
