@@ -10,6 +10,7 @@ from embgeo.io.containers import DEEPEST
 from embgeo.io.formats import FORMATS, NEIGHBOR_FORMATS
 from embgeo.io.formats.format import Described
 from embgeo.io.formats.huggingface import model_folder
+from embgeo.io.formats.plugins import GROUP
 from embgeo.io.formats.torch import distributed_checkpoint
 from embgeo.io.unknown import FOLDERS as FOREIGN
 from embgeo.io.unknown import OTHER_SIGNS, WELL_KNOWN
@@ -47,6 +48,21 @@ AROUND = """
   two colons, as in `vectors.zip::glove.50d.txt`. No name from an archive is ever used as a path.
 - One in the other, at most {deepest} deep: `.tar.gz`, or a zip with a `.txt.gz` inside.
 - Through a pipe: `embgeo analyze -` reads stdin.
+"""
+
+PLUGINS = """
+## Formats of other packages
+
+A package adds a format by an entry point of the group `{group}`. It names a module, or another
+object, with the attributes of `Format` in `embgeo/io/formats/format.py`: `NAME`, `RECOGNIZED`,
+`READ`, `EXTRA`, `sniff(head)` and `open_checkpoint(path)`:
+
+```toml
+[project.entry-points."{group}"]
+zarr = "embgeo_zarr"
+```
+
+Such formats are asked last, so that none takes a file from those above. Their code runs as it is.
 """
 
 REFUSED = """
@@ -105,6 +121,7 @@ def document() -> str:
         + FOLDERS
         + "".join(map(row, folders))
         + around
+        + PLUGINS.format(group=GROUP)
         + REFUSED
         + refused()
     )
