@@ -28,7 +28,7 @@ _Rows = npt.NDArray[Any]
 
 
 def build_matrix(selection: Selection, labeling: Labeling, counting: Counting) -> Matrix:
-    """Map the selected rows and put labels, frequencies and origin beside them.
+    """Map the selected rows and put labels, frequencies and origin next to them.
 
     Raises
     ------

@@ -66,7 +66,7 @@ class Checkpoint:
     tokens_source : str
         Where they come from, in words.
     tied : bool or None
-        What the model's configuration says about tying; None where nothing is said.
+        What the model's configuration says about tying; None where it says nothing.
     notes : tuple of str
     vocabularies : tuple of (str, tuple of str)
         Every word list inside the file, with its name; a model of two languages has more than
@@ -76,7 +76,7 @@ class Checkpoint:
     counts_source : str
         Where the counts come from, in words.
     encoder : TextEncoder or None
-        The tokenizer whose ids are the rows, where it lies beside the weights.
+        The tokenizer whose ids are the rows, where it lies next to the weights.
     """
 
     path: Path

@@ -25,7 +25,7 @@ _LISTED = 8
 
 @dataclass(frozen=True, slots=True)
 class TensorRole:
-    """What a tensor is wanted for: the argument that names it, and words for messages."""
+    """What a tensor is for: the argument that names it, and words for messages."""
 
     argument: str
     what: str
@@ -51,7 +51,7 @@ class Choice:
         Why `input` was taken.
     candidates : tuple of Tensor
         Every matrix of real numbers that belongs to the model; tensors in shared storage count
-        once. The optimizer's matrices and averaged copies are left out beside a model's.
+        once. The optimizer's matrices and averaged copies are left out next to a model's.
     tied_by : str
         How the input embedding is the output projection too; empty where it is not.
     notes : tuple of str

@@ -88,7 +88,7 @@ class Container(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What is wanted of a container.
+    """What is requested of a container.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ def open_through(path: Path, member: str, formats: Formats) -> Checkpoint:
     ----------
     path : Path
     member : str
-        The file wanted of an archive; empty where it holds only one with tensors.
+        The requested file of an archive; empty where it holds only one with tensors.
     formats : Formats
 
     Raises
@@ -221,7 +221,7 @@ def open_through(path: Path, member: str, formats: Formats) -> Checkpoint:
 def _in_words(
     path: Path, error: EmbgeoError, held: scratch.ScratchFile, layers: list[str]
 ) -> UnreadableFile:
-    """The error about the file that the user named; files beside it may be in the archive too."""
+    """The error about the file that the user named; files next to it may be in the archive too."""
     named = rename_error(path, error, held)
     if error.cause.endswith(_MISSING) and {"zip", "tar"} & set(layers):
         way_out = "only one file of an archive is read: unpack it and name the file inside"

@@ -74,7 +74,7 @@ def inspect_checkpoint(
     ------
     BadOption
         A named tensor that does not exist or does not fit. That no tensor, or several, could be
-        the embedding is no error here: `Inspection.problem` says it.
+        the embedding is not an error here: `Inspection.problem` says it.
     """
     choice: Choice | None = None
     problem = ""

@@ -22,7 +22,7 @@ class Labeling:
 
 
 def label_rows(selection: Selection) -> Labeling:
-    """Labels from the named file, a word list in the checkpoint, its tokens, or a file beside it.
+    """Labels from the named file, a word list in the checkpoint, its tokens, or a file next to it.
 
     Raises
     ------

@@ -42,10 +42,10 @@ def load(
     Parameters
     ----------
     path : Path or str
-        Checkpoint, file of vectors, or Hugging Face model folder; its format is told by its bytes.
-        Also what :func:`open_checkpoint` takes beside these.
+        Checkpoint, file of vectors, or Hugging Face model folder; its format is recognized by
+        its bytes. Also what :func:`open_checkpoint` takes besides these.
     tensor : str, optional
-        Name of the embedding matrix, where the choice by name and shape is not wanted.
+        Name of the embedding matrix, in place of the choice by name and shape.
     output : str, optional
         Name of the output projection; ``"none"`` leaves it out.
     rows : str or tuple of two ints, optional

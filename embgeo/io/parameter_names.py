@@ -58,7 +58,7 @@ _OPTIMIZER = re.compile(
     r"exp_avg\w*|max_exp_avg\w*|momentum\w*|square_avg|acc_delta|grad_scaler" + _END
 )
 
-#: Averages of the weights over training steps, kept beside the weights.
+#: Averages of the weights over training steps, kept next to the weights.
 _AVERAGED = re.compile(
     _START + r"ema|ema_\w+|model_ema|averaged|average_model|swa|swa_\w+|shadow_params" + _END
 )

@@ -24,10 +24,10 @@ _METADATA = "__metadata__"
 
 
 def training_step(path: Path) -> tuple[float, str] | None:
-    """The step, and the name of the entry that holds it; None where nothing is said.
+    """The step, and the name of the entry that holds it; None where it says nothing.
 
     Looked at are ``trainer_state.json`` of a model folder, the metadata of a safetensors file, and
-    the entries beside the tensors in a torch checkpoint, of which nothing is run.
+    the entries next to the tensors in a torch checkpoint, of which nothing is run.
     """
     try:
         if path.is_dir():

@@ -140,7 +140,7 @@ _READ = (
 #: Bytes of a character of UTF-8, of which the head may hold a part.
 _LONGEST_CHARACTER = 4
 
-# Of bytes that are no numbers, fewer than half read as numbers of these sizes.
+# Of bytes that are not numbers, fewer than half read as numbers of these sizes.
 _SMALLEST, _LARGEST = 1e-8, 1e3
 _FEWEST = 16
 _MOST = 0.99
@@ -169,7 +169,7 @@ def unknown_format(path: Path, head: bytes) -> UnreadableFile:
 
 
 def _by_other_signs(path: Path, head: bytes) -> tuple[str, str] | None:
-    """What a file is and the way out, where its first bytes alone do not tell."""
+    """What a file is and the way out, where its first bytes alone do not say."""
     if head[4:8] == b"TFL3":
         return _TFLITE
     if _TENSORFLOW_1_START.match(head):

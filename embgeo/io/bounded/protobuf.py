@@ -88,7 +88,7 @@ def signed(value: int) -> int:
 
 
 def text(value: Value) -> str:
-    """A short string field; bytes that are no UTF-8 are written as escapes."""
+    """A short string field; bytes that are not UTF-8 are written as escapes."""
     content = raw(value)
     if len(content) > _LONGEST_TEXT:
         raise Damaged("a name is absurdly long")

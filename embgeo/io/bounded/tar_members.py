@@ -1,7 +1,7 @@
 """The members of a tar archive: where their bytes lie in the file.
 
 Python's own ``tarfile`` reads extended headers of any length into memory, and knows how to write
-to disk; here only names and places are wanted.
+to disk; here only names and places are needed.
 """
 
 from __future__ import annotations

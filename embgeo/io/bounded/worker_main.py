@@ -32,7 +32,7 @@ def limit_memory(size: int) -> None:
 
 
 def limit_time(seconds: float) -> None:
-    """End this process after so many seconds of computing from now on, where there is a clock."""
+    """End this process after `seconds` of computing from now on, where there is a clock."""
     try:
         import signal
 

@@ -54,7 +54,7 @@ class Format(Described, Protocol):
 
 
 class NeighborFormat(Described, Protocol):
-    """A format of bare numbers, recognized by the files beside it."""
+    """A format of bare numbers, recognized by the files next to it."""
 
     def belongs(self, path: Path, /) -> bool:
-        """Whether the files beside `path` say that it is of this format."""
+        """Whether the files next to `path` say that it is of this format."""

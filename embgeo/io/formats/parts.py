@@ -57,7 +57,7 @@ def put_together(
 
 
 def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
-    """The file `name` of `folder`, as an index or other metadata beside it names it.
+    """The file `name` of `folder`, as an index or other metadata next to it names it.
 
     Parameters
     ----------

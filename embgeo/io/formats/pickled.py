@@ -47,7 +47,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
     A dict of words and vectors, or a list of vectors, becomes one matrix.
 
-    A vocabulary that lies beside a matrix with as many rows gives the tokens.
+    A vocabulary that lies next to a matrix with as many rows gives the tokens.
     """
     with reading(path, NAME):
         data = map_file(path).data

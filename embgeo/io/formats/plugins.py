@@ -31,7 +31,7 @@ def find_plugin(head: bytes) -> Format | None:
     Raises
     ------
     UnreadableFile
-        A plug-in that cannot be imported, is no format, or fails.
+        A plug-in that cannot be imported, is not a format, or fails.
     """
     return next((plugin for plugin in _load_installed(tuple(sys.path)) if plugin.sniff(head)), None)
 

@@ -69,7 +69,7 @@ class CorpusText:
         Parameters
         ----------
         words : bool
-            Words are wanted whole: refuse a MiB without white space. Otherwise that is cut
+            Words are needed whole: refuse a MiB without white space. Otherwise that is cut
             between characters.
 
         Raises

@@ -114,7 +114,7 @@ def _comparable(
 ) -> tuple[Sequence[str], Sequence[str], str]:
     """Tokens of the file and of the matrix in one spelling, and a remark for the source.
 
-    A subword vocabulary is shown decoded (``" the"``). Its counts may be spelt as the tokenizer
+    A subword vocabulary is shown decoded (``" the"``). Its counts may be spelled as the tokenizer
     stores them, or the file may count whole words.
     """
     if not marks_words_by_spaces(tokens) or marks_words_by_spaces(listed):

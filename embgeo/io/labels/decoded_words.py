@@ -14,7 +14,7 @@ from embgeo.core.errors import UnreadableFile
 MOST_MEMORY = 400 * 2**20
 #: Besides the string: its place in a list and in a tuple, and what an allocator rounds up.
 _PLACE = 24
-#: More for words that are no UTF-8: each takes the time of several others.
+#: More for words that are not UTF-8: each takes the time of several others.
 _UNDECODABLE = 200
 
 

@@ -36,7 +36,7 @@ def read_labels(path: Path) -> Vocabulary:
     Raises
     ------
     UnreadableFile
-        Not UTF-8 (the byte is named), malformed JSON, something that is no token.
+        Not UTF-8 (the byte is named), malformed JSON, something that is not a token.
     """
     data = read_bytes(path)
     if token_models.is_sentencepiece(data):

@@ -28,7 +28,7 @@ _BYTES = _byte_of_character()
 
 
 def from_byte_level(token: str) -> str:
-    """The text of a byte-level token; bytes that are no UTF-8 by themselves as ``<0xE2>``.
+    """The text of a byte-level token; bytes that are not UTF-8 by themselves as ``<0xE2>``.
 
     A token with a character outside the byte alphabet is returned as it is.
 

@@ -1,4 +1,4 @@
-r"""Lines and tab-separated columns of files that stand beside a matrix.
+r"""Lines and tab-separated columns of files that stand next to a matrix.
 
 Only ``\n`` and ``\r\n`` end a line. A token may hold a newline or a tab, written ``\n`` and
 ``\t``: a file counts as escaped if every backslash in it begins one of ``\n \t \r \\``, so that
@@ -50,7 +50,7 @@ def _is_escaped(text: str) -> bool:
 
 
 def header(cells: list[str]) -> HeaderRow | None:
-    """The columns that a header row names, None if the row is no header.
+    """The columns that a header row names, None if the row is not a header.
 
     A row with a number in it is data: ``word<TAB>12`` counts the word "word".
     """

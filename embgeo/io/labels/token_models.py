@@ -36,7 +36,7 @@ def is_tiktoken(text: str) -> bool:
 
 
 def read_tiktoken(text: str, path: Path) -> Vocabulary:
-    """The tokens in the order of their ranks; bytes that are no UTF-8 as ``<0xE2>``.
+    """The tokens in the order of their ranks; bytes that are not UTF-8 as ``<0xE2>``.
 
     Raises
     ------

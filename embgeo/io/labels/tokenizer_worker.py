@@ -36,13 +36,13 @@ def serve(request: dict[str, Any], limit_time: Callable[[float], None]) -> None:
         counts, total, beyond = count(source, limited, request["size"])
         answer(sink, {"total": total, "beyond": beyond})
         sink.write(counts.astype("<i8").tobytes())
-    # A panic of code in Rust is no Exception.
+    # A panic of code in Rust is not an Exception.
     except BaseException as error:
         answer(sink, {"error": f"{type(error).__name__}: {str(error)[:200]}"})
 
 
 def limited_in_time(encode: Encode, limit_time: Callable[[float], None]) -> Encode:
-    """The same, with so many seconds of computing for each piece of text."""
+    """The same, with a limit of computing for each piece of text."""
 
     def encode_in_time(some: list[str]) -> Ids:
         limit_time(_ENCODING)

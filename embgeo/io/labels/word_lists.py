@@ -1,4 +1,4 @@
-"""Labels that a file carries beside its matrix, as word lists and word indices."""
+"""Labels that a file carries next to its matrix, as word lists and word indices."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from embgeo.io.memory.held import HeldMatrix
 from embgeo.io.memory.labeling import with_counts, with_tokens
 
 #: Every kind of object, in the order in which they are asked: each gives what it finds, or None
-#: for an object that is none of its own.
+#: for an object of another kind.
 KINDS: tuple[Callable[[Any], HeldMatrix | None], ...] = (
     torch_tensors.find_matrix,
     torch_modules.find_matrix,
@@ -131,7 +131,7 @@ def from_array(W: Any) -> HeldMatrix:
 
 
 def from_found(found: HeldMatrix) -> Matrix:
-    """The matrix, with what was found beside it."""
+    """The matrix, with what was found next to it."""
     notes = found.notes
     output = None
     if found.output is not None:

@@ -74,7 +74,7 @@ def from_vocabulary(vocabulary: Mapping[Any, Any], n: int) -> Sequence[str]:
     last = min(max(rows), n - 1)
     read = READERS[guess_scheme(list(rows.values()))]
     found = [read(rows[row]) if row in rows else f"<row {row}>" for row in range(last + 1)]
-    # Those beyond the last row count, so that a vocabulary of another model is told.
+    # Those beyond the last row count, so that a vocabulary of another model is noticed.
     return found + [token for row, token in rows.items() if row > last]
 
 

@@ -151,7 +151,7 @@ _SHORT = 8
 def checkpoint_of(
     root: object, path: Path, name: str, *, constants: object = None, way_out: str = GET_AGAIN
 ) -> Checkpoint:
-    """Every array and tensor of an unpickled object, and the word lists beside them.
+    """Every array and tensor of an unpickled object, and the word lists next to them.
 
     Parameters
     ----------

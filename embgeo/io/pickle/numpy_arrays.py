@@ -44,7 +44,7 @@ class PickledType(Buildable):
         return self._order == _OTHER_ORDER
 
     def resolve(self) -> np.dtype[Any] | None:
-        """The type in native order; None where it is no plain number or text."""
+        """The type in native order; None where it is neither a plain number nor text."""
         if not self._plain:
             return None
         if isinstance(self._code, Global):

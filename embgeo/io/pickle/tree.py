@@ -131,7 +131,7 @@ class _Walk:
             known.append((name, value))
 
     def children(self, name: str, value: object) -> Children:
-        """What `value` holds, in order; nothing if it was entered before and is no module."""
+        """What `value` holds, in order; nothing if it was entered before and is not a module."""
         if isinstance(value, Stub):
             return self.of_stub(name, value)
         if id(value) in self.seen:

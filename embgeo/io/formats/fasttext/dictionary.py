@@ -163,7 +163,7 @@ def _entries(
         if kind != (0 if entry < words else 1) or not 0 <= count <= LARGEST_COUNT:
             raise Damaged(f"entry {entry:,} of its dictionary has a damaged count or kind")
         empty += end == at
-        if empty > 1:  # words are distinct; only bytes that are no dictionary go on like this
+        if empty > 1:  # words are distinct; only bytes that are not a dictionary go on like this
             raise Damaged(f"entry {entry:,} of its dictionary repeats the empty word")
         room -= 2 * (end - at) + _WORD_COST
         if room < 0:

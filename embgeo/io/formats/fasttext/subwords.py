@@ -20,7 +20,7 @@ from embgeo.io.bounded import scratch
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
 
-#: Longer n-grams than this are no setting that anyone trains with.
+#: Nobody trains with longer n-grams than this.
 LONGEST_NGRAM = 100
 END_OF_SENTENCE = b"</s>"
 
@@ -113,7 +113,7 @@ def _hashes(
             state[at] = (state[at] ^ signed[starts[last[part]] + offset]) * _FNV_PRIME
             offset += 1
         if n >= subwords.shortest:
-            # The marks alone are no n-grams.
+            # The marks alone are not n-grams.
             taken = live if n > 1 else live[~is_first[live] & (live + 1 < ends[live])]
             begins.append(taken)
             hashes.append(state[taken].astype(np.int64))

@@ -49,7 +49,7 @@ _PLAIN = {
 #: Quantized bytes that are dequantized at a time.
 _BLOCK_BYTES = 2 * 2**20
 
-#: llama.cpp's kinds of tokens, beside normal ones.
+#: llama.cpp's kinds of tokens, next to normal ones.
 _TOKEN_TYPES = {2: "unknown", 3: "control", 4: "user-defined", 5: "unused", 6: "byte"}
 #: How its tokenizers write spaces; for others the tokens themselves are asked.
 _SCHEMES: dict[str, Scheme] = {
@@ -177,7 +177,7 @@ def _quantized_note(header: GGUFHeader) -> list[str]:
 
 
 def _tokens(header: GGUFHeader) -> tuple[tuple[str, ...] | None, list[str]]:
-    """The vocabulary in readable form, and a note on tokens that are no text."""
+    """The vocabulary in readable form, and a note on tokens that are not text."""
     stored = header.metadata.get(TOKENS)
     if not isinstance(stored, list) or not stored or not isinstance(stored[0], str):
         return None, []

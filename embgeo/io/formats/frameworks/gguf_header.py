@@ -160,7 +160,7 @@ def _check_places(infos: tuple[TensorInfo, ...]) -> None:
 
 
 class _Cursor:
-    """Walks over the header; every length is held against what is left of the file."""
+    """Walks over the header; every length is compared with what is left of the file."""
 
     def __init__(self, data: Bytes) -> None:
         # Slices of a memoryview cost a tenth of those of an array, and there may be a million.

@@ -2,11 +2,6 @@
 
 Long results go to the file that the request names. It imports nothing of embgeo.
 
-Run as a script by :mod:`embgeo.io.formats.frameworks.hdf5`: a file that makes the HDF5 library
-take all memory, hang or crash ends this process and nothing else. It is told what to do by a line
-of JSON on its standard input, and answers by one on its standard output. So it imports nothing of
-embgeo.
-
 Only what lies in the file itself is read: links, external storage and virtual datasets, all of
 which may name other files, are left out, and so are filters that HDF5 would load as a plug-in.
 """
@@ -27,7 +22,7 @@ _MOST_OBJECTS = 100_000
 _DEEPEST = 64
 #: A chunk is unpacked as a whole.
 _LARGEST_CHUNK = 256 * 2**20
-#: Above this size a dataset may not be so many times larger than its bytes in the file.
+#: Above this size a dataset may not be this many times larger than its bytes in the file.
 _LARGE = 16 * 2**20
 _MOST_RATIO = 100
 _MOST_WORDS = 4_000_000

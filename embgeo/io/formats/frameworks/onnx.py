@@ -44,7 +44,7 @@ _INITIALIZER, _SPARSE_INITIALIZER = 5, 15
 _DIMS, _TYPE, _FLOATS, _NAME, _RAW, _DOUBLES, _EXTERNAL, _LOCATION = 1, 2, 4, 8, 9, 10, 13, 14
 _FLOAT, _DOUBLE, _STRING = 1, 11, 8
 
-#: What is said of external data: the file, and a place in it.
+#: What the model says of external data: the file, and a place in it.
 _KEYS = frozenset({"location", "offset", "length"})
 
 #: Number types by their number in the format; 4-bit types are packed and not read.
@@ -107,7 +107,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     Parameters
     ----------
     path : Path
-        Files of external data are looked for beside it.
+        Files of external data are looked for next to it.
     """
     with reading(path, NAME):
         left_out = Omissions()
@@ -210,7 +210,7 @@ def _array(content: Bytes, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Arra
 
 
 def _external(found: _Initializer, path: Path, files: dict[str, Path], size: int) -> memoryview:
-    """The bytes of a tensor that lie in a file beside the model."""
+    """The bytes of a tensor that lie in a file next to the model."""
     label = short(found.name)
     location = found.external.get("location", "")
     offset = found.external.get("offset", "0")

@@ -138,7 +138,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     Parameters
     ----------
     path : Path
-        The index; the data files are looked for beside it.
+        The index; the data files are looked for next to it.
     """
     with reading(path, NAME):
         index = map_file(path)

@@ -60,7 +60,7 @@ class Saved:
         Raises
         ------
         Damaged
-            Something that is no such list: these names become names of files.
+            Something that is not such a list: these names become names of files.
         """
         listed = self.attributes.get(attribute, [])
         if not isinstance(listed, list) or len(listed) > _MOST_SIDECARS:
@@ -155,7 +155,7 @@ def words(saved: Saved) -> tuple[str, ...] | None:
 
 
 def counts(saved: Saved, n: int) -> npt.NDArray[np.float64] | None:
-    """How often the word of each of `n` rows occurred, None where that is not said."""
+    """How often the word of each of `n` rows occurred, None where the file does not say it."""
     extra = saved.attributes.get("expandos")
     array = extra.get("count") if isinstance(extra, dict) else None
     if isinstance(array, PickledArray):

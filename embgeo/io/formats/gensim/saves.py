@@ -1,4 +1,4 @@
-"""What gensim's ``save`` writes: a pickle, and large arrays in ``.npy`` files beside it.
+"""What gensim's ``save`` writes: a pickle, and large arrays in ``.npy`` files next to it.
 
 ``Word2Vec``, ``FastText``, ``Doc2Vec`` and ``KeyedVectors`` of all generations are read, without
 gensim. FastText models since 4.0 leave their word vectors out, as they follow from
@@ -45,7 +45,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     Parameters
     ----------
     path : Path
-        The main file; the files that gensim wrote beside it are found by its name.
+        The main file; the files that gensim wrote next to it are found by its name.
 
     Raises
     ------

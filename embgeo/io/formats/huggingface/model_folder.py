@@ -70,7 +70,7 @@ def open_folder(
     """
     weights = open_file(_weights_file(folder, is_known))
     configuration = _configuration(folder)
-    # Vectors with counts know their own words: GloVe's vocab.txt, say, is no list of tokens.
+    # Vectors with counts know their own words: GloVe's vocab.txt, say, is not a list of tokens.
     vocabulary, left_out = None, tuple[str, ...]()
     if weights.counts is None:
         vocabulary, left_out = vocabulary_of(folder, configuration.model_type)

@@ -48,7 +48,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     Parameters
     ----------
     path : Path
-        The index; the shards lie beside it.
+        The index; the shards lie next to it.
 
     Raises
     ------

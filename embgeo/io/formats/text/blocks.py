@@ -12,7 +12,7 @@ import numpy.typing as npt
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded import scratch
 
-#: Longer lines, or lines of more numbers, are no line of vectors.
+#: Longer lines, or lines of more numbers, are not lines of vectors.
 MAX_LINE_BYTES = 16 * 2**20
 MAX_COLUMNS = 1_000_000
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -74,7 +74,7 @@ def fill_rows(
 
 
 def are_plain(lines: Sequence[bytes], spaces: int) -> bool:
-    """Whether each line has so many single spaces, none at either end, and no other blank."""
+    """Whether each line has `spaces` single spaces, none at either end, and no other blank."""
     if {line.count(b" ") for line in lines} != {spaces}:
         return False
     text = b"\n%b\n" % b"\n".join(lines)
@@ -98,7 +98,7 @@ def numbers_in(
     Raises
     ------
     ValueError
-        A cell that is no number.
+        A cell that is not a number.
     """
     if not lines:
         return np.empty((0, columns), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""GloVe's native binary: bare float64 numbers, which only the ``vocab.txt`` beside them explains.
+"""GloVe's native binary: bare float64 numbers, which only the ``vocab.txt`` next to them explains.
 
 For each word d numbers and a bias, then the same again for each word as a context. The original
 program's text output gives the sum of the two parts (``-model 2``, its default), as the paper
@@ -38,7 +38,7 @@ _SMALLEST, _LARGEST = 1e-6, 1e4
 
 
 def belongs(path: Path) -> bool:
-    """Whether the file beside this one says that its numbers are GloVe's."""
+    """Whether the file next to this one says that its numbers are GloVe's."""
     try:
         words, _ = _vocabulary(path.with_name(VOCABULARY))
         size = path.stat().st_size

@@ -19,13 +19,13 @@ EXTRA = ""
 
 
 def belongs(path: Path) -> bool:
-    """Whether a configuration beside the file names it with a shape of two sizes."""
+    """Whether a configuration next to the file names it with a shape of two sizes."""
     entry = entry_for(path)
     return entry is not None and len(entry.shape) == 2
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The one matrix of the file, with labels from the metadata beside it.
+    """The one matrix of the file, with labels from the metadata next to it.
 
     Raises
     ------

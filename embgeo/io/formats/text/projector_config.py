@@ -1,4 +1,4 @@
-"""What stands beside the tensors of TensorBoard's projector: configuration and metadata."""
+"""What stands next to the tensors of TensorBoard's projector: configuration and metadata."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _file_name(value: object) -> str:
 
 
 def metadata_of(path: Path, n: int) -> Metadata:
-    """Labels and counts for the `n` rows of the tensor file `path`, where a file beside it fits."""
+    """Labels and counts for the `n` rows of the tensor file `path`, where a file near it fits."""
     entry = entry_for(path)
     names = [entry.metadata] if entry is not None and entry.metadata else []
     if not names:

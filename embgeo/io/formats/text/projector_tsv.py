@@ -1,4 +1,4 @@
-"""TensorBoard projector's ``tensors.tsv``: a row of numbers a line, labels in a file beside it."""
+"""TensorBoard projector's ``tensors.tsv``: a row of numbers a line, labels in a file next to it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The one matrix of the file, with labels from the metadata beside it.
+    """The one matrix of the file, with labels from the metadata next to it.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         Lines of different length.
     """
     with reading(path, NAME):
-        map_file(path)  # refuses what is no regular file
+        map_file(path)  # refuses what is not a regular file
         n, d = _shape(path)
         metadata = metadata_of(path, n)
     return Checkpoint(

@@ -84,7 +84,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 def _layout(path: Path) -> TableLayout:
     """From whole lines: the first few bytes may not hold one."""
-    map_file(path)  # refuses what is no regular file
+    map_file(path)  # refuses what is not a regular file
     _, lines = next(line_blocks(path), (1, []))
     layout = layout_of([line.removesuffix(b"\r") for line in lines[:10] if line.strip()])
     if layout is None:
@@ -176,7 +176,7 @@ def _block(start: int, lines: list[bytes], layout: TableLayout) -> npt.NDArray[n
 
 
 def _bad_number(start: int, lines: list[bytes], layout: TableLayout) -> Damaged:
-    """What is wrong with the first cell that is no number."""
+    """What is wrong with the first cell that is not a number."""
     for number, line in enumerate(lines, start):
         line = line.removesuffix(b"\r")
         cells = split_cells(line, layout.separator) if line else []

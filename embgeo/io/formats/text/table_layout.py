@@ -66,7 +66,7 @@ def lines_of(head: bytes) -> list[bytes]:
 
 
 def layout_of(lines: Sequence[bytes]) -> TableLayout | None:
-    """What the first lines are; None if they are no table of numbers.
+    """What the first lines are; None if they are not a table of numbers.
 
     A single line is taken for a table if it can be nothing else.
     """

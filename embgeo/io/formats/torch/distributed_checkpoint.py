@@ -50,7 +50,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     Parameters
     ----------
     path : Path
-        ``.metadata``; the files it names lie beside it.
+        ``.metadata``; the files it names lie next to it.
 
     Raises
     ------

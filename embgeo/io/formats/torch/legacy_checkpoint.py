@@ -109,7 +109,7 @@ class _StoragePlace:
 
 
 class _LegacyStorages:
-    """Storages by key: first the object names them, then the keys tell where they are."""
+    """Storages by key: first the object names them, then the keys say where they are."""
 
     def __init__(self, data: Bytes) -> None:
         self.data = data

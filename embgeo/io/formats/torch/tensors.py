@@ -104,7 +104,7 @@ class Storage:
 
 
 def storage_bytes(kind: str, elements: int) -> int | None:
-    """Bytes that so many elements of a storage class take; None for classes not known here."""
+    """Bytes that `elements` elements of a storage class take; None for classes not known here."""
     if kind == _UNTYPED:
         return elements
     if kind in _QUANTIZED:
@@ -233,7 +233,7 @@ TORCH: dict[str, Constructor] = {
     "torch._utils._rebuild_wrapper_subclass": _not_read("wrapper"),
     "torch.Size": _size,
 }
-# TorchScript says the type of each list and dict beside it.
+# TorchScript says the type of each list and dict next to it.
 for _tag in ("restore_type_tag", "build_intlist", "build_doublelist", "build_boollist"):
     TORCH[f"torch.jit._pickle.{_tag}"] = _first
 TORCH["torch.jit._pickle.build_tensorlist"] = _first

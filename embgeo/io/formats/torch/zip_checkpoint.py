@@ -39,8 +39,8 @@ _CONSTANTS = "constants.pkl"
 _LONGEST_ORDER = 8
 _MOST_IN_CONSTANTS = 1_000_000
 
-#: Archives of torch that are no checkpoints: endings of members that tell one, what it is, and the
-#: way out.
+#: Archives of torch that are not checkpoints: endings of members that identify one, what it is,
+#: and the way out.
 _OTHERS = (
     (
         ("/.data/extern_modules",),
@@ -81,7 +81,7 @@ def _has(rooted: list[str], ending: str) -> bool:
 
 
 def _other(rooted: list[str]) -> tuple[str, str] | None:
-    """What an archive of torch's is that is no checkpoint, and the way out."""
+    """What an archive of torch's is that is not a checkpoint, and the way out."""
     for endings, what, way_out in _OTHERS:
         if all(_has(rooted, ending) for ending in endings):
             return what, way_out
