@@ -1,4 +1,7 @@
-"""The shape of a language model's embedding matrix."""
+"""The geometry of a language model's embedding matrix: measured, compared, checked and drawn.
+
+Every function here is what the command of the same name runs; docs/python.md shows them at work.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +9,80 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from embgeo.comparison.comparison import Comparison
+    from embgeo.comparison.files import load_comparison
+    from embgeo.core.errors import EmbgeoError
     from embgeo.core.matrix import Matrix
     from embgeo.core.options import Options
+    from embgeo.core.progress import Progress
     from embgeo.io import load
+    from embgeo.stats.resources import Resources
+    from embgeo.training.study.files import load_training
     from embgeo.workflows.analyze import Analysis, analyze, load_analysis
+    from embgeo.workflows.check import check
+    from embgeo.workflows.compare import compare
+    from embgeo.workflows.export import export
+    from embgeo.workflows.inspect import inspect
+    from embgeo.workflows.render import render
 
     __version__: str
 
-__all__ = ["Analysis", "Matrix", "Options", "__version__", "analyze", "load", "load_analysis"]
-
-_HOME = {
+#: Where each name comes from; imported when it is first asked for, so that `embgeo --help` is fast.
+_HOMES = {
     "Analysis": "embgeo.workflows.analyze",
+    "Comparison": "embgeo.comparison.comparison",
+    "EmbgeoError": "embgeo.core.errors",
     "Matrix": "embgeo.core.matrix",
     "Options": "embgeo.core.options",
+    "Progress": "embgeo.core.progress",
+    "Resources": "embgeo.stats.resources",
     "analyze": "embgeo.workflows.analyze",
+    "check": "embgeo.workflows.check",
+    "compare": "embgeo.workflows.compare",
+    "export": "embgeo.workflows.export",
+    "inspect": "embgeo.workflows.inspect",
     "load": "embgeo.io",
     "load_analysis": "embgeo.workflows.analyze",
+    "load_comparison": "embgeo.comparison.files",
+    "load_training": "embgeo.training.study.files",
+    "render": "embgeo.workflows.render",
 }
+
+__all__ = [
+    "Analysis",
+    "Comparison",
+    "EmbgeoError",
+    "Matrix",
+    "Options",
+    "Progress",
+    "Resources",
+    "__version__",
+    "analyze",
+    "check",
+    "compare",
+    "export",
+    "inspect",
+    "load",
+    "load_analysis",
+    "load_comparison",
+    "load_training",
+    "render",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:
-    """Import numpy and the rest only when they are used, so that ``embgeo --help`` is quick."""
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name == "train":  # a package that can be called
+        return import_module("embgeo.train")
     if name == "__version__":
         return _version()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
 def _version() -> str:

@@ -14,6 +14,7 @@ import typer
 
 from embgeo.cli.fields import expand
 from embgeo.core.errors import EmbgeoError
+from embgeo.core.visible import printable as printable
 
 if TYPE_CHECKING:
     from embgeo.core.progress import Progress
@@ -81,11 +82,6 @@ def one_line(error: BaseException) -> str:
         return printable(f"{error.filename or 'output'}: {error.strerror}; mend that and try again")
     text = printable(" ".join(str(error).split()))
     return f"unexpected {type(error).__name__}: {text}; --debug shows where"
-
-
-def printable(text: str) -> str:
-    """Text without control characters, which a hostile file name could carry."""
-    return "".join(c if c.isprintable() or c == "\xa0" else repr(c)[1:-1] for c in text)
 
 
 def command_line() -> str:

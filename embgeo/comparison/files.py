@@ -141,7 +141,7 @@ def _to_saved(comparison: Comparison) -> SavedComparison:
     )
 
 
-def load_comparison(folder: Path) -> Comparison:
+def load_comparison(folder: Path | str) -> Comparison:
     """Read a folder that :func:`save_comparison` wrote.
 
     Raises
@@ -150,6 +150,7 @@ def load_comparison(folder: Path) -> Comparison:
         If there is no comparison, a damaged one, or one of a format version that this embgeo does
         not know.
     """
+    folder = Path(folder)
     saved = FORMAT.load(folder)
     home = folder if folder.is_dir() else folder.parent
     analyses = [load_analysis(home / member.folder) for member in saved.members]

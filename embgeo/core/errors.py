@@ -12,6 +12,7 @@ _OPTIONS = {
     "asked": "--neighbors",
     "out": "-o",
     "reference": "--no-reference",
+    "rules": "--rule",
     "settings": "--set",
 }
 

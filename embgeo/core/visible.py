@@ -102,3 +102,8 @@ def drawable(text: str) -> str:
         shown = f"{shown[:head]}…{shown[head + 1 - LONGEST :]}"
     # Matplotlib leaves labels that begin with an underscore out of its legends.
     return f"\u2009{shown}" if shown.startswith("_") else shown
+
+
+def printable(text: str) -> str:
+    """Text without control characters, which a hostile file name could carry."""
+    return "".join(c if c.isprintable() or c == "\xa0" else repr(c)[1:-1] for c in text)

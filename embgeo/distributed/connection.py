@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from embgeo.core.errors import EmbgeoError
+from embgeo.core.errors import EmbgeoError, argument
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -38,7 +38,9 @@ def connected(scheduler: str | None, threads: int) -> Iterator[Client]:
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise EmbgeoError(
-            "needs dask.distributed", where="--engine dask", way_out="pip install 'embgeo[dask]'"
+            "needs dask.distributed",
+            where=argument("engine", "dask"),
+            way_out="pip install 'embgeo[dask]'",
         ) from error
     if scheduler is not None:
         with quiet(), client_of(scheduler) as client:
@@ -67,7 +69,7 @@ def client_of(scheduler: str) -> Client:
     except Exception as error:  # whatever is made of the words of another kind of server
         raise EmbgeoError(
             f"no scheduler answers at {scheduler}",
-            where="--scheduler",
+            where=argument("scheduler"),
             way_out="give the address that dask scheduler prints, as in tcp://10.0.0.1:8786",
         ) from error
 
@@ -150,12 +152,13 @@ def no_worker(client: Client, address: str) -> EmbgeoError:
     if client.cluster is not None:
         return EmbgeoError(
             "no worker is left",
-            where="--engine dask",
-            way_out="give less to the passes with --memory, or leave --engine dask out",
+            where=argument("engine", "dask"),
+            way_out=f"give less to the passes with {argument('memory')}, or leave "
+            f"{argument('engine', 'dask')} out",
         )
     return EmbgeoError(
         "no worker is there",
-        where=f"--scheduler {address}",
+        where=f"{argument('scheduler')} {address}",
         way_out=f"start `dask worker {address}` where embgeo is installed",
     )
 
@@ -176,8 +179,9 @@ def in_one_line(address: str) -> Iterator[None]:
     except KilledWorker as error:
         raise EmbgeoError(
             f"{error.allowed_failures + 1} workers were lost over the same rows",
-            where="--engine dask",
-            way_out="give the workers more memory, or less to the passes with --memory",
+            where=argument("engine", "dask"),
+            way_out="give the workers more memory, or less to the passes with "
+            f"{argument('memory')}",
         ) from error
     except (futures.CancelledError, asyncio.CancelledError, CommClosedError) as error:
         raise lost(address) from error
@@ -186,6 +190,6 @@ def in_one_line(address: str) -> Iterator[None]:
             raise
         raise EmbgeoError(
             "the scheduler cannot read the tasks",
-            where=f"--scheduler {address}",
+            where=f"{argument('scheduler')} {address}",
             way_out="install the same embgeo where `dask scheduler` and its workers run",
         ) from error

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
+from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.distributed import files
 from embgeo.distributed.part import MeasuringSetup, StatePart
@@ -116,8 +116,8 @@ def with_labels(
     """
     matrix: Matrix = plan.matrix
     for what, given, own in (
-        ("--tokens", tokens, matrix.tokens),
-        ("--counts or --rank-order", frequency, matrix.frequency),
+        (argument("tokens"), tokens, matrix.tokens),
+        (f"{argument('counts')} or {argument('rank_order')}", frequency, matrix.frequency),
     ):
         if given is not None and own is not None:
             raise EmbgeoError(
@@ -239,7 +239,10 @@ def label_plan(
         If they do not line up with the rows, or the parts have their own.
     """
     if counts is not None and rank_order:
-        raise BadOption("--counts and --rank-order exclude each other", way_out="give one of them")
+        raise BadOption(
+            f"{argument('counts')} and {argument('rank_order')} exclude each other",
+            way_out="give one of them",
+        )
     n, d = plan.matrix.n, plan.matrix.d
     cut = RowCut(n, 0, n)
     notes: tuple[str, ...] = ()

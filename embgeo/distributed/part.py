@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.options import Options
 from embgeo.io.bounded.maps import number_type
@@ -185,7 +185,7 @@ def share(text: str, n: int) -> tuple[int, int]:
         count
     ):
         raise BadOption(
-            f"{text!r} is no part", where="--part", way_out="write I/P, from 1/16 to 16/16"
+            f"{text!r} is no part", where=argument("part"), way_out="write I/P, from 1/16 to 16/16"
         )
     i, p = int(number), int(count)
     return n * (i - 1) // p, n * i // p

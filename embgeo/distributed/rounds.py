@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.errors import EmbgeoError, UnreadableFile, argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
@@ -311,6 +311,6 @@ def output_rows(task: SecondPassTask, piece: Matrix, part: StatePart) -> Matrix 
         raise EmbgeoError(
             f"no output projection of {task.output_width:,} columns, as the other parts have",
             where=part.file,
-            way_out="name it with --output",
+            way_out=f"name it with {argument('output')}",
         )
     return replace(found, masked={}, tokens=None, frequency=None)

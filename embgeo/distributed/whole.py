@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import EmbgeoError
+from embgeo.core.errors import EmbgeoError, argument
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.distributed.part import Elsewhere, MeasuringSetup, StatePart, span
 
@@ -110,7 +110,8 @@ def twice(part: StatePart, before: StatePart) -> EmbgeoError:
     return EmbgeoError(
         f"its {rows} are in {before.state or 'another part'} too",
         where=part.named,
-        way_out="give each part once, and number rows of several files with --first-row",
+        way_out="give each part once, and number rows of several files with "
+        f"{argument('first_row')}",
     )
 
 
@@ -197,7 +198,7 @@ def joined_frequency(known: Sequence[tuple[StatePart, Matrix]], n: int) -> Frequ
         raise EmbgeoError(
             f"its {counted.rows} have counts, those of {ranked.named} are sorted by frequency",
             where=counted.named,
-            way_out="give counts to all parts, or --rank-order to all",
+            way_out=f"give counts to all parts, or {argument('rank_order')} to all",
         )
     sources = list(dict.fromkeys(f.source for f in found))
     source = sources[0] if len(sources) == 1 else f"{sources[0]} and {len(sources) - 1:,} more"

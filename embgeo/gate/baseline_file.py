@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
-from embgeo.core.errors import UnreadableFile
+from embgeo.core.errors import UnreadableFile, argument
 from embgeo.gate.check import Measured
 from embgeo.gate.rule_value import Known, RuleValue
 from embgeo.gate.scales import SCALES, show
@@ -97,7 +97,7 @@ def read(path: Path) -> list[Measured]:
         raise UnreadableFile(
             f"format version {found.get('format_version')!r}, this embgeo reads {FORMAT_VERSION}",
             where=path,
-            way_out="write it again with --update-baseline",
+            way_out=f"write it again with {argument('update_baseline')}",
         )
     try:
         matrices = [_matrix(entry) for entry in found["matrices"]]
@@ -105,7 +105,7 @@ def read(path: Path) -> list[Measured]:
         raise UnreadableFile(
             f"damaged baseline ({type(error).__name__}: {error})",
             where=path,
-            way_out="write it again with --update-baseline",
+            way_out=f"write it again with {argument('update_baseline')}",
         ) from error
     if not matrices:
         raise UnreadableFile("a baseline without a matrix", where=path)

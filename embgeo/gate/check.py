@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.values import Scalar
 from embgeo.gate.decide import Decision, State, decide
 from embgeo.gate.rule import Rule
@@ -199,14 +199,15 @@ def require_sense(rules: Sequence[Rule], has_baseline: bool) -> None:
     if not rules:
         raise BadOption(
             "no rules, so that nothing would be checked",
-            way_out='give --rule "cosine.mean <= 0.1", or write rules into embgeo.toml',
+            way_out=f'give {argument("rules")} "cosine.mean <= 0.1", or write rules into '
+            "embgeo.toml",
         )
     for rule in rules:
         if rule.is_relative and not has_baseline:
             raise BadOption(
                 f"{rule.text!r} compares with a baseline, and there is none",
-                where=str(rule.place),
-                way_out="give --baseline FILE",
+                where=rule.place.named,
+                way_out=f"give {argument('baseline', 'FILE')}",
             )
 
 
@@ -226,7 +227,7 @@ def require_number(rule: Rule, matrices: Sequence[Measured]) -> None:
             numbers = [name for name in matrix.readings if name.startswith(f"{rule.family}.")]
             raise BadOption(
                 f"{rule.name} is no single number",
-                where=str(rule.place),
+                where=rule.place.named,
                 way_out=f"take one of {', '.join(numbers)}" if numbers else "take another one",
             )
 
@@ -249,6 +250,6 @@ def counterpart(
             f"{'several things' if found else 'nothing'} to compare {matrix.tensor} of "
             f"{matrix.file} with",
             where=name,
-            way_out=f"it holds {known}; write it again with --update-baseline",
+            way_out=f"it holds {known}; write it again with {argument('update_baseline')}",
         )
     return found[0]

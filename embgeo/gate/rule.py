@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
-from embgeo.core.errors import BadOption
+from embgeo.core.errors import BadOption, argument
 from embgeo.gate.scales import SCALES
 
 Sense = Literal["value", "drop", "rise", "change"]
@@ -35,6 +35,11 @@ class Place:
         if not self.file:
             return "--rule"
         return self.file if self.line is None else f"{self.file}:{self.line}"
+
+    @property
+    def named(self) -> str:
+        """The same for an error, which names the argument or the option."""
+        return str(self) if self.file else argument("rules")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,7 @@ class Rule:
         place = place or Place()
         found = _SHAPE.fullmatch(text.strip())
         if found is None:
-            raise BadOption(f"{text!r} is no rule", where=str(place), way_out=_HOW)
+            raise BadOption(f"{text!r} is no rule", where=place.named, way_out=_HOW)
         rule = cls(
             name=found["name"],
             op=_SIGNS.get(found["op"], found["op"]),
@@ -123,7 +128,7 @@ class Rule:
             return replace(self, allow_undefined=True)
         raise BadOption(
             f"{word!r} in {text!r} means nothing",
-            where=str(self.place),
+            where=self.place.named,
             way_out="what may follow the comma: warn, allow undefined",
         )
 
@@ -145,7 +150,7 @@ class Rule:
         elif self.sense == "change" and self.op not in ("<=", "<"):
             cause, way_out = f"{text!r} asks for a change of either sign", "use drop >= or rise >="
         if cause:
-            raise BadOption(cause, where=str(self.place), way_out=way_out)
+            raise BadOption(cause, where=self.place.named, way_out=way_out)
 
 
 def _amount(found: re.Match[str], text: str, place: Place) -> float:
@@ -156,7 +161,7 @@ def _amount(found: re.Match[str], text: str, place: Place) -> float:
     if scale and found["sense"] is None:
         raise BadOption(
             f"{found['amount']!r} in {text!r} is not a state of the {found['name']}",
-            where=str(place),
+            where=place.named,
             way_out=f"write {', '.join(scale[:-1])} or {scale[-1]}",
         )
     return _number(found["amount"], text, place)
@@ -167,7 +172,7 @@ def _number(amount: str, text: str, place: Place) -> float:
     if _NUMBER.fullmatch(plain) and math.isfinite(float(plain)):
         return float(plain)
     raise BadOption(
-        f"{amount!r} in {text!r} is no number", where=str(place), way_out="write 0.5, 1e-3 or 40"
+        f"{amount!r} in {text!r} is no number", where=place.named, way_out="write 0.5, 1e-3 or 40"
     )
 
 
@@ -179,5 +184,5 @@ def _sense(word: str | None, text: str, place: Place) -> Sense:
         "change": "change",
     }
     if word not in known:
-        raise BadOption(f"{word!r} in {text!r} means nothing", where=str(place), way_out=_HOW)
+        raise BadOption(f"{word!r} in {text!r} means nothing", where=place.named, way_out=_HOW)
     return known[word]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.options import Options
 from embgeo.measure.passes import Measurement
 from embgeo.metrics.facts import Facts
@@ -32,7 +32,7 @@ def check_usable(measurement: Measurement) -> None:
             f"none of {matrix.n:,} rows can be analyzed ({facts.n_masked:,} masked, "
             f"{facts.zero:,} zero, {facts.nonfinite:,} non-finite)",
             where=where,
-            way_out="choose another tensor with --tensor, see: embgeo inspect",
+            way_out=f"choose another tensor with {argument('tensor')}, see: embgeo inspect",
         )
     if not SQUARABLE[0] < largest < SQUARABLE[1]:
         raise EmbgeoError(
@@ -44,7 +44,7 @@ def check_usable(measurement: Measurement) -> None:
     if options.isotropy_rows is not None and options.isotropy_rows > facts.m:
         raise BadOption(
             f"{options.isotropy_rows:,} rows asked for, the matrix has {facts.m:,} to sample",
-            where="--isotropy-rows",
+            where=argument("isotropy_rows"),
             way_out="give a smaller number",
         )
     if options.asked:
@@ -56,21 +56,22 @@ def check_usable(measurement: Measurement) -> None:
 def check_asked(facts: Facts, options: Options) -> None:
     """Check that the tokens whose neighbors are listed exist."""
     if facts.tokens is None:
-        raise BadOption("the rows have no tokens", where="--neighbors", way_out="give --tokens")
+        way_out = f"give {argument('tokens')}"
+        raise BadOption("the rows have no tokens", where=argument("asked"), way_out=way_out)
     known = {facts.tokens[row] for row in facts.kept.tolist()}
     for token, others in options.asked:
         for name in (token, *others):
             if name not in known:
                 raise BadOption(
                     f"no token is called {name!r}",
-                    where="--neighbors",
+                    where=argument("asked"),
                     way_out="spell it as the vocabulary does",
                 )
 
 
 def check_hidden(hidden: HiddenStates, facts: Facts) -> None:
     """Check that the hidden states fit the embedding and can be squared."""
-    where = hidden.states.origin.path or "--hidden"
+    where = hidden.states.origin.path or argument("hidden")
     if hidden.width != facts.d:
         raise BadOption(
             f"hidden states of {hidden.width:,} columns, the embedding has {facts.d:,}",

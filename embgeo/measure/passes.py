@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
-from embgeo.core.errors import BadOption
+from embgeo.core.errors import BadOption, argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
@@ -147,7 +147,7 @@ def choose_families(sections: Sequence[str] | None) -> list[Family]:
     if unknown or not wanted:
         raise BadOption(
             f"no section is called {', '.join(map(repr, unknown)) or 'nothing'}",
-            where="--sections",
+            where=argument("sections"),
             way_out=f"choose among {', '.join(SECTIONS)}",
         )
     return [family for family in FAMILIES if family.FAMILY in wanted]

@@ -130,7 +130,7 @@ def plan_gate(
         )
     known = {VERDICT, *QUANTITIES, *(value.name for one in saved for value in one.values())}
     for rule in parsed:
-        require_known(rule.name, known, str(rule.place))
+        require_known(rule.name, known, rule.place.named)
     files = tuple(p for p in (*items, baseline, settings.path) if isinstance(p, Path))
     return Gate(tuple(parsed), opened, baseline, level, request, files)
 
@@ -166,7 +166,8 @@ def gate_settings(config: Path | None = None, search: bool = True) -> GateSettin
     if config is None:
         return find_gate(Path.cwd()) if search else GateSettings()
     if not search:
-        raise BadOption("--config and --no-config exclude each other", way_out="give one of them")
+        both = f"{argument('config')} and {argument('no_config')}"
+        raise BadOption(f"{both} exclude each other", way_out="give one of them")
     found = read_gate(config)
     if found.path is None:
         raise BadOption("has no settings for the gate", where=config, way_out="write [gate]")
@@ -183,7 +184,7 @@ def rule_of_settings(entry: RuleEntry, settings: GateSettings) -> Rule:
     place = Place("" if settings.path is None else shown_path(settings.path), entry.line)
     rule = Rule.parse(entry.text, place)
     if rule.tensor and entry.tensor:
-        raise BadOption(f"{entry.text!r} has two tensors", where=str(place))
+        raise BadOption(f"{entry.text!r} has two tensors", where=place.named)
     return replace(
         rule,
         tensor=rule.tensor or entry.tensor,

@@ -100,7 +100,9 @@ class Gate:
                 return baseline_file.read(baseline)
             if not baseline.exists():
                 raise UnreadableFile(
-                    "no such baseline", where=baseline, way_out="--update-baseline writes it"
+                    "no such baseline",
+                    where=baseline,
+                    way_out=f"{argument('update_baseline')} writes it",
                 )
         relative = [rule for rule in self.rules if rule.is_relative]
         return self._numbers((loaded(baseline),), relative, command, progress)

@@ -171,7 +171,7 @@ def test_workers_that_leave_and_do_not_come_back(monkeypatch: pytest.MonkeyPatch
         watch.look()
     assert client.workers == [{}]
     watch.look()  # too soon to ask again
-    with pytest.raises(EmbgeoError, match=r"^--scheduler .*: no worker is there"):
+    with pytest.raises(EmbgeoError, match=r"^scheduler .*: no worker is there"):
         watch.look()
 
 

@@ -417,7 +417,7 @@ def test_no_rules_is_never_a_pass() -> None:
 
 
 def test_a_relative_rule_wants_a_baseline() -> None:
-    with pytest.raises(BadOption, match="--baseline"):
+    with pytest.raises(BadOption, match="baseline"):
         states("cosine.mean drop <= 1", matrices=(measured(cosine_mean=0.1),))
 
 

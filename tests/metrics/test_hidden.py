@@ -355,7 +355,7 @@ def verified_from_the_saved(analysis: embgeo.Analysis, states: FloatArray) -> No
 
 def test_options_that_do_not_fit(tmp_path: Path) -> None:
     model, states = write(tmp_path)
-    with pytest.raises(BadOption, match="give --hidden FILE too"):
+    with pytest.raises(BadOption, match="give hidden too"):
         embgeo.load(model, hidden_tensor="last")
     np.save(tmp_path / "narrow.npy", states[:, :3])
     matrix = embgeo.load(model, hidden=tmp_path / "narrow.npy")

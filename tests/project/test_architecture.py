@@ -39,6 +39,7 @@ PARTS = (
     "publish",
     "training",
     "workflows",
+    "train",
     "integrations",
     "__init__",
     "cli",

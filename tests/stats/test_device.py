@@ -404,7 +404,7 @@ def test_unknown_devices_are_refused(name):
 @pytest.mark.parametrize("name", ["cuda", "cuda:3", "mps"])
 def test_devices_that_are_not_there_are_refused(name, monkeypatch):
     monkeypatch.setattr(choose, "is_present", lambda _name: False)
-    with pytest.raises(BadOption, match=f"finds no {name} here; give --device cpu"):
+    with pytest.raises(BadOption, match=f"finds no {name} here; give device"):
         check_device(name)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from embgeo.core.errors import BadOption
+from embgeo.core.errors import BadOption, argument
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.core.values import Scalar
 from embgeo.publish.export.base import Request, Target
@@ -70,7 +70,7 @@ def chosen(analysis: Analysis, names: tuple[str, ...]) -> list[Scalar]:
         scalar = analysis.scalar(name)
         if scalar is None or scalar.value is None:
             why = f"is not defined: {scalar.undefined}" if scalar else "is not in this analysis"
-            raise BadOption(f"{name} {why}", where="--scalar", way_out="leave it out")
+            raise BadOption(f"{name} {why}", where=argument("scalar"), way_out="leave it out")
         out.append(scalar)
     return out
 

@@ -7,7 +7,7 @@ import re
 import warnings
 from typing import TYPE_CHECKING
 
-from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.core.errors import BadOption, EmbgeoError, argument
 
 if TYPE_CHECKING:
     from embgeo.stats.backend.torch import TorchBackend
@@ -63,7 +63,7 @@ def resolve_device(name: str) -> str:
     if name not in (*NAMES, *FOR_TESTS) and not re.fullmatch(r"cuda:\d{1,3}", name):
         raise BadOption(
             f"no device is called {name!r}",
-            where="--device",
+            where=argument("device"),
             way_out=f"give {', '.join(NAMES[:-1])} or {NAMES[-1]}",
         )
     missing = [package for package in NEEDED if importlib.util.find_spec(package) is None]
@@ -72,7 +72,7 @@ def resolve_device(name: str) -> str:
     if missing:
         raise EmbgeoError(
             f"{name} needs PyTorch and array-api-compat",
-            where="--device",
+            where=argument("device"),
             way_out="pip install 'embgeo[gpu]'",
         )
     if name not in FOR_TESTS and not is_present(name):
@@ -80,8 +80,8 @@ def resolve_device(name: str) -> str:
 
         raise BadOption(
             f"PyTorch {torch.__version__} finds no {name} here",
-            where="--device",
-            way_out="give --device cpu, or install a PyTorch that is built for it",
+            where=argument("device"),
+            way_out=f"give {argument('device', 'cpu')}, or install a PyTorch that is built for it",
         )
     return name
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from embgeo.core.arrays import Array, FloatArray, IntArray, Mask
-from embgeo.core.errors import BadOption
+from embgeo.core.errors import BadOption, argument
 from embgeo.core.matrix import Matrix
 from embgeo.stats.backend.choose import open_device
 from embgeo.stats.backend.device_rows import DeviceRows
@@ -58,8 +58,8 @@ def open_executor(
             return None
         raise BadOption(
             f"{matrix.name} is stored in float64, which {backend.name} does not have",
-            where="--device",
-            way_out="give --precision float32 or --device cpu",
+            where=argument("device"),
+            way_out=f"give {argument('precision', 'float32')} or {argument('device', 'cpu')}",
         )
     return DeviceExecutor(backend, matrix, takes_part, memory, progress)
 

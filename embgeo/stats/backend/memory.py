@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from embgeo.core.errors import EmbgeoError
+from embgeo.core.errors import EmbgeoError, argument
 from embgeo.stats.backend.torch import TorchBackend
 
 T = TypeVar("T")
@@ -20,8 +20,8 @@ class DeviceFull(EmbgeoError):
     def __init__(self, backend: TorchBackend, rows: int) -> None:
         super().__init__(
             f"out of memory on {backend.description} with {rows:,} rows at a time",
-            where="--device",
-            way_out="free its memory, or give --device cpu",
+            where=argument("device"),
+            way_out=f"free its memory, or give {argument('device', 'cpu')}",
         )
 
 

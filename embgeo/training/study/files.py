@@ -58,5 +58,5 @@ def save_training(training: Training, folder: Path) -> Path:
 
 
 def load_training(folder: Path) -> Training:
-    """Read what :func:`save_training` wrote; UnreadableFile if that is missing or damaged."""
+    """Read the `folder` of a training; UnreadableFile if that is missing or damaged."""
     return TRAINING.load(folder)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embgeo.core.errors import BadOption
+from embgeo.core.errors import BadOption, argument
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,31 +16,11 @@ if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
     from embgeo.publish.export.base import Labels, Vectors
     from embgeo.result.analysis import Analysis
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How a checkpoint is read; None and False where nothing was said."""
-
-    tensor: str | None = None
-    rows: str | None = None
-    transpose: bool = False
-    tokens: Path | None = None
-    counts: Path | None = None
-
-    def given(self) -> dict[str, object]:
-        """The options with their values."""
-        return {
-            "--tensor": self.tensor,
-            "--rows": self.rows,
-            "--transpose": self.transpose or None,
-            "--tokens": self.tokens,
-            "--counts": self.counts,
-        }
+    from embgeo.workflows.request import AnalysisRequest
 
 
 def of_analysis(
-    analysis: Analysis, folder: Path, checkpoint: Path | None, at_most: int | None
+    analysis: Analysis, folder: Path, checkpoint: Path | str | None, at_most: int | None
 ) -> Vectors:
     """The kept rows of the matrix that was analyzed, with what the analysis says of each.
 
@@ -57,7 +37,9 @@ def of_analysis(
         named = replace(analysis, provenance={**analysis.provenance, "file": str(checkpoint)})
     matrix, why = original(named, folder)
     if matrix is None:
-        raise BadOption(why, where=folder, way_out="name the checkpoint with --checkpoint")
+        raise BadOption(
+            why, where=folder, way_out=f"name the checkpoint with {argument('checkpoint')}"
+        )
     known = frequency(analysis)
     falling = None
     if known is not None:
@@ -73,21 +55,11 @@ def of_analysis(
     return vectors(matrix, analysis.rows[positions], labels)
 
 
-def of_checkpoint(path: Path, reading: Reading, at_most: int | None) -> Vectors:
+def of_checkpoint(request: AnalysisRequest, at_most: int | None) -> Vectors:
     """The rows of a checkpoint that are finite and no padding, with tokens and counts."""
     import numpy as np
 
-    import embgeo
-
-    matrix = embgeo.load(
-        path,
-        tensor=reading.tensor,
-        output="none",
-        rows=reading.rows,
-        transpose=reading.transpose,
-        tokens=reading.tokens,
-        counts=reading.counts,
-    )
+    matrix = request.load()
     usable = np.ones(matrix.n, dtype=bool)
     for masked in matrix.masked.values():
         usable[masked] = False
@@ -95,7 +67,11 @@ def of_checkpoint(path: Path, reading: Reading, at_most: int | None) -> Vectors:
         usable[index] &= np.isfinite(block).all(axis=1)
     kept = np.flatnonzero(usable)
     if not len(kept):
-        raise BadOption("no row is finite", where=path, way_out="choose another --tensor")
+        raise BadOption(
+            "no row is finite",
+            where=request.source.path,
+            way_out=f"choose another {argument('tensor')}",
+        )
     columns: dict[str, Any] = {"row": kept}
     if matrix.tokens is not None:
         columns = {"token": [matrix.tokens[i] for i in kept], **columns}

@@ -1,0 +1,29 @@
+"""``embgeo.train(...)`` trains; ``embgeo.train.regularizers`` is where its methods used to live.
+
+A name cannot be a function and a package at once: importing ``embgeo.train.regularizers`` sets the
+attribute ``train`` of `embgeo` to this module. So the module itself can be called.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from inspect import Signature, signature
+from types import ModuleType
+from typing import Any
+
+
+def _function() -> Any:
+    return import_module("embgeo.workflows.train").train
+
+
+class _CallableModule(ModuleType):
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return _function()(*arguments, **named)
+
+    @property
+    def __signature__(self) -> Signature:
+        return signature(_function())
+
+
+sys.modules[__name__].__class__ = _CallableModule

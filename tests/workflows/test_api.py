@@ -1,0 +1,199 @@
+"""The public API: what `embgeo` exports, and that each function does what its command does."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.cli.app import run
+from tests.support.documents import ROOT
+
+BASELINE = ROOT / "fixtures" / "baseline.pt"
+COSREG = ROOT / "fixtures" / "cosreg.safetensors"
+TERMINAL = ("typer.", "rich.", "embgeo.cli.")
+QUICK: dict[str, Any] = {"sections": "tokens", "reference": False}
+
+
+@pytest.fixture(scope="module")
+def baseline() -> embgeo.Analysis:
+    return embgeo.analyze(BASELINE, **QUICK)
+
+
+def test_everything_is_exported_and_listed() -> None:
+    for name in embgeo.__all__:
+        assert getattr(embgeo, name) is not None
+    assert set(embgeo.__all__) <= set(dir(embgeo))
+    assert {"load", "analyze", "compare", "check", "render", "export", "train"} <= {*dir(embgeo)}
+    with pytest.raises(AttributeError, match="no attribute 'analyse'"):
+        embgeo.analyse  # noqa: B018
+
+
+def test_importing_embgeo_is_light() -> None:
+    code = "import embgeo, sys; dir(embgeo); assert not {'numpy', 'typer'} & {*sys.modules}"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_every_function_is_documented() -> None:
+    for name in embgeo.__all__:
+        made = getattr(embgeo, name)
+        if inspect.isfunction(made):
+            text = inspect.getdoc(made) or ""
+            assert text, name
+            for parameter in inspect.signature(made).parameters:
+                assert parameter in text, f"{name}: {parameter}"
+
+
+def test_workflows_know_no_terminal() -> None:
+    """They neither print nor import what parses a command line."""
+    for path in sorted((ROOT / "embgeo" / "workflows").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call):
+                assert getattr(node.func, "id", "") != "print", path
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [getattr(node, "module", ""), *(alias.name for alias in node.names)]
+                assert not any(
+                    f"{n}.".startswith(("typer.", "rich.", "embgeo.cli.")) for n in names
+                )
+
+
+def test_a_path_is_analyzed_as_the_command_does(tmp_path: Path) -> None:
+    out = tmp_path / "made"
+    options = ["--sections", "tokens,spectrum", "--no-reference", "--rows", "0:500", "--seed", "3"]
+    assert run(["analyze", str(BASELINE), "-o", str(out), "--quiet", *options]) == 0
+    made = embgeo.analyze(
+        str(BASELINE), sections=("tokens", "spectrum"), reference=False, rows="0:500", seed=3
+    )
+    theirs = json.loads((out / "analysis.json").read_text("utf-8"))
+    mine = json.loads(json.dumps(made.to_dict()))
+    for document in (mine, theirs):
+        del document["timing"], document["provenance"]["command"]
+    assert mine == theirs
+
+
+def test_labels_beside_a_path_may_be_files_or_objects() -> None:
+    counts = ROOT / "fixtures" / "vocab_counts.tsv"
+    named = embgeo.analyze(BASELINE, counts=counts, sections="frequency", reference=False)
+    assert named.counts is not None
+    given = embgeo.analyze(
+        BASELINE, counts=np.asarray(named.counts), sections="frequency", reference=False
+    )
+    assert given["frequency.probe_auc"].value == named["frequency.probe_auc"].value  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        ({"tensr": "x"}, "tensr: no argument has this name; is tensor meant?"),
+        ({"popular_share": 2.0}, "popular_share: 2.0 is not a share"),
+        ({"sections": "cosin"}, "cosin"),
+        ({"sections": "tokens", "pairs": 5}, "pairs: is about the section cosine, which sections"),
+        ({"options": embgeo.Options(), "seed": 1}, "seed: is in options already"),
+    ],
+)
+def test_errors_name_the_argument(settings: dict[str, Any], error: str) -> None:
+    with pytest.raises(embgeo.EmbgeoError) as caught:
+        embgeo.analyze(BASELINE, **settings)
+    assert error in str(caught.value)
+    assert "--" not in str(caught.value)
+
+
+def test_a_matrix_in_memory_takes_no_options_of_files() -> None:
+    with pytest.raises(embgeo.EmbgeoError, match="tensor: is about a file"):
+        embgeo.analyze(np.eye(5), tensor="x")
+    with pytest.raises(embgeo.EmbgeoError, match="tensor: is about a file"):
+        embgeo.compare(np.eye(5), np.eye(5), tensor="x")
+
+
+def test_whatever_holds_a_matrix_is_compared(baseline: embgeo.Analysis, tmp_path: Path) -> None:
+    baseline.save(tmp_path / "saved")
+    W = np.random.default_rng(0).standard_normal((60, 8))
+    by_path = embgeo.compare(BASELINE, COSREG, queries=0, **QUICK)
+    of_analyses = embgeo.compare(baseline, tmp_path / "saved", COSREG, queries=0, **QUICK)
+    assert by_path.pairs[0]["compare.cka"] == of_analyses.pairs[1]["compare.cka"]
+    assert [m.name for m in by_path.members] == ["baseline", "cosreg"]
+    of_arrays = embgeo.compare(W, W + 1, names=["a", "b"], queries="all", **QUICK)
+    assert [m.name for m in of_arrays.members] == ["a", "b"]
+    assert of_arrays.differences
+
+
+@pytest.mark.parametrize(
+    ("inputs", "settings", "error"),
+    [
+        ((BASELINE,), {}, "there is nothing to compare it with"),
+        ((BASELINE, COSREG), {"names": ["a"]}, "names: 1 for 2 inputs"),
+        ((BASELINE, COSREG), {"queries": "x"}, "queries: 'x' is not a number of tokens"),
+        ((np.eye(3), np.eye(3)), {"track": True}, "track: takes checkpoints in files"),
+        ((BASELINE, COSREG), {"sections": "x"}, "sections: no section is called 'x'"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    inputs: tuple[Any, ...], settings: dict[str, Any], error: str
+) -> None:
+    with pytest.raises(embgeo.EmbgeoError, match=error):
+        embgeo.compare(*inputs, **settings)
+
+
+def test_rules_are_checked_like_the_command_does(baseline: embgeo.Analysis) -> None:
+    passing = embgeo.check(COSREG, rules="cosine.mean <= 0.1")
+    assert passing.passed
+    assert run(["gate", str(COSREG), "-r", "cosine.mean <= 0.1", "--quiet", "--no-config"]) == 0
+    failing = embgeo.check(BASELINE, rules=["cosine.mean <= 0.1"])
+    assert not failing.passed
+    assert "cosine.mean is 0.4673" in failing.checks[0].sentence
+    of_memory = embgeo.check(np.eye(30, dtype=np.float32), rules="cosine.mean <= 0.5")
+    assert of_memory.passed
+    relative = embgeo.check(baseline, rules="tokens.zero_rows change <= 1", baseline=baseline)
+    assert relative.passed
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        ({}, "no rules"),
+        ({"rules": "cosine.men <= 1"}, "rules: no value is called .*is cosine.mean"),
+        ({"rules": "cosine.mean drop <= 5%"}, "compares with a baseline"),
+        ({"rules": "cosine.mean <= 1", "level": 2.0}, "level"),
+    ],
+)
+def test_rules_that_check_nothing_are_refused(settings: dict[str, Any], error: str) -> None:
+    with pytest.raises(embgeo.EmbgeoError, match=error):
+        embgeo.check(COSREG, **settings)
+
+
+def test_results_are_rendered(baseline: embgeo.Analysis, tmp_path: Path) -> None:
+    page = embgeo.render(baseline, tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text("utf-8") == page
+    baseline.save(tmp_path / "saved")
+    assert embgeo.render(tmp_path / "saved") == page
+    compared = embgeo.compare(BASELINE, COSREG, queries=0, **QUICK)
+    assert "cosreg" in embgeo.render(compared)
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(embgeo.EmbgeoError, match="choose another file with out"):
+        embgeo.render(baseline, tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_results_are_exported(baseline: embgeo.Analysis, tmp_path: Path) -> None:
+    written = embgeo.export(baseline, "csv", tmp_path / "rows.csv")
+    assert (tmp_path / "rows.csv") in written.paths
+    vectors = embgeo.export(COSREG, "projector", tmp_path / "vectors", at_most=20)
+    assert vectors.points == 20
+    with pytest.raises(embgeo.EmbgeoError, match="to: 'xlsx' is unknown; choose among"):
+        embgeo.export(baseline, "xlsx")
+    with pytest.raises(embgeo.EmbgeoError, match="at_most: is about to"):
+        embgeo.export(baseline, "csv", at_most=3)
+
+
+def test_a_checkpoint_is_inspected() -> None:
+    found = embgeo.inspect(BASELINE)
+    assert found.tensors
+    assert found.reason
