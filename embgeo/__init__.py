@@ -77,18 +77,11 @@ def __getattr__(name: str) -> Any:
     if name == "train":  # a package that can be called
         return import_module("embgeo.train")
     if name == "__version__":
-        return _version()
+        from embgeo.core.version import embgeo_version
+
+        return embgeo_version()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
-
-
-def _version() -> str:
-    from importlib import metadata
-
-    try:
-        return metadata.version("embgeo")
-    except metadata.PackageNotFoundError:  # a source tree that was never installed
-        return "0+unknown"

@@ -13,6 +13,7 @@ from typing import Any
 
 from embgeo.comparison.originals import saved_folder
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
+from embgeo.core.version import embgeo_version
 from embgeo.core.visible import printable
 from embgeo.publish.export import TARGETS, projector
 from embgeo.publish.export.base import FORMAT, FORMAT_VERSION, Request, Target
@@ -189,8 +190,6 @@ def export_request(
     ------
     EmbgeoError
     """
-    import embgeo
-
     shown = str(source) if isinstance(source, Path) else str(source.provenance.get("file") or "")
     record: dict[str, Any] = {
         "format": FORMAT,
@@ -198,7 +197,7 @@ def export_request(
         "target": target.name,
         "source": printable(shown),
         "command": printable(command),
-        "versions": {"embgeo": embgeo.__version__, "python": platform.python_version()},
+        "versions": {"embgeo": embgeo_version(), "python": platform.python_version()},
     }
     folder = saved_folder(source) if isinstance(source, Path) else Path()
     if folder is None:
