@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from embgeo.workflows.check import check
     from embgeo.workflows.compare import compare
     from embgeo.workflows.export import export
+    from embgeo.workflows.figures import draw
     from embgeo.workflows.inspect import inspect
     from embgeo.workflows.render import render
+    from embgeo.workflows.train import train
 
     __version__: str
 
@@ -39,6 +41,7 @@ _HOMES = {
     "analyze": "embgeo.workflows.analyze",
     "check": "embgeo.workflows.check",
     "compare": "embgeo.workflows.compare",
+    "draw": "embgeo.workflows.figures",
     "export": "embgeo.workflows.export",
     "inspect": "embgeo.workflows.inspect",
     "load": "embgeo.io",
@@ -60,6 +63,7 @@ __all__ = [
     "analyze",
     "check",
     "compare",
+    "draw",
     "export",
     "inspect",
     "load",

@@ -7,14 +7,15 @@ attribute ``train`` of `embgeo` to this module. So the module itself can be call
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from inspect import Signature, signature
 from types import ModuleType
 from typing import Any
 
 
 def _function() -> Any:
-    return import_module("embgeo.workflows.train").train
+    from embgeo.workflows.train import train
+
+    return train
 
 
 class _CallableModule(ModuleType):

@@ -74,7 +74,9 @@ def suggest(name: str, known: Collection[str]) -> str:
     # The right word in the wrong section, a slip, or with a piece of the name left out.
     near = [other for other in sorted(known) if other.partition(".")[2] == rest]
     near += difflib.get_close_matches(name.lower(), sorted(known), n=3, cutoff=0.7)
-    near += [other for other in sorted(known) if rest and rest in other.split(".")[1].split("_")]
+    near += [
+        other for other in sorted(known) if rest and rest in other.partition(".")[2].split("_")
+    ]
     mates = [other for other in sorted(known) if other.startswith(f"{family}.")]
     shown = list(dict.fromkeys(near))[:4]
     if shown:
