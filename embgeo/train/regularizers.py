@@ -1,4 +1,17 @@
 """What :mod:`embgeo.training.methods` was called in version 0.1; still works."""
 
-from embgeo.training.methods import *  # noqa: F403
-from embgeo.training.methods import __all__ as __all__
+from __future__ import annotations
+
+from typing import Any
+
+from embgeo.training import methods
+
+__all__ = list(methods.__all__)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(methods, name)
+
+
+def __dir__() -> list[str]:
+    return __all__
