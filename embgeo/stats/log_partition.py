@@ -93,8 +93,8 @@ class LogPartition(Statistic):
         """⟨w_i, a⟩ in the precision of the stored rows, shape (b, k)."""
         backend, dtype = block.backend, block.stored.dtype
         # Many small products, as a rotation takes, cost a device more than a whole one.
-        rotated = self.rotation is not None and backend is HOST
-        if dtype != backend.xp.float32 or (self.rotation is not None and not rotated):
+        whole = self.rotation is not None and backend is not HOST
+        if whole or dtype == backend.xp.float64:
             return block.stored @ backend.constant(self.directions, dtype)
         products = block.product(backend.constant(self.single))
         return products if self.rotation is None else self.rotation.apply(products)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from embgeo.core.arrays import Array, IntArray
 from embgeo.stats.backend.backend import Backend
@@ -14,9 +13,9 @@ from embgeo.stats.backend.backend import Backend
 MOST = 8
 
 
-def bound_rounding(d: int, dtype: npt.DTypeLike) -> float:
-    """Twice what a product of two unit rows of length d may be off by in this precision."""
-    return float(8.0 * np.finfo(dtype).eps * np.sqrt(d))
+def bound_rounding(backend: Backend, rows: Array) -> float:
+    """Twice what a product of two unit rows may be off by, in the precision and width of `rows`."""
+    return 8.0 * float(backend.xp.finfo(rows.dtype).eps) * float(np.sqrt(rows.shape[1]))
 
 
 def find_candidates(

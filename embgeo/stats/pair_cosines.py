@@ -87,7 +87,7 @@ class PairHistogram(Statistic):
             return
         place = int(xp.argmin(grid))
         lowest = float(grid[place])
-        slack = bound_rounding(left.stored.shape[1], np.float32)
+        slack = bound_rounding(backend, left.stored)
         if lowest <= self.lowest + slack:
             i, j = divmod(place, len(right.index))
             one, other = (side.take(np.array([at])).unit for side, at in ((left, i), (right, j)))

@@ -87,8 +87,7 @@ class TopNeighbors(Statistic):
         scores = backend.constant(self.queries, stored.dtype) @ stored.T
         leave_out_self(backend, scores, self.index, block.index)
         least = raise_least(backend, wide.put(self.cosines)[:, -1], scores, self.k)
-        precision = np.float32 if stored.dtype == backend.xp.float32 else np.float64
-        slack = bound_rounding(stored.shape[1], precision)
+        slack = bound_rounding(backend, stored)
         found = find_candidates(backend, scores, least - slack, self.k)
         del scores
         self._join(

@@ -83,8 +83,7 @@ class TwoNearest(Statistic):
         leave_out_self(backend, scores, self.index, block.index)
         least = own - xp.square(wide.put(self.distances)[:, 1])
         least = raise_least(backend, least, scores, 2)
-        precision = np.float32 if stored.dtype == backend.xp.float32 else np.float64
-        slack = 2.0 * bound_rounding(stored.shape[1], precision)
+        slack = 2.0 * bound_rounding(backend, stored)
         return find_candidates(backend, scores, least - slack * xp.clip(own, longest, None), 2)
 
     def _search_all(self, block: Block) -> tuple[Array, Array]:

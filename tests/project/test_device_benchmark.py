@@ -59,7 +59,7 @@ def test_a_wrong_answer_ends_with_1(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("device", ["auto", "cuda"])
 def test_without_a_gpu_one_line_says_so(tmp_path, monkeypatch, capsys, device):
-    monkeypatch.setattr(choose, "present", lambda _name: False)
+    monkeypatch.setattr(choose, "is_present", lambda _name: False)
     assert gpu.main(arguments(tmp_path, device)) == 0
     said = capsys.readouterr().out
     assert said.startswith("nothing measured: ")
