@@ -163,7 +163,7 @@ class Analysis:
         return "\n".join(
             [
                 f"<Analysis of {visible(str(p.get('file') or p.get('tensor') or 'W'))}{shape}",
-                f"  {visible(self.verdict.headline)}",
+                f"  {self.verdict.headline}",
                 *(f"  {s.name:<{width}}  {s.text}" for s in shown),
                 f"  {len(self.values())} values, see .keys()>",
             ]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.quantities import QUANTITIES
+from embgeo.core.quantities import QUANTITIES, frequency, tokens
 from embgeo.core.values import Column, Histogram, Note, Points, Scalar, Series, Table
 from embgeo.io.bounded.records import Json, RecordFormat
 
@@ -57,7 +57,15 @@ def _check(saved: SavedAnalysis) -> None:
 _KINDS = ("scalars", "series", "histograms", "points", "columns", "tables")
 _SPELLING = (("neighbour", "neighbor"), ("uncentred", "uncentered"), ("centred", "centered"))
 #: Quantities whose standard error was about other tokens, and not about a sample of this run.
-_OVER_TOKENS = ("probe_auc", "probe_accuracy", "probe_loss", "frequency_r2")
+_OVER_TOKENS = {
+    q.name
+    for q in (
+        frequency.PROBE_AUC,
+        frequency.PROBE_ACCURACY,
+        frequency.PROBE_LOSS,
+        frequency.FREQUENCY_R2,
+    )
+}
 
 
 def _american(label: str) -> str:
@@ -104,7 +112,8 @@ def typed_facts(scalar: Json) -> Json:
         known = next(matches, "sampled")
     kind = None
     if scalar["standard_error"] is not None:
-        over_tokens = scalar["name"].partition(".")[2] in _OVER_TOKENS
+        every = scalar["name"] == tokens.INTRINSIC_DIMENSION.name and scalar["sample"][:3] == "all"
+        over_tokens = every or scalar["name"] in _OVER_TOKENS
         kind = "population" if over_tokens else "monte_carlo"
     caveats = []
     if "basis-dependent: " in convention:

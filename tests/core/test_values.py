@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,3 +119,46 @@ def test_numpy_numbers_become_plain_ones():
         np.float32(0.5), standard_error=np.float64(0.1), reference=np.float64(2)
     )
     assert {type(x) for x in (scalar.value, scalar.standard_error, scalar.reference)} == {float}
+
+
+def test_a_scalar_behaves_like_its_number() -> None:
+    quantity = Quantity("family.name", "Title", "Meaning.", unit="°")
+    one = quantity.measured(0.25, standard_error=0.01, error_kind="monte_carlo", sample="9 pairs")
+    assert (float(one), one == 0.25, one != 0.5) == (0.25, True, True)
+    assert one < 0.5 <= quantity.measured(0.5)
+    assert one >= 0.25 > quantity.measured(0.1)
+    assert sorted([quantity.measured(2), one])[0] is one
+    assert (f"{one:.3f}", f"{one}", str(one)) == ("0.250", "0.25 ° ± 0.01", "0.25 ° ± 0.01")
+    assert repr(one) == "<Scalar family.name: 0.25 ° ± 0.01>"
+    assert one == quantity.measured(
+        0.25, standard_error=0.01, error_kind="monte_carlo", sample="9 pairs"
+    )
+    assert one != quantity.measured(0.25)
+    assert {one: 1}[0.25] == 1  # type: ignore[index]
+    assert (one == "0.25") is False
+    with pytest.raises(TypeError):
+        assert one < "1"  # type: ignore[operator]
+
+
+def test_a_scalar_without_a_value_says_so() -> None:
+    none = Quantity("family.name", "Title", "Meaning.").undefined("too few rows")
+    assert none != 0.0
+    for use in (float, lambda scalar: scalar < 1.0, lambda scalar: f"{scalar:.2f}"):
+        with pytest.raises(ValueError, match=r"family\.name is not defined: too few rows"):
+            use(none)
+    assert f"{none}" == "not defined: too few rows"
+
+
+@pytest.mark.parametrize(
+    ("facts", "known", "kind"),
+    [
+        ({}, "exact", None),
+        ({"sample": "9 pairs"}, "sampled", None),
+        ({"standard_error": 0.1, "error_kind": "population"}, "sampled", "population"),
+        ({"standard_error": math.inf, "error_kind": "population"}, "exact", None),
+        ({"sample": "9 pairs", "known": "at_least"}, "at_least", None),
+    ],
+)
+def test_how_a_number_is_known(facts: dict[str, Any], known: str, kind: str | None) -> None:
+    scalar = Quantity("family.name", "Title", "Meaning.").measured(1.0, **facts)
+    assert (scalar.known, scalar.error_kind, scalar.reference_kind) == (known, kind, "none")

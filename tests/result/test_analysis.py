@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
-from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.matrix import Frequency, Matrix, Origin
+from embgeo.core.quantities import cosine, frequency, isotropy
 from embgeo.core.values import Quantity, Scalar
 from embgeo.io.bounded.records import ARRAYS_NAME
 from embgeo.result.analysis import Analysis, load_analysis
@@ -306,3 +307,82 @@ def test_notes_are_for_people():
     assert found.provenance["options"]["asked"] == [[a, list(b)] for a, b in ASKED]
     assert {2, 7, 30, 40, 67, 68}.isdisjoint(found.rows.tolist())
     assert found.tokens == tuple(case("dirty").matrix.tokens[row] for row in found.rows)
+
+
+# --- what Python programs see ---------------------------------------------------------------
+
+
+def test_an_analysis_is_shown_in_a_few_lines():
+    found = hostile_analysis()
+    shown = repr(found)
+    assert len(shown.splitlines()) <= 12
+    assert found.verdict.headline in shown
+    assert f"{len(found.keys())} values" in shown
+    for value in found.values():
+        assert len(repr(value)) < 300, value.name
+        assert value.name in repr(value)
+
+
+def test_missing_names_say_what_is_meant_or_why_they_are_missing():
+    found = analyzed(Matrix(gaussian()), sections=("spectrum", "cosine", "frequency"))
+    with pytest.raises(KeyError, match=r"no value is called 'cosine\.men'; is cosine\.mean"):
+        found["cosine.men"]
+    with pytest.raises(KeyError, match=r"no value is called 'cosine\.men'"):
+        found.scalar("cosine.men")
+    with pytest.raises(KeyError, match=r"frequency was left out: .*counts"):
+        found[frequency.PROBE_AUC]
+    with pytest.raises(KeyError, match="the section isotropy was not measured"):
+        found["isotropy.i1"]
+    assert found.scalar(isotropy.I1) is None
+    assert found[cosine.MEAN] is found["cosine.mean"]
+    assert cosine.MEAN in found
+    assert list(found.keys()) == [value.name for value in found.values()]
+    assert found.to_dict()["verdict"]["state"] == found.verdict.state
+
+
+# --- files of earlier versions, and of other names ------------------------------------------
+
+
+def downgraded(content):
+    """The content as embgeo 0.1 wrote it."""
+    typed = ("known", "error_kind", "reference_kind", "caveats")
+    old = {key: value for key, value in content.items() if key != "verdict"}
+    old |= {"format_version": 1, "notes": [note["text"] for note in content["notes"]]}
+    old["scalars"] = [
+        {key: value for key, value in scalar.items() if key not in typed}
+        for scalar in content["scalars"].values()
+    ]
+    for kind in ("series", "histograms", "points", "columns", "tables"):
+        old[kind] = [{k: v for k, v in value.items() if k != "better"} for value in content[kind]]
+    for series in old["series"]:
+        series["y"] = {k.replace("centered", "centred"): v for k, v in series["y"].items()}
+    for table in old["tables"]:
+        table["columns"] = [c.replace("neighbor", "neighbour") for c in table["columns"]]
+    return old
+
+
+def test_version_1_is_read_as_what_it_means(tmp_path):
+    found = analyzed(
+        Matrix(
+            gaussian() + 0.2,
+            tokens=tuple(f"t{i}" for i in range(60)),
+            frequency=Frequency("counts", np.linspace(1000, 1, 60), "made up"),
+            origin=Origin(tied_by="head.weight is the same tensor", notes=("cut",)),
+        ),
+        pairs=100,
+    )
+    found.save(tmp_path)
+    content = json.loads((tmp_path / JSON_NAME).read_text())
+    (tmp_path / JSON_NAME).write_text(json.dumps(downgraded(content)))
+    assert_equal(found, load_analysis(tmp_path))
+
+
+def test_an_unknown_name_is_refused(folder):
+    content = json.loads((folder / JSON_NAME).read_text())
+    scalar = content["scalars"].pop("spectrum.effective_rank")
+    content["scalars"]["spectrum.efective_rank"] = scalar | {"name": "spectrum.efective_rank"}
+    (folder / JSON_NAME).write_text(json.dumps(content))
+    assert "the value 'spectrum.efective_rank'; is spectrum.effective_rank" in refused(folder)
+    content["scalars"]["spectrum.rank"] = content["scalars"].pop("spectrum.efective_rank")
+    (folder / JSON_NAME).write_text(json.dumps(content))
+    assert "calls itself 'spectrum.efective_rank'" in refused(folder)
