@@ -97,6 +97,8 @@ def draw_panel(ax: Axes, panel: Panel, medium: Medium, handles: dict[str, Any]) 
         name = medium.write_name(line.member) if line.member else medium.write_label(line.part)
         if name and handle is not None:
             handles.setdefault(name, handle)
+    if panel.lines and all(is_marks(line) for line in panel.lines):
+        ax.margins(0.12)
     for guide in panel.guides:
         draw_guide(ax, guide, named=not panel.title)
     set_axis(ax.xaxis, panel.x, [line_x(line) for line in panel.lines], medium)
@@ -105,6 +107,11 @@ def draw_panel(ax: Axes, panel: Panel, medium: Medium, handles: dict[str, Any]) 
     bends = [guide.label for guide in panel.guides if guide.label]
     if title:
         ax.set_title(" · ".join([title, *bends]))
+
+
+def is_marks(line: Line | Steps) -> bool:
+    """Whether it is points alone, which need room around them."""
+    return isinstance(line, Line) and line.form in ("marks", "dots")
 
 
 def line_x(line: Line | Steps) -> FloatArray:

@@ -78,6 +78,8 @@ def draw_maps(
         view.frame(ax)
         draw_hexagons(ax, cell, level, colors)
     add_swatches(figure, colors, labels, title)
+    # Equal scales change the room that labels need: the layout takes a second round.
+    figure.draw_without_rendering()
     return ()
 
 

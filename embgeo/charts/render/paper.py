@@ -55,6 +55,7 @@ LEAST_SMALL, LEAST_WIDE = 1.5, 2.0
 #: Labels of ours in mathematics; everything else is text.
 MATH = {
     "σ_k / σ_1": r"$\sigma_k / \sigma_1$",
+    "σ_k / σ₁": r"$\sigma_k / \sigma_1$",
     "σ_k/σ₁": r"$\sigma_k / \sigma_1$",
     "index k": "index $k$",
     "index i": "index $i$",
