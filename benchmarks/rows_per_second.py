@@ -23,14 +23,14 @@ import embgeo
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.options import Options
 from embgeo.distributed import (
-    finished,
+    add_rows,
+    describe_part,
+    extend_plan,
+    finish,
     first_round,
-    part_of,
-    plan_of,
-    planned,
+    make_plan,
+    make_task,
     second_round,
-    task_of,
-    with_rows,
 )
 from embgeo.distributed.part import sha256_of_rows
 from embgeo.distributed.states import save_first, save_second
@@ -86,17 +86,17 @@ def measure(
     matrix: Matrix, sections: tuple[str, ...], right: dict[str, float], folder: Path
 ) -> dict[str, float]:
     """Rows a second in either round, and bytes that a part's states take."""
-    part = part_of(matrix, digest=False)
+    part = describe_part(matrix, digest=False)
     options = Options(sphere=False)
     wanted: dict[str, Any] = {"sections": sections, "options": options, "reference": False}
-    first_round(matrix, part_of(matrix, 0, 100, digest=False), **wanted)  # late imports
+    first_round(matrix, describe_part(matrix, 0, 100, digest=False), **wanted)  # late imports
     first_seconds, first = best(lambda: first_round(matrix, part, resources=ONE_CORE, **wanted))
     save_first(first, folder / "s.npz")
-    plan = planned(plan_of(first), lambda rows: np.asarray(matrix.data[rows]))
-    task = task_of(plan)
+    plan = extend_plan(make_plan(first), lambda rows: np.asarray(matrix.data[rows]))
+    task = make_task(plan)
     second_seconds, second = best(lambda: second_round(task, matrix, part, resources=ONE_CORE))
     save_second(second, folder / "plan.npz", folder / "t.npz")
-    found = finished(with_rows(plan, second.rows), second.statistics)
+    found = finish(add_rows(plan, second.rows), second.statistics)
     for name, value in right.items():
         scalar = found.scalar(name)
         if scalar is None or scalar.value is None or abs(scalar.value / value - 1) > 1e-5:

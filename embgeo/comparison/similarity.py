@@ -8,7 +8,7 @@ from embgeo.comparison.joint import Joint
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import compare as q
 from embgeo.core.values import Scalar, Series
-from embgeo.metrics.spectrum import effective_rank
+from embgeo.metrics.spectrum import compute_effective_rank
 from embgeo.numerics.principal_angles import principal_cosines_and_sines
 
 #: A change smaller than this beside the matrices is of the size of rounding errors.
@@ -119,7 +119,9 @@ def change_spectrum(joint: Joint, relative: float) -> list[Scalar | Series]:
         return [q.CHANGE_EFFECTIVE_RANK.undefined(reason)]
     sigma = np.asarray(np.linalg.svd(joint.y - joint.x, compute_uv=False), dtype=np.float64)
     return [
-        q.CHANGE_EFFECTIVE_RANK.measured(effective_rank(sigma), convention="σ, not σ²; uncentered"),
+        q.CHANGE_EFFECTIVE_RANK.measured(
+            compute_effective_rank(sigma), convention="σ, not σ²; uncentered"
+        ),
         Series(
             q.CHANGE_SINGULAR_VALUES,
             np.arange(1, len(sigma) + 1, dtype=np.float64),

@@ -25,12 +25,18 @@ from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
-from embgeo.distributed.connection import WorkerWatch, in_one_line, is_closed, lost
-from embgeo.distributed.finish import finished
-from embgeo.distributed.merging import plan_of, with_rows
+from embgeo.distributed.connection import WorkerWatch, explain_errors, is_closed, report_lost
+from embgeo.distributed.finish import finish
+from embgeo.distributed.merging import add_rows, make_plan
 from embgeo.distributed.part import StatePart
-from embgeo.distributed.plans import MergePlan, planned
-from embgeo.distributed.rounds import SecondPassTask, first_round, part_of, second_round, task_of
+from embgeo.distributed.plans import MergePlan, extend_plan
+from embgeo.distributed.rounds import (
+    SecondPassTask,
+    describe_part,
+    first_round,
+    make_task,
+    second_round,
+)
 from embgeo.distributed.states import FirstState, SecondState
 from embgeo.io import load, open_checkpoint
 from embgeo.io.choosing import choose
@@ -107,7 +113,7 @@ def opened(shard: Shard) -> Matrix:
     return replace(matrix, origin=replace(matrix.origin, path=shard.given or shard.path))
 
 
-def rows_in(path: Path, tensor: str | None, transpose: bool) -> int:
+def count_rows(path: Path, tensor: str | None, transpose: bool) -> int:
     """Rows of the embedding matrix in a file, from its header.
 
     Raises
@@ -118,18 +124,18 @@ def rows_in(path: Path, tensor: str | None, transpose: bool) -> int:
     return choice.input.shape[1 if choice.input_transposed else 0]
 
 
-def at_hand(piece: Piece) -> tuple[Matrix, StatePart]:
+def open_piece(piece: Piece) -> tuple[Matrix, StatePart]:
     matrix = opened(piece.shard)
     if piece.masked is not None:
         matrix = replace(matrix, tokens=None, frequency=None, masked=dict(piece.masked))
     first_row = piece.shard.first_row
-    return matrix, part_of(matrix, piece.start, piece.stop, first_row=first_row, digest=False)
+    return matrix, describe_part(matrix, piece.start, piece.stop, first_row=first_row, digest=False)
 
 
 def first_task(
     piece: Piece, sections: tuple[str, ...] | None, options: Options, reference: bool
 ) -> FirstState:
-    matrix, part = at_hand(piece)
+    matrix, part = open_piece(piece)
     with limited(1):
         return first_round(
             matrix,
@@ -142,7 +148,7 @@ def first_task(
 
 
 def second_task(piece: Piece, task: SecondPassTask) -> SecondState:
-    matrix, part = at_hand(piece)
+    matrix, part = open_piece(piece)
     with limited(1):
         return second_round(task, matrix, part, resources=Resources(piece.memory, threads=1))
 
@@ -207,14 +213,14 @@ class Cluster:
 
     def rows(self, plan: MergePlan, wanted: IntArray) -> npt.NDArray[Any]:
         """Rows of the whole, shape (len(wanted), d)."""
-        found = self.second(replace(task_of(plan), statistics=(), wanted=wanted)).rows
+        found = self.second(replace(make_task(plan), statistics=(), wanted=wanted)).rows
         if found.entries is None:
             raise EmbgeoError("no rows came back from the cluster")
         return found.entries
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
         if is_closed(self.client):
-            raise lost(self.address)
+            raise report_lost(self.address)
         return self.client.submit(function, *arguments, pure=False)
 
     def _merged(self, what: str, pieces: Sequence[Piece], submit: Callable[[Piece], Future]) -> Any:
@@ -225,7 +231,7 @@ class Cluster:
         while len(level) > 1:
             groups = [level[i : i + MERGED_AT_ONCE] for i in range(0, len(level), MERGED_AT_ONCE)]
             level = [self._submit(merge_task, *group) for group in groups]
-        with in_one_line(self.address):
+        with explain_errors(self.address):
             return self._fetched(level[0], leaves, sizes)
 
     def _fetched(self, root: Future, leaves: Sequence[Future], sizes: dict[str, int]) -> Any:
@@ -262,7 +268,7 @@ def holds(piece: Piece, rows: IntArray) -> bool:
     return bool(low < high)
 
 
-def pieces_of(
+def cut_pieces(
     shards: Sequence[Shard],
     threads: int,
     memory: int = DEFAULT_MEMORY,
@@ -306,17 +312,17 @@ def analyze_on_cluster(
     EmbgeoError
     """
     chosen = None if sections is None else tuple(sections)
-    known = described(plan_of(cluster.first(chosen, options or Options(), reference)))
-    plan = planned(known, lambda wanted: cluster.rows(known, wanted), cluster.progress)
-    second = cluster.second(task_of(plan))
+    known = described(make_plan(cluster.first(chosen, options or Options(), reference)))
+    plan = extend_plan(known, lambda wanted: cluster.rows(known, wanted), cluster.progress)
+    second = cluster.second(make_task(plan))
 
     def fold(statistics: Sequence[Statistic]) -> None:
-        task = replace(task_of(plan), statistics=tuple(statistics), wanted=NO_ROWS)
+        task = replace(make_task(plan), statistics=tuple(statistics), wanted=NO_ROWS)
         for mine, other in zip(statistics, cluster.second(task).statistics, strict=True):
             mine.merge(other)
 
-    return finished(
-        with_rows(plan, second.rows),
+    return finish(
+        add_rows(plan, second.rows),
         second.statistics,
         command=command,
         progress=cluster.progress,

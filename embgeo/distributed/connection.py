@@ -26,7 +26,7 @@ WORKER_SECONDS = 120.0
 
 
 @contextmanager
-def connected(scheduler: str | None, threads: int) -> Iterator[Client]:
+def connect(scheduler: str | None, threads: int) -> Iterator[Client]:
     """A client of the cluster at an address, or of one of its own on this machine.
 
     Raises
@@ -43,7 +43,7 @@ def connected(scheduler: str | None, threads: int) -> Iterator[Client]:
             way_out="pip install 'embgeo[dask]'",
         ) from error
     if scheduler is not None:
-        with quiet(), client_of(scheduler) as client:
+        with quiet(), open_client(scheduler) as client:
             yield client
         return
     local = LocalCluster(
@@ -53,7 +53,7 @@ def connected(scheduler: str | None, threads: int) -> Iterator[Client]:
         yield client
 
 
-def client_of(scheduler: str) -> Client:
+def open_client(scheduler: str) -> Client:
     """A client of the scheduler at an address.
 
     Raises
@@ -125,7 +125,7 @@ class WorkerWatch:
             If the scheduler is lost, or no worker has been there for some time.
         """
         if is_closed(self.client):
-            raise lost(self.address)
+            raise report_lost(self.address)
         now = monotonic()
         if now - self.asked < WORKER_SECONDS / 10 or self.client.status != "running":
             return
@@ -133,22 +133,22 @@ class WorkerWatch:
         try:
             workers = self.client.nthreads()
         except OSError as error:
-            raise lost(self.address) from error
+            raise report_lost(self.address) from error
         if workers:
             self.seen = now
         elif now - self.seen > WORKER_SECONDS:
-            raise no_worker(self.client, self.address)
+            raise report_no_worker(self.client, self.address)
 
 
 def is_closed(client: Client) -> bool:
     return client.status in ("closing", "closed")
 
 
-def lost(address: str) -> EmbgeoError:
+def report_lost(address: str) -> EmbgeoError:
     return EmbgeoError(f"the scheduler at {address} was lost", way_out="start it and run again")
 
 
-def no_worker(client: Client, address: str) -> EmbgeoError:
+def report_no_worker(client: Client, address: str) -> EmbgeoError:
     if client.cluster is not None:
         return EmbgeoError(
             "no worker is left",
@@ -164,7 +164,7 @@ def no_worker(client: Client, address: str) -> EmbgeoError:
 
 
 @contextmanager
-def in_one_line(address: str) -> Iterator[None]:
+def explain_errors(address: str) -> Iterator[None]:
     """What dask raises where a result is waited for, as an error that says what to do.
 
     Raises
@@ -184,7 +184,7 @@ def in_one_line(address: str) -> Iterator[None]:
             f"{argument('memory')}",
         ) from error
     except (futures.CancelledError, asyncio.CancelledError, CommClosedError) as error:
-        raise lost(address) from error
+        raise report_lost(address) from error
     except RuntimeError as error:
         if "deserialization of the task graph" not in str(error):
             raise

@@ -225,6 +225,6 @@ def consistent(path: Path) -> Iterator[None]:
         ) from error
 
 
-def unfit(path: Path | str, cause: str) -> UnreadableFile:
+def refuse_state(path: Path | str, cause: str) -> UnreadableFile:
     """The error for a state that does not go with the others."""
     return UnreadableFile(cause, where=path, way_out="make the states of all parts alike")

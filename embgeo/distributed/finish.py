@@ -37,7 +37,7 @@ class Partial:
     missing: tuple[str, ...]
 
 
-def finished(
+def finish(
     plan: MergePlan,
     statistics: Sequence[Statistic],
     *,
@@ -69,10 +69,10 @@ def finished(
     measurement, notes = resume(plan, None, progress, resources, fold)
     measurement.shared.add(statistics)
     clock.lap("merging")
-    return completed(plan, measurement, notes, command, clock)
+    return complete_parts(plan, measurement, notes, command, clock)
 
 
-def after_one_round(
+def finish_after_one_round(
     plan: MergePlan,
     *,
     command: str = "",
@@ -89,7 +89,7 @@ def after_one_round(
         return Partial(None, missing)
     measurement.absent |= dict.fromkeys(missing, SECOND_ROUND)
     clock.lap("merging")
-    return Partial(completed(plan, measurement, notes, command, clock), missing)
+    return Partial(complete_parts(plan, measurement, notes, command, clock), missing)
 
 
 def needs_more(family: Family, measurement: Measurement) -> bool:
@@ -100,7 +100,7 @@ def needs_more(family: Family, measurement: Measurement) -> bool:
         return True
 
 
-def completed(
+def complete_parts(
     plan: MergePlan, measurement: Measurement, notes: tuple[Note, ...], command: str, clock: Clock
 ) -> Analysis:
     """The analysis with what is known of the parts."""
@@ -109,11 +109,11 @@ def completed(
     return replace(
         analysis,
         notes=(*analysis.notes, *notes),
-        provenance={**analysis.provenance, "parts": provenance_of(plan)},
+        provenance={**analysis.provenance, "parts": describe_parts(plan)},
     )
 
 
-def provenance_of(plan: MergePlan) -> list[dict[str, Any]]:
+def describe_parts(plan: MergePlan) -> list[dict[str, Any]]:
     """The parts, ready for JSON."""
     return [
         {

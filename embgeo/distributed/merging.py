@@ -23,7 +23,7 @@ from embgeo.distributed.states import (
     read_second,
     read_setup,
 )
-from embgeo.distributed.whole import check_cover, in_order, joined
+from embgeo.distributed.whole import check_cover, joined, sort_parts
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.counting import count_by_file
@@ -34,7 +34,7 @@ from embgeo.measure.provenance import installed
 from embgeo.stats import Census
 
 
-def merged_first(states: Sequence[files.Stored]) -> FirstState:
+def merge_first(states: Sequence[files.Stored]) -> FirstState:
     """The first round of all parts; no more than two states are held at a time.
 
     Parameters
@@ -51,10 +51,10 @@ def merged_first(states: Sequence[files.Stored]) -> FirstState:
     check_version(setup, states[0].path)
     for stored in states[1:]:
         if difference := read_setup(stored).difference(setup):
-            raise files.unfit(stored.path, f"differs from {states[0].path} in {difference}")
+            raise files.refuse_state(stored.path, f"differs from {states[0].path} in {difference}")
     blanks = first_statistics(setup)
     whole = FirstState(setup, [], Census(), blanks)
-    for stored in by_first_row(states, "pieces"):
+    for stored in sort_by_first_row(states, "pieces"):
         state = read_first(stored, blanks)
         with reading(stored.path, "state"):
             whole.merge(state)
@@ -71,7 +71,7 @@ def check_version(setup: MeasuringSetup, path: Path) -> None:
         )
 
 
-def by_first_row(states: Sequence[files.Stored], name: str) -> list[files.Stored]:
+def sort_by_first_row(states: Sequence[files.Stored], name: str) -> list[files.Stored]:
     """The files in the order of their rows, so that sums do not hang on the order of names."""
 
     def key(stored: files.Stored) -> tuple[int, int]:
@@ -86,7 +86,7 @@ def by_first_row(states: Sequence[files.Stored], name: str) -> list[files.Stored
     return sorted(states, key=key)
 
 
-def plan_of(state: FirstState) -> MergePlan:
+def make_plan(state: FirstState) -> MergePlan:
     """A plan that knows the first pass over all parts, and wants nothing yet.
 
     Raises
@@ -94,7 +94,7 @@ def plan_of(state: FirstState) -> MergePlan:
     EmbgeoError
         If rows are missing or in two parts, or parts contradict each other.
     """
-    parts = in_order([part for part, _ in state.pieces])
+    parts = sort_parts([part for part, _ in state.pieces])
     n = check_cover(parts)
     matrix = joined(state.pieces, state.setup)
     setup = replace(state.setup, options=state.setup.options.for_tokens(matrix.tokens))
@@ -104,7 +104,7 @@ def plan_of(state: FirstState) -> MergePlan:
     return MergePlan(setup, parts, matrix, state.census, state.statistics)
 
 
-def with_labels(
+def add_labels(
     plan: MergePlan, tokens: tuple[str, ...] | None, frequency: Frequency | None
 ) -> MergePlan:
     """The plan with labels and counts of the whole, which no part has.
@@ -134,7 +134,7 @@ def with_labels(
     return replace(plan, matrix=matrix, setup=setup)
 
 
-def merged_second(plan: MergePlan, identity: str, states: Sequence[files.Stored]) -> SecondState:
+def merge_second(plan: MergePlan, identity: str, states: Sequence[files.Stored]) -> SecondState:
     """The second round of all parts.
 
     Raises
@@ -147,7 +147,7 @@ def merged_second(plan: MergePlan, identity: str, states: Sequence[files.Stored]
     blanks = plan.statistics
     whole = SecondState(identity, [], [blank.blank() for blank in blanks])
     rows: list[StoredRows] = []
-    for stored in by_first_row(states, "parts"):
+    for stored in sort_by_first_row(states, "parts"):
         if stored.plain("plan") != identity:
             raise UnreadableFile(
                 "made for another plan",
@@ -184,7 +184,7 @@ def all_rows(parts: Sequence[StoredRows]) -> StoredRows:
     )
 
 
-def with_rows(plan: MergePlan, rows: StoredRows) -> MergePlan:
+def add_rows(plan: MergePlan, rows: StoredRows) -> MergePlan:
     """The plan once the rows that it wanted were gathered.
 
     Raises
@@ -197,7 +197,7 @@ def with_rows(plan: MergePlan, rows: StoredRows) -> MergePlan:
     return replace(plan, rows=plan.rows.joined(rows), wanted=np.zeros(0, dtype=np.int64))
 
 
-def plan_for(states: Sequence[files.Stored]) -> files.Stored:
+def find_plan(states: Sequence[files.Stored]) -> files.Stored:
     """The plan that second rounds were made for, where they remember it to lie.
 
     Raises
@@ -261,6 +261,6 @@ def label_plan(
     if labels is not None and (tokens is not None or plan.matrix.tokens is None):
         given = tuple(map(safe_text, labels.tokens))
         notes = (*labels.notes, *notes)
-    plan = with_labels(plan, given, frequency)
+    plan = add_labels(plan, given, frequency)
     origin = replace(plan.matrix.origin, notes=(*plan.matrix.origin.notes, *notes))
     return replace(plan, matrix=replace(plan.matrix, origin=origin))

@@ -172,7 +172,7 @@ def leave_out_large(measurement: Measurement) -> tuple[Note, ...]:
     return tuple(notes)
 
 
-def planned(
+def extend_plan(
     plan: MergePlan, fetch: Fetch | None = None, progress: Progress | None = None
 ) -> MergePlan:
     """The plan with the statistics of the second pass and the rows that are wanted.

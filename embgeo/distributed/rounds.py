@@ -36,7 +36,7 @@ from embgeo.stats.resources import Resources, shared_fold
 from embgeo.stats.statistic import Statistic
 
 
-def part_of(
+def describe_part(
     matrix: Matrix,
     start: int = 0,
     stop: int | None = None,
@@ -93,7 +93,7 @@ def first_round(
     matrix : Matrix
         Holds the part's rows (and may hold others); `part.first_row` says where it begins.
     part : StatePart
-        From :func:`part_of`.
+        From :func:`describe_part`.
     sections, options, reference, progress, resources
         As for :func:`embgeo.analyze`; the first three have to be the same for all parts.
     """
@@ -161,7 +161,7 @@ class SecondPassTask:
     stored: files.Stored | None = None
 
 
-def task_of(plan: MergePlan, identity: str = "") -> SecondPassTask:
+def make_task(plan: MergePlan, identity: str = "") -> SecondPassTask:
     output = plan.matrix.output
     return SecondPassTask(
         identity,
@@ -214,14 +214,14 @@ def check_same_rows(task: SecondPassTask, matrix: Matrix, part: StatePart) -> No
             f"{matrix.d:,} columns of {matrix.dtype}, the plan is about {task.setup.d:,} of "
             f"{task.setup.dtype}"
         )
-        raise other_rows(part, cause)
+        raise refuse_rows(part, cause)
     for known in task.parts:
         alike = (known.start, known.stop) == (part.start, part.stop)
         if alike and known.sha256 and part.sha256 and known.sha256 != part.sha256:
-            raise other_rows(part, f"its {part.rows} are not those of the first round")
+            raise refuse_rows(part, f"its {part.rows} are not those of the first round")
         if differ_as_wholes(known, part):
             cause = f"its rows are not those of the first round, which were cut out of {known.file}"
-            raise other_rows(part, cause)
+            raise refuse_rows(part, cause)
 
 
 def check_norms(seen: SeenNorms | None, block: Block, part: StatePart) -> None:
@@ -234,10 +234,10 @@ def check_norms(seen: SeenNorms | None, block: Block, part: StatePart) -> None:
     row = None if seen is None else seen.other_row(block)
     if row is not None:
         cause = f"its rows are not those of the first round: row {row:,} has another length"
-        raise other_rows(part, cause)
+        raise refuse_rows(part, cause)
 
 
-def other_rows(part: StatePart, cause: str) -> UnreadableFile:
+def refuse_rows(part: StatePart, cause: str) -> UnreadableFile:
     way_out = "measure the parts that the plan was made of, or all of them again"
     return UnreadableFile(cause, where=part.file, way_out=way_out)
 
@@ -270,7 +270,7 @@ def second_round(
     if part.start == part.stop:
         return SecondState(task.plan, [part], statistics)
     piece = cut(matrix, part.start - part.first_row, part.stop - part.first_row)
-    piece = replace(piece, masked={}, output=output_rows(task, piece, part), hidden=None)
+    piece = replace(piece, masked={}, output=find_output_rows(task, piece, part), hidden=None)
     reader = open_rows(piece, task.setup.options, resources, progress)
     reader.takes_part[within(task.left_out, part)] = False
     seen = None if task.stored is None else read_norms(task.stored, part.start, part.stop)
@@ -301,7 +301,7 @@ def within(rows: IntArray, part: StatePart) -> IntArray:
     return np.asarray(rows[low:high] - part.start)
 
 
-def output_rows(task: SecondPassTask, piece: Matrix, part: StatePart) -> Matrix | None:
+def find_output_rows(task: SecondPassTask, piece: Matrix, part: StatePart) -> Matrix | None:
     """The part's rows of the output projection, where the whole has one."""
     if task.output_width is None:
         return None

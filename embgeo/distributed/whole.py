@@ -21,7 +21,7 @@ ONE_MATRIX = "merge parts of one matrix only"
 Piece = tuple[StatePart, Matrix | None]
 
 
-def in_order(parts: Sequence[StatePart]) -> list[StatePart]:
+def sort_parts(parts: Sequence[StatePart]) -> list[StatePart]:
     return sorted(parts, key=lambda part: (part.start, part.stop))
 
 
@@ -38,7 +38,7 @@ def check_cover(parts: Sequence[StatePart], total: int | None = None) -> int:
     ------
     EmbgeoError
     """
-    ordered = in_order(parts)
+    ordered = sort_parts(parts)
     check_one_whole(ordered, total)
     totals = [total, *(part.total for part in ordered)]
     reached = 0
@@ -145,7 +145,7 @@ def joined(pieces: Sequence[Piece], setup: MeasuringSetup) -> Matrix:
     if len(files) > 1:
         stored = (setup.d, n) if part.transposed else (n, setup.d)
     path = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1:,} more"
-    output = output_of(known, n)
+    output = join_output(known, n)
     # Where matrices differ, single parts of them may still be equal.
     tied_by = next((m.origin.tied_by for _, m in known if m.origin.tied), "")
     said = [m.origin.notes for _, m in known]
@@ -154,9 +154,9 @@ def joined(pieces: Sequence[Piece], setup: MeasuringSetup) -> Matrix:
         first,
         data=stand_in,
         name=first.name if len(files) == 1 else path,
-        tokens=joined_tokens(known),
-        frequency=joined_frequency(known, n),
-        masked=joined_masked(known),
+        tokens=join_tokens(known),
+        frequency=join_frequency(known, n),
+        masked=join_masked(known),
         output=output,
         origin=replace(
             first.origin,
@@ -165,7 +165,7 @@ def joined(pieces: Sequence[Piece], setup: MeasuringSetup) -> Matrix:
             sha256="",
             rows=None,
             tied_by="" if output is not None else tied_by,
-            notes=tuple(joined_notes([part for part, _ in known], said)),
+            notes=tuple(join_notes([part for part, _ in known], said)),
         ),
     )
 
@@ -182,13 +182,13 @@ def all_or_none(known: Sequence[tuple[StatePart, Matrix]], have: Sequence[bool],
     return all(have)
 
 
-def joined_tokens(known: Sequence[tuple[StatePart, Matrix]]) -> tuple[str, ...] | None:
+def join_tokens(known: Sequence[tuple[StatePart, Matrix]]) -> tuple[str, ...] | None:
     if not all_or_none(known, [m.tokens is not None for _, m in known], "tokens"):
         return None
     return tuple(token for _, matrix in known for token in matrix.tokens or ())
 
 
-def joined_frequency(known: Sequence[tuple[StatePart, Matrix]], n: int) -> Frequency | None:
+def join_frequency(known: Sequence[tuple[StatePart, Matrix]], n: int) -> Frequency | None:
     if not all_or_none(known, [m.frequency is not None for _, m in known], "counts"):
         return None
     found = [matrix.frequency for _, matrix in known if matrix.frequency is not None]
@@ -207,7 +207,7 @@ def joined_frequency(known: Sequence[tuple[StatePart, Matrix]], n: int) -> Frequ
     return Frequency("counts", np.concatenate([f.counts for f in found]), source)
 
 
-def joined_masked(known: Sequence[tuple[StatePart, Matrix]]) -> dict[str, npt.NDArray[np.int64]]:
+def join_masked(known: Sequence[tuple[StatePart, Matrix]]) -> dict[str, npt.NDArray[np.int64]]:
     """Rows to leave out by reason, numbered as in the whole."""
     rows: dict[str, list[npt.NDArray[np.int64]]] = {}
     for part, matrix in known:
@@ -216,7 +216,7 @@ def joined_masked(known: Sequence[tuple[StatePart, Matrix]]) -> dict[str, npt.ND
     return {reason: np.concatenate(parts) for reason, parts in rows.items()}
 
 
-def output_of(known: Sequence[tuple[StatePart, Matrix]], n: int) -> Matrix | None:
+def join_output(known: Sequence[tuple[StatePart, Matrix]], n: int) -> Matrix | None:
     """The output projection, where a part has one."""
     having = [(part, matrix.output) for part, matrix in known if matrix.output is not None]
     for part, output in having:
@@ -235,7 +235,7 @@ def output_of(known: Sequence[tuple[StatePart, Matrix]], n: int) -> Matrix | Non
     return replace(outputs[0], data=stand_in)
 
 
-def joined_notes(parts: Sequence[StatePart], said: Sequence[Sequence[str]]) -> Iterator[str]:
+def join_notes(parts: Sequence[StatePart], said: Sequence[Sequence[str]]) -> Iterator[str]:
     """Notes that all parts share, then those of single parts, of which there may be many."""
     shared = [note for note in said[0] if all(note in notes for notes in said)]
     yield from shared

@@ -18,7 +18,7 @@ from embgeo.measure.checks import check_usable
 from embgeo.measure.passes import Measurement, open_rows
 from embgeo.measure.provenance import notes, provenance
 from embgeo.measure.reference import NOTE, expected, isotropic_twin
-from embgeo.metrics.popularity import popularity, why_absent
+from embgeo.metrics.popularity import explain_absence, rank_by_frequency
 from embgeo.result.analysis import Analysis
 from embgeo.stats import Norms
 from embgeo.stats.resources import Resources
@@ -139,8 +139,8 @@ def with_reference(
         # Flat all over, its extremes take many steps to find and say little.
         plain = replace(options, isotropy_rows=None, asked=(), pairs=0, sphere=False, random=False)
         # Norms that float32 does not hold are kept off devices, which may have nothing wider.
-        ordinary = twin.working is np.float32
-        resources = reader.resources if ordinary else replace(reader.resources, device="cpu")
+        single = twin.working is np.float32
+        resources = reader.resources if single else replace(reader.resources, device="cpu")
         other = analyze(twin, sections=wanted, options=plain, reference=False, resources=resources)
         simulated = {s.name: s.value for s in other.scalars if s.value is not None}
         found = simulated | found
@@ -177,8 +177,8 @@ def assemble(
     """The result, from the values of all families."""
     facts, hidden, matrix = measurement.facts, measurement.hidden, measurement.reader.matrix
     popular = None
-    if any(f.FAMILY == "frequency" for f in measurement.families) and not why_absent(facts):
-        popular = popularity(facts, measurement.options).popular
+    if any(f.FAMILY == "frequency" for f in measurement.families) and not explain_absence(facts):
+        popular = rank_by_frequency(facts, measurement.options).popular
     kept = facts.kept
     return Analysis(
         provenance=provenance(measurement, popular, reference, command),

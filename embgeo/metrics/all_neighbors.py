@@ -17,7 +17,7 @@ KEY = ("top neighbors", "all rows")
 HELD = 2**24
 
 
-def all_neighbors(
+def find_all_neighbors(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> TopNeighbors:
     """The k + 1 nearest rows of every kept row by cosine; searched once, whoever asks.
@@ -40,7 +40,7 @@ def all_neighbors(
     return shared.find(TopNeighbors, KEY)
 
 
-def all_occurrences(
+def count_all_occurrences(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> FloatArray:
     """How often each kept row is among the k nearest of another, shape (M,).
@@ -48,7 +48,7 @@ def all_occurrences(
     Where several rows are equally near and not all of them fit, they share the places left.
     """
     k = options.neighbors
-    found = all_neighbors(facts, options, reader, shared)
+    found = find_all_neighbors(facts, options, reader, shared)
     tied = found.cosines[:, k] >= found.cosines[:, k - 1] - TIE
     position = np.searchsorted(facts.kept, found.neighbors[~tied, :k])
     counts = np.bincount(position.ravel(), minlength=facts.m).astype(np.float64)
@@ -57,14 +57,14 @@ def all_occurrences(
 
     def share_places(number: int) -> FloatArray:
         part = rows[number * step : (number + 1) * step]
-        return count_places(cosines_with_all(facts, reader, part), k)
+        return count_places(compute_cosines(facts, reader, part), k)
 
     for found_places in reader.spread(share_places, -(-len(rows) // step), "rows equally near"):
         counts += found_places
     return counts
 
 
-def cosines_with_all(facts: Facts, reader: RowReader, rows: IntArray) -> FloatArray:
+def compute_cosines(facts: Facts, reader: RowReader, rows: IntArray) -> FloatArray:
     """Cosines of some rows with all kept ones, shape (len(rows), M); −∞ with themselves."""
     unit = reader.take_unit(rows)
     cosines = np.hstack([unit @ block.unit.T for block in reader.blocks(None)])

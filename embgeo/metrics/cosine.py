@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.arrays import IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Column, Histogram, Series, Table, Value
 from embgeo.metrics.facts import Facts
-from embgeo.metrics.pairs import pair_values, pairs_ahead, rows_of_pairs
+from embgeo.metrics.pairs import compute_pair_values, list_pair_rows, sample_pairs_ahead
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.stats import AngleTo, Moments, Norms
 from embgeo.stats.reader import RowReader
@@ -50,31 +50,26 @@ def second(shared: SharedStatistics) -> list[Statistic]:
 def ahead(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> list[Statistic]:
-    return pairs_ahead(facts, options, reader, shared.norms)
-
-
-def mean_direction(shared: SharedStatistics) -> FloatArray | None:
-    """Σŵ_i as a unit vector; None where the unit rows cancel but for rounding."""
-    mean = shared.unit_moments.mean
-    length = float(np.linalg.norm(mean))
-    return None if length < 1e-13 else mean / length
+    return sample_pairs_ahead(facts, options, reader, shared.norms)
 
 
 def rows_read(facts: Facts, options: Options) -> IntArray:
-    return rows_of_pairs(facts, options)
+    return list_pair_rows(facts, options)
 
 
 def compute(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> list[Value]:
-    values = exact_values(shared.unit_moments)
-    values += cone_values(shared)
-    values += pair_values(facts, options, reader, shared.norms, shared.statistics.get("PairSample"))
-    values += dimension_values(shared)
+    values = compute_exact_values(shared.unit_moments)
+    values += compute_cone_values(shared)
+    values += compute_pair_values(
+        facts, options, reader, shared.norms, shared.statistics.get("PairSample")
+    )
+    values += compute_dimension_values(shared)
     return values
 
 
-def exact_values(moments: Moments) -> list[Value]:
+def compute_exact_values(moments: Moments) -> list[Value]:
     """Mean, spread and regularizer over all ordered pairs i ≠ j, from sums over rows.
 
     The variance is formed from the centered scatter C of the unit rows, Σ_ij (cos_ij − ‖ū‖²)² =
@@ -88,8 +83,8 @@ def exact_values(moments: Moments) -> list[Value]:
     mean = (squared - m) / (m * (m - 1.0))
     level = float(moments.mean @ moments.mean)
     rest = moments.trace() / m  # 1 − ‖ū‖², without cancellation
-    all_pairs = 2.0 * m * moments.along_mean() + moments.squares()
-    variance = (all_pairs - m * rest**2) / (m * (m - 1.0)) - (mean - level) ** 2
+    total = 2.0 * m * moments.along_mean() + moments.squares()
+    variance = (total - m * rest**2) / (m * (m - 1.0)) - (mean - level) ** 2
     return [
         q.MEAN.measured(mean, convention="over ordered pairs i ≠ j"),
         q.STD.measured(float(np.sqrt(max(variance, 0.0)))),
@@ -97,13 +92,13 @@ def exact_values(moments: Moments) -> list[Value]:
     ]
 
 
-def cone_values(shared: SharedStatistics) -> list[Value]:
+def compute_cone_values(shared: SharedStatistics) -> list[Value]:
     key = ("angle to", "mean")
     if key not in shared.statistics:
         reason = "the unit rows cancel, there is no common direction"
         return [quantity.undefined(reason) for quantity, _ in CONE_QUANTILES]
     angles = np.degrees(shared.find(AngleTo, key).values())
-    low, high = nice_range(float(angles.min()), float(angles.max()), 0.0, 180.0)
+    low, high = round_range(float(angles.min()), float(angles.max()), 0.0, 180.0)
     counts, edges = np.histogram(angles, bins=60, range=(low, high))
     return [
         *(
@@ -115,7 +110,7 @@ def cone_values(shared: SharedStatistics) -> list[Value]:
     ]
 
 
-def nice_range(low: float, high: float, least: float, most: float) -> tuple[float, float]:
+def round_range(low: float, high: float, least: float, most: float) -> tuple[float, float]:
     """The range widened to round numbers of about a twentieth of it, within [least, most]."""
     span = max(high - low, 1e-9 * max(1.0, abs(high), abs(low)))
     step = 10.0 ** np.floor(np.log10(span)) / 2.0
@@ -124,11 +119,7 @@ def nice_range(low: float, high: float, least: float, most: float) -> tuple[floa
     return (wide_low, wide_high) if wide_low < wide_high else (low - step, high + step)
 
 
-def row_norms(shared: SharedStatistics) -> FloatArray:
-    return np.asarray(shared.norms)
-
-
-def dimension_values(shared: SharedStatistics) -> list[Value]:
+def compute_dimension_values(shared: SharedStatistics) -> list[Value]:
     direction = shared.mean_direction
     if direction is None:
         reason = "the unit rows cancel, the mean cosine has no coordinates to share it"

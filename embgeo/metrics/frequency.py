@@ -23,7 +23,7 @@ from embgeo.core.options import Options
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Cell, Column, Scalar, Table, Value
 from embgeo.metrics.facts import Facts
-from embgeo.metrics.popularity import BINS, Popularity, popularity, why_absent
+from embgeo.metrics.popularity import BINS, Popularity, explain_absence, rank_by_frequency
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.ranking import spearman
 from embgeo.stats import GroupMoments, Moments, Norms
@@ -33,7 +33,7 @@ FAMILY = "frequency"
 
 
 def absent(facts: Facts) -> str:
-    return why_absent(facts)
+    return explain_absence(facts)
 
 
 def first(facts: Facts) -> list[Statistic]:
@@ -41,9 +41,9 @@ def first(facts: Facts) -> list[Statistic]:
 
 
 def second(facts: Facts, options: Options) -> list[Statistic]:
-    if why_absent(facts):
+    if explain_absence(facts):
         return []
-    known = popularity(facts, options)
+    known = rank_by_frequency(facts, options)
     return [
         GroupMoments("class", known.labels(facts), 2, facts.d, of="rows"),
         GroupMoments("bin", known.bins(facts), BINS, facts.d, of="unit"),
@@ -51,19 +51,19 @@ def second(facts: Facts, options: Options) -> list[Statistic]:
 
 
 def compute(facts: Facts, options: Options, shared: SharedStatistics) -> list[Value]:
-    known = popularity(facts, options)
+    known = rank_by_frequency(facts, options)
     norms = shared.norms
     classes = shared.find(GroupMoments, ("group moments", "class", "rows"))
     bins = shared.find(GroupMoments, ("group moments", "bin", "unit"))
     return [
-        *centroids(classes, known),
-        *norm_values(norms, known),
-        by_bin(facts, shared.unit_moments.mean, norms, bins, known),
-        frequency_column(facts, known),
+        *compare_centroids(classes, known),
+        *compare_norms(norms, known),
+        tabulate_bins(facts, shared.unit_moments.mean, norms, bins, known),
+        make_frequency_column(facts, known),
     ]
 
 
-def centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
+def compare_centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
     """Cosine and distance of the class means, beside what two random classes of these sizes give.
 
     Random classes differ by sampling alone: E‖μ_p − μ_r‖² = s²(1/n_p + 1/n_r).
@@ -104,7 +104,7 @@ def centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
     ]
 
 
-def norm_values(norms: FloatArray, known: Popularity) -> list[Scalar]:
+def compare_norms(norms: FloatArray, known: Popularity) -> list[Scalar]:
     with np.errstate(over="ignore"):  # an infinite ratio is reported as undefined
         ratio = float(np.median(norms[known.popular]) / np.median(norms[~known.popular]))
     values = [
@@ -131,7 +131,7 @@ def norm_values(norms: FloatArray, known: Popularity) -> list[Scalar]:
     return values
 
 
-def by_bin(
+def tabulate_bins(
     facts: Facts, overall: FloatArray, norms: FloatArray, bins: GroupMoments, known: Popularity
 ) -> Table:
     length = float(np.linalg.norm(overall))
@@ -145,7 +145,7 @@ def by_bin(
             (
                 number + 1,
                 int(n),
-                count_range(facts, known.counts[inside]),
+                format_count_range(facts, known.counts[inside]),
                 float(np.median(norms[inside])),
                 (total - n) / (n * (n - 1)) if n > 1 else None,
                 float(bins.mean[number] @ overall) / length if length > 1e-13 else None,
@@ -162,14 +162,14 @@ def by_bin(
     return Table(q.BY_FREQUENCY_BIN, columns, tuple(rows), note=known.convention)
 
 
-def count_range(facts: Facts, counts: FloatArray) -> str:
+def format_count_range(facts: Facts, counts: FloatArray) -> str:
     low, high = int(counts.min()), int(counts.max())
     if facts.is_ranked:
         low, high = facts.n + 1 - high, facts.n + 1 - low
     return f"{low:,}" if low == high else f"{low:,} – {high:,}"
 
 
-def frequency_column(facts: Facts, known: Popularity) -> Column:
+def make_frequency_column(facts: Facts, known: Popularity) -> Column:
     if facts.is_ranked:
         return Column(q.RANK, -known.log_count / np.log(10.0), "log10 rank")
     return Column(q.LOG_COUNT, known.log_count / np.log(10.0), "log10(1 + count)")

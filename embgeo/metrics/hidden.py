@@ -42,12 +42,12 @@ def compute(facts: Facts, hidden: HiddenStates | None) -> list[Value]:
         hull = distance_to_hull(
             hidden.blocks, hidden.width, hidden.rounding, hidden.find_repeated()
         )
-        values += hull_values(hull, hidden.rounding)
-    values.append(layernorm_condition(facts.final_norm))
+        values += describe_hull(hull, hidden.rounding)
+    values.append(compute_layernorm_condition(facts.final_norm))
     return values
 
 
-def hull_values(hull: Hull, rounding: float) -> list[Value]:
+def describe_hull(hull: Hull, rounding: float) -> list[Value]:
     """The finding with its certificate; without one it is undecided, never a guess."""
     convention = {
         "outside": "origin outside the hull: a uniformly negative direction exists; certified by "
@@ -100,7 +100,7 @@ def hull_values(hull: Hull, rounding: float) -> list[Value]:
     return values
 
 
-def layernorm_condition(norm: FinalNorm | None) -> Scalar:
+def compute_layernorm_condition(norm: FinalNorm | None) -> Scalar:
     """|1ᵀ(b/g)| beside Σ|b_k/g_k|, from the final LayerNorm's scale g and bias b."""
     if norm is None:
         return q.LAYERNORM_CONDITION.undefined("an array has no LayerNorm beside it")

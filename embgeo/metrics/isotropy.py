@@ -26,7 +26,7 @@ from embgeo.core.quantities import isotropy as q
 from embgeo.core.values import Cell, Quantity, Scalar, Series, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics, row_moments
-from embgeo.metrics.sphere import sphere_values
+from embgeo.metrics.sphere import measure_sphere
 from embgeo.numerics.eigen import Eigen, signed_eigen
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.stats import LogPartition, Norms
@@ -75,7 +75,7 @@ def second(facts: Facts, options: Options, shared: SharedStatistics) -> list[Sta
         ),
     ]
     if options.random:
-        wanted.append(LogPartition("random", random_directions(facts, options), bound=longest))
+        wanted.append(LogPartition("random", draw_directions(facts, options), bound=longest))
     if not shared.all_rows_equal:
         wanted.append(
             LogPartition(
@@ -96,7 +96,7 @@ def rows_read(facts: Facts, options: Options) -> IntArray:
     )
 
 
-def random_directions(facts: Facts, options: Options) -> FloatArray:
+def draw_directions(facts: Facts, options: Options) -> FloatArray:
     drawn = generator(options.seed, "random directions").standard_normal((facts.d, RANDOM_PAIRS))
     return np.asarray(drawn / np.linalg.norm(drawn, axis=0))
 
@@ -108,29 +108,29 @@ def compute(
     raw = eigenvectors.log_z(1.0)
     norms = shared.norms
     unit = eigenvectors.log_z(1.0 / float(norms.mean()))
-    gap, unsafe = eigengap(shared.eigen, facts.m)
+    gap, unsafe = measure_eigengap(shared.eigen, facts.m)
     values: list[Value] = [
-        *isotropy_pair(RAW, raw, BOTH, unsafe),
-        *isotropy_pair(UNIT, unit, f"{BOTH}; W / mean row norm", unsafe),
-        *centered_pair(facts, shared),
-        *isotropy_pair(RAW_SIGNED, raw[:1], ONE, unsafe),
-        *isotropy_pair(UNIT_SIGNED, unit[:1], f"{ONE}; W / mean row norm", unsafe),
+        *measure_pair(RAW, raw, BOTH, unsafe),
+        *measure_pair(UNIT, unit, f"{BOTH}; W / mean row norm", unsafe),
+        *measure_centered_pair(facts, shared),
+        *measure_pair(RAW_SIGNED, raw[:1], ONE, unsafe),
+        *measure_pair(UNIT_SIGNED, unit[:1], f"{ONE}; W / mean row norm", unsafe),
         q.LOG_I1.measured(float(raw.min() - raw.max()), **by_basis(BOTH, unsafe)),
         gap,
-        *(random_values(shared) if options.random else []),
-        isoscore(shared),
-        z_series(q.Z, raw),
-        z_series(q.Z_UNIT, unit),
+        *(measure_random_directions(shared) if options.random else []),
+        compute_isoscore(shared),
+        make_z_series(q.Z, raw),
+        make_z_series(q.Z_UNIT, unit),
     ]
-    values += sphere_values(
+    values += measure_sphere(
         facts, options, reader, shared.eigen, raw, float(norms.max()), SPHERE_LIMIT
     )
     if options.isotropy_rows is not None:
-        values += sampled_runs(facts, options, reader, options.isotropy_rows)
+        values += measure_samples(facts, options, reader, options.isotropy_rows)
     return values
 
 
-def i1_i2(log_z: FloatArray) -> tuple[float, float]:
+def compute_i1_i2(log_z: FloatArray) -> tuple[float, float]:
     """I1 and I2 over the given log Z, of any shape."""
     largest = float(log_z.max())
     relative = np.exp(log_z - largest)
@@ -145,10 +145,10 @@ def by_basis(convention: str, unsafe: bool) -> dict[str, Any]:
     return {"convention": f"{convention}; {reason}", "caveats": ("basis_dependent",)}
 
 
-def isotropy_pair(
+def measure_pair(
     quantities: tuple[Quantity, Quantity], log_z: FloatArray, convention: str, unsafe: bool
 ) -> list[Scalar]:
-    i1, i2 = i1_i2(log_z)
+    i1, i2 = compute_i1_i2(log_z)
     facts = by_basis(convention, unsafe)
     if i1 == 0.0:
         reason = "smaller than the smallest floating-point number, see isotropy.log_i1"
@@ -162,16 +162,16 @@ def isotropy_pair(
     ]
 
 
-def centered_pair(facts: Facts, shared: SharedStatistics) -> list[Scalar]:
+def measure_centered_pair(facts: Facts, shared: SharedStatistics) -> list[Scalar]:
     if shared.all_rows_equal:
         return [quantity.undefined(shared.all_rows_equal) for quantity in CENTERED]
     log_z = shared.find(LogPartition, ("log partition", "centered")).log_z()
-    _, unsafe = eigengap(shared.eigen_centered, facts.m)
+    _, unsafe = measure_eigengap(shared.eigen_centered, facts.m)
     convention = "E = eigenvectors of the centered WᵀW, v and −v; W − 1μᵀ"
-    return isotropy_pair(CENTERED, log_z, convention, unsafe)
+    return measure_pair(CENTERED, log_z, convention, unsafe)
 
 
-def eigengap(eigen: Eigen, rows: int) -> tuple[Scalar, bool]:
+def measure_eigengap(eigen: Eigen, rows: int) -> tuple[Scalar, bool]:
     """The smallest relative gap, and whether the eigenvectors depend on the choice of a basis.
 
     Directions beyond the numerical rank do not count: Z is N at each of them, whatever the basis.
@@ -184,7 +184,7 @@ def eigengap(eigen: Eigen, rows: int) -> tuple[Scalar, bool]:
     return q.EIGENGAP.measured(gap, convention=convention), gap < SAFE_GAP
 
 
-def random_values(shared: SharedStatistics) -> list[Scalar]:
+def measure_random_directions(shared: SharedStatistics) -> list[Scalar]:
     log_z = shared.find(LogPartition, ("log partition", "random")).log_z()
     relative = np.exp(log_z - log_z.max())
     relative /= relative.mean()
@@ -209,7 +209,7 @@ def random_values(shared: SharedStatistics) -> list[Scalar]:
     ]
 
 
-def isoscore(shared: SharedStatistics) -> Scalar:
+def compute_isoscore(shared: SharedStatistics) -> Scalar:
     """Rudman et al. 2022 from the eigenvalues of the covariance."""
     eigenvalues = shared.eigen_centered.values
     d = len(eigenvalues)
@@ -225,7 +225,7 @@ def isoscore(shared: SharedStatistics) -> Scalar:
     return q.ISOSCORE.measured(float(np.clip((d * phi - 1.0) / (d - 1.0), 0.0, 1.0)))
 
 
-def z_series(quantity: Quantity, log_z: FloatArray) -> Series:
+def make_z_series(quantity: Quantity, log_z: FloatArray) -> Series:
     relative = np.exp(log_z - log_z.max())
     relative = relative / relative.mean()
     k = np.arange(1, log_z.shape[1] + 1, dtype=np.float64)
@@ -246,7 +246,7 @@ def samples(facts: Facts, options: Options, rows: int) -> Iterator[IntArray]:
         yield sample_rows(facts.kept, rows, rng)
 
 
-def sampled_runs(facts: Facts, options: Options, reader: RowReader, rows: int) -> list[Value]:
+def measure_samples(facts: Facts, options: Options, reader: RowReader, rows: int) -> list[Value]:
     """Wang's protocol: isotropy of uniform samples of rows, E recomputed for each."""
     table: list[tuple[float, float, float, float]] = []
     for run, chosen in enumerate(samples(facts, options, rows), 1):
@@ -257,7 +257,7 @@ def sampled_runs(facts: Facts, options: Options, reader: RowReader, rows: int) -
         partition = LogPartition("run", vectors)
         reader.fold([partition], chosen)
         log_z = partition.log_z()
-        table.append((*i1_i2(log_z), *i1_i2(log_z[:1])))
+        table.append((*compute_i1_i2(log_z), *compute_i1_i2(log_z[:1])))
     runs = np.asarray(table)
     sample = f"{len(runs)} samples of {rows:,} rows"
     values: list[Value] = []

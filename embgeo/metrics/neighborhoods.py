@@ -20,7 +20,7 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Scalar, Table, Value
-from embgeo.metrics.all_neighbors import all_occurrences
+from embgeo.metrics.all_neighbors import count_all_occurrences
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.hubness import TIE, count_occurrences, skewness
@@ -48,10 +48,10 @@ def first(facts: Facts) -> list[Statistic]:
 def second(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> list[Statistic]:
-    rows = distinct_rows(facts, shared)
+    rows = find_distinct_rows(facts, shared)
     if len(rows) < 3 or options.neighbors_of == "all":
         return []
-    queries = drawn_queries(facts, options, rows)
+    queries = draw_queries(facts, options, rows)
     return [TwoNearest(queries, reader.take(queries), among(facts, rows))]
 
 
@@ -64,17 +64,17 @@ def among(facts: Facts, rows: IntArray) -> npt.NDArray[np.bool_]:
 def rows_read(facts: Facts, options: Options, shared: SharedStatistics) -> IntArray:
     if options.neighbors_of == "all":
         return facts.kept
-    queries = drawn_queries(facts, options, distinct_rows(facts, shared))
-    return np.unique(np.concatenate([queries, *hub_samples(facts, options)]))
+    queries = draw_queries(facts, options, find_distinct_rows(facts, shared))
+    return np.unique(np.concatenate([queries, *draw_hub_samples(facts, options)]))
 
 
-def drawn_queries(facts: Facts, options: Options, rows: IntArray) -> IntArray:
+def draw_queries(facts: Facts, options: Options, rows: IntArray) -> IntArray:
     low, high = QUERIES
     size = max(low, min(high, QUERY_ENTRIES // facts.d))
     return sample_rows(rows, size, generator(options.seed, "intrinsic dimension"))
 
 
-def distinct_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
+def find_distinct_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
     """The first row of each value: equal rows are one point of space."""
     hashes = shared.find(RowHashes, "RowHashes").values()
     return np.asarray(facts.kept[np.sort(np.unique(hashes, return_index=True)[1])])
@@ -84,20 +84,20 @@ def compute(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> list[Value]:
     return [
-        *hub_values(facts, options, reader, shared),
-        intrinsic_dimension(facts, options, reader, shared),
+        *measure_hubs(facts, options, reader, shared),
+        measure_intrinsic_dimension(facts, options, reader, shared),
     ]
 
 
-def intrinsic_dimension(
+def measure_intrinsic_dimension(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> Scalar:
-    rows = distinct_rows(facts, shared)
+    rows = find_distinct_rows(facts, shared)
     if len(rows) < 3:
         return q.INTRINSIC_DIMENSION.undefined(
             f"{len(rows)} distinct rows have no two neighbors each"
         )
-    distances = two_nearest(facts, options, reader, shared, rows)
+    distances = find_two_nearest(facts, options, reader, shared, rows)
     # Distances of very short rows may vanish or be lost beside long ones.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log(distances[:, 1] / distances[:, 0])
@@ -120,7 +120,7 @@ def intrinsic_dimension(
     )
 
 
-def two_nearest(
+def find_two_nearest(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics, rows: IntArray
 ) -> FloatArray:
     """Distances of the queries, or of all the rows where these are asked for."""
@@ -133,7 +133,7 @@ def two_nearest(
     return np.concatenate([part.distances for part in found])
 
 
-def hub_samples(facts: Facts, options: Options) -> list[IntArray]:
+def draw_hub_samples(facts: Facts, options: Options) -> list[IntArray]:
     """The rows among which hubs are looked for: several samples, or once all rows if few."""
     k = options.neighbors
     if facts.m <= k:
@@ -146,27 +146,29 @@ def hub_samples(facts: Facts, options: Options) -> list[IntArray]:
     return [sample_rows(facts.kept, size, rng) for _ in range(SAMPLES)]
 
 
-def hub_values(
+def measure_hubs(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> list[Value]:
     k = options.neighbors
     if facts.m <= k:
         return [q.HUBNESS.undefined(f"{facts.m} rows have no {k} neighbors each")]
     if options.neighbors_of == "all":
-        occurrences = all_occurrences(facts, options, reader, shared)
+        occurrences = count_all_occurrences(facts, options, reader, shared)
     else:
-        samples = hub_samples(facts, options)
+        samples = draw_hub_samples(facts, options)
         if len(samples) > 1:
-            return sampled_hubs(facts, reader, k, samples)
+            return measure_sampled_hubs(facts, reader, k, samples)
         occurrences = count_occurrences(reader.take_unit(facts.kept), k)
     skew = skewness(occurrences)
     if skew is None:
         return [q.HUBNESS.undefined("every token is a neighbor equally often")]
     scalar = q.HUBNESS.measured(skew, convention=f"k = {k}, cosine")
-    return [scalar, hub_table(facts, facts.kept, occurrences, "all rows")]
+    return [scalar, make_hub_table(facts, facts.kept, occurrences, "all rows")]
 
 
-def sampled_hubs(facts: Facts, reader: RowReader, k: int, samples: list[IntArray]) -> list[Value]:
+def measure_sampled_hubs(
+    facts: Facts, reader: RowReader, k: int, samples: list[IntArray]
+) -> list[Value]:
     """Mean over a few samples, neighbors searched within each; the spread gives the error."""
 
     def search(number: int) -> FloatArray:
@@ -185,11 +187,11 @@ def sampled_hubs(facts: Facts, reader: RowReader, k: int, samples: list[IntArray
             sample=note,
             convention=f"k = {k}, cosine, neighbors within the sample (hubness grows with it)",
         ),
-        hub_table(facts, samples[-1], occurrences[-1], f"the last of {note}"),
+        make_hub_table(facts, samples[-1], occurrences[-1], f"the last of {note}"),
     ]
 
 
-def hub_table(facts: Facts, rows: IntArray, occurrences: FloatArray, note: str) -> Table:
+def make_hub_table(facts: Facts, rows: IntArray, occurrences: FloatArray, note: str) -> Table:
     top = np.argsort(-occurrences, kind="stable")[:SHOWN]
     body = tuple(
         (int(rows[at]), facts.token(int(rows[at])), round(float(occurrences[at]), 3)) for at in top

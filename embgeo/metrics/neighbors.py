@@ -22,9 +22,9 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Cell, Quantity, Scalar, Table, Value
-from embgeo.metrics.all_neighbors import all_neighbors
+from embgeo.metrics.all_neighbors import find_all_neighbors
 from embgeo.metrics.facts import NO_ROWS, Facts
-from embgeo.metrics.popularity import Popularity, popularity, why_absent
+from embgeo.metrics.popularity import Popularity, explain_absence, rank_by_frequency
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.stats import CloserRows, TopNeighbors
@@ -42,17 +42,17 @@ SHOWN = 4
 
 
 def absent(facts: Facts) -> str:
-    return why_absent(facts)
+    return explain_absence(facts)
 
 
 def second(facts: Facts, options: Options, reader: RowReader) -> list[Statistic]:
-    if why_absent(facts) or facts.m <= options.neighbors:
+    if explain_absence(facts) or facts.m <= options.neighbors:
         return []
-    rows = query_rows(facts, options)
+    rows = choose_queries(facts, options)
     wanted: list[Statistic] = [
         TopNeighbors("queries", rows, reader.take_unit(rows), options.neighbors)
     ]
-    index, others = asked_pairs(facts, options)
+    index, others = find_asked_pairs(facts, options)
     if len(index):
         queries, targets = reader.take_unit(index), reader.take_unit(others)
         cosines = np.einsum("ij,ij->i", queries, targets)
@@ -65,19 +65,21 @@ def rows_read(facts: Facts, options: Options) -> IntArray:
         return NO_ROWS
     if options.neighbors_of == "all":
         return facts.kept
-    return np.unique(np.concatenate([query_rows(facts, options), *asked_pairs(facts, options)]))
+    return np.unique(
+        np.concatenate([choose_queries(facts, options), *find_asked_pairs(facts, options)])
+    )
 
 
-def query_rows(facts: Facts, options: Options) -> IntArray:
+def choose_queries(facts: Facts, options: Options) -> IntArray:
     """Rows whose neighbors are searched, ascending."""
-    known = popularity(facts, options)
-    shown = shown_rows(facts, options, known)
+    known = rank_by_frequency(facts, options)
+    shown = choose_shown_rows(facts, options, known)
     if options.neighbors_of == "all":  # the others are asked by themselves
         return np.unique(shown)
-    return np.unique(np.concatenate([*drawn_queries(facts, options, known), shown]))
+    return np.unique(np.concatenate([*draw_queries(facts, options, known), shown]))
 
 
-def drawn_queries(facts: Facts, options: Options, known: Popularity) -> tuple[IntArray, IntArray]:
+def draw_queries(facts: Facts, options: Options, known: Popularity) -> tuple[IntArray, IntArray]:
     """Rows of popular and of rare queries, drawn uniformly within each class."""
     rng = generator(options.seed, "neighbor queries")
     popular, rare = facts.kept[known.popular], facts.kept[~known.popular]
@@ -88,24 +90,24 @@ def drawn_queries(facts: Facts, options: Options, known: Popularity) -> tuple[In
     return sample_rows(popular, size, rng), sample_rows(rare, size, rng)
 
 
-def shown_rows(facts: Facts, options: Options, known: Popularity) -> IntArray:
+def choose_shown_rows(facts: Facts, options: Options, known: Popularity) -> IntArray:
     """Rows whose neighbors are listed: the asked tokens, else a few drawn from each class."""
     if options.asked:
-        row = row_by_token(facts)
+        row = map_tokens_to_rows(facts)
         return np.asarray([row[token] for token, _ in options.asked], dtype=np.int64)
     rng = generator(options.seed, "shown neighbors")
     popular, rare = facts.kept[known.popular], facts.kept[~known.popular]
     return np.concatenate([sample_rows(popular, SHOWN, rng), sample_rows(rare, SHOWN, rng)])
 
 
-def asked_pairs(facts: Facts, options: Options) -> tuple[IntArray, IntArray]:
-    row = row_by_token(facts) if options.asked else {}
+def find_asked_pairs(facts: Facts, options: Options) -> tuple[IntArray, IntArray]:
+    row = map_tokens_to_rows(facts) if options.asked else {}
     pairs = [(row[token], row[other]) for token, others in options.asked for other in others]
     flat = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     return flat[:, 0], flat[:, 1]
 
 
-def row_by_token(facts: Facts) -> dict[str, int]:
+def map_tokens_to_rows(facts: Facts) -> dict[str, int]:
     """First kept row of each token."""
     rows: dict[str, int] = {}
     for row in facts.kept:
@@ -123,24 +125,26 @@ def compute(
             q.NEIGHBOR_RARITY_RARE.undefined(reason),
             q.NEIGHBOR_RARITY_POPULAR.undefined(reason),
         ]
-    known = popularity(facts, options)
+    known = rank_by_frequency(facts, options)
     found = shared.find(TopNeighbors, ("top neighbors", "queries"))
     asked = (
-        all_neighbors(facts, options, reader, shared) if options.neighbors_of == "all" else found
+        find_all_neighbors(facts, options, reader, shared)
+        if options.neighbors_of == "all"
+        else found
     )
     is_rare = known.labels(facts) == 0
-    popular, rare = drawn_queries(facts, options, known)
+    popular, rare = draw_queries(facts, options, known)
     values: list[Value] = [
-        rarity(facts, options, q.NEIGHBOR_RARITY_RARE, asked, rare, is_rare, known),
-        rarity(facts, options, q.NEIGHBOR_RARITY_POPULAR, asked, popular, is_rare, known),
-        neighbor_table(facts, found, shown_rows(facts, options, known), is_rare),
+        measure_rarity(facts, options, q.NEIGHBOR_RARITY_RARE, asked, rare, is_rare, known),
+        measure_rarity(facts, options, q.NEIGHBOR_RARITY_POPULAR, asked, popular, is_rare, known),
+        make_neighbor_table(facts, found, choose_shown_rows(facts, options, known), is_rare),
     ]
     if any(others for _, others in options.asked):
-        values.append(rank_table(facts, shared.find(CloserRows, "closer rows"), is_rare))
+        values.append(make_rank_table(facts, shared.find(CloserRows, "closer rows"), is_rare))
     return values
 
 
-def rarity(
+def measure_rarity(
     facts: Facts,
     options: Options,
     quantity: Quantity,
@@ -171,11 +175,13 @@ def rarity(
     )
 
 
-def starred(facts: Facts, row: int, is_rare: BoolArray) -> str:
+def mark_rare(facts: Facts, row: int, is_rare: BoolArray) -> str:
     return facts.token(row) + (" *" if is_rare[row] else "")
 
 
-def neighbor_table(facts: Facts, found: TopNeighbors, rows: IntArray, is_rare: BoolArray) -> Table:
+def make_neighbor_table(
+    facts: Facts, found: TopNeighbors, rows: IntArray, is_rare: BoolArray
+) -> Table:
     body: list[tuple[Cell, ...]] = []
     for row in map(int, rows):
         neighbors = found.neighbors[int(np.searchsorted(found.index, row))]
@@ -183,18 +189,18 @@ def neighbor_table(facts: Facts, found: TopNeighbors, rows: IntArray, is_rare: B
         if facts.is_ranked and facts.frequency is not None:
             count = facts.n + 1 - int(facts.frequency.counts[row])
         kind = "rare" if is_rare[row] else "popular"
-        near = (starred(facts, int(other), is_rare) for other in neighbors)
+        near = (mark_rare(facts, int(other), is_rare) for other in neighbors)
         body.append((facts.token(row), kind, count, *near))
     what = "rank" if facts.is_ranked else "count"
     columns = ("token", "class", what, *(f"neighbor {i + 1}" for i in range(found.k)))
     return Table(q.NEIGHBORS, columns, tuple(body), note="nearest first; * rare")
 
 
-def rank_table(facts: Facts, closer: CloserRows, is_rare: BoolArray) -> Table:
+def make_rank_table(facts: Facts, closer: CloserRows, is_rare: BoolArray) -> Table:
     body = tuple(
         (
-            starred(facts, int(row), is_rare),
-            starred(facts, int(other), is_rare),
+            mark_rare(facts, int(row), is_rare),
+            mark_rare(facts, int(other), is_rare),
             float(cosine),
             int(rank) + 1,
         )

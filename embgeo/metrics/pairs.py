@@ -30,7 +30,7 @@ P = TypeVar("P", PairSample, PairHistogram)
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
-def pair_values(
+def compute_pair_values(
     facts: Facts,
     options: Options,
     reader: RowReader,
@@ -47,39 +47,41 @@ def pair_values(
     pairs = facts.pairs
     wanted = options.pairs
     if pairs <= (wanted or 0) or (wanted is None and pairs <= KEPT_PAIRS):
-        return from_sample(all_pairs(facts, reader, PairSample()), f"all {pairs:,} pairs", True)
+        return summarize_sample(
+            visit_all_pairs(facts, reader, PairSample()), f"all {pairs:,} pairs", True
+        )
     if wanted is None:
-        counted = reader.count_pairs() or all_pairs(facts, reader, PairHistogram())
-        return from_histogram(counted, f"all {pairs:,} pairs")
+        counted = reader.count_pairs() or visit_all_pairs(facts, reader, PairHistogram())
+        return summarize_histogram(counted, f"all {pairs:,} pairs")
     sample = (
         ready
         if isinstance(ready, PairSample)
-        else sampled_pairs(facts, options, reader, norms, wanted)
+        else sample_pairs(facts, options, reader, norms, wanted)
     )
-    return from_sample(sample, f"{wanted:,} of {pairs:,} pairs, drawn uniformly", False)
+    return summarize_sample(sample, f"{wanted:,} of {pairs:,} pairs, drawn uniformly", False)
 
 
-def pairs_ahead(
+def sample_pairs_ahead(
     facts: Facts, options: Options, reader: RowReader, norms: FloatArray
 ) -> list[Statistic]:
     """The sample of `pair_values`, if there is one and it is small."""
     wanted = options.pairs
     if not wanted or wanted > MOST_AHEAD or wanted >= facts.pairs:
         return []
-    return [sampled_pairs(facts, options, reader, norms, wanted)]
+    return [sample_pairs(facts, options, reader, norms, wanted)]
 
 
-def rows_of_pairs(facts: Facts, options: Options) -> IntArray:
+def list_pair_rows(facts: Facts, options: Options) -> IntArray:
     """Rows that `pair_values` looks at."""
     if facts.m < 2 or options.pairs == 0:
         return NO_ROWS
     wanted = options.pairs
     if wanted is None or facts.pairs <= wanted:
         return facts.kept
-    return np.asarray(facts.kept[np.unique(np.concatenate(drawn_pairs(facts, options, wanted)))])
+    return np.asarray(facts.kept[np.unique(np.concatenate(draw_pairs(facts, options, wanted)))])
 
 
-def drawn_pairs(facts: Facts, options: Options, count: int) -> tuple[IntArray, IntArray]:
+def draw_pairs(facts: Facts, options: Options, count: int) -> tuple[IntArray, IntArray]:
     """Positions i ≠ j among the kept rows, uniform, with replacement."""
     rng = generator(options.seed, "pairs")
     first = rng.integers(0, facts.m, size=count)
@@ -88,17 +90,17 @@ def drawn_pairs(facts: Facts, options: Options, count: int) -> tuple[IntArray, I
     return first, second
 
 
-def sampled_pairs(
+def sample_pairs(
     facts: Facts, options: Options, reader: RowReader, norms: FloatArray, count: int
 ) -> PairSample:
     """Cosines of uniform pairs i ≠ j of kept rows, with replacement, in float64."""
-    first, second = drawn_pairs(facts, options, count)
+    first, second = draw_pairs(facts, options, count)
     step = max(1, 2**18 // facts.d)  # rows that stay in the cache
 
     def part(number: int) -> FloatArray:
         i, j = (side[number * step : (number + 1) * step] for side in (first, second))
         left, right = (reader.take(facts.kept[side]) for side in (i, j))
-        if not ordinary(norms):
+        if not are_ordinary(norms):
             left, right = (Block(side, rows).unit for side, rows in ((i, left), (j, right)))
             return np.asarray(np.vecdot(left, right))
         return np.asarray(np.vecdot(left, right) / (norms[i] * norms[j]))
@@ -109,12 +111,12 @@ def sampled_pairs(
     return sample
 
 
-def ordinary(norms: FloatArray) -> bool:
+def are_ordinary(norms: FloatArray) -> bool:
     """Whether products of rows can neither overflow nor vanish."""
     return bool(norms.min() > 1e-75 and norms.max() < 1e75)
 
 
-def all_pairs(facts: Facts, reader: RowReader, statistic: P) -> P:
+def visit_all_pairs(facts: Facts, reader: RowReader, statistic: P) -> P:
     """Every pair i < j, a block of rows against another at a time, on all threads.
 
     In float64 where every cosine is kept, else in the precision of the stored rows.
@@ -142,7 +144,7 @@ def all_pairs(facts: Facts, reader: RowReader, statistic: P) -> P:
     return statistic
 
 
-def from_sample(sample: PairSample, looked_at: str, exact: bool) -> list[Value]:
+def summarize_sample(sample: PairSample, looked_at: str, exact: bool) -> list[Value]:
     """Values from the cosines themselves, with standard errors unless every pair is there."""
     cosines = sample.values()
     n = len(cosines)
@@ -158,7 +160,7 @@ def from_sample(sample: PairSample, looked_at: str, exact: bool) -> list[Value]:
             error_kind="monte_carlo",
             sample=note,
         ),
-        aperture(float(cosines[0]), looked_at, exact),
+        measure_aperture(float(cosines[0]), looked_at, exact),
         q.UNIFORMITY.measured(
             np.log(mean_exp),
             standard_error=None if exact else exp_error / mean_exp,
@@ -179,7 +181,7 @@ def from_sample(sample: PairSample, looked_at: str, exact: bool) -> list[Value]:
     ]
 
 
-def from_histogram(pairs: PairHistogram, looked_at: str) -> list[Value]:
+def summarize_histogram(pairs: PairHistogram, looked_at: str) -> list[Value]:
     """Values over every pair, quantiles to the width of a fine bin."""
     low, high = _range(pairs.lowest, pairs.highest)
     centers = (np.arange(FINE_BINS) + 0.5) * (2.0 / FINE_BINS) - 1.0
@@ -192,7 +194,7 @@ def from_histogram(pairs: PairHistogram, looked_at: str) -> list[Value]:
     )
     return [
         q.POSITIVE_SHARE.measured(pairs.positive / pairs.n),
-        aperture(pairs.lowest, looked_at, True),
+        measure_aperture(pairs.lowest, looked_at, True),
         q.UNIFORMITY.measured(float(np.log(pairs.exp_sum / pairs.n)), convention="t = 2"),
         Table(
             q.QUANTILES,
@@ -204,7 +206,7 @@ def from_histogram(pairs: PairHistogram, looked_at: str) -> list[Value]:
     ]
 
 
-def aperture(lowest: float, looked_at: str, exact: bool) -> Scalar:
+def measure_aperture(lowest: float, looked_at: str, exact: bool) -> Scalar:
     return q.CONE_APERTURE.measured(
         float(np.degrees(np.arccos(lowest))),
         known="exact" if exact else "at_least",

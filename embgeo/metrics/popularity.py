@@ -51,7 +51,7 @@ class Popularity:
         return labels
 
 
-def why_absent(facts: Facts) -> str:
+def explain_absence(facts: Facts) -> str:
     """Why nothing can be said about rare and popular tokens; empty if something can."""
     if facts.frequency is None:
         return (
@@ -65,7 +65,7 @@ def why_absent(facts: Facts) -> str:
     return ""
 
 
-def popularity(facts: Facts, options: Options) -> Popularity:
+def rank_by_frequency(facts: Facts, options: Options) -> Popularity:
     """Call after `why_absent` found no reason."""
     if facts.frequency is None:
         raise ValueError("no counts")

@@ -27,7 +27,7 @@ from embgeo.core.options import Options
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Scalar, Value
 from embgeo.metrics.facts import Facts
-from embgeo.metrics.popularity import Popularity, popularity, why_absent
+from embgeo.metrics.popularity import Popularity, explain_absence, rank_by_frequency
 from embgeo.numerics.logistic import log_odds
 from embgeo.numerics.ridge import ridge_prediction
 from embgeo.numerics.sampling import FOLDS, Fold, deal_folds, generator
@@ -46,20 +46,20 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def absent(facts: Facts) -> str:
-    return why_absent(facts)
+    return explain_absence(facts)
 
 
 def rows_read(facts: Facts, options: Options) -> IntArray:
-    at, _ = probe_rows(facts, options, popularity(facts, options))
+    at, _ = choose_probe_rows(facts, options, rank_by_frequency(facts, options))
     return np.asarray(facts.kept[at])
 
 
 def compute(facts: Facts, options: Options, reader: RowReader) -> list[Value]:
-    known = popularity(facts, options)
-    at, sample = probe_rows(facts, options, known)
+    known = rank_by_frequency(facts, options)
+    at, sample = choose_probe_rows(facts, options, known)
     popular, log_count = known.popular[at], known.log_count[at]
     rows = reader.take(facts.kept[at])
-    classes, lines = class_folds(options, popular), line_folds(options, len(rows))
+    classes, lines = deal_class_folds(options, popular), deal_line_folds(options, len(rows))
 
     def fit(number: int) -> Any:
         """One fold of the probe, or one of the regression: all of them share the threads."""
@@ -72,26 +72,26 @@ def compute(facts: Facts, options: Options, reader: RowReader) -> list[Value]:
     found = list(reader.spread(fit, len(classes) + len(lines)))
     scores, predicted = found[: len(classes)], found[len(classes) :]
     return [
-        *probe_values(popular, classes, scores, known.convention, sample),
-        ridge_value(facts, log_count, lines, predicted, known.convention, sample),
+        *measure_probe(popular, classes, scores, known.convention, sample),
+        measure_ridge(facts, log_count, lines, predicted, known.convention, sample),
     ]
 
 
-def class_folds(options: Options, popular: BoolArray) -> list[Fold]:
+def deal_class_folds(options: Options, popular: BoolArray) -> list[Fold]:
     """Folds with the same share of popular rows; none where a class is too small."""
     if min(popular.sum(), (~popular).sum()) < FOLDS:
         return []
     return list(deal_folds(generator(options.seed, "folds"), ~popular))
 
 
-def line_folds(options: Options, rows: int) -> list[Fold]:
+def deal_line_folds(options: Options, rows: int) -> list[Fold]:
     """Folds of the regression; none where there are too few rows."""
     if rows < 2 * FOLDS:
         return []
     return list(deal_folds(generator(options.seed, "ridge folds"), np.zeros(rows, dtype=bool)))
 
 
-def out_of_fold(dealt: Sequence[Fold], found: Sequence[FloatArray]) -> FloatArray:
+def join_folds(dealt: Sequence[Fold], found: Sequence[FloatArray]) -> FloatArray:
     """What was found for each row by the fit that did not see it."""
     whole = np.empty(sum(len(test) for _, test in dealt))
     for (_, test), part in zip(dealt, found, strict=True):
@@ -99,7 +99,7 @@ def out_of_fold(dealt: Sequence[Fold], found: Sequence[FloatArray]) -> FloatArra
     return whole
 
 
-def probe_rows(facts: Facts, options: Options, known: Popularity) -> tuple[IntArray, str]:
+def choose_probe_rows(facts: Facts, options: Options, known: Popularity) -> tuple[IntArray, str]:
     """Positions among the kept rows: all, or a sample that keeps the classes' shares."""
     m = len(known.order)
     most = max(MIN_ROWS, min(MAX_ROWS, MAX_ENTRIES // facts.d))
@@ -115,7 +115,7 @@ def probe_rows(facts: Facts, options: Options, known: Popularity) -> tuple[IntAr
     return at, f"{len(at):,} of {m:,} tokens, {FOLDS} folds"
 
 
-def probe_values(
+def measure_probe(
     popular: BoolArray,
     dealt: Sequence[Fold],
     found: Sequence[tuple[FloatArray, bool]],
@@ -126,7 +126,7 @@ def probe_values(
     if not dealt:
         reason = f"{FOLDS} folds need at least {FOLDS} tokens of each class"
         return [quantity.undefined(reason, convention=convention) for quantity in quantities]
-    score = out_of_fold(dealt, [scores for scores, _ in found])
+    score = join_folds(dealt, [scores for scores, _ in found])
     settled = all(done for _, done in found)
     how = "standardized columns, L2 with C = 1, balanced classes"
     convention = f"{convention}; {how}" + ("" if settled else "; did not settle in 100 steps")
@@ -148,7 +148,7 @@ def probe_values(
     ]
 
 
-def ridge_value(
+def measure_ridge(
     facts: Facts,
     target: FloatArray,
     dealt: Sequence[Fold],
@@ -160,7 +160,7 @@ def ridge_value(
         return q.FREQUENCY_R2.undefined(f"{len(target)} tokens are too few for {FOLDS} folds")
     if np.ptp(target) == 0:
         return q.FREQUENCY_R2.undefined("all sampled tokens have the same count")
-    r2, error = r_squared(target, out_of_fold(dealt, found))
+    r2, error = r_squared(target, join_folds(dealt, found))
     what = "−ln(rank)" if facts.is_ranked else "ln(1 + count)"
     return q.FREQUENCY_R2.measured(
         r2,

@@ -64,15 +64,15 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
             note=f"σ₁ = {sigma[0]:.6g}",
         )
     ]
-    values += summaries(facts, sigma)
+    values += summarize_spectrum(facts, sigma)
     if shared.all_rows_equal:
         after = q.EFFECTIVE_RANK_CENTERED.undefined(shared.all_rows_equal)
     else:
         after = q.EFFECTIVE_RANK_CENTERED.measured(
-            effective_rank(centered), convention="σ, not σ²; mean row subtracted"
+            compute_effective_rank(centered), convention="σ, not σ²; mean row subtracted"
         )
     values.insert(2, after)
-    return values + decay_values(sigma / sigma[0])
+    return values + fit_decays(sigma / sigma[0])
 
 
 def singular_values(shared: SharedStatistics, name: str, eigenvalues: FloatArray) -> FloatArray:
@@ -85,13 +85,15 @@ def singular_values(shared: SharedStatistics, name: str, eigenvalues: FloatArray
     return np.concatenate([sigma, np.zeros(len(eigenvalues) - len(sigma))])
 
 
-def summaries(facts: Facts, sigma: FloatArray) -> list[Value]:
+def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:
     energy = np.square(sigma / sigma[0])
     total = float(energy.sum())
     reached = np.cumsum(energy) / total
     rank = int(np.count_nonzero(sigma > sigma[0] * max(facts.m, facts.d) * 2.0**-52))
     values: list[Value] = [
-        q.EFFECTIVE_RANK.measured(effective_rank(sigma), convention="σ, not σ²; uncentered"),
+        q.EFFECTIVE_RANK.measured(
+            compute_effective_rank(sigma), convention="σ, not σ²; uncentered"
+        ),
         q.STABLE_RANK.measured(total, convention="uncentered"),
         q.PARTICIPATION_RATIO.measured(
             total**2 / float(np.square(energy).sum()), convention="uncentered"
@@ -111,13 +113,13 @@ def summaries(facts: Facts, sigma: FloatArray) -> list[Value]:
     return values
 
 
-def effective_rank(sigma: FloatArray) -> float:
+def compute_effective_rank(sigma: FloatArray) -> float:
     """exp of the entropy of σ/Σσ."""
     p = sigma[sigma > 0] / sigma.sum()
     return float(np.exp(-np.sum(p * np.log(p))))
 
 
-def decay_values(normalized: FloatArray) -> list[Value]:
+def fit_decays(normalized: FloatArray) -> list[Value]:
     """Both decays that spectrum control prescribes, fitted (Wang et al. 2020, §4.2).
 
     Parameters

@@ -36,7 +36,7 @@ class Extremes:
     settled: bool
 
 
-def sphere_values(
+def measure_sphere(
     facts: Facts,
     options: Options,
     reader: RowReader,
@@ -71,7 +71,7 @@ def sphere_values(
     i_sphere = float(np.exp(lowest - highest))
     if i_sphere == 0.0:
         return [q.I_SPHERE.undefined("smaller than the smallest floating-point number")]
-    return [q.I_SPHERE.measured(i_sphere, convention=convention), direction_table(found)]
+    return [q.I_SPHERE.measured(i_sphere, convention=convention), make_direction_table(found)]
 
 
 def search(
@@ -96,7 +96,7 @@ def search(
     return Extremes(float(least), float(most), lowest, highest, settled)
 
 
-def direction_table(found: Extremes) -> Table:
+def make_direction_table(found: Extremes) -> Table:
     rows: list[tuple[str, int, float]] = []
     for end, direction in (("smallest Z", found.argmin), ("largest Z", found.argmax)):
         for k in np.argsort(-np.abs(direction), kind="stable")[:5]:

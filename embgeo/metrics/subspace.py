@@ -39,10 +39,10 @@ def second(facts: Facts) -> list[Statistic]:
 
 def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     qr = shared.find(StackedQR, ("stacked qr", "input|output"))
-    return subspace_values(qr.r, facts.d, qr.n)
+    return measure_subspaces(qr.r, facts.d, qr.n)
 
 
-def subspace_values(r: FloatArray, width: int, rows: int) -> list[Value]:
+def measure_subspaces(r: FloatArray, width: int, rows: int) -> list[Value]:
     """Values from the triangular factor of ``[X | Y]``, X of `width` columns, over `rows` tokens.
 
     In the coordinates of the common orthonormal factor X and Y are small matrices, and the part

@@ -51,7 +51,7 @@ SPECIAL = re.compile(
 BEGINNINGS = ("<", "[", "m", "M")
 
 
-def kind_of(token: str) -> str:
+def classify_token(token: str) -> str:
     """``"unused"``, ``"byte"``, ``"special"`` or empty for an ordinary token."""
     if not token.startswith(BEGINNINGS):
         return ""
@@ -62,7 +62,7 @@ def kind_of(token: str) -> str:
     return "special" if SPECIAL.fullmatch(token) else ""
 
 
-def unused_rows(facts: Facts) -> tuple[IntArray, str]:
+def find_unused_rows(facts: Facts) -> tuple[IntArray, str]:
     """Kept rows of tokens known to be unused, and how they are known.
 
     By spelling; only where no spelling tells, by a count of 0: a corpus that the user counted
@@ -70,7 +70,7 @@ def unused_rows(facts: Facts) -> tuple[IntArray, str]:
     """
     if facts.tokens is not None:
         tokens = facts.tokens
-        spelled = [row for row in facts.kept.tolist() if kind_of(tokens[row]) == "unused"]
+        spelled = [row for row in facts.kept.tolist() if classify_token(tokens[row]) == "unused"]
         if spelled:
             return np.array(spelled, dtype=np.int64), "by their spelling"
     if facts.counts is not None and facts.frequency is not None:
@@ -90,12 +90,12 @@ def rows_read(facts: Facts) -> IntArray:
 def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
     norms = shared.norms
     rows: list[tuple[Cell, ...]] = []
-    for name, positions in group_positions(facts).items():
+    for name, positions in group_rows(facts).items():
         median = float(np.median(norms[positions]))
-        rows.append((name, len(positions), median, examples(facts, facts.kept[positions])))
+        rows.append((name, len(positions), median, list_examples(facts, facts.kept[positions])))
     for reason, masked in facts.masked.items():
         if len(masked):
-            median_norm = median_of_masked(reader, masked)
+            median_norm = measure_masked(reader, masked)
             rows.append((f"{reason}, left out", len(masked), median_norm, None))
     if not rows:
         return []
@@ -103,12 +103,12 @@ def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[V
     return [Table(q.GROUPS, ("group", "rows", "median norm", "tokens"), tuple(rows), note=note)]
 
 
-def examples(facts: Facts, rows: IntArray) -> str:
+def list_examples(facts: Facts, rows: IntArray) -> str:
     shown = " · ".join(facts.token(row) for row in rows[:EXAMPLES].tolist())
     return shown + (" …" if len(rows) > EXAMPLES else "")
 
 
-def median_of_masked(reader: RowReader, rows: IntArray) -> float | None:
+def measure_masked(reader: RowReader, rows: IntArray) -> float | None:
     """Median norm of rows that no statistic sees; None if none is finite."""
     norms: list[FloatArray] = []
     for start in range(0, len(rows), STEP):
@@ -120,12 +120,12 @@ def median_of_masked(reader: RowReader, rows: IntArray) -> float | None:
     return float(np.median(known)) if len(known) and np.isfinite(known).all() else None
 
 
-def group_positions(facts: Facts) -> dict[str, IntArray]:
+def group_rows(facts: Facts) -> dict[str, IntArray]:
     """Positions among the kept rows by group; a token may be in several."""
     members: dict[str, list[int]] = {}
     if facts.tokens is not None:
         for at, row in enumerate(facts.kept.tolist()):
-            if kind := kind_of(facts.tokens[row]):
+            if kind := classify_token(facts.tokens[row]):
                 members.setdefault(f"{kind} tokens", []).append(at)
     groups = {name: np.array(positions) for name, positions in members.items()}
     if facts.counts is not None:

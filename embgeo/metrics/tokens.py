@@ -18,7 +18,7 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Cell, Column, Histogram, Quantity, Table, Value
-from embgeo.metrics.cosine import nice_range
+from embgeo.metrics.cosine import round_range
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.stats import AngleTo, Moments, Norms, RowHashes
@@ -39,14 +39,14 @@ def second(shared: SharedStatistics) -> list[Statistic]:
 
 
 def rows_read(facts: Facts, shared: SharedStatistics) -> IntArray:
-    candidates = equal_hashes(facts, shared.find(RowHashes, "RowHashes").values())
+    candidates = group_equal_hashes(facts, shared.find(RowHashes, "RowHashes").values())
     return np.unique(np.concatenate([NO_ROWS, *candidates]))
 
 
 def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
     norms = shared.norms
-    groups = duplicate_groups(facts, reader, shared.find(RowHashes, "RowHashes").values())
-    low, high = nice_range(float(norms.min()), float(norms.max()), 0.0, np.inf)
+    groups = group_duplicates(facts, reader, shared.find(RowHashes, "RowHashes").values())
+    low, high = round_range(float(norms.min()), float(norms.max()), 0.0, np.inf)
     counts, edges = np.histogram(norms, bins=60, range=(low, high))
     values: list[Value] = [
         q.MASKED_ROWS.measured(facts.n_masked),
@@ -55,19 +55,19 @@ def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[V
         q.DUPLICATE_ROWS.measured(sum(len(group) - 1 for group in groups)),
         Column(q.NORM, norms, "‖w‖"),
         Histogram(q.NORMS, edges, counts.astype(np.float64), "‖w‖", "tokens"),
-        extremes(facts, q.SMALLEST_NORMS, norms, "‖w‖"),
-        extremes(facts, q.LARGEST_NORMS, -norms, "‖w‖"),
+        tabulate_extremes(facts, q.SMALLEST_NORMS, norms, "‖w‖"),
+        tabulate_extremes(facts, q.LARGEST_NORMS, -norms, "‖w‖"),
     ]
     if ("angle to", "mean") in shared.statistics:
         angles = np.degrees(shared.find(AngleTo, ("angle to", "mean")).values())
-        values.append(extremes(facts, q.NEAREST_TO_MEAN, angles, "angle (°)"))
-        values.append(extremes(facts, q.FARTHEST_FROM_MEAN, -angles, "angle (°)"))
+        values.append(tabulate_extremes(facts, q.NEAREST_TO_MEAN, angles, "angle (°)"))
+        values.append(tabulate_extremes(facts, q.FARTHEST_FROM_MEAN, -angles, "angle (°)"))
     if groups:
-        values.append(duplicate_table(facts, groups))
+        values.append(make_duplicate_table(facts, groups))
     return values
 
 
-def extremes(facts: Facts, quantity: Quantity, keys: FloatArray, label: str) -> Table:
+def tabulate_extremes(facts: Facts, quantity: Quantity, keys: FloatArray, label: str) -> Table:
     """The rows of smallest key; keys of largest-first tables come negated."""
     rows: list[tuple[Cell, ...]] = []
     for at in np.argsort(keys, kind="stable")[:SHOWN]:
@@ -76,17 +76,17 @@ def extremes(facts: Facts, quantity: Quantity, keys: FloatArray, label: str) -> 
     return Table(quantity, ("row", "token", "count", label), tuple(rows))
 
 
-def duplicate_groups(
+def group_duplicates(
     facts: Facts, reader: RowReader, hashes: np.ndarray[tuple[int], np.dtype[np.uint64]]
 ) -> list[IntArray]:
     """Groups of equal rows, largest first: candidates by hash, then compared entry by entry."""
     groups: list[IntArray] = []
-    for rows in equal_hashes(facts, hashes):
-        groups += equal_rows(facts, reader, rows)
+    for rows in group_equal_hashes(facts, hashes):
+        groups += split_equal_rows(facts, reader, rows)
     return sorted(groups, key=lambda group: (-len(group), int(group[0])))
 
 
-def equal_hashes(
+def group_equal_hashes(
     facts: Facts, hashes: np.ndarray[tuple[int], np.dtype[np.uint64]]
 ) -> list[IntArray]:
     """Kept rows of equal hashes, ascending in each group; no group of one."""
@@ -99,7 +99,7 @@ def equal_hashes(
     ]
 
 
-def equal_rows(facts: Facts, reader: RowReader, rows: IntArray) -> list[IntArray]:
+def split_equal_rows(facts: Facts, reader: RowReader, rows: IntArray) -> list[IntArray]:
     """Rows of one hash, split by their values; a group of one is dropped."""
     step = max(1, 2**22 // facts.d)
     groups: list[IntArray] = []
@@ -117,7 +117,7 @@ def equal_rows(facts: Facts, reader: RowReader, rows: IntArray) -> list[IntArray
     return groups
 
 
-def duplicate_table(facts: Facts, groups: list[IntArray]) -> Table:
+def make_duplicate_table(facts: Facts, groups: list[IntArray]) -> Table:
     rows = tuple(
         (
             len(group),

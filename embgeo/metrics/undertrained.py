@@ -24,7 +24,7 @@ from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Cell, Column, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics, row_moments
-from embgeo.metrics.token_groups import unused_rows
+from embgeo.metrics.token_groups import find_unused_rows
 from embgeo.stats import Norms
 from embgeo.stats.per_row import AngleAfterRemoval
 from embgeo.stats.reader import RowReader
@@ -40,11 +40,11 @@ def first(facts: Facts, options: Options) -> list[Statistic]:
 
 
 def second(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Statistic]:
-    rows, _ = unused_rows(facts)
+    rows, _ = find_unused_rows(facts)
     if facts.output_width or facts.d < 2 or not len(rows):
         return []
     removed = shared.eigen.vectors[:, 0]
-    direction = unused_direction(facts, reader, rows, removed)
+    direction = find_unused_direction(facts, reader, rows, removed)
     if direction is None:
         return []
     return [AngleAfterRemoval("undertrained", direction, removed)]
@@ -53,10 +53,10 @@ def second(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[St
 def rows_read(facts: Facts) -> IntArray:
     if facts.output_width or facts.d < 2:
         return NO_ROWS
-    return unused_rows(facts)[0]
+    return find_unused_rows(facts)[0]
 
 
-def unused_direction(
+def find_unused_direction(
     facts: Facts, reader: RowReader, rows: IntArray, removed: FloatArray
 ) -> FloatArray | None:
     """Mean of the unused rows without the removed direction, as a unit vector."""
@@ -69,7 +69,7 @@ def unused_direction(
 
 
 def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
-    known, said = unused_rows(facts)
+    known, said = find_unused_rows(facts)
     if facts.output_width:
         norms = shared.norms
         note = "untied: norm of the input row, smallest first"

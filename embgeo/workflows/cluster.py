@@ -11,9 +11,9 @@ from embgeo.core.errors import BadOption, argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
-from embgeo.distributed.cluster import Cluster, Shard, analyze_on_cluster, pieces_of, rows_in
-from embgeo.distributed.connection import connected
-from embgeo.distributed.merging import label_plan, with_labels
+from embgeo.distributed.cluster import Cluster, Shard, analyze_on_cluster, count_rows, cut_pieces
+from embgeo.distributed.connection import connect
+from embgeo.distributed.merging import add_labels, label_plan
 from embgeo.distributed.plans import MergePlan
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
@@ -55,9 +55,9 @@ def analyze_in_cluster(
         return with_file(plan, matrix) if matrix is not None else with_names(plan, source)
 
     threads = resources.threads or os.cpu_count() or 1
-    with connected(scheduler, threads) as client:
+    with connect(scheduler, threads) as client:
         threads = sum(client.nthreads().values()) or threads
-        pieces = pieces_of(shards, threads, resources.memory, masked)
+        pieces = cut_pieces(shards, threads, resources.memory, masked)
         return analyze_on_cluster(
             Cluster(client, pieces, progress or Progress()),
             sections=request.sections,
@@ -104,7 +104,7 @@ def shards_of(paths: list[Path], source: Source) -> list[Shard]:
     for path in paths:
         shard = Shard(
             str(path.absolute()),
-            rows_in(path, source.tensor, source.transpose),
+            count_rows(path, source.tensor, source.transpose),
             first_row,
             given=str(path),
             tensor=source.tensor,
@@ -119,7 +119,7 @@ def shards_of(paths: list[Path], source: Source) -> list[Shard]:
 
 def with_file(plan: MergePlan, matrix: Matrix) -> MergePlan:
     """The plan with what is known of the one file here."""
-    plan = with_labels(plan, matrix.tokens, matrix.frequency)
+    plan = add_labels(plan, matrix.tokens, matrix.frequency)
     whole = replace(
         plan.matrix, name=matrix.name, origin=matrix.origin, final_norm=matrix.final_norm
     )

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.progress import Progress
-from embgeo.distributed import after_one_round, files, finished, planned, with_rows
+from embgeo.distributed import add_rows, extend_plan, files, finish, finish_after_one_round
 from embgeo.distributed.finish import Partial
 from embgeo.distributed.merging import (
+    find_plan,
     label_plan,
     load_plan,
-    merged_first,
-    merged_second,
-    plan_for,
-    plan_of,
+    make_plan,
+    merge_first,
+    merge_second,
 )
 from embgeo.distributed.plans import MergePlan, save_plan
 from embgeo.distributed.rows import SeenNorms, fetch_from_files
@@ -58,7 +58,7 @@ class StateMerge:
         if self._first:
             self._states, self._where = stored, stored[0].path
             with files.consistent(self._where):
-                whole = plan_of(merged_first(stored))
+                whole = make_plan(merge_first(stored))
                 self.plan = label_plan(whole, tokens, counts, rank_order)
             return
         if tokens or counts or rank_order:
@@ -71,7 +71,7 @@ class StateMerge:
         check_mixture(stored)
         self._states = [one for one in stored if one.kind == "second"]
         plans = [one for one in stored if one.kind == "plan"]
-        self._stored_plan = plans[0] if plans else plan_for(self._states)
+        self._stored_plan = plans[0] if plans else find_plan(self._states)
         self._where = self._states[0].path
         self.plan = load_plan(self._stored_plan)
 
@@ -115,12 +115,12 @@ class StateMerge:
         plan = self.plan
         if not self._first:
             with files.consistent(self._where):
-                second = merged_second(plan, self._stored_plan.identity, self._states)
-                plan = with_rows(plan, second.rows)
+                second = merge_second(plan, self._stored_plan.identity, self._states)
+                plan = add_rows(plan, second.rows)
         with files.consistent(self._where):
             norms, folder = SeenNorms.of(plan.first), self._where.absolute().parent
             fetch = fetch_from_files(plan.parts, plan.setup, norms, folder)
-            plan = planned(plan, fetch, progress)
+            plan = extend_plan(plan, fetch, progress)
         save_plan(plan, path)
         return plan
 
@@ -141,7 +141,7 @@ class StateMerge:
         self.check(makes_plan=False)
         if self._first:
             with files.consistent(self._where):
-                partial = after_one_round(self.plan, command=command, progress=progress)
+                partial = finish_after_one_round(self.plan, command=command, progress=progress)
             if partial.analysis is None:
                 raise EmbgeoError(
                     f"every section needs a second round ({', '.join(partial.missing)})",
@@ -149,10 +149,10 @@ class StateMerge:
                 )
             return partial
         with files.consistent(self._where):
-            second = merged_second(self.plan, self._stored_plan.identity, self._states)
-            plan = with_rows(self.plan, second.rows)
+            second = merge_second(self.plan, self._stored_plan.identity, self._states)
+            plan = add_rows(self.plan, second.rows)
         with files.consistent(self._stored_plan.path):
-            analysis = finished(plan, second.statistics, command=command, progress=progress)
+            analysis = finish(plan, second.statistics, command=command, progress=progress)
         return Partial(analysis, ())
 
 

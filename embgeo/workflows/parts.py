@@ -204,7 +204,7 @@ def find_part(source: Source, wanted: PartRequest, matrix: Matrix) -> StatePart:
     ------
     BadOption
     """
-    from embgeo.distributed import part_of
+    from embgeo.distributed import describe_part
     from embgeo.distributed.part import share
     from embgeo.io.labels.rows import parse_rows
 
@@ -215,7 +215,7 @@ def find_part(source: Source, wanted: PartRequest, matrix: Matrix) -> StatePart:
         start, stop = cut.start, cut.stop
     first_row = wanted.first_row
     total = matrix.n if first_row is None else None
-    return part_of(matrix, start, stop, first_row=first_row or 0, total=total)
+    return describe_part(matrix, start, stop, first_row=first_row or 0, total=total)
 
 
 def check_state_file(path: Path) -> None:

@@ -25,7 +25,7 @@ from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.distributed import cluster as engine
 from embgeo.distributed import connection
-from embgeo.distributed.cluster import Cluster, Shard, analyze_on_cluster, pieces_of
+from embgeo.distributed.cluster import Cluster, Shard, analyze_on_cluster, cut_pieces
 from embgeo.measure.analyze import analyze
 from embgeo.result.analysis import Analysis
 from embgeo.workflows.cluster import with_file
@@ -79,7 +79,7 @@ def scheduler(n_workers: int) -> Any:
 
 def on_cluster(client: Any, progress: Progress | None = None, **wanted: Any) -> Analysis:
     shard = Shard(str(Path("W.npy").absolute()), N, given="W.npy", output="none")
-    pieces = pieces_of([shard], 2)
+    pieces = cut_pieces([shard], 2)
     assert len(pieces) == 8
     return analyze_on_cluster(Cluster(client, pieces, progress or Progress()), **wanted)
 
@@ -177,7 +177,7 @@ def test_workers_that_leave_and_do_not_come_back(monkeypatch: pytest.MonkeyPatch
 
 def test_a_client_that_gave_its_scheduler_up() -> None:
     with scheduler(n_workers=0) as local, distributed.Client(local.scheduler_address) as client:
-        cluster = Cluster(client, pieces_of([Shard("W.npy", N)], 2), Progress())
+        cluster = Cluster(client, cut_pieces([Shard("W.npy", N)], 2), Progress())
     with pytest.raises(EmbgeoError, match=f"the scheduler at {cluster.address} was lost"):
         cluster.first(None, Options(), False)
 
@@ -240,7 +240,7 @@ def test_what_a_cluster_is_not_asked(line: str, says: str) -> None:
 def test_a_file_that_the_workers_cannot_read(client: Any) -> None:
     shard = Shard("/nowhere/W.npy", N)
     with pytest.raises(EmbgeoError, match="no such file"):
-        analyze_on_cluster(Cluster(client, pieces_of([shard], 2), Progress()))
+        analyze_on_cluster(Cluster(client, cut_pieces([shard], 2), Progress()))
 
 
 def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:

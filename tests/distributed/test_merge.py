@@ -14,18 +14,18 @@ from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix, Origin
 from embgeo.core.options import Options
 from embgeo.distributed import (
-    after_one_round,
+    add_rows,
+    describe_part,
+    extend_plan,
     files,
-    finished,
+    finish,
+    finish_after_one_round,
     first_round,
-    part_of,
-    plan_of,
-    planned,
+    make_plan,
+    make_task,
     second_round,
-    task_of,
-    with_rows,
 )
-from embgeo.distributed.merging import label_plan, load_plan, merged_first, merged_second
+from embgeo.distributed.merging import label_plan, load_plan, merge_first, merge_second
 from embgeo.distributed.packing import Packer
 from embgeo.distributed.plans import IN_PARTS, MergePlan, save_plan
 from embgeo.distributed.rounds import read_task
@@ -108,8 +108,8 @@ def test_rows_within_reach_save_a_round(tmp_path: Path) -> None:
 def test_the_order_of_the_states_changes_no_bit(tmp_path: Path) -> None:
     stored = first_files(sample(), even(300, 9), tmp_path)
     there, back = Packer(), Packer()
-    assert there.pack(merged_first(stored).statistics) == back.pack(
-        merged_first(stored[::-1]).statistics
+    assert there.pack(merge_first(stored).statistics) == back.pack(
+        merge_first(stored[::-1]).statistics
     )
     for name, array in there.arrays.items():
         assert array.tobytes() == back.arrays[name].tobytes()
@@ -135,7 +135,7 @@ def test_an_order_without_counts() -> None:
     states = [
         first_round(
             replace(cut_out, frequency=Frequency("rank", np.arange(100, 0, -1.0), "row order")),
-            part_of(cut_out, first_row=start),
+            describe_part(cut_out, first_row=start),
         )
         for start in range(0, 300, 100)
         for cut_out in [thirds(matrix, start)]
@@ -159,20 +159,20 @@ def merged(states: list[FirstState]) -> MergePlan:
     state = states[0]
     for other in states[1:]:
         state.merge(other)
-    return plan_of(state)
+    return make_plan(state)
 
 
 def in_memory(plan: MergePlan, pieces: list[tuple[Matrix, int]]) -> Analysis:
     """Whatever rounds are left, on several matrices with their first rows."""
     gathers = True
     while gathers:
-        plan = planned(plan)
-        task, gathers = task_of(plan), plan.only_gathers
-        seconds = [second_round(task, m, part_of(m, first_row=first)) for m, first in pieces]
+        plan = extend_plan(plan)
+        task, gathers = make_task(plan), plan.only_gathers
+        seconds = [second_round(task, m, describe_part(m, first_row=first)) for m, first in pieces]
         for other in seconds[1:]:
             seconds[0].merge(other)
-        plan = with_rows(plan, seconds[0].rows)
-    return finished(plan, seconds[0].statistics)
+        plan = add_rows(plan, seconds[0].rows)
+    return finish(plan, seconds[0].statistics)
 
 
 def test_files_that_each_hold_some_rows() -> None:
@@ -181,7 +181,7 @@ def test_files_that_each_hold_some_rows() -> None:
         (replace(thirds(matrix, start), frequency=None, tokens=None), start)
         for start in (200, 0, 100)
     ]
-    plan = merged([first_round(m, part_of(m, first_row=first)) for m, first in pieces])
+    plan = merged([first_round(m, describe_part(m, first_row=first)) for m, first in pieces])
     known = replace(plan.matrix, tokens=matrix.tokens, frequency=matrix.frequency)
     found = in_memory(replace(plan, matrix=known), pieces)
     check_analyses(found, whole(matrix, Options()))
@@ -191,8 +191,8 @@ def test_files_that_each_hold_some_rows() -> None:
 
 def test_one_round_gives_what_needs_no_more() -> None:
     matrix = replace(sample(), output=None)
-    plan = plan_of(first_round(matrix, part_of(matrix)))
-    found = after_one_round(plan)
+    plan = make_plan(first_round(matrix, describe_part(matrix)))
+    found = finish_after_one_round(plan)
     assert found.analysis is not None
     expected = whole(matrix, Options(), sections=("spectrum", "hidden"))
     for value in expected.scalars:
@@ -207,8 +207,8 @@ def test_one_round_gives_what_needs_no_more() -> None:
 
 def test_one_round_may_give_nothing() -> None:
     matrix = Matrix(gaussian(304, 50, 3))
-    plan = plan_of(first_round(matrix, part_of(matrix), sections=("isotropy",)))
-    found = after_one_round(plan)
+    plan = make_plan(first_round(matrix, describe_part(matrix), sections=("isotropy",)))
+    found = finish_after_one_round(plan)
     assert found.analysis is None
     assert found.missing == ("isotropy",)
 
@@ -218,7 +218,7 @@ def test_one_round_may_give_nothing() -> None:
 
 def states_of(*cuts: tuple[int, int], total: int | None = 100) -> list[FirstState]:
     matrix = Matrix(gaussian(305, 100, 3), name="W.npy")
-    return [first_round(matrix, part_of(matrix, a, b, total=total)) for a, b in cuts]
+    return [first_round(matrix, describe_part(matrix, a, b, total=total)) for a, b in cuts]
 
 
 @pytest.mark.parametrize(
@@ -261,8 +261,8 @@ def test_only_empty_parts() -> None:
 def test_parts_that_contradict_each_other(change: dict[str, Any], says: str) -> None:
     one, other = sample(), replace(sample(), **change)
     states = [
-        first_round(one, part_of(one, 0, 100, total=300)),
-        first_round(other, part_of(other, 100, total=300)),
+        first_round(one, describe_part(one, 0, 100, total=300)),
+        first_round(other, describe_part(other, 100, total=300)),
     ]
     with pytest.raises(EmbgeoError, match=says):
         merged(states)
@@ -270,39 +270,39 @@ def test_parts_that_contradict_each_other(change: dict[str, Any], says: str) -> 
 
 def test_rows_that_changed_between_the_rounds() -> None:
     matrix = sample()
-    plan = planned(plan_of(first_round(matrix, part_of(matrix))))
+    plan = extend_plan(make_plan(first_round(matrix, describe_part(matrix))))
     changed = replace(matrix, data=np.array(matrix.data))
     changed.data[20, 3] += 1e-9
     with pytest.raises(EmbgeoError, match="not those of the first round"):
-        second_round(task_of(plan), changed, part_of(changed))
+        second_round(make_task(plan), changed, describe_part(changed))
 
 
 @pytest.mark.parametrize("W", [gaussian(307, 300, 7), gaussian(308, 300, 6).astype(np.float32)])
 def test_other_rows_than_the_plan_is_about(W: Any) -> None:
-    plan = planned(plan_of(first_round(sample(), part_of(sample()))))
+    plan = extend_plan(make_plan(first_round(sample(), describe_part(sample()))))
     with pytest.raises(EmbgeoError, match="the plan is about 6 of float64"):
-        second_round(task_of(plan), Matrix(W), part_of(Matrix(W)))
+        second_round(make_task(plan), Matrix(W), describe_part(Matrix(W)))
 
 
 def test_gathered_rows_of_another_matrix(tmp_path: Path) -> None:
     matrix, path = sample(), tmp_path / "plan.npz"
-    save_plan(planned(plan_of(first_round(matrix, part_of(matrix)))), path)
+    save_plan(extend_plan(make_plan(first_round(matrix, describe_part(matrix)))), path)
     stored = files.read(path, ("plan",))
-    state = second_round(read_task(stored), matrix, part_of(matrix))
+    state = second_round(read_task(stored), matrix, describe_part(matrix))
     assert state.rows.entries is not None
     wider = np.hstack([state.rows.entries, state.rows.entries])
     forged = replace(state, rows=replace(state.rows, entries=wider))
     save_second(forged, path, tmp_path / "t.npz")
     second = files.read(tmp_path / "t.npz", ("second",))
     with pytest.raises(EmbgeoError, match="rows of another matrix"):
-        merged_second(load_plan(stored), stored.identity, [second])
+        merge_second(load_plan(stored), stored.identity, [second])
 
 
 def test_an_output_projection_that_a_part_does_not_find() -> None:
-    plan = planned(plan_of(first_round(sample(), part_of(sample()))))
+    plan = extend_plan(make_plan(first_round(sample(), describe_part(sample()))))
     tied = replace(sample(), output=None)
     with pytest.raises(EmbgeoError, match="no output projection of 5 columns"):
-        second_round(task_of(plan), tied, part_of(tied))
+        second_round(make_task(plan), tied, describe_part(tied))
 
 
 def test_a_part_where_input_and_output_are_equal_by_chance() -> None:
@@ -312,16 +312,16 @@ def test_a_part_where_input_and_output_are_equal_by_chance() -> None:
     matrix = Matrix(W, output=Matrix(output))
     tied = replace(matrix, output=None, origin=Origin(tied_by="they are equal"))
     pieces = [(tied, 0, 30), (matrix, 30, 90)]
-    state = merged([first_round(m, part_of(m, a, b, total=90)) for m, a, b in pieces])
+    state = merged([first_round(m, describe_part(m, a, b, total=90)) for m, a, b in pieces])
     plan = state
     gathers = True
     while gathers:
-        plan = planned(plan)
+        plan = extend_plan(plan)
         gathers = plan.only_gathers
-        seconds = [second_round(task_of(plan), m, part_of(m, a, b)) for m, a, b in pieces]
+        seconds = [second_round(make_task(plan), m, describe_part(m, a, b)) for m, a, b in pieces]
         seconds[0].merge(seconds[1])
-        plan = with_rows(plan, seconds[0].rows)
-    check_analyses(finished(plan, seconds[0].statistics), whole(matrix, Options()))
+        plan = add_rows(plan, seconds[0].rows)
+    check_analyses(finish(plan, seconds[0].statistics), whole(matrix, Options()))
 
 
 # What is said about the whole ---------------------------------------------------------------------
@@ -333,7 +333,8 @@ def test_notes_of_single_parts_are_few() -> None:
         return replace(Matrix(gaussian(311, 40, 3)), origin=Origin(notes=notes))
 
     states = [
-        first_round(noted(k), part_of(noted(k), 2 * k, 2 * k + 2, total=40)) for k in range(20)
+        first_round(noted(k), describe_part(noted(k), 2 * k, 2 * k + 2, total=40))
+        for k in range(20)
     ]
     notes = merged(states).matrix.origin.notes
     assert notes[:2] == ("of all", "rows 0 to 1: of part 0")
@@ -346,7 +347,7 @@ def test_too_many_single_rows_are_left_out_and_said(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("embgeo.distributed.plans.MOST_GATHERED", 60 * 3 * 8)
     n = 1200
     matrix = Matrix(gaussian(312, n, 3), **labels(n))
-    plan = plan_of(first_round(matrix, part_of(matrix), options=Options(pairs=20)))
+    plan = make_plan(first_round(matrix, describe_part(matrix), options=Options(pairs=20)))
     found = in_memory(plan, [(matrix, 0)])
     left_out = [note for note in found.notes if note.code == "parts"]
     assert any("frequency (probe)" in note.text for note in left_out)
@@ -359,13 +360,13 @@ def test_a_token_with_an_equals_sign_is_asked_for() -> None:
     tokens = ("a", "a=b", "c", "b", *(f"t{i}" for i in range(36)))
     matrix = Matrix(gaussian(313, 40, 3), tokens=tokens)
     options = Options(asked=(("a", ("b",)), ("c", ("b", "t1"))))
-    plan = plan_of(first_round(matrix, part_of(matrix), options=options))
+    plan = make_plan(first_round(matrix, describe_part(matrix), options=options))
     assert plan.setup.options.asked == (("a=b", ()), ("c", ("b", "t1")))
 
 
 def test_labels_for_the_whole_line_up(tmp_path: Path) -> None:
     bare = Matrix(gaussian(314, 20, 3))
-    plan = plan_of(first_round(bare, part_of(bare)))
+    plan = make_plan(first_round(bare, describe_part(bare)))
     tokens, counts = tmp_path / "tokens.txt", tmp_path / "counts.tsv"
     tokens.write_text("".join(f"t{i}\n" for i in range(20)))
     counts.write_text("".join(f"t{i}\t{i}\n" for i in range(20)))
@@ -382,7 +383,7 @@ def test_labels_for_the_whole_line_up(tmp_path: Path) -> None:
 
 
 def test_labels_that_the_parts_have_already() -> None:
-    plan = plan_of(first_round(sample(), part_of(sample())))
+    plan = make_plan(first_round(sample(), describe_part(sample())))
     with pytest.raises(EmbgeoError, match="bring their own"):
         label_plan(plan, None, None, rank_order=True)
 
@@ -401,12 +402,12 @@ def test_states_of_different_kinds_of_measuring(tmp_path: Path) -> None:
     ]
     for changed, wanted, says in differences:
         with pytest.raises(EmbgeoError, match=says):
-            merged_first([*base, *first_files(changed, [(150, 300)], other, **wanted)])
+            merge_first([*base, *first_files(changed, [(150, 300)], other, **wanted)])
 
 
 def test_states_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("embgeo.distributed.part.installed", lambda _: "9.9")
     stored = first_files(sample(), [(0, 300)], tmp_path)
     with pytest.raises(EmbgeoError, match=r"made by embgeo 9\.9"):
-        merged_first(stored)
+        merge_first(stored)
     assert files.read(stored[0].path).kind == "first"

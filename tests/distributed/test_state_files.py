@@ -16,8 +16,8 @@ import pytest
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix, Origin
 from embgeo.core.options import Options
-from embgeo.distributed import files, first_round, part_of, plan_of, planned
-from embgeo.distributed.merging import load_plan, merged_first, plan_for
+from embgeo.distributed import describe_part, extend_plan, files, first_round, make_plan
+from embgeo.distributed.merging import find_plan, load_plan, merge_first
 from embgeo.distributed.packing import RECORDS, Packer, Unpackable, Unpacker
 from embgeo.distributed.part import (
     Elsewhere,
@@ -126,7 +126,7 @@ VALUES = (
     Origin(),
     Frequency("rank", np.ones(2), ""),
     FinalNorm(absent="none"),
-    part_of(Matrix(gaussian(400, 9, 3)), 2, 5, total=9),
+    describe_part(Matrix(gaussian(400, 9, 3)), 2, 5, total=9),
     MeasuringSetup("0.1", ("cosine",), Options(), True, 3, "bfloat16"),
 )
 
@@ -199,14 +199,14 @@ def test_plain_data_that_no_packer_makes(plain: Any) -> None:
 def state(tmp_path: Path) -> Path:
     matrix = Matrix(gaussian(402, 40, 3), name="W.npy")
     path = tmp_path / "s.npz"
-    save_first(first_round(matrix, part_of(matrix, total=40)), path)
+    save_first(first_round(matrix, describe_part(matrix, total=40)), path)
     return path
 
 
 @pytest.fixture
 def plan(state: Path) -> Path:
     path = state.parent / "plan.npz"
-    save_plan(planned(plan_of(merged_first([files.read(state)]))), path)
+    save_plan(extend_plan(make_plan(merge_first([files.read(state)]))), path)
     return path
 
 
@@ -235,16 +235,16 @@ def read_whole(path: Path) -> None:
     stored = files.read(path)
     with files.consistent(path):
         if stored.kind == "first":
-            plan_of(merged_first([stored]))
+            make_plan(merge_first([stored]))
         else:
             read_task(stored)
-            planned(load_plan(stored))
+            extend_plan(load_plan(stored))
 
 
 def test_equal_states_are_equal_bytes(state: Path) -> None:
     before = state.read_bytes()
     matrix = Matrix(gaussian(402, 40, 3), name="W.npy")
-    save_first(first_round(matrix, part_of(matrix, total=40)), state)
+    save_first(first_round(matrix, describe_part(matrix, total=40)), state)
     assert state.read_bytes() == before
     assert [p.name for p in state.parent.iterdir()] == ["s.npz"]
 
@@ -371,12 +371,12 @@ def test_a_plan_that_is_another_one_now(plan: Path) -> None:
         return files.Stored(plan.with_name("t.npz"), "second", "", content, whole.size)
 
     remembered = {"plan": files.read(plan).identity, "plan_path": str(plan)}
-    assert plan_for([second(remembered)]).path == plan
+    assert find_plan([second(remembered)]).path == plan
     matrix = Matrix(gaussian(403, 40, 3), name="W.npy")
-    save_plan(planned(plan_of(first_round(matrix, part_of(matrix)))), plan)
+    save_plan(extend_plan(make_plan(first_round(matrix, describe_part(matrix)))), plan)
     for content in (remembered, {"plan": "x", "plan_path": 3}, {}):
         with pytest.raises(UnreadableFile, match="not there any more"):
-            plan_for([second(content)])
+            find_plan([second(content)])
 
 
 def test_a_part_reads_the_norms_of_its_rows(
@@ -386,8 +386,8 @@ def test_a_part_reads_the_norms_of_its_rows(
     W = gaussian(402, 40, 3)
     W[[16, 39]] = 0.0
     matrix = Matrix(W)
-    whole = plan_of(first_round(matrix, part_of(matrix)))
-    save_plan(planned(whole, lambda rows: np.asarray(W[rows])), tmp_path / "plan.npz")
+    whole = make_plan(first_round(matrix, describe_part(matrix)))
+    save_plan(extend_plan(whole, lambda rows: np.asarray(W[rows])), tmp_path / "plan.npz")
     stored = files.read(tmp_path / "plan.npz", ("plan",))
     expected = SeenNorms.of(whole.first)
     assert expected is not None

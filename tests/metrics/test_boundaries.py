@@ -9,7 +9,7 @@ import embgeo
 from embgeo.core.options import Options
 from embgeo.core.values import Scalar, Table
 from embgeo.metrics.facts import Facts
-from embgeo.metrics.neighborhoods import SAMPLES, hub_samples
+from embgeo.metrics.neighborhoods import SAMPLES, draw_hub_samples
 from embgeo.numerics.hubness import count_occurrences, skewness
 from embgeo.stats import RowHashes
 from tests.support import naive
@@ -79,7 +79,7 @@ def test_the_error_of_hubness_is_that_of_the_mean_over_samples(
     monkeypatch.setattr("embgeo.metrics.neighborhoods.SAMPLE_ROWS", (60, 60))
     W = gaussian(5, 400, 5)
     found = scalar(embgeo.analyze(W, sections=["tokens"], reference=False), "tokens.hubness")
-    samples = hub_samples(Facts(400, 5, kept=np.arange(400)), Options())
+    samples = draw_hub_samples(Facts(400, 5, kept=np.arange(400)), Options())
     skews = [skewness(count_occurrences(naive.unit(W[rows]), 10)) for rows in samples]
     assert len(skews) == SAMPLES
     assert found.value == pytest.approx(np.mean(skews))

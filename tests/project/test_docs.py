@@ -22,7 +22,7 @@ from embgeo.cli.app import app
 from embgeo.cli.commands import COMMANDS
 from embgeo.core.matrix import Frequency, Matrix, Origin
 from embgeo.core.options import Options
-from embgeo.distributed import finished, first_round, part_of, plan_of
+from embgeo.distributed import describe_part, finish, first_round, make_plan
 from embgeo.metrics import SECTIONS
 from embgeo.result.analysis import Analysis
 from tests.support.documents import (
@@ -216,8 +216,8 @@ def bare_analysis() -> embgeo.Analysis:
 def merged_analysis() -> Analysis:
     """Made of a part that happens to be the whole."""
     matrix = Matrix(np.random.default_rng(2).standard_normal((30, 4)))
-    plan = plan_of(first_round(matrix, part_of(matrix), sections=("spectrum",)))
-    return finished(plan, [])
+    plan = make_plan(first_round(matrix, describe_part(matrix), sections=("spectrum",)))
+    return finish(plan, [])
 
 
 def test_every_field_of_the_json_is_documented_and_the_other_way_round(

@@ -11,16 +11,16 @@ import numpy as np
 
 from embgeo.core.matrix import Matrix
 from embgeo.distributed import (
+    add_rows,
+    describe_part,
+    extend_plan,
     files,
-    finished,
+    finish,
     first_round,
-    part_of,
-    plan_of,
-    planned,
+    make_plan,
     second_round,
-    with_rows,
 )
-from embgeo.distributed.merging import load_plan, merged_first, merged_second
+from embgeo.distributed.merging import load_plan, merge_first, merge_second
 from embgeo.distributed.plans import Fetch, save_plan
 from embgeo.distributed.rounds import read_task
 from embgeo.distributed.states import save_first, save_second
@@ -36,7 +36,7 @@ def even(n: int, parts: int) -> list[tuple[int, int]]:
 def first_files(matrix: Matrix, cuts: Cuts, folder: Path, **wanted: Any) -> list[files.Stored]:
     stored = []
     for number, (start, stop) in enumerate(cuts):
-        part = part_of(matrix, start, stop, total=matrix.n)
+        part = describe_part(matrix, start, stop, total=matrix.n)
         path = folder / f"s{number}.npz"
         save_first(first_round(matrix, part, **wanted), path)
         stored.append(files.read(path, ("first",)))
@@ -46,7 +46,7 @@ def first_files(matrix: Matrix, cuts: Cuts, folder: Path, **wanted: Any) -> list
 def second_files(matrix: Matrix, cuts: Cuts, plan: Path) -> list[files.Stored]:
     stored = []
     for number, (start, stop) in enumerate(cuts):
-        part = part_of(matrix, start, stop, total=matrix.n)
+        part = describe_part(matrix, start, stop, total=matrix.n)
         path = plan.parent / f"t{number}.npz"
         save_second(second_round(read_task(files.read(plan)), matrix, part), plan, path)
         stored.append(files.read(path, ("second",)))
@@ -57,18 +57,18 @@ def in_parts(
     matrix: Matrix, cuts: Cuts, folder: Path, fetch: Fetch | None = None, **wanted: Any
 ) -> tuple[Analysis, int]:
     """The analysis by files of states, and how many rounds it took."""
-    plan = planned(plan_of(merged_first(first_files(matrix, cuts, folder, **wanted))), fetch)
+    plan = extend_plan(make_plan(merge_first(first_files(matrix, cuts, folder, **wanted))), fetch)
     for rounds in (2, 3):
         path = folder / f"plan{rounds}.npz"
         save_plan(plan, path)
         stored = files.read(path, ("plan",))
         plan = load_plan(stored)
         seconds = second_files(matrix, cuts, path)
-        second = merged_second(plan, stored.identity, seconds[::-1])
-        gathered, plan = plan.only_gathers, with_rows(plan, second.rows)
+        second = merge_second(plan, stored.identity, seconds[::-1])
+        gathered, plan = plan.only_gathers, add_rows(plan, second.rows)
         if not gathered:
-            return finished(plan, second.statistics), rounds
-        plan = planned(plan)
+            return finish(plan, second.statistics), rounds
+        plan = extend_plan(plan)
     raise AssertionError("rows were asked for twice")
 
 
