@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from embgeo.core.matrix import Frequency, Matrix
-from embgeo.metrics.frequency import centroids
+from embgeo.metrics.frequency import compare_centroids
 from embgeo.metrics.popularity import Popularity
 from embgeo.stats import GroupMoments
 from embgeo.stats.block import Block
@@ -300,7 +300,7 @@ def test_chance_level_of_class_means():
         popular = g.permutation(POPULAR)
         classes = GroupMoments("class", popular.astype(np.int64), 2, 6, of="rows")
         classes.update(Block(np.arange(M), W))
-        cosine, distance = centroids(classes, known)
+        cosine, distance = compare_centroids(classes, known)
         cosines.append(cosine.value)
         squares.append(distance.value**2)
         levels.append((cosine.reference, distance.reference**2))

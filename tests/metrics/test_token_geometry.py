@@ -9,7 +9,7 @@ import pytest
 import embgeo
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.values import Column, Scalar, Table
-from embgeo.metrics.token_groups import kind_of
+from embgeo.metrics.token_groups import classify_token
 from embgeo.numerics.hubness import count_occurrences, skewness
 from tests.support import naive
 
@@ -60,18 +60,18 @@ def table(analysis: embgeo.Analysis, name: str) -> Table:
     ],
 )
 def test_spellings_of_real_vocabularies(kind: str, spellings: str) -> None:
-    found = {spelling: kind_of(spelling) for spelling in spellings.split()}
+    found = {spelling: classify_token(spelling) for spelling in spellings.split()}
     assert found == dict.fromkeys(found, kind)
 
 
 @pytest.mark.parametrize("token", ["", " ", "<unused id 7>", "<row 3>", "<padding row 2>", "<a\n>"])
 def test_labels_with_blanks(token: str) -> None:
-    assert kind_of(token) == ("unused" if token.endswith(("7>", "3>", "2>")) else "")
+    assert classify_token(token) == ("unused" if token.endswith(("7>", "3>", "2>")) else "")
 
 
 def test_long_hostile_tokens_are_read_in_linear_time() -> None:
     for token in ("<" + "a" * 10**6, "<|" + "unused" * 10**5, "[" + "A_" * 10**6, "<" * 10**6):
-        assert kind_of(token) == ""
+        assert classify_token(token) == ""
 
 
 def test_groups_with_their_median_norms() -> None:
