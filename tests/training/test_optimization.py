@@ -399,6 +399,13 @@ def test_improving_losses_never_switch() -> None:
     assert trigger.average.count == 0
 
 
+@pytest.mark.parametrize("window", [1, 5])
+def test_equal_losses_never_switch(window: int) -> None:
+    trigger = NtAsgd(WeightAverage(made().parameters()), window=window)
+    assert not any(trigger.checked(2.5) for _ in range(20))
+    assert trigger.checked(2.5000001)
+
+
 def test_the_average_is_the_mean_of_the_iterates_from_the_switch_on() -> None:
     """Also where the learning rate changes with the length of the window."""
     model = made()

@@ -221,6 +221,25 @@ def test_a_damaged_state_is_refused_in_one_line(tmp_path: Path) -> None:
         run(config, tmp_path)
 
 
+class _MakesAFolder:
+    """Unpickled, it makes the folder `marker`."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.marker),)
+
+
+def test_a_hostile_state_runs_nothing(tmp_path: Path) -> None:
+    home, marker = tmp_path / "run", tmp_path / "marker"
+    config = interrupted(home)
+    torch.save({"format": 1, "identity": _MakesAFolder(marker)}, home / "state.pt")
+    with pytest.raises(UnreadableFile, match="no state of a run, or damaged"):
+        run(config, home)
+    assert not marker.exists()
+
+
 def test_a_log_that_lost_lines_is_refused(tmp_path: Path) -> None:
     config = interrupted(tmp_path)
     (tmp_path / "metrics.jsonl").write_bytes(b"")

@@ -255,6 +255,9 @@ def test_priors() -> None:
     assert torch.allclose(found / found[0], torch.exp(-c2 * k**2) / math.exp(-c2))
     assert (found[-1] / found[0]).item() == pytest.approx(0.3)
     assert torch.allclose(decay("polynomial", 5, 0.7, None), k**-0.7)
+    # Where the paper gives no γ.
+    assert torch.allclose(decay("polynomial", 5, None, None), k**-0.6)
+    assert torch.allclose(decay("exponential", 5, None, 0.3), decay("exponential", 5, 1.0, 0.3))
     assert decay("exponential", 1, None, None).tolist() == [1.0]
 
 

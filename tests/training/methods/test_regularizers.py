@@ -244,6 +244,14 @@ def test_cosreg_is_the_sum_over_pairs() -> None:
     assert torch.allclose(found, expected, rtol=1e-10, atol=1e-15)
 
 
+def test_cosreg_is_attached_with_the_rows_that_are_left_out() -> None:
+    model = made()
+    W = model.get_output_embeddings().weight
+    reg = CosReg.attach(model, Setup(ignore_rows=(N - 1,)))
+    expected = CosReg(W, ignore_rows=[N - 1])()
+    assert reg().item() == expected.item() != CosReg(W)().item()
+
+
 def test_cosreg_by_finite_differences() -> None:
     W = rows(6, 3)
     assert torch.autograd.gradcheck(lambda W: CosReg(W)(), (W,))
@@ -429,6 +437,18 @@ def test_a_sample_counts_each_class_once() -> None:
     share = balanced(torch.tensor([0.1, 0.1, 0.5, 0.0]), sign)
     assert share.tolist() == pytest.approx([0.5, 0.5, 1.0, 0.0])
     assert float(class_loss(torch.zeros(4), sign, share)) == pytest.approx(2.0 * np.log(2.0))
+
+
+def test_the_loss_of_sampled_rows_is_a_mean_of_each_class() -> None:
+    """However many rows of a class were drawn."""
+    W = rows(20, dtype=torch.float32)
+    popular = mask(20, 5)
+    reg = Frage(W, popular, sample=7)
+    drawn = torch.tensor([0, 1, 4, 9, 11, 11, 19])
+    with torch.no_grad():
+        f = torch.sigmoid(reg.discriminator(W[drawn])).squeeze(1)
+    expected = -torch.log(1.0 - f[:3]).mean() - torch.log(f[3:]).mean()
+    assert float(reg.discriminator_loss(drawn)) == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_frage_leaves_the_global_generator_alone() -> None:
