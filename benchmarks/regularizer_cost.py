@@ -44,7 +44,7 @@ from embgeo.training.data import Corpus
 from embgeo.training.loop.device import numerics
 from embgeo.training.loop.distributed import World
 from embgeo.training.loop.loop import Loop
-from embgeo.training.methods.published import METHODS, reference_of
+from embgeo.training.methods.published import METHODS, choose_reference
 from embgeo.training.settings.study_settings import from_tables
 
 
@@ -107,7 +107,7 @@ def made(name: str, size: Size, device: str, precision: str) -> Loop:
 
 def baseline(name: str) -> str:
     """The method that another one is compared with."""
-    return reference_of(name, tuple(METHODS)) or name
+    return choose_reference(name, tuple(METHODS)) or name
 
 
 def check(loops: dict[str, Loop], size: Size) -> None:

@@ -143,7 +143,7 @@ def prepare_experiment(
     require_torch()
     from embgeo.training.data import columns, load_corpus
     from embgeo.training.experiments import EXPERIMENTS, InanSubspace
-    from embgeo.training.loop.device import device_of
+    from embgeo.training.loop.device import find_device
 
     known = [module.NAME for module in EXPERIMENTS]
     if name not in known:
@@ -163,7 +163,7 @@ def prepare_experiment(
         corpus,
         Path(out or f"{Path(data).resolve().name.partition('.')[0]}.{name}"),
         tuple(range(seeds or 1)),
-        str(device_of(device or "auto")),
+        str(find_device(device or "auto")),
         command,
     )
 
@@ -234,17 +234,17 @@ def begin(sweep: SettingSweep) -> ExperimentRecord:
     BadOption
     """
     from embgeo.training.experiments import inan_subspace
-    from embgeo.training.loop.run import corpus_facts, versions
+    from embgeo.training.loop.run import describe_corpus, list_versions
 
     record = ExperimentRecord(
         inan_subspace.NAME,
         inan_subspace.SOURCE,
         inan_subspace.DEVIATIONS,
         asdict(sweep.settings),
-        corpus_facts(sweep.corpus),
+        describe_corpus(sweep.corpus),
         (),
         sweep.command,
-        versions(),
+        list_versions(),
     )
     if not (sweep.folder / RECORD_NAME).is_file():
         EXPERIMENT.save(record, sweep.folder)

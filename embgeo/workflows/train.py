@@ -220,11 +220,11 @@ def plan_training(
 def describe_plan(
     settings: StudySettings, corpus: Corpus, budgets: Sequence[RunBudget]
 ) -> dict[str, Any]:
-    from embgeo.training.loop.run import corpus_facts
+    from embgeo.training.loop.run import describe_corpus
 
     methods = [{**asdict(budget), "seconds": budget.seconds(settings)} for budget in budgets]
     return {
-        "corpus": corpus_facts(corpus),
+        "corpus": describe_corpus(corpus),
         "model": settings.tables()["model"],
         "epochs": settings.training.epochs,
         "seeds": list(settings.seeds),
@@ -254,14 +254,14 @@ def train_study(task: StudyTask, monitor: RunMonitor, *, resume: bool) -> Traine
     EmbgeoError
     """
     from embgeo.training.loop.budget import settle
-    from embgeo.training.loop.distributed import joined
+    from embgeo.training.loop.distributed import join_processes
     from embgeo.training.loop.run import write_study_settings
     from embgeo.workflows.train_geometry import geometry_measure
     from embgeo.workflows.train_study import write_study
 
     measure = geometry_measure(task.corpus.vocabulary.counts)
     with ExitStack() as stack:
-        world = stack.enter_context(joined(task.settings.training.device))
+        world = stack.enter_context(join_processes(task.settings.training.device))
         if world.leads:
             check_runs_folder(task.folder, resume=resume)
         settings = settle(task.settings, task.corpus, task.folder, measure)

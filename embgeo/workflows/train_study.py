@@ -57,9 +57,9 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
 
 def choose_pass_device(device: str) -> str:
     """Where analyses run: on the CUDA device that trained, else on the CPU."""
-    from embgeo.training.loop.device import device_of
+    from embgeo.training.loop.device import find_device
 
-    found = device_of(device)
+    found = find_device(device)
     has_array_api = find_spec("array_api_compat") is not None
     return str(found) if found.type == "cuda" and has_array_api else "cpu"
 
@@ -113,7 +113,7 @@ def write_study(
 def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) -> Training:
     """Everything the runs say, side by side."""
     from embgeo.result.analysis import load_analysis
-    from embgeo.training.methods.published import method, reference_of
+    from embgeo.training.methods.published import choose_reference, method
     from embgeo.training.study.making import Trained, training_of
     from embgeo.training.study.reading import read_run
 
@@ -126,7 +126,7 @@ def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) ->
                 home = task.home(name, seed)
                 place = home.relative_to(task.folder).as_posix()
                 trained.append(Trained(place, read_run(home), load_analysis(home)))
-    references = {name: reference_of(name, tuple(names)) or "" for name in names}
+    references = {name: choose_reference(name, tuple(names)) or "" for name in names}
     titles = {name: method(name).title for name in names}
     provenance = {"command": task.command, "settings": task.settings.tables()}
     lost = [f"{name}, seed {seed}: {why.cause}" for (name, seed), why in diverged.items()]

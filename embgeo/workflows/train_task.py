@@ -120,13 +120,13 @@ def check_runs(task: StudyTask) -> None:
     BadOption
     """
     from embgeo.training.loop.checkpoint import identity, require_same
-    from embgeo.training.loop.run import RUN_NAME, begun_with
+    from embgeo.training.loop.run import RUN_NAME, read_identity
     from embgeo.training.settings.study_settings import read_settings
 
     for method, seed in task.runs:
         home = task.home(method, seed)
         now = task.settings.one(method, seed).tables()
-        known = begun_with(home)
+        known = read_identity(home)
         if known is not None:
             require_same(known, identity(now, task.corpus.files), home)
         elif (home / RUN_NAME).is_file():

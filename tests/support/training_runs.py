@@ -12,7 +12,7 @@ import torch
 
 from embgeo.core.progress import Progress
 from embgeo.training.data import Corpus, Vocabulary
-from embgeo.training.loop.distributed import World, joined
+from embgeo.training.loop.distributed import World, join_processes
 from embgeo.training.loop.loop import Loop
 from embgeo.training.loop.run import train_run
 from embgeo.training.settings.resolve import resolve
@@ -92,7 +92,7 @@ def loop_of(config: StudySettings, name: str | None = None) -> Loop:
 def run_all(config: StudySettings, folder: Path, measure: Any = None) -> None:
     """All runs of a study, without the analyses of their embeddings."""
     task = StudyTask(resolve(config), corpus(), folder, "embgeo train")
-    with joined("cpu"):
+    with join_processes("cpu"):
         train_runs(task, measure, RunMonitor(), leads=False)
 
 

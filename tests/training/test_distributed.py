@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 from safetensors.torch import load_file  # noqa: E402
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.loop.distributed import World, joined  # noqa: E402
+from embgeo.training.loop.distributed import World, join_processes  # noqa: E402
 from embgeo.training.settings.study_settings import StudySettings  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     PLAIN,
@@ -67,7 +67,7 @@ with joined("cpu") as world:
     group = weakref.ref(distributed.group.WORLD)
     import torch.distributed.nn
 
-    assert world.told(world.rank) == 0
+    assert world.broadcast(world.rank) == 0
 assert group() is None
 """
 
@@ -80,7 +80,7 @@ def interrupt(folder: Path) -> None:
     from embgeo.training.loop.run import run_folder, train_run
     from tests.support.training_runs import Stopped
 
-    with joined("cpu"), pytest.raises(Stopped):
+    with join_processes("cpu"), pytest.raises(Stopped):
         train_run(
             config().one("frage", 0),
             corpus(),
@@ -165,8 +165,8 @@ def test_streams_are_split_in_order() -> None:
 
 
 def test_a_process_alone_joins_nothing() -> None:
-    with joined("cpu") as world:
+    with join_processes("cpu") as world:
         assert (world.rank, world.size, world.leads) == (0, 1, True)
         assert world.gather("x") == ["x"]
-        assert world.told("x") == "x"
+        assert world.broadcast("x") == "x"
         assert not torch.distributed.is_initialized()

@@ -18,10 +18,10 @@ from embgeo.training.data import Vocabulary  # noqa: E402
 from embgeo.training.evaluation import (  # noqa: E402
     PUBLISHED_CACHES,
     PUBLISHED_DYNAMIC,
-    Cache,
-    Dynamic,
-    Part,
+    CacheSettings,
+    DynamicSettings,
     Perplexity,
+    TokenSubset,
     continuous_cache,
     dynamic_evaluation,
     perplexity,
@@ -107,8 +107,8 @@ def test_a_model_that_excludes_a_token_has_infinity() -> None:
     script = torch.zeros(10, N)
     script[:, 5] = -torch.inf
     assert perplexity(Scripted(script), np.full(10, 5)).perplexity == math.inf
-    assert Part(1e6, 10).perplexity == math.inf
-    assert math.isnan(Part(math.nan, 10).perplexity or 0.0)
+    assert TokenSubset(1e6, 10).perplexity == math.inf
+    assert math.isnan(TokenSubset(math.nan, 10).perplexity or 0.0)
 
 
 def test_each_token_after_the_first_is_predicted_once() -> None:
@@ -208,7 +208,7 @@ def test_what_is_too_short_or_makes_no_sense() -> None:
 # --- Continuous cache -------------------------------------------------------------------------
 
 
-def cached(model: AwdLstm, rows: Any, settings: Cache) -> list[float]:
+def cached(model: AwdLstm, rows: Any, settings: CacheSettings) -> list[float]:
     """The cache by its definition, one token after the other, over all types."""
     model.eval()
     with torch.no_grad():
@@ -232,7 +232,7 @@ def cached(model: AwdLstm, rows: Any, settings: Cache) -> list[float]:
 @pytest.mark.parametrize("window", [1, 5, 40, 1000])
 @pytest.mark.parametrize("bptt", [1, 7, 200])
 def test_a_cache_is_what_its_definition_says(window: int, bptt: int) -> None:
-    model, rows, settings = lstm(), text(), Cache(window, theta=1.5, weight=0.3)
+    model, rows, settings = lstm(), text(), CacheSettings(window, theta=1.5, weight=0.3)
     slow = np.array(cached(model, rows, settings))
     found = continuous_cache(model, rows, settings=settings, bptt=bptt, vocabulary=vocabulary())
     assert found.tokens == len(rows) - 1
@@ -243,26 +243,32 @@ def test_a_cache_is_what_its_definition_says(window: int, bptt: int) -> None:
 
 def test_a_cache_without_weight_is_no_cache() -> None:
     model, rows = lstm(), text()
-    assert continuous_cache(model, rows, settings=Cache(weight=0.0)) == perplexity(model, rows)
+    assert continuous_cache(model, rows, settings=CacheSettings(weight=0.0)) == perplexity(
+        model, rows
+    )
 
 
 def test_a_cache_helps_on_a_text_that_repeats_a_word() -> None:
     rows = np.where(np.arange(300) % 10, 7, text(300))
     plain = perplexity(lstm(), rows).perplexity
-    assert continuous_cache(lstm(), rows, settings=Cache(weight=0.5)).perplexity < plain / 3
+    assert continuous_cache(lstm(), rows, settings=CacheSettings(weight=0.5)).perplexity < plain / 3
 
 
 def test_published_settings() -> None:
-    assert PUBLISHED_CACHES["wikitext-2"] == Cache(3785, 0.662, 0.1279) == Cache()
-    assert PUBLISHED_CACHES["ptb"] == Cache(500, 1.0, 0.1)
-    assert PUBLISHED_DYNAMIC["wikitext-2"] == Dynamic(bptt=5, lr=0.002, decay=0.02) == Dynamic()
+    assert PUBLISHED_CACHES["wikitext-2"] == CacheSettings(3785, 0.662, 0.1279) == CacheSettings()
+    assert PUBLISHED_CACHES["ptb"] == CacheSettings(500, 1.0, 0.1)
+    assert (
+        PUBLISHED_DYNAMIC["wikitext-2"]
+        == DynamicSettings(bptt=5, lr=0.002, decay=0.02)
+        == DynamicSettings()
+    )
     assert PUBLISHED_DYNAMIC["ptb"].decay == 0.075
 
 
 # --- Dynamic evaluation -----------------------------------------------------------------------
 
 
-def adapted(model: AwdLstm, rows: Any, training: Any, settings: Dynamic) -> float:
+def adapted(model: AwdLstm, rows: Any, training: Any, settings: DynamicSettings) -> float:
     """Sum of losses, by the published rule with sums of squares, in numpy."""
     model.eval()
     weights = list(model.parameters())
@@ -309,7 +315,7 @@ def adapted(model: AwdLstm, rows: Any, training: Any, settings: Dynamic) -> floa
 
 @pytest.mark.parametrize("decay", [0.0, 0.5, 30.0])
 def test_dynamic_evaluation_is_what_was_published(decay: float) -> None:
-    settings = Dynamic(bptt=4, lr=0.05, decay=decay, epsilon=0.01, batch=3)
+    settings = DynamicSettings(bptt=4, lr=0.05, decay=decay, epsilon=0.01, batch=3)
     training, rows = text(3 * 41 + 1, seed=1), text(60)
     found = dynamic_evaluation(lstm(), rows, training, settings=settings, vocabulary=vocabulary())
     assert found.all.total == pytest.approx(adapted(lstm(), rows, training, settings), rel=1e-10)
@@ -332,7 +338,7 @@ def test_the_model_is_as_it_was_before_also_after_an_error() -> None:
 
     handle = model.decoder.register_forward_hook(fail)
     with pytest.raises(KeyboardInterrupt):
-        dynamic_evaluation(model, text(400), text(40, seed=1), settings=Dynamic(lr=9.0))
+        dynamic_evaluation(model, text(400), text(40, seed=1), settings=DynamicSettings(lr=9.0))
     handle.remove()
     assert model.training
     assert torch.backends.cudnn.enabled
@@ -345,7 +351,7 @@ def test_without_steps_it_is_plain_evaluation() -> None:
     model, rows = lstm(), text()
     plain = perplexity(model, rows, bptt=5)
     for pull in (0.0, 0.02):
-        settings = Dynamic(lr=0.0, decay=pull)
+        settings = DynamicSettings(lr=0.0, decay=pull)
         found = dynamic_evaluation(model, rows, text(400, seed=1), settings=settings)
         assert found.all.total == pytest.approx(plain.all.total, rel=1e-12)
 
@@ -353,41 +359,43 @@ def test_without_steps_it_is_plain_evaluation() -> None:
 def test_it_learns_from_a_text_unlike_the_training_text() -> None:
     rows, training = np.full(200, 7), text(400, seed=1)
     plain = perplexity(lstm(), rows).perplexity
-    settings = Dynamic(lr=0.05, decay=0.0)
+    settings = DynamicSettings(lr=0.05, decay=0.0)
     assert dynamic_evaluation(lstm(), rows, training, settings=settings).perplexity < plain / 2
 
 
 def test_statistics_of_fewer_windows() -> None:
     model, rows, training = lstm(), text(), text(101, seed=1)
-    some = dynamic_evaluation(model, rows, training, settings=Dynamic(batch=1, windows=4))
-    beginning = dynamic_evaluation(model, rows, training[:21], settings=Dynamic(batch=1))
-    every = dynamic_evaluation(model, rows, training, settings=Dynamic(batch=1))
+    some = dynamic_evaluation(model, rows, training, settings=DynamicSettings(batch=1, windows=4))
+    beginning = dynamic_evaluation(model, rows, training[:21], settings=DynamicSettings(batch=1))
+    every = dynamic_evaluation(model, rows, training, settings=DynamicSettings(batch=1))
     assert some.all.total == beginning.all.total != every.all.total
 
 
 def test_weights_that_are_not_used_or_not_trained_stay_out() -> None:
     model, rows = lstm(), text()
-    expected = dynamic_evaluation(model, rows, text(400, seed=1), settings=Dynamic(decay=0.0))
+    expected = dynamic_evaluation(
+        model, rows, text(400, seed=1), settings=DynamicSettings(decay=0.0)
+    )
     model.register_parameter("unused", torch.nn.Parameter(torch.ones(3, dtype=torch.float64)))
-    found = dynamic_evaluation(model, rows, text(400, seed=1), settings=Dynamic(decay=0.0))
+    found = dynamic_evaluation(model, rows, text(400, seed=1), settings=DynamicSettings(decay=0.0))
     assert found.all.total == pytest.approx(expected.all.total, rel=1e-12)
     for weight in model.embedding.parameters():
         weight.requires_grad_(False)
-    frozen = dynamic_evaluation(model, rows, text(400, seed=1), settings=Dynamic(decay=0.0))
+    frozen = dynamic_evaluation(model, rows, text(400, seed=1), settings=DynamicSettings(decay=0.0))
     assert frozen.all.total != found.all.total
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Cache(window=0),
-        lambda: Cache(weight=1.0),
-        lambda: Cache(weight=-0.1),
-        lambda: Cache(weight=math.nan),
-        lambda: Dynamic(lr=-1.0),
-        lambda: Dynamic(decay=math.inf),
-        lambda: Dynamic(epsilon=0.0),
-        lambda: Dynamic(windows=0),
+        lambda: CacheSettings(window=0),
+        lambda: CacheSettings(weight=1.0),
+        lambda: CacheSettings(weight=-0.1),
+        lambda: CacheSettings(weight=math.nan),
+        lambda: DynamicSettings(lr=-1.0),
+        lambda: DynamicSettings(decay=math.inf),
+        lambda: DynamicSettings(epsilon=0.0),
+        lambda: DynamicSettings(windows=0),
     ],
 )
 def test_settings_that_make_no_sense(make: Any) -> None:
@@ -396,7 +404,7 @@ def test_settings_that_make_no_sense(make: Any) -> None:
 
 
 def test_results_are_plain_values() -> None:
-    found = Perplexity(Part(2.0, 4), Part(2.0, 3), Part(0.0, 1))
+    found = Perplexity(TokenSubset(2.0, 4), TokenSubset(2.0, 3), TokenSubset(0.0, 1))
     assert (found.loss, found.popular, found.tokens) == (0.5, 1.0, 4)
     assert found.perplexity == math.exp(0.5)
     assert found.rare == math.exp(2 / 3)

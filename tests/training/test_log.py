@@ -11,7 +11,7 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.training.study.log import read_log
 
 
-def written(folder: Path, text: str) -> Path:
+def write_whole(folder: Path, text: str) -> Path:
     path = folder / "metrics.jsonl"
     path.write_text(text, "utf-8")
     return path
@@ -19,7 +19,7 @@ def written(folder: Path, text: str) -> Path:
 
 def test_curves_are_sorted_by_step_and_the_last_word_counts(tmp_path: Path) -> None:
     log = read_log(
-        written(
+        write_whole(
             tmp_path,
             '{"step": 20, "cosine.mean": 0.2, "loss": 3}\n'
             '{"step": 10, "cosine.mean": 0.1}\n'
@@ -38,7 +38,7 @@ def test_curves_are_sorted_by_step_and_the_last_word_counts(tmp_path: Path) -> N
 def test_what_is_no_number_is_skipped(tmp_path: Path) -> None:
     huge = "1" + 400 * "0"
     log = read_log(
-        written(
+        write_whole(
             tmp_path,
             f'{{"step": 1, "a": NaN, "b": null, "c": "x", "d": true, "e": {huge}, "f": [1], '
             '"g": Infinity, "h": 2}\n',
@@ -49,7 +49,7 @@ def test_what_is_no_number_is_skipped(tmp_path: Path) -> None:
 
 
 def test_a_last_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
-    log = read_log(written(tmp_path, '{"step": 1, "a.b": 1}\n{"step": 2, "a.'))
+    log = read_log(write_whole(tmp_path, '{"step": 1, "a.b": 1}\n{"step": 2, "a.'))
     assert log.curves["a.b"][0].tolist() == [1]
 
 
@@ -67,13 +67,13 @@ def test_a_last_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
 )
 def test_lines_that_are_no_entries_are_refused_by_number(tmp_path: Path, text: str) -> None:
     with pytest.raises(UnreadableFile, match=r"line \d is no JSON object .*look like"):
-        read_log(written(tmp_path, text))
+        read_log(write_whole(tmp_path, text))
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", '{"step": 1}\n', '{"step": 1, "a": "x"}\n'])
 def test_a_log_without_numbers_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(UnreadableFile, match="no numbers by step"):
-        read_log(written(tmp_path, text))
+        read_log(write_whole(tmp_path, text))
 
 
 def test_what_is_no_text_is_refused(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import embgeo  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.training.data import Vocabulary  # noqa: E402
 from embgeo.training.loop.run import run_folder, train_run, write_study_settings  # noqa: E402
-from embgeo.training.methods.published import METHODS, reference_of  # noqa: E402
+from embgeo.training.methods.published import METHODS, choose_reference  # noqa: E402
 from embgeo.training.settings.resolve import resolve  # noqa: E402
 from embgeo.training.settings.study_settings import read_settings  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
@@ -153,8 +153,8 @@ def test_a_comparison_has_a_folder_for_each_run(tmp_path: Path) -> None:
 
 def test_what_a_method_is_compared_with() -> None:
     everything = tuple(METHODS)
-    assert reference_of("mle", everything) is None
-    assert reference_of("cosreg", everything) == "mle"
-    assert reference_of("real", everything) == "untied"
-    assert reference_of("real", ("mle", "real")) == "mle"
-    assert reference_of("untied", ("untied", "al")) is None
+    assert choose_reference("mle", everything) is None
+    assert choose_reference("cosreg", everything) == "mle"
+    assert choose_reference("real", everything) == "untied"
+    assert choose_reference("real", ("mle", "real")) == "mle"
+    assert choose_reference("untied", ("untied", "al")) is None

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.loop import budget  # noqa: E402
-from embgeo.training.loop.budget import RunBudget, fit_epochs, most_steps, plan_runs, settle  # noqa: E402
+from embgeo.training.loop.budget import RunBudget, find_most_steps, fit_epochs, plan_runs, settle  # noqa: E402
 from embgeo.training.loop.run import write_study_settings  # noqa: E402
 from embgeo.training.settings.study_settings import StudySettings  # noqa: E402
 from tests.support.training_runs import N, corpus, loop_of, settings, spread  # noqa: E402
@@ -52,7 +52,7 @@ def test_the_time_of_a_run_counts_everything() -> None:
 def test_most_steps_are_the_most() -> None:
     for epoch in (1, 7, 10):
         for limit in (1.0, 5.5, 9.9, 10.0, 70.0, 1234.5):
-            found = most_steps(lambda steps: 0.5 * steps + 1.0, limit, epoch)
+            found = find_most_steps(lambda steps: 0.5 * steps + 1.0, limit, epoch)
             fits = [s for s in range(1, 3000) if 0.5 * s + 1.0 <= limit]
             whole = [s for s in fits if s % epoch == 0]
             assert found == (max(whole) if whole else max(fits, default=0))

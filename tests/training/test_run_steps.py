@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 
 from embgeo.training.loop.device import numerics  # noqa: E402
-from embgeo.training.methods.published import METHODS, embedding_weights  # noqa: E402
+from embgeo.training.methods.published import METHODS, list_embeddings  # noqa: E402
 from embgeo.training.settings.study_settings import StudySettings  # noqa: E402
 from tests.support.training_runs import CPU, PLAIN, loop_of, numbers, run, settings  # noqa: E402
 
@@ -183,7 +183,7 @@ def test_bf16_trains_too() -> None:
         expected, found = float(exact.step().loss), float(short.step().loss)
         assert found == pytest.approx(expected, rel=0.01)
         assert found != expected
-    assert embedding_weights(short.model)[0].dtype == torch.float32
+    assert list_embeddings(short.model)[0].dtype == torch.float32
 
 
 def test_what_was_set_for_numerics_is_set_back() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.training.data.encoding import Encode, Rules, encode_files
-from embgeo.training.data.layouts import SPLITS, Layout, Published, find_layout
+from embgeo.training.data.encoding import Encode, EncodingRules, encode_files
+from embgeo.training.data.layouts import SPLITS, CorpusLayout, KnownCorpus, find_layout
 from embgeo.training.data.splitting import cut_text
 from embgeo.training.data.text import sha256
 from embgeo.training.data.tokenizer import ENDS, Tokenizer
@@ -139,9 +139,9 @@ def load_corpus(
     )
 
 
-def _rules(layout: Layout, reader: Words | Tokenizer, unit: str) -> Rules:
+def _rules(layout: CorpusLayout, reader: Words | Tokenizer, unit: str) -> EncodingRules:
     if unit == "stream":
-        return Rules(None)
+        return EncodingRules(None)
     end = reader.end()
     if end is None:
         raise BadOption(
@@ -150,11 +150,16 @@ def _rules(layout: Layout, reader: Words | Tokenizer, unit: str) -> Rules:
             way_out="give stream",
         )
     known = layout.published if isinstance(reader, Words) else None
-    return Rules(end, empty_lines=known is not None and known.empty_lines)
+    return EncodingRules(end, empty_lines=known is not None and known.empty_lines)
 
 
 def _splits(
-    layout: Layout, encode: Encode, rules: Rules, tokens: int | None, seed: int, notes: list[str]
+    layout: CorpusLayout,
+    encode: Encode,
+    rules: EncodingRules,
+    tokens: int | None,
+    seed: int,
+    notes: list[str],
 ) -> dict[str, Ids]:
     if "all" in layout.splits:
         text = encode_files(layout.splits["all"], encode, rules)
@@ -167,7 +172,7 @@ def _splits(
     }
 
 
-def _is_published(published: Published, ids: dict[str, Ids], tokens: int | None) -> bool:
+def _is_published(published: KnownCorpus, ids: dict[str, Ids], tokens: int | None) -> bool:
     """Whether splits are as long as published: other corpora have files of the same names."""
     lengths = dict(zip(SPLITS, published.tokens, strict=True))
     compared = SPLITS if tokens is None else SPLITS[1:]
@@ -179,7 +184,7 @@ def _by_words(
     ids: dict[str, Ids],
     min_count: int | None,
     size: int | None,
-    rules: Rules,
+    rules: EncodingRules,
     notes: list[str],
 ) -> tuple[Vocabulary, dict[str, npt.NDArray[np.int64]]]:
     counts = np.bincount(ids["train"], minlength=len(words))
@@ -229,7 +234,7 @@ def _check_splits(splits: dict[str, Ids], path: Path) -> None:
             )
 
 
-def _files(path: Path, layout: Layout) -> dict[str, str]:
+def _files(path: Path, layout: CorpusLayout) -> dict[str, str]:
     folder = path if path.is_dir() else path.parent
     return {
         file.relative_to(folder).as_posix(): sha256(file)
@@ -247,7 +252,7 @@ def _about_unknown(vocabulary: Vocabulary, rows: dict[str, npt.NDArray[np.int64]
     return [f"{vocabulary.tokens[vocabulary.unknown]} stands for {', '.join(shares)}"]
 
 
-def _about_types(vocabulary: Vocabulary, published: Published) -> list[str]:
+def _about_types(vocabulary: Vocabulary, published: KnownCorpus) -> list[str]:
     if len(vocabulary) == published.types:
         return []
     return [

@@ -21,7 +21,7 @@ MOST_TOKENS = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class EncodingRules:
     """What becomes of line ends.
 
     Attributes
@@ -38,7 +38,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedText:
     """A text as numbers.
 
     Attributes
@@ -56,8 +56,8 @@ class Encoded:
 
 
 def encode_files(
-    paths: Sequence[Path], encode: Encode, rules: Rules, *, limit: int | None = None
-) -> Encoded:
+    paths: Sequence[Path], encode: Encode, rules: EncodingRules, *, limit: int | None = None
+) -> EncodedText:
     """Read files one after the other, up to `limit` tokens in all.
 
     Raises
@@ -90,7 +90,7 @@ def encode_files(
 
 
 class _Growing:
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: EncodingRules) -> None:
         self.rules = rules
         self.ids = array("i")
         self.lines = array("q", [0])
@@ -109,9 +109,9 @@ class _Growing:
             self.end_line()
         self._end_paragraph()
 
-    def finished(self) -> Encoded:
+    def finished(self) -> EncodedText:
         ids = np.frombuffer(self.ids, dtype=np.int32) if self.ids else np.empty(0, np.int32)
-        return Encoded(ids, np.array(self.lines[1:]), np.array(self.paragraphs[1:]))
+        return EncodedText(ids, np.array(self.lines[1:]), np.array(self.paragraphs[1:]))
 
     def _end_paragraph(self) -> None:
         if len(self.ids) > self.paragraphs[-1]:

@@ -27,7 +27,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class KnownCorpus:
     """A corpus that is known by the names of its files.
 
     Attributes
@@ -51,14 +51,14 @@ class Published:
 
 
 PUBLISHED = (
-    Published(
+    KnownCorpus(
         "wikitext-2",
         ("wiki.train.tokens", "wiki.valid.tokens", "wiki.test.tokens"),
         (2_088_628, 217_646, 245_569),
         33_278,
         empty_lines=True,
     ),
-    Published(
+    KnownCorpus(
         "ptb",
         ("ptb.train.txt", "ptb.valid.txt", "ptb.test.txt"),
         (929_589, 73_760, 82_430),
@@ -69,7 +69,7 @@ PUBLISHED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class CorpusLayout:
     """The files of a corpus.
 
     Attributes
@@ -85,11 +85,11 @@ class Layout:
 
     name: str
     splits: dict[str, list[Path]]
-    published: Published | None = None
+    published: KnownCorpus | None = None
     notes: tuple[str, ...] = ()
 
 
-def find_layout(path: Path) -> Layout:
+def find_layout(path: Path) -> CorpusLayout:
     """Tell the splits of a corpus by the names of its files and folders.
 
     A folder holds the files of a published corpus; or texts with ``train``, ``valid`` (``dev``)
@@ -104,19 +104,19 @@ def find_layout(path: Path) -> Layout:
     """
     if not _is_folder(path):
         name = _TEXT.sub("", path.name) or path.name
-        return Layout(name, {"all": [path]})
+        return CorpusLayout(name, {"all": [path]})
     name = path.name or path.resolve().name
     texts, notes = _texts(path)
     for published in PUBLISHED:
         files = [path / file for file in published.files]
         if set(files) <= set(texts):
             splits = {split: [file] for split, file in zip(SPLITS, files, strict=True)}
-            return Layout(name, splits, published, notes)
+            return CorpusLayout(name, splits, published, notes)
     found: dict[str, list[Path]] = {}
     for text in texts:
         found.setdefault(_split_of(text.relative_to(path)), []).append(text)
     if "train" not in found:
-        return Layout(name, {"all": texts}, notes=notes)
+        return CorpusLayout(name, {"all": texts}, notes=notes)
     if "valid" not in found:
         raise UnreadableFile(
             "the folder has a training split but no validation split",
@@ -125,7 +125,9 @@ def find_layout(path: Path) -> Layout:
         )
     if rest := found.pop("", []):
         notes += (f"{len(rest):,} texts that belong to no split are left out",)
-    return Layout(name, {split: found[split] for split in SPLITS if split in found}, notes=notes)
+    return CorpusLayout(
+        name, {split: found[split] for split in SPLITS if split in found}, notes=notes
+    )
 
 
 def _is_folder(path: Path) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.training.data.encoding import Encoded
+from embgeo.training.data.encoding import EncodedText
 
 #: Of the tokens, what validation and test get each.
 SHARE = 0.05
@@ -18,7 +18,7 @@ Ids = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class TextSplit:
     """A text in three.
 
     Attributes
@@ -34,7 +34,7 @@ class Cut:
     how: str
 
 
-def cut_text(text: Encoded, *, stream: bool, seed: int) -> Cut:
+def cut_text(text: EncodedText, *, stream: bool, seed: int) -> TextSplit:
     """Take a twentieth of the tokens each for validation and for test.
 
     A stream has them at its end. Of a text in sentences, whole paragraphs are drawn (or lines,
@@ -56,11 +56,11 @@ def cut_text(text: Encoded, *, stream: bool, seed: int) -> Cut:
             train, valid, test = (
                 text.ids[np.repeat(parts == k, np.diff(ends, prepend=0))] for k in range(3)
             )
-            return Cut(train, valid, test, f"whole {name} drawn with seed {seed}")
+            return TextSplit(train, valid, test, f"whole {name} drawn with seed {seed}")
     size = int(SHARE * len(text.ids))
     start = len(text.ids) - 2 * size
     train, valid, test = np.split(text.ids, [start, start + size])
-    return Cut(train, valid, test, "the last tenth of the text, first validation, then test")
+    return TextSplit(train, valid, test, "the last tenth of the text, first validation, then test")
 
 
 def _drawn(ends: npt.NDArray[np.int64], tokens: int, seed: int) -> npt.NDArray[np.int8]:

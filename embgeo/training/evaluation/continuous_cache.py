@@ -12,8 +12,8 @@ from torch import Tensor
 from embgeo.core.errors import BadOption
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.evaluation.perplexity import (
+    LossTally,
     Perplexity,
-    Tally,
     evaluating,
     log_losses,
     popular_types,
@@ -24,7 +24,7 @@ from embgeo.training.models.base import LanguageModel, detach
 
 
 @dataclass(frozen=True, slots=True)
-class Cache:
+class CacheSettings:
     """Settings; the defaults are those published for WikiText-2.
 
     Attributes
@@ -49,14 +49,17 @@ class Cache:
 
 
 #: Of AWD-LSTM, by the name of the corpus.
-PUBLISHED_CACHES = {"wikitext-2": Cache(), "ptb": Cache(window=500, theta=1.0, weight=0.1)}
+PUBLISHED_CACHES = {
+    "wikitext-2": CacheSettings(),
+    "ptb": CacheSettings(window=500, theta=1.0, weight=0.1),
+}
 
 
 def continuous_cache(
     model: LanguageModel,
     rows: npt.NDArray[np.int64],
     *,
-    settings: Cache = Cache(),
+    settings: CacheSettings = CacheSettings(),
     bptt: int = 70,
     device: torch.device | str = "cpu",
     vocabulary: Vocabulary | None = None,
@@ -87,7 +90,7 @@ def continuous_cache(
     Grave, Joulin and Usunier, "Improving neural language models with a continuous cache",
     ICLR 2017.
     """
-    tally = Tally(device, popular_types(vocabulary, popular))
+    tally = LossTally(device, popular_types(vocabulary, popular))
     states: Tensor | None = None
     followers = torch.zeros(0, dtype=torch.int64, device=device)
     with torch.no_grad(), evaluating(model):
@@ -106,7 +109,7 @@ def continuous_cache(
 
 
 def mixed_log_probability(
-    own: Tensor, raw: Tensor, states: Tensor, followers: Tensor, settings: Cache
+    own: Tensor, raw: Tensor, states: Tensor, followers: Tensor, settings: CacheSettings
 ) -> Tensor:
     """log of the mixture at the last T places of a stream.
 

@@ -17,8 +17,8 @@ from torch.nn import functional as F
 from embgeo.core.errors import BadOption
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.evaluation.perplexity import (
+    LossTally,
     Perplexity,
-    Tally,
     evaluating,
     log_losses,
     popular_types,
@@ -28,7 +28,7 @@ from embgeo.training.models.base import LanguageModel, detach
 
 
 @dataclass(frozen=True, slots=True)
-class Dynamic:
+class DynamicSettings:
     """Settings, in the scale in which they were published; see `dynamic_evaluation`.
 
     Attributes
@@ -66,7 +66,7 @@ class Dynamic:
 
 
 #: By the name of the corpus. Krause et al. have λ = 0.02 on PTB too; 0.075 is that of later work.
-PUBLISHED_DYNAMIC = {"wikitext-2": Dynamic(), "ptb": Dynamic(decay=0.075)}
+PUBLISHED_DYNAMIC = {"wikitext-2": DynamicSettings(), "ptb": DynamicSettings(decay=0.075)}
 
 
 def dynamic_evaluation(
@@ -74,7 +74,7 @@ def dynamic_evaluation(
     rows: npt.NDArray[np.int64],
     training: npt.NDArray[np.int64],
     *,
-    settings: Dynamic = Dynamic(),
+    settings: DynamicSettings = DynamicSettings(),
     device: torch.device | str = "cpu",
     vocabulary: Vocabulary | None = None,
     popular: Tensor | None = None,
@@ -110,7 +110,7 @@ def dynamic_evaluation(
     ICML 2018.
     """
     weights = [weight for weight in model.parameters() if weight.requires_grad]
-    tally = Tally(device, popular_types(vocabulary, popular))
+    tally = LossTally(device, popular_types(vocabulary, popular))
     with torch.enable_grad(), evaluating(model), _native_recurrence():
         sizes, windows = gradient_sizes(model, weights, training, settings, device)
         update = _Update(weights, sizes, windows, settings)
@@ -131,7 +131,7 @@ def gradient_sizes(
     model: LanguageModel,
     weights: Sequence[Tensor],
     training: npt.NDArray[np.int64],
-    settings: Dynamic,
+    settings: DynamicSettings,
     device: torch.device | str,
 ) -> tuple[list[Tensor], int]:
     """Root mean square of the gradient of each weight over windows, and how many windows."""
@@ -154,7 +154,11 @@ def gradient_sizes(
 
 class _Update:
     def __init__(
-        self, weights: Sequence[Tensor], sizes: Sequence[Tensor], windows: int, settings: Dynamic
+        self,
+        weights: Sequence[Tensor],
+        sizes: Sequence[Tensor],
+        windows: int,
+        settings: DynamicSettings,
     ) -> None:
         self._weights = weights
         self._trained = [weight.detach().clone() for weight in weights]

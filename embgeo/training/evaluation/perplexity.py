@@ -23,7 +23,7 @@ _BLOCK = 2**23
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TokenSubset:
     """Some of the predicted tokens.
 
     Attributes
@@ -56,9 +56,9 @@ class Perplexity:
         All tokens; those that are rare, and those that are popular, as targets.
     """
 
-    all: Part
-    of_rare: Part
-    of_popular: Part
+    all: TokenSubset
+    of_rare: TokenSubset
+    of_popular: TokenSubset
 
     @property
     def loss(self) -> float:
@@ -129,7 +129,7 @@ def perplexity(
     BadOption
         Less than two tokens, or no batch or window.
     """
-    tally = Tally(device, popular_types(vocabulary, popular))
+    tally = LossTally(device, popular_types(vocabulary, popular))
     with torch.no_grad(), evaluating(model):
         state = None
         for inputs, targets in streams(rows, batch, bptt, device):
@@ -139,7 +139,7 @@ def perplexity(
     return tally.result()
 
 
-class Tally:
+class LossTally:
     """Sums of log losses, kept on the device until they are asked for.
 
     Parameters
@@ -166,12 +166,12 @@ class Tally:
 
     def result(self) -> Perplexity:
         rare, popular = (
-            Part(float(total), int(tokens))
+            TokenSubset(float(total), int(tokens))
             for total, tokens in zip(self._sums.tolist(), self._tokens.tolist(), strict=True)
         )
-        both = Part(rare.total + popular.total, rare.tokens + popular.tokens)
+        both = TokenSubset(rare.total + popular.total, rare.tokens + popular.tokens)
         if self._popular is None:
-            return Perplexity(both, Part(0.0, 0), Part(0.0, 0))
+            return Perplexity(both, TokenSubset(0.0, 0), TokenSubset(0.0, 0))
         return Perplexity(both, rare, popular)
 
 

@@ -13,11 +13,11 @@ import torch
 from embgeo.core.errors import BadOption
 from embgeo.training.data import Corpus
 from embgeo.training.loop.checkpoint import identity
-from embgeo.training.loop.device import device_of, numerics
-from embgeo.training.loop.distributed import World, joined
+from embgeo.training.loop.device import find_device, numerics
+from embgeo.training.loop.distributed import World, join_processes
 from embgeo.training.loop.hooks import Measure
 from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.saving import parameters_of
+from embgeo.training.loop.saving import count_parameters
 from embgeo.training.loop.scores import Scores
 from embgeo.training.methods import make_plain
 from embgeo.training.settings.resolve import resolve
@@ -92,7 +92,7 @@ def plan_runs(
         Settings that make no sense.
     """
     config = resolve(config)
-    device = device_of(config.training.device)
+    device = find_device(config.training.device)
     with numerics(config.training.precision, device, config.training.threads):
         return [
             plan_run(config.one(name, config.seeds[0]), corpus, device, measure)
@@ -122,7 +122,7 @@ def plan_run(
     epoch = -(-loop.batches.windows_per_epoch // config.training.accumulate)
     return RunBudget(
         method=config.compare[0],
-        parameters=parameters_of(loop.model),
+        parameters=count_parameters(loop.model),
         memory=needed,
         steps=loop.steps,
         steps_per_epoch=epoch,
@@ -200,7 +200,7 @@ def fit_epochs(
         return len(config.seeds) * sum(each.seconds(config, steps) for each in found)
 
     epoch = found[0].steps_per_epoch
-    most = most_steps(total, (1.0 - RESERVE) * seconds, epoch)
+    most = find_most_steps(total, (1.0 - RESERVE) * seconds, epoch)
     if most == 0:
         raise BadOption(
             f"{len(found) * len(config.seeds)} runs do not fit into {seconds:,.0f} seconds: "
@@ -212,7 +212,7 @@ def fit_epochs(
     return replace(config, training=training)
 
 
-def most_steps(total: Callable[[int], float], limit: float, epoch: int) -> int:
+def find_most_steps(total: Callable[[int], float], limit: float, epoch: int) -> int:
     """The largest number of steps, in whole epochs from one epoch on, whose time is within."""
     if total(1) > limit:
         return 0
@@ -249,9 +249,9 @@ def settle(
         again = replace(config, training=training)
         if begun.budget == budget and fits_states(again, read_settings(path)):
             return again
-    with joined(config.training.device) as world:
+    with join_processes(config.training.device) as world:
         found = fit_epochs(config, corpus, budget, measure) if world.leads else None
-        known: StudySettings = world.told(found)
+        known: StudySettings = world.broadcast(found)
     return known
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.training.loop.saving import written
+from embgeo.training.loop.saving import write_whole
 
 STATE_NAME = "state.pt"
 FORMAT = 1
@@ -33,13 +33,13 @@ def identity(tables: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
     return {"settings": kept, "files": sorted(files.values())}
 
 
-def first_difference(before: Any, now: Any, name: str = "") -> str:
+def describe_difference(before: Any, now: Any, name: str = "") -> str:
     """The name of a setting in which two identities differ, with both values."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}):
             if before.get(key) != now.get(key):
                 inner = f"{name}.{key}" if name else str(key)
-                return first_difference(before.get(key), now.get(key), inner)
+                return describe_difference(before.get(key), now.get(key), inner)
     if name == "files":
         return "the text is another one"
     return f"{name.removeprefix('settings.')} was {before!r} and is {now!r}"
@@ -49,20 +49,20 @@ def require_same(before: Any, now: Any, where: Path) -> None:
     """`BadOption` if a folder's run has other settings."""
     if before != now:
         raise BadOption(
-            f"holds a run of other settings: {first_difference(before, now)}",
+            f"holds a run of other settings: {describe_difference(before, now)}",
             where=where,
             way_out="resume with the settings it began with, or choose another folder with -o",
         )
 
 
-def save(state: dict[str, Any], folder: Path) -> None:
+def save_state(state: dict[str, Any], folder: Path) -> None:
     """Write the state to a temporary name, and rename it when it is whole on the disk."""
     way_out = "make room; the state saved before is still whole"
-    with written(folder / STATE_NAME, way_out) as file:
+    with write_whole(folder / STATE_NAME, way_out) as file:
         torch.save({"format": FORMAT, **state}, file)
 
 
-def load(folder: Path) -> dict[str, Any] | None:
+def load_state(folder: Path) -> dict[str, Any] | None:
     """The state of a folder; None if there is none.
 
     Raises

@@ -12,7 +12,7 @@ import torch
 from embgeo.core.errors import BadOption
 
 
-def device_of(name: str) -> torch.device:
+def find_device(name: str) -> torch.device:
     """The device that a setting names; ``auto`` takes a GPU where there is one.
 
     Raises
@@ -77,7 +77,7 @@ def numerics(precision: str, device: torch.device, threads: int | None = None) -
         memory.fill_uninitialized_memory = filled
 
 
-def random_state(device: torch.device) -> dict[str, Any]:
+def get_random_state(device: torch.device) -> dict[str, Any]:
     """Of the global generators that dropout draws from."""
     found = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":
@@ -88,7 +88,7 @@ def random_state(device: torch.device) -> dict[str, Any]:
 
 
 def set_random_state(state: dict[str, Any], device: torch.device) -> None:
-    """Put `random_state` back; what the device has no generator for is left out."""
+    """Put `get_random_state` back; what the device has no generator for is left out."""
     torch.set_rng_state(state["cpu"])
     if device.type == "cuda" and "cuda" in state:
         torch.cuda.set_rng_state(state["cuda"], device)

@@ -91,7 +91,7 @@ class World:
         dist.all_gather_object(found, value, group=self.talk)
         return found
 
-    def told(self, value: Any) -> Any:
+    def broadcast(self, value: Any) -> Any:
         """What the leading process gives."""
         if self.size == 1:
             return value
@@ -101,7 +101,7 @@ class World:
 
 
 @contextmanager
-def joined(device: str) -> Iterator[World]:
+def join_processes(device: str) -> Iterator[World]:
     """The processes that torchrun started with this one.
 
     Parameters

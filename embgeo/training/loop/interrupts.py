@@ -28,7 +28,7 @@ class Interrupts:
 
 
 @contextmanager
-def heard() -> Iterator[Interrupts]:
+def hear_interrupts() -> Iterator[Interrupts]:
     """Note signals inside of the block, and leave them to whoever had them before after it.
 
     Outside of the main thread, where Python allows nobody to listen, nothing is noted.

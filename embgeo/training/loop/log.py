@@ -13,7 +13,7 @@ from embgeo.training.loop.sinks import Sink
 LOG_NAME = "metrics.jsonl"
 
 
-class Log:
+class RunLog:
     """The file of a run, written line by line; a resumed run goes on where its state was saved.
 
     Parameters

@@ -14,7 +14,7 @@ from torch import Tensor
 from embgeo.core.errors import EmbgeoError
 from embgeo.training.data import Batches, Corpus, Window, columns
 from embgeo.training.loop.cross_entropy import cross_entropy
-from embgeo.training.loop.device import autocast, random_state, set_random_state
+from embgeo.training.loop.device import autocast, get_random_state, set_random_state
 from embgeo.training.loop.distributed import World
 from embgeo.training.methods import Setup, Step
 from embgeo.training.methods import published as methods
@@ -36,7 +36,7 @@ _RANK = 7_919
 
 
 @dataclass(frozen=True, slots=True)
-class Stepped:
+class StepReport:
     """What a step of the optimizer tells.
 
     Attributes
@@ -114,9 +114,9 @@ class Loop:
 
     def _make_optimizer(self) -> None:
         chosen = self.config.optimizer
-        coupled = methods.embedding_weights(self.model) if self.method.coupled else ()
+        coupled = methods.list_embeddings(self.model) if self.method.coupled else ()
         if coupled and chosen.kind == "sgd":
-            raise methods.needs_adam(self.method)
+            raise methods.refuse_sgd(self.method)
         self.optimizer = build_optimizer(
             "coupled-adam" if coupled else chosen.kind,
             parameter_groups(self.model, self.regularizer.parameter_groups()),
@@ -160,7 +160,7 @@ class Loop:
 
     # --- A step -------------------------------------------------------------------------------
 
-    def step(self, flags: Sequence[float] = ()) -> Stepped:
+    def step(self, flags: Sequence[float] = ()) -> StepReport:
         """One step of the optimizer; `flags` are summed over the processes on the way."""
         factor = self.schedule(self.place(), self.steps, self.batches.epoch)
         self.optimizer.zero_grad(set_to_none=True)
@@ -185,7 +185,7 @@ class Loop:
             sum(weights) / len(weights),
         )
         self.tokens += tokens * self.world.size
-        return Stepped(mean, tokens * self.world.size, told)
+        return StepReport(mean, tokens * self.world.size, told)
 
     def place(self) -> int:
         """The number of the step as a schedule counts it, from 0."""
@@ -254,7 +254,7 @@ class Loop:
 
     def matrices(self) -> tuple[Tensor, Tensor | None]:
         """Copies of the embedding, and of the output layer's matrix if it is another one."""
-        found = methods.embedding_weights(self.model)
+        found = methods.list_embeddings(self.model)
         weights = [w.detach().to("cpu", torch.float32, copy=True) for w in found]
         return weights[0], weights[1] if len(weights) > 1 else None
 
@@ -262,7 +262,7 @@ class Loop:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the next steps depend on; a call for all processes."""
-        own = {"hidden": self.hidden, "random": random_state(self.device)}
+        own = {"hidden": self.hidden, "random": get_random_state(self.device)}
         return {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -271,7 +271,7 @@ class Loop:
             "batches": self.batches.state_dict(),
             "step": self.step_number,
             "tokens": self.tokens,
-            "processes": self.world.gather(on_cpu(own)),
+            "processes": self.world.gather(move_to_cpu(own)),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -295,7 +295,7 @@ class Loop:
         self.batches.load_state_dict(state["batches"])
         self.step_number, self.tokens = state["step"], state["tokens"]
         own = state["processes"][self.world.rank]
-        self.hidden = on(self.device, own["hidden"])
+        self.hidden = move_to(self.device, own["hidden"])
         set_random_state(own["random"], self.device)
 
 
@@ -327,17 +327,17 @@ def fingerprint(model: LanguageModel) -> str:
     return digest.hexdigest()
 
 
-def on(device: torch.device | str, value: Any) -> Any:
+def move_to(device: torch.device | str, value: Any) -> Any:
     """Tensors in dicts, tuples and lists, on another device."""
     if isinstance(value, Tensor):
         return value.to(device)
     if isinstance(value, Mapping):
-        return {key: on(device, entry) for key, entry in value.items()}
+        return {key: move_to(device, entry) for key, entry in value.items()}
     if isinstance(value, tuple | list):
-        return type(value)(on(device, entry) for entry in value)
+        return type(value)(move_to(device, entry) for entry in value)
     return value
 
 
-def on_cpu(value: Any) -> Any:
+def move_to_cpu(value: Any) -> Any:
     """Tensors in dicts, tuples and lists, on the CPU."""
-    return on("cpu", value)
+    return move_to("cpu", value)

@@ -6,11 +6,11 @@ import torch
 
 from embgeo.core.errors import BadOption
 from embgeo.training.data import Corpus, columns
-from embgeo.training.loop.device import device_of
+from embgeo.training.loop.device import find_device
 from embgeo.training.loop.sinks import check_sinks
 from embgeo.training.methods import Setup
 from embgeo.training.methods.constrained import Constrained
-from embgeo.training.methods.published import Method, method, needs_adam
+from embgeo.training.methods.published import Method, method, refuse_sgd
 from embgeo.training.models import LanguageModel, build
 from embgeo.training.settings.study_settings import StudySettings
 
@@ -38,13 +38,13 @@ def rehearse(config: StudySettings, corpus: Corpus) -> None:
         A setting outside its range, windows that are longer than the model can read, a batch that
         is larger than the text, no such device, or a method that does not go with the optimizer.
     """
-    device_of(config.training.device)
+    find_device(config.training.device)
     check_sinks(config.training.sinks)
     columns(corpus.train, config.training.batch)
     for name in config.compare:
         chosen = method(name)
         if chosen.coupled and config.optimizer.kind == "sgd":
-            raise needs_adam(chosen)
+            raise refuse_sgd(chosen)
         own = {} if chosen.tied is None else {"tied": chosen.tied}
         with torch.device("meta"):
             model = build(config.model.name, _TOKENS, {**config.model.settings, **own})

@@ -11,11 +11,12 @@ from typing import Any
 from embgeo.core.errors import BadOption
 from embgeo.training.data import Corpus, write_vocabulary
 from embgeo.training.loop import checkpoint
-from embgeo.training.loop.device import device_of, numerics
-from embgeo.training.loop.distributed import joined
-from embgeo.training.loop.hooks import Measure, Progress
-from embgeo.training.loop.interrupts import heard
-from embgeo.training.loop.saving import MODEL_NAME, model_bytes, parameters_of, write
+from embgeo.training.loop.device import find_device, numerics
+from embgeo.training.loop.distributed import join_processes
+from embgeo.core.progress import Progress
+from embgeo.training.loop.hooks import Measure
+from embgeo.training.loop.interrupts import hear_interrupts
+from embgeo.training.loop.saving import MODEL_NAME, count_parameters, model_bytes, write
 from embgeo.training.loop.session import Session
 from embgeo.training.loop.sinks import open_sinks
 from embgeo.training.settings.resolve import resolve
@@ -81,13 +82,13 @@ def train_run(
         )
     identity = checkpoint.identity(config.tables(), corpus.files)
     if is_finished(folder):
-        checkpoint.require_same(begun_with(folder), identity, folder)
+        checkpoint.require_same(read_identity(folder), identity, folder)
         return load_result(folder)
     with ExitStack() as stack:
-        world = stack.enter_context(joined(config.training.device))
-        device = device_of(config.training.device)
+        world = stack.enter_context(join_processes(config.training.device))
+        device = find_device(config.training.device)
         stack.enter_context(numerics(config.training.precision, device, config.training.threads))
-        interrupts = stack.enter_context(heard())
+        interrupts = stack.enter_context(hear_interrupts())
         sinks = []
         if world.leads:
             begin(config, corpus, folder)
@@ -96,12 +97,12 @@ def train_run(
         stack.callback(session.close)
         session.train(measure, progress, interrupts)
         result = finish(session, measure, command)
-        if world.told(interrupts.asked):
+        if world.broadcast(interrupts.asked):
             raise KeyboardInterrupt
         return result
 
 
-def begun_with(folder: Path) -> dict[str, Any] | None:
+def read_identity(folder: Path) -> dict[str, Any] | None:
     """Settings and text of the run in a folder, as far as it was saved; None if nothing was.
 
     Raises
@@ -112,7 +113,7 @@ def begun_with(folder: Path) -> dict[str, Any] | None:
     if is_finished(folder):
         result = load_result(folder)
         return checkpoint.identity(dict(result.settings), dict(result.corpus["files"]))
-    state = checkpoint.load(folder)
+    state = checkpoint.load_state(folder)
     return None if state is None else dict(state["identity"])
 
 
@@ -136,7 +137,7 @@ def finish(session: Session, measure: Measure | None, command: str) -> RunResult
     loop, folder = session.loop, session.folder
     with session.final() as model:
         valid, test = session.final_scores(measure)
-        parameters = parameters_of(model)
+        parameters = count_parameters(model)
         content = model_bytes(model) if session.world.leads else b""
     result = RunResult(
         method=loop.method.name,
@@ -152,9 +153,9 @@ def finish(session: Session, measure: Measure | None, command: str) -> RunResult
         source=loop.method.publication,
         deviations=(*loop.method.deviations, *type(loop.model).DEVIATIONS),
         notes=tuple(session.notes),
-        versions=versions(),
+        versions=list_versions(),
         command=command,
-        corpus=corpus_facts(session.corpus),
+        corpus=describe_corpus(session.corpus),
         initial_sha256=loop.initial_sha256,
     )
     if session.world.leads:
@@ -182,7 +183,7 @@ def run_folder(folder: Path, method: str, seed: int) -> Path:
     return folder / method / f"seed-{seed}"
 
 
-def corpus_facts(corpus: Corpus) -> dict[str, Any]:
+def describe_corpus(corpus: Corpus) -> dict[str, Any]:
     """What a result says about the text."""
     splits = {"train": corpus.train, "valid": corpus.valid, "test": corpus.test}
     return {
@@ -195,7 +196,7 @@ def corpus_facts(corpus: Corpus) -> dict[str, Any]:
     }
 
 
-def versions() -> dict[str, str]:
+def list_versions() -> dict[str, str]:
     """Of what the numbers depend on."""
     found = {"python": platform.python_version()}
     for name in ("embgeo", "torch", "numpy", "safetensors"):

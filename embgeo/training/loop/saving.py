@@ -44,12 +44,12 @@ def write(path: Path, content: bytes) -> None:
     EmbgeoError
         It cannot be written.
     """
-    with written(path, "make room, and go on with --resume") as file:
+    with write_whole(path, "make room, and go on with --resume") as file:
         file.write(content)
 
 
 @contextmanager
-def written(path: Path, way_out: str) -> Iterator[BinaryIO]:
+def write_whole(path: Path, way_out: str) -> Iterator[BinaryIO]:
     """A file under a temporary name, which gets its own once all of it is on the disk.
 
     Raises
@@ -72,6 +72,6 @@ def written(path: Path, way_out: str) -> Iterator[BinaryIO]:
         ) from error
 
 
-def parameters_of(model: LanguageModel) -> int:
+def count_parameters(model: LanguageModel) -> int:
     """Numbers that are trained, tied ones once."""
     return sum(p.numel() for p in model.parameters())

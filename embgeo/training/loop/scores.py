@@ -8,8 +8,8 @@ from embgeo.training.data import Corpus
 from embgeo.training.evaluation import (
     PUBLISHED_CACHES,
     PUBLISHED_DYNAMIC,
-    Cache,
-    Dynamic,
+    CacheSettings,
+    DynamicSettings,
     continuous_cache,
     dynamic_evaluation,
     perplexity,
@@ -55,13 +55,13 @@ class Scores:
         rows, name = getattr(self.corpus, split), self.corpus.name
         found: Found = {}
         if self.settings.cache:
-            cache = PUBLISHED_CACHES.get(name, Cache())
+            cache = PUBLISHED_CACHES.get(name, CacheSettings())
             cached = continuous_cache(
                 model, rows, settings=cache, bptt=self.settings.bptt, device=self.device
             )
             found["cache"] = cached.perplexity
         if self.settings.dynamic:
-            dynamic = PUBLISHED_DYNAMIC.get(name, Dynamic())
+            dynamic = PUBLISHED_DYNAMIC.get(name, DynamicSettings())
             found["dynamic"] = dynamic_evaluation(
                 model, rows, self.corpus.train, settings=dynamic, device=self.device
             ).perplexity

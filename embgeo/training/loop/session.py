@@ -16,10 +16,11 @@ from embgeo.core.errors import Diverged
 from embgeo.training.data import Corpus
 from embgeo.training.loop import checkpoint
 from embgeo.training.loop.distributed import World
-from embgeo.training.loop.hooks import Measure, Progress
+from embgeo.core.progress import Progress
+from embgeo.training.loop.hooks import Measure
 from embgeo.training.loop.interrupts import Interrupts
-from embgeo.training.loop.log import LOG_NAME, Log
-from embgeo.training.loop.loop import Loop, Stepped, on
+from embgeo.training.loop.log import LOG_NAME, RunLog
+from embgeo.training.loop.loop import Loop, StepReport, move_to
 from embgeo.training.loop.scores import Scores
 from embgeo.training.loop.sinks import Sink
 from embgeo.training.methods import make_plain
@@ -56,22 +57,22 @@ class Session:
     ) -> None:
         self.config, self.corpus, self.folder = config, corpus, folder
         self.world, self.identity = world, identity
-        state = checkpoint.load(folder)
+        state = checkpoint.load_state(folder)
         if state is not None:
             checkpoint.require_same(state["identity"], identity, folder)
         self.loop = Loop(config, corpus, device, world)
         self.scores = Scores(config.evaluation, corpus, device)
         self.notes: list[str] = []
         self.best: dict[str, Any] = {"loss": math.inf, "step": 0, "model": None}
-        self.interval = Interval()
+        self.interval = LossInterval()
         self.before = 0.0
         length = 0
         if state is not None:
             self.loop.load_state_dict(state["loop"])
             self.notes, self.best = list(state["notes"]), state["best"]
-            self.interval = Interval(**state["interval"])
+            self.interval = LossInterval(**state["interval"])
             self.before, length = state["seconds"], state["log"]
-        self.log = Log(folder / LOG_NAME if world.leads else None, length, sinks)
+        self.log = RunLog(folder / LOG_NAME if world.leads else None, length, sinks)
         self.started = time.perf_counter()
         self.saved = self.started
         self.saving = 0.0
@@ -110,20 +111,20 @@ class Session:
             if asked:
                 self.save()
                 raise KeyboardInterrupt
-            if due or self.world.told(ended and self.cheap()):
+            if due or self.world.broadcast(ended and self.cheap()):
                 self.save()
-        if self.world.told(interrupts.asked):
+        if self.world.broadcast(interrupts.asked):
             self.save()
             raise KeyboardInterrupt
 
     # --- Numbers on the way -------------------------------------------------------------------
 
-    def note(self, stepped: Stepped, seconds: float) -> None:
+    def note(self, stepped: StepReport, seconds: float) -> None:
         """Take a step into the next line of the log, and write it if it is time."""
         self.interval.add(stepped, seconds)
         if self.loop.step_number % self.config.training.log_every and not self.loop.finished:
             return
-        values = self.interval.taken()
+        values = self.interval.take()
         if not math.isfinite(values["train.loss"]):
             raise self.diverged("the loss is no number any more")
         self.log.write(self.loop.step_number, {**values, "train.seconds": round(self.seconds, 3)})
@@ -138,15 +139,15 @@ class Session:
         if self.loop.finished and not keeps:
             return  # measured at the end
         with self.loop.evaluated() as model:
-            found = self.world.told(self.scores.valid(model) if self.world.leads else None)
+            found = self.world.broadcast(self.scores.valid(model) if self.world.leads else None)
             if keeps and found["loss"] < self.best["loss"]:
-                weights = on("cpu", {k: v.clone() for k, v in model.state_dict().items()})
+                weights = move_to("cpu", {k: v.clone() for k, v in model.state_dict().items()})
                 self.best = {
                     "loss": found["loss"],
                     "step": self.loop.step_number,
                     "model": weights,
                 }
-        self.log.write(self.loop.step_number, named("valid", found))
+        self.log.write(self.loop.step_number, name_scores("valid", found))
         if self.loop.asgd is not None and self.loop.asgd.checked(found["loss"]):
             self.notes.append(f"averaging begins at step {self.loop.step_number:,} (NT-ASGD)")
 
@@ -159,7 +160,7 @@ class Session:
         if not bool(torch.isfinite(W).all()):  # in all processes, which hold the same
             raise self.diverged("the embedding holds numbers that are not finite")
         if self.world.leads:
-            self.log.write(self.loop.step_number, measured(measure, W, output))
+            self.log.write(self.loop.step_number, measure_matrices(measure, W, output))
 
     def finite(self, split: str, found: dict[str, float | None]) -> dict[str, float | None]:
         """The scores; what is infinite or no number, which JSON does not have, is not known.
@@ -208,7 +209,7 @@ class Session:
             "log": self.log.length,
         }
         if self.world.leads:
-            checkpoint.save(state, self.folder)
+            checkpoint.save_state(state, self.folder)
         self.saved = time.perf_counter()
         self.saving = self.saved - began
 
@@ -239,16 +240,16 @@ class Session:
         found = None
         if self.world.leads:
             found = self.scores.final(self.loop.model)
-        valid, test = self.world.told(found)
+        valid, test = self.world.broadcast(found)
         valid, test = self.finite("validation", valid), test and self.finite("test", test)
-        values = named("valid", valid) | (named("test", test) if test else {})
+        values = name_scores("valid", valid) | (name_scores("test", test) if test else {})
         self.log.write(self.loop.step_number, values)
         if measure is not None and self.config.geometry.every is not None and self.world.leads:
-            self.log.write(self.loop.step_number, measured(measure, *self.loop.matrices()))
+            self.log.write(self.loop.step_number, measure_matrices(measure, *self.loop.matrices()))
         return valid, test
 
 
-class Interval:
+class LossInterval:
     """The steps since the last line of training loss.
 
     Losses stay where they were computed until they are wanted, so that a GPU need not wait; they
@@ -259,7 +260,7 @@ class Interval:
         self.loss, self.tokens, self.seconds = loss, tokens, seconds
         self.waiting: list[tuple[Tensor, int]] = []
 
-    def add(self, stepped: Stepped, seconds: float) -> None:
+    def add(self, stepped: StepReport, seconds: float) -> None:
         """One step."""
         self.waiting.append((stepped.loss, stepped.tokens))
         self.seconds += seconds
@@ -275,7 +276,7 @@ class Interval:
             self.seconds += time.perf_counter() - began
             self.waiting = []
 
-    def taken(self) -> dict[str, float]:
+    def take(self) -> dict[str, float]:
         """The numbers of a line; the next interval begins."""
         self.settle()
         loss = self.loss / self.tokens
@@ -293,12 +294,12 @@ class Interval:
         return {"loss": self.loss, "tokens": self.tokens, "seconds": self.seconds}
 
 
-def named(split: str, found: dict[str, float | None]) -> dict[str, float]:
+def name_scores(split: str, found: dict[str, float | None]) -> dict[str, float]:
     """Scores under the names of the log."""
     wanted = ("loss", "perplexity", "rare", "popular", "cache", "dynamic")
     return {f"{split}.{name}": value for name in wanted if (value := found.get(name)) is not None}
 
 
-def measured(measure: Measure, W: Tensor, output: Tensor | None) -> dict[str, float]:
+def measure_matrices(measure: Measure, W: Tensor, output: Tensor | None) -> dict[str, float]:
     """Geometry of matrices on the CPU."""
     return measure(W.numpy(), None if output is None else output.numpy())

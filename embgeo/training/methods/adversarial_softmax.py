@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.base import Regularizer, Setup, Source, Step, Weight, output_of
+from embgeo.training.methods.base import Regularizer, Setup, Source, Step, Weight, find_output
 from embgeo.training.methods.precision import exact
 
 
@@ -56,7 +56,7 @@ class AdversarialSoftmax(Regularizer):
     @classmethod
     def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:  # noqa: ARG003
         """On the output layer; the model is not changed."""
-        return cls(output_of(model), **settings)
+        return cls(find_output(model), **settings)
 
     def logits(self, step: Step) -> Tensor:
         """Those of the step, less the margin at each target; as they are in evaluation mode."""

@@ -15,11 +15,11 @@ from embgeo.training.methods.base import (
     Source,
     Step,
     Weight,
-    input_of,
-    kept_rows,
+    find_input,
+    mask_rows,
     require_weight,
 )
-from embgeo.training.methods.precision import at_least_single
+from embgeo.training.methods.precision import to_single
 
 #: Numbers in a matrix of some positions.
 AT_ONCE = 2**22
@@ -82,13 +82,13 @@ class AugmentedLoss(Regularizer):
         self.weight = Weight(source)
         self.gamma, self.tau, self.detach = gamma, tau, detach
         self.kept: Tensor | None
-        kept = kept_rows(len(self.weight()), ignore_rows) if ignore_rows else None
+        kept = mask_rows(len(self.weight()), ignore_rows) if ignore_rows else None
         self.register_buffer("kept", kept, persistent=False)
 
     @classmethod
     def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
         """On the input embedding; the model is not changed."""
-        return cls(input_of(model), **{"ignore_rows": tuple(setup.ignore_rows), **settings})
+        return cls(find_input(model), **{"ignore_rows": tuple(setup.ignore_rows), **settings})
 
     def penalty(self, step: Step) -> Tensor:
         if step.logits is None or step.targets is None:
@@ -112,7 +112,7 @@ class AugmentedLoss(Regularizer):
         counted = targets >= 0
         distinct, which = torch.unique(targets.clamp(min=0), return_inverse=True)
         L = self.weight()
-        scores = at_least_single(F.linear(F.embedding(distinct, L) / self.tau, L))
+        scores = to_single(F.linear(F.embedding(distinct, L) / self.tau, L))
         if self.kept is not None:
             if self.kept.device != scores.device:
                 self.kept = self.kept.to(scores.device)
@@ -124,7 +124,7 @@ class AugmentedLoss(Regularizer):
         """The divergence by autograd, through ỹ as well."""
         log_resembling, which = self.resembling(targets)
         counted = which >= 0
-        log_predicted = F.log_softmax(at_least_single(logits[counted]) / self.tau, dim=-1)
+        log_predicted = F.log_softmax(to_single(logits[counted]) / self.tau, dim=-1)
         found = F.kl_div(
             log_predicted, log_resembling[which[counted]], reduction="sum", log_target=True
         )
@@ -156,7 +156,7 @@ class Divergence(torch.autograd.Function):
         few = max(1, AT_ONCE // n)
         for start in range(0, len(logits), few):
             rows = slice(start, start + few)
-            log_predicted = F.log_softmax(at_least_single(logits[rows]) / tau, dim=-1)
+            log_predicted = F.log_softmax(to_single(logits[rows]) / tau, dim=-1)
             summed.index_add_(0, place[rows], log_predicted)
             like = resembling[which[rows].clamp(min=0)]
             torch.sub(log_predicted.exp_(), like, out=difference[rows])

@@ -116,7 +116,7 @@ class Regularizer(nn.Module):
         **settings
             Those of the method's constructor.
         """
-        return cls(output_of(model), **settings)
+        return cls(find_output(model), **settings)
 
     def forward(self, step: Step | None = None) -> Tensor:
         """The penalty; ``reg()`` where `NEEDS` is empty.
@@ -137,7 +137,7 @@ class Regularizer(nn.Module):
 
     def penalty(self, step: Step) -> Tensor:
         """A scalar to add to the loss; 0 where the method acts elsewhere."""
-        return torch.zeros((), device=device_of(step))
+        return torch.zeros((), device=find_device(step))
 
     def logits(self, step: Step) -> Tensor:
         """The logits to train on; `step.logits` unless the method changes them.
@@ -227,7 +227,7 @@ class Regularizer(nn.Module):
         return value.detach()
 
 
-def device_of(step: Step) -> torch.device:
+def find_device(step: Step) -> torch.device:
     """Where the tensors of a step are; the CPU if it has none."""
     for field in fields(step):
         tensor: Tensor | None = getattr(step, field.name)
@@ -265,12 +265,12 @@ class Weight:
         return weight
 
 
-def input_of(model: nn.Module) -> nn.Module:
+def find_input(model: nn.Module) -> nn.Module:
     """The input embedding of a model; `BadOption` if it has none."""
     return part_of(model, "get_input_embeddings")
 
 
-def output_of(model: nn.Module) -> nn.Module:
+def find_output(model: nn.Module) -> nn.Module:
     """The output layer of a model; `BadOption` if it has none."""
     return part_of(model, "get_output_embeddings")
 
@@ -285,7 +285,7 @@ def part_of(model: nn.Module, getter: str) -> nn.Module:
     return found
 
 
-def kept_rows(n: int, ignore_rows: Sequence[int]) -> Tensor:
+def mask_rows(n: int, ignore_rows: Sequence[int]) -> Tensor:
     """True for the rows that count; negative numbers count from the end.
 
     Raises

@@ -15,11 +15,11 @@ from embgeo.training.methods.base import (
     Source,
     Step,
     Weight,
-    kept_rows,
-    output_of,
+    find_output,
+    mask_rows,
     require_weight,
 )
-from embgeo.training.methods.precision import at_least_single, exact
+from embgeo.training.methods.precision import exact, to_single
 
 
 class CosReg(Regularizer):
@@ -78,14 +78,14 @@ class CosReg(Regularizer):
         self.weight = Weight(source)
         self.gamma = gamma
         self.min_norm = min_norm
-        kept = kept_rows(len(self.weight()), ignore_rows) if ignore_rows else None
+        kept = mask_rows(len(self.weight()), ignore_rows) if ignore_rows else None
         self.kept: Tensor | None
         self.register_buffer("kept", kept, persistent=False)
 
     @classmethod
     def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
         """On the output layer; the model is not changed."""
-        return cls(output_of(model), **{"ignore_rows": setup.ignore_rows, **settings})
+        return cls(find_output(model), **{"ignore_rows": setup.ignore_rows, **settings})
 
     def acts_on(self) -> list[Tensor]:
         return [self.weight()]
@@ -110,7 +110,7 @@ class MeanCosine(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, W: Tensor, kept: Tensor | None, min_norm: float) -> Tensor:
         with exact(W):
-            rows = at_least_single(W)
+            rows = to_single(W)
             lengths = torch.linalg.vector_norm(rows, dim=1)
             counts = lengths > min_norm
             if kept is not None:
@@ -127,7 +127,7 @@ class MeanCosine(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         W, inverse, total, n = ctx.saved_tensors
         with exact(W):
-            rows = at_least_single(W)
+            rows = to_single(W)
             along = inverse * (rows @ total)  # ŵ_i·s
             outer = grads[0] * 2.0 / n**2 * inverse
             gradient = rows * (-outer * along * inverse).unsqueeze(1)

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.base import input_of, output_of
-from embgeo.training.methods.precision import at_least_single
+from embgeo.training.methods.base import find_input, find_output
+from embgeo.training.methods.precision import to_single
 
 
 class FactoredEmbedding(nn.Module):
@@ -51,7 +51,7 @@ class FactoredEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         n, d = weight.shape
-        W = at_least_single(weight.detach())
+        W = to_single(weight.detach())
         if n < d:
             raise BadOption(f"{n} rows of {d} numbers", way_out="give a matrix with N ≥ d")
         if not bool(torch.isfinite(W).all()) or not bool(W.any()):
@@ -152,7 +152,7 @@ def factorize(model: nn.Module, *, scale: float | None = None) -> FactoredEmbedd
     BadOption
         The model does not let its layers be replaced, or W cannot be decomposed.
     """
-    before, output = input_of(model), output_of(model)
+    before, output = find_input(model), find_output(model)
     if isinstance(output, FactoredHead):
         return output.factored
     tied = before.weight is output.weight
@@ -171,7 +171,7 @@ def make_plain(model: nn.Module) -> None:
 
     Call it before a model is saved, since what reads it expects a plain matrix.
     """
-    output = output_of(model)
+    output = find_output(model)
     if not isinstance(output, FactoredHead):
         return
     factored = output.factored
@@ -181,7 +181,7 @@ def make_plain(model: nn.Module) -> None:
     head.weight = weight
     if output.bias is not None:
         head.bias = output.bias
-    if input_of(model) is factored:
+    if find_input(model) is factored:
         # Not by its constructor, which would set the padding row to zero in place.
         plain = nn.Embedding(n, d, padding_idx=factored.padding_idx, device="meta")
         plain.weight = weight

@@ -17,10 +17,10 @@ from embgeo.training.methods.base import (
     Source,
     Step,
     Weight,
-    input_of,
+    find_input,
     require_weight,
 )
-from embgeo.training.methods.popular import classes, popular_of
+from embgeo.training.methods.popular import choose_popular, classes
 from embgeo.training.methods.precision import exact
 
 
@@ -115,9 +115,9 @@ class Frage(Regularizer):
         cls, model: nn.Module, setup: Setup = Setup(), *, share: float = 0.2, **settings: Any
     ) -> Self:
         """On the input embedding; the `share` most frequent types are popular."""
-        popular = popular_of(setup, cls.NAME, share)
+        popular = choose_popular(setup, cls.NAME, share)
         known = {"ignore_rows": setup.ignore_rows, "seed": setup.seed}
-        return cls(input_of(model), popular, **{**known, **settings})
+        return cls(find_input(model), popular, **{**known, **settings})
 
     def acts_on(self) -> list[Tensor]:
         return [self.weight()]
@@ -152,7 +152,7 @@ class Frage(Regularizer):
         sign, share = self.sign, self.share
         if rows is not None:
             rows = rows.to(W.device)
-            W, sign, share = W[rows], sign[rows], balanced(share[rows], sign[rows])
+            W, sign, share = W[rows], sign[rows], rebalance(share[rows], sign[rows])
         with torch.set_grad_enabled(step), exact(W):
             loss = class_loss(self.discriminator(W.to(share.dtype)), sign, share)
             if step:
@@ -187,7 +187,7 @@ def signs_and_shares(n: int, popular: Tensor, rare: Tensor) -> tuple[Tensor, Ten
     return sign, share
 
 
-def balanced(share: Tensor, sign: Tensor) -> Tensor:
+def rebalance(share: Tensor, sign: Tensor) -> Tensor:
     """Shares of sampled rows, such that each class that was drawn sums to 1 again."""
     for value in (-1.0, 1.0):
         chosen = sign == value

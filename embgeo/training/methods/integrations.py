@@ -32,7 +32,7 @@ TrainerBase: Any = base_of(("transformers",), "TrainerCallback")
 LightningBase: Any = base_of(("lightning.pytorch", "pytorch_lightning"), "Callback")
 
 
-class Between:
+class StepBoundary:
     """What happens to the regularizers around one step of an optimizer."""
 
     def __init__(self, regularizers: tuple[Regularizer, ...]) -> None:
@@ -88,7 +88,7 @@ class TrainerRegularizer(TrainerBase):  # type: ignore[misc]
     """
 
     def __init__(self, *regularizers: Regularizer) -> None:
-        self.between = Between(regularizers)
+        self.between = StepBoundary(regularizers)
         self.values = self.between.values
 
     def on_pre_optimizer_step(
@@ -126,7 +126,7 @@ class LightningRegularizer(LightningBase):  # type: ignore[misc]
     """
 
     def __init__(self, *regularizers: Regularizer) -> None:
-        self.between = Between(regularizers)
+        self.between = StepBoundary(regularizers)
         self.values = self.between.values
 
     def on_before_optimizer_step(self, _trainer: Any, _module: Any, optimizer: Any) -> None:

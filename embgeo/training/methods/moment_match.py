@@ -15,11 +15,11 @@ from embgeo.training.methods.base import (
     Source,
     Step,
     Weight,
-    input_of,
+    find_input,
     require_weight,
 )
-from embgeo.training.methods.popular import classes, popular_of
-from embgeo.training.methods.precision import at_least_single, exact
+from embgeo.training.methods.popular import choose_popular, classes
+from embgeo.training.methods.precision import exact, to_single
 
 
 class MomentMatch(Regularizer):
@@ -87,8 +87,8 @@ class MomentMatch(Regularizer):
         cls, model: nn.Module, setup: Setup = Setup(), *, share: float = 0.2, **settings: Any
     ) -> Self:
         """On the input embedding; the `share` most frequent types are popular."""
-        popular = popular_of(setup, cls.NAME, share)
-        return cls(input_of(model), popular, **{"ignore_rows": setup.ignore_rows, **settings})
+        popular = choose_popular(setup, cls.NAME, share)
+        return cls(find_input(model), popular, **{"ignore_rows": setup.ignore_rows, **settings})
 
     def acts_on(self) -> list[Tensor]:
         return [self.weight()]
@@ -98,7 +98,7 @@ class MomentMatch(Regularizer):
         if self.rare.device != W.device:
             self.to(W.device)
         with exact(W):
-            rows = at_least_single(W)
+            rows = to_single(W)
             target = moments(rows.detach()[self.common], self.moments)
             found = moments(rows[self.rare], self.moments)
             distances = [

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from embgeo.training.methods.precision import at_least_single, exact
+from embgeo.training.methods.precision import exact, to_single
 
 
 class Orthogonality(nn.Module):
@@ -42,13 +42,13 @@ class Orthogonality(nn.Module):
         gram = residual(matrix.detach(), scale)
         if self.training and self.spectral:
             self.direction = improved(gram, self.direction.to(gram.dtype), self.iterations)
-        value: Tensor = Penalty.apply(  # type: ignore[no-untyped-call]
+        value: Tensor = OrthogonalityPenalty.apply(  # type: ignore[no-untyped-call]
             matrix, gram, self.direction.to(gram.dtype), scale, self.frobenius, self.spectral
         )
         return value
 
 
-class Penalty(torch.autograd.Function):
+class OrthogonalityPenalty(torch.autograd.Function):
     """The value from the d×d residual E, the gradient as one product with the matrix.
 
     With y = Ex the spectral part is y·y, whose gradient by E is xyᵀ + yxᵀ; by A it is then
@@ -79,14 +79,14 @@ class Penalty(torch.autograd.Function):
             inner = inner + 2.0 * ctx.spectral * (torch.outer(x, y) + torch.outer(y, x))
         inner = inner * (grads[0] / ctx.scale**2)
         with exact(matrix):
-            gradient = at_least_single(matrix) @ inner.to(gram.dtype)
+            gradient = to_single(matrix) @ inner.to(gram.dtype)
         return gradient.to(matrix.dtype), None, None, None, None, None
 
 
 def residual(matrix: Tensor, scale: float | Tensor = 1.0) -> Tensor:
     """AᵀA − I of A = matrix/scale, shape (d, d)."""
     with exact(matrix):
-        rows = at_least_single(matrix)
+        rows = to_single(matrix)
         gram = rows.T @ rows / scale**2
     gram.diagonal().sub_(1.0)
     return gram
@@ -111,7 +111,7 @@ def retract(matrix: Tensor, scale: float | Tensor = 1.0) -> None:
     (Yamamoto et al. 2015). Where one breaks down, by QR itself.
     """
     with exact(matrix):
-        Q = at_least_single(matrix)
+        Q = to_single(matrix)
         for _ in range(2):
             lower, failed = torch.linalg.cholesky_ex(Q.T @ Q)
             if bool(failed):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.base import Setup, kept_rows
+from embgeo.training.methods.base import Setup, mask_rows
 
 
 def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] = ()) -> Tensor:
@@ -36,7 +36,7 @@ def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] 
     """
     if not 0.0 < share < 1.0:
         raise BadOption(f"a share of {share} of the types is popular", way_out="give 0 < share < 1")
-    kept = torch.nonzero(kept_rows(len(counts), ignore_rows)).squeeze(1)
+    kept = torch.nonzero(mask_rows(len(counts), ignore_rows)).squeeze(1)
     if len(kept) < 2:
         raise BadOption(f"{len(kept)} rows are not two classes", way_out="ignore fewer rows")
     order = kept[torch.argsort(counts.cpu()[kept], descending=True, stable=True)]
@@ -58,7 +58,7 @@ def classes(n: int, popular: Tensor, ignore_rows: Sequence[int] = ()) -> tuple[T
             f"popular has shape {tuple(popular.shape)} and type {popular.dtype}",
             way_out=f"give {n} booleans, such as popular_rows(counts)",
         )
-    kept = kept_rows(n, ignore_rows)
+    kept = mask_rows(n, ignore_rows)
     popular = popular.cpu()
     found = torch.nonzero(popular & kept).squeeze(1), torch.nonzero(~popular & kept).squeeze(1)
     for name, rows in zip(("popular", "rare"), found, strict=True):
@@ -67,7 +67,7 @@ def classes(n: int, popular: Tensor, ignore_rows: Sequence[int] = ()) -> tuple[T
     return found
 
 
-def popular_of(setup: Setup, method: str, share: float) -> Tensor:
+def choose_popular(setup: Setup, method: str, share: float) -> Tensor:
     """The mask from the counts of a setup.
 
     Raises

@@ -13,6 +13,6 @@ def exact(tensor: Tensor) -> AbstractContextManager[object]:
     return torch.autocast(tensor.device.type, enabled=False)
 
 
-def at_least_single(tensor: Tensor) -> Tensor:
+def to_single(tensor: Tensor) -> Tensor:
     """The tensor itself, or in float32 if it has fewer digits than that."""
     return tensor.float() if tensor.element_size() < 4 else tensor

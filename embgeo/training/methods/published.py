@@ -143,16 +143,16 @@ class Nothing(Regularizer):
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class MethodSetting:
     """What a regularizer is told: its default, and a value of the type that it takes."""
 
     default: Any
     like: Any
 
 
-def settings_of(part: type[Regularizer]) -> dict[str, Setting]:
+def settings_of(part: type[Regularizer]) -> dict[str, MethodSetting]:
     """What the constructor and `attach` of a regularizer can be told."""
-    found: dict[str, Setting] = {}
+    found: dict[str, MethodSetting] = {}
     for kind in part.__mro__:
         for function in ("__init__", "attach"):
             if issubclass(kind, Regularizer) and function in vars(kind):
@@ -162,12 +162,12 @@ def settings_of(part: type[Regularizer]) -> dict[str, Setting]:
     return {name: value for name, value in found.items() if name not in _BY_THE_RUN}
 
 
-def setting(parameter: inspect.Parameter) -> Setting:
+def setting(parameter: inspect.Parameter) -> MethodSetting:
     """The setting that a keyword is; where its default is None, by its annotation."""
     like = parameter.default
     if like is None:
         like = 1 if str(parameter.annotation).startswith("int") else 1.0
-    return Setting(parameter.default, like)
+    return MethodSetting(parameter.default, like)
 
 
 def is_like(value: Any, like: Any) -> bool:
@@ -234,14 +234,14 @@ def method(name: str) -> Method:
     return METHODS[name]
 
 
-def reference_of(name: str, among: tuple[str, ...]) -> str | None:
+def choose_reference(name: str, among: tuple[str, ...]) -> str | None:
     """With which of the methods of a comparison another one is compared; None for the first."""
     found = [other for other in method(name).reference if other in among and other != name]
     return found[0] if found else None
 
 
 @torch.no_grad()
-def embedding_weights(model: LanguageModel) -> list[Tensor]:
+def list_embeddings(model: LanguageModel) -> list[Tensor]:
     """The matrices with a row for each token: the input's, and the output's if it is another."""
     before, output = model.get_input_embeddings(), model.get_output_embeddings()
     found = before.weight
@@ -253,7 +253,7 @@ def embedding_weights(model: LanguageModel) -> list[Tensor]:
     return [found] if other is found else [found, other]
 
 
-def needs_adam(method: Method) -> BadOption:
+def refuse_sgd(method: Method) -> BadOption:
     """What is said where a method that is an optimizer of Adam's kind meets SGD."""
     return BadOption(
         f"{method.name} is an optimizer, and so is sgd",

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from torch import nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.base import Regularizer, Setup, input_of, output_of
+from embgeo.training.methods.base import Regularizer, Setup, find_input, find_output
 from embgeo.training.methods.factored import weight_of
 
 
@@ -45,7 +45,7 @@ class Tying(Regularizer):
     @classmethod
     def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:  # noqa: ARG003
         """Tie the model's output layer to its input embedding."""
-        return cls(input_of(model), output_of(model), **settings)
+        return cls(find_input(model), find_output(model), **settings)
 
 
 def tie(embedding: nn.Module, output: nn.Module) -> None:

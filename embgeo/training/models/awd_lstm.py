@@ -7,7 +7,7 @@ from typing import ClassVar
 from torch import Tensor
 from torch.nn import functional as F
 
-from embgeo.training.methods.precision import at_least_single
+from embgeo.training.methods.precision import to_single
 from embgeo.training.models.base import Output
 from embgeo.training.models.lstm_layer import LstmLayer
 from embgeo.training.models.recurrent import RecurrentModel
@@ -103,7 +103,7 @@ class AwdLstm(RecurrentModel):
 
     def activation_penalty(self, output: Output) -> Tensor:
         """α·mean(h²) + β·mean((h_t − h_{t−1})²); a window of one token has no change."""
-        hidden, raw = at_least_single(output.hidden), at_least_single(output.raw)
+        hidden, raw = to_single(output.hidden), to_single(output.raw)
         found = self.alpha * hidden.square().mean()
         if self.beta and len(raw) > 1:
             found = found + self.beta * (raw[1:] - raw[:-1]).square().mean()

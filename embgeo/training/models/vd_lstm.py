@@ -14,7 +14,7 @@ from embgeo.training.models.settings import choice, share, weight
 
 
 @dataclass(frozen=True, slots=True)
-class Preset:
+class VdLstmSize:
     """What belongs to a size: units, the share that is dropped (Penn Treebank), and the start."""
 
     units: int
@@ -23,9 +23,9 @@ class Preset:
 
 
 SIZES = {
-    "small": Preset(200, 0.3, 0.1),
-    "medium": Preset(650, 0.5, 0.05),
-    "large": Preset(1500, 0.65, 0.04),
+    "small": VdLstmSize(200, 0.3, 0.1),
+    "medium": VdLstmSize(650, 0.5, 0.05),
+    "large": VdLstmSize(1500, 0.65, 0.04),
 }
 
 

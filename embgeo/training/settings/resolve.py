@@ -40,17 +40,17 @@ def resolve(config: StudySettings) -> StudySettings:
     build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))
     return replace(
         config,
-        model=replace(config.model, settings=without_none({**known, **config.model.settings})),
+        model=replace(config.model, settings=drop_none({**known, **config.model.settings})),
         optimizer=replace(
             chosen,
             **optimizers.resolve(chosen.kind, set_fields(chosen, OF_OPTIMIZER)),
-            **{**keywords(SCHEDULES[chosen.schedule]), **set_fields(chosen, OF_SCHEDULE)},
+            **{**list_keywords(SCHEDULES[chosen.schedule]), **set_fields(chosen, OF_SCHEDULE)},
         ),
-        method=own_settings(config, sgd=sgd),
+        method=resolve_methods(config, sgd=sgd),
     )
 
 
-def own_settings(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[str, Any]]:
+def resolve_methods(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[str, Any]]:
     """The tables of the methods: complete for those that are compared, for others as given.
 
     The others may be added to the comparison later.
@@ -65,15 +65,15 @@ def own_settings(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[str, 
 
 def set_fields(settings: Any, names: tuple[str, ...]) -> dict[str, Any]:
     """Those of the settings that are not None."""
-    return without_none({name: getattr(settings, name) for name in names})
+    return drop_none({name: getattr(settings, name) for name in names})
 
 
-def without_none(table: Mapping[str, Any]) -> dict[str, Any]:
+def drop_none(table: Mapping[str, Any]) -> dict[str, Any]:
     """What TOML can hold."""
     return {name: value for name, value in table.items() if value is not None}
 
 
-def keywords(function: Any) -> dict[str, Any]:
+def list_keywords(function: Any) -> dict[str, Any]:
     """Settings of a function with their defaults."""
     parameters = inspect.signature(function).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}

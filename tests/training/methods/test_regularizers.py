@@ -31,7 +31,7 @@ from embgeo.training.methods import (  # noqa: E402
     popular_rows,
     tie,
 )
-from embgeo.training.methods.frage import balanced, class_loss  # noqa: E402
+from embgeo.training.methods.frage import class_loss, rebalance  # noqa: E402
 from tests.support.language_model import D, N, batches, counts, made  # noqa: E402
 
 METHODS: list[Any] = [m for m in REGULARIZERS if issubclass(m, Regularizer)]
@@ -434,7 +434,7 @@ def test_the_discriminator_on_a_sample() -> None:
 
 def test_a_sample_counts_each_class_once() -> None:
     sign = torch.tensor([1.0, 1.0, -1.0, 0.0])
-    share = balanced(torch.tensor([0.1, 0.1, 0.5, 0.0]), sign)
+    share = rebalance(torch.tensor([0.1, 0.1, 0.5, 0.0]), sign)
     assert share.tolist() == pytest.approx([0.5, 0.5, 1.0, 0.0])
     assert float(class_loss(torch.zeros(4), sign, share)) == pytest.approx(2.0 * np.log(2.0))
 
