@@ -44,7 +44,7 @@ from embgeo.training.data import Corpus
 from embgeo.training.loop.device import numerics
 from embgeo.training.loop.distributed import World
 from embgeo.training.loop.loop import Loop
-from embgeo.training.methods.published import METHODS, choose_reference
+from embgeo.training.methods.catalog import METHODS, choose_reference
 from embgeo.training.settings.study_settings import from_tables
 
 

@@ -28,7 +28,7 @@ from embgeo.workflows.train_task import (
 if TYPE_CHECKING:
     from embgeo.training.data import Corpus
     from embgeo.training.loop.budget import RunBudget
-    from embgeo.training.loop.hooks import Measure
+    from embgeo.training.loop.session import Measure
     from embgeo.training.settings.study_settings import StudySettings
     from embgeo.training.study.run_result import RunResult
     from embgeo.training.study.training import Training

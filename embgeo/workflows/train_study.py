@@ -33,8 +33,8 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
     """
     from embgeo.io import load
     from embgeo.stats.resources import Resources
+    from embgeo.training.loop.checkpoint import MODEL_NAME
     from embgeo.training.loop.run import VOCABULARY_NAME
-    from embgeo.training.loop.saving import MODEL_NAME
     from embgeo.workflows.analyze import analyze
 
     model = folder / MODEL_NAME
@@ -113,7 +113,7 @@ def write_study(
 def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) -> Training:
     """Everything the runs say, side by side."""
     from embgeo.result.analysis import load_analysis
-    from embgeo.training.methods.published import choose_reference, method
+    from embgeo.training.methods.catalog import choose_reference, method
     from embgeo.training.study.making import Trained, training_of
     from embgeo.training.study.reading import read_run
 

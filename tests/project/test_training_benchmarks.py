@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from benchmarks import regularizer_cost, training_step  # noqa: E402
-from embgeo.training.methods.published import METHODS  # noqa: E402
+from embgeo.training.methods.catalog import METHODS  # noqa: E402
 
 STEP = training_step.Size(n=40, d=6, layers=2, batch=3, bptt=4, dropout=0.2)
 COST = regularizer_cost.Size(n=40, d=6, hidden=8, layers=2, batch=3, bptt=4)

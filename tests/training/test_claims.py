@@ -98,7 +98,7 @@ def test_a_claim_whose_reference_was_not_trained_is_not_decidable_and_says_so() 
 
 
 def test_claims_are_listed_once_and_name_known_methods_and_numbers() -> None:
-    methods = pytest.importorskip("embgeo.training.methods.published").METHODS
+    methods = pytest.importorskip("embgeo.training.methods.catalog").METHODS
     known = {*ANALYZED, *(q.name for q in QUANTITIES), PERPLEXITY}
     assert len({claim.key for claim in CLAIMS}) == len(CLAIMS)
     for claim in CLAIMS:

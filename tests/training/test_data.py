@@ -18,8 +18,8 @@ pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.training.data import Corpus, encoding, layouts, load_corpus
+from embgeo.training.data import encoding as word_numbers
 from embgeo.training.data import text as text_files
-from embgeo.training.data import words as word_numbers
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"

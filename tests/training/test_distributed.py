@@ -61,9 +61,9 @@ import weakref
 
 from torch import distributed
 
-from embgeo.training.loop.distributed import joined
+from embgeo.training.loop.distributed import join_processes
 
-with joined("cpu") as world:
+with join_processes("cpu") as world:
     group = weakref.ref(distributed.group.WORLD)
     import torch.distributed.nn
 

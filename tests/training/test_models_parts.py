@@ -12,8 +12,12 @@ from torch.nn import functional as F  # noqa: E402
 
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.models import build  # noqa: E402
-from embgeo.training.models.dropouts import drop_rows, locked_mask  # noqa: E402
-from embgeo.training.models.lstm_layer import LstmLayer, in_one_piece  # noqa: E402
+from embgeo.training.models.lstm_layer import (  # noqa: E402
+    LstmLayer,
+    drop_rows,
+    in_one_piece,
+    locked_mask,
+)
 from embgeo.training.models.transformer import TransformerBlock, rotated, rotations  # noqa: E402
 
 N, D, T, B = 30, 8, 6, 3

@@ -15,8 +15,8 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
+from embgeo.training.loop.checkpoint import write  # noqa: E402
 from embgeo.training.loop.run import train_run  # noqa: E402
-from embgeo.training.loop.saving import write  # noqa: E402
 from embgeo.training.loop.session import Session  # noqa: E402
 from embgeo.training.settings.study_settings import StudySettings  # noqa: E402
 from tests.support.training_runs import Stopped, corpus, numbers, settings, silent, spread, stopping  # noqa: E402
@@ -126,8 +126,6 @@ import os, signal, sys
 from pathlib import Path
 from embgeo.core.progress import Progress
 from tests.training.test_resume import CASES, run, saving
-from embgeo.core.progress import Progress
-from tests.training.test_train_resume import CASES, run, saving
 
 left = [11]
 def advance(done):

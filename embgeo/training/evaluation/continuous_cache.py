@@ -20,7 +20,7 @@ from embgeo.training.evaluation.perplexity import (
     wide,
 )
 from embgeo.training.evaluation.streams import streams
-from embgeo.training.models.base import LanguageModel, detach
+from embgeo.training.models.language_model import LanguageModel, detach
 
 
 @dataclass(frozen=True, slots=True)

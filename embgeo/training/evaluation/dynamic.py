@@ -24,7 +24,7 @@ from embgeo.training.evaluation.perplexity import (
     popular_types,
 )
 from embgeo.training.evaluation.streams import IGNORED, streams
-from embgeo.training.models.base import LanguageModel, detach
+from embgeo.training.models.language_model import LanguageModel, detach
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.evaluation.streams import IGNORED, streams
 from embgeo.training.methods.popular import popular_rows
-from embgeo.training.models.base import LanguageModel, detach
+from embgeo.training.models.language_model import LanguageModel, detach
 
 #: Logits that are looked at together; bounds the memory of float64 copies to some 200 MB.
 _BLOCK = 2**23

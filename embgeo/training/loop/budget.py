@@ -12,13 +12,12 @@ import torch
 
 from embgeo.core.errors import BadOption
 from embgeo.training.data import Corpus
-from embgeo.training.loop.checkpoint import identity
+from embgeo.training.loop.checkpoint import count_parameters, identity
 from embgeo.training.loop.device import find_device, numerics
 from embgeo.training.loop.distributed import World, join_processes
-from embgeo.training.loop.hooks import Measure
 from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.saving import count_parameters
 from embgeo.training.loop.scores import Scores
+from embgeo.training.loop.session import Measure
 from embgeo.training.methods import make_plain
 from embgeo.training.settings.resolve import resolve
 from embgeo.training.settings.study_settings import (

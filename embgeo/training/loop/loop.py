@@ -17,7 +17,7 @@ from embgeo.training.loop.cross_entropy import cross_entropy
 from embgeo.training.loop.device import autocast, get_random_state, set_random_state
 from embgeo.training.loop.distributed import World
 from embgeo.training.methods import Setup, Step
-from embgeo.training.methods import published as methods
+from embgeo.training.methods import catalog as methods
 from embgeo.training.models import LanguageModel, build, detach
 from embgeo.training.optimization import (
     NtAsgd,

@@ -7,10 +7,10 @@ import torch
 from embgeo.core.errors import BadOption
 from embgeo.training.data import Corpus, columns
 from embgeo.training.loop.device import find_device
-from embgeo.training.loop.sinks import check_sinks
+from embgeo.training.loop.log import check_sinks
 from embgeo.training.methods import Setup
+from embgeo.training.methods.catalog import Method, method, refuse_sgd
 from embgeo.training.methods.constrained import Constrained
-from embgeo.training.methods.published import Method, method, refuse_sgd
 from embgeo.training.models import LanguageModel, build
 from embgeo.training.settings.study_settings import StudySettings
 

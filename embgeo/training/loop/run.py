@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import BadOption
+from embgeo.core.progress import Progress
 from embgeo.training.data import Corpus, write_vocabulary
 from embgeo.training.loop import checkpoint
+from embgeo.training.loop.checkpoint import MODEL_NAME, count_parameters, model_bytes, write
 from embgeo.training.loop.device import find_device, numerics
 from embgeo.training.loop.distributed import join_processes
-from embgeo.core.progress import Progress
-from embgeo.training.loop.hooks import Measure
 from embgeo.training.loop.interrupts import hear_interrupts
-from embgeo.training.loop.saving import MODEL_NAME, count_parameters, model_bytes, write
-from embgeo.training.loop.session import Session
-from embgeo.training.loop.sinks import open_sinks
+from embgeo.training.loop.log import open_sinks
+from embgeo.training.loop.session import Measure, Session
 from embgeo.training.settings.resolve import resolve
 from embgeo.training.settings.study_settings import STUDY_SETTINGS_NAME, StudySettings
 from embgeo.training.study.run_result import (

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from embgeo.core.errors import Diverged
+from embgeo.core.progress import Progress
 from embgeo.training.data import Corpus
 from embgeo.training.loop import checkpoint
 from embgeo.training.loop.distributed import World
-from embgeo.core.progress import Progress
-from embgeo.training.loop.hooks import Measure
 from embgeo.training.loop.interrupts import Interrupts
-from embgeo.training.loop.log import LOG_NAME, RunLog
+from embgeo.training.loop.log import LOG_NAME, RunLog, Sink
 from embgeo.training.loop.loop import Loop, StepReport, move_to
 from embgeo.training.loop.scores import Scores
-from embgeo.training.loop.sinks import Sink
 from embgeo.training.methods import make_plain
 from embgeo.training.models import LanguageModel
 from embgeo.training.settings.study_settings import StudySettings
+
+#: Numbers by name from the embedding W, and the output matrix where that is another one.
+Measure = Callable[[npt.NDArray[np.float32], npt.NDArray[np.float32] | None], dict[str, float]]
+
 
 #: A state is saved at the end of an epoch unless that took more than this share of the time since
 #: the last one.

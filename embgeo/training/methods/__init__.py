@@ -2,7 +2,6 @@
 
 from embgeo.training.methods.adversarial_softmax import AdversarialSoftmax
 from embgeo.training.methods.augmented_loss import AugmentedLoss
-from embgeo.training.methods.base import Regularizer, Setup, Step
 from embgeo.training.methods.cosreg import CosReg
 from embgeo.training.methods.coupled_adam import CoupledAdam
 from embgeo.training.methods.d_optimal import DOptimal
@@ -10,6 +9,7 @@ from embgeo.training.methods.factored import FactoredEmbedding, FactoredHead, fa
 from embgeo.training.methods.frage import Frage
 from embgeo.training.methods.moment_match import MomentMatch
 from embgeo.training.methods.popular import popular_rows
+from embgeo.training.methods.regularizer import Regularizer, Setup, Step
 from embgeo.training.methods.several import Several
 from embgeo.training.methods.spectral_norm import SpectralNorm
 from embgeo.training.methods.spectrum_control import SpectrumControl

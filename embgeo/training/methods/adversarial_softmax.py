@@ -9,8 +9,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.base import Regularizer, Setup, Source, Step, Weight, find_output
-from embgeo.training.methods.precision import exact
+from embgeo.training.methods.regularizer import (
+    Regularizer,
+    Setup,
+    Source,
+    Step,
+    Weight,
+    exact,
+    find_output,
+)
 
 
 class AdversarialSoftmax(Regularizer):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.base import (
+from embgeo.training.methods.regularizer import (
     Regularizer,
     Setup,
     Source,
@@ -18,8 +18,8 @@ from embgeo.training.methods.base import (
     find_input,
     mask_rows,
     require_weight,
+    to_single,
 )
-from embgeo.training.methods.precision import to_single
 
 #: Numbers in a matrix of some positions.
 AT_ONCE = 2**22

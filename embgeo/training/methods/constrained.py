@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.base import Regularizer, Setup, Step, require_weight
 from embgeo.training.methods.factored import FactoredEmbedding, factorize
 from embgeo.training.methods.orthogonality import Orthogonality, retract
+from embgeo.training.methods.regularizer import Regularizer, Setup, Step, require_weight
 
 Mode = Literal["penalty", "proximal"]
 

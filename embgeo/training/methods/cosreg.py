@@ -9,17 +9,18 @@ import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.base import (
+from embgeo.training.methods.regularizer import (
     Regularizer,
     Setup,
     Source,
     Step,
     Weight,
+    exact,
     find_output,
     mask_rows,
     require_weight,
+    to_single,
 )
-from embgeo.training.methods.precision import exact, to_single
 
 
 class CosReg(Regularizer):

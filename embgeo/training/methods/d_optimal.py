@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from embgeo.training.methods.base import Step, require_weight
 from embgeo.training.methods.constrained import learning_rate
 from embgeo.training.methods.factored import FactoredEmbedding
+from embgeo.training.methods.regularizer import Step, require_weight
 from embgeo.training.methods.spectral_norm import SpectralNorm
 
 #: Relative to the largest: below this, a singular value no longer adds to the penalty's gradient.

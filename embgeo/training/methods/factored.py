@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.base import find_input, find_output
-from embgeo.training.methods.precision import to_single
+from embgeo.training.methods.regularizer import find_input, find_output, to_single
 
 
 class FactoredEmbedding(nn.Module):

@@ -11,17 +11,17 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.base import (
+from embgeo.training.methods.popular import choose_popular, classes
+from embgeo.training.methods.regularizer import (
     Regularizer,
     Setup,
     Source,
     Step,
     Weight,
+    exact,
     find_input,
     require_weight,
 )
-from embgeo.training.methods.popular import choose_popular, classes
-from embgeo.training.methods.precision import exact
 
 
 class Frage(Regularizer):

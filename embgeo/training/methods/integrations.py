@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.base import Regularizer
+from embgeo.training.methods.regularizer import Regularizer
 
 
 def base_of(names: tuple[str, ...], name: str) -> Any:

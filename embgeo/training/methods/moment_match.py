@@ -9,17 +9,18 @@ import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.base import (
+from embgeo.training.methods.popular import choose_popular, classes
+from embgeo.training.methods.regularizer import (
     Regularizer,
     Setup,
     Source,
     Step,
     Weight,
+    exact,
     find_input,
     require_weight,
+    to_single,
 )
-from embgeo.training.methods.popular import choose_popular, classes
-from embgeo.training.methods.precision import exact, to_single
 
 
 class MomentMatch(Regularizer):

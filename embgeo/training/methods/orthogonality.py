@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from embgeo.training.methods.precision import exact, to_single
+from embgeo.training.methods.regularizer import exact, to_single
 
 
 class Orthogonality(nn.Module):

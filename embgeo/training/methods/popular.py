@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.base import Setup, mask_rows
+from embgeo.training.methods.regularizer import Setup, mask_rows
 
 
 def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] = ()) -> Tensor:

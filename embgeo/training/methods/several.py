@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.base import Regularizer, Step
+from embgeo.training.methods.regularizer import Regularizer, Step
 
 
 class Several(Regularizer):

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 from torch import nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.base import Regularizer, Setup, find_input, find_output
 from embgeo.training.methods.factored import weight_of
+from embgeo.training.methods.regularizer import Regularizer, Setup, find_input, find_output
 
 
 class Tying(Regularizer):

@@ -8,7 +8,7 @@ from typing import Any
 
 from embgeo.core.errors import BadOption
 from embgeo.training.models.awd_lstm import AwdLstm
-from embgeo.training.models.base import LanguageModel, Output, detach
+from embgeo.training.models.language_model import LanguageModel, Output, detach
 from embgeo.training.models.transformer import Transformer
 from embgeo.training.models.vd_lstm import VdLstm
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 from torch import Tensor
 from torch.nn import functional as F
 
-from embgeo.training.methods.precision import to_single
-from embgeo.training.models.base import Output
+from embgeo.training.methods.regularizer import to_single
+from embgeo.training.models.language_model import Output
 from embgeo.training.models.lstm_layer import LstmLayer
 from embgeo.training.models.recurrent import RecurrentModel
 from embgeo.training.models.settings import share, weight

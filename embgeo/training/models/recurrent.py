@@ -8,9 +8,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from embgeo.training.models.base import LanguageModel, Output
-from embgeo.training.models.dropouts import locked_mask
-from embgeo.training.models.lstm_layer import LstmLayer, State
+from embgeo.training.models.language_model import LanguageModel, Output
+from embgeo.training.models.lstm_layer import LstmLayer, State, locked_mask
 from embgeo.training.models.settings import flag, share, size
 
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training.models.base import LanguageModel, Output
+from embgeo.training.models.language_model import LanguageModel, Output
 from embgeo.training.models.settings import choice, flag, share, size
 
 #: Standard deviation of the start.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.published import method
+from embgeo.training.methods.catalog import method
 from embgeo.training.models import model_class, settings_of
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
 from embgeo.training.settings.study_settings import StudySettings

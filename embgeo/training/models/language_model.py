@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.models.dropouts import drop_rows
+from embgeo.training.models.lstm_layer import drop_rows
 from embgeo.training.models.settings import flag, share, size
 
 

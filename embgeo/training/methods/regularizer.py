@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
@@ -305,3 +306,13 @@ def require_weight(name: str, value: float) -> None:
     """`BadOption` unless the weight of a penalty is a number from 0."""
     if not 0.0 <= value < math.inf:
         raise BadOption(f"the weight {name} is {value}", way_out="give a number from 0")
+
+
+def exact(tensor: Tensor) -> AbstractContextManager[object]:
+    """Products inside are taken in the precision of their operands, under autocast too."""
+    return torch.autocast(tensor.device.type, enabled=False)
+
+
+def to_single(tensor: Tensor) -> Tensor:
+    """The tensor itself, or in float32 if it has fewer digits than that."""
+    return tensor.float() if tensor.element_size() < 4 else tensor
