@@ -109,7 +109,7 @@ class Outputs:
             shown = as_json.render(outcome)
         elif not self.quiet:
             shown = table.render(outcome)
-        print(github_annotations.defused(shown) if self.annotates else shown, end="")
+        print(github_annotations.defuse(shown) if self.annotates else shown, end="")
         if self.annotates:
             self._command(github_annotations.render(outcome, in_repository))
         if self.summary is not None:
@@ -143,10 +143,10 @@ class Outputs:
             message = one_line(error)
             with contextlib.suppress(EmbgeoError, OSError):
                 self._tell(message)
-            from embgeo.gate.outputs.github_annotations import defused
+            from embgeo.gate.outputs.github_annotations import defuse
 
-            if self.annotates and isinstance(error, EmbgeoError) and defused(message) != message:
-                raise EmbgeoError(defused(message)) from error
+            if self.annotates and isinstance(error, EmbgeoError) and defuse(message) != message:
+                raise EmbgeoError(defuse(message)) from error
             raise
 
     def _tell(self, message: str) -> None:

@@ -6,7 +6,7 @@ from embgeo.comparison.comparison import Comparison, Difference
 from embgeo.comparison.member_names import member_name
 from embgeo.comparison.norms import explain, is_carried, is_noticed, median_norms
 from embgeo.core.quantities import isotropy
-from embgeo.diagnosis.finding import RANK, State, short
+from embgeo.diagnosis.finding import RANK, State, format_short
 from embgeo.diagnosis.verdict import Verdict, judge
 
 #: Members that the headline names, at most.
@@ -120,7 +120,7 @@ def _norms(comparison: Comparison, place: int, rose: bool) -> tuple[str, bool]:
     if medians is None:
         return "norms", True
     before, after = medians
-    moved = f"(median {short(before)} → {short(after)})"
+    moved = f"(median {format_short(before)} → {format_short(after)})"
     if not explain(before, after, rose):
         return f"norms {moved}", False
     return f"{'smaller' if rose else 'larger'} norms {moved}", True
@@ -131,9 +131,9 @@ def _went(row: Difference) -> str:
     if row.difference is None or row.value is None or row.baseline is None:
         return "is not known"
     if not is_noticed(row.difference):
-        return f"stayed at {short(row.value)}"
+        return f"stayed at {format_short(row.value)}"
     direction = "rose" if row.difference > 0 else "fell"
-    return f"{direction} from {short(row.baseline)} to {short(row.value)}"
+    return f"{direction} from {format_short(row.baseline)} to {format_short(row.value)}"
 
 
 def sampling(comparison: Comparison, place: int) -> str:

@@ -9,7 +9,7 @@ from embgeo.comparison.comparison import Change, Comparison, Difference
 from embgeo.comparison.norms import median_norms
 from embgeo.core.quantities import compare, cosine, frequency, isotropy, spectrum, tokens
 from embgeo.core.values import Scalar, format_number
-from embgeo.diagnosis.finding import Finding, Part, Quote, percent
+from embgeo.diagnosis.finding import Finding, Part, Quote, format_percent
 from embgeo.diagnosis.verdict import judge
 
 #: What is known of a difference, inside a sentence.
@@ -71,7 +71,7 @@ class _Sides:
         if found is None:
             return []
         old, new, _ = found
-        text = (lambda s: percent(s.value or 0.0)) if share else (lambda s: s.text)
+        text = (lambda s: format_percent(s.value or 0.0)) if share else (lambda s: s.text)
         return [Quote(name, text(old)), " → ", Quote(name, text(new))]
 
     def sure(self, *names: str) -> str:

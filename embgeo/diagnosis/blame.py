@@ -16,7 +16,7 @@ NAMED = 5
 LONGEST = 24
 
 
-def blamed(analysis: Numbers, causes: Iterable[str]) -> tuple[str, tuple[str, ...]]:
+def blame_tokens(analysis: Numbers, causes: Iterable[str]) -> tuple[str, tuple[str, ...]]:
     """What the named tokens have in common, and the tokens; two empties if there are none.
 
     Parameters

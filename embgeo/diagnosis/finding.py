@@ -106,7 +106,7 @@ class Undecided(Exception):
     """A number that a finding needs is not there; the message says why."""
 
 
-def percent(share: float) -> str:
+def format_percent(share: float) -> str:
     """A share in [0, 1] as per cent; 0 % and 100 % only when exact."""
     for digits in range(2, 12):
         # Rounded before it is multiplied: 100 times a share may round to the other side.
@@ -154,6 +154,6 @@ def milder(first: State, second: State) -> State:
     return min(first, second, key=RANK.__getitem__)
 
 
-def short(value: float) -> str:
+def format_short(value: float) -> str:
     """A number for the headline: three digits."""
     return format_number(value, 3)

@@ -21,14 +21,14 @@ from embgeo.diagnosis.finding import (
     State,
     Undecided,
     dimensions,
+    format_percent,
+    format_short,
     milder,
     need,
-    percent,
     reference_of,
-    short,
     value_of,
 )
-from embgeo.diagnosis.frequency_finding import rare_and_popular
+from embgeo.diagnosis.frequency_finding import judge_frequency
 
 # --- the single questions -------------------------------------------------------------------
 
@@ -52,7 +52,11 @@ def _cone(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
     ]
     positive, angle = a.scalar(cosine.POSITIVE_SHARE), a.scalar(cosine.CONE_HALF_ANGLE_MEDIAN)
     if positive is not None and positive.value is not None:
-        parts += [", ", Quote(positive.name, percent(positive.value)), " of all pairs are positive"]
+        parts += [
+            ", ",
+            Quote(positive.name, format_percent(positive.value)),
+            " of all pairs are positive",
+        ]
     if angle is not None and angle.value is not None:
         parts += [
             ", and half of the rows lie within ",
@@ -61,9 +65,9 @@ def _cone(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
         ]
     parts.append(".")
     clause = {
-        "degenerate": f"a narrow cone (mean cosine {short(value)})",
-        "mild": f"a wide cone (mean cosine {short(value)})",
-        "healthy": f"no cone (mean cosine {short(value)})",
+        "degenerate": f"a narrow cone (mean cosine {format_short(value)})",
+        "mild": f"a wide cone (mean cosine {format_short(value)})",
+        "healthy": f"no cone (mean cosine {format_short(value)})",
     }[state]
     return state, tuple(parts), clause
 
@@ -82,8 +86,9 @@ def _spectrum(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
             "mild": "The spectrum is uneven: one direction holds ",
             "healthy": "The spectrum is spread out: the strongest direction holds ",
         }[state],
-        Quote(top.name, percent(share)),
-        f" of the energy (isotropic rows: {percent(share_reference)}), and the effective rank is ",
+        Quote(top.name, format_percent(share)),
+        f" of the energy (isotropic rows: {format_percent(share_reference)})",
+        ", and the effective rank is ",
         Quote(rank.name, rank.text),
         f" of {d:,} (isotropic rows: {format_number(rank_reference)}).",
     ]
@@ -94,9 +99,9 @@ def _spectrum(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
             "): a few rows of very large norm carry that energy.",
         ]
     if by_top == "healthy" and by_rank == state != "healthy":
-        clause = f"an effective rank of {short(value_of(rank))} in {d:,} dimensions"
+        clause = f"an effective rank of {format_short(value_of(rank))} in {d:,} dimensions"
     else:
-        clause = f"one direction holds {percent(share)} of the energy"
+        clause = f"one direction holds {format_percent(share)} of the energy"
     return state, tuple(parts), clause if state != "healthy" else "no collapsed spectrum"
 
 
@@ -130,7 +135,7 @@ def _two_sided(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
         "degenerate": "The rows have collapsed on to a line through the origin, on both sides: ",
         "mild": "The rows gather along few directions, on both sides of the origin: ",
     }[state]
-    clause = f"a collapse on both sides of the origin (mean squared cosine {short(squared)})"
+    clause = f"a collapse on both sides of the origin (mean squared cosine {format_short(squared)})"
     return state, (lead, *numbers, ". The mean cosine alone would miss it."), clause
 
 
@@ -170,7 +175,11 @@ def _isotropy(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
             Quote(gap.name, gap.text),
             "), so these numbers depend on the choice of eigenvectors.",
         ]
-    return state, tuple(parts), f"an uneven partition function (I1 at unit scale {short(value)})"
+    return (
+        state,
+        tuple(parts),
+        f"an uneven partition function (I1 at unit scale {format_short(value)})",
+    )
 
 
 def _coordinate(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
@@ -184,9 +193,9 @@ def _coordinate(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
     state = milder(limits.ROGUE.state(value), limits.ROGUE_RATIO.state(value / expected))
     parts: tuple[Part, ...] = (
         "A single coordinate makes ",
-        Quote(share.name, percent(value)),
-        f" of that mean cosine (a random direction in {d:,} dimensions: about {percent(expected)})"
-        ": a rogue coordinate, which centring removes.",
+        Quote(share.name, format_percent(value)),
+        f" of that mean cosine (a random direction in {d:,} dimensions: about "
+        f"{format_percent(expected)}): a rogue coordinate, which centring removes.",
     )
     return state, parts, ""
 
@@ -198,7 +207,7 @@ TESTS: tuple[tuple[str, str, _Test], ...] = (
     ("spectrum", "Do a few directions hold everything?", _spectrum),
     ("two-sided", "Is there a collapse that the mean hides?", _two_sided),
     ("isotropy", "Are all directions alike?", _isotropy),
-    ("frequency", "Do rare and popular tokens live apart?", rare_and_popular),
+    ("frequency", "Do rare and popular tokens live apart?", judge_frequency),
     ("coordinate", "Is a single coordinate to blame?", _coordinate),
 )
 

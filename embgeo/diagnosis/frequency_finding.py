@@ -12,14 +12,14 @@ from embgeo.diagnosis.finding import (
     Part,
     Quote,
     State,
+    format_percent,
+    format_short,
     need,
-    percent,
-    short,
     value_of,
 )
 
 
-def rare_and_popular(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
+def judge_frequency(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
     """State, sentence and clause; the sentence begins with the test that decided."""
     auc = need(a, frequency.PROBE_AUC)
     value, error = value_of(auc), auc.standard_error or 0.0
@@ -41,10 +41,10 @@ def rare_and_popular(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
     for i, (_, piece) in enumerate(said):
         parts += [*(["; "] if i else []), *piece]
     if state == "healthy":
-        clause = f"rare and popular tokens are mixed (AUC {short(value)})"
+        clause = f"rare and popular tokens are mixed (AUC {format_short(value)})"
     elif by_probe == state:
         partly = "" if state == "degenerate" else "partly "
-        clause = f"rare tokens are {partly}separable from popular ones (AUC {short(value)})"
+        clause = f"rare tokens are {partly}separable from popular ones (AUC {format_short(value)})"
     else:
         clause = neighbors_clause if by_neighbors == state else norm_clause
     return state, (*parts, "."), clause
@@ -69,8 +69,8 @@ def _neighbors(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
     error = math.hypot(rare.standard_error or 0.0, popular.standard_error or 0.0)
     within_error = gap <= limits.STANDARD_ERRORS * error
     state: State = "healthy" if within_error else limits.NEIGHBOR_GAP.state(gap)
-    base = f" (base rate {percent(rare.reference)})" if rare.reference is not None else ""
-    shares = percent(rare.value), percent(popular.value)
+    base = f" (base rate {format_percent(rare.reference)})" if rare.reference is not None else ""
+    shares = format_percent(rare.value), format_percent(popular.value)
     parts: tuple[Part, ...] = (
         "of the nearest neighbors of rare tokens ",
         Quote(rare.name, shares[0]),
@@ -101,4 +101,4 @@ def _norms(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
         Quote(rho.name, rho.text),
         ")",
     )
-    return state, parts, f"norms follow frequency (rank correlation {short(rho.value)})"
+    return state, parts, f"norms follow frequency (rank correlation {format_short(rho.value)})"

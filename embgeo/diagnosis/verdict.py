@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from embgeo.diagnosis.blame import blamed
+from embgeo.diagnosis.blame import blame_tokens
 from embgeo.diagnosis.finding import RANK, Finding, Numbers, State
 from embgeo.diagnosis.findings import TESTS, decide, few_large_rows
 
@@ -70,7 +70,7 @@ def judge(analysis: Numbers) -> Verdict:
     if state == "healthy" and any(f.state == "undecided" for f in geometry[:2]):
         state = "undecided"
     return Verdict(
-        _headline(state, shown), state, shown, *blamed(analysis, _causes(analysis, shown))
+        _headline(state, shown), state, shown, *blame_tokens(analysis, _causes(analysis, shown))
     )
 
 

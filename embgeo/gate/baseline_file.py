@@ -17,7 +17,7 @@ from embgeo.core.errors import UnreadableFile, argument
 from embgeo.gate.check import Measured
 from embgeo.gate.rule_value import Known, RuleValue
 from embgeo.gate.scales import SCALES, show
-from embgeo.gate.text import rounded
+from embgeo.gate.text import round_digits
 
 FORMAT = "embgeo.baseline"
 FORMAT_VERSION = 1
@@ -64,12 +64,12 @@ def to_json(reading: RuleValue) -> Any:
         return {"undefined": reading.undefined}
     if reading.scale:
         return show(reading.value, reading.scale)
-    value = rounded(reading.value)
+    value = round_digits(reading.value)
     if reading.known == "exact":
         return value
     if reading.standard_error is None:
         return {"value": value, "known": reading.known}
-    return {"value": value, "standard_error": rounded(reading.standard_error, ERROR_DIGITS)}
+    return {"value": value, "standard_error": round_digits(reading.standard_error, ERROR_DIGITS)}
 
 
 def is_baseline(path: Path) -> bool:

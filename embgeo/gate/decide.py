@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from embgeo.gate.rule import Rule
 from embgeo.gate.rule_value import RuleValue
-from embgeo.gate.wording import RESOLUTION, sentence
+from embgeo.gate.wording import RESOLUTION, describe_decision
 
 #: passed: it holds. failed: it does not, or cannot be told. warned: the same of a rule that only
 #: warns. skipped: the value is not defined, and the rule allows that.
@@ -56,7 +56,7 @@ def decide(rule: Rule, value: RuleValue, baseline: RuleValue | None, z: float) -
     other = baseline if rule.is_relative else None
     passed = _is_proved(rule, value, other, z)
     alone = passed or _is_proved(rule, value.as_exact(), other and other.as_exact(), z)
-    reason = sentence(rule, value, other, z, passed=passed, alone=alone)
+    reason = describe_decision(rule, value, other, z, passed=passed, alone=alone)
     return Decision("passed" if passed else failed, reason)
 
 

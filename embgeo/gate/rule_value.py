@@ -56,7 +56,7 @@ class RuleValue:
         return cls(
             scalar.value,
             scalar.standard_error,
-            how_known(scalar),
+            find_doubt(scalar),
             scalar.undefined,
             scalar.quantity.title,
             scalar.quantity.unit,
@@ -105,7 +105,7 @@ class RuleValue:
         return f"{before}{shown}{' ' if self.unit else ''}{self.unit}"
 
 
-def how_known(scalar: Scalar) -> Known:
+def find_doubt(scalar: Scalar) -> Known:
     """The kind of doubt about a number; "unsure" where its sample gave no standard error."""
     if scalar.known == "at_least":
         return "least"

@@ -15,7 +15,7 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def rounded(value: float, digits: int = DIGITS) -> float | int:
+def round_digits(value: float, digits: int = DIGITS) -> float | int:
     """`value` with so many significant digits; whole numbers are written as such."""
     short = float(f"{value:.{digits}g}")
     return int(short) if short.is_integer() and abs(short) < 2**53 else short

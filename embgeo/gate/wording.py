@@ -23,7 +23,7 @@ RESOLUTION = 1e-9
 _ALL_DIGITS = 17
 
 
-def sentence(
+def describe_decision(
     rule: Rule, x: RuleValue, b: RuleValue | None, z: float, *, passed: bool, alone: bool
 ) -> str:
     """``is 0.09125, has to be at least 0.5``: the value, and what it should have been.
@@ -41,40 +41,40 @@ def sentence(
     alone : bool
         Whether the rule holds for the numbers alone, without their errors.
     """
-    said = is_what(rule, x, alone) if b is None else moved(x, b)
+    said = describe_value(rule, x, alone) if b is None else describe_change(x, b)
     if not passed:
-        said += f"{', ' if b is None else '; '}{wanted(rule)}"
+        said += f"{', ' if b is None else '; '}{describe_limit(rule)}"
         if alone:
-            said += f"; {doubt(rule, x, b, z)}"
+            said += f"; {describe_doubt(rule, x, b, z)}"
     return said
 
 
-def is_what(rule: Rule, x: RuleValue, alone: bool) -> str:
+def describe_value(rule: Rule, x: RuleValue, alone: bool) -> str:
     assert x.value is not None
     if x.known == "exact" and not alone and not x.scale:
-        return f"is {apart(x.value, rule.amount)}{unit(x)}"
+        return f"is {format_apart(x.value, rule.amount)}{unit_of(x)}"
     return f"is {x.text}"
 
 
-def moved(x: RuleValue, b: RuleValue) -> str:
+def describe_change(x: RuleValue, b: RuleValue) -> str:
     """``fell from 0.8 to 0.76, by 0.04 (5 %)``."""
     assert x.value is not None
     assert b.value is not None
     difference = x.value - b.value
-    if same(x.value, b.value):
+    if is_same(x.value, b.value):
         return f"is {x.text} as in the baseline"
     if x.scale:
         worse = "rose" if difference > 0 else "fell"
         return f"{worse} from {show(b.value, x.scale)} to {x.text}"
-    before, after = apart(b.value, x.value), apart(x.value, b.value)
-    said = f"{'fell' if difference < 0 else 'rose'} from {before} to {after}{unit(x)}"
+    before, after = format_apart(b.value, x.value), format_apart(x.value, b.value)
+    said = f"{'fell' if difference < 0 else 'rose'} from {before} to {after}{unit_of(x)}"
     if math.isfinite(difference):
-        said += f", by {format_number(abs(difference))}{unit(x)}"
+        said += f", by {format_number(abs(difference))}{unit_of(x)}"
     share = abs(difference / b.value) * 100 if b.value else math.inf
     return f"{said} ({format_number(share, 3)} %)" if math.isfinite(share) else said
 
 
-def wanted(rule: Rule) -> str:
+def describe_limit(rule: Rule) -> str:
     scale = () if rule.is_relative else rule.scale
     amount = f"{_WANTED[rule.op]} {show(rule.amount, scale)}{' %' if rule.percent else ''}"
     if rule.sense == "value":
@@ -83,14 +83,14 @@ def wanted(rule: Rule) -> str:
     return f"a {rule.sense} of {amount} {verb}"
 
 
-def doubt(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> str:
+def describe_doubt(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> str:
     """Why numbers that look right are not enough."""
     assert x.value is not None
     vague = next((r for r in (x, b) if r is not None and math.isinf(max(r.slack(z)))), None)
     if vague is None and b is None:
         below, above = x.slack(z)
         worst = x.value - below if rule.op in (">=", ">") else x.value + above
-        return f"within its sampling error it may be {apart(worst, rule.amount)}"
+        return f"within its sampling error it may be {format_apart(worst, rule.amount)}"
     if vague is None:
         slack = math.hypot(*(r.slack(z)[0] for r in (x, b) if r is not None))
         return f"the sampling error (± {format_number(slack, 2)}) is too large to tell"
@@ -101,12 +101,12 @@ def doubt(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> str:
     return f"{whose}the sample shows {known}"
 
 
-def same(value: float, other: float) -> bool:
+def is_same(value: float, other: float) -> bool:
     """Whether two numbers differ by nothing that means anything."""
     return abs(value - other) <= RESOLUTION * max(abs(value), abs(other))
 
 
-def apart(value: float, other: float) -> str:
+def format_apart(value: float, other: float) -> str:
     """`value` with as many digits as it takes to tell it from `other`."""
     for digits in range(4, _ALL_DIGITS + 1):
         shown = format_number(value, digits)
@@ -115,5 +115,5 @@ def apart(value: float, other: float) -> str:
     return format_number(value)
 
 
-def unit(x: RuleValue) -> str:
+def unit_of(x: RuleValue) -> str:
     return f" {x.unit}" if x.unit else ""

@@ -11,7 +11,7 @@ import pytest
 
 import embgeo
 from embgeo.core.values import Table, format_number
-from embgeo.diagnosis.finding import percent
+from embgeo.diagnosis.finding import format_percent
 from embgeo.diagnosis.thresholds import CONE, PARTITION, THRESHOLDS
 from embgeo.diagnosis.verdict import Verdict, judge
 from embgeo.result.analysis import Analysis
@@ -201,7 +201,7 @@ def test_partition_limits_follow_from_the_cone_limits() -> None:
     [(0.0, "0"), (1.0, "100"), (0.91234, "91"), (0.99999, "99.999"), (1e-5, "0.001")],
 )
 def test_percent_is_exact_at_the_ends_only(share: float, text: str) -> None:
-    assert percent(share) == f"{text}\u00a0%"
+    assert format_percent(share) == f"{text}\u00a0%"
 
 
 def state_of(verdict: Verdict, key: str) -> str:
@@ -306,5 +306,5 @@ def test_one_dimension_is_undecided() -> None:
 
 
 def test_a_share_and_its_percentage_are_rounded_alike() -> None:
-    assert percent(0.99985) == "99.99\u00a0%"
+    assert format_percent(0.99985) == "99.99\u00a0%"
     assert format_number(0.99985) == "0.9999"

@@ -18,8 +18,8 @@ from embgeo.diagnosis.finding import State
 from embgeo.diagnosis.verdict import Verdict
 from embgeo.gate.decide import Decision, decide
 from embgeo.gate.rule import Place, Rule
-from embgeo.gate.rule_value import RuleValue, deviations, how_known
-from embgeo.gate.wording import apart
+from embgeo.gate.rule_value import RuleValue, deviations, find_doubt
+from embgeo.gate.wording import format_apart
 
 Z = deviations(0.95)
 
@@ -350,7 +350,7 @@ def test_reasons(text: str, reading: RuleValue, baseline: RuleValue | None, said
 
 @given(finite, finite)
 def test_numbers_that_differ_look_different(one: float, other: float) -> None:
-    assert one == other or apart(one, other) != apart(other, one)
+    assert one == other or format_apart(one, other) != format_apart(other, one)
 
 
 # --- Levels and readings ----------------------------------------------------------------------
@@ -394,7 +394,7 @@ def test_what_a_real_analysis_knows_of_its_values() -> None:
         analysis = embgeo.analyze(
             Matrix(rows), sections=("cosine", "isotropy"), options=options, reference=False
         )
-        known[runs] = {s.name: how_known(s) for s in analysis.scalars if s.value is not None}
+        known[runs] = {s.name: find_doubt(s) for s in analysis.scalars if s.value is not None}
     found = known[3]
     assert found["cosine.mean"] == "exact"
     assert found["cosine.positive_share"] == "sampled"

@@ -65,7 +65,7 @@ def value_of(text: str) -> str:
     return data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def defused(text: str) -> str:
+def defuse(text: str) -> str:
     """Text for the log, JSON included, that the runner cannot take for a command of its own.
 
     It looks for ``::name::`` at the beginning of a line, and for the older ``##[name]`` anywhere.

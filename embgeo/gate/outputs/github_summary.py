@@ -26,7 +26,7 @@ MARKS: dict[State, str] = {
 def render(outcome: Outcome, most: int = MOST_BYTES) -> str:
     """The verdict and a table with a row for each check, at most `most` bytes in UTF-8."""
     head = (
-        f"### embgeo {escaped(verdict(outcome))}\n\n"
+        f"### embgeo {escape_markdown(verdict(outcome))}\n\n"
         "| | rule | measured | matrix | written in |\n|---|---|---|---|---|\n"
     )
     rows = [row(check) for state in MARKS for check in outcome.checks if check.state == state]
@@ -53,12 +53,12 @@ def more(left: int) -> str:
 def row(check: Check) -> str:
     matrix = "" if check.matrix is None else f"{check.matrix.file} {check.matrix.tensor}".strip()
     reading = check.reading
-    title = f"<br>{escaped(reading.title)}" if reading.title else ""
-    convention = f"; {escaped(reading.convention)}" if reading.convention else ""
+    title = f"<br>{escape_markdown(reading.title)}" if reading.title else ""
+    convention = f"; {escape_markdown(reading.convention)}" if reading.convention else ""
     cells = (
         MARKS[check.state],
         f"{code(check.rule.text)}{title}{convention}",
-        escaped(check.decision.reason),
+        escape_markdown(check.decision.reason),
         code(matrix),
         code(str(check.rule.place)),
     )
@@ -67,10 +67,10 @@ def row(check: Check) -> str:
 
 def code(text: str) -> str:
     """Text in fixed width."""
-    return f"<code>{escaped(text)}</code>" if text else ""
+    return f"<code>{escape_markdown(text)}</code>" if text else ""
 
 
-def escaped(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Text of which neither Markdown nor HTML nor a table takes anything for its own.
 
     Character references stand for themselves in all three, and begin neither a mention nor a link.

@@ -7,7 +7,7 @@ import re
 
 from embgeo.gate.check import Outcome
 from embgeo.gate.decide import STATES
-from embgeo.gate.text import labels, rounded
+from embgeo.gate.text import labels, round_digits
 
 NAME = "metrics.json"
 
@@ -20,7 +20,7 @@ def render(outcome: Outcome) -> str:
     for prefix, matrix in zip(prefixes, outcome.matrices, strict=True):
         for name, reading in matrix.readings.items():
             if reading.value is not None:
-                found[prefix + name] = rounded(reading.value)
+                found[prefix + name] = round_digits(reading.value)
     for state in STATES:
         found[f"gate.{state}"] = len(outcome.of_state(state))
     return json.dumps(found, indent=1, sort_keys=True, allow_nan=False) + "\n"

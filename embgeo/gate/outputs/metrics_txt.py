@@ -7,7 +7,7 @@ import re
 from embgeo.gate.check import Outcome
 from embgeo.gate.decide import STATES
 from embgeo.gate.rule_value import RuleValue
-from embgeo.gate.text import labels, rounded, visible
+from embgeo.gate.text import labels, round_digits, visible
 
 NAME = "metrics.txt"
 
@@ -28,9 +28,9 @@ def render(outcome: Outcome) -> str:
         for label, matrix in named:
             reading = matrix.readings.get(name)
             if reading is not None and reading.value is not None:
-                title = title or titled(reading)
+                title = title or describe_title(reading)
                 tail = f'{{matrix="{label_value(label)}"}}' if several else ""
-                samples.append(f"{metric(name)}{tail} {rounded(reading.value)}")
+                samples.append(f"{metric(name)}{tail} {round_digits(reading.value)}")
         if samples:
             lines.append(f"# TYPE {metric(name)} gauge")
             if title:
@@ -42,7 +42,7 @@ def render(outcome: Outcome) -> str:
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
-def titled(reading: RuleValue) -> str:
+def describe_title(reading: RuleValue) -> str:
     """The title, with the words that a number stands for."""
     words = (f"{place} {word}" for place, word in enumerate(reading.scale))
     return f"{reading.title}: {', '.join(words)}" if reading.scale else reading.title
