@@ -187,6 +187,7 @@ def test_counts_that_are_none(here: Path, line: str, says: str) -> None:
 
 
 @pytest.mark.parametrize("option", ["--tokens", "--counts"])
+@pytest.mark.slow
 def test_unreadable_encoding(here: Path, option: str) -> None:
     Path("latin.txt").write_bytes(b"caf\xe9\t1\n" * 50)
     message = refused(here, "analyze", "matrix.npy", option, "latin.txt")
@@ -243,6 +244,7 @@ def test_undefined_values_say_why(shape: tuple[int, int], name: str, reason: str
     assert reason in scalars[name]["undefined"]
 
 
+@pytest.mark.slow
 def test_rows_that_are_not_finite_are_left_out_and_counted() -> None:
     rows = some_rows(10, 4)
     rows[3] = np.nan
@@ -268,6 +270,7 @@ def test_a_folder_named_after_the_file_and_a_summary(here: Path) -> None:
     assert not [path for path in here.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.slow
 def test_quiet_says_nothing(here: Path) -> None:
     result = call("analyze", "matrix.npy", "--quiet", "-o", "deep/er/result", *QUICK)
     assert (result.exit_code, result.output) == (0, "")
@@ -302,6 +305,7 @@ def test_equal_runs_differ_in_timing_alone(here: Path) -> None:
     assert written[0] == written[1]
 
 
+@pytest.mark.slow
 def test_an_analysis_is_replaced(here: Path) -> None:
     Path("out").mkdir()  # an empty folder is as good as none
     assert call("analyze", "matrix.npy", "-o", "out", *QUICK).exit_code == 0
@@ -320,6 +324,7 @@ def test_what_is_not_an_analysis_is_not_touched(here: Path, target: str) -> None
     assert "choose another" in refused(here, "analyze", "matrix.npy", "-o", target)
 
 
+@pytest.mark.slow
 def test_report_is_rendered_again_from_the_folder_alone(here: Path) -> None:
     assert call("analyze", "matrix.npy", *QUICK).exit_code == 0
     page = here / "matrix.embgeo/report.html"
@@ -426,6 +431,7 @@ def test_interrupted_while_the_program_is_read() -> None:
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+@pytest.mark.slow
 def test_stopped_while_writing_leaves_the_old_result(
     here: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
@@ -467,6 +473,7 @@ def test_out_of_memory_names_a_way_out(here: Path, monkeypatch: pytest.MonkeyPat
     ["missing.pt", HOSTILE / "os_system.pkl", HOSTILE / "zip_bomb.pt", "new\nline\x1b[2J.pt"],
     ids=["missing", "os_system", "bomb", "hostile name"],
 )
+@pytest.mark.slow
 def test_one_line_and_exit_code_2(here: Path, path: Path | str) -> None:
     before = content(here)
     run = spawn("analyze", path)

@@ -138,6 +138,7 @@ def test_training_curves_of_runs(in_home: Path) -> None:
     assert last == {"slow": "9.0", "fast": "18.0"}
 
 
+@pytest.mark.slow
 def test_labels_are_what_the_user_calls_them(in_home: Path) -> None:
     assert run("baseline", "bare", "--label", "$x$", "--label", "日本", "-o", in_home,
                "--figure", "spectrum", "--table", "isotropy").exit_code == 0  # fmt: skip
@@ -182,6 +183,7 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
         (("baseline", "--table", "isotropy", "--venue", "acl"), "--venue: is about figures, w"),
     ],
 )
+@pytest.mark.slow
 def test_what_a_user_can_get_wrong(in_home: Path, arguments: tuple[str, ...], said: str) -> None:
     assert refused(*arguments, "-o", in_home).startswith(said)
     assert not in_home.exists()

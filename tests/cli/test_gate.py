@@ -148,6 +148,7 @@ def test_a_crash_is_neither_a_pass_nor_a_failed_gate(
         (("round.npy", "--rulez", HOLDS), 2),
     ],
 )
+@pytest.mark.slow
 def test_exit_codes_of_a_process(arguments: tuple[object, ...], code: int) -> None:
     command = [sys.executable, "-W", "error", "-c", MAIN, "gate", *map(str, arguments)]
     run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
@@ -175,6 +176,7 @@ def test_a_broken_installation_is_2(here: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize("rule", [HOLDS, BREAKS])
+@pytest.mark.slow
 def test_a_gate_that_cannot_tell_is_2(rule: str) -> None:
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-c", MAIN, "gate", "round.npy", "-r", rule]
@@ -256,6 +258,7 @@ def test_several_files_at_once() -> None:
 NO_RISE = "cosine.mean rise <= 5%"
 
 
+@pytest.mark.slow
 def test_every_kind_of_baseline() -> None:
     shown = gate("round.npy", "-r", NO_RISE, "-b", "base.json", "--update-baseline")
     assert shown == "baseline: base.json, 11 numbers; no rule was checked\n"

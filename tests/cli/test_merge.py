@@ -102,6 +102,7 @@ def test_the_whole_story() -> None:
     assert record["command"].startswith("embgeo")
 
 
+@pytest.mark.slow
 def test_files_of_rows_in_any_order() -> None:
     for start in (80, 0, 40):
         done(f"analyze rows{start:03}.npy --first-row {start} --save-state s{start}.npz -q", *QUICK)
@@ -117,6 +118,7 @@ def test_files_of_rows_in_any_order() -> None:
     check_analyses(found, one)
 
 
+@pytest.mark.slow
 def test_rows_out_of_reach_take_a_round_of_their_own() -> None:
     first_round(3, *QUICK)
     shutil.move("W.npy", "moved.npy")
@@ -143,6 +145,7 @@ def test_another_file_of_the_same_name_is_out_of_reach() -> None:
     )
 
 
+@pytest.mark.slow
 def test_more_states_than_a_process_may_open() -> None:
     resource = pytest.importorskip("resource", reason="limits of open files are POSIX's")
     first_round(40, "--sections", "spectrum", "--no-reference")
@@ -244,6 +247,7 @@ def test_stdin_cannot_be_read_twice() -> None:
         ("s1.npz s2.npz s3.npz --tokens rows000.npy", "rows000.npy"),
     ],
 )
+@pytest.mark.slow
 def test_states_that_do_not_merge(arguments: str, says: str) -> None:
     first_round(3, *QUICK)
     done("merge --plan plan.npz -q", *states("s"))
@@ -284,6 +288,7 @@ def test_every_section_may_need_a_second_round() -> None:
     assert "every section needs a second round (isotropy)" in refused("merge", *states("s"))
 
 
+@pytest.mark.slow
 def test_a_plan_that_asks_for_nothing() -> None:
     """Two rounds by a script, where one would do."""
     first_round(3, "--sections", "spectrum")

@@ -52,6 +52,7 @@ def both(name):
 
 @each_pair
 @pytest.mark.parametrize("rows", [1000, 7])
+@pytest.mark.slow
 def test_every_number_agrees_with_its_twin(name, rows, monkeypatch):
     in_small_blocks(monkeypatch, rows)
     pair = pair_of(*PAIRS[name]())

@@ -191,6 +191,7 @@ def test_few_points_do_not_bend(m):
     assert bend(STEPS[:m], hinge(100.0)[:m]) == f"{m} points, a bend takes 5"
 
 
+@pytest.mark.slow
 def test_noise_is_rarely_called_a_bend():
     """At a level of 5 % with the correction for the places tried: of 400 lines at most 20."""
     found = [bend(STEPS, rng(1000 + i).standard_normal(len(STEPS))) for i in range(400)]

@@ -218,6 +218,7 @@ def sentence(verdict: Verdict, key: str) -> str:
 
 @pytest.mark.parametrize("shape", [(10, 10), (10, 3), (30, 50), (50, 64), (2000, 4)])
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.slow
 def test_random_rows_are_never_called_degenerate(shape: tuple[int, int], seed: int) -> None:
     rows = np.random.default_rng(seed).standard_normal(shape)
     assert judge(embgeo.analyze(embgeo.Matrix(rows))).state == "healthy"

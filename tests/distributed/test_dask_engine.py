@@ -101,6 +101,7 @@ def test_the_same_answer(client: Any) -> None:
         assert [what, rows, rows] in bars
 
 
+@pytest.mark.slow
 def test_a_search_that_makes_passes_of_its_own(client: Any) -> None:
     found = on_cluster(client, sections=("isotropy",), reference=False)
     expected = in_one_run(sections=("isotropy",), reference=False)
@@ -111,6 +112,7 @@ def test_a_search_that_makes_passes_of_its_own(client: Any) -> None:
 
 
 @pytest.mark.parametrize("section", metrics.SECTIONS)
+@pytest.mark.slow
 def test_every_section_alone(client: Any, section: str) -> None:
     """Some need no second pass and no row, and are finished from the first."""
     matrix = embgeo.load("W.npy", tokens="tokens.txt", counts="counts.tsv", output="none")
@@ -119,6 +121,7 @@ def test_every_section_alone(client: Any, section: str) -> None:
     check_analyses(found, analyze(matrix, **wanted))
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_during_a_pass() -> None:
     """Its tasks are done again elsewhere; a new worker takes its place."""
     with (
@@ -192,6 +195,7 @@ def call(line: str, *more: str) -> Any:
 QUICK = ("--sections", "spectrum,isotropy,frequency", "--no-sphere", "-q")
 
 
+@pytest.mark.slow
 def test_one_file(client: Any) -> None:
     labels = ("--tokens", "tokens.txt", "--counts", "counts.tsv")
     address = client.scheduler.address
@@ -204,6 +208,7 @@ def test_one_file(client: Any) -> None:
     assert found.provenance["parts"][0]["file"] == "W.npy"
 
 
+@pytest.mark.slow
 def test_files_of_one_matrix(client: Any) -> None:
     labels = ("--tokens", "tokens.txt", "--counts", "counts.tsv")
     address = client.scheduler.address
@@ -265,6 +270,7 @@ def test_a_port_of_something_else(greeting: bytes, monkeypatch: pytest.MonkeyPat
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_scheduler_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "WORKER_SECONDS", 0.2)
     with scheduler(n_workers=0) as local:

@@ -48,6 +48,7 @@ def whole(matrix: Matrix, options: Options, **wanted: Any) -> Analysis:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_sixteen_parts_are_one_run(name: str, tmp_path: Path) -> None:
     matrix = replace(case(name).matrix, hidden=None)
     m = len(case(name).kept)
@@ -89,6 +90,7 @@ def sample() -> Matrix:
 
 
 @pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS)
+@pytest.mark.slow
 def test_however_the_rows_are_cut(cuts: Cuts, tmp_path: Path) -> None:
     found, rounds = in_parts(sample(), cuts, tmp_path)
     assert rounds == 3

@@ -88,6 +88,7 @@ def test_lines_of_rules_however_they_are_written(
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=5))
+@pytest.mark.slow
 def test_any_text_is_found_in_its_line(rules: list[str]) -> None:
     strings = [json.dumps(rule, ensure_ascii=False).replace("\x7f", "\\u007f") for rule in rules]
     text = '# head\nx = "a"\n[gate]\nrules = [\n' + ",\n".join(strings) + "\n]\n"

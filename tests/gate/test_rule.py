@@ -271,6 +271,7 @@ def test_more_error_never_turns_a_failure_into_a_pass(
 
 @pytest.mark.parametrize("percent", [False, True])
 @pytest.mark.parametrize(("x", "b"), [(1.0, 1.1), (-1.0, -1.1), (0.05, 0.02), (-0.03, 0.02)])
+@pytest.mark.slow
 def test_a_rule_that_is_just_broken_passes_as_rarely_as_its_level_says(
     x: float, b: float, percent: bool
 ) -> None:

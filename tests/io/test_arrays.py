@@ -197,6 +197,7 @@ def test_a_frame_with_words_in_a_column_says_which() -> None:
 # --- gensim -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_gensim_vectors_with_their_tokens_and_counts() -> None:
     models = pytest.importorskip("gensim.models")
     vectors = models.KeyedVectors(4)

@@ -67,6 +67,7 @@ WRITERS = [write_parquet, write_feather, write_compressed, write_stream]
 
 @pytest.mark.parametrize("write", WRITERS)
 @pytest.mark.parametrize("kind", COLUMNS)
+@pytest.mark.slow
 def test_a_column_of_vectors(tmp_path: Path, kind: str, write: Any) -> None:
     path = tmp_path / "a"
     write(path, table(kind, count=COUNTS))
@@ -84,6 +85,7 @@ def test_a_column_of_vectors(tmp_path: Path, kind: str, write: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.slow
 def test_types(tmp_path: Path, dtype: str, write: Any) -> None:
     path, values = tmp_path / "a", VECTORS.astype(dtype)
     write(path, pa.table({"e": pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), D)}))
@@ -114,6 +116,7 @@ def test_which_column_labels_the_rows(tmp_path: Path) -> None:
     assert open_checkpoint(path).tokens == tuple(w.upper() for w in WORDS)
 
 
+@pytest.mark.slow
 def test_two_columns_of_vectors_are_two_tensors(tmp_path: Path) -> None:
     path = tmp_path / "a"
     write_parquet(path, table(output=fixed()))
@@ -139,6 +142,7 @@ def test_an_empty_table(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("write", [write_parquet, write_feather])
+@pytest.mark.slow
 def test_columns_that_are_no_matrix(tmp_path: Path, column: Any, match: str, write: Any) -> None:
     path = tmp_path / "a"
     write(path, pa.table({"e": column}))
@@ -146,6 +150,7 @@ def test_columns_that_are_no_matrix(tmp_path: Path, column: Any, match: str, wri
 
 
 @pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.slow
 def test_cut_files_are_refused(tmp_path: Path, write: Any) -> None:
     path = tmp_path / "a"
     write(path, table())

@@ -47,6 +47,7 @@ def counted_ids(encoded: list[int], rows: int) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("kind", ["byte-level", "byte-fallback", "wordpiece", "unigram"])
 @pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.slow
 def test_the_models_own_tokenizer_counts(tmp_path: Path, kind: str, packed: bool) -> None:
     made = tokenizer_makers.trained(kind)
     # Neither limits of length nor padding that the file asks for may drop or add tokens.

@@ -184,6 +184,7 @@ def test_empty_members_overlap_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", list(NPZ))
+@pytest.mark.slow
 def test_npz(case: str, tmp_path: Path) -> None:
     content, match = NPZ[case]
     (tmp_path / "a.npz").write_bytes(content())
@@ -256,6 +257,7 @@ TORCH = {
 
 
 @pytest.mark.parametrize("case", list(TORCH))
+@pytest.mark.slow
 def test_torch(case: str, tmp_path: Path) -> None:
     program, match = TORCH[case]
     (tmp_path / "a.pt").write_bytes(checkpoint(program))
@@ -273,6 +275,7 @@ def test_torch_pickle_that_fails_its_checksum(tmp_path: Path) -> None:
     refused(torch_zip, tmp_path / "a.pt", "checksum")
 
 
+@pytest.mark.slow
 def test_torch_compressed_bomb(tmp_path: Path) -> None:
     size = 100 * 2**20
     members = {"a/data.pkl": tensor_program(elements=size // 4), "a/data/0": bytes(size)}

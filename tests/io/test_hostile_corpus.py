@@ -111,6 +111,7 @@ print(len(seen), *seen, sep="\\n")
 """
 
 
+@pytest.mark.slow
 def test_the_watch_sees_what_it_should(tmp_path: Path) -> None:
     # Were it blind, the tests above could not fail.
     done = subprocess.run(

@@ -265,6 +265,7 @@ def test_flax(tmp_path: Path, make: Callable[[], Any], expected: str) -> None:
     refused(flax_msgpack, path, expected)
 
 
+@pytest.mark.slow
 def test_flax_with_millions_of_values(tmp_path: Path) -> None:
     content = flax_case(lambda: {"w": flax_array(W)})
     many = b"\x82" + content[1:] + b"\xa1v\xdd" + struct.pack(">I", 2**31) + b"\0" * 3_000_000
@@ -366,6 +367,7 @@ def test_tensorflow(tmp_path: Path, index: bytes, expected: str) -> None:
     refused(tensorflow_checkpoint, path, expected)
 
 
+@pytest.mark.slow
 def test_blocks_that_point_at_blocks_are_counted(tmp_path: Path) -> None:
     empty = table_block([])
     place = varint(0) + varint(len(empty) - 5)

@@ -90,6 +90,7 @@ def test_keras_archive(tmp_path: Path) -> None:
     ids=["contiguous", "chunked", "gzip", "lzf"],
 )
 @pytest.mark.parametrize("dtype", ["<f4", ">f4", "<f8", "<f2", ">i4"])
+@pytest.mark.slow
 def test_hdf5_storage(tmp_path: Path, options: dict[str, Any], dtype: str) -> None:
     h5py = needs("h5py")
     path = tmp_path / "w.h5"

@@ -345,6 +345,7 @@ def test_integers_that_hash_alike_do_not_slow_a_dict() -> None:
     assert time.process_time() - started < 2
 
 
+@pytest.mark.slow
 def test_submodules_that_multiply_are_refused() -> None:
     # A module whose two submodules are one module, and so on: 2**60 names for one tensor.
     value: object = np.ones(1)

@@ -112,6 +112,7 @@ class Folder:
         return self.path
 
 
+@pytest.mark.slow
 def test_what_torch_saves(torch: Any, saved: Path) -> None:
     from torch.distributed import checkpoint as dcp
 

@@ -61,6 +61,7 @@ def trained(torch: Any) -> tuple[Any, Any]:
     return model, optimizer
 
 
+@pytest.mark.slow
 def test_lightning_checkpoint_with_omegaconf(torch: Any, tmp_path: Path) -> None:
     omegaconf = pytest.importorskip("omegaconf", reason="omegaconf writes such checkpoints")
     model, optimizer = trained(torch)

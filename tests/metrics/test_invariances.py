@@ -291,6 +291,7 @@ def test_the_sphere_is_never_above_its_eigenvectors(name):
 )
 # Both ends are eigenvectors here: the two sums differed in their last bit.
 @example(seed=3, n=1, d=3, scale=30.0, offset=0.0, whole=False)
+@pytest.mark.slow
 def test_the_sphere_is_never_above_its_eigenvectors_anywhere(seed, n, d, scale, offset, whole):
     W = rng(seed).standard_normal((n, d)) + offset
     W = (np.round(W) + (np.round(W) == 0)) * scale if whole else W * scale

@@ -28,6 +28,7 @@ def twin_of(name):
 
 @pytest.mark.parametrize("block_rows", [1000, 23])
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_everything_but_scalars_equals_its_twin(name, block_rows):
     found = analysis(name, block_rows)
     for value in found.values():
@@ -408,6 +409,7 @@ def check_duplicates(table, _c, _found):
 
 @pytest.mark.parametrize("name", ["gaussian", "narrow cone", "two-sided", "dirty", "d = 2"])
 @pytest.mark.parametrize("kept_pairs", [0, 10**6])
+@pytest.mark.slow
 def test_all_pairs_on_demand(name, kept_pairs, monkeypatch):
     """``pairs=None`` is exact, whether the cosines are kept or only counted."""
     monkeypatch.setattr("embgeo.metrics.pairs.KEPT_PAIRS", kept_pairs)

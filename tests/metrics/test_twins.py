@@ -109,6 +109,7 @@ def test_sampled_pairs_are_within_four_standard_errors(name, key):
         assert errors_apart(cosine, np.quantile(exact, level), error) < 4
 
 
+@pytest.mark.slow
 def test_standard_errors_of_pairs_are_calibrated():
     """Over 60 seeds the deviations from the truth, in standard errors, have size one."""
     for key in SAMPLED_PAIRS:
@@ -142,6 +143,7 @@ def test_random_directions_agree_with_other_random_directions(name):
     assert analysis(name)["isotropy.z_random_max"].value <= Z.max() + 0.2 * Z.std()
 
 
+@pytest.mark.slow
 def test_standard_error_of_z_random_is_calibrated():
     truth = naive.z_random(gaussian(), rng(2).standard_normal((6, 40_000))).std()
     deviations = []

@@ -325,6 +325,7 @@ def test_columns_of_very_different_sizes():
     unused=st.booleans(),
     hidden=st.sampled_from(HIDDEN),
 )
+@pytest.mark.slow
 def test_small_matrices_of_every_kind(seed, n, d, kind, counts, untied, unused, hidden):
     g = rng(seed)
     W = g.standard_normal((n, d))

@@ -29,6 +29,7 @@ def test_the_curve_itself_is_found() -> None:
     assert factor(bump(p)[0], y)[0] == pytest.approx(3.0, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_bound_holds_and_the_rest_is_at_its_best() -> None:
     y = 3.0 * bump(np.array([20.0, 7.0]))[0]
     p, _ = fit(bump, y, np.array([30.0, 5.0]), np.array([24.0, 1.0]), np.array([60.0, 30.0]))

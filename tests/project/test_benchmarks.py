@@ -318,6 +318,7 @@ def arguments_for(tmp_path, *more):
     return ["--tiny", "--runs", "1", *folders, *more]
 
 
+@pytest.mark.slow
 def test_one_command_measures_and_writes(tmp_path, capsys):
     assert run.main(arguments_for(tmp_path, "--only", "startup")) == 0
     shown = Path(capsys.readouterr().out.strip())

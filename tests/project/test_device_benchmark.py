@@ -23,6 +23,7 @@ def arguments(tmp_path, device=WIDE):
     return ["--device", device, *size, "--scratch", str(tmp_path), "--out", str(tmp_path / "out")]
 
 
+@pytest.mark.slow
 def test_a_page_and_a_file_are_written_once_the_answers_agree(tmp_path, capsys):
     assert gpu.main(arguments(tmp_path)) == 0
     shown = capsys.readouterr().out

@@ -33,6 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("number", range(len(ALONE)))
+@pytest.mark.slow
 def test_code_prints_what_its_comments_say(folder: Path, number: int) -> None:
     program = ALONE[number]
     for package in ("torch", "gensim"):

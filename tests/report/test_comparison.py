@@ -59,6 +59,7 @@ def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @each_kind
+@pytest.mark.slow
 def test_every_element_is_closed_and_every_id_unique(options: dict[str, Any]) -> None:
     parsed = page(**options)
     assert parsed.open == []
@@ -414,6 +415,7 @@ def test_a_long_run_is_cut_to_its_ends_and_what_lies_between() -> None:
     assert "Shown are 4 of 5 matrices beside the baseline" in page(members=6, track=True).text
 
 
+@pytest.mark.slow
 def test_bends_are_listed_with_their_step() -> None:
     parsed = page(members=6, track=True)
     assert "Where the slope changes: I1, as stored at 1,000." in parsed.text
@@ -482,6 +484,7 @@ def test_every_chart_is_on_the_page_and_its_data_too() -> None:
 # --- bytes ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_equal_comparisons_give_equal_bytes(tmp_path: Path) -> None:
     found = sample_comparison(hostile=True)
     assert render(found) == html(hostile=True)

@@ -63,6 +63,7 @@ def test_only_tokens_that_every_shown_matrix_holds_are_on_the_page() -> None:
     assert rows[1].tolist() == rows[2].tolist() == [13, 15, 17]
 
 
+@pytest.mark.slow
 def test_members_that_were_not_matched_have_no_map() -> None:
     found = sample_comparison(members=3)
     pairs = (replace(found.pairs[0], matching=Matching(None, "other sizes")), found.pairs[1])
@@ -128,6 +129,7 @@ def test_moved_rows_without_tokens_are_found_by_their_number() -> None:
     assert meta["moved"]["1"] == [[17, *(i for i in range(20) if i != 17)]]
 
 
+@pytest.mark.slow
 def test_page_of_fifty_thousand_tokens_twice_stays_near_two_megabytes() -> None:
     n = 50_000
     rows = np.arange(n, dtype=np.int64)

@@ -116,6 +116,7 @@ def test_without_pandas_the_way_out_is_said(
 # --- The report -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_show_opens_the_report_in_the_browser(
     analysis: Analysis, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -128,6 +129,7 @@ def test_show_opens_the_report_in_the_browser(
     assert path.read_text("utf-8").lower().startswith("<!doctype html")
 
 
+@pytest.mark.slow
 def test_show_says_where_the_report_is_if_there_is_no_browser(
     analysis: Analysis,
     monkeypatch: pytest.MonkeyPatch,
@@ -149,6 +151,7 @@ def ipython(kernel: object, shown: list[Any]) -> dict[str, ModuleType]:
     return {"IPython": package, "IPython.display": display}
 
 
+@pytest.mark.slow
 def test_show_in_a_notebook_is_a_frame_below_the_cell(
     analysis: Analysis, monkeypatch: pytest.MonkeyPatch
 ) -> None:

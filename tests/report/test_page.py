@@ -46,6 +46,7 @@ ALL = [
 
 
 @pytest.mark.parametrize("options", ALL)
+@pytest.mark.slow
 def test_every_element_is_closed_and_every_id_unique(options: dict[str, Any]) -> None:
     parsed = page(**options)
     assert parsed.open == []
@@ -281,6 +282,7 @@ def test_what_all_numbers_share_is_said_once() -> None:
     assert [taken for _, _, taken in table.rows] == [s.name for s in scalars]
 
 
+@pytest.mark.slow
 def test_equal_analyses_give_equal_bytes(tmp_path: Path) -> None:
     analysis = sample(hostile=True)
     first = render(analysis)
@@ -289,6 +291,7 @@ def test_equal_analyses_give_equal_bytes(tmp_path: Path) -> None:
     assert render(load_analysis(tmp_path)) == first
 
 
+@pytest.mark.slow
 def test_write_puts_the_page_into_the_folder(tmp_path: Path) -> None:
     target = write(sample(hostile=True), tmp_path)
     assert target == tmp_path / "report.html"
@@ -296,6 +299,7 @@ def test_write_puts_the_page_into_the_folder(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
+@pytest.mark.slow
 def test_page_of_fifty_thousand_tokens_stays_below_two_megabytes() -> None:
     assert len(html(n=50_000, d=16).encode()) < 2_000_000
 

@@ -72,6 +72,7 @@ each_kind = pytest.mark.parametrize("options", KINDS, ids=str)
 
 
 @each_kind
+@pytest.mark.slow
 def test_every_element_is_closed_and_every_id_unique(options: dict[str, Any]) -> None:
     parsed = page(**options)
     assert parsed.open == []
@@ -110,6 +111,7 @@ def test_hostile_text_makes_no_element() -> None:
     assert "<script>window.pwned" not in html(hostile=True)
 
 
+@pytest.mark.slow
 def test_equal_results_give_equal_pages() -> None:
     training = sample_training(methods=METHODS)
     assert render(training, embeddings()) == html()
@@ -185,6 +187,7 @@ def test_figures_need_what_they_show() -> None:
 
 
 @pytest.mark.parametrize("hostile", [False, True])
+@pytest.mark.slow
 def test_saved_and_read_back(hostile: bool, tmp_path: Path) -> None:
     training = sample_training(methods=METHODS, hostile=hostile)
     path = save_training(training, tmp_path)
@@ -284,6 +287,7 @@ def folder(tmp_path: Path) -> Path:
     return home
 
 
+@pytest.mark.slow
 def test_report_renders_a_training_again(folder: Path) -> None:
     assert command(["report", str(folder), "-q"]) == 0
     again = (folder / "report.html").read_text(encoding="utf-8")
@@ -292,6 +296,7 @@ def test_report_renders_a_training_again(folder: Path) -> None:
     assert (folder / "b.html").read_text(encoding="utf-8") == again
 
 
+@pytest.mark.slow
 def test_figures_draw_a_training(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = folder.parent / "figures"
     chosen = ["--figure", "training", "--figure", "spectrum", "--format", "svg"]

@@ -94,6 +94,7 @@ def test_hostile_tokens_survive(tmp_path):
 
 
 @given(st.lists(st.text(st.characters(codec=None)), min_size=1, max_size=8))
+@pytest.mark.slow
 def test_any_tokens_survive(tmp_path_factory, tokens):
     folder = tmp_path_factory.mktemp("tokens")
     bare = Analysis(provenance={}, rows=np.arange(len(tokens)), tokens=tuple(tokens))
@@ -199,6 +200,7 @@ PARTS += ["tables", "timing"]
 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("other", [..., None, 7, "text", [7], [[]], [{}], {"x": 7}])
+@pytest.mark.slow
 def test_json_with_a_part_of_another_shape(folder, part, other):
     """Refused, or read without a fault where the other shape happens to be one too."""
     content = json.loads((folder / JSON_NAME).read_text())

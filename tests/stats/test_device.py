@@ -71,6 +71,7 @@ def differing(found, expected, matrix):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_an_analysis_on_a_device_is_that_of_numpy(name, monkeypatch):
     monkeypatch.setattr("embgeo.stats.backend.device_rows.MOST_ROWS", 23)
     m = len(case(name).kept)
@@ -158,6 +159,7 @@ def test_progress_hears_of_every_row():
 @pytest.mark.parametrize("device", [WIDE, SINGLE])
 @pytest.mark.parametrize("stay", [True, False])
 @pytest.mark.parametrize("step", [30, 64, 500])
+@pytest.mark.slow
 def test_every_pair_is_counted_once(monkeypatch, step, stay, device):
     monkeypatch.setattr("embgeo.stats.backend.executor.TILE", 16)
     W = (gaussian(81, n=150, d=5) + 0.4).astype(np.float32)
@@ -194,6 +196,7 @@ def test_one_row_has_no_pairs():
     assert make_executor(Matrix(gaussian(84, n=1))).count_pairs().n == 0
 
 
+@pytest.mark.slow
 def test_pairs_survive_a_shortage_at_any_place(monkeypatch):
     monkeypatch.setattr("embgeo.stats.pair_cosines.FINE_BINS", 2**12)
     W = gaussian(85, n=40).astype(np.float32)
@@ -441,6 +444,7 @@ def test_auto_leaves_float64_to_numpy_where_the_device_has_none(monkeypatch):
     assert measured(Matrix(gaussian()), "auto").provenance["device"] == "cpu"
 
 
+@pytest.mark.slow
 def test_the_command_line(tmp_path):
     np.save(tmp_path / "W.npy", gaussian(107, n=40))
     arguments = ["analyze", str(tmp_path / "W.npy"), "-o", str(tmp_path / "out"), "--quiet"]

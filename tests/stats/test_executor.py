@@ -126,6 +126,7 @@ def test_the_guard_against_float64_sees_it():
 
 @pytest.mark.parametrize("device", [WIDE, SINGLE])
 @pytest.mark.parametrize("name", FED)
+@pytest.mark.slow
 def test_memory_that_runs_out_anywhere_changes_nothing(name, device, monkeypatch):
     W = rows_of(name, "plain", np.float32)
     expected = on_device(name, W, 20, device)

@@ -75,6 +75,7 @@ def here(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
+@pytest.mark.slow
 def test_a_comparison_leaves_everything_in_one_folder(home: Path) -> None:
     out = home / "words.runs"
     assert {path.name for path in out.iterdir()} == {
@@ -117,6 +118,7 @@ def test_geometry_is_measured_on_the_way_and_its_end_is_that_of_the_analysis(hom
         assert one.curves[name].values[-1] == pytest.approx(one.numbers[name], rel=1e-6), name
 
 
+@pytest.mark.slow
 def test_resume_finds_everything_finished(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +137,7 @@ def test_resume_finds_everything_finished(
     assert (here / "words.runs" / "training.json").read_bytes().count(b"\n") == before.count(b"\n")
 
 
+@pytest.mark.slow
 def test_json_is_what_is_saved(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["train", "--resume", "-o", "words.runs", "--json", "-q"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -142,6 +145,7 @@ def test_json_is_what_is_saved(here: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.slow
 def test_more_seeds_are_added_to_a_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -159,6 +163,7 @@ def test_more_seeds_are_added_to_a_folder(
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.slow
 def test_an_interrupt_keeps_what_is_trained_and_says_how_to_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -180,6 +185,7 @@ def test_an_interrupt_keeps_what_is_trained_and_says_how_to_go_on(
     assert len(load_training(tmp_path / "cut").runs) == 2
 
 
+@pytest.mark.slow
 def test_a_dry_run_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["train", "--data", "words.txt", "--compare", "mle,al", *TINY, "-o", "dry", "--dry-run"]
     assert run(given) == 0
@@ -194,6 +200,7 @@ def test_a_dry_run_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.slow
 def test_a_budget_is_fitted_once_for_all_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +222,7 @@ def test_a_budget_is_fitted_once_for_all_runs(
     assert {each.steps for each in load_training(tmp_path / "quick").runs} == {3}
 
 
+@pytest.mark.slow
 def test_methods_are_added_to_a_folder(here: Path, tmp_path: Path) -> None:
     out = tmp_path / "words.runs"
     shutil.copytree(here / "words.runs", out)
@@ -230,6 +238,7 @@ def test_methods_are_added_to_a_folder(here: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.slow
 def test_a_run_that_diverges_leaves_the_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -276,6 +285,7 @@ def test_settings_of_methods_that_come_later_are_kept() -> None:
     ).one("real", 0)
 
 
+@pytest.mark.slow
 def test_a_folder_is_resumed_from_anywhere_with_its_own_text_only(
     home: Path,
     tmp_path: Path,
@@ -300,6 +310,7 @@ def test_a_folder_is_resumed_from_anywhere_with_its_own_text_only(
     assert run(again) == 0
 
 
+@pytest.mark.slow
 def test_what_is_missing_of_a_run_is_made_again_or_named(
     here: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -315,6 +326,7 @@ def test_what_is_missing_of_a_run_is_made_again_or_named(
 
 
 @pytest.mark.parametrize("ours", [True, False])
+@pytest.mark.slow
 def test_no_stale_comparison_stands_beside_a_report(
     ours: bool, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,6 +59,7 @@ def test_fixed_windows() -> None:
     assert batches.windows_per_epoch == len(windows)
 
 
+@pytest.mark.slow
 def test_random_lengths_are_those_of_awd_lstm() -> None:
     batches = Batches(columns(np.zeros(2_000_000, dtype=np.int64), 1), 70, random_lengths=True)
     windows = list(batches)[:-1]

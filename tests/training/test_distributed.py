@@ -135,11 +135,13 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return alone, together
 
 
+@pytest.mark.slow
 def test_nothing_keeps_the_group_of_processes() -> None:
     in_two_processes(GROUP)
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.slow
 def test_two_processes_equal_one(folders: tuple[Path, Path], method: str) -> None:
     alone, together = (folder / method / "seed-0" for folder in folders)
     one, two = numbers(alone), numbers(together)

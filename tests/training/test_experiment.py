@@ -46,6 +46,7 @@ def trained(point: Point, folder: Path, settings: InanSubspace = SMALL) -> dict[
     return load_file(folder / "model.safetensors")
 
 
+@pytest.mark.slow
 def test_the_augmented_loss_draws_the_output_space_to_the_input(tmp_path: Path) -> None:
     found = []
     for beta in (0.0, 1.0):
@@ -142,6 +143,7 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_one_command_trains_measures_and_draws(
     words: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -171,6 +173,7 @@ def test_one_command_trains_measures_and_draws(
         assert len((made / "sweep.csv").read_text("utf-8").splitlines()) == 3
 
 
+@pytest.mark.slow
 def test_an_experiment_is_resumed_and_kept_apart_from_others(
     words: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -269,6 +269,7 @@ def test_no_warnings(name: str) -> None:
 
 
 @each_model
+@pytest.mark.slow
 def test_a_model_learns_a_rule(name: str) -> None:
     """The next token is the next number."""
     drops = [key for key in settings_of(type(made(name))) if "dropout" in key]

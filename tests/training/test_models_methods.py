@@ -80,6 +80,7 @@ def train(model: Any, reg: Any, kind: str = "adamw", lr: float = 0.01, number: i
 @each_tying
 @each_method
 @pytest.mark.parametrize("kind", ["adamw", "sgd"])
+@pytest.mark.slow
 def test_methods_train(name: str, tied: bool, method: Any, kind: str) -> None:
     model = made(name, tied=tied)
     reg = method.attach(model, Setup(counts=COUNTS, sgd=kind == "sgd"))

@@ -72,6 +72,7 @@ def assert_same(folder: Path, other: Path) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_a_run_that_is_stopped_twice_is_the_same_run(
     name: str, whole: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -87,6 +88,7 @@ def test_a_run_that_is_stopped_twice_is_the_same_run(
 
 
 @pytest.mark.parametrize("after", range(1, 19))
+@pytest.mark.slow
 def test_any_step_will_do(after: int, whole: dict[str, Path], tmp_path: Path) -> None:
     config = saving(CASES["mle"], 4)
     with pytest.raises(Stopped):
@@ -138,6 +140,7 @@ run(saving(CASES["sc-exp"], 3), Path(sys.argv[1]), Progress(advance=advance))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+@pytest.mark.slow
 def test_a_killed_process_is_taken_up_by_another(whole: dict[str, Path], tmp_path: Path) -> None:
     threads = str(torch.get_num_threads())
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": threads}

@@ -39,6 +39,7 @@ def test_dropout_masks_are_the_same_for_methods_that_draw_the_same() -> None:
 
 
 @pytest.mark.parametrize("name", METHODS)
+@pytest.mark.slow
 def test_every_method_learns(name: str) -> None:
     config = settings(training={"epochs": 12}, model=PLAIN)
     loop = loop_of(config, name)

@@ -309,6 +309,7 @@ def test_the_value_is_that_of_the_paper() -> None:
         assert torch.allclose(a, b, rtol=1e-4, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_adam_reaches_the_prior_with_orthonormal_factors() -> None:
     layer = FactoredEmbedding(rows(200, 6, dtype=torch.float32) * 0.1)
     reg = SpectrumControl(layer)

@@ -126,6 +126,7 @@ def test_nothing_of_the_model_belongs_to_the_method(method: Any) -> None:
 
 @each_method
 @pytest.mark.parametrize("sgd", [False, True])
+@pytest.mark.slow
 def test_saved_and_loaded_it_continues_to_the_same_numbers(
     method: Any, sgd: bool, tmp_path: Any
 ) -> None:
