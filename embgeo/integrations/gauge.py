@@ -11,7 +11,7 @@ from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.options import Options
 from embgeo.core.quantities import QUANTITIES, cosine, require_known, spectrum
 from embgeo.io.memory import as_matrix
-from embgeo.metrics.names import leanest
+from embgeo.metrics.skipping import skip_unneeded
 from embgeo.workflows.analyze import analyze
 
 #: Cheap, and enough to see a cone form: its strength, and how many directions are in use.
@@ -71,7 +71,7 @@ class Gauge:
         self.of = of
         self.tokens = tokens
         self.counts = counts
-        self.options = leanest(options or Options(), self.scalars)
+        self.options = skip_unneeded(options or Options(), self.scalars)
         self.prefix = prefix
         self.seconds = 0.0
         self.measured_at: int | None = None

@@ -1,5 +1,8 @@
 """An orthogonal matrix that is almost block diagonal, applied for a fraction of a full product.
 
+Each block of columns of Q is its diagonal block and the rest, whose best approximation of rank r
+leaves out an energy of the smaller eigenvalues of (rest)ᵀ(rest) (Eckart & Young 1936).
+
 The eigenvectors of WᵀW differ from those of the centered matrix by the eigenvectors of a diagonal
 matrix plus one outer product. Their entries fall off as one over the distance of the eigenvalues,
 so that what lies outside the diagonal blocks has a rank of about twenty, whatever the size.

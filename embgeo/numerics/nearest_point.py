@@ -2,8 +2,10 @@
 
 The problem min ‖Pᵀu‖, u ≥ 0, Σu = 1 is a non-negative least-squares problem in disguise (Wolfe
 1976): min ‖Aw − b‖ over w ≥ 0, with columns (p_i, 1) and b = (0, 1), has the solution w = s·u for
-some s > 0. It is solved with the active set of Lawson & Hanson (1974, chapter 23) and an updated
-QR factorization: the Gram matrix would lose half the digits just where the origin is near.
+some s > 0: scaled to Σu = 1, its optimality conditions Aᵀ(b − Aw) ≤ 0 say that no point lies below
+the plane through the nearest one. It is solved with the active set of Lawson & Hanson (1974,
+chapter 23) and an updated QR factorization: the Gram matrix would lose half the digits just where
+the origin is near.
 """
 
 from __future__ import annotations

@@ -1,7 +1,11 @@
 """Eigenpairs of a symmetric matrix after one outer product is added, without another `eigh`.
 
-WᵀW is the centered scatter plus N·μμᵀ, and both decompositions are wanted: the second costs a
-product instead of a decomposition (Bunch, Nielsen & Sorensen 1978; Gu & Eisenstat 1994).
+WᵀW is the centered scatter plus N·μμᵀ, and both decompositions are needed: the second costs a
+product instead of a decomposition. The eigenvalues of D + zzᵀ are the roots of the secular equation
+1 + Σ z_i²/(d_i − λ) = 0, one between each two neighbors of D, and the eigenvector of a root is
+proportional to (D − λ)⁻¹z (Bunch, Nielsen & Sorensen 1978). With the z for which the computed roots
+are exact, the vectors are orthogonal to rounding, however near the roots (Gu & Eisenstat 1994).
+Directions that z does not touch, or that share an eigenvalue, are set aside before.
 """
 
 from __future__ import annotations
@@ -26,6 +30,12 @@ def add_rank_one(values: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatAr
         Falling.
     q : float64 array, shape (d, d)
         Orthonormal columns.
+
+    Examples
+    --------
+    >>> values, q = add_rank_one(np.array([2.0, 1.0]), np.array([1.0, 1.0]))
+    >>> bool(np.allclose((q * values) @ q.T, [[3.0, 1.0], [1.0, 2.0]]))
+    True
     """
     lam, z = values[::-1].copy(), z[::-1].copy()
     # In units of the largest entry: no square overflows, and rounding has one size.

@@ -1,4 +1,10 @@
-"""Ridge regression whose penalty is chosen by leaving one row out, from one decomposition."""
+"""Ridge regression whose penalty is chosen by leaving one row out, from one decomposition.
+
+With XᵀX = V diag(λ) Vᵀ the fit for any penalty α is w = V diag(1/(λ + α)) Vᵀ Xᵀy, and the leverage
+of row i is h_i = Σ_j (XV)_ij²/(λ_j + α), plus 1/n for the mean that is removed. The error of the
+fit that does not see row i is (y_i − ŷ_i)/(1 − h_i) by the formula of Sherman & Morrison, so that
+all penalties and all rows left out share one decomposition (Golub, Heath & Wahba 1979).
+"""
 
 from __future__ import annotations
 
@@ -16,10 +22,6 @@ def ridge_prediction(
 ) -> FloatArray:
     """Predictions for `new` rows from a ridge regression on standardized columns.
 
-    The squared error with each row left out in turn follows from the residuals and leverages,
-    (y_i − ŷ_i)/(1 − h_i), so that all penalties share one eigendecomposition (Golub, Heath &
-    Wahba 1979).
-
     Parameters
     ----------
     rows : float64 array, shape (n, d)
@@ -31,6 +33,13 @@ def ridge_prediction(
     Returns
     -------
     float64 array, shape (m,)
+
+    Examples
+    --------
+    >>> x = np.linspace(-1.0, 1.0, 21)[:, None]
+    >>> at_two = ridge_prediction(x, 3.0 * x[:, 0], np.array([[2.0]]), np.array([1e-6, 1.0]))
+    >>> at_two.round(4).tolist()
+    [6.0]
     """
     x, x_new = standardized(rows, new)
     y = target - target.mean()

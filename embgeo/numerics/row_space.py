@@ -1,4 +1,8 @@
-"""Rows as a linear fit with a penalty sees them: standardized, in no more coordinates than rows."""
+"""Rows standardized, in no more coordinates than there are rows.
+
+A linear fit with an L2 penalty has its weights in the span of the rows (the representer theorem):
+with n < d rows its predictions are the same in an orthonormal basis of that span.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +34,5 @@ def standardized(rows: FloatArray, new: FloatArray) -> tuple[FloatArray, FloatAr
     x_new = (new - center) / scale
     if len(x) >= x.shape[1]:
         return x, x_new
-    # A linear fit with an L2 penalty has no weight outside the row space: it stays the same.
     basis = np.linalg.qr(x.T)[0]
     return x @ basis, x_new @ basis

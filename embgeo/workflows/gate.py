@@ -12,7 +12,7 @@ from embgeo.gate import baseline_file
 from embgeo.gate.check import Measured, Outcome, check_rules, require_sense
 from embgeo.gate.rule import Rule
 from embgeo.gate.scales import VERDICT
-from embgeo.metrics.names import lean
+from embgeo.metrics.skipping import skip_sphere
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import FORMAT, JSON_NAME
 from embgeo.workflows.analyze import measure
@@ -126,7 +126,7 @@ class Gate:
                 judged = families.pop(VERDICT, 0) is None
                 analysis = measure(
                     matrix,
-                    lean(self.request.options_for(matrix), {rule.name for rule in about}),
+                    skip_sphere(self.request.options_for(matrix), {rule.name for rule in about}),
                     sections=tuple(families | dict.fromkeys(OF_VERDICT if judged else ())),
                     # The verdict compares with isotropic rows.
                     reference=judged,

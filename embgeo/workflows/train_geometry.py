@@ -37,11 +37,11 @@ def geometry_measure(
     """
     from embgeo.core.matrix import Frequency, Matrix
     from embgeo.core.options import Options
-    from embgeo.metrics.names import leanest
+    from embgeo.metrics.skipping import skip_unneeded
     from embgeo.workflows.analyze import analyze
 
     counted = Frequency("counts", np.asarray(counts, dtype=np.float64), "the training split")
-    options = leanest(Options(), (*MEASURED, OF_TWO))
+    options = skip_unneeded(Options(), (*MEASURED, OF_TWO))
     families = tuple(dict.fromkeys(name.partition(".")[0] for name in (*MEASURED, OF_TWO)))
 
     def measure(W: Array, output: Array | None) -> dict[str, float]:

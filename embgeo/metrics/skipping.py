@@ -1,4 +1,4 @@
-"""What can be left out where only some values are wanted, by name."""
+"""Options under which nothing long is measured that only values without interest need."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ OF_PAIRS = (
 )
 
 
-def leanest(options: Options, names: Collection[str]) -> Options:
-    """Also without the sample of pairs, unless one of the names is of it."""
+def skip_unneeded(options: Options, names: Collection[str]) -> Options:
+    """Without the search of the sphere and the sample of pairs, where no name needs them."""
     needed = any(quantity.name in names for quantity in OF_PAIRS)
-    return lean(options if needed else replace(options, pairs=0), names)
+    return skip_sphere(options if needed else replace(options, pairs=0), names)
 
 
-def lean(options: Options, names: Collection[str]) -> Options:
-    """Without the search of the sphere, which is long, unless one of the names is its value."""
+def skip_sphere(options: Options, names: Collection[str]) -> Options:
+    """Without the search of the sphere, which is long, where no name is its value."""
     return options if isotropy.I_SPHERE.name in names else replace(options, sphere=False)
