@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from embgeo.comparison.comparison import Comparison, Pair
+from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.member_names import name_of
+from embgeo.comparison.pair import Pair
 from embgeo.core.arrays import FloatArray
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.log import Log

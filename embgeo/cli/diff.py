@@ -80,7 +80,6 @@ def diff(
 
     Example: embgeo diff fixtures/baseline.pt fixtures/cosreg.safetensors
     """
-    from embgeo.comparison.files import comparison_to_json
     from embgeo.workflows.compare import (
         check_inputs,
         comparison_options,
@@ -114,4 +113,4 @@ def diff(
         if not quiet and not json_:
             summary(comparison, page)
     if json_:
-        print(json.dumps(comparison_to_json(comparison), indent=1, allow_nan=False))
+        print(json.dumps(comparison.to_dict(), indent=1, allow_nan=False))

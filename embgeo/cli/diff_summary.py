@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from embgeo.cli.shared import printable
 
 if TYPE_CHECKING:
-    from embgeo.comparison.comparison import Comparison, Curve, Difference, Pair, Track
+    from embgeo.comparison.comparison import Comparison
+    from embgeo.comparison.pair import Difference, Pair
+    from embgeo.comparison.track import Curve, Track
 
 #: Steps of a track that are shown at most; the report shows all.
 MOST_STEPS = 12

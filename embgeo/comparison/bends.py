@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.comparison.comparison import Bend
+from embgeo.comparison.track import Bend
 from embgeo.core.arrays import FloatArray
 
 #: Two segments have four parameters (with the place where they meet): fewer points fit always.

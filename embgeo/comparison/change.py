@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from embgeo.comparison.comparison import Comparison, Difference
+from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.member_names import member_name
 from embgeo.comparison.norms import explain, is_carried, is_noticed, median_norms
+from embgeo.comparison.pair import Difference
 from embgeo.core.quantities import isotropy
 from embgeo.diagnosis.finding import RANK, State, format_short
 from embgeo.diagnosis.verdict import Verdict, judge

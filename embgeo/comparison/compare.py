@@ -6,10 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from embgeo.comparison.comparison import Comparison, Member, Pair
+from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.curves import track_of
 from embgeo.comparison.differences import differences
 from embgeo.comparison.overlap import NEIGHBORS
+from embgeo.comparison.pair import Pair
 from embgeo.comparison.paired import Paired, paired_errors
 from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions, compared
 from embgeo.comparison.sentences import sentences, track_sentences

@@ -9,22 +9,20 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from embgeo.comparison.pair import Difference, Pair
+from embgeo.comparison.saved import FORMAT, SavedComparison, SavedMember
+from embgeo.comparison.track import Track
+from embgeo.core.quantities import suggest
+from embgeo.core.values import Value
+from embgeo.core.visible import visible, visible_text
+from embgeo.io.bounded.records import Json
+from embgeo.result.analysis import Analysis, MissingValue
 
-from embgeo.core.typed import INLINE
-from embgeo.core.values import Column, Histogram, Quantity, Scalar, Series, Table, Value
-from embgeo.io.bounded.records import in_archive
-from embgeo.result.analysis import Analysis
-
-#: What is known of a difference. "beyond error": larger than sampling explains (its 95 % interval
-#: leaves out 0); "within error": it may be chance; "not judged": sampled, but without a standard
-#: error on some side; "exact": nothing was sampled; "equal": exact, and equal but for rounding;
-#: "undefined": one side has no value, or the two are no measurements of the same thing.
-Change = Literal["beyond error", "within error", "not judged", "exact", "equal", "undefined"]
-Direction = Literal["better", "worse"] | None
+#: Members and sentences that a `repr` shows.
+MOST_SHOWN, MOST_SENTENCES = 4, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,226 +55,6 @@ class Member:
         """Name of the folder of this member's analysis, as the member at `place`."""
         plain = unicodedata.normalize("NFKD", self.name).encode("ascii", "ignore").decode()
         return f"{place}-{re.sub(r'[^A-Za-z0-9._-]+', '-', plain)[:60]}"
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Kept rows of one side that are not among the shared ones.
-
-    Attributes
-    ----------
-    missing : int
-        Rows whose token (or row number) the other side does not hold.
-    examples : tuple of str
-        The first few of those tokens; hostile text.
-    ambiguous : int
-        Rows left out because their token stands in several rows, not the same ones on both sides.
-    ambiguous_examples : tuple of str
-    """
-
-    missing: int = 0
-    examples: tuple[str, ...] = ()
-    ambiguous: int = 0
-    ambiguous_examples: tuple[str, ...] = ()
-
-
-def _no_rows() -> npt.NDArray[np.int64]:
-    return np.zeros(0, np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class Matching:
-    """Which row of one matrix is which row of the other.
-
-    Attributes
-    ----------
-    by : {"token", "row"} or None
-        None where rows could not be matched.
-    reason : str
-        In words: by what rows were matched, and why; or why they could not be.
-    first, second : int arrays, shape (S,)
-        Positions among the *kept* rows of either analysis (as in ``analysis.tokens`` and
-        ``points[].xy``), one pair for each shared token, in the order of the first's rows.
-    left_out : tuple of two LeftOut
-        Of the first and of the second.
-    shared : int
-        S, the number of shared tokens.
-    """
-
-    by: Literal["token", "row"] | None
-    reason: str
-    first: npt.NDArray[np.int64] = field(default_factory=_no_rows, metadata=in_archive("first"))
-    second: npt.NDArray[np.int64] = field(default_factory=_no_rows, metadata=in_archive("second"))
-    left_out: tuple[LeftOut, LeftOut] = (LeftOut(), LeftOut())
-    shared: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shared", len(self.first))
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """What takes two matrices, over their shared tokens.
-
-    Attributes
-    ----------
-    first, second : int
-        Places of the two among the members; `first` is the baseline, or in a track also the
-        member before.
-    matching : Matching
-    scalars : tuple of Scalar
-        ``compare.subspace_distance``, ``compare.cka``, ``compare.procrustes``,
-        ``compare.neighbor_overlap``; all of them, undefined with the reason where a matrix is not
-        at hand. `reference` is the chance level.
-    series : tuple of Series
-        ``compare.principal_angles`` (degrees, smallest first).
-    histograms : tuple of Histogram
-        ``compare.overlap_histogram``: how many queries keep which share of their neighbors.
-    columns : tuple of Column
-        One number for each shared token, shape (S,), in the order of `matching`:
-        ``compare.token_overlap`` where all of them were asked for their neighbors.
-    tables : tuple of Table
-        ``compare.moved``: tokens whose neighborhood changed most, the most changed first.
-        Columns: ``token``, ``overlap`` (Jaccard), ``before 1`` … ``before k`` (nearest in
-        `first`), ``after 1`` … ``after k`` (nearest in `second`); a cell is None where there are
-        fewer than k neighbors.
-    """
-
-    first: int
-    second: int
-    matching: Matching
-    scalars: tuple[Scalar, ...] = ()
-    series: tuple[Series, ...] = ()
-    histograms: tuple[Histogram, ...] = ()
-    columns: tuple[Column, ...] = ()
-    tables: tuple[Table, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """``"0-1"``."""
-        return f"{self.first}-{self.second}"
-
-    def __getitem__(self, name: str) -> Value:
-        """The value called ``compare.…``; KeyError if this pair does not hold it."""
-        for value in self.values():
-            if value.name == name:
-                return value
-        raise KeyError(name)
-
-    def __contains__(self, name: object) -> bool:
-        return any(value.name == name for value in self.values())
-
-    def values(self) -> tuple[Value, ...]:
-        return (*self.scalars, *self.series, *self.histograms, *self.columns, *self.tables)
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One scalar of the analyses: what a member has beside what the baseline has.
-
-    Attributes
-    ----------
-    quantity : Quantity
-    member : int
-        Place of the member; the baseline is 0.
-    baseline, value : float or None
-    difference : float or None
-        ``value − baseline``; None exactly if `undefined` gives a reason.
-    standard_error : float or None
-        One standard error of the difference, where it was sampled.
-    interval : tuple of two floats or None
-        95 % interval of the difference, where it was sampled.
-    error_note : str
-        How error and interval were found; empty where there is neither.
-    change : Change
-    direction : {"better", "worse"} or None
-        None where neither direction is good in itself (nearly everywhere), or nothing changed.
-    undefined : str
-        Why there is no difference.
-    note : str
-        What keeps the two from being the same measurement (other conventions, other options).
-    """
-
-    quantity: Quantity = field(metadata=INLINE)
-    member: int
-    baseline: float | None
-    value: float | None
-    difference: float | None
-    standard_error: float | None = None
-    interval: tuple[float, float] | None = None
-    error_note: str = ""
-    change: Change = "exact"
-    direction: Direction = None
-    undefined: str = ""
-    note: str = ""
-
-    @property
-    def name(self) -> str:
-        return self.quantity.name
-
-
-@dataclass(frozen=True, slots=True)
-class Bend:
-    """Where a curve over training changes its slope.
-
-    Attributes
-    ----------
-    step : float
-        Where the two segments meet.
-    slope_before, slope_after : float
-        Of the two segments, per step.
-    left : float
-        Sum of squared residuals of the two segments as a share of that of one straight line.
-    """
-
-    step: float
-    slope_before: float
-    slope_after: float
-    left: float
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A number over training.
-
-    Attributes
-    ----------
-    quantity : Quantity
-    against : {"", "first", "previous"}
-        Empty for a number of each matrix alone; otherwise with which other member the number is
-        taken: the first of the track, or the one before.
-    values, standard_errors : tuple of float or None
-        One for each member of the track, None where there is none.
-    bend : Bend or None
-    no_bend : str
-        Why there is no bend.
-    """
-
-    quantity: Quantity = field(metadata=INLINE)
-    against: Literal["", "first", "previous"]
-    values: tuple[float | None, ...]
-    standard_errors: tuple[float | None, ...]
-    bend: Bend | None = None
-    no_bend: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Track:
-    """Checkpoints of one run in the order of their steps (which is the order of the members).
-
-    Attributes
-    ----------
-    steps : tuple of float
-        Rising.
-    source : str
-        Where the steps come from, in words.
-    curves : tuple of Curve
-        Of every scalar that some member has, then of what takes two matrices.
-    """
-
-    steps: tuple[float, ...]
-    source: str
-    curves: tuple[Curve, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,3 +104,87 @@ class Comparison:
     def differences_of(self, member: int) -> tuple[Difference, ...]:
         """Every difference of that member from the baseline."""
         return tuple(d for d in self.differences if d.member == member)
+
+    def keys(self) -> tuple[str, ...]:
+        """Names of all numbers that have a difference, then of what takes two matrices."""
+        names = [d.name for d in self.differences]
+        names += [value.name for pair in self.pairs for value in pair.values()]
+        return tuple(dict.fromkeys(names))
+
+    def __getitem__(self, name: str | tuple[str, int | str]) -> Difference | Value:
+        """The difference of a number, or what takes two matrices, from the baseline.
+
+        Parameters
+        ----------
+        name : str, or (str, int or str)
+            Of the number; with the place or the name of a member, where that is not the first
+            one after the baseline: ``comparison["cosine.mean"]``, ``comparison["compare.cka", 2]``.
+
+        Raises
+        ------
+        KeyError
+            Nothing has this name; the message names what looks like it.
+        """
+        wanted, member = name if isinstance(name, tuple) else (name, 1)
+        place = self._place(member)
+        values: list[Difference | Value] = list(self.differences_of(place))
+        pair = self.pair(0, place)
+        values += [] if pair is None else pair.values()
+        for value in values:
+            if value.name == wanted:
+                return value
+        raise MissingValue(f"no value is called {wanted!r}", way_out=suggest(wanted, self.keys()))
+
+    def _place(self, member: int | str) -> int:
+        names = [one.name for one in self.members]
+        if isinstance(member, str) and member in names:
+            return names.index(member)
+        if isinstance(member, int) and 0 < member < len(names):
+            return member
+        shown = ", ".join(names[1:])
+        raise MissingValue(f"no member is called {member!r}", way_out=f"there are {shown}")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.keys()
+
+    def __repr__(self) -> str:
+        names = [visible(member.name) for member in self.members]
+        verdicts = [visible_text(member.analysis.verdict.headline) for member in self.members]
+        shown = [f"{name}: {text}" for name, text in zip(names, verdicts, strict=True)]
+        more = [f"and {len(shown) - MOST_SHOWN} more"] if len(shown) > MOST_SHOWN else []
+        sentences = [visible_text(sentence) for sentence in self.sentences[:MOST_SENTENCES]]
+        kind = "Track" if self.track is not None else "Comparison"
+        lines = [*shown[:MOST_SHOWN], *more, *sentences, f"{len(self.keys())} values, see .keys()>"]
+        return "\n  ".join([f"<{kind} of {len(names)} matrices", *lines])
+
+    def to_dict(self) -> Json:
+        """The content of ``comparison.json``; equal runs differ in ``timing`` only."""
+        return FORMAT.to_json(self.to_saved())
+
+    def save(self, folder: Path | str) -> None:
+        """Write everything but the report; ``comparison.json`` comes last.
+
+        Raises
+        ------
+        EmbgeoError
+            If `folder` cannot be written to.
+        """
+        for place, member in enumerate(self.members):
+            member.analysis.save(Path(folder) / member.folder(place))
+        FORMAT.save(self.to_saved(), Path(folder))
+
+    def to_saved(self) -> SavedComparison:
+        """What is saved beside the analyses."""
+        return SavedComparison(
+            self.provenance,
+            tuple(
+                SavedMember(m.name, m.given, m.folder(place), m.from_saved, m.matrix_absent, m.step)
+                for place, m in enumerate(self.members)
+            ),
+            self.sentences,
+            self.notes,
+            self.pairs,
+            self.differences,
+            self.track,
+            self.timing,
+        )

@@ -8,8 +8,10 @@ from typing import Literal
 import numpy as np
 
 from embgeo.comparison.bends import bend
-from embgeo.comparison.comparison import Bend, Curve, Member, Pair, Track
+from embgeo.comparison.comparison import Member
 from embgeo.comparison.differences import every_quantity
+from embgeo.comparison.pair import Pair
+from embgeo.comparison.track import Bend, Curve, Track
 from embgeo.core.quantities.compare import SCALARS
 from embgeo.core.values import Quantity, Scalar
 

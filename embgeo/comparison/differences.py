@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from embgeo.comparison.comparison import Change, Difference, Direction, Member
+from embgeo.comparison.comparison import Member
+from embgeo.comparison.pair import Change, Difference, Direction
 from embgeo.comparison.paired import Paired
 from embgeo.core.values import Quantity, Scalar
 

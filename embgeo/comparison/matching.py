@@ -3,17 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from embgeo.comparison.comparison import LeftOut, Matching
 from embgeo.core.arrays import IntArray
+from embgeo.io.bounded.records import in_archive
 from embgeo.result.analysis import Analysis
 
 By = Literal["token", "row"]
 #: Tokens named of those that are left out.
 EXAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Kept rows of one side that are not among the shared ones.
+
+    Attributes
+    ----------
+    missing : int
+        Rows whose token (or row number) the other side does not hold.
+    examples : tuple of str
+        The first few of those tokens; hostile text.
+    ambiguous : int
+        Rows left out because their token stands in several rows, not the same ones on both sides.
+    ambiguous_examples : tuple of str
+    """
+
+    missing: int = 0
+    examples: tuple[str, ...] = ()
+    ambiguous: int = 0
+    ambiguous_examples: tuple[str, ...] = ()
+
+
+def _no_rows() -> npt.NDArray[np.int64]:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Which row of one matrix is which row of the other.
+
+    Attributes
+    ----------
+    by : {"token", "row"} or None
+        None where rows could not be matched.
+    reason : str
+        In words: by what rows were matched, and why; or why they could not be.
+    first, second : int arrays, shape (S,)
+        Positions among the *kept* rows of either analysis (as in ``analysis.tokens`` and
+        ``points[].xy``), one pair for each shared token, in the order of the first's rows.
+    left_out : tuple of two LeftOut
+        Of the first and of the second.
+    shared : int
+        S, the number of shared tokens.
+    """
+
+    by: Literal["token", "row"] | None
+    reason: str
+    first: npt.NDArray[np.int64] = field(default_factory=_no_rows, metadata=in_archive("first"))
+    second: npt.NDArray[np.int64] = field(default_factory=_no_rows, metadata=in_archive("second"))
+    left_out: tuple[LeftOut, LeftOut] = (LeftOut(), LeftOut())
+    shared: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shared", len(self.first))
 
 
 def match(first: Analysis, second: Analysis, asked: By | None = None) -> Matching:

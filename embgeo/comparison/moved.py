@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.comparison.comparison import Comparison, Pair
+from embgeo.comparison.comparison import Comparison
+from embgeo.comparison.pair import Pair
 from embgeo.core.quantities import compare
 from embgeo.core.values import Cell, Table, format_number
 from embgeo.core.visible import visible

@@ -16,7 +16,7 @@ from types import MappingProxyType
 import numpy as np
 
 from embgeo.comparison.bootstrap import interval, resampled_means
-from embgeo.comparison.comparison import Matching
+from embgeo.comparison.matching import Matching
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.matrix import Matrix
 from embgeo.core.quantities.cosine import POSITIVE_SHARE, UNIFORMITY

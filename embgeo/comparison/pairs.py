@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from embgeo.comparison.comparison import Matching, Member, Pair
+from embgeo.comparison.comparison import Member
 from embgeo.comparison.joint import Joint, read_joint
-from embgeo.comparison.matching import By, match
+from embgeo.comparison.matching import By, Matching, match
 from embgeo.comparison.overlap import (
     NEIGHBORS,
     Overlap,
@@ -20,6 +20,7 @@ from embgeo.comparison.overlap import (
     searches,
     token_overlap,
 )
+from embgeo.comparison.pair import Pair
 from embgeo.comparison.shared import Shared
 from embgeo.comparison.similarity import similarities
 from embgeo.core.arrays import IntArray

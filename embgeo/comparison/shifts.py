@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from embgeo.comparison.comparison import Change, Comparison, Difference
+from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.norms import median_norms
+from embgeo.comparison.pair import Change, Difference
 from embgeo.core.quantities import compare, cosine, frequency, isotropy, spectrum, tokens
 from embgeo.core.values import Scalar, format_number
 from embgeo.diagnosis.finding import Finding, Part, Quote, format_percent

@@ -15,9 +15,10 @@ from embgeo.charts.specification import MOST_AGES, Choices
 from embgeo.charts.subject import compared_subjects
 from embgeo.charts.theme import LINES
 from embgeo.comparison.change import headline, sampling
-from embgeo.comparison.comparison import Comparison, Pair
+from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.member_names import member_name, short_name
 from embgeo.comparison.moved import moved_table, moved_tokens, rare_tokens
+from embgeo.comparison.pair import Pair
 from embgeo.comparison.shifts import shifts, state_rows
 from embgeo.core.quantities import isotropy
 from embgeo.core.quantities.compare import NEIGHBOR_OVERLAP

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from embgeo.charts.specification import spread
-from embgeo.comparison.comparison import Change, Comparison, Difference, Pair
+from embgeo.comparison.comparison import Comparison
+from embgeo.comparison.pair import Change, Difference, Pair
 from embgeo.core.values import Quantity, Scalar, format_number
 from embgeo.core.visible import visible
 from embgeo.report.headline import HEADLINES, HeadlineText

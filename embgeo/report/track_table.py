@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from embgeo.charts.training import TITLES
-from embgeo.comparison.comparison import Comparison, Curve, Track
+from embgeo.comparison.comparison import Comparison
+from embgeo.comparison.track import Curve, Track
 from embgeo.core.values import Quantity, format_number
 from embgeo.report.tables import by_family
 

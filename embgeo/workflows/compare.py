@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from embgeo.comparison.compare import compare_inputs
 from embgeo.comparison.comparison import Comparison, Member
-from embgeo.comparison.files import COMPARISON_NAME
 from embgeo.comparison.names import told_apart
 from embgeo.comparison.originals import original, saved_folder
 from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions
+from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.comparison.steps import Steps, steps_of
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.metrics import SECTIONS

@@ -14,8 +14,9 @@ from embgeo.charts.subject import (
     method_subjects,
 )
 from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.files import COMPARISON_NAME, load_comparison
+from embgeo.comparison.files import load_comparison
 from embgeo.comparison.names import told_apart
+from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME

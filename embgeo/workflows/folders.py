@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.files import COMPARISON_NAME, earlier_folders, save_comparison
+from embgeo.comparison.files import earlier_folders
+from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.io.bounded.records import ARRAYS_NAME
 from embgeo.io.bounded.saved import write_text
@@ -100,7 +101,7 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
     from embgeo.report import comparison as page
 
     def fill(fresh: Path) -> None:
-        save_comparison(comparison, fresh)
+        comparison.save(fresh)
         page.write(comparison, fresh)
 
     return write_whole(folder, fill, replace_comparison) / REPORT_NAME

@@ -7,7 +7,8 @@ from os import PathLike
 from pathlib import Path
 
 from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.files import COMPARISON_NAME, load_comparison
+from embgeo.comparison.files import load_comparison
+from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.io.bounded.saved import write_text
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis

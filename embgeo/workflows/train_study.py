@@ -94,7 +94,7 @@ def write_study(
     ------
     EmbgeoError
     """
-    from embgeo.comparison.files import COMPARISON_NAME
+    from embgeo.comparison.saved import COMPARISON_NAME
     from embgeo.report.study import write
     from embgeo.training.study.files import COMPARISON_FOLDER, save_training
 
@@ -166,14 +166,14 @@ def write_comparison_beside(comparison: Comparison, folder: Path) -> None:
     ------
     EmbgeoError
     """
-    from embgeo.comparison.files import COMPARISON_NAME, save_comparison
+    from embgeo.comparison.saved import COMPARISON_NAME
     from embgeo.training.study.files import COMPARISON_FOLDER
     from embgeo.workflows.folders import move_files, replace_comparison
 
     target = folder.absolute() / COMPARISON_FOLDER
     fresh = Path(tempfile.mkdtemp(prefix=f".{COMPARISON_FOLDER}.", dir=folder))
     try:
-        save_comparison(comparison, fresh)
+        comparison.save(fresh)
         target.mkdir(exist_ok=True)
         if (target / COMPARISON_NAME).is_file():
             replace_comparison(fresh, target)

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 from embgeo.cli.app import app
 from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.files import COMPARISON_NAME, load_comparison
+from embgeo.comparison.files import load_comparison
+from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.values import Scalar
 from tests.support.compared import number, numbers
@@ -362,16 +363,16 @@ def test_a_damaged_comparison_can_be_written_over() -> None:
     assert done("one.npy", "two.npy", *QUICK).members[1].name == "two"
 
 
-@pytest.mark.parametrize("target", ["save_comparison", "write"])
+@pytest.mark.parametrize(
+    "target", ["embgeo.comparison.comparison.Comparison.save", "embgeo.report.comparison.write"]
+)
 def test_nothing_is_left_behind_where_writing_fails(
     here: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = "embgeo.workflows.folders" if target == "save_comparison" else "embgeo.report.comparison"
-
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(f"{home}.{target}", full)
+    monkeypatch.setattr(target, full)
     assert "No space left" in refused(here, "one.npy", "two.npy", *QUICK)
 
 

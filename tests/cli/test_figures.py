@@ -236,8 +236,8 @@ def test_hostile_names_and_tokens_in_everything(in_home: Path, tmp_path: Path) -
 
 def compared(folder: Path, track: bool) -> Path:
     """A comparison of two matrices, saved."""
-    from embgeo.comparison.comparison import Comparison, Curve, Member, Track
-    from embgeo.comparison.files import save_comparison
+    from embgeo.comparison.comparison import Comparison, Member
+    from embgeo.comparison.track import Curve, Track
 
     people = tuple(
         Member(f"ckpt-{step}", f"runs/ckpt-{step}.pt", sample(n=60, seed=step), step=step)
@@ -251,7 +251,7 @@ def compared(folder: Path, track: bool) -> Path:
         Curve(mean.quantity, "first", (None, None), (None, None)),
     )
     whole = Track((1.0, 2.0), "names", curves) if track else None
-    save_comparison(Comparison({}, people, track=whole), folder)
+    Comparison({}, people, track=whole).save(folder)
     return folder
 
 

@@ -11,7 +11,7 @@ from embgeo.comparison.bootstrap import mean_interval, resampled_means
 from embgeo.comparison.comparison import Member
 from embgeo.comparison.differences import difference, differences
 from embgeo.comparison.norms import explain, is_carried
-from embgeo.comparison.paired import drawn_pairs, paired_errors
+from embgeo.comparison.paired import drawn_pairs, paired, paired_errors
 from embgeo.comparison.sentences import isotropy, sentences
 from embgeo.core.quantities.cosine import POSITIVE_SHARE, UNIFORMITY
 from embgeo.core.values import Quantity
@@ -310,3 +310,40 @@ def test_sentences_name_the_member_where_there_are_several():
     assert any(s.startswith("W2: I1 ") for s in made.sentences)
     only = sentences(made.members[:2], made.pairs[:1], made.differences_of(1))
     assert only[0].startswith("I1 ")
+
+
+def test_groups_of_unequal_size_count_by_their_size():
+    """Of 750 draws some groups hold two and some one: the mean is that of the draws."""
+    draws = rng(5).exponential(size=(750, 1)) + 1.0
+    means = resampled_means(draws, 1)[:, 0]
+    spread = draws.std() / np.sqrt(750)
+    assert abs(means.mean() - draws.mean()) < spread / 5
+    assert means.std() == pytest.approx(spread, rel=0.1)
+
+
+def test_the_ends_of_a_paired_interval_are_not_swapped():
+    skewed = rng(6).exponential(size=20_000) - 1.0
+    found = paired(skewed, 0.5, "")
+    low, high = np.quantile(skewed, [0.025, 0.975])
+    assert found.below == pytest.approx(0.5 * low)
+    assert found.above == pytest.approx(0.5 * high)
+    assert found.standard_error == pytest.approx(0.5 * skewed.std(ddof=1))
+
+
+def test_an_error_from_some_of_the_pairs_is_that_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def errors():
+        one, two = (
+            entered(gaussian(seed, n=300, d=6) + 0.3, "W", sections=("cosine",), pairs=2_000)
+            for seed in (3, 4)
+        )
+        compared = comparison(one, two, queries=0)
+        matching = compared.pairs[0].matching
+        first, second = one.member.analysis, two.member.analysis
+        return paired_errors(first, second, (one.matrix, two.matrix), matching)
+
+    whole = errors()
+    monkeypatch.setattr("embgeo.comparison.paired.MOST_PAIRS", 500)
+    some = errors()
+    assert whole.keys() == some.keys() != set()
+    for name, found in some.items():
+        assert found.standard_error == pytest.approx(whole[name].standard_error, rel=0.15)

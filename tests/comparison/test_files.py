@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from embgeo.comparison.comparison import Member
-from embgeo.comparison.files import COMPARISON_NAME, comparison_to_json, load_comparison
-from embgeo.comparison.files import save_comparison as save
+from embgeo.comparison.files import load_comparison
+from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.records import ARRAYS_NAME
 from tests.support.sample_comparison import sample_comparison
@@ -45,14 +45,14 @@ def same(a, b, path="comparison"):
 @pytest.mark.parametrize("name", SAMPLES)
 def test_what_is_saved_is_read_back(tmp_path, name):
     comparison = sample_comparison(**SAMPLES[name])
-    save(comparison, tmp_path)
+    comparison.save(tmp_path)
     same(load_comparison(tmp_path), comparison)
     same(load_comparison(tmp_path / COMPARISON_NAME), comparison)
 
 
 def test_equal_comparisons_have_equal_bytes(tmp_path):
     for folder in ("one", "two"):
-        save(sample_comparison(members=3, hostile=True), tmp_path / folder)
+        sample_comparison(members=3, hostile=True).save(tmp_path / folder)
     one, two = ((tmp_path / f / COMPARISON_NAME).read_bytes() for f in ("one", "two"))
     assert one == two
     assert b"\\ud800" in one
@@ -66,7 +66,7 @@ def test_no_name_leads_out_of_the_folder(tmp_path, name):
     comparison = sample_comparison()
     member = dataclasses.replace(comparison.members[1], name=name)
     comparison = dataclasses.replace(comparison, members=(comparison.members[0], member))
-    save(comparison, tmp_path / "inner")
+    comparison.save(tmp_path / "inner")
     assert [p.name for p in tmp_path.iterdir()] == ["inner"]
     assert load_comparison(tmp_path / "inner").members[1].name == name
 
@@ -98,7 +98,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damaged_json_is_refused_in_one_line(tmp_path, name):
-    save(sample_comparison(), tmp_path)
+    sample_comparison().save(tmp_path)
     edited(tmp_path, DAMAGE[name])
     with pytest.raises(UnreadableFile) as refused:
         load_comparison(tmp_path)
@@ -106,7 +106,7 @@ def test_damaged_json_is_refused_in_one_line(tmp_path, name):
 
 
 def test_curves_of_another_length_are_refused(tmp_path):
-    save(sample_comparison(members=3, track=True), tmp_path)
+    sample_comparison(members=3, track=True).save(tmp_path)
     edited(tmp_path, lambda d: d["track"]["curves"][0]["values"].pop())
     with pytest.raises(UnreadableFile, match="3 points"):
         load_comparison(tmp_path)
@@ -114,7 +114,7 @@ def test_curves_of_another_length_are_refused(tmp_path):
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 nothing", b"{}"])
 def test_damaged_arrays_are_refused(tmp_path, content):
-    save(sample_comparison(), tmp_path)
+    sample_comparison().save(tmp_path)
     (tmp_path / ARRAYS_NAME).write_bytes(content)
     with pytest.raises(UnreadableFile, match=r"arrays\.npz"):
         load_comparison(tmp_path)
@@ -122,7 +122,7 @@ def test_damaged_arrays_are_refused(tmp_path, content):
 
 @pytest.mark.parametrize("first", [[0, 9999], [-1, 2], [0.5, 1.5], [[0], [1]]])
 def test_rows_beyond_the_matrices_are_refused(tmp_path, first):
-    save(sample_comparison(), tmp_path)
+    sample_comparison().save(tmp_path)
     arrays = dict(np.load(tmp_path / ARRAYS_NAME))
     arrays["pairs/0-1/matching/first"] = np.array(first)
     arrays["pairs/0-1/matching/second"] = np.array([0, 1])
@@ -164,8 +164,8 @@ def test_members_pairs_and_differences_are_found_by_place():
 
 def test_the_json_names_the_folders_that_are_written(tmp_path):
     comparison = sample_comparison(members=3, hostile=True)
-    save(comparison, tmp_path)
-    folders = [m["folder"] for m in comparison_to_json(comparison)["members"]]
+    comparison.save(tmp_path)
+    folders = [m["folder"] for m in comparison.to_dict()["members"]]
     assert sorted(folders) == sorted(p.name for p in tmp_path.iterdir() if p.is_dir())
     assert folders[0] == "0-baseline"
 
@@ -173,7 +173,7 @@ def test_the_json_names_the_folders_that_are_written(tmp_path):
 def test_a_comparison_of_version_1_is_read(tmp_path):
     """As embgeo 0.1 wrote it: arrays in a list, and no typed facts of scalars."""
     comparison = sample_comparison(members=3)
-    save(comparison, tmp_path)
+    comparison.save(tmp_path)
 
     def older(d):
         d["format_version"] = 1
@@ -191,3 +191,28 @@ def test_a_comparison_of_version_1_is_read(tmp_path):
     for one, other in zip(found.pairs, comparison.pairs, strict=True):
         np.testing.assert_array_equal(one.matching.first, other.matching.first)
         assert [s.value for s in one.scalars] == [s.value for s in other.scalars]
+
+
+def test_a_comparison_is_looked_up_by_name_and_member() -> None:
+    comparison = sample_comparison(members=3)
+    name = comparison.differences[0].name
+    first, second = (comparison.differences_of(place)[0] for place in (1, 2))
+    assert comparison[name] == first
+    assert comparison[name, 2] == comparison[name, comparison.members[2].name] == second
+    assert comparison["compare.cka", 2] is comparison.pairs[1]["compare.cka"]
+    assert name in comparison
+    assert {name, "compare.cka"} <= set(comparison.keys())
+    with pytest.raises(KeyError, match=r"is compare\.cka"):
+        comparison["compare.ckaa"]
+    for nobody in (0, 3, "nobody"):
+        with pytest.raises(KeyError, match="no member is called"):
+            comparison[name, nobody]
+
+
+@pytest.mark.parametrize("track", [False, True])
+def test_a_comparison_is_shown_in_a_few_lines(track: bool) -> None:
+    shown = repr(sample_comparison(members=3, hostile=True, track=track))
+    assert len(shown.splitlines()) <= 12
+    assert shown.startswith("<Track of 3" if track else "<Comparison of 3")
+    assert "\x1b" not in shown
+    assert sample_comparison().to_dict()["format"] == "embgeo.comparison"

@@ -177,3 +177,22 @@ def test_names_tell_members_apart(paths, names):
 
     plain = [Path(path).stem for path in paths]
     assert told_apart(plain, [Path(path) for path in paths]) == names
+
+
+def test_equal_numbers_of_a_string_in_other_rows_say_nothing():
+    one, two = analysis(["a", "a", "b"]), analysis(["a", "b", "a"])
+    found = match(one, two)
+    assert shared(found, one, two) == ["b"]
+    assert [part.ambiguous for part in found.left_out] == [2, 2]
+    assert [part.ambiguous_examples for part in found.left_out] == [("a",), ("a",)]
+
+
+def test_strings_that_stand_twice_are_matched_by_their_row_in_the_file():
+    tokens = ["a", "b", "a", "c", "a", "a", "d", "a"]
+    cut, whole = analysis(tokens[5:8], cut=[5, 8]), analysis(tokens)
+    found = match(cut, whole)
+    assert (found.first.tolist(), found.second.tolist()) == ([1], [6])
+    same = match(analysis(tokens[5:8], cut=[5, 8]), analysis(tokens[5:8], cut=[5, 8]))
+    assert same.second.tolist() == [0, 1, 2]
+    moved = match(analysis(tokens[5:8], cut=[5, 8]), analysis(tokens[5:8], cut=[6, 9]))
+    assert moved.first.tolist() == [1]

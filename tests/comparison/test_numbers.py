@@ -385,3 +385,11 @@ def test_a_view_of_any_order_is_read_alike():
     plain = numbers(pair_of(X, Y))
     for turned in (np.asfortranarray(Y), Y[::-1][::-1], Y.astype(">f8")):
         assert numbers(pair_of(Matrix(X), entered(turned))) == pytest.approx(plain, rel=1e-12)
+
+
+def test_chance_of_the_distance_takes_the_wider_space():
+    for X, Y in ((5, 20), (20, 5)):
+        pair = pair_of(gaussian(49, n=500, d=X), gaussian(50, n=500, d=Y))
+        scalar = pair["compare.subspace_distance"]
+        assert scalar.reference == pytest.approx(np.sqrt(1 - 20 / 500))
+        assert scalar.value == pytest.approx(scalar.reference, abs=0.02)

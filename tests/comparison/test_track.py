@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from embgeo.comparison.bends import bend
-from embgeo.comparison.comparison import Bend
 from embgeo.comparison.steps import from_names, steps_of
+from embgeo.comparison.track import Bend
 from embgeo.core.errors import BadOption
 from embgeo.io.training_step import training_step
 from tests.support.compared import comparison, entered

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.comparison.files import comparison_to_json, save_comparison
 from embgeo.core.quantities import compare as quantities
 from embgeo.core.values import Quantity
 from tests.support.compared import comparison, entered
@@ -55,8 +54,8 @@ def test_every_field_is_documented_and_the_other_way_round(tmp_path: Path) -> No
     tracked = made()
     documented = [name for name in FIRST_CELL.findall(PAGE) if not name.startswith("compare.")]
     assert len(documented) == len(set(documented))
-    assert set(documented) == set(fields(comparison_to_json(tracked)))
-    save_comparison(tracked, tmp_path)
+    assert set(documented) == set(fields(tracked.to_dict()))
+    tracked.save(tmp_path)
     with np.load(tmp_path / "arrays.npz") as stored:
         names = {re.sub(r"\d+-\d+", "FIRST-SECOND", name) for name in stored.files}
     assert names == {

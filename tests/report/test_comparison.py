@@ -16,9 +16,11 @@ import pytest
 
 from embgeo.cli.app import run
 from embgeo.comparison.change import became, describe_isotropy, headline, sampling
-from embgeo.comparison.comparison import Comparison, Difference, Matching, Member
-from embgeo.comparison.files import load_comparison, save_comparison
+from embgeo.comparison.comparison import Comparison, Member
+from embgeo.comparison.files import load_comparison
+from embgeo.comparison.matching import Matching
 from embgeo.comparison.moved import moved_tokens
+from embgeo.comparison.pair import Difference
 from embgeo.comparison.shifts import shifts
 from embgeo.report import assets
 from embgeo.report.comparison import draw_comparison, render, write
@@ -488,7 +490,7 @@ def test_every_chart_is_on_the_page_and_its_data_too() -> None:
 def test_equal_comparisons_give_equal_bytes(tmp_path: Path) -> None:
     found = sample_comparison(hostile=True)
     assert render(found) == html(hostile=True)
-    save_comparison(found, tmp_path)
+    found.save(tmp_path)
     assert render(load_comparison(tmp_path)) == html(hostile=True)
 
 
@@ -504,7 +506,7 @@ def test_write_puts_the_page_into_the_folder(tmp_path: Path) -> None:
 def test_embgeo_report_renders_a_saved_comparison_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    save_comparison(sample_comparison(), tmp_path / "made")
+    sample_comparison().save(tmp_path / "made")
     for given in ("made", "made/comparison.json"):
         assert run(["report", str(tmp_path / given), "-o", str(tmp_path / "again.html")]) == 0
         page = (tmp_path / "again.html").read_text(encoding="utf-8")

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embgeo.comparison.comparison import Comparison, Matching, Member, Pair
+from embgeo.comparison.comparison import Comparison, Member
+from embgeo.comparison.matching import Matching
+from embgeo.comparison.pair import Pair
 from embgeo.core.values import Column
 from embgeo.report.comparison import render
 from embgeo.report.comparison_payload import build, mapped, shared_rows

@@ -16,7 +16,6 @@ import pytest
 from embgeo.charts import balance, training
 from embgeo.cli.app import run as command
 from embgeo.cli.train_summary import duration, table
-from embgeo.comparison.files import save_comparison
 from embgeo.core.errors import UnreadableFile
 from embgeo.report import assets
 from embgeo.report.study import draw_methods, render
@@ -283,7 +282,7 @@ def folder(tmp_path: Path) -> Path:
     for made in made_runs(METHODS, 2):
         write_run(home, made)
     save_training(sample_training(methods=METHODS), home)
-    save_comparison(embeddings(), home / COMPARISON_FOLDER)
+    embeddings().save(home / COMPARISON_FOLDER)
     return home
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from embgeo.comparison.compare import compare_inputs
-from embgeo.comparison.comparison import Comparison, Member, Pair
+from embgeo.comparison.comparison import Comparison, Member
+from embgeo.comparison.pair import Pair
 from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options as Measured

@@ -11,17 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.comparison.comparison import (
-    Bend,
-    Comparison,
-    Curve,
-    Difference,
-    LeftOut,
-    Matching,
-    Member,
-    Pair,
-    Track,
-)
+from embgeo.comparison.comparison import Comparison, Member
+from embgeo.comparison.matching import LeftOut, Matching
+from embgeo.comparison.pair import Difference, Pair
+from embgeo.comparison.track import Bend, Curve, Track
 from embgeo.core.quantities import compare as quantities
 from embgeo.core.values import Cell, Histogram, Scalar, Series, Table
 from embgeo.result.analysis import Analysis

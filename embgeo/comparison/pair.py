@@ -1,0 +1,118 @@
+"""What takes two matrices, and what one number has beside that of the baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from embgeo.comparison.matching import Matching
+from embgeo.core.typed import INLINE
+from embgeo.core.values import Column, Histogram, Quantity, Scalar, Series, Table, Value
+
+#: What is known of a difference. "beyond error": larger than sampling explains (its 95 % interval
+#: leaves out 0); "within error": it may be chance; "not judged": sampled, but without a standard
+#: error on some side; "exact": nothing was sampled; "equal": exact, and equal but for rounding;
+#: "undefined": one side has no value, or the two are no measurements of the same thing.
+Change = Literal["beyond error", "within error", "not judged", "exact", "equal", "undefined"]
+Direction = Literal["better", "worse"] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What takes two matrices, over their shared tokens.
+
+    Attributes
+    ----------
+    first, second : int
+        Places of the two among the members; `first` is the baseline, or in a track also the
+        member before.
+    matching : Matching
+    scalars : tuple of Scalar
+        ``compare.subspace_distance``, ``compare.cka``, ``compare.procrustes``,
+        ``compare.neighbor_overlap``; all of them, undefined with the reason where a matrix is not
+        at hand. `reference` is the chance level.
+    series : tuple of Series
+        ``compare.principal_angles`` (degrees, smallest first).
+    histograms : tuple of Histogram
+        ``compare.overlap_histogram``: how many queries keep which share of their neighbors.
+    columns : tuple of Column
+        One number for each shared token, shape (S,), in the order of `matching`:
+        ``compare.token_overlap`` where all of them were asked for their neighbors.
+    tables : tuple of Table
+        ``compare.moved``: tokens whose neighborhood changed most, the most changed first.
+        Columns: ``token``, ``overlap`` (Jaccard), ``before 1`` … ``before k`` (nearest in
+        `first`), ``after 1`` … ``after k`` (nearest in `second`); a cell is None where there are
+        fewer than k neighbors.
+    """
+
+    first: int
+    second: int
+    matching: Matching
+    scalars: tuple[Scalar, ...] = ()
+    series: tuple[Series, ...] = ()
+    histograms: tuple[Histogram, ...] = ()
+    columns: tuple[Column, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """``"0-1"``."""
+        return f"{self.first}-{self.second}"
+
+    def __getitem__(self, name: str) -> Value:
+        """The value called ``compare.…``; KeyError if this pair does not hold it."""
+        for value in self.values():
+            if value.name == name:
+                return value
+        raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        return any(value.name == name for value in self.values())
+
+    def values(self) -> tuple[Value, ...]:
+        return (*self.scalars, *self.series, *self.histograms, *self.columns, *self.tables)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One scalar of the analyses: what a member has beside what the baseline has.
+
+    Attributes
+    ----------
+    quantity : Quantity
+    member : int
+        Place of the member; the baseline is 0.
+    baseline, value : float or None
+    difference : float or None
+        ``value − baseline``; None exactly if `undefined` gives a reason.
+    standard_error : float or None
+        One standard error of the difference, where it was sampled.
+    interval : tuple of two floats or None
+        95 % interval of the difference, where it was sampled.
+    error_note : str
+        How error and interval were found; empty where there is neither.
+    change : Change
+    direction : {"better", "worse"} or None
+        None where neither direction is good in itself (nearly everywhere), or nothing changed.
+    undefined : str
+        Why there is no difference.
+    note : str
+        What keeps the two from being the same measurement (other conventions, other options).
+    """
+
+    quantity: Quantity = field(metadata=INLINE)
+    member: int
+    baseline: float | None
+    value: float | None
+    difference: float | None
+    standard_error: float | None = None
+    interval: tuple[float, float] | None = None
+    error_note: str = ""
+    change: Change = "exact"
+    direction: Direction = None
+    undefined: str = ""
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.quantity.name

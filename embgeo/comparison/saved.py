@@ -1,0 +1,100 @@
+"""The content of ``comparison.json``: what is saved of a comparison beside the analyses.
+
+Format history
+--------------
+1 : first version (embgeo 0.1). Facts of scalars stood in prose, and the arrays of a matching in one
+    list.
+2 : typed facts of scalars.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from embgeo.comparison.pair import Difference, Pair
+from embgeo.comparison.track import Track
+from embgeo.io.bounded.records import Json, RecordFormat
+from embgeo.result.saved import typed_facts
+
+COMPARISON_NAME = "comparison.json"
+#: What a folder of a member may be called: its place, a hyphen, something plain.
+MEMBER_FOLDER = re.compile(r"\d{1,4}-[A-Za-z0-9._-]{0,60}")
+
+
+@dataclass(frozen=True, slots=True)
+class SavedMember:
+    """A member without its analysis, which lies in `folder`."""
+
+    name: str
+    given: str
+    folder: str
+    from_saved: bool
+    matrix_absent: str
+    step: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SavedComparison:
+    """The content of ``comparison.json``; ``docs/diff.md`` describes every field."""
+
+    provenance: dict[str, Any]
+    members: tuple[SavedMember, ...]
+    sentences: tuple[str, ...]
+    notes: tuple[str, ...]
+    pairs: tuple[Pair, ...]
+    differences: tuple[Difference, ...]
+    track: Track | None
+    timing: dict[str, float]
+
+
+def _check(saved: SavedComparison) -> None:
+    """ValueError unless places and lengths fit the members, whose folders lie in this one."""
+    check_folders([member.folder for member in saved.members])
+    count = len(saved.members)
+    for pair in saved.pairs:
+        _check_pair(pair, count)
+    if any(not 0 < d.member < count for d in saved.differences):
+        raise ValueError("a difference of no member")
+    curves = saved.track.curves if saved.track else ()
+    lengths = {len(values) for c in curves for values in (c.values, c.standard_errors)}
+    if saved.track and not lengths | {len(saved.track.steps)} <= {count}:
+        raise ValueError(f"not every curve has {count} points")
+
+
+def check_folders(folders: list[Any]) -> None:
+    named = all(isinstance(name, str) and MEMBER_FOLDER.fullmatch(name) for name in folders)
+    if not named or len(folders) < 2:
+        raise ValueError("its list of members is damaged")
+
+
+def _check_pair(pair: Pair, members: int) -> None:
+    if not (0 <= pair.first < pair.second < members):
+        raise ValueError("a pair of no members")
+    lengths = {len(pair.matching.second), *(len(c.values) for c in pair.columns)}
+    if lengths != {pair.matching.shared}:
+        raise ValueError(f"not everything has {pair.matching.shared:,} shared tokens")
+
+
+def _upgrade_1(content: Json) -> Json:
+    """Version 1 as version 2."""
+    for pair in content["pairs"]:
+        for kind in ("series", "histograms", "columns", "tables"):
+            pair[kind] = [{"better": None, **value} for value in pair[kind]]
+        matching = pair["matching"]
+        matching["first"], matching["second"] = matching.pop("arrays")
+        pair["scalars"] = [scalar | typed_facts(scalar) for scalar in pair["scalars"]]
+    return content
+
+
+FORMAT = RecordFormat(
+    "embgeo.comparison",
+    2,
+    SavedComparison,
+    COMPARISON_NAME,
+    what="a comparison",
+    again="compare again with: embgeo diff",
+    check=_check,
+    upgrades={1: _upgrade_1},
+)

@@ -1,0 +1,73 @@
+"""Numbers over training: curves of checkpoints of one run, and where they bend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from embgeo.core.typed import INLINE
+from embgeo.core.values import Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class Bend:
+    """Where a curve over training changes its slope.
+
+    Attributes
+    ----------
+    step : float
+        Where the two segments meet.
+    slope_before, slope_after : float
+        Of the two segments, per step.
+    left : float
+        Sum of squared residuals of the two segments as a share of that of one straight line.
+    """
+
+    step: float
+    slope_before: float
+    slope_after: float
+    left: float
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A number over training.
+
+    Attributes
+    ----------
+    quantity : Quantity
+    against : {"", "first", "previous"}
+        Empty for a number of each matrix alone; otherwise with which other member the number is
+        taken: the first of the track, or the one before.
+    values, standard_errors : tuple of float or None
+        One for each member of the track, None where there is none.
+    bend : Bend or None
+    no_bend : str
+        Why there is no bend.
+    """
+
+    quantity: Quantity = field(metadata=INLINE)
+    against: Literal["", "first", "previous"]
+    values: tuple[float | None, ...]
+    standard_errors: tuple[float | None, ...]
+    bend: Bend | None = None
+    no_bend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """Checkpoints of one run in the order of their steps (which is the order of the members).
+
+    Attributes
+    ----------
+    steps : tuple of float
+        Rising.
+    source : str
+        Where the steps come from, in words.
+    curves : tuple of Curve
+        Of every scalar that some member has, then of what takes two matrices.
+    """
+
+    steps: tuple[float, ...]
+    source: str
+    curves: tuple[Curve, ...] = ()
