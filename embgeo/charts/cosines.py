@@ -12,10 +12,10 @@ from embgeo.charts.specification import (
     Chart,
     Choices,
     Guide,
+    HistogramSteps,
     MemberStyle,
     Panel,
     Specification,
-    Steps,
 )
 from embgeo.charts.subject import Subject
 from embgeo.core.quantities import cosine
@@ -59,7 +59,7 @@ def fit_limits(panel: Panel) -> Panel:
     low, high = 0.0, 0.0
     peaks = []
     for steps in panel.lines:
-        assert isinstance(steps, Steps)
+        assert isinstance(steps, HistogramSteps)
         occupied = np.flatnonzero(steps.heights)
         low = min(low, float(steps.edges[occupied[0]]))
         high = max(high, float(steps.edges[occupied[-1] + 1]))

@@ -7,7 +7,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from embgeo.charts.lookup import find_histogram
-from embgeo.charts.specification import Axis, Choices, FigureTable, Guide, MemberStyle, Panel, Steps
+from embgeo.charts.specification import (
+    Axis,
+    Choices,
+    FigureTable,
+    Guide,
+    HistogramSteps,
+    MemberStyle,
+    Panel,
+)
 from embgeo.charts.subject import NO_ANALYSIS, Subject
 from embgeo.core.arrays import FloatArray
 from embgeo.core.values import Cell, Histogram
@@ -60,7 +68,7 @@ def overlay(
     alone = len(subjects) == 1
     counted = alone and not density
     lines = tuple(
-        Steps(
+        HistogramSteps(
             bars.edges,
             bars.counts if counted else compute_density(bars),
             style,

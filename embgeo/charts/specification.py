@@ -91,7 +91,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class HistogramSteps:
     """A histogram: ``heights[i]`` from ``edges[i]`` to ``edges[i + 1]``; the rest as in `Line`."""
 
     edges: FloatArray
@@ -136,7 +136,7 @@ class Panel:
     Attributes
     ----------
     x, y : Axis
-    lines : tuple of Line or Steps
+    lines : tuple of Line or HistogramSteps
     guides : tuple of Guide
     cloud : Cloud or None
         Without lines the panel is a map, with equal scales on both axes.
@@ -151,7 +151,7 @@ class Panel:
 
     x: Axis
     y: Axis
-    lines: tuple[Line | Steps, ...] = ()
+    lines: tuple[Line | HistogramSteps, ...] = ()
     guides: tuple[Guide, ...] = ()
     cloud: Cloud | None = None
     key: str = ""

@@ -20,12 +20,12 @@ from embgeo.report import assets
 from embgeo.report.headline import headline_rows
 from embgeo.report.page import code, draw_charts, environment
 from embgeo.report.payload import build
-from embgeo.report.published import SOURCE, WANG_TABLE_3, before_and_after
+from embgeo.report.published import SOURCE, WANG_TABLE_3, pair_published
 from embgeo.report.tables import (
     TableView,
-    absences,
-    by_family,
     facts,
+    group_by_family,
+    list_absences,
     number_table,
     provenance_rows,
     quantities,
@@ -95,7 +95,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
     tables: dict[str, TableView] = {t.name: table_view(t) for t in analysis.tables if t.rows}
     numbers = {
         family: number_table(f"{family.capitalize()} in numbers", scalars)
-        for family, scalars in by_family(analysis.scalars, lambda s: s.quantity.family)
+        for family, scalars in group_by_family(analysis.scalars, lambda s: s.quantity.family)
     }
     return {
         "analysis": analysis,
@@ -109,12 +109,12 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "evidence": [f for f in verdict.findings if (f.key, f.state) != ("two-sided", "healthy")],
         "headline_rows": headline_rows(analysis),
         "reference_note": (provenance.get("reference") or {}).get("note", ""),
-        "published_pairs": before_and_after(WANG_TABLE_3),
+        "published_pairs": pair_published(WANG_TABLE_3),
         "own_published": _own_published(analysis),
         "published_table": WANG_TABLE_3,
         "published_source": SOURCE,
         "warnings": analysis.notes,
-        "absences": absences(analysis),
+        "absences": list_absences(analysis),
         "figures": gallery,
         "defined": frozenset(q.name for q in found),
         "tables": tables,
@@ -128,7 +128,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "states": format_number((provenance.get("hidden") or {}).get("states", 0)),
         "output": (provenance.get("output") or {}).get("tensor", ""),
         "number_tables": list(numbers.items()),
-        "methods": by_family(found, lambda q: q.family),
+        "methods": group_by_family(found, lambda q: q.family),
         "thresholds": thresholds.THRESHOLDS,
         "standard_errors": thresholds.STANDARD_ERRORS,
         "eigengap": thresholds.EIGENGAP,

@@ -26,18 +26,18 @@ from embgeo.core.values import Quantity, format_number
 from embgeo.core.visible import visible
 from embgeo.io.bounded.saved import write_text
 from embgeo.report import assets
-from embgeo.report.comparison_payload import build, mapped
+from embgeo.report.comparison_payload import build, choose_mapped
 from embgeo.report.comparison_tables import (
     MOST_COLUMNS,
+    choose_places,
     families,
     headline_rows,
     matches,
     number_rows,
     pair_rows,
-    shown_places,
 )
 from embgeo.report.page import Gallery, code, draw_charts, environment
-from embgeo.report.tables import by_family, provenance_rows
+from embgeo.report.tables import group_by_family, provenance_rows
 from embgeo.report.tables import quantities as quantities_of
 from embgeo.report.track_table import curve_families, explain_no_bend, list_bends
 from embgeo.result.analysis import REPORT_NAME
@@ -118,15 +118,15 @@ def context(
         "notes": comparison.notes,
         "figures": gallery,
         "defined": frozenset(q.name for q in quantities),
-        "methods": by_family(quantities, lambda q: q.family),
+        "methods": group_by_family(quantities, lambda q: q.family),
         "frequency": _frequency(comparison),
         "mapped": [
             {"place": place, "title": member_name(comparison, place)}
-            for place in mapped(comparison)
+            for place in choose_mapped(comparison)
         ],
-        "no_maps": _no_maps(comparison),
-        "moved": _moved(comparison),
-        "no_moved": _no_moved(comparison),
+        "no_maps": explain_no_maps(comparison),
+        "moved": list_moved(comparison),
+        "no_moved": explain_no_moved(comparison),
         "stars": bool(rare_tokens(comparison)),
         "matches": matches(comparison),
         "provenances": _provenances(comparison),
@@ -156,7 +156,7 @@ def draw_comparison(comparison: Comparison) -> Gallery:
 
 def _numbers(comparison: Comparison, columns: int) -> dict[str, Any]:
     """The first lines, and every number of the members beside each other."""
-    places = shown_places(comparison, columns)
+    places = choose_places(comparison, columns)
     held = places[-1]
     track = comparison.track
     # Of a run, the first screen shows its two ends.
@@ -256,7 +256,7 @@ def _frequency(comparison: Comparison) -> str:
     )
 
 
-def _no_maps(comparison: Comparison) -> str:
+def explain_no_maps(comparison: Comparison) -> str:
     for place in range(1, len(comparison.members)):
         pair = comparison.pair(0, place)
         if pair is not None and not pair.matching.by:
@@ -264,11 +264,11 @@ def _no_maps(comparison: Comparison) -> str:
     return "the analyses hold no projection of their rows"
 
 
-def _moved(comparison: Comparison) -> list[dict[str, Any]]:
+def list_moved(comparison: Comparison) -> list[dict[str, Any]]:
     out = []
     for pair in comparison.pairs:
         table = moved_table(pair)
-        if table is None or not _tells_moves(comparison, pair):
+        if table is None or not is_moves_shown(comparison, pair):
             continue
         before, after = _names(comparison, [pair.first, pair.second])
         out.append(
@@ -285,14 +285,14 @@ def _moved(comparison: Comparison) -> list[dict[str, Any]]:
     return out
 
 
-def _tells_moves(comparison: Comparison, pair: Pair) -> bool:
+def is_moves_shown(comparison: Comparison, pair: Pair) -> bool:
     """The baseline with each shown member; of a track the first with the last."""
     last = len(comparison.members) - 1
-    shown = [last] if comparison.track is not None else shown_places(comparison)
+    shown = [last] if comparison.track is not None else choose_places(comparison)
     return pair.first == 0 and pair.second in shown
 
 
-def _no_moved(comparison: Comparison) -> str:
+def explain_no_moved(comparison: Comparison) -> str:
     """Why nobody's neighbors were compared, where that is known."""
     for pair in comparison.pairs:
         for scalar in pair.scalars:

@@ -41,10 +41,10 @@ def build(comparison: Comparison, most: int = MOST_ROWS) -> Payload | None:
 
     A page holds at most `most` points: with more, tokens are thinned by frequency.
     """
-    places = mapped(comparison)
+    places = choose_mapped(comparison)
     if len(places) < 2:
         return None
-    kept = shared_rows(comparison, places)
+    kept = match_rows(comparison, places)
     baseline = comparison.baseline.analysis
     counts = None if baseline.counts is None else baseline.counts[kept[0]]
     chosen = thin(counts, len(kept[0]), max(1, most // len(places)))
@@ -58,7 +58,7 @@ def build(comparison: Comparison, most: int = MOST_ROWS) -> Payload | None:
         "tokens": pack_tokens(baseline.tokens, rows[0], block),
         "count": pack_counts(baseline, rows[0], block),
         "popular": None,
-        "columns": shared_columns(comparison, places, kept, chosen, block),
+        "columns": pack_shared_columns(comparison, places, kept, chosen, block),
         "members": [
             {
                 "place": place,
@@ -76,7 +76,7 @@ def build(comparison: Comparison, most: int = MOST_ROWS) -> Payload | None:
     return Payload(meta, block.text(), rows[0])
 
 
-def mapped(comparison: Comparison) -> list[int]:
+def choose_mapped(comparison: Comparison) -> list[int]:
     """Places of the members with a map: the baseline, and whose rows were matched with its own."""
     if not find_points(comparison.baseline.analysis, FIRST_VIEW):
         return []
@@ -89,7 +89,7 @@ def mapped(comparison: Comparison) -> list[int]:
     return [able[i] for i in spread(len(able), MOST_PANELS)]
 
 
-def shared_rows(comparison: Comparison, places: list[int]) -> dict[int, Rows]:
+def match_rows(comparison: Comparison, places: list[int]) -> dict[int, Rows]:
     """Positions of the tokens that all of these members hold, in each of them, in one order."""
     n = len(comparison.baseline.analysis.rows)
     where = {0: np.arange(n, dtype=np.int64)}
@@ -136,7 +136,7 @@ def pack_member(
     }
 
 
-def shared_columns(
+def pack_shared_columns(
     comparison: Comparison,
     places: list[int],
     kept: dict[int, Rows],

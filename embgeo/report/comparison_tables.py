@@ -10,7 +10,7 @@ from embgeo.comparison.pair import Change, Difference, Pair
 from embgeo.core.values import Quantity, Scalar, format_number
 from embgeo.core.visible import visible
 from embgeo.report.headline import HEADLINES, HeadlineText
-from embgeo.report.tables import by_family
+from embgeo.report.tables import group_by_family
 
 #: Members beside the baseline in one table, at most; of a track the last and evenly before it.
 MOST_COLUMNS = 4
@@ -68,7 +68,7 @@ class RowView:
     others: tuple[ValueView, ...]
 
 
-def shown_places(comparison: Comparison, most: int = MOST_COLUMNS) -> list[int]:
+def choose_places(comparison: Comparison, most: int = MOST_COLUMNS) -> list[int]:
     """Places of the members beside the baseline that a table has columns for."""
     n = len(comparison.others)
     if n <= most:
@@ -157,7 +157,7 @@ def headline_rows(rows: list[RowView]) -> list[tuple[HeadlineText, RowView]]:
 
 def families(rows: list[RowView]) -> list[tuple[str, list[RowView]]]:
     """Rows by the family of their quantity."""
-    return by_family(rows, lambda row: row.quantity.family)
+    return group_by_family(rows, lambda row: row.quantity.family)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def scalars_frame(analysis: Analysis) -> pd.DataFrame:
     EmbgeoError
         If pandas is not installed.
     """
-    frame: pd.DataFrame = needed_pandas().DataFrame(
+    frame: pd.DataFrame = import_pandas().DataFrame(
         {
             "title": [s.quantity.title for s in analysis.scalars],
             "value": [float("nan") if s.value is None else s.value for s in analysis.scalars],
@@ -84,7 +84,7 @@ def rows_frame(analysis: Analysis) -> pd.DataFrame:
     EmbgeoError
         If pandas is not installed.
     """
-    pandas = needed_pandas()
+    pandas = import_pandas()
     columns: dict[str, Any] = {}
     if analysis.tokens is not None:
         # As objects: Arrow's strings, pandas' default, cannot hold every token.
@@ -103,7 +103,7 @@ def rows_frame(analysis: Analysis) -> pd.DataFrame:
     return frame
 
 
-def needed_pandas() -> Any:
+def import_pandas() -> Any:
     try:
         return importlib.import_module("pandas")
     except ImportError as error:
@@ -117,7 +117,7 @@ def show(analysis: Analysis) -> None:
     from embgeo.report.analysis import render
 
     page = render(analysis)
-    if in_notebook():
+    if is_notebook():
         display: Any = importlib.import_module("IPython.display")
         display.display(display.HTML(frame_of(page)))
         return
@@ -127,7 +127,7 @@ def show(analysis: Analysis) -> None:
         print(f"report: {path}")
 
 
-def in_notebook() -> bool:
+def is_notebook() -> bool:
     """Whether this process is the kernel of a notebook, and no terminal."""
     ipython: Any = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()

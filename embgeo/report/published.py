@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedNumber:
     """One line of a paper's table.
 
     Attributes
@@ -27,7 +27,9 @@ class Published:
     sample: str
 
 
-def before_and_after(table: tuple[Published, ...]) -> list[tuple[Published, Published]]:
+def pair_published(
+    table: tuple[PublishedNumber, ...],
+) -> list[tuple[PublishedNumber, PublishedNumber]]:
     """Lines of one model side by side: plain training, then the paper's method."""
     return list(zip(table[::2], table[1::2], strict=True))
 
@@ -39,11 +41,13 @@ SOURCE = (
 _SAMPLED = "40,000 words drawn at random, mean of 10 runs"
 _ALL = "all tokens"
 
-WANG_TABLE_3: tuple[Published, ...] = (
-    Published(
+WANG_TABLE_3: tuple[PublishedNumber, ...] = (
+    PublishedNumber(
         "WikiText-103", "Transformer-XL standard", "maximum likelihood", 0.24, 0.037, _SAMPLED
     ),
-    Published("WikiText-103", "Transformer-XL standard", "spectrum control", 0.63, 0.022, _SAMPLED),
-    Published("IWSLT14 De–En", "Transformer base", "maximum likelihood", 0.31, 0.031, _ALL),
-    Published("IWSLT14 De–En", "Transformer base", "spectrum control", 0.88, 0.005, _ALL),
+    PublishedNumber(
+        "WikiText-103", "Transformer-XL standard", "spectrum control", 0.63, 0.022, _SAMPLED
+    ),
+    PublishedNumber("IWSLT14 De–En", "Transformer base", "maximum likelihood", 0.31, 0.031, _ALL),
+    PublishedNumber("IWSLT14 De–En", "Transformer base", "spectrum control", 0.88, 0.005, _ALL),
 )

@@ -23,7 +23,7 @@ from embgeo.report.comparison import context as of_comparison
 from embgeo.report.comparison import quantities_of_comparison
 from embgeo.report.page import Gallery, code, draw_charts, environment
 from embgeo.report.study_tables import claim_rows, headline, heads, method_rows, settings_text
-from embgeo.report.tables import by_family, provenance_rows
+from embgeo.report.tables import group_by_family, provenance_rows
 from embgeo.result.analysis import REPORT_NAME
 from embgeo.training.study.training import Training
 
@@ -67,7 +67,7 @@ def context(training: Training, comparison: Comparison | None) -> dict[str, Any]
         }
     else:
         found = of_comparison(comparison, bundle=assets.TRAINING, more=gallery, columns=COLUMNS)
-    found |= own(training, comparison)
+    found |= describe_methods(training, comparison)
     found["defined"] = found["defined"] | {q.name for q in training.quantities}
     found["sections"] = sections(training, comparison, found["figures"])
     return found
@@ -79,7 +79,7 @@ def draw_methods(training: Training) -> Gallery:
     return draw_charts(subjects, "training", Choices(scalars=training_chart.page_names(subjects)))
 
 
-def own(training: Training, comparison: Comparison | None) -> dict[str, Any]:
+def describe_methods(training: Training, comparison: Comparison | None) -> dict[str, Any]:
     """What the page says of the methods."""
     shared = shared_deviations(training)
     versions = training.provenance.get("versions") or {}
@@ -115,7 +115,7 @@ def own(training: Training, comparison: Comparison | None) -> dict[str, Any]:
         "training_notes": training.notes,
         "embeddings": comparison is not None,
         "first_seed": training.shown_seed,
-        "methods": by_family(quantities(training, comparison), lambda q: q.family),
+        "methods": group_by_family(quantities(training, comparison), lambda q: q.family),
         "same_start": len({run.initial for run in training.runs if run.seed == training.seeds[0]}),
     }
 

@@ -218,33 +218,33 @@ def claims_line(training: Training) -> str:
 
 def best(training: Training, name: str) -> str:
     """The method with the lowest perplexity, beside the baseline."""
-    found = means(training, name)
+    found = mean_by_method(training, name)
     if not found:
         return ""
     split = "test" if name.startswith("test") else "validation"
     winner = min(found, key=lambda method: found[method])
     base = training.baseline.name
-    text = f"Lowest {split} perplexity: {visible(winner)}, {shown(training, winner, name)}"
-    return f"{text}{beside(training, winner, base, name)}."
+    text = f"Lowest {split} perplexity: {visible(winner)}, {format_mean(training, winner, name)}"
+    return f"{text}{add_baseline(training, winner, base, name)}."
 
 
 def extreme(training: Training, name: str, title: str) -> str:
     """The method with the highest value, beside the baseline."""
-    found = means(training, name)
+    found = mean_by_method(training, name)
     if not found:
         return ""
     winner = max(found, key=lambda method: found[method])
-    text = f"Highest {title}: {visible(winner)}, {shown(training, winner, name)}"
-    return f"{text}{beside(training, winner, training.baseline.name, name)}."
+    text = f"Highest {title}: {visible(winner)}, {format_mean(training, winner, name)}"
+    return f"{text}{add_baseline(training, winner, training.baseline.name, name)}."
 
 
-def beside(training: Training, winner: str, base: str, name: str) -> str:
+def add_baseline(training: Training, winner: str, base: str, name: str) -> str:
     if winner == base or not training.values(base, name):
         return ""
-    return f" ({visible(base)}: {shown(training, base, name)})"
+    return f" ({visible(base)}: {format_mean(training, base, name)})"
 
 
-def means(training: Training, name: str) -> dict[str, float]:
+def mean_by_method(training: Training, name: str) -> dict[str, float]:
     found = {}
     for method in training.methods:
         of_seeds = spread(list(training.values(method.name, name).values()))
@@ -253,7 +253,7 @@ def means(training: Training, name: str) -> dict[str, float]:
     return found
 
 
-def shown(training: Training, method: str, name: str) -> str:
+def format_mean(training: Training, method: str, name: str) -> str:
     found = spread(list(training.values(method, name).values()))
     return "unknown" if found is None else found.text
 

@@ -101,7 +101,7 @@ def _range_of_rows(provenance: dict[str, Any]) -> str:
     return f"rows {first:,}–{end - 1:,}" + (f" of {rows:,}" if rows else "")
 
 
-def absences(analysis: Analysis) -> dict[str, str]:
+def list_absences(analysis: Analysis) -> dict[str, str]:
     """Families without numbers and why, sections that were not asked for included."""
     asked = analysis.provenance.get("sections")
     found = {value.quantity.family for value in analysis.values()}
@@ -120,13 +120,13 @@ def provenance_rows(provenance: dict[str, Any]) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     for key, value in provenance.items():
         if isinstance(value, dict) and value:
-            rows += [(f"{key}: {k}", _shown(k, v)) for k, v in value.items()]
+            rows += [(f"{key}: {k}", format_value(k, v)) for k, v in value.items()]
         else:
-            rows.append((key, _shown(key, value)))
+            rows.append((key, format_value(key, value)))
     return rows
 
 
-def _shown(key: str, value: Any) -> str:
+def format_value(key: str, value: Any) -> str:
     if value is None or value == [] or value == {} or value == "":
         return "–"
     if isinstance(value, bool):
@@ -180,7 +180,7 @@ def _pieces(scalar: Scalar) -> list[str]:
     return [p for text in (scalar.sample, scalar.convention) for p in text.split("; ") if p]
 
 
-def by_family(items: Iterable[T], family: Callable[[T], str]) -> list[tuple[str, list[T]]]:
+def group_by_family(items: Iterable[T], family: Callable[[T], str]) -> list[tuple[str, list[T]]]:
     """`items` grouped, families in order of first appearance."""
     groups: dict[str, list[T]] = {}
     for item in items:

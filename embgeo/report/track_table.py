@@ -8,7 +8,7 @@ from embgeo.charts.training import TITLES
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.track import Curve, Track
 from embgeo.core.values import Quantity, format_number
-from embgeo.report.tables import by_family
+from embgeo.report.tables import group_by_family
 
 #: Size of a small curve, in the units of its drawing; a margin keeps its ends inside.
 WIDTH, HEIGHT, MARGIN = 120.0, 26.0, 2.0
@@ -49,7 +49,7 @@ def curve_families(comparison: Comparison) -> list[tuple[str, list[CurveView]]]:
     if track is None:
         return []
     views = [curve_view(track, curve) for curve in track.curves]
-    return by_family(views, lambda view: view.quantity.family)
+    return group_by_family(views, lambda view: view.quantity.family)
 
 
 def curve_view(track: Track, curve: Curve) -> CurveView:

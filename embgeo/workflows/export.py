@@ -16,8 +16,8 @@ from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
 from embgeo.core.version import embgeo_version
 from embgeo.core.visible import printable
 from embgeo.publish.export import TARGETS, projector
-from embgeo.publish.export.base import FORMAT, FORMAT_VERSION, Request, Target
-from embgeo.publish.export.columns import meanings
+from embgeo.publish.export.columns import describe_columns
+from embgeo.publish.export.target import FORMAT, FORMAT_VERSION, Request, Target
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.workflows.export_vectors import of_analysis, of_checkpoint
 from embgeo.workflows.names import result_name
@@ -217,7 +217,7 @@ def export_request(
     for name in loading:
         refuse_given(name, "a checkpoint, and this is a saved analysis")
     analysis = load_analysis(folder) if isinstance(source, Path) else source
-    record |= {"columns": meanings(analysis), "analysis": analysis.provenance}
+    record |= {"columns": describe_columns(analysis), "analysis": analysis.provenance}
     return Request(
         record,
         analysis,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from embgeo.core.matrix import Matrix
-    from embgeo.publish.export.base import Labels, Vectors
+    from embgeo.publish.export.target import Labels, Vectors
     from embgeo.result.analysis import Analysis
     from embgeo.workflows.request import AnalysisRequest
 
@@ -30,7 +30,7 @@ def of_analysis(
         If the checkpoint is not there, or is not the one that was analyzed.
     """
     from embgeo.comparison.originals import original
-    from embgeo.publish.export.columns import flat, frequency
+    from embgeo.publish.export.columns import collect_columns, frequency
 
     named = analysis
     if checkpoint is not None:
@@ -44,8 +44,10 @@ def of_analysis(
     falling = None
     if known is not None:
         falling = known[1] if known[0] == "count" else -known[1]
-    positions = chosen(falling, len(analysis.rows), at_most)
-    columns = {k: v for k, v in flat(analysis).items() if not k.startswith("projection.")}
+    positions = choose_rows(falling, len(analysis.rows), at_most)
+    columns = {
+        k: v for k, v in collect_columns(analysis).items() if not k.startswith("projection.")
+    }
     if analysis.popular is not None:
         # Words, which the projector colors as classes.
         columns["class"] = ["popular" if p else "rare" for p in columns.pop("popular")]
@@ -80,26 +82,26 @@ def of_checkpoint(request: AnalysisRequest, at_most: int | None) -> Vectors:
         falling = matrix.frequency.counts[kept]
         if matrix.frequency.kind == "counts":
             columns["count"] = falling.astype(np.int64)
-    positions = chosen(falling, len(kept), at_most)
+    positions = choose_rows(falling, len(kept), at_most)
     return vectors(matrix, kept[positions], picked(columns, positions))
 
 
-def chosen(
+def choose_rows(
     falling: npt.NDArray[Any] | None, rows: int, at_most: int | None
 ) -> npt.NDArray[np.int64]:
     import numpy as np
 
-    from embgeo.publish.export.thinning import thinned
+    from embgeo.publish.export.thinning import thin_rows
 
     as_float = None if falling is None else np.asarray(falling, dtype=np.float64)
-    return thinned(as_float, rows, rows if at_most is None else at_most)
+    return thin_rows(as_float, rows, rows if at_most is None else at_most)
 
 
 def picked(columns: dict[str, Any], positions: npt.NDArray[np.int64]) -> Labels:
     """The columns at these positions, as Python's own values."""
     import numpy as np
 
-    from embgeo.publish.export.base import Labels
+    from embgeo.publish.export.target import Labels
 
     values = []
     for column in columns.values():
@@ -111,7 +113,7 @@ def picked(columns: dict[str, Any], positions: npt.NDArray[np.int64]) -> Labels:
 
 
 def vectors(matrix: Matrix, rows: npt.NDArray[np.int64], labels: Labels) -> Vectors:
-    from embgeo.publish.export.base import Vectors
+    from embgeo.publish.export.target import Vectors
 
     def blocks() -> Iterator[npt.NDArray[np.float64]]:
         for _, block in matrix.blocks(rows):

@@ -13,7 +13,7 @@ from embgeo.charts.specification import Chart, Choices
 from embgeo.charts.subject import Subject
 from embgeo.io.bounded.delimited import csv_lines
 from embgeo.measure.provenance import installed
-from embgeo.publish.latex.base import LatexTable, Method
+from embgeo.publish.latex.latex_table import LatexTable, TableColumn
 from embgeo.publish.latex.latex_text import DEFINITION, latex_text
 from embgeo.publish.latex.render import render_table
 from embgeo.workflows.output_files import record_bytes
@@ -94,7 +94,7 @@ def make_table(
     table: LatexTable, subjects: Sequence[Subject], request: FigureRequest, notes: Sequence[str]
 ) -> WrittenFigure:
     """A table in LaTeX, with its data and its record."""
-    methods = [Method(s.label, s.analysis) for s in subjects if s.analysis is not None]
+    methods = [TableColumn(s.label, s.analysis) for s in subjects if s.analysis is not None]
     content = table.fill(methods, request.signs)
     maker = f"made by embgeo {installed('embgeo')}; {table.name}.json says how"
     files = {

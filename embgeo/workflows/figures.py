@@ -12,7 +12,7 @@ from embgeo.charts.specification import Chart, Choices
 from embgeo.charts.subject import NO_ANALYSIS, NOT_CONCERNED, Subject
 from embgeo.core.errors import BadOption, argument
 from embgeo.publish.latex import TABLES
-from embgeo.publish.latex.base import LatexTable
+from embgeo.publish.latex.latex_table import LatexTable
 from embgeo.workflows.figure_files import (
     FORMAT,
     FigureRequest,

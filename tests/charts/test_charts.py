@@ -21,7 +21,7 @@ from embgeo.charts.render.interactive import chart_key, is_interactive, render_i
 from embgeo.charts.render.paper import render_paper
 from embgeo.charts.render.svg import render_svg
 from embgeo.charts.render.table import render_csv
-from embgeo.charts.specification import Choices, Line, Specification, Steps
+from embgeo.charts.specification import Choices, HistogramSteps, Line, Specification
 from embgeo.charts.subject import Subject
 from embgeo.core.visible import drawable
 from embgeo.result.analysis import Analysis
@@ -87,7 +87,7 @@ def drawn_numbers(spec: Specification) -> set[float]:
     found: list[np.ndarray] = []
     for panel in spec.panels:
         for line in panel.lines:
-            if isinstance(line, Steps):
+            if isinstance(line, HistogramSteps):
                 found.append(line.heights)
             elif isinstance(line, Line) and line.form != "marks":
                 found.append(line.y)
@@ -120,10 +120,10 @@ def test_interactive_panels_say_the_same_as_the_figure(name: str) -> None:
         chart = charts[chart_key(spec, panel)]
         assert all(len(line["y"]) == len(chart["x"]) for line in chart["lines"])
         assert all(line["label"] and line["color"].startswith("--") for line in chart["lines"])
-        steps = [line for line in panel.lines if isinstance(line, Steps)]
+        steps = [line for line in panel.lines if isinstance(line, HistogramSteps)]
         lines = [line for line in panel.lines if isinstance(line, Line) and line.form == "line"]
         for line, values in zip((*steps, *lines), chart["lines"], strict=True):
-            y = line.heights if isinstance(line, Steps) else line.y
+            y = line.heights if isinstance(line, HistogramSteps) else line.y
             expected = [
                 float(f"{v:.6g}") for v in y if np.isfinite(v) and (v > 0 or not chart["log"][1])
             ]

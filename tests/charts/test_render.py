@@ -17,7 +17,7 @@ from embgeo.charts.render.hexagons import count_hexagons
 from embgeo.charts.render.interactive import step_values
 from embgeo.charts.render.svg import render_svg, write_power
 from embgeo.charts.render.view import View, common_views, fit_view
-from embgeo.charts.specification import MemberStyle, Steps
+from embgeo.charts.specification import HistogramSteps, MemberStyle
 from embgeo.charts.subject import Subject
 from embgeo.core.errors import BadOption
 from embgeo.core.visible import LONGEST, drawable
@@ -130,7 +130,7 @@ def test_large_numbers_are_short(value: float, text: str) -> None:
 
 
 def test_steps_over_other_edges_keep_their_heights() -> None:
-    steps = Steps(np.array([0.0, 1.0, 3.0]), np.array([2.0, 5.0]))
+    steps = HistogramSteps(np.array([0.0, 1.0, 3.0]), np.array([2.0, 5.0]))
     edges = np.array([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0])
     assert step_values(steps, edges).tolist() == [0.0, 2.0, 2.0, 5.0, 5.0, 5.0]
     further = np.array([0.0, 3.0, 4.0])

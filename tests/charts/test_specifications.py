@@ -24,7 +24,7 @@ from embgeo.charts.render.interactive import render_interactive
 from embgeo.charts.render.paper import render_paper
 from embgeo.charts.render.svg import render_svg
 from embgeo.charts.render.table import render_csv
-from embgeo.charts.specification import Choices, Line, Specification, Steps, spread
+from embgeo.charts.specification import Choices, HistogramSteps, Line, Specification, spread
 from embgeo.charts.subject import Course, Subject, compared_subjects, method_subjects
 from embgeo.charts.training import page_names
 from embgeo.core.matrix import Frequency, Matrix
@@ -247,7 +247,7 @@ def test_densities_have_an_area_of_one_whatever_the_bins() -> None:
 def test_one_member_has_counts_and_several_have_densities() -> None:
     alone, both = specify("norms", subjects()[:1]), specify("norms", subjects())
     (steps,) = alone.panels[0].lines
-    assert isinstance(steps, Steps)
+    assert isinstance(steps, HistogramSteps)
     assert steps.heights.sum() == pytest.approx(200)
     assert both.panels[0].y.label == "density"
 

@@ -20,10 +20,10 @@ from pyarrow import parquet
 import embgeo
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.publish.export import TARGETS
-from embgeo.publish.export.base import Labels, Request, Target, Vectors
 from embgeo.publish.export.columns import frequency
 from embgeo.publish.export.escaping import protobuf_text, tsv_cell, yaml_text
-from embgeo.publish.export.thinning import thinned
+from embgeo.publish.export.target import Labels, Request, Target, Vectors
+from embgeo.publish.export.thinning import thin_rows
 from embgeo.result.analysis import Analysis
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar
 
@@ -220,15 +220,15 @@ def test_protocol_buffers_take_the_text() -> None:
 def test_thinning_keeps_rare_rows_in_their_share() -> None:
     rng = np.random.default_rng(0)
     counts = rng.permutation(np.floor(1e6 / np.arange(1, 10_001)))
-    kept = thinned(counts, 10_000, 1000)
+    kept = thin_rows(counts, 10_000, 1000)
     assert len(kept) == len(set(kept.tolist())) == 1000
     assert (np.diff(kept) > 0).all()
     rare = counts < np.quantile(counts, 0.8)
     assert rare[kept].mean() == pytest.approx(rare.mean(), abs=0.01)
     assert counts[kept].max() == counts.max()
-    assert thinned(None, 10, 3).tolist() == [0, 4, 9]
-    assert thinned(None, 5, 100).tolist() == [0, 1, 2, 3, 4]
-    assert thinned(None, 5, 1).tolist() == [0]
+    assert thin_rows(None, 10, 3).tolist() == [0, 4, 9]
+    assert thin_rows(None, 5, 100).tolist() == [0, 1, 2, 3, 4]
+    assert thin_rows(None, 5, 1).tolist() == [0]
 
 
 @pytest.mark.parametrize(

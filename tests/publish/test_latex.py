@@ -14,7 +14,7 @@ import pytest
 
 from embgeo.core.values import Quantity, Scalar, Table
 from embgeo.publish.latex import TABLES
-from embgeo.publish.latex.base import LatexTable, Method
+from embgeo.publish.latex.latex_table import LatexTable, TableColumn
 from embgeo.publish.latex.latex_text import LIMIT, latex_number, latex_text
 from embgeo.publish.latex.render import render_table
 from embgeo.result.analysis import Analysis
@@ -28,7 +28,7 @@ def named(name: str) -> LatexTable:
     return next(t for t in TABLES if t.name == name)
 
 
-def latex(name: str, methods: Sequence[Method], signs: str = "both") -> str:
+def latex(name: str, methods: Sequence[TableColumn], signs: str = "both") -> str:
     table = named(name)
     assert [table.missing(m.analysis) for m in methods] == [""] * len(methods)
     return render_table(table, table.fill(methods, signs), "made by a test")
@@ -53,7 +53,7 @@ def with_neighbors(
 
 def test_isotropy_has_a_row_a_method_and_says_its_convention() -> None:
     one, two = sample("cone"), sample("isotropic")
-    text = latex("isotropy", [Method("Base_line", one), Method("50% $x$", two)])
+    text = latex("isotropy", [TableColumn("Base_line", one), TableColumn("50% $x$", two)])
     body = [line.strip() for line in text.splitlines() if line.strip().endswith(r"\\")]
     assert body[-2].startswith(r"Base\_line & $")
     assert body[-1].startswith(r"50\% \textdollar{}x\textdollar{} & $")
@@ -68,7 +68,7 @@ def test_isotropy_has_a_row_a_method_and_says_its_convention() -> None:
 
 
 def test_one_sign_takes_other_scalars_and_says_so() -> None:
-    method = Method("a", sample())
+    method = TableColumn("a", sample())
     content = named("isotropy").fill([method], "one")
     names = [row[1] for row in content.rows]
     assert names == ["isotropy.i1_mean_sign", "isotropy.i2_mean_sign",
@@ -85,22 +85,24 @@ def sampled(analysis: Analysis) -> Analysis:
 
 
 def test_samples_have_columns_where_all_methods_have_them() -> None:
-    both = latex("isotropy", [Method("a", sampled(sample())), Method("b", sampled(sample()))])
+    both = latex(
+        "isotropy", [TableColumn("a", sampled(sample())), TableColumn("b", sampled(sample()))]
+    )
     assert r"$0.24$ $\pm$ $0.001$" in both
     assert "10 samples of 40{,}000 rows" in both
     assert r"\begin{tabular}{lrrrrrr}" in both
-    one = latex("isotropy", [Method("a", sampled(sample())), Method("b", sample())])
+    one = latex("isotropy", [TableColumn("a", sampled(sample())), TableColumn("b", sample())])
     assert r"\pm" not in one
 
 
 def test_undefined_and_basis_dependent_values_are_marked() -> None:
     undefined = with_scalar(sample(), "isotropy.i1", value=None, undefined="too small")
     marked = with_scalar(sample(), "isotropy.i2", caveats=("basis_dependent",))
-    text = latex("isotropy", [Method("a", undefined), Method("b", marked)])
+    text = latex("isotropy", [TableColumn("a", undefined), TableColumn("b", marked)])
     assert "a & --- & $" in text
     assert r"$^\dagger$" in text
     assert r"$\dagger$: neighboring eigenvalues" in text
-    assert "dagger" not in latex("isotropy", [Method("a", sample())])
+    assert "dagger" not in latex("isotropy", [TableColumn("a", sample())])
 
 
 def test_isotropy_needs_its_section() -> None:
@@ -119,7 +121,9 @@ def test_neighbors_have_the_shape_of_the_paper() -> None:
          ("bliss", "rare", "citizens")],
         [("citizens", "bliss *", 771), ("citizens", "adults", 12_345), ("bliss *", "citizens", 3)],
     )  # fmt: skip
-    text = latex("neighbors", [Method("Orig.", analysis), Method("Orig. with FRAGE", analysis)])
+    text = latex(
+        "neighbors", [TableColumn("Orig.", analysis), TableColumn("Orig. with FRAGE", analysis)]
+    )
     lines = [line.strip().removesuffix(r" \\") for line in text.splitlines()]
     start = lines.index(r"\multicolumn{2}{c}{Orig.}")
     assert lines[start + 1 : start + 10] == [
@@ -139,7 +143,7 @@ def test_neighbors_have_the_shape_of_the_paper() -> None:
 
 def test_words_beyond_four_go_on_below() -> None:
     rows = [(f"word{i}", "rare", "near") for i in range(6)]
-    text = latex("neighbors", [Method("a", with_neighbors(sample(), rows, []))])
+    text = latex("neighbors", [TableColumn("a", with_neighbors(sample(), rows, []))])
     assert r"\begin{tabular}{llll}" in text
     assert text.count(r"\textbf{") == 6
     assert text.count(r"\midrule") == 1
@@ -190,7 +194,7 @@ def hostile_document(folder: Path, encoding: str) -> None:
     # In the first column: each sign once at the start of a row.
     ranks = [(HOSTILE[0], text, 7) for text in (*HOSTILE, *signs, *(2 * c for c in signs))]
     analysis = with_neighbors(sample(), words, ranks)
-    methods = [Method(label, analysis) for label in (r"\end{document}", "a & b", "% [*]")]
+    methods = [TableColumn(label, analysis) for label in (r"\end{document}", "a & b", "% [*]")]
     inputs = ""
     for name, of in (("isotropy", methods), ("neighbors", methods[:1])):
         text = latex(name, of)

@@ -24,7 +24,7 @@ from embgeo.comparison.pair import Difference
 from embgeo.comparison.shifts import shifts
 from embgeo.report import assets
 from embgeo.report.comparison import draw_comparison, render, write
-from embgeo.report.comparison_tables import number_rows, shown_places, signed
+from embgeo.report.comparison_tables import choose_places, number_rows, signed
 from embgeo.report.track_table import curve_families, small_curve
 from embgeo.result.analysis import Analysis
 from tests.support.html_page import Page
@@ -409,8 +409,8 @@ def test_the_first_screen_of_a_run_shows_its_ends() -> None:
 @pytest.mark.usefixtures("no_figures")
 def test_a_long_run_is_cut_to_its_ends_and_what_lies_between() -> None:
     found = sample_comparison(members=6, track=True)
-    assert shown_places(found) == [1, 2, 4, 5]
-    assert shown_places(sample_comparison(members=3)) == [1, 2]
+    assert choose_places(found) == [1, 2, 4, 5]
+    assert choose_places(sample_comparison(members=3)) == [1, 2]
     text = page(members=6, track=True).text
     assert "Shown are 5 of 6: step 500, step 1,000, step 1,500, step 2,500, step 3,000." in text
     assert "lie to one side of it. Shown" not in text

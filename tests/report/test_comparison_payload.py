@@ -15,7 +15,7 @@ from embgeo.comparison.matching import Matching
 from embgeo.comparison.pair import Pair
 from embgeo.core.values import Column
 from embgeo.report.comparison import render
-from embgeo.report.comparison_payload import build, mapped, shared_rows
+from embgeo.report.comparison_payload import build, choose_mapped, match_rows
 from tests.report.test_payload import column
 from tests.support.sample_analysis import sample
 from tests.support.sample_comparison import sample_comparison
@@ -60,7 +60,7 @@ def test_only_tokens_that_every_shown_matrix_holds_are_on_the_page() -> None:
         replace(p, matching=Matching("token", "", at, at + 10))
         for p, at in zip(found.pairs, kept, strict=True)
     )
-    rows = shared_rows(replace(found, pairs=pairs), [0, 1, 2])
+    rows = match_rows(replace(found, pairs=pairs), [0, 1, 2])
     assert rows[0].tolist() == [3, 5, 7]
     assert rows[1].tolist() == rows[2].tolist() == [13, 15, 17]
 
@@ -69,7 +69,7 @@ def test_only_tokens_that_every_shown_matrix_holds_are_on_the_page() -> None:
 def test_members_that_were_not_matched_have_no_map() -> None:
     found = sample_comparison(members=3)
     pairs = (replace(found.pairs[0], matching=Matching(None, "other sizes")), found.pairs[1])
-    assert mapped(replace(found, pairs=pairs)) == [0, 2]
+    assert choose_mapped(replace(found, pairs=pairs)) == [0, 2]
     alone = replace(found, pairs=(pairs[0],))
     assert build(alone) is None
     text = render(replace(alone, members=found.members[:2], differences=()))

@@ -168,7 +168,7 @@ def test_show_in_a_notebook_is_a_frame_below_the_cell(
 
 
 def test_a_terminal_is_no_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not notebook.in_notebook()
+    assert not notebook.is_notebook()
     for name, module in ipython(None, []).items():
         monkeypatch.setitem(sys.modules, name, module)
-    assert not notebook.in_notebook()
+    assert not notebook.is_notebook()

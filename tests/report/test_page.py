@@ -21,7 +21,14 @@ from embgeo.report import assets
 from embgeo.report.analysis import render, write
 from embgeo.report.headline import HEADLINES
 from embgeo.report.page import draw_charts, script_json
-from embgeo.report.tables import absences, capital, facts, number_table, provenance_rows, table_view
+from embgeo.report.tables import (
+    capital,
+    facts,
+    list_absences,
+    number_table,
+    provenance_rows,
+    table_view,
+)
 from embgeo.result.analysis import Analysis, load_analysis
 from tests.support.html_page import Page
 from tests.support.sample_analysis import sample, with_scalar, without
@@ -319,11 +326,11 @@ def test_a_range_of_rows_says_of_how_many(stored: list[int], transposed: bool) -
 
 def test_sections_that_were_not_asked_for_are_said_to_be_left_out() -> None:
     analysis = Analysis(provenance={"sections": ["cosine"]}, absent={"frequency": "no counts"})
-    said = absences(analysis)
+    said = list_absences(analysis)
     assert said["spectrum"] == "left out with --sections"
     assert said["frequency"] == "no counts"
     assert "cosine" not in said
-    assert absences(Analysis(provenance={})) == {}
+    assert list_absences(Analysis(provenance={})) == {}
 
 
 @pytest.mark.parametrize(

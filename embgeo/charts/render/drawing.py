@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embgeo.charts import theme
-from embgeo.charts.specification import Axis, Guide, Line, Panel, Specification, Steps
+from embgeo.charts.specification import Axis, Guide, HistogramSteps, Line, Panel, Specification
 from embgeo.core.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -85,13 +85,13 @@ def draw_panel(ax: Axes, panel: Panel, medium: Medium, handles: dict[str, Any]) 
     """Everything in one pair of axes; `handles` gets an entry for each new name of a legend."""
     if panel.cloud is not None and panel.lines and medium.draw_cloud is not None:
         medium.draw_cloud(ax, panel.cloud.xy)
-    filled = sum(isinstance(line, Steps) for line in panel.lines) <= FILLED
+    filled = sum(isinstance(line, HistogramSteps) for line in panel.lines) <= FILLED
     alone = len(panel.lines) == 1
     for line in panel.lines:
         dash = "-" if alone else theme.dash_of(line.style)
         handle = (
             draw_steps(ax, line, dash, filled)
-            if isinstance(line, Steps)
+            if isinstance(line, HistogramSteps)
             else draw_line(ax, line, dash)
         )
         name = medium.write_name(line.member) if line.member else medium.write_label(line.part)
@@ -109,17 +109,17 @@ def draw_panel(ax: Axes, panel: Panel, medium: Medium, handles: dict[str, Any]) 
         ax.set_title(" · ".join([title, *bends]))
 
 
-def is_marks(line: Line | Steps) -> bool:
+def is_marks(line: Line | HistogramSteps) -> bool:
     """Whether it is points alone, which need room around them."""
     return isinstance(line, Line) and line.form in ("marks", "dots")
 
 
-def line_x(line: Line | Steps) -> FloatArray:
-    return line.edges if isinstance(line, Steps) else line.x
+def line_x(line: Line | HistogramSteps) -> FloatArray:
+    return line.edges if isinstance(line, HistogramSteps) else line.x
 
 
-def line_y(line: Line | Steps) -> FloatArray:
-    return line.heights if isinstance(line, Steps) else line.y
+def line_y(line: Line | HistogramSteps) -> FloatArray:
+    return line.heights if isinstance(line, HistogramSteps) else line.y
 
 
 def draw_line(ax: Axes, line: Line, dash: Any) -> Any:
@@ -144,7 +144,7 @@ def draw_line(ax: Axes, line: Line, dash: Any) -> Any:
     return None if guide else handle
 
 
-def draw_steps(ax: Axes, steps: Steps, dash: Any, filled: bool) -> Any:
+def draw_steps(ax: Axes, steps: HistogramSteps, dash: Any, filled: bool) -> Any:
     """The outline of a histogram, lightly filled."""
     color = theme.color_of(steps.style)
     if filled:

@@ -9,7 +9,7 @@ import numpy as np
 
 from embgeo.charts import theme
 from embgeo.charts.render.svg import write_label
-from embgeo.charts.specification import Line, Panel, Specification, Steps
+from embgeo.charts.specification import HistogramSteps, Line, Panel, Specification
 from embgeo.core.arrays import FloatArray
 from embgeo.core.visible import drawable
 
@@ -33,7 +33,7 @@ def is_interactive(panel: Panel) -> bool:
 
 def describe(panel: Panel) -> dict[str, Any]:
     """One panel: x of all lines together, and for each line its values there."""
-    steps = [line for line in panel.lines if isinstance(line, Steps)]
+    steps = [line for line in panel.lines if isinstance(line, HistogramSteps)]
     lines = [line for line in panel.lines if isinstance(line, Line) and line.form == "line"]
     x = np.unique(np.concatenate([*(s.edges for s in steps), *(line.x for line in lines)]))
     marks = [[guide.value, guide.label] for guide in panel.guides if guide.label]
@@ -53,7 +53,7 @@ def describe(panel: Panel) -> dict[str, Any]:
 
 
 def describe_line(
-    line: Line | Steps, lines: int, panel: Panel, values: FloatArray
+    line: Line | HistogramSteps, lines: int, panel: Panel, values: FloatArray
 ) -> dict[str, Any]:
     """Name, color, dashes and values; a line alone needs no dashes."""
     names = [drawable(line.member)] if line.member else []
@@ -63,7 +63,7 @@ def describe_line(
         "label": ", ".join(names) or write_label(panel.y.label or panel.title),
         "color": f"--{line.style.scale}-{line.style.index % len(scale)}",
         "dash": theme.dash_index(line.style) if lines > 1 else 0,
-        "fill": lines == 1 and isinstance(line, Steps),
+        "fill": lines == 1 and isinstance(line, HistogramSteps),
         "y": plain(values, positive=panel.y.log),
     }
 
@@ -75,7 +75,7 @@ def spread_values(line: Line, x: FloatArray) -> FloatArray:
     return out
 
 
-def step_values(steps: Steps, edges: FloatArray) -> FloatArray:
+def step_values(steps: HistogramSteps, edges: FloatArray) -> FloatArray:
     """The height on each interval of `edges`, 0 outside the bins; the last edge closes them."""
     at = np.searchsorted(steps.edges, edges, side="right") - 1
     last = len(steps.heights) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.charts.specification import FigureTable, Line, Specification, Steps
+from embgeo.charts.specification import FigureTable, HistogramSteps, Line, Specification
 from embgeo.core.values import Cell
 from embgeo.io.bounded.delimited import csv_lines
 
@@ -35,7 +35,7 @@ def tabulate(spec: Specification) -> FigureTable:
     )
 
 
-def points_of(line: Line | Steps) -> list[tuple[float | None, ...]]:
+def points_of(line: Line | HistogramSteps) -> list[tuple[float | None, ...]]:
     """The points of a line, or the left ends and heights of a histogram."""
-    x, y = (line.edges[:-1], line.heights) if isinstance(line, Steps) else (line.x, line.y)
+    x, y = (line.edges[:-1], line.heights) if isinstance(line, HistogramSteps) else (line.x, line.y)
     return [(a, b if np.isfinite(b) else None) for a, b in zip(x.tolist(), y.tolist(), strict=True)]

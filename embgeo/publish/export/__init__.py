@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embgeo.publish.export import csv_file, model_card, npz_file, parquet, projector
-from embgeo.publish.export.base import Target
+from embgeo.publish.export.target import Target
 
 TARGETS: tuple[Target, ...] = (
     projector.TARGET,

@@ -21,17 +21,17 @@ def frequency(analysis: Analysis) -> tuple[str, Array] | None:
         return None
     if said.get("kind") == "rank":
         # Ranks are kept as falling numbers, so that larger is more frequent.
-        return "rank", whole(float(analysis.provenance["n"]) + 1.0 - analysis.counts)
-    return "count", whole(analysis.counts)
+        return "rank", as_whole(float(analysis.provenance["n"]) + 1.0 - analysis.counts)
+    return "count", as_whole(analysis.counts)
 
 
-def whole(values: Array) -> Array:
+def as_whole(values: Array) -> Array:
     """As integers, where all of them are."""
     integers = values.astype(np.int64)
     return integers if np.array_equal(integers, values) else values
 
 
-def arrays(analysis: Analysis) -> dict[str, Array]:
+def collect_arrays(analysis: Analysis) -> dict[str, Array]:
     """Every column but the tokens, by name; coordinates keep both axes, shape (M, 2)."""
     found: dict[str, Array] = {"row": analysis.rows}
     known = frequency(analysis)
@@ -46,10 +46,10 @@ def arrays(analysis: Analysis) -> dict[str, Array]:
     return found
 
 
-def flat(analysis: Analysis) -> dict[str, Sequence[Cell] | Array]:
+def collect_columns(analysis: Analysis) -> dict[str, Sequence[Cell] | Array]:
     """Every column with one entry a row, the tokens after the row numbers."""
     found: dict[str, Sequence[Cell] | Array] = {}
-    for name, values in arrays(analysis).items():
+    for name, values in collect_arrays(analysis).items():
         if values.ndim == 2:
             found |= {f"{name}.x": values[:, 0], f"{name}.y": values[:, 1]}
         else:
@@ -59,7 +59,7 @@ def flat(analysis: Analysis) -> dict[str, Sequence[Cell] | Array]:
     return found
 
 
-def cells(columns: dict[str, Sequence[Cell] | Array]) -> Iterator[tuple[Cell, ...]]:
+def iterate_rows(columns: dict[str, Sequence[Cell] | Array]) -> Iterator[tuple[Cell, ...]]:
     """The columns row by row; truth as ``true`` and ``false``."""
     plain = [
         np.where(c, "true", "false").tolist() if isinstance(c, np.ndarray) and c.dtype == bool
@@ -70,7 +70,7 @@ def cells(columns: dict[str, Sequence[Cell] | Array]) -> Iterator[tuple[Cell, ..
     return zip(*plain, strict=True)
 
 
-def meanings(analysis: Analysis) -> dict[str, dict[str, str]]:
+def describe_columns(analysis: Analysis) -> dict[str, dict[str, str]]:
     """What each measured column is: title, meaning, formula and source."""
     measured: list[Column | Points] = [*analysis.columns, *analysis.points]
     return {

@@ -6,16 +6,16 @@ import json
 from pathlib import Path
 
 from embgeo.io.bounded.delimited import csv_lines
-from embgeo.publish.export.base import FORMAT, Request, Target
-from embgeo.publish.export.columns import cells, flat
+from embgeo.publish.export.columns import collect_columns, iterate_rows
+from embgeo.publish.export.target import FORMAT, Request, Target
 
 BESIDE = ".provenance.json"
 
 
 def write(request: Request, path: Path) -> None:
-    columns = flat(request.saved())
+    columns = collect_columns(request.saved())
     with path.open("wb") as stream:
-        stream.writelines(csv_lines(tuple(columns), cells(columns)))
+        stream.writelines(csv_lines(tuple(columns), iterate_rows(columns)))
     text = json.dumps(request.record, indent=1, allow_nan=False) + "\n"
     path.with_name(path.name + BESIDE).write_text(text, "ascii")
 

@@ -17,8 +17,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.core.values import Scalar
-from embgeo.publish.export.base import Request, Target
 from embgeo.publish.export.escaping import yaml_text
+from embgeo.publish.export.target import Request, Target
 from embgeo.result.analysis import Analysis
 
 FIRST_LINE = "# model-index block, made by embgeo export"
@@ -48,13 +48,13 @@ def write(request: Request, path: Path) -> None:
             model=request.model,
             task=request.task,
             dataset=dataset(analysis),
-            metrics=[metric(s) for s in chosen(analysis, request.scalars)],
+            metrics=[metric(s) for s in choose_scalars(analysis, request.scalars)],
         )
     )
     path.write_text(page, "utf-8", newline="\n")
 
 
-def chosen(analysis: Analysis, names: tuple[str, ...]) -> list[Scalar]:
+def choose_scalars(analysis: Analysis, names: tuple[str, ...]) -> list[Scalar]:
     """The asked scalars, or those of the headline that have a value.
 
     Raises

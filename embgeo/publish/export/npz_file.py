@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.publish.export.base import Request, Target
-from embgeo.publish.export.columns import arrays
+from embgeo.publish.export.columns import collect_arrays
+from embgeo.publish.export.target import Request, Target
 
 PROVENANCE = "provenance"
 
@@ -18,7 +18,7 @@ PROVENANCE = "provenance"
 def write(request: Request, path: Path) -> None:
     """Tokens as their UTF-8 bytes and where each ends: any string survives, NULs included."""
     analysis = request.saved()
-    content: dict[str, Any] = dict(arrays(analysis))
+    content: dict[str, Any] = dict(collect_arrays(analysis))
     if analysis.tokens is not None:
         encoded = [token.encode("utf-8", "surrogatepass") for token in analysis.tokens]
         content["tokens_utf8"] = np.frombuffer(b"".join(encoded), dtype=np.uint8)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import EmbgeoError
-from embgeo.publish.export.base import Request, Target
-from embgeo.publish.export.columns import flat
+from embgeo.publish.export.columns import collect_columns
+from embgeo.publish.export.target import Request, Target
 
 #: Key of the schema's metadata.
 KEY = b"embgeo"
@@ -21,7 +21,7 @@ def write(request: Request, path: Path) -> None:
         name: [str(token).encode("utf-8", "backslashreplace").decode() for token in values]
         if name == "token"
         else values
-        for name, values in flat(request.saved()).items()
+        for name, values in collect_columns(request.saved()).items()
     }
     table = pa.table(columns)
     record = json.dumps(request.record, allow_nan=False)

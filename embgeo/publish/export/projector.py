@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.publish.export.base import FORMAT, Labels, Request, Target, Vectors
 from embgeo.publish.export.escaping import protobuf_text, tsv_cell
+from embgeo.publish.export.target import FORMAT, Labels, Request, Target, Vectors
 
 CONFIGURATION = "projector_config.pbtxt"
 METADATA = "metadata.tsv"

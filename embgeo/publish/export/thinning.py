@@ -6,7 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 
-def thinned(falling: npt.NDArray[np.float64] | None, rows: int, most: int) -> npt.NDArray[np.int64]:
+def thin_rows(
+    falling: npt.NDArray[np.float64] | None, rows: int, most: int
+) -> npt.NDArray[np.int64]:
     """Positions of at most `most` of the rows, evenly over the order of frequency.
 
     Parameters

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from embgeo.publish.latex import isotropy, neighbors
-from embgeo.publish.latex.base import LatexTable
+from embgeo.publish.latex.latex_table import LatexTable
 
 TABLES: tuple[LatexTable, ...] = (isotropy.TABLE, neighbors.TABLE)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from embgeo.core.quantities import isotropy
 from embgeo.core.values import Cell, Scalar, format_number
-from embgeo.publish.latex.base import Content, Latex, LatexTable, Method
+from embgeo.publish.latex.latex_table import Content, Latex, LatexTable, TableColumn
 from embgeo.publish.latex.latex_text import latex_number
 from embgeo.result.analysis import Analysis
 
@@ -46,7 +46,7 @@ def pair(analysis: Analysis, group: Group, signs: str) -> tuple[Scalar | None, S
     return analysis.scalar(first), analysis.scalar(second)
 
 
-def fill(methods: Sequence[Method], signs: str) -> Content:
+def fill(methods: Sequence[TableColumn], signs: str) -> Content:
     groups = [RAW, UNIT]
     if all(None not in pair(method.analysis, SAMPLED, signs) for method in methods):
         groups.append(SAMPLED)

@@ -8,7 +8,7 @@ from typing import Any
 
 from embgeo.core.quantities import frequency
 from embgeo.core.values import Cell, Table
-from embgeo.publish.latex.base import Content, Latex, LatexTable, Method
+from embgeo.publish.latex.latex_table import Content, Latex, LatexTable, TableColumn
 from embgeo.publish.latex.latex_text import latex_text
 from embgeo.result.analysis import Analysis
 
@@ -22,7 +22,7 @@ STAR = " *"
 BEFORE = 3
 
 
-def asked(analysis: Analysis) -> list[str]:
+def list_asked(analysis: Analysis) -> list[str]:
     """The words that were asked for with --neighbors."""
     options = analysis.provenance.get("options")
     found = options.get("asked") if isinstance(options, dict) else None
@@ -34,13 +34,13 @@ def table(analysis: Analysis, name: str) -> Table | None:
 
 
 def missing(analysis: Analysis) -> str:
-    if not asked(analysis) or table(analysis, NEIGHBORS) is None:
+    if not list_asked(analysis) or table(analysis, NEIGHBORS) is None:
         return "its analysis was not asked for words; analyze with --neighbors WORD=A,B"
     return ""
 
 
-def fill(methods: Sequence[Method], _signs: str) -> Content:
-    words = list(dict.fromkeys(word for method in methods for word in asked(method.analysis)))
+def fill(methods: Sequence[TableColumn], _signs: str) -> Content:
+    words = list(dict.fromkeys(word for method in methods for word in list_asked(method.analysis)))
     found = [WordLists(method.analysis) for method in methods]
     rows: list[tuple[Cell, ...]] = []
     for method, lists in zip(methods, found, strict=True):
@@ -71,12 +71,12 @@ class WordLists:
             self.rare_tokens = {token for token, popular in pairs if not popular}
         self.near: dict[str, list[tuple[str, bool]]] = {}
         self.is_rare: dict[str, bool] = {}
-        for row in rows_of(analysis, NEIGHBORS):
+        for row in find_rows(analysis, NEIGHBORS):
             word = str(row[0])
             self.is_rare[word] = row[1] == "rare"
             self.near[word] = [self.star(str(c)) for c in row[BEFORE:] if c is not None]
         self.ranks: dict[str, list[tuple[str, bool, int]]] = {}
-        for row in rows_of(analysis, RANKS):
+        for row in find_rows(analysis, RANKS):
             word, _ = self.star(str(row[0]))
             self.ranks.setdefault(word, []).append((*self.star(str(row[1])), int(row[3] or 0)))
 
@@ -100,31 +100,31 @@ class WordLists:
 
     def block(self, words: Sequence[str]) -> dict[str, Any]:
         """Columns of the words as rows of cells, in LaTeX; empty where a column is shorter."""
-        near = [[starred(*cell) for cell in self.near.get(w, [])[:LISTED]] for w in words]
+        near = [[add_star(*cell) for cell in self.near.get(w, [])[:LISTED]] for w in words]
         ranks = [
-            [f"{starred(token, rare)}: {rank:,}" for token, rare, rank in self.ranks.get(w, [])]
+            [f"{add_star(token, rare)}: {rank:,}" for token, rare, rank in self.ranks.get(w, [])]
             for w in words
         ]
         return {
             "words": [
-                Latex(rf"\textbf{{{starred(w, self.is_rare.get(w, False))}}}") for w in words
+                Latex(rf"\textbf{{{add_star(w, self.is_rare.get(w, False))}}}") for w in words
             ],
-            "near": across(near),
-            "ranks": across(ranks),
+            "near": transpose(near),
+            "ranks": transpose(ranks),
         }
 
 
-def starred(token: str, rare: bool) -> str:
+def add_star(token: str, rare: bool) -> str:
     """A token in LaTeX, with a star behind it if it is rare."""
     return latex_text(token) + ("*" if rare else "")
 
 
-def rows_of(analysis: Analysis, name: str) -> tuple[tuple[Cell, ...], ...]:
+def find_rows(analysis: Analysis, name: str) -> tuple[tuple[Cell, ...], ...]:
     found = table(analysis, name)
     return () if found is None else found.rows
 
 
-def across(columns: Sequence[Sequence[str]]) -> list[list[Latex]]:
+def transpose(columns: Sequence[Sequence[str]]) -> list[list[Latex]]:
     """Columns of unequal length as rows."""
     return [[Latex(cell) for cell in row] for row in zip_longest(*columns, fillvalue="")]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from embgeo.publish.latex.base import Content, Latex, LatexTable
+from embgeo.publish.latex.latex_table import Content, Latex, LatexTable
 from embgeo.publish.latex.latex_text import DEFINITION, latex_text
 
 
@@ -44,11 +44,11 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        finalize=_escaped,
+        finalize=escape,
     )
-    environment.filters["cells"] = lambda row: Latex(" & ".join(map(_escaped, row)))
+    environment.filters["cells"] = lambda row: Latex(" & ".join(map(escape, row)))
     return environment
 
 
-def _escaped(value: Any) -> str:
+def escape(value: Any) -> str:
     return value if isinstance(value, Latex) else latex_text(str(value))

@@ -11,7 +11,7 @@ from embgeo.result.analysis import Analysis
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class TableColumn:
     """One analysis and what the table calls it; the name is hostile text."""
 
     label: str
@@ -52,7 +52,7 @@ class LatexTable:
 
     name: str
     missing: Callable[[Analysis], str]
-    fill: Callable[[Sequence[Method], str], Content]
+    fill: Callable[[Sequence[TableColumn], str], Content]
 
 
 class Latex(str):
