@@ -12,9 +12,8 @@ import numpy.typing as npt
 from embgeo.core.errors import LabelMismatch, argument
 from embgeo.core.matrix import Frequency
 from embgeo.io.labeling import Labeling
+from embgeo.io.labels.corpus_counts import NotUsable, count_tokens, count_words, missing_note
 from embgeo.io.labels.corpus_text import ByteProgress
-from embgeo.io.labels.corpus_tokens import NotUsable, count_tokens
-from embgeo.io.labels.corpus_words import count_words, missing_note
 from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
 from embgeo.io.labels.rows import RowCut, RowLabels, mismatch
 from embgeo.io.labels.vocabulary import Vocabulary

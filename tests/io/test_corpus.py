@@ -19,9 +19,9 @@ import pytest
 import embgeo
 from embgeo.core.errors import LabelMismatch, UnreadableFile
 from embgeo.io.bounded import worker_main
-from embgeo.io.labels import corpus_text, corpus_tokens
+from embgeo.io.labels import corpus_counts, corpus_text
+from embgeo.io.labels.corpus_counts import count_words
 from embgeo.io.labels.corpus_text import CorpusText
-from embgeo.io.labels.corpus_words import count_words
 from embgeo.io.labels.tokenizer_worker import texts
 from tests.support import tokenizer_makers
 
@@ -205,8 +205,8 @@ def test_the_worker_does_not_outlive_a_bad_corpus(
 ) -> None:
     pytest.importorskip("tokenizers", reason="the package tokenizers runs it")
     workers: list[Any] = []
-    start = corpus_tokens._start
-    monkeypatch.setattr(corpus_tokens, "_start", lambda: workers.append(start()) or workers[0])
+    start = corpus_counts._start
+    monkeypatch.setattr(corpus_counts, "_start", lambda: workers.append(start()) or workers[0])
     path = folder_with_tokenizer(tmp_path, VOCABULARY)
     packed = gzip.compress(np.random.default_rng(0).bytes(10**6).hex().encode())
     with pytest.raises(UnreadableFile, match="damaged or cut off"):

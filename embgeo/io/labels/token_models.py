@@ -90,7 +90,7 @@ def read_sentencepiece(data: bytes, path: Path) -> Vocabulary:
     data : bytes
         Content of the file.
     path : Path
-        Named in errors, and what :mod:`embgeo.io.labels.corpus_tokens` runs.
+        Named in errors, and what :mod:`embgeo.io.labels.corpus_counts` runs.
 
     Raises
     ------
