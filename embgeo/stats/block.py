@@ -111,7 +111,7 @@ class Block:
     def product(self, directions: Array) -> Array:
         """``stored @ directions``, computed once for the same array of directions."""
         if id(directions) not in self._products:
-            # The array is kept beside its product, so that its identity stays taken.
+            # The array is kept with its product, so that no other one gets its identity.
             self._products[id(directions)] = (directions, self.stored @ directions)
         return self._products[id(directions)][1]
 

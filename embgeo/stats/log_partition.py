@@ -30,7 +30,7 @@ class LogPartition(Statistic):
         Z is taken of ``scale·(W − 1·shiftᵀ)`` for each scale, from one product.
     shift : float64 array, shape (d,), optional
     both : bool
-        Whether −a is looked at too.
+        Whether to take Z at −a, too.
     single : float32 array, shape (d, k), optional
         What rows in float32 are multiplied with, where several statistics share the product;
         `directions` by default.
@@ -147,7 +147,7 @@ class LogPartition(Statistic):
         self.single = np.empty((0, 0), dtype=np.float32)
 
     def log_z(self, scale: float = 1.0) -> FloatArray:
-        """log Z: row 0 at the directions, row 1 (if looked at) at their negatives; k columns."""
+        """log Z: row 0 at the directions, row 1 (if `both`) at their negatives; k columns."""
         at = self.scales.index(scale)
         with np.errstate(divide="ignore"):  # of no rows, Z is 0
             return np.asarray(self._top[at] + np.log(self._sum[at]))

@@ -13,7 +13,7 @@ from embgeo.stats.backend.numpy import HOST
 from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic
 
-#: Sums in float32 go into float64 after so many blocks, before their rounding adds up.
+#: Blocks that are summed in float32 before the sum goes into float64: rounding would add up.
 SINGLE_BLOCKS = 256
 #: Entries of the triangle that are widened at a time.
 COLUMN_ENTRIES = 2**21

@@ -1,4 +1,4 @@
-"""The best rows of each query: most rows are ruled out by one comparison of a rough score."""
+"""The best rows for each query: one comparison of a rough score rules out most rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from embgeo.core.arrays import Array, IntArray
 from embgeo.stats.backend.backend import Backend
 
-#: Candidates for each wanted row beyond which a block is better searched as a whole.
+#: Candidates for each row sought; with more of them, searching the whole block is faster.
 MOST = 8
 
 
@@ -28,13 +28,13 @@ def find_candidates(
     scores : array of the backend, shape (q, b)
         The larger the better; −inf never is.
     least : float64 array of ``backend.wide``, shape (q,)
-        What the rows seen before ask of a score; −inf where they were fewer than k. The caller
-        allows for rounding.
+        Score of the k-th best row so far, less the rounding of scores; −inf where fewer than k
+        rows were seen.
     k : int
 
     Returns
     -------
-    tuple of two int arrays of ``backend.wide``, or None where there are too many to be worth while
+    tuple of two int arrays of ``backend.wide``, or None where there are too many to be worthwhile
     """
     xp = backend.xp
     mask = scores >= backend.put(least, scores.dtype)[:, None]
@@ -49,7 +49,7 @@ def find_candidates(
 
 
 def raise_least(backend: Backend, least: Array, scores: Array, k: int) -> Array:
-    """What a score has to reach where fewer than k rows were seen before: the block's own k-th."""
+    """The least score of interest, raised to the block's own k-th best where it is −inf."""
     xp = backend.wide.xp
     if scores.shape[1] < k or not bool(xp.any(xp.isinf(least))):
         return least

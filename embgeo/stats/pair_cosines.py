@@ -74,8 +74,8 @@ class PairHistogram(Statistic):
     def add_pairs(self, left: Block, right: Block) -> None:
         """Every row of one block with every row of another, or each pair once of a block.
 
-        Products are taken in the precision of the stored rows; the widest pair is looked at again
-        in float64, because its angle hangs on the last digits of its cosine.
+        Products are taken in the precision of the stored rows; the widest pair is computed
+        again in float64, because its angle depends on the last digits of its cosine.
         """
         backend, xp = left.backend, left.backend.xp
         values = grid = xp.reshape(left.stored_unit @ right.stored_unit.T, (-1,))

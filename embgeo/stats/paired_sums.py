@@ -1,4 +1,4 @@
-"""How far rows lie from the rows beside them, entry by entry."""
+"""How far paired rows are apart, entry by entry."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ class RowHashes(PerRow):
     """A 64-bit hash of each row's stored bits; equal rows have equal hashes.
 
     Multiply-and-add modulo 2⁶⁴ of the bits in words of 32, with random odd multipliers;
-    accidental collisions are about one in 2³² a pair or rarer, and whoever needs certainty
-    compares the rows themselves.
+    accidental collisions happen for about one pair in 2³² or fewer; for certainty, compare the
+    rows themselves.
     """
 
     def __init__(self, d: int) -> None:

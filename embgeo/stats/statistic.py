@@ -87,7 +87,7 @@ def fold(
     statistics: Sequence[Statistic],
     progress: Callable[[int], None] | None = None,
 ) -> None:
-    """Feed every block to every statistic; `progress` hears how many rows were read."""
+    """Feed every block to every statistic; `progress` gets the number of rows of each."""
     for block in blocks:
         for statistic in statistics:
             statistic.update(block)

@@ -36,8 +36,8 @@ class TopNeighbors(Statistic):
     A row is left out by its number, never by its similarity: an exact duplicate of the query is
     a neighbor like any other. Cosines that agree to 1e-12 are ordered by row number.
 
-    Cosines are looked at in the precision of the stored rows; whatever may be among the k nearest
-    is computed again in float64.
+    Cosines are computed in the precision of the stored rows; those that may be among the k largest
+    are computed again in float64.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class TopNeighbors(Statistic):
 class CloserRows(Statistic):
     """How many rows are nearer to a query than a given row is: its rank is that plus one.
 
-    Cosines that agree to 1e-12 count as equal, so that a duplicate of the other row is no nearer.
+    Cosines that agree to 1e-12 count as equal, so that a duplicate of the other row is not nearer.
 
     Parameters
     ----------

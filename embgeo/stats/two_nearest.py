@@ -32,7 +32,7 @@ class TwoNearest(Statistic):
     Parameters
     ----------
     index : int array, shape (q,)
-        Row numbers of the queries; a query is no neighbor of itself.
+        Row numbers of the queries; a query is not its own neighbor.
     queries : float64 array, shape (q, d)
         On the host or where the blocks are.
     takes_part : bool array, shape (N,)

@@ -17,7 +17,7 @@ from embgeo.io.bounded.guard import Damaged
 Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
 
-#: numpy 1.26 knows no more.
+#: More than any table has; numpy before version 2 had the same limit.
 MOST_DIMENSIONS = 32
 
 #: A view may repeat its bytes (stride 0), but not into a size no pass could ever walk through.

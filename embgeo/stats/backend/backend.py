@@ -54,7 +54,7 @@ class Backend(ABC):
         return self.wide.put(self.to_wide(array), self.wide.xp.float64)
 
     def slices(self, rows: int, width: int) -> list[slice]:
-        """Runs of rows of so many entries, each at most a `chunk`."""
+        """Runs of rows of `width` entries, with at most `chunk` entries in a run."""
         step = max(1, self.chunk // max(width, 1))
         return [slice(start, start + step) for start in range(0, rows, step)]
 

@@ -84,7 +84,7 @@ class DeviceRows:
                 self.shrink(len(index))
 
     def shrink(self, rows: int) -> None:
-        """After so many rows were too many: half of them, and none stays on the device.
+        """Read half as many rows at a time as did not fit, and keep none on the device.
 
         Raises
         ------

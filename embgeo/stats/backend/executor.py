@@ -78,7 +78,7 @@ class DeviceExecutor:
     memory : int
         Bytes that rows may take on the host on their way.
     progress : callable
-        ``progress(rows)`` hears of rows that were read.
+        ``progress(rows)`` is called with the number of rows that were read.
     """
 
     def __init__(
@@ -235,14 +235,14 @@ class DeviceExecutor:
             yield from self._take(block.take(half), good[half])
 
     def _feed_all(
-        self, statistics: Sequence[S], blocks: Iterator[Block], heard: bool = True
+        self, statistics: Sequence[S], blocks: Iterator[Block], report_rows: bool = True
     ) -> list[S]:
         """Copies of the statistics, fed with blocks on the device and brought to the host."""
         copies = [statistic.blank() for statistic in statistics]
         for block in blocks:
             for statistic in copies:
                 self._feed(statistic, block)
-            if heard:
+            if report_rows:
                 self.progress(len(block.index))
         for statistic in copies:
             statistic.to_host(self.backend)
@@ -276,7 +276,7 @@ class DeviceExecutor:
             blank = try_within_memory(self.backend, lambda: make(block))[1]
             if blank is None:
                 raise DeviceFull(self.backend, len(block.index))
-            found = self._feed_all([blank], self._read_kept(), heard=False)[0]
+            found = self._feed_all([blank], self._read_kept(), report_rows=False)[0]
         except DeviceFull:
             if len(block.index) <= FLOOR:
                 raise
@@ -288,12 +288,12 @@ class DeviceExecutor:
 
 
 def halve(rows: int) -> tuple[slice, slice]:
-    """The first and the second half of so many rows."""
+    """The first and the second half of a number of rows."""
     return slice(0, rows // 2), slice(rows // 2, None)
 
 
 def cut(blocks: Iterable[Block], rows: int) -> list[Block]:
-    """The blocks in parts of so many rows at most."""
+    """The blocks, in parts of at most `rows` rows."""
     return [
         block if len(block.index) <= rows else block.take(slice(at, at + rows))
         for block in blocks

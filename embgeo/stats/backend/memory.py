@@ -1,4 +1,4 @@
-"""When the device's memory is exhausted: what was asked for is done in halves, down to a floor."""
+"""What happens when the memory of a device is exhausted: work is halved, down to a floor."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def try_within_memory(backend: TorchBackend, work: Callable[[], T]) -> tuple[boo
     except Exception as error:
         if not backend.is_full(error):
             raise
-    # Only out here the error and all that it held on to are gone.
+    # Only here is the error gone, and with it the arrays that its frames refer to.
     backend.release()
     return False, None

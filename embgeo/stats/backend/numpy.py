@@ -1,4 +1,4 @@
-"""Numpy as a backend: what runs where no device is asked for."""
+"""Numpy as a backend: the default."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ STORED: dict[Any, tuple[str, type[np.generic]]] = {
 }
 #: What a device without float64 is sent as it is stored.
 NARROW = ("float32", "float16", "bfloat16")
-#: The upper triangle is made in so many panels of columns: 62.5 % of the work of a whole product.
+#: Panels of columns of an upper triangle: with four, 62.5 % of the work of a whole product.
 PANELS = 4
 #: Rows whose products are summed in float32 in one call.
 SINGLE_ROWS = 4096
@@ -110,7 +110,7 @@ class TorchBackend(Backend):
         carried[...] = rows if rows.dtype == carrier else to_native(rows).view(carrier)
         if not on_card:
             return staged.to(self.at)
-        # Copied beside the work of the card; whoever asked for the rows waits for the copy here.
+        # The copy overlaps with the work of the card; the thread that reads rows waits for it here.
         compute = torch.cuda.current_stream(self.at)
         if self._stream is None:
             self._stream = torch.cuda.Stream(self.at)
