@@ -23,8 +23,9 @@ from embgeo.charts import training
 from embgeo.cli.app import run
 from embgeo.core.errors import BadOption
 from embgeo.result.analysis import load_analysis
-from embgeo.training.study.files import load_training
+from embgeo.training.study.files import load_training, training_to_json
 from embgeo.workflows import train_study
+from embgeo.workflows.train import RunMonitor, train
 from embgeo.workflows.train_geometry import MEASURED, geometry_measure
 from embgeo.workflows.train_request import TrainRequest, as_tables, parse_assignment, parse_seconds
 
@@ -137,6 +138,24 @@ def test_resume_finds_everything_finished(
     assert (here / "words.runs" / "training.json").read_bytes().count(b"\n") == before.count(b"\n")
 
 
+@pytest.mark.usefixtures("here")
+def test_python_gets_the_study_that_is_saved() -> None:
+    lines: list[str] = []
+    monitor = RunMonitor(expect=lambda runs: lines.append(f"{runs} runs"), say=lines.append)
+    trained = train(out="words.runs", resume=True, monitor=monitor)
+    assert trained is not None
+    assert training_to_json(trained.study) == training_to_json(load_training(trained.folder))
+    assert trained.report.is_file()
+    assert trained.folder == Path("words.runs")
+    assert (dict(trained.diverged), trained.error()) == ({}, None)
+    assert lines[0] == "4 runs"
+    assert len(lines) == 5
+    with pytest.raises(
+        BadOption, match=r"^resume: does not say which runs; give their folder with out"
+    ):
+        train(resume=True)
+
+
 @pytest.mark.slow
 def test_json_is_what_is_saved(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["train", "--resume", "-o", "words.runs", "--json", "-q"]) == 0
@@ -144,8 +163,8 @@ def test_json_is_what_is_saved(here: Path, capsys: pytest.CaptureFixture[str]) -
     assert told == json.loads((here / "words.runs" / "training.json").read_text("utf-8"))
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.slow
+@pytest.mark.usefixtures("here")
 def test_more_seeds_are_added_to_a_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -162,8 +181,8 @@ def test_more_seeds_are_added_to_a_folder(
     assert run(["train", "--resume", "-o", out, "-q"]) == 0  # nothing was changed by that
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.slow
+@pytest.mark.usefixtures("here")
 def test_an_interrupt_keeps_what_is_trained_and_says_how_to_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -199,8 +218,8 @@ def test_a_dry_run_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]
     assert not (here / "dry").exists()
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.slow
+@pytest.mark.usefixtures("here")
 def test_a_budget_is_fitted_once_for_all_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,8 +256,8 @@ def test_methods_are_added_to_a_folder(here: Path, tmp_path: Path) -> None:
     assert len(load_training(out).runs) == 6
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.slow
+@pytest.mark.usefixtures("here")
 def test_a_run_that_diverges_leaves_the_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -325,8 +344,8 @@ def test_what_is_missing_of_a_run_is_made_again_or_named(
     assert "is gone; take this folder away" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("ours", [True, False])
 @pytest.mark.slow
+@pytest.mark.parametrize("ours", [True, False])
 def test_no_stale_comparison_stands_beside_a_report(
     ours: bool, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -410,6 +429,7 @@ def test_mistakes_are_told_in_one_line(
     assert not Path("new").exists()
 
 
+@pytest.mark.slow
 def test_without_torch_one_line_says_what_to_install() -> None:
     code = (
         "import sys\n"

@@ -32,7 +32,10 @@ ROOT = Path(__file__).parents[2]
 #: A penalty of weights, one of positions, a discriminator, factors: each counted once.
 METHODS = ["mle", "cosreg", "sc-exp", "frage", "al"]
 
-pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without it")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without it"),
+]
 
 
 def config() -> StudySettings:

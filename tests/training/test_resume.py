@@ -87,8 +87,13 @@ def test_a_run_that_is_stopped_twice_is_the_same_run(
     assert result.steps == 18 or name == "random-lengths"
 
 
-@pytest.mark.parametrize("after", range(1, 19))
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(step, marks=() if step in (1, 4, 9, 18) else pytest.mark.nightly)
+        for step in range(1, 19)
+    ],
+)
 def test_any_step_will_do(after: int, whole: dict[str, Path], tmp_path: Path) -> None:
     config = saving(CASES["mle"], 4)
     with pytest.raises(Stopped):
@@ -139,8 +144,8 @@ run(saving(CASES["sc-exp"], 3), Path(sys.argv[1]), Progress(advance=advance))
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_a_killed_process_is_taken_up_by_another(whole: dict[str, Path], tmp_path: Path) -> None:
     threads = str(torch.get_num_threads())
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": threads}

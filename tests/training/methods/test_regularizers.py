@@ -559,6 +559,7 @@ def test_several_of_none() -> None:
 # --- What is imported -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_line_does_not_wait_for_torch() -> None:
     code = "import sys, embgeo.cli.app, embgeo.training\nprint('torch' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
