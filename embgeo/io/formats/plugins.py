@@ -12,13 +12,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.format import Format
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "embgeo.formats"
 
@@ -38,6 +40,8 @@ def find_plugin(head: bytes) -> Format | None:
 
 @cache
 def _load_installed(_search_path: tuple[str, ...]) -> tuple[PluginFormat, ...]:
+    from importlib.metadata import entry_points  # slow, and needed for unknown files only
+
     entries = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
     return tuple(PluginFormat(entry) for entry in entries)
 

@@ -1,28 +1,87 @@
-"""The embeddings of a torch module: a layer of them, or a whole model."""
+"""Tensors and modules of torch as arrays of numpy, without copies where they lie in main memory.
+
+Of a module it is the input embedding: of a layer of embeddings, or of a whole model. What it is
+wrapped in (parallel, compiled, Lightning) does not matter.
+"""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
 
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
 from embgeo.core.errors import BadOption
 from embgeo.io.memory.held import HeldMatrix
-from embgeo.io.memory.torch_tensors import as_array, is_tensor
 
-FORMAT = "torch module"
+#: dtypes that torch does not hand over to numpy, and as what of the same width it does.
+VIEWS = {
+    "bfloat16": ("int16", ml_dtypes.bfloat16),
+    "float8_e4m3fn": ("uint8", ml_dtypes.float8_e4m3fn),
+    "float8_e4m3fnuz": ("uint8", ml_dtypes.float8_e4m3fnuz),
+    "float8_e5m2": ("uint8", ml_dtypes.float8_e5m2),
+    "float8_e5m2fnuz": ("uint8", ml_dtypes.float8_e5m2fnuz),
+}
 
 
 def find_matrix(W: Any) -> HeldMatrix | None:
-    """Of a module; what it is wrapped in (parallel, compiled, Lightning) does not matter.
+    """Of a tensor, a parameter or a module.
 
     Raises
     ------
     BadOption
-        A module without an embedding.
+        A module without an embedding, or entries that are not in this process.
     """
     torch = sys.modules.get("torch")
-    if torch is None or not isinstance(W, torch.nn.Module):
+    if torch is None:
         return None
+    if isinstance(W, torch.Tensor):
+        return HeldMatrix(as_array(W), format="torch tensor")
+    return of_module(W) if isinstance(W, torch.nn.Module) else None
+
+
+def is_tensor(W: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(W, torch.Tensor)
+
+
+def as_array(tensor: Any, name: str = "tensor") -> npt.NDArray[Any]:
+    """The entries of a tensor; those of a sharded one are gathered from all its processes.
+
+    Raises
+    ------
+    BadOption
+        A tensor whose entries are not in this process.
+    """
+    torch: Any = sys.modules["torch"]
+    if getattr(tensor, "ds_id", None) is not None and not tensor.numel():
+        raise BadOption(
+            f"{name} is partitioned by DeepSpeed",
+            way_out="gather it with deepspeed.zero.GatheredParameters",
+        )
+    tensor = tensor.detach()
+    if hasattr(tensor, "full_tensor"):  # a DTensor, of FSDP for instance
+        tensor = tensor.full_tensor()
+    if tensor.is_meta:
+        raise BadOption(f"{name} is on the meta device and has no entries", way_out="load it first")
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
+    if tensor.layout != torch.strided:
+        raise BadOption(f"{name} is sparse", way_out="give .to_dense() of it")
+    tensor = tensor.cpu().resolve_conj().resolve_neg()
+    view = VIEWS.get(str(tensor.dtype).removeprefix("torch."))
+    array: npt.NDArray[Any]
+    if view is None:
+        array = tensor.numpy()
+    else:
+        array = np.asarray(tensor.view(getattr(torch, view[0])).numpy()).view(view[1])
+    return array
+
+
+def of_module(W: Any) -> HeldMatrix:
+    """The input embedding, and the output embedding where it is another one."""
     layer, reason, model = embedding_layer(W)
     rows = as_array(layer.weight, name_in(W, layer))
     output, output_name, tied_by, notes = output_embedding(W, model, layer)
@@ -31,7 +90,7 @@ def find_matrix(W: Any) -> HeldMatrix | None:
         name=name_in(W, layer),
         output=output,
         output_name=output_name,
-        format=FORMAT,
+        format="torch module",
         reason=reason,
         tied_by=tied_by,
         notes=notes,
