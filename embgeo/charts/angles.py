@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from embgeo.charts.curves import first_line, series_lines, series_panel
 from embgeo.charts.specification import Chart, Choices, MemberStyle, Specification
-from embgeo.charts.subject import NO_PAIR, Subject
+from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import compare
 from embgeo.core.values import Series
 
@@ -21,7 +21,7 @@ def find(subject: Subject) -> Series | None:
 
 
 def refuse(subject: Subject, _choices: Choices) -> str:
-    return NO_PAIR if find(subject) is None else ""
+    return Unrelated.NO_PAIR if find(subject) is None else ""
 
 
 def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:

@@ -16,7 +16,7 @@ from embgeo.charts.specification import (
     Panel,
     Specification,
 )
-from embgeo.charts.subject import NO_METHOD, Subject
+from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import cosine, frequency, isotropy
 from embgeo.core.values import Cell
 from embgeo.training.study.deciding import perplexity_name
@@ -31,8 +31,8 @@ TITLES = (
 def refuse(subject: Subject, _choices: Choices) -> str:
     held = {name for run in subject.runs for name in run.numbers}
     if not any(name.endswith(".perplexity") for name in held):
-        return NO_METHOD
-    return "" if any(name in held for name, _ in TITLES) else NO_METHOD
+        return Unrelated.NO_METHOD
+    return "" if any(name in held for name, _ in TITLES) else Unrelated.NO_METHOD
 
 
 def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from embgeo.charts.specification import Axis, Choices, Guide, Line, MemberStyle, Panel
-from embgeo.charts.subject import NO_ANALYSIS, Subject
+from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.arrays import FloatArray
 from embgeo.core.values import Series
 from embgeo.result.analysis import Analysis
@@ -21,7 +21,7 @@ def refuse_without_curve(find: Find, section: str) -> Callable[[Subject, Choices
 
     def refuse(subject: Subject, _choices: Choices) -> str:
         if subject.analysis is None:
-            return NO_ANALYSIS
+            return Unrelated.NO_ANALYSIS
         if find(subject.analysis) is None:
             return f"its analysis left out the section {section}"
         return ""

@@ -17,7 +17,7 @@ from embgeo.charts.specification import (
     Panel,
     Specification,
 )
-from embgeo.charts.subject import NO_ANALYSIS, Subject
+from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import frequency
 
 NAME = frequency.BY_FREQUENCY_BIN.name
@@ -35,7 +35,7 @@ SEVERAL = (
 
 def refuse(subject: Subject, _choices: Choices) -> str:
     if subject.analysis is None:
-        return NO_ANALYSIS
+        return Unrelated.NO_ANALYSIS
     if find_table(subject.analysis, NAME) is None:
         return "its analysis holds no bins of frequency"
     return ""

@@ -16,7 +16,7 @@ from embgeo.charts.specification import (
     MemberStyle,
     Panel,
 )
-from embgeo.charts.subject import NO_ANALYSIS, Subject
+from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.arrays import FloatArray
 from embgeo.core.values import Cell, Histogram
 
@@ -26,7 +26,7 @@ def refuse_without_histogram(name: str, reason: str) -> Callable[[Subject, Choic
 
     def refuse(subject: Subject, _choices: Choices) -> str:
         if subject.analysis is None:
-            return NO_ANALYSIS
+            return Unrelated.NO_ANALYSIS
         bars = find_histogram(subject.analysis, name)
         return reason if bars is None or not bars.counts.sum() else ""
 

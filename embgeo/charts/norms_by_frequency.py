@@ -18,7 +18,7 @@ from embgeo.charts.specification import (
     Panel,
     Specification,
 )
-from embgeo.charts.subject import NO_ANALYSIS, Subject
+from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import tokens
 from embgeo.core.values import Cell
@@ -36,7 +36,7 @@ CAPTION = (
 
 def refuse(subject: Subject, _choices: Choices) -> str:
     if subject.analysis is None:
-        return NO_ANALYSIS
+        return Unrelated.NO_ANALYSIS
     if find_frequencies(subject.analysis) is None:
         return NO_FREQUENCIES
     if row_norms(subject.analysis) is None:

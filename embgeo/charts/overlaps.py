@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from embgeo.charts.histograms import overlay, tabulate
 from embgeo.charts.specification import Chart, Choices, MemberStyle, Specification
-from embgeo.charts.subject import NO_PAIR, Subject
+from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import compare
 from embgeo.core.values import Histogram
 
@@ -20,7 +20,7 @@ def find(subject: Subject) -> Histogram | None:
 
 
 def refuse(subject: Subject, _choices: Choices) -> str:
-    return NO_PAIR if find(subject) is None else ""
+    return Unrelated.NO_PAIR if find(subject) is None else ""
 
 
 def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:

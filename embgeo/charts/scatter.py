@@ -16,7 +16,7 @@ from embgeo.charts.specification import (
     Panel,
     Specification,
 )
-from embgeo.charts.subject import NO_ANALYSIS, Subject
+from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import projection
 from embgeo.core.values import Cell, Points, format_number
@@ -33,7 +33,7 @@ def refuse_without_points(name: str) -> Callable[[Subject, Choices], str]:
 
     def refuse(subject: Subject, choices: Choices) -> str:
         if subject.analysis is None:
-            return NO_ANALYSIS
+            return Unrelated.NO_ANALYSIS
         if find_points(subject.analysis, name) is None:
             return "its analysis left out the section projection"
         if choices.color == "frequency" and find_frequencies(subject.analysis) is None:

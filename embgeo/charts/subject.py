@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 import numpy as np
 
@@ -15,14 +16,16 @@ from embgeo.result.analysis import Analysis
 from embgeo.training.study.log import Log
 from embgeo.training.study.training import Run, Training
 
-#: Why a subject has nothing to do with a chart: not worth a word where nobody asked for it.
-NO_ANALYSIS = "it is no analysis"
-NO_LOG = "it is no run with a metrics.jsonl and no track"
-NO_VALUE = "no value of the parameter is known; give --x or --parameter"
-NO_PAIR = "it is not compared with a baseline"
-NO_METHOD = "it is no method of a training"
-NO_OUTPUT = "its analysis has no output matrix"
-NOT_CONCERNED = (NO_ANALYSIS, NO_LOG, NO_VALUE, NO_PAIR, NO_METHOD, NO_OUTPUT)
+
+class Unrelated(StrEnum):
+    """Why a subject has nothing to do with a chart: not worth a word where nobody asked for it."""
+
+    NO_ANALYSIS = "it is no analysis"
+    NO_LOG = "it is no run with a metrics.jsonl and no track"
+    NO_VALUE = "no value of the parameter is known; give --x or --parameter"
+    NO_PAIR = "it is not compared with a baseline"
+    NO_METHOD = "it is no method of a training"
+    NO_OUTPUT = "its analysis has no output matrix"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from embgeo.charts.curves import series_lines, series_panel, stored_curves
 from embgeo.charts.lookup import find_series
 from embgeo.charts.specification import Chart, Choices, MemberStyle, Specification
-from embgeo.charts.subject import NO_ANALYSIS, NO_OUTPUT, Subject
+from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import subspace
 from embgeo.core.values import Series
 from embgeo.result.analysis import Analysis
@@ -21,8 +21,8 @@ def find(analysis: Analysis) -> Series | None:
 
 def refuse(subject: Subject, _choices: Choices) -> str:
     if subject.analysis is None:
-        return NO_ANALYSIS
-    return NO_OUTPUT if find(subject.analysis) is None else ""
+        return Unrelated.NO_ANALYSIS
+    return Unrelated.NO_OUTPUT if find(subject.analysis) is None else ""
 
 
 def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:

@@ -17,7 +17,7 @@ from embgeo.charts.specification import (
     Panel,
     Specification,
 )
-from embgeo.charts.subject import NO_VALUE, Subject
+from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import subspace
 from embgeo.core.values import Cell, Scalar
@@ -45,7 +45,7 @@ def find_value(subject: Subject, name: str) -> tuple[float | None, Scalar | None
 
 def refuse(subject: Subject, choices: Choices) -> str:
     if subject.x is None:
-        return NO_VALUE
+        return Unrelated.NO_VALUE
     reasons = [explain_absence(subject, name) for name in choose_names(choices)]
     return "" if "" in reasons else reasons[0]
 

@@ -18,7 +18,7 @@ from embgeo.charts.specification import (
     Panel,
     Specification,
 )
-from embgeo.charts.subject import NO_LOG, Course, Subject
+from embgeo.charts.subject import Course, Subject, Unrelated
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.core.values import Cell
 
@@ -51,7 +51,7 @@ WIDE = 30.0
 
 def refuse(subject: Subject, choices: Choices) -> str:
     if not subject.courses:
-        return NO_LOG
+        return Unrelated.NO_LOG
     if choices.scalars and not set(choices.scalars) & set(subject.courses):
         return f"its log holds no {' and no '.join(choices.scalars)}"
     return ""

@@ -170,8 +170,6 @@ def numbers(text: str | None) -> list[float]:
 
 def summary(out: Path, made: FigureSet) -> None:
     """What was written, what a caption should not hide, and what could not be made."""
-    from embgeo.charts.subject import NOT_CONCERNED
-
     for one in made.figures:
         shown = [name for name in one.files if not name.endswith((".json", ".csv"))]
         size = "" if one.size is None else f"  {one.size[0]:.2f} × {one.size[1]:.2f} in"
@@ -179,5 +177,5 @@ def summary(out: Path, made: FigureSet) -> None:
         for note in one.record["notes"]:
             print(printable(f"  note: {note}"))
     for name, reason in made.left_out.items():
-        if not reason.endswith(NOT_CONCERNED):
+        if name not in made.unrelated:
             print(printable(f"left out: {name}, {reason}"))

@@ -132,7 +132,7 @@ def _spectrum(sides: _Sides) -> list[Part]:
         parts += ["; effective rank " if top else "Effective rank ", *rank]
     if not parts:
         return []
-    return [*parts, f"{sides.sure('spectrum.top_share', 'spectrum.effective_rank')}."]
+    return [*parts, f"{sides.sure(spectrum.TOP_SHARE.name, spectrum.EFFECTIVE_RANK.name)}."]
 
 
 def _isotropy(sides: _Sides) -> list[Part]:
@@ -144,7 +144,7 @@ def _isotropy(sides: _Sides) -> list[Part]:
         parts += ["I1 as stored ", *raw]
     if unit:
         parts += ["; at a mean norm of 1 " if raw else "I1 at a mean norm of 1 ", *unit]
-    parts += [f"{sides.sure('isotropy.i1', 'isotropy.i1_unit')}."]
+    parts += [f"{sides.sure(isotropy.I1.name, isotropy.I1_UNIT.name)}."]
     norms = median_norms(sides.old, sides.new)
     if norms:
         before, after = norms

@@ -9,7 +9,7 @@ from pathlib import Path
 from embgeo.charts import CHARTS
 from embgeo.charts.render.paper import VENUES, check_format
 from embgeo.charts.specification import Chart, Choices
-from embgeo.charts.subject import NO_ANALYSIS, NOT_CONCERNED, Subject
+from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.errors import BadOption, argument
 from embgeo.publish.latex import TABLES
 from embgeo.publish.latex.latex_table import LatexTable
@@ -46,10 +46,13 @@ class FigureSet:
     figures : tuple of WrittenFigure
     left_out : dict of str to str
         Why the others could not be made, by name.
+    unrelated : frozenset of str
+        Names of those that have nothing to do with what was given.
     """
 
     figures: tuple[WrittenFigure, ...]
     left_out: Mapping[str, str]
+    unrelated: frozenset[str] = frozenset()
 
     @property
     def files(self) -> dict[str, bytes]:
@@ -275,6 +278,7 @@ def make_all(
     """
     made: list[WrittenFigure] = []
     left_out: dict[str, str] = {}
+    unrelated: set[str] = set()
     jobs: tuple[Chart | LatexTable, ...] = (*charts, *tables)
     for one in jobs:
         reasons = [(subject, refuse(one, subject, request)) for subject in subjects]
@@ -282,19 +286,25 @@ def make_all(
         without = [f"{subject.label}: {reason}" for subject, reason in reasons if reason]
         least = one.least if isinstance(one, Chart) else 1
         if len(able) >= least:
-            notes = [f"left out {text}" for text in without if not text.endswith(NOT_CONCERNED)]
+            notes = [
+                f"left out {subject.label}: {reason}"
+                for subject, reason in reasons
+                if reason and not isinstance(reason, Unrelated)
+            ]
             make = make_figure if isinstance(one, Chart) else make_table
             made.append(make(one, able, request, notes))  # type: ignore[arg-type]
         else:
             left_out[one.name] = without[0] if without else f"it takes {least} of them"
+            if isinstance(next((reason for _, reason in reasons if reason), ""), Unrelated):
+                unrelated.add(one.name)
     if left_out and (asked or not made):
         name, reason = next(iter(left_out.items()))
         raise BadOption(f"cannot be made; {reason}", where=name)
-    return FigureSet(tuple(made), left_out)
+    return FigureSet(tuple(made), left_out, frozenset(unrelated))
 
 
 def refuse(one: Chart | LatexTable, subject: Subject, request: FigureRequest) -> str:
     """Why a subject cannot be part of a figure or table; empty if it can."""
     if isinstance(one, Chart):
         return one.refuse(subject, request.choices)
-    return NO_ANALYSIS if subject.analysis is None else one.missing(subject.analysis)
+    return Unrelated.NO_ANALYSIS if subject.analysis is None else one.missing(subject.analysis)

@@ -84,6 +84,7 @@ def dataset(analysis: Analysis) -> dict[str, Any]:
     # A card is published: the name of the file, not the folders of somebody's machine.
     file = str(p.get("file") or "").replace("\\", "/").rstrip("/").rpartition("/")[2]
     args = {"file": file, **args} if file else args
+    args["verdict"] = analysis.verdict.state
     name = f"{p.get('tensor')} ({p.get('n'):,} × {p.get('d'):,})"
     return {"name": name, "args": args}
 

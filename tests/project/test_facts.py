@@ -1,0 +1,99 @@
+"""Decisions read typed facts and names that exist, never prose and never a literal."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from embgeo.core import quantities
+from embgeo.core.quantities import OF_PAIRS, QUANTITIES, compare
+from tests.project.test_architecture import modules, parsed
+
+#: What holds sentences for people.
+PROSE = {
+    "clause",
+    "convention",
+    "headline",
+    "note",
+    "notes",
+    "reason",
+    "reference_note",
+    "sample",
+    "sentence",
+    "undefined",
+}
+READS_TEXT = {"startswith", "endswith", "removeprefix", "removesuffix", "find", "index"}
+#: Files of version 1 said in prose what later ones say in fields.
+MAY_READ_PROSE = {"embgeo.result.saved"}
+
+
+def is_prose(node: ast.expr) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return name in PROSE
+
+
+def decisions_by_prose(tree: ast.AST) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in READS_TEXT and is_prose(node.func.value):
+                yield node
+        elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+            sides = (node.left, node.comparators[0])
+            # Whether there is a text at all is not reading it.
+            if any(map(is_prose, sides)) and any(map(is_fixed_text, sides)):
+                yield node
+
+
+def is_fixed_text(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value != ""
+    return isinstance(node, ast.Name) and node.id.isupper()
+
+
+def test_no_decision_reads_prose() -> None:
+    assert not [
+        f"{module}:{node.lineno}: {ast.unparse(node)}"
+        for module in modules()
+        if module not in MAY_READ_PROSE
+        for node in decisions_by_prose(parsed(module))
+    ]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "scalar.convention.startswith('a lower bound')",
+        "note.startswith('tied')",
+        "'basis-dependent' in scalar.convention",
+        "finding.sentence.removeprefix('Not decided: ')",
+        "scalar.reference_note == 'chance'",
+    ],
+)
+def test_reading_prose_is_seen(code: str) -> None:
+    assert list(decisions_by_prose(ast.parse(code)))
+
+
+def test_the_constant_of_a_quantity_is_its_name_in_capitals() -> None:
+    for family in (*quantities.FAMILIES, compare):
+        for name in quantities.quantities_of(family):
+            constant = name.partition(".")[2].upper()
+            assert getattr(family, constant).name == name
+
+
+#: Where quantities are defined.
+DEFINITIONS = re.compile(r"embgeo\.core\.quantities\.\w+|embgeo\.training\.study\.numbers")
+NAMES = QUANTITIES.keys() | OF_PAIRS.keys()
+
+
+def test_names_of_quantities_are_constants() -> None:
+    """A literal that is one skips silently once the name changes."""
+    assert not [
+        f"{module}:{node.lineno}: {node.value}"
+        for module in modules()
+        if not DEFINITIONS.fullmatch(module)
+        for node in ast.walk(parsed(module))
+        if isinstance(node, ast.Constant) and node.value in NAMES
+    ]
