@@ -261,6 +261,7 @@ def test_the_hub_reads_the_block(tmp_path: Path) -> None:
     assert mean.task_type == "fill-mask"
     assert mean.dataset_args["file"] == "baseline.pt"  # and not the folder around it
     assert mean.dataset_args["sha256"] == "0" * 64
+    assert mean.dataset_args["verdict"] == "degenerate"
     assert results["frequency.probe_auc"].metric_args["standard_error"] == 0.01
 
 
