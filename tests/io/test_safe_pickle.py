@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from embgeo.io.bounded.guard import Damaged
+from embgeo.io.pickle import machine, opcodes, tree
 from embgeo.io.pickle.loading import load
 from embgeo.io.pickle.machine import Stub
 from embgeo.io.pickle.tree import walk
@@ -424,3 +425,21 @@ def test_nothing_reaches_below_a_mark(program: bytes) -> None:
     with pytest.raises(Damaged, match="takes more from its stack"):
         read(b"\x80\x02" + program)
     assert read(b"\x80\x02K\x01(0.") == 1
+
+
+def test_the_readme_states_the_modules_and_limits() -> None:
+    folder = Path(machine.__file__).parent
+    text = (folder / "README.md").read_text("utf-8")
+    for module in folder.glob("[!_]*.py"):
+        assert f"| `{module.name}` |" in text
+    for limit in (
+        f"{machine.MOST_OPCODES:,} opcodes",
+        f"{machine.MOST_MEMORY // 2**20} MiB",
+        f"{machine._MOST_STATES} states",
+        f"{opcodes._LONGEST_NAME:,} bytes for a name",
+        f"{opcodes._LONGEST_INTEGER:,} for an integer",
+        f"{tree.DEEPEST} levels",
+        f"{tree.MOST_LEAVES:,} arrays",
+        f"{tree.MOST_REPEATS:,} repeated entries",
+    ):
+        assert limit in text
