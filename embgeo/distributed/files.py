@@ -166,16 +166,7 @@ def read(path: Path, kinds: Iterable[str] = KINDS) -> Stored:
     """
     wanted = tuple(kinds)
     with reading(path, "state"):
-        if map_file(path)[:4].tobytes() not in MAGICS:
-            raise Damaged("no state or plan of embgeo", _way_out(wanted))
-        archive = open_archive(path)
-        if archive.members.get(f"{HEADER}.npy") is None:
-            raise Damaged("no state or plan of embgeo", _way_out(wanted))
-        if archive.members[f"{HEADER}.npy"].size > LARGEST_HEADER:
-            raise Damaged("its header is absurdly long")
-        header = json.loads(read_member(archive, HEADER).tobytes())
-        if not isinstance(header, dict) or header.get("format") != FORMAT:
-            raise Damaged("no state or plan of embgeo", _way_out(wanted))
+        archive, header = _open(path, wanted)
         if header.get("format_version") != FORMAT_VERSION:
             raise Damaged(
                 f"format version {header.get('format_version')!r:.20}, this embgeo reads "
@@ -189,6 +180,33 @@ def read(path: Path, kinds: Iterable[str] = KINDS) -> Stored:
             is_wanted = " or ".join(KINDS[k] for k in wanted)
             raise Damaged(f"holds {KINDS[kind]}, not {is_wanted}", _way_out(wanted))
     return Stored(path, kind, _identity(archive), content, len(archive.data))
+
+
+def check_replaceable(path: Path) -> None:
+    """Whether a file is a state or a plan, of whatever version.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    with reading(path, "state"):
+        _open(path, tuple(KINDS))
+
+
+def _open(path: Path, wanted: tuple[str, ...]) -> tuple[Archive, dict[str, Any]]:
+    """The archive and its header; Damaged where it is not ours."""
+    refused = Damaged("no state or plan of embgeo", _way_out(wanted))
+    if map_file(path)[:4].tobytes() not in MAGICS:
+        raise refused
+    archive = open_archive(path)
+    if archive.members.get(f"{HEADER}.npy") is None:
+        raise refused
+    if archive.members[f"{HEADER}.npy"].size > LARGEST_HEADER:
+        raise Damaged("its header is absurdly long")
+    header = json.loads(read_member(archive, HEADER).tobytes())
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise refused
+    return archive, header
 
 
 def _way_out(kinds: tuple[str, ...]) -> str:

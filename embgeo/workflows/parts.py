@@ -233,7 +233,7 @@ def check_state_file(path: Path) -> None:
                 return
             cause = f"{path.parent} is no folder"
         else:
-            files.read(path)
+            files.check_replaceable(path)
             return
     except EmbgeoError:
         cause = "exists and is no state or plan of embgeo"

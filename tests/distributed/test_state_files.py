@@ -299,6 +299,7 @@ def test_a_later_format(state: Path) -> None:
 
     with pytest.raises(UnreadableFile, match="format version 99, this embgeo reads 2"):
         files.read(with_header(state, later))
+    files.check_replaceable(with_header(state, later))
 
 
 HEADERS: dict[str, Any] = {
