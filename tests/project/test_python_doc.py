@@ -76,3 +76,9 @@ def test_fields_of_the_options() -> None:
     assert names is not None
     for name in re.findall(r"(\w+)=", names[1]):
         assert name in embgeo.Options.__dataclass_fields__
+
+
+def test_the_functions_are_those_that_are_exported() -> None:
+    named = set(re.findall(r"`embgeo\.(\w+)`", TEXT[: TEXT.index("## From a file")]))
+    functions = {name for name in embgeo.__all__ if inspect.isroutine(getattr(embgeo, name))}
+    assert named == functions | {"train"}
