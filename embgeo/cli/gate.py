@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from embgeo.cli.fields import EachField, Given, Loading
-from embgeo.cli.gate_outputs import Outputs
+from embgeo.cli.gate_outputs import GateOutputs
 from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded, printable, progress_bar
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import Options
@@ -89,15 +89,16 @@ def gate(
 
     Example: embgeo gate fixtures/cosreg.safetensors --rule "cosine.mean <= 0.1"
     """
-    outputs = Outputs(junit, metrics_json, metrics_txt, json_, quiet, github)
-    with outputs.telling():
+    outputs = GateOutputs(junit, metrics_json, metrics_txt, json_, quiet, github)
+    with outputs.report_errors():
         from embgeo.workflows.check import gate_settings, plan_gate
+        from embgeo.workflows.gate_files import check_files
 
         settings = gate_settings(config, search=not no_config)
         planned = plan_gate(
             rule or (), sources or (), baseline, level, {**loading, **measuring}, settings
         )
-        outputs.check(planned.files)
+        check_files(outputs.files, planned.files)
         if update_baseline:
             write_baseline(planned, outputs)
             return
@@ -110,7 +111,7 @@ def gate(
         raise typer.Exit(RULE_FAILED)
 
 
-def write_baseline(planned: Gate, outputs: Outputs) -> None:
+def write_baseline(planned: Gate, outputs: GateOutputs) -> None:
     """Replace the baseline file, and print what changed."""
     from embgeo.workflows.gate import update_baseline
 

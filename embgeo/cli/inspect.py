@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from embgeo.cli.fields import EachField, Given
 from embgeo.cli.shared import Debug, Json, guarded, printable
+from embgeo.core.source import Source
 
 if TYPE_CHECKING:
     from embgeo.io import Checkpoint
@@ -18,14 +20,11 @@ if TYPE_CHECKING:
 
 @guarded
 def inspect(
+    *,
     path: Annotated[
         Path, typer.Argument(help="Checkpoint, model folder or vector file; - for stdin.")
     ],
-    tensor: Annotated[str | None, typer.Option(help="Choose this tensor.")] = None,
-    output: Annotated[str | None, typer.Option(help="Choose this output projection.")] = None,
-    transpose: Annotated[
-        bool, typer.Option("--transpose", help="Tokens are columns in the file.")
-    ] = False,
+    loading: Annotated[Given, EachField(Source, only=("tensor", "output", "transpose"))],
     json_: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -37,7 +36,7 @@ def inspect(
     from embgeo.io.inspection import inspect_checkpoint
 
     checkpoint = open_checkpoint(path)
-    found = inspect_checkpoint(checkpoint, tensor=tensor, output=output, transpose=transpose)
+    found = inspect_checkpoint(checkpoint, **loading)
     if json_:
         shown = {"file": str(path), "format": checkpoint.format, **asdict(found)}
         print(json.dumps(shown, indent=1))
