@@ -143,7 +143,7 @@ def test_memory_that_never_suffices_ends_in_one_line(monkeypatch):
     with pytest.raises(DeviceFull) as stopped:
         make_executor(Matrix(gaussian(90, n=500)), 200).fold([Moments(D)])
     assert "\n" not in str(stopped.value)
-    assert "--device cpu" in str(stopped.value)
+    assert "--device cpu" in stopped.value.command_line_text
 
 
 def test_blocks_are_halved_to_the_floor_and_no_further(monkeypatch):
