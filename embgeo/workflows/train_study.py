@@ -114,8 +114,8 @@ def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) ->
     """Everything the runs say, side by side."""
     from embgeo.result.analysis import load_analysis
     from embgeo.training.methods.catalog import choose_reference, method
-    from embgeo.training.study.making import Trained, training_of
-    from embgeo.training.study.reading import read_run
+    from embgeo.training.study.assemble import AnalyzedRun, assemble_study
+    from embgeo.training.study.run_result import read_run
 
     kept = [run for run in task.runs if run not in diverged]
     names = order_methods(tuple(dict.fromkeys(name for name, _ in kept)))
@@ -125,12 +125,12 @@ def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) ->
             if (name, seed) in kept:
                 home = task.home(name, seed)
                 place = home.relative_to(task.folder).as_posix()
-                trained.append(Trained(place, read_run(home), load_analysis(home)))
+                trained.append(AnalyzedRun(place, read_run(home), load_analysis(home)))
     references = {name: choose_reference(name, tuple(names)) or "" for name in names}
     titles = {name: method(name).title for name in names}
     provenance = {"command": task.command, "settings": task.settings.tables()}
     lost = [f"{name}, seed {seed}: {why.cause}" for (name, seed), why in diverged.items()]
-    return training_of(trained, references, titles, provenance, lost)
+    return assemble_study(trained, references, titles, provenance, lost)
 
 
 def order_methods(names: tuple[str, ...]) -> list[str]:

@@ -21,6 +21,7 @@ from embgeo.report import assets
 from embgeo.report.study import draw_methods, render
 from embgeo.report.study_tables import headline, method_rows
 from embgeo.result.analysis import load_analysis
+from embgeo.training.study.assemble import AnalyzedRun, assemble_study, notes
 from embgeo.training.study.files import (
     COMPARISON_FOLDER,
     TRAINING_NAME,
@@ -29,9 +30,13 @@ from embgeo.training.study.files import (
     training_to_json,
 )
 from embgeo.training.study.log import LOG_NAME, Log
-from embgeo.training.study.making import Trained, notes, training_of
-from embgeo.training.study.reading import MOST_POINTS, kept_curves, read_run
-from embgeo.training.study.run_result import RESULT_NAME, RUN_RESULT
+from embgeo.training.study.run_result import (
+    MOST_POINTS,
+    RESULT_NAME,
+    RUN_RESULT,
+    read_run,
+    thin_curves,
+)
 from tests.support.html_page import Page
 from tests.support.sample_runs import (
     REFERENCES,
@@ -223,9 +228,9 @@ def test_runs_are_read_from_their_folders(tmp_path: Path) -> None:
     for made in made_runs(METHODS, 2):
         home = write_run(tmp_path, made)
         place = home.relative_to(tmp_path).as_posix()
-        runs.append(Trained(place, read_run(home), load_analysis(home)))
+        runs.append(AnalyzedRun(place, read_run(home), load_analysis(home)))
     settings = runs[0].finished.result.settings
-    read = training_of(
+    read = assemble_study(
         runs,
         {name: REFERENCES[name] for name in METHODS},
         {name: name.upper() for name in METHODS},
@@ -266,7 +271,7 @@ def test_a_run_without_log_or_test_split(tmp_path: Path) -> None:
 
 def test_long_curves_are_thinned_and_keep_their_ends() -> None:
     steps = np.arange(10_000.0)
-    (curve,) = kept_curves(Log({"x": (steps, steps**2)})).values()
+    (curve,) = thin_curves(Log({"x": (steps, steps**2)})).values()
     assert len(curve.steps) == MOST_POINTS
     assert (curve.steps[0], curve.steps[-1]) == (0.0, 9_999.0)
     assert curve.values[-1] == 9_999.0**2

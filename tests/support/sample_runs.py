@@ -12,10 +12,16 @@ import numpy as np
 
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.result.analysis import Analysis
+from embgeo.training.study.assemble import AnalyzedRun, assemble_study
 from embgeo.training.study.log import LOG_NAME, Log
-from embgeo.training.study.making import Trained, training_of
-from embgeo.training.study.reading import FinishedRun, kept_curves, numbers_of
-from embgeo.training.study.run_result import RESULT_NAME, RUN_RESULT, RunResult
+from embgeo.training.study.run_result import (
+    RESULT_NAME,
+    RUN_RESULT,
+    FinishedRun,
+    RunResult,
+    collect_numbers,
+    thin_curves,
+)
 from embgeo.training.study.training import Run, Training
 from tests.support.sample_analysis import HOSTILE, sample
 from tests.support.sample_comparison import differences, pair
@@ -106,7 +112,7 @@ def analysis_of(made: Made, *, hostile: bool = False) -> Analysis:
     return _sample("cone" if made.method == "mle" else "isotropic", hostile, made.seed)
 
 
-def trained(made: Made, *, hostile: bool = False) -> Trained:
+def trained(made: Made, *, hostile: bool = False) -> AnalyzedRun:
     """A run as it is read, without files."""
     curves: dict[str, dict[float, float]] = {}
     for line in log_lines(made).splitlines():
@@ -114,12 +120,14 @@ def trained(made: Made, *, hostile: bool = False) -> Trained:
         step = entry.pop("step")
         for name, value in entry.items():
             curves.setdefault(name, {})[float(step)] = value
-    kept = kept_curves(
+    kept = thin_curves(
         Log({n: (np.array(list(c)), np.array(list(c.values()))) for n, c in curves.items()})
     )
     own = result(made, hostile=hostile)
-    finished = FinishedRun(own, kept, {**numbers_of(own, kept), **made.numbers})
-    return Trained(f"{made.method}/seed-{made.seed}", finished, analysis_of(made, hostile=hostile))
+    finished = FinishedRun(own, kept, {**collect_numbers(own, kept), **made.numbers})
+    return AnalyzedRun(
+        f"{made.method}/seed-{made.seed}", finished, analysis_of(made, hostile=hostile)
+    )
 
 
 #: Perplexity of each method in the samples, and how far apart its seeds are.
@@ -148,7 +156,7 @@ def sample_training(
     """Methods side by side."""
     runs = [trained(made, hostile=hostile) for made in made_runs(methods, seeds)]
     settings = runs[0].finished.result.settings
-    return training_of(
+    return assemble_study(
         runs,
         {name: REFERENCES[name] if REFERENCES[name] in methods else "" for name in methods},
         {name: HOSTILE[2] if hostile else name.upper() for name in methods},

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from embgeo.core.quantities import QUANTITIES as ANALYZED
+from embgeo.training.study.assemble import prior, prior_distance
 from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
-from embgeo.training.study.deciding import decide, outcomes, perplexity_name
+from embgeo.training.study.deciding import decide, decide_claims, perplexity_name
 from embgeo.training.study.numbers import QUANTITIES
-from embgeo.training.study.prior import distance, prior
 from embgeo.training.study.spread import in_percent, paired, percent_text, spread, student
 from embgeo.training.study.training import Run
 from tests.support.sample_runs import run
@@ -49,7 +49,7 @@ def runs(before: list[float], after: list[float]) -> list[Run]:
     ],
 )
 def test_truth_table(claim: Claim, before: list[float], after: list[float], verdict: str) -> None:
-    (found,) = outcomes(runs(before, after), (claim,))
+    (found,) = decide_claims(runs(before, after), (claim,))
     assert found.verdict == verdict
     assert found.reason
 
@@ -91,7 +91,7 @@ def test_the_test_split_decides_where_every_run_has_one() -> None:
 def test_a_claim_whose_reference_was_not_trained_is_not_decidable_and_says_so() -> None:
     trained = [run("al", seed, test__perplexity=90.0 + seed) for seed in range(3)]
     trained += [run("mle", seed, test__perplexity=100.0 + seed) for seed in range(3)]
-    found = {o.key: o for o in outcomes(trained)}
+    found = {o.key: o for o in decide_claims(trained)}
     assert found["al-perplexity"].verdict == "not decidable"
     assert "untied, which was not trained" in found["al-perplexity"].reason
     assert not [key for key in found if key.startswith(("cosreg", "spectral"))]
@@ -162,11 +162,11 @@ def test_priors_are_those_of_the_regularizer() -> None:
 
 def test_distance_from_a_prior() -> None:
     target = prior("exponential", 10, {})
-    assert distance(3.0 * target[::-1], target) == pytest.approx(0.0, abs=1e-12)
+    assert prior_distance(3.0 * target[::-1], target) == pytest.approx(0.0, abs=1e-12)
     flat = np.ones(10)
-    assert distance(flat, target) > 0.1
-    assert math.isnan(distance(np.zeros(10), target))
-    assert math.isnan(distance(np.ones(9), target))
+    assert prior_distance(flat, target) > 0.1
+    assert math.isnan(prior_distance(np.zeros(10), target))
+    assert math.isnan(prior_distance(np.ones(9), target))
 
 
 def test_a_tied_model_is_not_held_against_two_matrices() -> None:
@@ -174,7 +174,7 @@ def test_a_tied_model_is_not_held_against_two_matrices() -> None:
     trained = [
         run(name, seed, cosine__mean=0.1) for name in ("untied", "cosreg") for seed in (0, 1)
     ]
-    found = outcomes(trained)
+    found = decide_claims(trained)
     assert {o.key for o in found} >= {"cosreg-cosine", "cosreg-perplexity"}
     for each in found:
         assert (each.verdict, each.reference) == ("not decidable", "mle")

@@ -24,7 +24,7 @@ UNTIED = ("untied",)
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PaperClaim:
     """What the paper reports: a number without and with the method.
 
     Attributes
@@ -78,7 +78,7 @@ class Claim:
     change: Literal["lower", "higher"]
     relative: bool = False
     factor: float = 1.0
-    published: tuple[Published, ...] = ()
+    published: tuple[PaperClaim, ...] = ()
 
 
 def _perplexity(
@@ -87,7 +87,7 @@ def _perplexity(
     source: str,
     methods: tuple[str, ...],
     against: tuple[str, ...],
-    *published: Published,
+    *published: PaperClaim,
 ) -> Claim:
     return Claim(
         key, text, source, methods, against, PERPLEXITY, "lower", relative=True, published=published
@@ -131,7 +131,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"{GAO}, Table 1",
         ("cosreg",),
         BASELINES,
-        Published(66.0, 65.2, f"{_WT2}, Table 1"),
+        PaperClaim(66.0, 65.2, f"{_WT2}, Table 1"),
     ),
     Claim(
         "sc-prior",
@@ -160,8 +160,8 @@ CLAIMS: tuple[Claim, ...] = (
         isotropy.I1_MEAN_SIGN.name,
         "higher",
         published=(
-            Published(0.24, 0.63, "I1, WikiText-103, Transformer-XL, Table 3"),
-            Published(0.31, 0.88, "I1, IWSLT14 de–en, Transformer, Table 3"),
+            PaperClaim(0.24, 0.63, "I1, WikiText-103, Transformer-XL, Table 3"),
+            PaperClaim(0.31, 0.88, "I1, IWSLT14 de–en, Transformer, Table 3"),
         ),
     ),
     Claim(
@@ -173,8 +173,8 @@ CLAIMS: tuple[Claim, ...] = (
         isotropy.I2_MEAN_SIGN.name,
         "lower",
         published=(
-            Published(0.037, 0.022, "I2, WikiText-103, Transformer-XL, Table 3"),
-            Published(0.031, 0.005, "I2, IWSLT14 de–en, Transformer, Table 3"),
+            PaperClaim(0.037, 0.022, "I2, WikiText-103, Transformer-XL, Table 3"),
+            PaperClaim(0.031, 0.005, "I2, IWSLT14 de–en, Transformer, Table 3"),
         ),
     ),
     _perplexity(
@@ -183,7 +183,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"{WANG}, Tables 1 and 8",
         SPECTRUM_CONTROL,
         BASELINES,
-        Published(66.0, 63.7, f"{_WT2}, exponential prior, Table 1; polynomial 64.2, Table 8"),
+        PaperClaim(66.0, 63.7, f"{_WT2}, exponential prior, Table 1; polynomial 64.2, Table 8"),
     ),
     _perplexity(
         "sc-over-cosreg",
@@ -191,7 +191,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"{WANG}, Table 1",
         SPECTRUM_CONTROL,
         ("cosreg",),
-        Published(65.2, 63.7, f"{_WT2}, CosReg and spectrum control, Table 1"),
+        PaperClaim(65.2, 63.7, f"{_WT2}, CosReg and spectrum control, Table 1"),
     ),
     Claim(
         "sc-time",
@@ -203,7 +203,7 @@ CLAIMS: tuple[Claim, ...] = (
         "lower",
         relative=True,
         factor=1.24,
-        published=(Published(61.0, 70.0, "seconds an epoch, WikiText-2, AWD-LSTM, Table 7"),),
+        published=(PaperClaim(61.0, 70.0, "seconds an epoch, WikiText-2, AWD-LSTM, Table 7"),),
     ),
     Claim(
         "frage-probe",
@@ -229,7 +229,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"{GONG}, Table 2",
         ("frage",),
         BASELINES,
-        Published(67.1, 64.8, f"{_WT2}, Table 2, which prints 67.1 where others have 66.0"),
+        PaperClaim(67.1, 64.8, f"{_WT2}, Table 2, which prints 67.1 where others have 66.0"),
     ),
     _perplexity(
         "al-perplexity",
@@ -237,7 +237,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"{INAN}, Table 1",
         ("al",),
         UNTIED,
-        Published(87.3, 82.9, _PTB),
+        PaperClaim(87.3, 82.9, _PTB),
     ),
     _perplexity(
         "re-perplexity",
@@ -245,7 +245,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"{INAN}, Table 1",
         ("re",),
         UNTIED,
-        Published(87.3, 85.1, _PTB),
+        PaperClaim(87.3, 85.1, _PTB),
     ),
     _perplexity(
         "real-perplexity",
@@ -253,7 +253,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"{INAN}, Table 1",
         ("real",),
         UNTIED,
-        Published(87.3, 82.7, _PTB),
+        PaperClaim(87.3, 82.7, _PTB),
     ),
     _perplexity(
         "real-over-al",
@@ -261,7 +261,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"{INAN}, Table 1",
         ("real",),
         ("al",),
-        Published(82.9, 82.7, _PTB),
+        PaperClaim(82.9, 82.7, _PTB),
     ),
     _perplexity(
         "real-over-re",
@@ -269,7 +269,7 @@ CLAIMS: tuple[Claim, ...] = (
         f"{INAN}, Table 1",
         ("real",),
         ("re",),
-        Published(85.1, 82.7, _PTB),
+        PaperClaim(85.1, 82.7, _PTB),
     ),
     Claim(
         "al-subspace",
@@ -279,7 +279,7 @@ CLAIMS: tuple[Claim, ...] = (
         UNTIED,
         subspace.DISTANCE.name,
         "lower",
-        published=(Published(1.0, 0.06, "β = 0 and β = 1 at τ = 10, Fig. 1(a)"),),
+        published=(PaperClaim(1.0, 0.06, "β = 0 and β = 1 at τ = 10, Fig. 1(a)"),),
     ),
     Claim(
         "spectral-norm-perplexity",
@@ -290,7 +290,7 @@ CLAIMS: tuple[Claim, ...] = (
         PERPLEXITY,
         "higher",
         relative=True,
-        published=(Published(66.0, 72.5, f"{_WT2}, Table 6"),),
+        published=(PaperClaim(66.0, 72.5, f"{_WT2}, Table 6"),),
     ),
     Claim(
         "d-optimal-perplexity",
@@ -301,7 +301,7 @@ CLAIMS: tuple[Claim, ...] = (
         PERPLEXITY,
         "higher",
         relative=True,
-        published=(Published(66.0, 94.8, f"{_WT2}, Table 6"),),
+        published=(PaperClaim(66.0, 94.8, f"{_WT2}, Table 6"),),
     ),
     _perplexity(
         "adversarial-perplexity",
@@ -309,7 +309,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Wang D. et al. 2019",
         ("adversarial",),
         BASELINES,
-        Published(54.44, 52.97, "test perplexity, Penn Treebank, MoS, the authors' README"),
+        PaperClaim(54.44, 52.97, "test perplexity, Penn Treebank, MoS, the authors' README"),
     ),
     Claim(
         "coupled-adam-cosine",

@@ -14,7 +14,7 @@ from embgeo.training.study.training import Outcome, Run, Verdict
 LEAST_SEEDS = 2
 
 
-def outcomes(runs: Sequence[Run], claims: Sequence[Claim] = CLAIMS) -> tuple[Outcome, ...]:
+def decide_claims(runs: Sequence[Run], claims: Sequence[Claim] = CLAIMS) -> tuple[Outcome, ...]:
     """Every claim about a method that was trained, in the order of the claims."""
     trained = {run.method for run in runs}
     found = []
@@ -22,11 +22,11 @@ def outcomes(runs: Sequence[Run], claims: Sequence[Claim] = CLAIMS) -> tuple[Out
         reference = next((name for name in claim.against if name in trained), "")
         for method in claim.methods:
             if method in trained and method != reference:
-                found.append(outcome(claim, method, reference, runs))
+                found.append(decide_claim(claim, method, reference, runs))
     return tuple(found)
 
 
-def outcome(claim: Claim, method: str, reference: str, runs: Sequence[Run]) -> Outcome:
+def decide_claim(claim: Claim, method: str, reference: str, runs: Sequence[Run]) -> Outcome:
     """One claim, decided; without a reference it cannot be."""
     number = perplexity_name(runs) if claim.number == PERPLEXITY else claim.number
     before, after = (

@@ -10,10 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from embgeo.core.errors import UnreadableFile
+from embgeo.core.typed import is_number
 from embgeo.io.bounded.records import RecordFormat
+from embgeo.training.study.log import LOG_NAME, Log, read_log
+from embgeo.training.study.numbers import OF_A_SPLIT, PARAMETERS, SECONDS, SECONDS_PER_TOKEN
+from embgeo.training.study.training import TrainingCurve
 
 RESULT_NAME = "result.json"
 
@@ -112,3 +117,67 @@ def load_result(folder: Path) -> RunResult:
             "the run is not finished", where=folder, way_out="let the run finish first"
         )
     return RUN_RESULT.load(folder)
+
+
+#: Points of a curve that are kept; a page shows no more.
+MOST_POINTS = 300
+SPEED = "train.tokens_per_second"
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """What a finished run says about itself.
+
+    Attributes
+    ----------
+    result : RunResult
+    curves : dict of str to TrainingCurve
+    numbers : dict of str to float
+        Of the evaluation and of the speed.
+    """
+
+    result: RunResult
+    curves: Mapping[str, TrainingCurve]
+    numbers: Mapping[str, float]
+
+
+def read_run(folder: Path) -> FinishedRun:
+    """Read a run; UnreadableFile for a missing or damaged file, or one of an unknown format."""
+    result = load_result(folder)
+    log = folder / LOG_NAME
+    curves = {} if not log.exists() else thin_curves(read_log(log))
+    return FinishedRun(result, curves, collect_numbers(result, curves))
+
+
+def thin_curves(log: Log) -> dict[str, TrainingCurve]:
+    """Every curve of the log, thinned evenly to `MOST_POINTS`, both ends kept."""
+    found = {}
+    for name, (steps, values) in log.curves.items():
+        places = thin_places(len(steps))
+        found[name] = TrainingCurve(
+            tuple(float(steps[i]) for i in places), tuple(float(values[i]) for i in places)
+        )
+    return found
+
+
+def thin_places(n: int) -> list[int]:
+    """0 … n − 1, or `MOST_POINTS` of them evenly apart with both ends."""
+    if n <= MOST_POINTS:
+        return list(range(n))
+    return sorted({round(i * (n - 1) / (MOST_POINTS - 1)) for i in range(MOST_POINTS)})
+
+
+def collect_numbers(result: RunResult, curves: Mapping[str, TrainingCurve]) -> dict[str, float]:
+    """The numbers of a result, under the names of `embgeo.training.study.numbers`."""
+    found: dict[str, float] = {}
+    for split, scores in (("valid", result.valid), ("test", result.test or {})):
+        for key in OF_A_SPLIT:
+            value = scores.get(key)
+            if value is not None and is_number(value):
+                found[f"{split}.{key}"] = float(value)
+    found[SECONDS.name] = result.seconds
+    found[PARAMETERS.name] = float(result.parameters)
+    speeds = [v for v in curves[SPEED].values if v > 0] if SPEED in curves else []
+    if speeds:
+        found[SECONDS_PER_TOKEN.name] = 1e6 / median(speeds)
+    return found

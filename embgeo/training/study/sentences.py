@@ -19,12 +19,12 @@ TOLD = (
 )
 
 
-def sentences(training: Training) -> tuple[str, ...]:
+def describe_methods(training: Training) -> tuple[str, ...]:
     """One a method, the baseline first."""
-    return tuple(sentence(training, method) for method in training.methods)
+    return tuple(describe_method(training, method) for method in training.methods)
 
 
-def sentence(training: Training, method: Method) -> str:
+def describe_method(training: Training, method: Method) -> str:
     """``"cosreg: perplexity 312.4 → 308.1 (−1.4 %), mean cosine 0.119 → 0.005, …"``."""
     parts = []
     name = perplexity_name(training.runs)

@@ -18,7 +18,7 @@ Verdict = Literal["reproduced", "not reproduced", "not decidable"]
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class TrainingCurve:
     """A number over the steps of a run; both of the same length, steps rising."""
 
     steps: tuple[float, ...]
@@ -45,7 +45,7 @@ class Run:
     numbers : dict of str to float
         Of the evaluation (``valid.perplexity``, ``test.rare``, …), of the speed, and every scalar
         of the analysis under its name; what has no value is not there.
-    curves : dict of str to Curve
+    curves : dict of str to TrainingCurve
         By the names of ``metrics.jsonl``.
     initial : str
         Hash of the weights before the first step.
@@ -61,7 +61,7 @@ class Run:
     seconds: float
     parameters: int | None = None
     numbers: Mapping[str, float] = field(default_factory=dict)
-    curves: Mapping[str, Curve] = field(default_factory=dict)
+    curves: Mapping[str, TrainingCurve] = field(default_factory=dict)
     initial: str = ""
     notes: tuple[str, ...] = ()
 

@@ -7,15 +7,51 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import spectrum, subspace
 from embgeo.core.values import Quantity, Series
 from embgeo.result.analysis import Analysis
-from embgeo.training.study import prior
-from embgeo.training.study.deciding import outcomes
+from embgeo.training.study.deciding import decide_claims
 from embgeo.training.study.numbers import PRIOR, QUANTITIES
-from embgeo.training.study.reading import FinishedRun
-from embgeo.training.study.sentences import sentences
+from embgeo.training.study.run_result import FinishedRun
+from embgeo.training.study.sentences import describe_methods
 from embgeo.training.study.training import Method, Run, Training
+
+#: What the methods take where their settings say nothing.
+GAMMA = {"exponential": 1.0, "polynomial": 0.6}
+TAIL_RATIO = 0.1
+
+
+def prior(kind: str, d: int, settings: Mapping[str, Any]) -> FloatArray:
+    """σ*_k, k = 1 … d, up to scale.
+
+    Parameters
+    ----------
+    kind : {"exponential", "polynomial"}
+    d : int
+    settings : mapping
+        Of the method; ``gamma`` and ``tail_ratio`` are looked at.
+    """
+    gamma = float(settings.get("gamma") or GAMMA[kind])
+    k = np.arange(1, d + 1, dtype=np.float64)
+    if kind == "polynomial":
+        return np.asarray(k**-gamma)
+    ratio = float(settings.get("tail_ratio") or TAIL_RATIO)
+    c2 = -math.log(ratio) / max(d**gamma - 1.0, 1e-12)
+    return np.asarray(np.exp(-c2 * (k**gamma - 1.0)))
+
+
+def prior_distance(sigma: FloatArray, target: FloatArray) -> float:
+    """‖σ/‖σ‖ − σ*/‖σ*‖‖, for σ in falling order; between 0 and √2."""
+    ordered = np.sort(np.asarray(sigma, dtype=np.float64))[::-1]
+    wanted = np.sort(target)[::-1]
+    length = float(np.linalg.norm(ordered))
+    if not length > 0.0 or len(ordered) != len(wanted):
+        return math.nan
+    return float(np.linalg.norm(ordered / length - wanted / np.linalg.norm(wanted)))
+
 
 #: The method that spectra are held against the prior of.
 PRIOR_OF = {"exponential": "sc-exp", "polynomial": "sc-poly"}
@@ -25,7 +61,7 @@ OF_TWO = subspace.DISTANCE.name
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class AnalyzedRun:
     """A finished run with the analysis of its embedding.
 
     Attributes
@@ -45,8 +81,8 @@ class Trained:
         return self.finished.result.method
 
 
-def training_of(
-    trained: Sequence[Trained],
+def assemble_study(
+    trained: Sequence[AnalyzedRun],
     references: Mapping[str, str],
     titles: Mapping[str, str],
     provenance: Mapping[str, Any],
@@ -56,7 +92,7 @@ def training_of(
 
     Parameters
     ----------
-    trained : sequence of Trained
+    trained : sequence of AnalyzedRun
         Method by method, within one by seed; the baseline first.
     references : mapping of str to str
         By method, what it is held against; empty for the baseline.
@@ -85,13 +121,13 @@ def training_of(
         quantities=quantities(trained, runs),
         methods=methods,
         runs=runs,
-        outcomes=outcomes(runs),
+        outcomes=decide_claims(runs),
         notes=(*(f"{one}; no number here knows it" for one in lost), *notes(trained, runs)),
     )
-    return replace(training, sentences=sentences(training))
+    return replace(training, sentences=describe_methods(training))
 
 
-def run_of(one: Trained, priors: Mapping[str, Mapping[str, Any]]) -> Run:
+def run_of(one: AnalyzedRun, priors: Mapping[str, Mapping[str, Any]]) -> Run:
     result = one.finished.result
     scalars = {s.name: s.value for s in one.analysis.scalars if s.value is not None}
     return Run(
@@ -114,7 +150,7 @@ def run_of(one: Trained, priors: Mapping[str, Mapping[str, Any]]) -> Run:
     )
 
 
-def prior_settings(trained: Iterable[Trained]) -> dict[str, Mapping[str, Any]]:
+def prior_settings(trained: Iterable[AnalyzedRun]) -> dict[str, Mapping[str, Any]]:
     """Settings of the priors by kind, of the methods of spectrum control that were trained."""
     found: dict[str, Mapping[str, Any]] = {}
     for one in trained:
@@ -133,13 +169,13 @@ def from_priors(analysis: Analysis, priors: Mapping[str, Mapping[str, Any]]) -> 
         return {}
     sigma = curve.y["uncentered"]
     found = {
-        PRIOR[kind].name: prior.distance(sigma, prior.prior(kind, len(sigma), settings))
+        PRIOR[kind].name: prior_distance(sigma, prior(kind, len(sigma), settings))
         for kind, settings in priors.items()
     }
     return {name: value for name, value in found.items() if math.isfinite(value)}
 
 
-def method_of(name: str, title: str, reference: str, trained: Sequence[Trained]) -> Method:
+def method_of(name: str, title: str, reference: str, trained: Sequence[AnalyzedRun]) -> Method:
     result = next(one for one in trained if one.method == name).finished.result
     return Method(
         name,
@@ -151,7 +187,7 @@ def method_of(name: str, title: str, reference: str, trained: Sequence[Trained])
     )
 
 
-def quantities(trained: Sequence[Trained], runs: Sequence[Run]) -> tuple[Quantity, ...]:
+def quantities(trained: Sequence[AnalyzedRun], runs: Sequence[Run]) -> tuple[Quantity, ...]:
     """The facts of every number that some run holds; those of trainings first."""
     held = {name for run in runs for name in run.numbers}
     found = {q.name: q for q in QUANTITIES if q.name in held}
@@ -162,7 +198,7 @@ def quantities(trained: Sequence[Trained], runs: Sequence[Run]) -> tuple[Quantit
     return tuple(found.values())
 
 
-def notes(trained: Sequence[Trained], runs: Sequence[Run]) -> tuple[str, ...]:
+def notes(trained: Sequence[AnalyzedRun], runs: Sequence[Run]) -> tuple[str, ...]:
     """What a reader has to know: the text, one seed only, notes that all runs share."""
     corpus = trained[0].finished.result.corpus
     said = [f"text: {note}" for note in corpus.get("notes") or []]
