@@ -21,6 +21,8 @@ from embgeo.workflows.request import AnalysisRequest
 if TYPE_CHECKING:
     import pandas as pd
 
+    from embgeo.workflows.plot import Plots
+
 
 class Analysis(result.Analysis):
     __doc__ = result.Analysis.__doc__
@@ -56,6 +58,13 @@ class Analysis(result.Analysis):
         from embgeo.report.notebook import rows_frame, scalars_frame
 
         return rows_frame(self) if rows else scalars_frame(self)
+
+    @property
+    def plot(self) -> Plots:
+        """Charts, one a method: ``analysis.plot.spectrum()``; ``dir(analysis.plot)`` lists them."""
+        from embgeo.workflows.plot import Plots
+
+        return Plots(self)
 
     def show(self) -> None:
         """Open the report: in a notebook below the cell, elsewhere in the browser.

@@ -1,0 +1,97 @@
+"""Charts of one analysis at hand: ``analysis.plot.spectrum()``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from embgeo.charts import CHARTS
+from embgeo.charts.render.svg import render_svg
+from embgeo.charts.render.table import render_csv
+from embgeo.charts.specification import Chart, Choices, Specification
+from embgeo.charts.subject import Subject
+from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.result.analysis import Analysis
+from embgeo.workflows.folders import write_file
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Plot:
+    """A chart, which a notebook shows as a picture; for papers see :func:`embgeo.draw`.
+
+    Attributes
+    ----------
+    specification : Specification
+        Lines, axes, caption and alternative text.
+    """
+
+    specification: Specification
+
+    @property
+    def svg(self) -> str:
+        return render_svg(self.specification)
+
+    @property
+    def csv(self) -> str:
+        """The numbers that are drawn."""
+        return render_csv(self.specification).decode()
+
+    def save(self, path: Path | str) -> Path:
+        """Write the picture (``.svg``) or its numbers (``.csv``).
+
+        Raises
+        ------
+        BadOption
+            For another suffix.
+        EmbgeoError
+            If the file cannot be written.
+        """
+        path = Path(path)
+        if path.suffix not in (".svg", ".csv"):
+            raise BadOption(
+                f"{path.suffix or 'no suffix'} is not drawn here",
+                where=path,
+                way_out="name it .svg or .csv, or use embgeo.draw for PDF, PNG and PGF",
+            )
+        write_file(path, self.svg if path.suffix == ".svg" else self.csv)
+        return path
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"<Plot {self.specification.name}: {self.specification.caption}>"
+
+
+class Plots:
+    """One method for each chart, called as in ``embgeo figures`` with ``_`` for ``-``."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+
+    def __getattr__(self, name: str) -> Callable[[], Plot]:
+        chart = _CHARTS.get(name)
+        if chart is None:
+            raise AttributeError(f"no chart is called {name!r}; there are {', '.join(_CHARTS)}")
+        return partial(self._plot, chart)
+
+    def __dir__(self) -> list[str]:
+        return list(_CHARTS)
+
+    def _plot(self, chart: Chart) -> Plot:
+        subject = Subject("", self._analysis)
+        specification = chart.specify([subject])
+        if specification is None:
+            reason = chart.refuse(subject, Choices())
+            raise EmbgeoError(f"{chart.name} cannot be drawn: {reason}")
+        return Plot(specification)
+
+
+#: What one analysis is enough for.
+_CHARTS = {
+    chart.name.replace("-", "_"): chart
+    for chart in CHARTS
+    if "analysis" in chart.pages and chart.least == 1
+}
