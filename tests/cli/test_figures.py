@@ -15,7 +15,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from embgeo.cli.app import app
+from embgeo.core.errors import BadOption
+from embgeo.result.analysis import load_analysis
 from embgeo.workflows.figure_subjects import load_subjects
+from embgeo.workflows.figures import draw
 from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.paper_samples import asked, saved, write_log
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar
@@ -111,6 +114,22 @@ def test_widths(in_home: Path, options: tuple[str, ...], width: float) -> None:
     content = (in_home / "spectrum.pdf").read_bytes()
     box = content.split(b"/MediaBox [", 1)[1].split(b"]", 1)[0].split()
     assert float(box[2]) == pytest.approx(72 * width, abs=0.01)
+
+
+def test_a_name_of_the_last_version_is_accepted_with_a_note(in_home: Path) -> None:
+    result = run("baseline", "--figure", "scatter-centred", "-o", in_home)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == "note: scatter-centred is called scatter-centered now\n"
+    assert (in_home / "scatter-centered.pdf").is_file()
+
+
+def test_python_draws_the_same_bytes(in_home: Path) -> None:
+    assert run("baseline", "--figure", "cone", "--venue", "acl", "-o", in_home).exit_code == 0
+    drawn = draw(load_analysis(Path("baseline")), figure="cone", venue="acl", label=["baseline"])
+    assert drawn.files["cone.pdf"] == (in_home / "cone.pdf").read_bytes()
+    assert drawn.files["cone.csv"] == (in_home / "cone.csv").read_bytes()
+    with pytest.raises(BadOption, match=r"^color: is about scatter or"):
+        draw("baseline", figure="cone", color="none")
 
 
 def test_a_sweep_by_names_and_by_values(home: Path, in_home: Path) -> None:
