@@ -55,7 +55,7 @@ MERGED_AT_ONCE = 8
 TASKS_A_THREAD = 4
 #: Shorter parts take longer to send around than to measure.
 LEAST_ROWS = 4096
-#: How often rows are told of, and the cluster is looked after.
+#: How often rows are reported, and the cluster is watched.
 LOOK_SECONDS = 0.02
 
 State = TypeVar("State", FirstState, SecondState)
@@ -235,7 +235,7 @@ class Cluster:
             return self._fetched(level[0], leaves, sizes)
 
     def _fetched(self, root: Future, leaves: Sequence[Future], sizes: dict[str, int]) -> Any:
-        """What came out of the root of all tasks; tells of the rows that its leaves have seen."""
+        """The result of the root of all tasks; reports the rows that its leaves have read."""
         from distributed import as_completed
 
         ended = as_completed(leaves, loop=self.client.loop)
@@ -274,7 +274,7 @@ def cut_pieces(
     memory: int = DEFAULT_MEMORY,
     masked: dict[str, IntArray] | None = None,
 ) -> list[Piece]:
-    """The rows of all shards in tasks for so many threads."""
+    """The rows of all shards in tasks for this many threads."""
     total = sum(shard.n for shard in shards)
     size = max(LEAST_ROWS, -(-total // (threads * TASKS_A_THREAD)))
     pieces = []

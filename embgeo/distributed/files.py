@@ -32,7 +32,7 @@ FORMAT = "embgeo.part"
 FORMAT_VERSION = 2
 HEADER = "header"
 LARGEST_HEADER = 256 * 2**20
-#: Without a row for each, a file may still speak of so many rows.
+#: A file may name this many rows without holding them.
 FEW_ROWS = 2**24
 NOT_OURS = "damaged, or not written by embgeo"
 

@@ -72,7 +72,7 @@ def check_version(setup: MeasuringSetup, path: Path) -> None:
 
 
 def sort_by_first_row(states: Sequence[files.Stored], name: str) -> list[files.Stored]:
-    """The files in the order of their rows, so that sums do not hang on the order of names."""
+    """The files in the order of their rows, so that sums do not depend on the order of names."""
 
     def key(stored: files.Stored) -> tuple[int, int]:
         kind = [StatePart] if name == "parts" else [(StatePart, Matrix | None)]
@@ -100,7 +100,9 @@ def make_plan(state: FirstState) -> MergePlan:
     setup = replace(state.setup, options=state.setup.options.for_tokens(matrix.tokens))
     if matrix.n != n:
         raise EmbgeoError(f"the parts hold {matrix.n:,} rows, the matrix has {n:,}")
-    parts = [replace(part, state="") for part in parts]  # where states lie is no plan's business
+    parts = [
+        replace(part, state="") for part in parts
+    ]  # a plan does not depend on where states are
     return MergePlan(setup, parts, matrix, state.census, state.statistics)
 
 

@@ -25,7 +25,7 @@ from embgeo.stats.statistic import Statistic
 
 Array = npt.NDArray[Any]
 
-#: What may be packed beside numbers, text, arrays, lists, tuples, mappings and slices.
+#: What may be packed in addition to numbers, text, arrays, lists, tuples, mappings and slices.
 RECORDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (

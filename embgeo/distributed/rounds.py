@@ -109,7 +109,7 @@ def first_round(
             yield block.renumber(part.start)
 
     reader.announce("first pass", piece.n)
-    # Squares that overflow are told when the parts are merged.
+    # Squares that overflow are reported when the parts are merged.
     with np.errstate(over="ignore", invalid="ignore"):
         shared_fold(reader.plan, piece.n, blocks, statistics, reader.progress.advance)
     return FirstState(

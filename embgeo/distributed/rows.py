@@ -1,4 +1,4 @@
-"""Single rows of a matrix whose parts lie elsewhere, and the norms that identify its rows.
+"""Single rows of a matrix whose parts are elsewhere, and the norms that identify its rows.
 
 Metrics look at some rows one by one. These are gathered from the parts, or read from the files that
 the parts were made of, where those can be reached.

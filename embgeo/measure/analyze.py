@@ -121,7 +121,7 @@ class Clock:
 def with_reference(
     values: list[Value], measurement: Measurement, wanted: Sequence[str]
 ) -> tuple[list[Value], dict[str, Any]]:
-    """The values with what isotropic rows of the same N, d and norms give beside them."""
+    """The values with what isotropic rows of the same N, d and norms give."""
     options, reader, d = measurement.options, measurement.reader, measurement.facts.d
     stored = measurement.shared.statistics.get("Norms")
     if not isinstance(stored, Norms):

@@ -20,9 +20,9 @@ HELD = 2**24
 def find_all_neighbors(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> TopNeighbors:
-    """The k + 1 nearest rows of every kept row by cosine; searched once, whoever asks.
+    """The k + 1 nearest rows of every kept row by cosine, searched once for all families.
 
-    One more than asked for, which tells whether the last of the k is equally near as another.
+    One more than requested, which shows whether the last of the k is equally near as another.
     """
     if KEY not in shared.statistics:
         k = options.neighbors + 1

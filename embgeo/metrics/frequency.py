@@ -64,7 +64,7 @@ def compute(facts: Facts, options: Options, shared: SharedStatistics) -> list[Va
 
 
 def compare_centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
-    """Cosine and distance of the class means, beside what two random classes of these sizes give.
+    """Cosine and distance of the class means, with what two random classes of these sizes give.
 
     Random classes differ by sampling alone: E‖μ_p − μ_r‖² = s²(1/n_p + 1/n_r).
     """

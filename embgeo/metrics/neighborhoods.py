@@ -34,7 +34,7 @@ FAMILY = "tokens"
 SAMPLE_ROWS = (1_000, 2_000)
 SAMPLE_ENTRIES = 5_000_000
 SAMPLES = 4
-#: Queries of the intrinsic dimension, against every row: no more than so many entries, within
+#: Queries of the intrinsic dimension, against every row: this many entries at most, within
 #: bounds.
 QUERY_ENTRIES = 2**18
 QUERIES = (300, 600)
@@ -98,7 +98,7 @@ def measure_intrinsic_dimension(
             f"{len(rows)} distinct rows have no two neighbors each"
         )
     distances = find_two_nearest(facts, options, reader, shared, rows)
-    # Distances of very short rows may vanish or be lost beside long ones.
+    # Distances of very short rows may vanish or be lost next to long ones.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log(distances[:, 1] / distances[:, 0])
     ratios = ratios[np.isfinite(ratios)]

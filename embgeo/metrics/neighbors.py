@@ -34,7 +34,7 @@ from embgeo.stats.statistic import Statistic
 BoolArray = npt.NDArray[np.bool_]
 
 FAMILY = "frequency"
-#: Queries of each class in the rarity estimate: no more than so many entries, within bounds.
+#: Queries of each class in the rarity estimate: this many entries at most, within bounds.
 QUERY_ENTRIES = 2**17
 QUERIES = (200, 500)
 #: Tokens of each class in the shown table.

@@ -28,7 +28,7 @@ from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
 EXAMPLES = 5
-#: Masked rows looked at in one go.
+#: Masked rows read at once.
 STEP = 1024
 
 
@@ -41,7 +41,7 @@ UNUSED = re.compile(
 )
 BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
 #: ``<s>``, ``</s>``, ``<extra_id_0>``, ``<|endoftext|>``, ``<｜end▁of▁sentence｜>``, ``[CLS]``,
-#: ``[/INST]``. HTML tags are spelled alike and cannot be told apart; nor are they words.
+#: ``[/INST]``. HTML tags are spelled alike and cannot be distinguished; they are not words either.
 SPECIAL = re.compile(
     r"<\|[^|<>]+\|>|<｜[^｜<>]+｜>|</?[A-Za-z_][\w .-]*>|\[/?[A-Z][A-Z0-9_]+\]",
 )
@@ -65,7 +65,7 @@ def classify_token(token: str) -> str:
 def find_unused_rows(facts: Facts) -> tuple[IntArray, str]:
     """Kept rows of tokens known to be unused, and how they are known.
 
-    By spelling; only where no spelling tells, by a count of 0: a corpus that the user counted
+    By spelling; only where no spelling shows it, by a count of 0: a corpus that the user counted
     need not be the one that the model saw.
     """
     if facts.tokens is not None:

@@ -95,7 +95,7 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
 
 
 def shown(facts: Facts, indicator: FloatArray, note: str, known: IntArray) -> list[Value]:
-    """The column of all rows, and the table without those whose state is no news."""
+    """The column of all rows, and the table without those known to be unused."""
     order = np.argsort(indicator, kind="stable")
     order = order[~np.isin(facts.kept[order], known)]
     rows: list[tuple[Cell, ...]] = []

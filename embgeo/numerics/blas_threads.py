@@ -38,7 +38,7 @@ def blas_threads() -> int:
 
 @contextmanager
 def limited(threads: int) -> Iterator[None]:
-    """BLAS with at most so many threads a call, in the whole process."""
+    """BLAS with at most this many threads a call, in the whole process."""
     with _lock:
         if not _bounds:
             _before[:] = _counts()

@@ -33,7 +33,7 @@ Blocks = Callable[[], Iterator[tuple[IntArray, FloatArray]]]
 GAP = 1e-6
 #: The same where the rounding of the stored points makes the finer one meaningless.
 COARSE_GAP = 1e-3
-#: A combination this short, beside the longest point, is the origin but for rounding.
+#: A combination this short, relative to the longest point, is the origin but for rounding.
 ZERO = 1e-12
 MAX_PASSES = 200
 #: Points kept from pass to pass, in multiples of d + 1: those without weight may be wanted again.

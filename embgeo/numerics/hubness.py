@@ -35,7 +35,7 @@ def count_places(cosines: FloatArray, k: int) -> FloatArray:
 
 
 def count_occurrences(unit: FloatArray, k: int) -> FloatArray:
-    """N_k of each row among unit rows, shape (m,); a row is no neighbor of itself."""
+    """N_k of each row among unit rows, shape (m,); a row is not its own neighbor."""
     m = len(unit)
     counts = np.zeros(m)
     step = max(1, HELD // m)

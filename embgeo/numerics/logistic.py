@@ -73,7 +73,7 @@ def _newton(x: FloatArray, positive: BoolArray) -> tuple[FloatArray, float, bool
         promised = -float(gradient @ step)
         along = x @ step[:-1] + step[-1]
         length = 1.0
-        # Of smaller promises the rounding of the loss is no judge.
+        # Smaller changes are below the rounding of the loss.
         if promised > 1e-10 * loss:
             while _loss(beta + length * step, score + length * along, sign, cost) > (
                 loss - 1e-4 * length * promised

@@ -1,4 +1,4 @@
-"""How well scores tell two classes apart, or predict a target: each with its standard error.
+"""How well scores separate two classes, or predict a target: each with its standard error.
 
 The observations are taken as a sample, the classifier as given: an error says how far the number
 would move with other observations, not with another fit.

@@ -90,7 +90,7 @@ class RowReader:
         return self.matrix.d <= NARROW
 
     def announce(self, what: str, rows: int) -> None:
-        """Report a further pass over so many rows before it begins."""
+        """Report a further pass over this many rows before it begins."""
         self.progress.start(what, rows)
 
     def sift(self, statistics: Sequence[Statistic]) -> None:
