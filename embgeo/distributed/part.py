@@ -202,7 +202,7 @@ def _is_number(text: str) -> bool:
 
 
 def fingerprint(data: npt.NDArray[Any]) -> str:
-    """SHA-256 of some rows from the first to the last: identifies a matrix among others of its shape."""
+    """SHA-256 of some rows first to last: identifies a matrix among others of its shape."""
     rows = np.unique(np.linspace(0, len(data) - 1, FINGERPRINT_ROWS).astype(np.int64))
     return sha256_of_rows(data[rows])
 

@@ -23,7 +23,7 @@ DEFAULT_MEMORY = 640 * 2**20
 #: Longer blocks make the update of a d×d sum no cheaper; smaller matrices are cut in several.
 MOST_ROWS = 2048
 LEAST_ROWS = 64
-#: Up to this many columns the d×d sums lie in the cache, and so should a block of this many entries.
+#: Up to this many columns d×d sums fit in the cache, and so should a block of this many entries.
 NARROW = 1024
 NARROW_ENTRIES = 2**19
 #: From here on sums in float32 are moved into float64 on the way.
