@@ -254,7 +254,9 @@ class Chart:
     build : callable
         From subjects that lack nothing, with their looks, to the specification.
     section : str
-        Of a report; empty for a chart that takes choices which a report does not make.
+        Of a report: "maps", "spectrum", "plane", "cosine", "isotropy", "frequency", "subspace",
+        "tokens", "together" (pairs), "training" or "balance"; empty for a chart that takes
+        choices which a report does not make.
     pages : tuple of str
         Kinds of reports that show it: "analysis", "comparison", "training".
     least : int
