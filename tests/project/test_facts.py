@@ -97,3 +97,16 @@ def test_names_of_quantities_are_constants() -> None:
         for node in ast.walk(parsed(module))
         if isinstance(node, ast.Constant) and node.value in NAMES
     ]
+
+
+def test_names_of_quantities_are_not_put_together() -> None:
+    families = tuple(f"{name.partition('.')[0]}." for name in NAMES)
+    assert not [
+        f"{module}:{node.lineno}: {ast.unparse(node)}"
+        for module in modules()
+        if not DEFINITIONS.fullmatch(module)
+        for node in ast.walk(parsed(module))
+        if isinstance(node, ast.JoinedStr)
+        and isinstance(node.values[0], ast.Constant)
+        and str(node.values[0].value).startswith(families)
+    ]

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from embgeo.core.quantities import isotropy
-from embgeo.core.values import Cell, Scalar, format_number
+from embgeo.core.values import Cell, Quantity, Scalar, format_number
 from embgeo.publish.latex.latex_table import Content, Latex, LatexTable, TableColumn
 from embgeo.publish.latex.latex_text import latex_number
 from embgeo.result.analysis import Analysis
 
-#: Part of the quantities' names by sign convention.
-SIGNS = {"both": "", "one": "_mean_sign"}
 CONVENTIONS = {
     "both": r"$Z$ is taken at both signs, $v$ and $-v$, of each eigenvector $v$ of "
     r"$W^\top W$, so that the values depend on no sign that a library happens to give",
@@ -23,15 +21,28 @@ CONVENTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Two columns, I1 and I2, of one scale."""
+    """Two columns, I1 and I2, of one scale: over both signs of the eigenvectors, or over one."""
 
     title: str
-    key: str
+    both: tuple[Quantity, Quantity]
+    one: tuple[Quantity, Quantity]
 
 
-RAW = Group("raw scale", "")
-UNIT = Group("unit scale", "_unit")
-SAMPLED = Group("raw scale, samples", "_sampled")
+RAW = Group(
+    "raw scale",
+    both=(isotropy.I1, isotropy.I2),
+    one=(isotropy.I1_MEAN_SIGN, isotropy.I2_MEAN_SIGN),
+)
+UNIT = Group(
+    "unit scale",
+    both=(isotropy.I1_UNIT, isotropy.I2_UNIT),
+    one=(isotropy.I1_UNIT_MEAN_SIGN, isotropy.I2_UNIT_MEAN_SIGN),
+)
+SAMPLED = Group(
+    "raw scale, samples",
+    both=(isotropy.I1_SAMPLED, isotropy.I2_SAMPLED),
+    one=(isotropy.I1_SAMPLED_MEAN_SIGN, isotropy.I2_SAMPLED_MEAN_SIGN),
+)
 
 
 def missing(analysis: Analysis) -> str:
@@ -42,7 +53,7 @@ def missing(analysis: Analysis) -> str:
 
 def pair(analysis: Analysis, group: Group, signs: str) -> tuple[Scalar | None, Scalar | None]:
     """I1 and I2 of this scale and convention."""
-    first, second = (f"isotropy.{i}{group.key}{SIGNS[signs]}" for i in ("i1", "i2"))
+    first, second = group.both if signs == "both" else group.one
     return analysis.scalar(first), analysis.scalar(second)
 
 
