@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 import embgeo
-from embgeo.comparison.overlap import drawn_queries, overlap_values
+from embgeo.comparison.overlap import draw_queries, overlap_values
 from embgeo.comparison.pairs import read_both
 from embgeo.comparison.shared import Shared
 from embgeo.comparison.similarity import similarities
@@ -71,7 +71,7 @@ def our_numbers(paths: list[Path], neighbors: bool) -> dict[str, float | None]:
     first, second = (embgeo.load(path, hash_file=False) for path in paths)
     every = np.arange(first.n, dtype=np.int64)
     shared = Shared(first, second, every, every)
-    queries = drawn_queries(shared.n, None if neighbors else 0, 0)
+    queries = draw_queries(shared.n, None if neighbors else 0, 0)
     joint, found = read_both(shared, queries, lambda _: None)
     values: list[Any] = [*similarities(joint)]
     if found is not None:

@@ -145,7 +145,7 @@ def track_table(track: Track) -> None:
     steps = [number_text(track.steps[i]) for i in places]
     lines = [("step", *steps)]
     for head, curve in zip(heads, curves, strict=True):
-        lines.append((head, *(shown(curve.values[i]) for i in places)))
+        lines.append((head, *(format_cell(curve.values[i]) for i in places)))
     print_columns([(*line, "") for line in lines])
     if len(places) < len(track.steps):
         print(f"  {len(places)} of {len(track.steps)} steps")
@@ -162,5 +162,5 @@ def number_text(value: float, digits: int = 4) -> str:
     return format_number(value, digits)
 
 
-def shown(value: float | None) -> str:
+def format_cell(value: float | None) -> str:
     return "–" if value is None else number_text(value, 4)

@@ -44,7 +44,7 @@ def bend(steps: FloatArray, values: FloatArray) -> Bend | str:
     best, at = min(tried)
     if is_chance(straight, best, m, len(tried)):
         return "two segments explain it no better than one"
-    slopes = fitted(t, centered, t[at])[1:] / (steps[-1] - steps[0])
+    slopes = fit_lines(t, centered, t[at])[1:] / (steps[-1] - steps[0])
     return Bend(
         float(steps[at]), float(slopes[0]), float(slopes[0] + slopes[1]), float(best / straight)
     )
@@ -57,13 +57,13 @@ def design(t: FloatArray, tau: float | None) -> FloatArray:
     return np.column_stack(columns)
 
 
-def fitted(t: FloatArray, values: FloatArray, tau: float | None) -> FloatArray:
+def fit_lines(t: FloatArray, values: FloatArray, tau: float | None) -> FloatArray:
     return np.asarray(np.linalg.lstsq(design(t, tau), values, rcond=None)[0], dtype=np.float64)
 
 
 def residual(t: FloatArray, values: FloatArray, tau: float | None) -> float:
     """Sum of squares that the best line (or pair of segments meeting at τ) leaves."""
-    left = values - design(t, tau) @ fitted(t, values, tau)
+    left = values - design(t, tau) @ fit_lines(t, values, tau)
     return float(left @ left)
 
 

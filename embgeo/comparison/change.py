@@ -40,7 +40,7 @@ def headline(comparison: Comparison) -> str:
 
 def _states_of_two(comparison: Comparison, before: State, after: State) -> str:
     if comparison.track is None:
-        return f"{became(before, after).capitalize()}."
+        return f"{describe_state_change(before, after).capitalize()}."
     first, last = member_name(comparison, 0), member_name(comparison, len(comparison.members) - 1)
     if before == after:
         return f"{_STATES[after].capitalize()} at {first} and still at {last}."
@@ -49,7 +49,7 @@ def _states_of_two(comparison: Comparison, before: State, after: State) -> str:
 
 def _states_of_many(comparison: Comparison, states: list[State]) -> str:
     named = [
-        f"{member_name(comparison, place)}: {became(states[0], states[place])}"
+        f"{member_name(comparison, place)}: {describe_state_change(states[0], states[place])}"
         for place in range(1, min(NAMED, len(states) - 1) + 1)
     ]
     left = len(states) - 1 - len(named)
@@ -57,10 +57,10 @@ def _states_of_many(comparison: Comparison, states: list[State]) -> str:
     return f"Baseline {_STATES[states[0]]}. {'; '.join(named)}{more}."
 
 
-def became(before: State, after: State) -> str:
+def describe_state_change(before: State, after: State) -> str:
     """The change of state in words.
 
-    >>> became("degenerate", "healthy"), became("healthy", "healthy")
+    >>> describe_state_change("degenerate", "healthy"), describe_state_change("healthy", "healthy")
     ('no longer degenerate', 'not degenerate, before or after')
     """
     if "undecided" in (before, after):
@@ -101,10 +101,10 @@ def describe_isotropy(comparison: Comparison, place: int) -> str:
     if raw is None or raw.difference is None:
         return ""
     if unit is None or unit.difference is None:
-        return f"I1 {_went(raw)} as stored; at a mean norm of 1 it is not known."
+        return f"I1 {_describe(raw)} as stored; at a mean norm of 1 it is not known."
     if not is_noticed(raw.difference):
         but = "but" if is_noticed(unit.difference) else "and"
-        return f"I1 {_went(raw)} as stored, {but} {_went(unit)} at a mean norm of 1."
+        return f"I1 {_describe(raw)} as stored, {but} {_describe(unit)} at a mean norm of 1."
     norms, helped = _norms(comparison, place, raw.difference > 0)
     if is_carried(raw.difference, unit.difference):
         part = f"not only because of {norms}" if helped else f"which {norms} do not explain"
@@ -112,7 +112,7 @@ def describe_isotropy(comparison: Comparison, place: int) -> str:
         along = is_noticed(unit.difference) and unit.difference / raw.difference > 0
         only = "mostly" if along else "only"
         part = f"{only} because of {norms}"
-    return f"I1 {_went(raw)}, {part}: at a mean norm of 1 it {_went(unit)}."
+    return f"I1 {_describe(raw)}, {part}: at a mean norm of 1 it {_describe(unit)}."
 
 
 def _norms(comparison: Comparison, place: int, rose: bool) -> tuple[str, bool]:
@@ -127,7 +127,7 @@ def _norms(comparison: Comparison, place: int, rose: bool) -> tuple[str, bool]:
     return f"{'smaller' if rose else 'larger'} norms {moved}", True
 
 
-def _went(row: Difference) -> str:
+def _describe(row: Difference) -> str:
     """``rose from 0.0912 to 0.767``, ``stayed at 0.767``."""
     if row.difference is None or row.value is None or row.baseline is None:
         return "is not known"

@@ -11,7 +11,7 @@ from embgeo.comparison.curves import track_of
 from embgeo.comparison.differences import differences
 from embgeo.comparison.overlap import NEIGHBORS
 from embgeo.comparison.pair import Pair
-from embgeo.comparison.paired import Paired, paired_errors
+from embgeo.comparison.paired import PairedError, paired_errors
 from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions, compared
 from embgeo.comparison.sentences import sentences, track_sentences
 from embgeo.core.errors import BadOption
@@ -88,9 +88,9 @@ def places(members: int, consecutive: bool) -> list[tuple[int, int]]:
 
 def same_samples(
     inputs: Sequence[ComparisonInput], pairs: Sequence[Pair]
-) -> dict[int, Mapping[str, Paired]]:
+) -> dict[int, Mapping[str, PairedError]]:
     """Errors of differences from the baseline that a shared sample gives, by member."""
-    found: dict[int, Mapping[str, Paired]] = {}
+    found: dict[int, Mapping[str, PairedError]] = {}
     for pair in pairs:
         one, other = inputs[pair.first], inputs[pair.second]
         if pair.first == 0 and one.matrix is not None and other.matrix is not None:
@@ -132,10 +132,10 @@ def notes(members: Sequence[Member], pairs: Sequence[Pair]) -> tuple[str, ...]:
     between = [f"{members[p.first].name} and {members[p.second].name}" for p in pairs]
     names = [member.name for member in members]
     said = [
-        *told("all", between, [matching_notes(p, members) for p in pairs]),
+        *merge_notes("all", between, [matching_notes(p, members) for p in pairs]),
         *own_rows(pairs),
-        *told("all", names, [[m.matrix_absent] if m.matrix_absent else [] for m in members]),
-        *told("all", names, [[note.text for note in m.analysis.notes] for m in members]),
+        *merge_notes("all", names, [[m.matrix_absent] if m.matrix_absent else [] for m in members]),
+        *merge_notes("all", names, [[note.text for note in m.analysis.notes] for m in members]),
     ]
     return tuple(dict.fromkeys(said))
 
@@ -147,7 +147,7 @@ def own_rows(pairs: Sequence[Pair]) -> list[str]:
     return ["numbers of one matrix are over all its rows, those of two over the shared ones alone"]
 
 
-def told(every: str, names: Sequence[str], notes: Sequence[Sequence[str]]) -> list[str]:
+def merge_notes(every: str, names: Sequence[str], notes: Sequence[Sequence[str]]) -> list[str]:
     """Notes with the name of what they are about; what is true of several at once is said once."""
     said = []
     for name, own in zip(names, notes, strict=True):
@@ -168,13 +168,14 @@ def matching_notes(pair: Pair, members: Sequence[Member]) -> list[str]:
     for place, part in zip((pair.first, pair.second), matching.left_out, strict=True):
         if part.missing:
             more = ", …" if part.missing > len(part.examples) else ""
-            only = f"only in {members[place].name}: {named(part.examples, what)}{more}"
+            only = f"only in {members[place].name}: {quote_examples(part.examples, what)}{more}"
             said.append(f"{counted(part.missing, what)} {only}")
     ambiguous = max(matching.left_out, key=lambda part: part.ambiguous)
     if ambiguous.ambiguous:
         said.append(
             f"{counted(ambiguous.ambiguous, 'rows')} left out: tokens that stand in several rows, "
-            f"not the same ones on both sides: {named(ambiguous.ambiguous_examples, 'tokens')}"
+            "not the same ones on both sides: "
+            + quote_examples(ambiguous.ambiguous_examples, "tokens")
         )
     return said
 
@@ -183,7 +184,7 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what[:-1] if number == 1 else what}"
 
 
-def named(examples: Sequence[str], what: str) -> str:
+def quote_examples(examples: Sequence[str], what: str) -> str:
     """Tokens in quotes, cut where they are very long; rows as they are."""
     if what == "rows":
         return ", ".join(examples)

@@ -9,7 +9,7 @@ import numpy as np
 
 from embgeo.comparison.comparison import Member
 from embgeo.comparison.pair import Change, Difference, Direction
-from embgeo.comparison.paired import Paired
+from embgeo.comparison.paired import PairedError
 from embgeo.core.values import Quantity, Scalar
 
 #: Standard errors to either side of an estimate that make a 95 % interval.
@@ -21,14 +21,14 @@ INDEPENDENT = "errors of both sides added in squares, as if independent"
 
 
 def differences(
-    members: Sequence[Member], paired: Mapping[int, Mapping[str, Paired]]
+    members: Sequence[Member], paired: Mapping[int, Mapping[str, PairedError]]
 ) -> tuple[Difference, ...]:
     """Of every scalar that the baseline or another member has, quantity by quantity.
 
     Parameters
     ----------
     members : sequence of Member
-    paired : mapping of int to mapping of str to Paired
+    paired : mapping of int to mapping of str to PairedError
         By member and name: differences whose error was found from the same sample on both sides.
     """
     rows = []
@@ -38,7 +38,7 @@ def differences(
             new = member.analysis.scalar(quantity.name)
             row = difference(quantity, place, old, new, paired.get(place, {}).get(quantity.name))
             if row.undefined and (old is None or new is None):
-                row = replace(row, undefined=left_out(members, place, quantity, old))
+                row = replace(row, undefined=describe_absence(members, place, quantity, old))
             rows.append(row)
     return tuple(rows)
 
@@ -52,7 +52,9 @@ def every_quantity(members: Sequence[Member]) -> list[Quantity]:
     return list(found.values())
 
 
-def left_out(members: Sequence[Member], place: int, quantity: Quantity, old: Scalar | None) -> str:
+def describe_absence(
+    members: Sequence[Member], place: int, quantity: Quantity, old: Scalar | None
+) -> str:
     """Whose analysis does not hold the number, and why."""
     absent = members[0] if old is None else members[place]
     reason = absent.analysis.absent.get(quantity.family, "")
@@ -64,7 +66,7 @@ def difference(
     member: int,
     old: Scalar | None,
     new: Scalar | None,
-    paired: Paired | None = None,
+    paired: PairedError | None = None,
 ) -> Difference:
     """One row; undefined unless both sides have a value."""
     before = None if old is None else old.value

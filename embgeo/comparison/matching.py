@@ -152,7 +152,10 @@ def by_token(first: Analysis, second: Analysis) -> Matching:
         "both have tokens",
         matched[:, 0].copy(),
         matched[:, 1].copy(),
-        (left_out(places[0], places[1], ambiguous), left_out(places[1], places[0], ambiguous)),
+        (
+            count_unshared(places[0], places[1], ambiguous),
+            count_unshared(places[1], places[0], ambiguous),
+        ),
     )
 
 
@@ -164,7 +167,7 @@ def places_of(tokens: Sequence[str]) -> dict[str, list[int]]:
     return places
 
 
-def left_out(
+def count_unshared(
     ours: Mapping[str, Sequence[int]], theirs: Mapping[str, Sequence[int]], ambiguous: set[str]
 ) -> LeftOut:
     missing = [token for token in ours if token not in theirs]

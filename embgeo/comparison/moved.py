@@ -37,7 +37,7 @@ class MovedToken:
     after: tuple[Neighbor, ...]
 
 
-def moved_table(pair: Pair) -> Table | None:
+def find_moved_table(pair: Pair) -> Table | None:
     """The table of tokens that moved most without those that did not move; None if missing."""
     table = next((t for t in pair.tables if t.name == NAME), None)
     if table is None:
@@ -46,9 +46,9 @@ def moved_table(pair: Pair) -> Table | None:
     return replace(table, rows=tuple(row for row in table.rows if row[overlap] != 1))
 
 
-def moved_tokens(comparison: Comparison, pair: Pair) -> tuple[MovedToken, ...]:
+def list_moved_tokens(comparison: Comparison, pair: Pair) -> tuple[MovedToken, ...]:
     """Every line of the pair's table, ready to print."""
-    table = moved_table(pair)
+    table = find_moved_table(pair)
     if table is None:
         return ()
     rare = rare_tokens(comparison)
@@ -78,7 +78,7 @@ def rare_tokens(comparison: Comparison) -> frozenset[Cell]:
     return frozenset()
 
 
-def moved_rows(comparison: Comparison, rows: npt.NDArray[np.int64]) -> dict[str, Any]:
+def map_moved_rows(comparison: Comparison, rows: npt.NDArray[np.int64]) -> dict[str, Any]:
     """For the page's script: by member and line, where token and neighbors stand in its data.
 
     Parameters
@@ -97,7 +97,7 @@ def moved_rows(comparison: Comparison, rows: npt.NDArray[np.int64]) -> dict[str,
     out = {}
     for place in range(1, len(comparison.members)):
         pair = comparison.pair(0, place)
-        table = moved_table(pair) if pair else None
+        table = find_moved_table(pair) if pair else None
         if table is not None:
             lines = [_split(table, row) for row in table.rows]
             out[str(place)] = [

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
-def told_apart(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
+def distinguish_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
     """Equal names with the file's ending, then with the folders around them, else with a number.
 
-    >>> told_apart(["model", "model"], [Path("a/run/model.pt"), Path("b/run/model.pt")])
+    >>> distinguish_names(["model", "model"], [Path("a/run/model.pt"), Path("b/run/model.pt")])
     ['a/run/model', 'b/run/model']
-    >>> told_apart(["model", "model"], [Path("model.pt"), Path("model.npy")])
+    >>> distinguish_names(["model", "model"], [Path("model.pt"), Path("model.npy")])
     ['model.pt', 'model.npy']
-    >>> told_apart(["model", "model"], [Path("run/model.pt"), Path("run/model.pt")])
+    >>> distinguish_names(["model", "model"], [Path("run/model.pt"), Path("run/model.pt")])
     ['model (1)', 'model (2)']
     """
     out = list(names)

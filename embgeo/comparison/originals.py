@@ -34,7 +34,7 @@ def original(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
         return None, "the saved analysis was merged from parts"
     if not given or given == "-" or not digest:
         return None, "the saved analysis was made of an array in memory, or of a pipe"
-    path = found(given, folder)
+    path = locate(given, folder)
     if path is None:
         return None, f"{given}, which the saved analysis was made of, is not there"
     try:
@@ -49,7 +49,7 @@ def original(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
     return matrix, ""
 
 
-def found(given: str, folder: Path) -> str | None:
+def locate(given: str, folder: Path) -> str | None:
     """The path under which the file is there; a member of an archive keeps its name."""
     archive, sign, member = given.partition("::")
     if Path(given).exists():

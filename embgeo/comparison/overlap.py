@@ -62,7 +62,7 @@ class Overlap:
         return f"{len(self.queries):,} of {self.shared:,} shared tokens"
 
 
-def drawn_queries(shared: int, wanted: int | None, seed: int) -> IntArray:
+def draw_queries(shared: int, wanted: int | None, seed: int) -> IntArray:
     """Shared tokens to ask: the number wanted, drawn uniformly; None: what is sensible."""
     if wanted is None:
         wanted = shared if shared <= ASK_ALL else QUERIES
@@ -89,7 +89,7 @@ def searches(shared: Shared, queries: IntArray) -> tuple[TopNeighbors, TopNeighb
     return before, after
 
 
-def joined(parts: Sequence[Overlap]) -> Overlap:
+def join_overlaps(parts: Sequence[Overlap]) -> Overlap:
     """Of all chunks of the queries."""
     queries, before, after = (
         np.concatenate([getattr(part, name) for part in parts])
@@ -145,7 +145,7 @@ def expected_jaccard(n: int, k: int) -> float:
     )
 
 
-def moved_table(found: Overlap, labels: Sequence[str], counts: FloatArray | None) -> Table:
+def build_moved_table(found: Overlap, labels: Sequence[str], counts: FloatArray | None) -> Table:
     """The tokens that were asked and keep least, of equals the most frequent first.
 
     Tokens that keep all their neighbors are not among them.

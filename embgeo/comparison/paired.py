@@ -28,7 +28,7 @@ MOST_PAIRS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class PairedError:
     """How far a difference is off, where both sides share a sample.
 
     Attributes
@@ -45,12 +45,12 @@ class Paired:
     note: str
 
 
-NONE: Mapping[str, Paired] = MappingProxyType({})
+NONE: Mapping[str, PairedError] = MappingProxyType({})
 
 
 def paired_errors(
     first: Analysis, second: Analysis, matrices: tuple[Matrix, Matrix], matching: Matching
-) -> Mapping[str, Paired]:
+) -> Mapping[str, PairedError]:
     """For numbers over sampled pairs of rows; nothing where the samples are not the same one.
 
     Parameters
@@ -63,7 +63,7 @@ def paired_errors(
     if not pairs:
         return NONE
     seed = int(first.provenance["seed"])
-    drawn = drawn_pairs(len(first.rows), min(pairs, MOST_PAIRS), seed)
+    drawn = draw_pairs(len(first.rows), min(pairs, MOST_PAIRS), seed)
     terms = np.hstack(
         [
             pair_terms(matrix, analysis.rows, drawn)
@@ -86,9 +86,9 @@ def paired_errors(
     }
 
 
-def paired(replicates: FloatArray, shrink: float, note: str) -> Paired:
+def paired(replicates: FloatArray, shrink: float, note: str) -> PairedError:
     low, high = interval(replicates)
-    return Paired(shrink * float(replicates.std(ddof=1)), shrink * low, shrink * high, note)
+    return PairedError(shrink * float(replicates.std(ddof=1)), shrink * low, shrink * high, note)
 
 
 def same_sample(first: Analysis, second: Analysis, matching: Matching) -> int:
@@ -101,16 +101,16 @@ def same_sample(first: Analysis, second: Analysis, matching: Matching) -> int:
         and np.array_equal(matching.second, every)
     ):
         return 0
-    drawn = [(a.provenance.get("seed"), chosen_pairs(a)) for a in (first, second)]
+    drawn = [(a.provenance.get("seed"), count_pairs(a)) for a in (first, second)]
     sampled = [(s := a.scalar(UNIFORMITY.name)) is not None and s.sample for a in (first, second)]
     return drawn[0][1] if drawn[0] == drawn[1] and all(sampled) else 0
 
 
-def chosen_pairs(analysis: Analysis) -> int:
+def count_pairs(analysis: Analysis) -> int:
     return int(analysis.provenance.get("options", {}).get("pairs") or 0)
 
 
-def drawn_pairs(rows: int, count: int, seed: int) -> tuple[IntArray, IntArray]:
+def draw_pairs(rows: int, count: int, seed: int) -> tuple[IntArray, IntArray]:
     """Uniform pairs i ≠ j, with replacement."""
     rng = np.random.default_rng([seed, zlib.crc32(b"paired errors")])
     first = rng.integers(0, rows, size=count)

@@ -12,10 +12,10 @@ from embgeo.comparison.matching import By, Matching, match
 from embgeo.comparison.overlap import (
     NEIGHBORS,
     Overlap,
-    drawn_queries,
+    build_moved_table,
+    draw_queries,
     in_chunks,
-    joined,
-    moved_table,
+    join_overlaps,
     overlap_values,
     searches,
     token_overlap,
@@ -72,7 +72,7 @@ def compared(
     """Everything about two of the inputs."""
     one, other = inputs[first], inputs[second]
     matching = match(one.member.analysis, other.member.analysis, options.match)
-    reason = why_undefined(one, other, matching)
+    reason = explain_undefined(one, other, matching)
     if reason or one.matrix is None or other.matrix is None:
         return Pair(first, second, matching, tuple(s.undefined(reason) for s in q.SCALARS))
     shared = Shared(
@@ -85,7 +85,7 @@ def compared(
     # Not by name: what draws the bar reads markup in it.
     progress.start(f"matrices {first + 1} and {second + 1}", shared.n)
     reason = no_neighbors(shared.n, options)
-    queries = drawn_queries(shared.n, 0 if reason else options.queries, options.seed)
+    queries = draw_queries(shared.n, 0 if reason else options.queries, options.seed)
     joint, found = read_both(shared, queries, progress.advance)
     values: list[Scalar | Series | Histogram | Table] = [*similarities(joint)]
     by_token = None if found is None else token_overlap(found)
@@ -95,7 +95,7 @@ def compared(
         values += overlap_values(found, options.seed)
         counts = one.member.analysis.counts
         values.append(
-            moved_table(
+            build_moved_table(
                 found,
                 labels(one.member, matching),
                 None if counts is None else counts[matching.first],
@@ -129,10 +129,10 @@ def read_both(
         before, after = searches(shared, chunk)
         shared.fold((before, after), lambda _rows: None)
         found.append(Overlap(chunk, before.neighbors, after.neighbors, shared.n))
-    return joint, joined(found)
+    return joint, join_overlaps(found)
 
 
-def why_undefined(one: ComparisonInput, other: ComparisonInput, matching: Matching) -> str:
+def explain_undefined(one: ComparisonInput, other: ComparisonInput, matching: Matching) -> str:
     """Why nothing that takes both matrices can be said; empty if it can."""
     if matching.by is None:
         return matching.reason

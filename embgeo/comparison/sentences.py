@@ -82,7 +82,8 @@ def describe_isotropy(rows: Mapping[str, Difference], norms: tuple[float, float]
     text += f", but {'only ' if same else f'{verb(unit)} '}{span(unit)} at unit scale"
     if norms is None or not explain(*norms, rose=raw.difference > 0):
         return text
-    return f"{text}: what moved it are the norms (median {shown(norms[0])}, then {shown(norms[1])})"
+    before, after = map(format_value, norms)
+    return f"{text}: what moved it are the norms (median {before}, then {after})"
 
 
 def norms_of(members: Sequence[Member], place: int) -> tuple[float, float] | None:
@@ -100,11 +101,11 @@ def span(row: Difference) -> str:
     if row.value is None or row.baseline is None:
         return "unknown"
     if verb(row) == "stayed":
-        return f"at {shown(row.value)}"
-    return f"from {shown(row.baseline)} to {shown(row.value)}"
+        return f"at {format_value(row.value)}"
+    return f"from {format_value(row.baseline)} to {format_value(row.value)}"
 
 
-def shown(value: float) -> str:
+def format_value(value: float) -> str:
     return format_number(value, 3)
 
 

@@ -66,7 +66,7 @@ class _Sides:
             return None
         return None if old.value is None or new.value is None else (old, new, difference)
 
-    def moved(self, name: str, share: bool = False) -> list[Part]:
+    def describe_move(self, name: str, share: bool = False) -> list[Part]:
         """``"0.4673 → 0.004687"``, each number linked; empty where there are not two."""
         found = self.both(name)
         if found is None:
@@ -112,19 +112,19 @@ def state_rows(comparison: Comparison, places: Sequence[int]) -> tuple[StateRow,
 
 
 def _cone(sides: _Sides) -> list[Part]:
-    mean = sides.moved(cosine.MEAN.name)
+    mean = sides.describe_move(cosine.MEAN.name)
     if not mean:
         return []
     parts: list[Part] = ["Mean cosine of two rows ", *mean, sides.sure(cosine.MEAN.name)]
-    angle = sides.moved(cosine.CONE_HALF_ANGLE_MEDIAN.name)
+    angle = sides.describe_move(cosine.CONE_HALF_ANGLE_MEDIAN.name)
     if angle:
         parts += ["; median angle to the mean direction ", *angle]
     return [*parts, ". Isotropic rows: 0 and 90°."]
 
 
 def _spectrum(sides: _Sides) -> list[Part]:
-    top = sides.moved(spectrum.TOP_SHARE.name, share=True)
-    rank = sides.moved(spectrum.EFFECTIVE_RANK.name)
+    top = sides.describe_move(spectrum.TOP_SHARE.name, share=True)
+    rank = sides.describe_move(spectrum.EFFECTIVE_RANK.name)
     parts: list[Part] = []
     if top:
         parts += ["Energy of the strongest direction ", *top]
@@ -136,7 +136,7 @@ def _spectrum(sides: _Sides) -> list[Part]:
 
 
 def _isotropy(sides: _Sides) -> list[Part]:
-    unit, raw = sides.moved(isotropy.I1_UNIT.name), sides.moved(isotropy.I1.name)
+    unit, raw = sides.describe_move(isotropy.I1_UNIT.name), sides.describe_move(isotropy.I1.name)
     if not unit and not raw:
         return []
     parts: list[Part] = []
@@ -164,7 +164,7 @@ def _frequency(sides: _Sides) -> list[Part]:
         ("AUC of a probe that tells rare from popular tokens ", frequency.PROBE_AUC.name),
         ("rare among the neighbors of popular tokens ", frequency.NEIGHBOR_RARITY_POPULAR.name),
     ):
-        moved = sides.moved(name)
+        moved = sides.describe_move(name)
         if moved:
             parts += [*(["; "] if parts else []), lead, *moved, sides.sure(name)]
     if not parts:

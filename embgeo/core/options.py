@@ -127,7 +127,7 @@ class Options:
     def __post_init__(self) -> None:
         """Read what was given as text, and refuse what no analysis could mean."""
         object.__setattr__(self, "pairs", _number_of_pairs(self.pairs))
-        object.__setattr__(self, "asked", tuple(map(_asked, self.asked)))
+        object.__setattr__(self, "asked", tuple(map(_parse_asked, self.asked)))
         for one in fields(self):
             value = getattr(self, one.name)
             least, choices = one.metadata.get("least"), one.metadata.get("choices")
@@ -202,7 +202,7 @@ def _number_of_pairs(pairs: Any) -> int | None:
     return int(pairs) if isinstance(pairs, str) else pairs
 
 
-def _asked(one: str | Asked) -> Asked:
+def _parse_asked(one: str | Asked) -> Asked:
     """``"token"`` or ``"token=a,b"`` taken apart."""
     if not isinstance(one, str):
         return one
@@ -210,10 +210,10 @@ def _asked(one: str | Asked) -> Asked:
     return (token, tuple(others.split(","))) if equals and others else (one, ())
 
 
-def chosen_sections(sections: str | Collection[str] | None) -> tuple[str, ...] | None:
+def choose_sections(sections: str | Collection[str] | None) -> tuple[str, ...] | None:
     """Names of sections from one name, from names with commas between them or from several.
 
-    >>> chosen_sections("cosine, tokens"), chosen_sections(["cosine"]), chosen_sections(None)
+    >>> choose_sections("cosine, tokens"), choose_sections(["cosine"]), choose_sections(None)
     (('cosine', 'tokens'), ('cosine',), None)
     """
     if sections is None:

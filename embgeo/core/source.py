@@ -145,7 +145,7 @@ class Source:
                 way_out=f"give {argument('hidden', 'FILE')} too",
             )
 
-    def given(self) -> dict[str, Any]:
+    def collect_changes(self) -> dict[str, Any]:
         """The options that differ from their defaults, without the path."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "path"}
         return {name: values[name] for name in values if values[name] != _DEFAULTS[name]}
@@ -155,7 +155,7 @@ class Source:
 
         A source that names token frequencies in one way does not take another way from `other`.
         """
-        mine, rest = self.given(), other.given()
+        mine, rest = self.collect_changes(), other.collect_changes()
         if any(name in mine for name in FREQUENCIES):
             rest = {name: value for name, value in rest.items() if name not in FREQUENCIES}
         return replace(self, path=self.path or other.path, **(rest | mine))

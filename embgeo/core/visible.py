@@ -70,7 +70,7 @@ def visible(token: str) -> str:
         return "‹empty›"
     length = len(token)
     head = token[:LIMIT]
-    shown = _HIDDEN.sub(lambda m: _spelled(m[0]), head)
+    shown = _HIDDEN.sub(lambda m: _spell(m[0]), head)
     left = len(shown) - len(shown.lstrip(" "))
     right = len(shown) - len(shown.rstrip(" ")) if length <= LIMIT and left < len(shown) else 0
     shown = "␣" * left + shown[left : len(shown) - right] + "␣" * right
@@ -83,10 +83,10 @@ def visible(token: str) -> str:
 
 def visible_text(text: str) -> str:
     """A path, a note or a reason with hidden characters spelled out, blanks left as they are."""
-    return _HIDDEN.sub(lambda m: m[0] if m[0] in _BLANKS else _spelled(m[0]), text)
+    return _HIDDEN.sub(lambda m: m[0] if m[0] in _BLANKS else _spell(m[0]), text)
 
 
-def _spelled(character: str) -> str:
+def _spell(character: str) -> str:
     return NAMED.get(character, f"‹U+{ord(character):04X}›")
 
 

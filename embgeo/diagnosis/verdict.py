@@ -63,7 +63,7 @@ class Verdict:
 def judge(analysis: Numbers) -> Verdict:
     """All findings about one matrix, and the line that sums them up."""
     findings = tuple(decide(key, title, test, analysis) for key, title, test in TESTS)
-    shown = tuple(f for f in findings if _worth_saying(f))
+    shown = tuple(f for f in findings if _is_worth_saying(f))
     geometry = [f for f in findings if f.key in ("cone", "spectrum", "two-sided", "isotropy")]
     state: State = max((f.state for f in geometry), key=RANK.__getitem__)
     # Other healthy numbers must not hide that the cone or the spectrum was never looked at.
@@ -83,7 +83,7 @@ def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
     return causes
 
 
-def _worth_saying(finding: Finding) -> bool:
+def _is_worth_saying(finding: Finding) -> bool:
     """The first four questions are always answered; the other two only if there is an answer."""
     if finding.key == "coordinate":
         return finding.state in ("mild", "degenerate")

@@ -100,7 +100,7 @@ class Piece:
 
 
 @lru_cache(maxsize=4)
-def opened(shard: Shard) -> Matrix:
+def open_shard(shard: Shard) -> Matrix:
     """The matrix of a shard, opened once in each worker process."""
     matrix = load(
         shard.path,
@@ -125,7 +125,7 @@ def count_rows(path: Path, tensor: str | None, transpose: bool) -> int:
 
 
 def open_piece(piece: Piece) -> tuple[Matrix, StatePart]:
-    matrix = opened(piece.shard)
+    matrix = open_shard(piece.shard)
     if piece.masked is not None:
         matrix = replace(matrix, tokens=None, frequency=None, masked=dict(piece.masked))
     first_row = piece.shard.first_row

@@ -23,7 +23,7 @@ from embgeo.distributed.states import (
     read_second,
     read_setup,
 )
-from embgeo.distributed.whole import check_cover, joined, sort_parts
+from embgeo.distributed.whole import check_cover, join_pieces, sort_parts
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.counting import count_by_file
@@ -96,7 +96,7 @@ def make_plan(state: FirstState) -> MergePlan:
     """
     parts = sort_parts([part for part, _ in state.pieces])
     n = check_cover(parts)
-    matrix = joined(state.pieces, state.setup)
+    matrix = join_pieces(state.pieces, state.setup)
     setup = replace(state.setup, options=state.setup.options.for_tokens(matrix.tokens))
     if matrix.n != n:
         raise EmbgeoError(f"the parts hold {matrix.n:,} rows, the matrix has {n:,}")
@@ -196,7 +196,7 @@ def add_rows(plan: MergePlan, rows: StoredRows) -> MergePlan:
     """
     if len(np.setdiff1d(plan.wanted, rows.index)):
         raise EmbgeoError("rows that the plan wanted are in no state", way_out="measure again")
-    return replace(plan, rows=plan.rows.joined(rows), wanted=np.zeros(0, dtype=np.int64))
+    return replace(plan, rows=plan.rows.join(rows), wanted=np.zeros(0, dtype=np.int64))
 
 
 def find_plan(states: Sequence[files.Stored]) -> files.Stored:

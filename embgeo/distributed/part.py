@@ -99,7 +99,8 @@ class MeasuringSetup:
         """What is not alike, in words; empty where everything is."""
         for name, mine, theirs in self._pairs(other):
             if mine != theirs:
-                return f"{NAMES.get(name, name)}: {_shown(mine)} here, {_shown(theirs)} there"
+                here, there = _format_value(mine), _format_value(theirs)
+                return f"{NAMES.get(name, name)}: {here} here, {there} there"
         return ""
 
     def _pairs(self, other: MeasuringSetup) -> list[tuple[str, Any, Any]]:
@@ -119,7 +120,7 @@ NAMES = {
 }
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     return f"{value:,}" if type(value) is int else str(value)
 
 

@@ -61,7 +61,7 @@ class StoredRows:
         if rows != len(self.index) or (rows and not (np.diff(self.index) > 0).all()):
             raise ValueError("rows and their numbers do not go together")
 
-    def joined(self, other: StoredRows) -> StoredRows:
+    def join(self, other: StoredRows) -> StoredRows:
         """Both, each row once."""
         if self.entries is None or other.entries is None:
             return self if other.entries is None else other
@@ -102,7 +102,7 @@ class Gathered:
         if len(missing):
             if self._fetch is None:
                 raise RowsMissing(f"{len(missing):,} rows")
-            self.rows = self.rows.joined(StoredRows(missing, self._fetch(missing)))
+            self.rows = self.rows.join(StoredRows(missing, self._fetch(missing)))
         if self.rows.entries is None:
             return np.zeros((0, self.shape[1]), dtype=self.dtype)
         return np.asarray(self.rows.entries[np.searchsorted(self.rows.index, wanted)])
@@ -205,7 +205,7 @@ def fetch_from_files(
     """
 
     @cache
-    def opened(file: str, tensor: str, transposed: bool) -> Matrix:
+    def open_matrix(file: str, tensor: str, transposed: bool) -> Matrix:
         return open_again(file, tensor, transposed, folder)
 
     def fetch(rows: IntArray) -> npt.NDArray[Any]:
@@ -214,7 +214,7 @@ def fetch_from_files(
             low, high = np.searchsorted(rows, (part.start, part.stop))
             if low == high:
                 continue
-            matrix = opened(part.file, part.tensor, part.transposed)
+            matrix = open_matrix(part.file, part.tensor, part.transposed)
             enough = matrix.n >= part.stop - part.first_row
             if not enough or (matrix.d, matrix.dtype) != (setup.d, setup.dtype):
                 raise RowsMissing(part.file)

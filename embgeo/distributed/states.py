@@ -82,7 +82,7 @@ class SecondState:
         """Add the parts of another state of the same plan."""
         self.parts += other.parts
         merge_by_key(self.statistics, {s.key: s for s in other.statistics})
-        self.rows = self.rows.joined(other.rows)
+        self.rows = self.rows.join(other.rows)
 
 
 def merge_by_key(mine: Iterable[Statistic], others: dict[Hashable, Statistic]) -> None:

@@ -122,7 +122,7 @@ def missing(start: int, stop: int) -> EmbgeoError:
     )
 
 
-def joined(pieces: Sequence[Piece], setup: MeasuringSetup) -> Matrix:
+def join_pieces(pieces: Sequence[Piece], setup: MeasuringSetup) -> Matrix:
     """All that is known of the whole matrix but its entries.
 
     Parameters

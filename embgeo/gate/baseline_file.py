@@ -90,7 +90,7 @@ def read(path: Path) -> list[Measured]:
     UnreadableFile
         Not a baseline, a damaged one, or of a version that this embgeo does not know.
     """
-    found = _parsed(path)
+    found = _parse(path)
     if found.get("format") != FORMAT:
         raise UnreadableFile("no baseline that embgeo wrote", where=path)
     if found.get("format_version") != FORMAT_VERSION:
@@ -112,7 +112,7 @@ def read(path: Path) -> list[Measured]:
     return matrices
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parse(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as stream:
             text = stream.read(MOST_BYTES + 1)

@@ -16,7 +16,7 @@ from embgeo.io.labels.corpus_counts import NotUsable, count_tokens, count_words,
 from embgeo.io.labels.corpus_text import ByteProgress
 from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
 from embgeo.io.labels.rows import RowCut, RowLabels, mismatch
-from embgeo.io.labels.vocabulary import Vocabulary
+from embgeo.io.labels.vocabulary import TokenizerVocabulary
 from embgeo.io.selecting import Selection
 
 _Counted = tuple[Frequency, tuple[str, ...]]
@@ -113,7 +113,7 @@ def _count_corpus(
 def _by_tokenizer(
     path: Path,
     labels: RowLabels,
-    vocabulary: Vocabulary,
+    vocabulary: TokenizerVocabulary,
     cut: RowCut,
     progress: ByteProgress | None,
 ) -> _Counted:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from embgeo.io.labels import fairseq
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import RowLabels, lay_found, lay_given
-from embgeo.io.labels.vocabulary import Vocabulary
+from embgeo.io.labels.vocabulary import TokenizerVocabulary
 from embgeo.io.labels.word_lists import find_fitting
 from embgeo.io.selecting import Selection
 
@@ -17,7 +17,7 @@ class Labeling:
     """Labels along the rows, the vocabulary that they come from, and notes on its files."""
 
     labels: RowLabels | None = None
-    vocabulary: Vocabulary | None = None
+    vocabulary: TokenizerVocabulary | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -62,7 +62,7 @@ def _from_checkpoint(selection: Selection) -> Labeling | None:
     tokens = checkpoint.tokens
     if tokens is None or selection.is_of_other_rows(len(tokens)):
         return None
-    vocabulary = Vocabulary(tokens, checkpoint.tokens_source, encoder=checkpoint.encoder)
+    vocabulary = TokenizerVocabulary(tokens, checkpoint.tokens_source, encoder=checkpoint.encoder)
     labels = lay_found(tokens, selection.cut, selection.source.padding, vocabulary.source)
     return Labeling(labels, vocabulary)
 

@@ -75,7 +75,7 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         note = "untied: norm of the input row, smallest first"
         if len(known):
             note += f"; {len(known):,} tokens known to be unused ({said}) are not listed"
-        return shown(facts, norms, note, known)
+        return tabulate(facts, norms, note, known)
     key = ("angle after removal", "undertrained")
     if key not in shared.statistics:
         reason = (
@@ -91,10 +91,10 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         "not listed; smallest first"
     )
     # 1 − cos, without cancelling where the angle is small.
-    return shown(facts, 2.0 * np.sin(angles / 2.0) ** 2, note, known)
+    return tabulate(facts, 2.0 * np.sin(angles / 2.0) ** 2, note, known)
 
 
-def shown(facts: Facts, indicator: FloatArray, note: str, known: IntArray) -> list[Value]:
+def tabulate(facts: Facts, indicator: FloatArray, note: str, known: IntArray) -> list[Value]:
     """The column of all rows, and the table without those known to be unused."""
     order = np.argsort(indicator, kind="stable")
     order = order[~np.isin(facts.kept[order], known)]

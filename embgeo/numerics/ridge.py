@@ -47,12 +47,12 @@ def ridge_prediction(
     values = np.maximum(values, 0.0)
     along = vectors.T @ (x.T @ y)
     shrunk = 1.0 / (values[:, None] + penalties)
-    penalty = penalties[int(np.argmin(_left_out(x, y, vectors, along, shrunk)))]
+    penalty = penalties[int(np.argmin(_leave_one_out_errors(x, y, vectors, along, shrunk)))]
     weights = vectors @ (along / (values + penalty))
     return np.asarray(target.mean() + x_new @ weights)
 
 
-def _left_out(
+def _leave_one_out_errors(
     x: FloatArray, y: FloatArray, vectors: FloatArray, along: FloatArray, shrunk: FloatArray
 ) -> FloatArray:
     """Sum of squared leave-one-out errors for each penalty, shape (penalties,)."""

@@ -17,7 +17,7 @@ from embgeo.charts.theme import LINES
 from embgeo.comparison.change import headline, sampling
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.member_names import member_name, short_name
-from embgeo.comparison.moved import moved_table, moved_tokens, rare_tokens
+from embgeo.comparison.moved import find_moved_table, list_moved_tokens, rare_tokens
 from embgeo.comparison.pair import Pair
 from embgeo.comparison.shifts import shifts, state_rows
 from embgeo.core.quantities import isotropy
@@ -267,7 +267,7 @@ def explain_no_maps(comparison: Comparison) -> str:
 def list_moved(comparison: Comparison) -> list[dict[str, Any]]:
     out = []
     for pair in comparison.pairs:
-        table = moved_table(pair)
+        table = find_moved_table(pair)
         if table is None or not is_moves_shown(comparison, pair):
             continue
         before, after = _names(comparison, [pair.first, pair.second])
@@ -279,7 +279,7 @@ def list_moved(comparison: Comparison) -> list[dict[str, Any]]:
                 "before": before["name"],
                 "after": after["name"],
                 "place": pair.second,
-                "lines": moved_tokens(comparison, pair),
+                "lines": list_moved_tokens(comparison, pair),
             }
         )
     return out

@@ -13,7 +13,7 @@ from embgeo.charts.scatter import MOST_PANELS
 from embgeo.charts.specification import spread
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.member_names import member_name
-from embgeo.comparison.moved import moved_rows
+from embgeo.comparison.moved import map_moved_rows
 from embgeo.core.quantities import frequency, projection
 from embgeo.report.data_block import DataBlock, pack_tokens
 from embgeo.report.payload import (
@@ -68,7 +68,7 @@ def build(comparison: Comparison, most: int = MOST_ROWS) -> Payload | None:
             for place in places
         ],
         "boxes": boxes(comparison, places, keys),
-        "moved": moved_rows(comparison, rows[0]),
+        "moved": map_moved_rows(comparison, rows[0]),
         **SPELLING,
     }
     if baseline.popular is not None:

@@ -155,7 +155,7 @@ def analyze(
         source = replace(request.source, path=W, rank_order=rank_order, **files)
         W = replace(request, source=source).load(progress)
         rank_order = False
-    elif loading := request.source.given():
+    elif loading := request.source.collect_changes():
         raise BadOption(
             "is about a file, and this is a matrix in memory",
             where=argument(next(iter(loading))),

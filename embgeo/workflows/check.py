@@ -147,7 +147,7 @@ def merged_request(given: Mapping[str, Any], settings: GateSettings) -> Analysis
         table = read_table(settings.analyze, gate_options(), settings.path)
     (own, measuring), (rest, others) = split_settings(given), split_settings(table)
     source = Source(**own).over(Source(**rest))
-    return AnalysisRequest.of(**source.given(), **(others | measuring))
+    return AnalysisRequest.of(**source.collect_changes(), **(others | measuring))
 
 
 def gate_options() -> dict[str, OptionField]:
@@ -181,7 +181,7 @@ def rule_of_settings(entry: RuleEntry, settings: GateSettings) -> Rule:
     ------
     BadOption
     """
-    place = Place("" if settings.path is None else shown_path(settings.path), entry.line)
+    place = Place("" if settings.path is None else shorten_path(settings.path), entry.line)
     rule = Rule.parse(entry.text, place)
     if rule.tensor and entry.tensor:
         raise BadOption(f"{entry.text!r} has two tensors", where=place.named)
@@ -194,10 +194,10 @@ def rule_of_settings(entry: RuleEntry, settings: GateSettings) -> Rule:
 
 
 def settings_path(settings: GateSettings, name: str) -> Path:
-    return Path(shown_path(settings.beside(name)))
+    return Path(shorten_path(settings.beside(name)))
 
 
-def shown_path(path: Path) -> str:
+def shorten_path(path: Path) -> str:
     """A file by its path from here, which another checkout has too."""
     try:
         return Path(os.path.relpath(path)).as_posix()

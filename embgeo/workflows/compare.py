@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from embgeo.comparison.compare import compare_inputs
 from embgeo.comparison.comparison import Comparison, Member
-from embgeo.comparison.names import told_apart
+from embgeo.comparison.names import distinguish_names
 from embgeo.comparison.originals import original, saved_folder
 from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions
 from embgeo.comparison.saved import COMPARISON_NAME
@@ -199,7 +199,7 @@ def check_sections(sections: Sequence[str]) -> None:
 
 def idle_options(request: AnalysisRequest) -> list[str]:
     """Names of given options that are about matrices which are still to be measured."""
-    loading = request.source.given()
+    loading = request.source.collect_changes()
     reference = [] if request.reference else ["reference"]
     measuring = [name for name in request.given if name not in OF_COMPARISONS]
     return [*loading, *reference, *measuring]
@@ -269,7 +269,7 @@ def run_comparison(
     # Everything is opened before anything is measured: a mistake is reported at once.
     opened = [open_input(one, request, progress) for one in inputs]
     if names is None:
-        names = told_apart([one.name for one in opened], [Path(one.given) for one in opened])
+        names = distinguish_names([one.name for one in opened], [Path(one.given) for one in opened])
     members, timing = [], {}
     for place, (one, name) in enumerate(zip(opened, names, strict=True)):
         began = time.perf_counter()
@@ -308,7 +308,7 @@ def open_input(one: Any, request: AnalysisRequest, progress: Progress | None) ->
         return of_analysis(one, Path(), default_name(Path(given)), given, request)
     from embgeo.io.memory import as_matrix
 
-    if loading_given := request.source.given():
+    if loading_given := request.source.collect_changes():
         raise BadOption(
             "is about a file, and this is a matrix in memory",
             where=argument(next(iter(loading_given))),
@@ -347,10 +347,10 @@ def cut_to(analysis: Analysis, sections: Sequence[str] | None) -> Analysis:
     if sections is None:
         return analysis
 
-    def kept(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    def keep_listed(values: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(value for value in values if value.quantity.family in sections)
 
     kinds = ("scalars", "series", "histograms", "points", "columns", "tables")
     absent = {name: why for name, why in analysis.absent.items() if name in sections}
-    changes: dict[str, Any] = {kind: kept(getattr(analysis, kind)) for kind in kinds}
+    changes: dict[str, Any] = {kind: keep_listed(getattr(analysis, kind)) for kind in kinds}
     return replace(analysis, absent=absent, **changes)

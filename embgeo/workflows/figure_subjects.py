@@ -15,7 +15,7 @@ from embgeo.charts.subject import (
 )
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.files import load_comparison
-from embgeo.comparison.names import told_apart
+from embgeo.comparison.names import distinguish_names
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.result.analysis import Analysis, load_analysis
@@ -72,7 +72,7 @@ def load_subjects(
         subjects = [replace(s, x=x) for s, x in zip(subjects, values, strict=True)]
     if labels:
         check_number(labels, subjects, "label")
-    names = labels or told_apart([s.label for s in subjects], paths)
+    names = labels or distinguish_names([s.label for s in subjects], paths)
     return [replace(s, label=name) for s, name in zip(subjects, names, strict=True)]
 
 
@@ -123,7 +123,7 @@ def list_methods(home: Path) -> list[tuple[Subject, Path]]:
     That is the run with the first seed that all methods have.
     """
     training = load_training(home)
-    places = [home / training.shown_run(method.name).folder for method in training.methods]
+    places = [home / training.choose_shown_run(method.name).folder for method in training.methods]
     return [
         (replace(subject, analysis=load_analysis(place)), place)
         for subject, place in zip(method_subjects(training), places, strict=True)

@@ -132,7 +132,7 @@ class PartRequest:
 
     def _check_planned(self, request: AnalysisRequest) -> None:
         """The plan has the options of the first round."""
-        named = [name for name in LABELED if name in request.source.given()]
+        named = [name for name in LABELED if name in request.source.collect_changes()]
         named += [] if request.sections is None else ["sections"]
         named += request.given
         if named:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from embgeo.core.errors import BadOption, argument
-from embgeo.core.options import Options, chosen_sections
+from embgeo.core.options import Options, choose_sections
 from embgeo.core.source import Source
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class AnalysisRequest:
             An argument that does not exist, has a value without meaning, or would do nothing.
         """
         loading, measuring = split_settings(settings)
-        chosen = chosen_sections(sections)
+        chosen = choose_sections(sections)
         Options.of(measuring, chosen)
         return cls(Source(path, **loading), measuring, chosen, reference, resources)
 

@@ -151,7 +151,7 @@ def compare_embeddings(study: Training, task: StudyTask, progress: Progress) -> 
         return None
     inputs = []
     for method in study.methods:
-        home = task.folder / study.shown_run(method.name).folder
+        home = task.folder / study.choose_shown_run(method.name).folder
         analysis = load_analysis(home)
         matrix, absent = original(analysis, home)
         member = Member(method.name, str(home), analysis, True, absent)

@@ -11,7 +11,7 @@ from embgeo.comparison.bootstrap import mean_interval, resampled_means
 from embgeo.comparison.comparison import Member
 from embgeo.comparison.differences import difference, differences
 from embgeo.comparison.norms import explain, is_carried
-from embgeo.comparison.paired import drawn_pairs, paired, paired_errors
+from embgeo.comparison.paired import draw_pairs, paired, paired_errors
 from embgeo.comparison.sentences import isotropy, sentences
 from embgeo.core.quantities.cosine import POSITIVE_SHARE, UNIFORMITY
 from embgeo.core.values import Quantity
@@ -194,7 +194,7 @@ def test_a_paired_interval_covers_the_truth():
 
 
 def test_pairs_are_of_two_different_rows_and_uniform():
-    first, second = drawn_pairs(5, 20_000, 0)
+    first, second = draw_pairs(5, 20_000, 0)
     assert not np.any(first == second)
     counts = np.zeros((5, 5))
     np.add.at(counts, (first, second), 1)

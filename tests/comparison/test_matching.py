@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embgeo.comparison.matching import match
-from embgeo.comparison.names import told_apart
+from embgeo.comparison.names import distinguish_names
 from embgeo.result.analysis import Analysis
 from tests.support.compared import comparison, entered, number
 from tests.support.matrices import gaussian
@@ -176,7 +176,7 @@ def test_names_tell_members_apart(paths, names):
     from pathlib import Path
 
     plain = [Path(path).stem for path in paths]
-    assert told_apart(plain, [Path(path) for path in paths]) == names
+    assert distinguish_names(plain, [Path(path) for path in paths]) == names
 
 
 def test_equal_numbers_of_a_string_in_other_rows_say_nothing():

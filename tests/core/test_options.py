@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from embgeo.core.errors import BadOption, EmbgeoError, argument
-from embgeo.core.options import Options, chosen_sections
+from embgeo.core.options import Options, choose_sections
 
 
 def test_an_error_names_the_argument_in_python_and_the_option_on_the_command_line() -> None:
@@ -67,5 +67,5 @@ def test_options_that_do_something_are_taken() -> None:
 
 
 def test_one_section_is_enough() -> None:
-    assert chosen_sections("cosine") == ("cosine",)
-    assert chosen_sections(("cosine", "tokens")) == ("cosine", "tokens")
+    assert choose_sections("cosine") == ("cosine",)
+    assert choose_sections(("cosine", "tokens")) == ("cosine", "tokens")

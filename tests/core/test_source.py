@@ -34,8 +34,11 @@ def test_files_are_those_beside_the_checkpoint() -> None:
 
 
 def test_options_given_are_those_that_differ() -> None:
-    assert Source("a.pt").given() == {}
-    assert Source("a.pt", rows="0:5", padding="mask").given() == {"rows": "0:5", "padding": "mask"}
+    assert Source("a.pt").collect_changes() == {}
+    assert Source("a.pt", rows="0:5", padding="mask").collect_changes() == {
+        "rows": "0:5",
+        "padding": "mask",
+    }
 
 
 def test_one_source_over_another() -> None:

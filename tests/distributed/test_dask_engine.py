@@ -54,7 +54,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A matrix, whole and in three files; small parts."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(engine, "LEAST_ROWS", 16)
-    engine.opened.cache_clear()
+    engine.open_shard.cache_clear()
     W = gaussian(600, N, D) + 0.3
     W[[3, 200]] = 0.0
     np.save("W.npy", W)

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from embgeo.cli.app import run
-from embgeo.comparison.change import became, describe_isotropy, headline, sampling
+from embgeo.comparison.change import describe_isotropy, describe_state_change, headline, sampling
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.files import load_comparison
 from embgeo.comparison.matching import Matching
-from embgeo.comparison.moved import moved_tokens
+from embgeo.comparison.moved import list_moved_tokens
 from embgeo.comparison.pair import Difference
 from embgeo.comparison.shifts import shifts
 from embgeo.report import assets
@@ -283,7 +283,7 @@ def test_sampled_differences_are_counted() -> None:
     ],
 )
 def test_changes_of_state_in_words(before: Any, after: Any, said: str) -> None:
-    assert became(before, after) == said
+    assert describe_state_change(before, after) == said
 
 
 def test_raw_and_unit_stand_side_by_side_with_the_norms() -> None:
@@ -350,7 +350,7 @@ def test_neighbors_that_stayed_and_rare_ones_are_marked() -> None:
     row = list(table.rows[0])
     row[table.columns.index("after 1")] = row[table.columns.index("before 1")] = "tok500"
     changed = replace(pair, tables=(replace(table, rows=(tuple(row),)),))
-    (line,) = moved_tokens(found, changed)
+    (line,) = list_moved_tokens(found, changed)
     assert (line.token, line.rare) == ("tok0", False)
     assert (line.before[0].text, line.before[0].rare, line.before[0].kept) == ("tok500", True, True)
     assert (line.after[0].rare, line.after[0].kept) == (True, True)
@@ -370,7 +370,7 @@ def test_tokens_that_did_not_move_are_not_among_those_that_moved() -> None:
         return replace(found, pairs=(replace(pair, tables=(replace(table, rows=rows),)),))
 
     one = with_rows((*still[:3], table.rows[3], *still[4:]))
-    assert [line.token for line in moved_tokens(one, one.pairs[0])] == ["tok3"]
+    assert [line.token for line in list_moved_tokens(one, one.pairs[0])] == ["tok3"]
     text = Page(render(with_rows(still))).text
     assert "every token that was looked at keeps all its neighbors" in text
 

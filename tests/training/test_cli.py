@@ -367,12 +367,12 @@ def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
         training, runs=(*training.runs_of(first.name)[1:], *training.runs_of(second.name))
     )
     assert lost.shown_seed == 1
-    assert [lost.shown_run(method.name).seed for method in lost.methods] == [1, 1]
+    assert [lost.choose_shown_run(method.name).seed for method in lost.methods] == [1, 1]
     none = replace(
         training, runs=(training.runs_of(first.name)[0], training.runs_of(second.name)[1])
     )
     assert none.shown_seed is None
-    assert [none.shown_run(method.name).seed for method in none.methods] == [0, 1]
+    assert [none.choose_shown_run(method.name).seed for method in none.methods] == [0, 1]
 
 
 # --- What goes wrong -----------------------------------------------------------------------------

@@ -175,7 +175,7 @@ def test_the_mean_of_dropped_weights_is_the_raw_one() -> None:
     model = made("awd-lstm", d=D, hidden=12, weight_dropout=0.5)
     layer = model.lstms[1]
     draws = 2_000
-    mean = sum(model.dropped(layer, B, 0.0)[0] for _ in range(draws)) / draws
+    mean = sum(model.drop_weights(layer, B, 0.0)[0] for _ in range(draws)) / draws
     deviation = layer.weight_hh_l0.abs() / draws**0.5
     assert ((mean - layer.weight_hh_l0).abs() < 5 * deviation).all()
 

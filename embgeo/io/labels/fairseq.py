@@ -10,7 +10,7 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.guard import short
 from embgeo.io.bounded.small_files import read_text, safe_text, split_lines
 from embgeo.io.labels.rows import RowCut
-from embgeo.io.labels.vocabulary import Vocabulary
+from embgeo.io.labels.vocabulary import TokenizerVocabulary
 
 #: Rows 0 to 3 of every model of fairseq's.
 SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
@@ -32,7 +32,7 @@ def is_dictionary(path: Path, text: str) -> bool:
     return is_named(path) and _LINE.fullmatch(text[:10_000].split("\n", 1)[0].rstrip()) is not None
 
 
-def from_text(text: str, path: Path) -> Vocabulary:
+def from_text(text: str, path: Path) -> TokenizerVocabulary:
     """The symbols in the order of the rows, with their counts.
 
     Raises
@@ -52,10 +52,10 @@ def from_text(text: str, path: Path) -> Vocabulary:
         tokens.append(safe_text(found[1]))
         counts.append(int(found[2]))
     source = f"{path.name} (fairseq: {len(SYMBOLS)} symbols of its own, then the file's lines)"
-    return Vocabulary(tuple(tokens), source, counts=tuple(counts), implied=len(SYMBOLS))
+    return TokenizerVocabulary(tuple(tokens), source, counts=tuple(counts), implied=len(SYMBOLS))
 
 
-def find_beside(path: Path, cut: RowCut) -> tuple[Vocabulary | None, tuple[str, ...]]:
+def find_beside(path: Path, cut: RowCut) -> tuple[TokenizerVocabulary | None, tuple[str, ...]]:
     """The dictionary in a checkpoint's folder that has exactly one symbol for each row.
 
     Parameters
@@ -67,12 +67,12 @@ def find_beside(path: Path, cut: RowCut) -> tuple[Vocabulary | None, tuple[str, 
 
     Returns
     -------
-    vocabulary : Vocabulary or None
+    vocabulary : TokenizerVocabulary or None
         None where none fits, or several do and differ.
     notes : tuple of str
     """
     folder = path if path.is_dir() else path.parent
-    fitting: list[Vocabulary] = []
+    fitting: list[TokenizerVocabulary] = []
     notes: list[str] = []
     for file in sorted(folder.glob("dict*.txt"))[:_MOST_FILES]:
         if not is_named(file) or file.is_symlink() or not file.is_file():
@@ -97,7 +97,7 @@ def find_beside(path: Path, cut: RowCut) -> tuple[Vocabulary | None, tuple[str, 
     return (fitting[0] if len(fitting) == 1 else None), tuple(notes)
 
 
-def fit_to(vocabulary: Vocabulary, cut: RowCut) -> Vocabulary:
+def fit_to(vocabulary: TokenizerVocabulary, cut: RowCut) -> TokenizerVocabulary:
     """The vocabulary of a dictionary with as many tokens as there are rows, where it can be.
 
     Masked language models have a row more, and a list that only looks like a dictionary of

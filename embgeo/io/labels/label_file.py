@@ -20,10 +20,10 @@ from embgeo.io.bounded.small_files import (
 )
 from embgeo.io.labels import fairseq, side_tables, token_models, tokenizer_json
 from embgeo.io.labels.counts_file import whole_count
-from embgeo.io.labels.vocabulary import Vocabulary
+from embgeo.io.labels.vocabulary import TokenizerVocabulary
 
 
-def read_labels(path: Path) -> Vocabulary:
+def read_labels(path: Path) -> TokenizerVocabulary:
     r"""The tokens of `path` in row order.
 
     Text holds one token a line; a line may be empty. If all lines have the same number of tabs it
@@ -49,7 +49,7 @@ def read_labels(path: Path) -> Vocabulary:
     return vocabulary
 
 
-def _from_text(text: str, path: Path) -> Vocabulary:
+def _from_text(text: str, path: Path) -> TokenizerVocabulary:
     if text.lstrip().startswith(("[", "{")):
         data = _json_or_none(text, path)
         if data is not None:
@@ -76,7 +76,7 @@ def _json_or_none(text: str, path: Path) -> Any:
     return data
 
 
-def _from_json(data: Any, path: Path) -> Vocabulary:
+def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
     if isinstance(data, list):
         wrong = next((place for place, item in enumerate(data) if not isinstance(item, str)), None)
         if wrong is not None:
@@ -87,7 +87,7 @@ def _from_json(data: Any, path: Path) -> Vocabulary:
             )
         if not data:
             raise UnreadableFile("it holds no tokens", where=path, way_out="list one for each row")
-        return Vocabulary(tuple(safe_text(token) for token in data), _source(path))
+        return TokenizerVocabulary(tuple(safe_text(token) for token in data), _source(path))
     if tokenizer_json.is_tokenizer_json(data):
         return tokenizer_json.from_tokenizer_json(data, path)
     if isinstance(data, dict) and data:
@@ -99,7 +99,7 @@ def _from_json(data: Any, path: Path) -> Vocabulary:
     )
 
 
-def _from_lines(lines: list[str], path: Path) -> Vocabulary:
+def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
     notes: list[str] = []
     counts: tuple[int, ...] | None = None
     tabs = lines[0].count("\t")
@@ -121,7 +121,7 @@ def _from_lines(lines: list[str], path: Path) -> Vocabulary:
         notes.append(f"backslash escapes in {changed:,} tokens of {path.name} are resolved")
     if not tokens:
         raise UnreadableFile("it holds no tokens", where=path, way_out="one token a line")
-    return Vocabulary(tuple(tokens), _source(path), tuple(notes), counts)
+    return TokenizerVocabulary(tuple(tokens), _source(path), tuple(notes), counts)
 
 
 def _counts(cells: list[str]) -> tuple[int, ...] | None:

@@ -18,7 +18,7 @@ from embgeo.io.bounded.small_files import (
 )
 from embgeo.io.labels import token_models, tokenizer_json
 from embgeo.io.labels.tokenizer_json import in_order
-from embgeo.io.labels.vocabulary import TextEncoder, Vocabulary
+from embgeo.io.labels.vocabulary import TextEncoder, TokenizerVocabulary
 
 #: SentencePiece models by name.
 _MODELS = (
@@ -53,7 +53,9 @@ _OTHER_ORDER = frozenset(
 _BY_FAIRSEQ_TOOLS = "sentencepiece.bpe.model"
 
 
-def vocabulary_of(folder: Path, model_type: str) -> tuple[Vocabulary | None, tuple[str, ...]]:
+def vocabulary_of(
+    folder: Path, model_type: str
+) -> tuple[TokenizerVocabulary | None, tuple[str, ...]]:
     """The tokens in the order of the rows, and notes on files that are left out.
 
     Parameters
@@ -83,7 +85,7 @@ def vocabulary_of(folder: Path, model_type: str) -> tuple[Vocabulary | None, tup
     return None, ()
 
 
-def _from_vocab_json(path: Path) -> Vocabulary:
+def _from_vocab_json(path: Path) -> TokenizerVocabulary:
     data = _object(path)
     if not data:
         raise _no_ids(path)
@@ -95,7 +97,7 @@ def _from_vocab_json(path: Path) -> Vocabulary:
     return vocabulary
 
 
-def _from_vocab_txt(path: Path) -> Vocabulary:
+def _from_vocab_txt(path: Path) -> TokenizerVocabulary:
     tokens = [safe_text(line) for line in split_lines(read_text(path))]
     is_cased = any(t[:1].isupper() and t.isalpha() for t in tokens)
     settings = path.with_name("tokenizer_config.json")
@@ -104,11 +106,11 @@ def _from_vocab_txt(path: Path) -> Vocabulary:
     if "[UNK]" in tokens and any(token.startswith("##") for token in tokens):
         lowers = lowercase if isinstance(lowercase, bool) else not is_cased
         encoder = TextEncoder("WordPiece", (path,), lowers)
-    vocabulary = Vocabulary(tuple(tokens), path.name, encoder=encoder)
+    vocabulary = TokenizerVocabulary(tuple(tokens), path.name, encoder=encoder)
     return _with_added(vocabulary, path)
 
 
-def _from_model(path: Path, model_type: str) -> tuple[Vocabulary | None, tuple[str, ...]]:
+def _from_model(path: Path, model_type: str) -> tuple[TokenizerVocabulary | None, tuple[str, ...]]:
     data = read_bytes(path)
     if not token_models.is_sentencepiece(data):
         return _with_added(token_models.read_tiktoken(decode_text(data, path), path), path), ()
@@ -116,7 +118,7 @@ def _from_model(path: Path, model_type: str) -> tuple[Vocabulary | None, tuple[s
     if model_type in _FAIRSEQ_ORDER:
         tokens = (*_FAIRSEQ_SYMBOLS, *vocabulary.tokens[3:], "<mask>")
         source = f"{vocabulary.source}, in the order of {model_type}"
-        return Vocabulary(tokens, source), ()
+        return TokenizerVocabulary(tokens, source), ()
     if model_type in _OTHER_ORDER or path.name == _BY_FAIRSEQ_TOOLS:
         whose = short(model_type) or "such models"
         note = f"{path.name} is not used: {whose} number its pieces in another order; --tokens FILE"
@@ -124,7 +126,7 @@ def _from_model(path: Path, model_type: str) -> tuple[Vocabulary | None, tuple[s
     return _with_added(vocabulary, path), ()
 
 
-def _with_added(vocabulary: Vocabulary, path: Path) -> Vocabulary:
+def _with_added(vocabulary: TokenizerVocabulary, path: Path) -> TokenizerVocabulary:
     """A vocabulary with the tokens that were added to it later."""
     added = _read_added(path.parent)
     if not added:

@@ -18,7 +18,7 @@ from embgeo.io.bounded.protobuf import BYTES, Message, raw, text
 from embgeo.io.bounded.small_files import split_lines
 from embgeo.io.labels.readable import from_bytes, from_sentencepiece
 from embgeo.io.labels.tokenizer_json import in_order
-from embgeo.io.labels.vocabulary import TextEncoder, Vocabulary
+from embgeo.io.labels.vocabulary import TextEncoder, TokenizerVocabulary
 
 TIKTOKEN_SUFFIX = ".tiktoken"
 
@@ -35,7 +35,7 @@ def is_tiktoken(text: str) -> bool:
     )
 
 
-def read_tiktoken(text: str, path: Path) -> Vocabulary:
+def read_tiktoken(text: str, path: Path) -> TokenizerVocabulary:
     """The tokens in the order of their ranks; bytes that are not UTF-8 as ``<0xE2>``.
 
     Raises
@@ -56,7 +56,7 @@ def read_tiktoken(text: str, path: Path) -> Vocabulary:
             )
         pairs.append((from_bytes(base64.b64decode(found[1])), int(found[2])))
     tokens, notes = in_order(pairs, path)
-    return Vocabulary(tokens, f"{path.name} (tiktoken's tokens, decoded)", notes)
+    return TokenizerVocabulary(tokens, f"{path.name} (tiktoken's tokens, decoded)", notes)
 
 
 NAME = "SentencePiece model"
@@ -82,7 +82,7 @@ def is_sentencepiece(head: bytes) -> bool:
     return behind == _TAG_OF_BYTES if part + 2 == whole else behind in _TAGS_AFTER_TEXT
 
 
-def read_sentencepiece(data: bytes, path: Path) -> Vocabulary:
+def read_sentencepiece(data: bytes, path: Path) -> TokenizerVocabulary:
     """The pieces in the order of their ids, made readable.
 
     Parameters
@@ -110,7 +110,7 @@ def read_sentencepiece(data: bytes, path: Path) -> Vocabulary:
             if number == _PIECES
         )
     source = f"{path.name} (sentencepiece tokens, decoded)"
-    return Vocabulary(tokens, source, encoder=TextEncoder("SentencePiece", (path,)))
+    return TokenizerVocabulary(tokens, source, encoder=TextEncoder("SentencePiece", (path,)))
 
 
 def _text_of(piece: memoryview, message: Message) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from embgeo.core.errors import UnreadableFile, argument
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.labels.readable import READERS, Scheme, guess_scheme
-from embgeo.io.labels.vocabulary import TextEncoder, Vocabulary
+from embgeo.io.labels.vocabulary import TextEncoder, TokenizerVocabulary
 
 #: Ids may leave holes, but not many times more holes than tokens.
 _HOLES_PER_TOKEN = 4
@@ -29,7 +29,7 @@ def is_tokenizer_json(data: Any) -> bool:
     return isinstance(data, dict) and isinstance(data.get("model"), dict)
 
 
-def from_tokenizer_json(data: Any, path: Path) -> Vocabulary:
+def from_tokenizer_json(data: Any, path: Path) -> TokenizerVocabulary:
     """The vocabulary of a tokenizer.json, added tokens included, made readable.
 
     Raises
@@ -45,10 +45,10 @@ def from_tokenizer_json(data: Any, path: Path) -> Vocabulary:
     pairs = [(read(token), number) for token, number in pieces] + added
     tokens, notes = in_order(pairs, path)
     encoder = TextEncoder("tokenizer.json", (path,))
-    return Vocabulary(tokens, _source(path, scheme), notes, encoder=encoder)
+    return TokenizerVocabulary(tokens, _source(path, scheme), notes, encoder=encoder)
 
 
-def from_ids(data: dict[Any, Any], path: Path) -> Vocabulary:
+def from_ids(data: dict[Any, Any], path: Path) -> TokenizerVocabulary:
     """The vocabulary of a dict token → id (vocab.json) or id → token, made readable."""
     if all(isinstance(value, str) for value in data.values()):
         if not all(isinstance(key, str) and key.isdecimal() and len(key) < 16 for key in data):
@@ -59,7 +59,7 @@ def from_ids(data: dict[Any, Any], path: Path) -> Vocabulary:
     scheme = guess_scheme([token for token, _ in pairs])
     read = READERS[scheme]
     tokens, notes = in_order([(read(token), number) for token, number in pairs], path)
-    return Vocabulary(tokens, _source(path, scheme), notes)
+    return TokenizerVocabulary(tokens, _source(path, scheme), notes)
 
 
 def in_order(

@@ -37,7 +37,7 @@ class TextEncoder:
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
+class TokenizerVocabulary:
     """Labels in row order.
 
     Attributes

@@ -181,7 +181,7 @@ def checkpoint_of(
         if notes:
             raise Damaged(f"it holds no tensor that can be read: {notes[0]}", _SAVE_DENSE)
         raise Damaged("it holds no array of numbers and no tensor", way_out)
-    vocabularies = [*found.vocabularies, *_beside(root)]
+    vocabularies = [*found.vocabularies, *_walk_tuple(root)]
     tokens, source = tokens_for(tensors, vocabularies)
     return Checkpoint(
         path,
@@ -209,7 +209,7 @@ def _of_stacked(rows: StackedVectors, path: Path, name: str) -> Checkpoint:
     )
 
 
-def _beside(root: object) -> Iterator[tuple[str, object]]:
+def _walk_tuple(root: object) -> Iterator[tuple[str, object]]:
     """Lists and dicts in a tuple: ``(words, vectors)``, or ``(itos, stoi, vectors, dim)``."""
     if isinstance(root, (list, tuple)) and len(root) <= _SHORT:
         for place, value in enumerate(root):

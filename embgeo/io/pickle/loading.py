@@ -19,7 +19,7 @@ from embgeo.io.pickle.machine import (
 )
 from embgeo.io.pickle.numpy_arrays import NUMPY
 from embgeo.io.pickle.opcodes import run
-from embgeo.io.pickle.strings import EncodedText, LongText
+from embgeo.io.pickle.strings import LatinText, LongText
 
 #: What an entry of a copied list is counted for: more than its place, as whoever looks for arrays
 #: and vocabularies goes through it once more.
@@ -116,7 +116,7 @@ def _encode(machine: Machine, args: tuple[object, ...]) -> object:
     if len(args) != 2 or args[1] not in ("latin1", "latin-1"):
         return Stub("_codecs.encode", args)
     if isinstance(args[0], LongText):
-        return EncodedText(args[0])
+        return LatinText(args[0])
     if not isinstance(args[0], str):
         return Stub("_codecs.encode", args)
     machine.charge(len(args[0]))

@@ -13,7 +13,7 @@ from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Array, count, is_numeric, number_type, view, whole_numbers
 from embgeo.io.pickle.leaves import Leaf
 from embgeo.io.pickle.machine import Buildable, Constructor, Global, Machine, Stub
-from embgeo.io.pickle.strings import EncodedText
+from embgeo.io.pickle.strings import LatinText
 
 _CODE = re.compile(r"[biufc]\d{1,2}|[SU][1-9]\d{0,7}")
 
@@ -98,14 +98,14 @@ class PickledArray(Leaf, Buildable):
 
     @property
     def dtype(self) -> str:
-        dtype = self._resolved()
+        dtype = self._resolve()
         return "" if dtype is None else dtype.name
 
     @property
     def unread(self) -> str:
         if self._dtype is None:
             return "it has no data"
-        dtype = self._resolved()
+        dtype = self._resolve()
         if dtype is None:
             if self._dtype.name.startswith("O"):
                 return "it holds Python objects"
@@ -114,30 +114,30 @@ class PickledArray(Leaf, Buildable):
 
     @property
     def nbytes(self) -> int:
-        dtype = self._resolved()
+        dtype = self._resolve()
         return 0 if dtype is None else dtype.itemsize * count(self._shape)
 
     def open(self) -> Array:
-        dtype = self._resolved()
+        dtype = self._resolve()
         if dtype is None or not is_numeric(dtype):
             raise Damaged("a pickled array does not hold numbers")
         return self._array(dtype)
 
     def check(self) -> None:
         """Refuse an array that has not exactly the bytes that its shape asks for."""
-        dtype = self._resolved()
+        dtype = self._resolve()
         if dtype is not None and dtype.itemsize * count(self._shape) != _length(self._data):
             raise Damaged("a pickled array has other than the bytes that its shape asks for")
 
     def texts(self) -> list[str] | None:
         """The entries of a vector of strings, or None."""
-        dtype = self._resolved()
+        dtype = self._resolve()
         if dtype is None or dtype.kind not in "SU" or len(self._shape) != 1:
             return None
         self.check()
         return text_entries(self._array(dtype))
 
-    def _resolved(self) -> np.dtype[Any] | None:
+    def _resolve(self) -> np.dtype[Any] | None:
         return None if self._dtype is None else self._dtype.resolve()
 
     def _array(self, dtype: np.dtype[Any]) -> Array:
@@ -161,13 +161,13 @@ def text_entries(array: Array) -> list[str] | None:
 
 
 def _length(data: object) -> int:
-    return len(data) if isinstance(data, (str, EncodedText)) else len(_raw(data))
+    return len(data) if isinstance(data, (str, LatinText)) else len(_raw(data))
 
 
 def _raw(data: object) -> bytes | memoryview:
     if isinstance(data, (bytes, memoryview)):
         return data
-    if isinstance(data, EncodedText):
+    if isinstance(data, LatinText):
         return data.decode()
     if isinstance(data, str):
         # An old string of Python 2 that happened to be ASCII.

@@ -246,7 +246,7 @@ def _old_strings(size: int) -> Step:
     return step
 
 
-def _quoted(machine: Machine) -> None:
+def _push_quoted(machine: Machine) -> None:
     text = machine.line().strip()
     machine.charge(3 * len(text))
     if len(text) < 2 or text[:1] != text[-1:] or text[:1] not in (b"'", b'"'):
@@ -340,7 +340,7 @@ _STEPS: dict[int, Step] = {
     ord("F"): lambda m: m.push(float(m.line(_LONGEST_INTEGER))),
     ord("G"): lambda m: m.push(struct.unpack(">d", m.take(8))[0]),
     # Text and bytes.
-    ord("S"): _quoted,
+    ord("S"): _push_quoted,
     ord("T"): _old_strings(4),
     ord("U"): _old_strings(1),
     ord("V"): lambda m: m.push(m.text(m.line(), "raw-unicode-escape")),

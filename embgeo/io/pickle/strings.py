@@ -56,7 +56,7 @@ class LongText:
         self.piece = piece
 
 
-class EncodedText:
+class LatinText:
     """The Latin-1 bytes of a :class:`LongText`."""
 
     __slots__ = ("_length", "_piece")

@@ -168,7 +168,7 @@ class _Walk:
             self.count_repeats(part)
         return chain(
             *(self.of_state(name, state) for state in stub.states),
-            self.of_dict(name, _named(stub)),
+            self.of_dict(name, _name_entries(stub)),
             _of_sequence(stub.items),
             _of_sequence(stub.args),
         )
@@ -199,7 +199,7 @@ class _Walk:
         return _of_sequence([state])
 
 
-def _named(stub: Stub) -> dict[object, object]:
+def _name_entries(stub: Stub) -> dict[object, object]:
     """Entries set on a stub whose class was some kind of dict."""
     return {as_key(key): value for key, value in stub.entries}
 

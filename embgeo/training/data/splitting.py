@@ -52,7 +52,7 @@ def cut_text(text: EncodedText, *, stream: bool, seed: int) -> TextSplit:
     units = {"paragraphs": text.paragraphs, "lines": text.lines}
     for name, ends in units.items():
         if len(ends) >= _FEWEST_UNITS and not stream:
-            parts = _drawn(ends, len(text.ids), seed)
+            parts = _draw_splits(ends, len(text.ids), seed)
             train, valid, test = (
                 text.ids[np.repeat(parts == k, np.diff(ends, prepend=0))] for k in range(3)
             )
@@ -63,7 +63,7 @@ def cut_text(text: EncodedText, *, stream: bool, seed: int) -> TextSplit:
     return TextSplit(train, valid, test, "the last tenth of the text, first validation, then test")
 
 
-def _drawn(ends: npt.NDArray[np.int64], tokens: int, seed: int) -> npt.NDArray[np.int8]:
+def _draw_splits(ends: npt.NDArray[np.int64], tokens: int, seed: int) -> npt.NDArray[np.int8]:
     """For each unit 0 (train), 1 (valid) or 2 (test)."""
     sizes = np.diff(ends, prepend=0)
     room = {1: SHARE * tokens, 2: SHARE * tokens}

@@ -98,7 +98,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
             raise FileNotFoundError
         if not path.is_file():
             raise UnreadableFile("is not a regular file", where=path, way_out="save it as a file")
-        with _opened(path) as stream:
+        with _open_text(path) as stream:
             while block := stream.read(_BLOCK):
                 empty = False
                 yield block
@@ -112,7 +112,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
         raise UnreadableFile("the file is empty", where=path, way_out="give a text")
 
 
-def _opened(path: Path) -> BufferedIOBase:
+def _open_text(path: Path) -> BufferedIOBase:
     with path.open("rb") as file:
         head = file.read(6)
     for magic, opener in _OPENERS.items():

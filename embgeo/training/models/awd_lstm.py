@@ -95,7 +95,7 @@ class AwdLstm(RecurrentModel):
         self.alpha = weight("alpha", alpha)
         self.beta = weight("beta", beta)
 
-    def dropped(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:
+    def drop_weights(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:
         """Single weights; features, other ones for each stream."""
         raw = layer.weight_hh_l0
         recurrent = F.dropout(raw, self.weight_dropout) if self.weight_dropout else raw

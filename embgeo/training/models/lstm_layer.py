@@ -57,13 +57,13 @@ class LstmLayer(nn.Module):
         self.inputs, self.hidden = inputs, hidden
         most = hidden**-0.5 if bound is None else bound
 
-        def drawn(*shape: int) -> nn.Parameter:
+        def draw(*shape: int) -> nn.Parameter:
             return nn.Parameter(torch.empty(shape).uniform_(-most, most))
 
-        self.weight_ih_l0 = drawn(4 * hidden, inputs)
-        self.weight_hh_l0 = drawn(4 * hidden, hidden)
-        self.bias_ih_l0 = drawn(4 * hidden)
-        self.bias_hh_l0 = drawn(4 * hidden)
+        self.weight_ih_l0 = draw(4 * hidden, inputs)
+        self.weight_hh_l0 = draw(4 * hidden, hidden)
+        self.bias_ih_l0 = draw(4 * hidden)
+        self.bias_hh_l0 = draw(4 * hidden)
 
     def initial_state(self, batch: int) -> State:
         """Zeros."""

@@ -57,14 +57,14 @@ class RecurrentModel(LanguageModel):
         self.output_dropout = share("output_dropout", output_dropout)
         widths = [d, *[size("hidden", hidden)] * (size("layers", layers) - 1), d]
 
-        def drawn() -> Tensor:
+        def draw() -> Tensor:
             return torch.empty(self.n_tokens, d).uniform_(-row_bound, row_bound)
 
-        self.make_embedding(drawn())
+        self.make_embedding(draw())
         self.lstms = nn.ModuleList(
             LstmLayer(before, after, bound=lstm_bound) for before, after in pairwise(widths)
         )
-        self.make_decoder(None if flag("tied", tied) else drawn(), bias=bias)
+        self.make_decoder(None if flag("tied", tied) else draw(), bias=bias)
 
     def lstm_layers(self) -> Iterator[LstmLayer]:
         for layer in self.lstms:
@@ -74,7 +74,7 @@ class RecurrentModel(LanguageModel):
     def initial_state(self, batch: int) -> tuple[State, ...]:
         return tuple(layer.initial_state(batch) for layer in self.lstm_layers())
 
-    def dropped(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:
+    def drop_weights(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:
         """For one window: the recurrent weights of a layer, and the mask of what leaves it.
 
         Parameters
@@ -95,7 +95,7 @@ class RecurrentModel(LanguageModel):
         for number, (layer, before) in enumerate(zip(self.lstm_layers(), state, strict=True)):
             if self.training:
                 dropout = self.output_dropout if number == top else self.hidden_dropout
-                recurrent, mask = self.dropped(layer, rows.shape[1], dropout)
+                recurrent, mask = self.drop_weights(layer, rows.shape[1], dropout)
                 raw, after = layer(states, before, recurrent)
                 states = raw * mask
             else:

@@ -140,11 +140,11 @@ class TransformerBlock(nn.Module):
         self.inner_out = linear(inner, d, added)
 
     def forward(self, x: Tensor, turns: tuple[Tensor, Tensor] | None) -> Tensor:
-        x = x + self.dropped(self.attention(self.norm_attention(x), turns))
+        x = x + self.drop_units(self.attention(self.norm_attention(x), turns))
         inner = F.gelu(self.inner_in(self.norm_inner(x)))
-        return x + self.dropped(self.inner_out(inner))
+        return x + self.drop_units(self.inner_out(inner))
 
-    def dropped(self, x: Tensor) -> Tensor:
+    def drop_units(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.dropout, self.training)
 
     def attention(self, x: Tensor, turns: tuple[Tensor, Tensor] | None) -> Tensor:

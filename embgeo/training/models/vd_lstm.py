@@ -114,7 +114,7 @@ class VdLstm(RecurrentModel):
             lstm_bound=most,
         )
 
-    def dropped(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:  # noqa: ARG002
+    def drop_weights(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:  # noqa: ARG002
         """Units, the same in both."""
         units = F.dropout(layer.weight_hh_l0.new_ones(layer.hidden), dropout)
         return layer.weight_hh_l0 * units, units

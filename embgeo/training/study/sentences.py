@@ -32,14 +32,14 @@ def describe_method(training: Training, method: Method) -> str:
     if not method.reference:
         told = [("perplexity", own)]
         told += [(word, training.values(method.name, key)) for key, word in TOLD]
-        parts = [f"{word} {shown(values)}" for word, values in told if values]
+        parts = [f"{word} {format_values(values)}" for word, values in told if values]
         return f"{method.name}: {', '.join(parts)}"
     before = training.values(method.reference, name)
     parts.append(perplexity_part(before, own))
     for key, word in TOLD:
         old, new = training.values(method.reference, key), training.values(method.name, key)
         if old and new:
-            parts.append(f"{word} {shown(old)} → {shown(new)}")
+            parts.append(f"{word} {format_values(old)} → {format_values(new)}")
     return f"{method.name} against {method.reference}: {', '.join(part for part in parts if part)}"
 
 
@@ -47,7 +47,7 @@ def perplexity_part(before: Mapping[int, float], after: Mapping[int, float]) -> 
     held = paired(before, after, relative=True)
     if held is None:
         return ""
-    text = f"perplexity {shown(before)} → {shown(after)}"
+    text = f"perplexity {format_values(before)} → {format_values(after)}"
     change = percent_text(held.difference)
     if held.interval is None:
         return f"{text} ({change}, one seed)"
@@ -56,6 +56,6 @@ def perplexity_part(before: Mapping[int, float], after: Mapping[int, float]) -> 
     return f"{text} ({change}, {word})"
 
 
-def shown(values: Mapping[int, float]) -> str:
+def format_values(values: Mapping[int, float]) -> str:
     found = spread(list(values.values()))
     return "unknown" if found is None else format_number(found.mean, 3)

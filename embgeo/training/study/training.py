@@ -185,7 +185,7 @@ class Training:
         held = [{run.seed for run in self.runs_of(method.name)} for method in self.methods]
         return min(set.intersection(*held), default=None)
 
-    def shown_run(self, method: str) -> Run:
+    def choose_shown_run(self, method: str) -> Run:
         """The run that stands for a method: that of `shown_seed`, or the first there is."""
         runs = self.runs_of(method)
         return next((run for run in runs if run.seed == self.shown_seed), runs[0])

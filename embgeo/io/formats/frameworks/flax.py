@@ -83,11 +83,11 @@ class Walker:
         Numbers and texts may come before it. The bytes may be cut off behind the first few names.
         """
         try:
-            return self._leads_to(extension_type)
+            return self._is_followed_by(extension_type)
         except Damaged:
             return False
 
-    def _leads_to(self, extension_type: int) -> bool:
+    def _is_followed_by(self, extension_type: int) -> bool:
         entries_left: list[int] = []  # of each map that is not at its end
         while True:
             code = self._number(">B")

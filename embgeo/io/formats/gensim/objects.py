@@ -207,7 +207,7 @@ def are_placeholders(values: npt.NDArray[np.float64]) -> bool:
     return len(values) > 1 and bool(np.array_equal(values, np.arange(len(values), 0, -1)))
 
 
-def what_is_missing(missing: dict[str, str], kind: str) -> Damaged:
+def describe_missing(missing: dict[str, str], kind: str) -> Damaged:
     """The error for a model without vectors of words."""
     for attribute in ("vectors", "syn0", "vectors_vocab", "vectors_ngrams"):
         for name, reason in missing.items():

@@ -70,7 +70,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
             notes += _compose(saved, by_name, path)
         holder = _holder(found, by_name)
         if holder is None:
-            raise objects.what_is_missing(missing, found[0].kind)
+            raise objects.describe_missing(missing, found[0].kind)
         notes += tuple(f"{name} is not read: {reason}" for name, reason in missing.items())
         tokens = objects.words(holder)
         counts, count_notes = _counts(holder, 0 if tokens is None else len(tokens))

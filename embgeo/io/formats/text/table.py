@@ -23,8 +23,8 @@ from embgeo.io.formats.text.table_layout import (
     is_number,
     layout_of,
     lines_of,
-    quoted_cells,
     split_cells,
+    split_quoted_cells,
 )
 from embgeo.io.labels.counts_file import whole_count
 from embgeo.io.labels.decoded_words import WordList
@@ -129,7 +129,7 @@ def _sides(
             before = layout.before
             return [line.split(layout.separator, before)[:before] for line in filled]
     else:
-        rows = quoted_cells(filled, layout.separator)
+        rows = split_quoted_cells(filled, layout.separator)
         if len(rows) == len(filled) and {len(row) for row in rows} == {wanted}:
             return [row[: layout.before] for row in rows]
     raise _odd_line(start, lines, layout)

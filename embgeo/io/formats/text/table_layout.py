@@ -88,11 +88,11 @@ def split_cells(line: bytes, separator: bytes) -> list[bytes]:
         return line.split()
     if b'"' not in line:
         return line.split(separator)
-    rows = quoted_cells([line], separator)
+    rows = split_quoted_cells([line], separator)
     return [cell.encode("utf-8", "surrogateescape") for row in rows for cell in row]
 
 
-def quoted_cells(lines: Iterable[bytes], separator: bytes) -> list[list[str]]:
+def split_quoted_cells(lines: Iterable[bytes], separator: bytes) -> list[list[str]]:
     """The cells of several lines; one that ends inside of quotes goes on with the next.
 
     Raises

@@ -233,10 +233,10 @@ def _block(
             return numbers_in(lines, b" ", 1, layout.columns)
         except ValueError:
             pass  # a second look names the line
-    return parsed_numbers(_rows(start, lines, layout, path), layout.columns, path)
+    return parse_numbers(_rows(start, lines, layout, path), layout.columns, path)
 
 
-def parsed_numbers(
+def parse_numbers(
     rows: list[tuple[int, bytes, bytes]], columns: int, path: Path
 ) -> npt.NDArray[np.float32]:
     """Rows of (line, word, numbers between blanks) as an array; the first bad number is named."""
