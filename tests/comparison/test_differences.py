@@ -12,7 +12,7 @@ from embgeo.comparison.comparison import Member
 from embgeo.comparison.differences import difference, differences
 from embgeo.comparison.norms import explain, is_carried
 from embgeo.comparison.paired import draw_pairs, paired, paired_errors
-from embgeo.comparison.sentences import isotropy, sentences
+from embgeo.comparison.sentences import describe_isotropy, sentences
 from embgeo.core.quantities.cosine import POSITIVE_SHARE, UNIFORMITY
 from embgeo.core.values import Quantity
 from embgeo.result.analysis import Analysis
@@ -263,13 +263,13 @@ def test_shrunken_norms_cannot_pass_for_isotropy():
     ],
 )
 def test_raw_and_unit_isotropy_are_told_together(raw, unit, norms, words):
-    said = isotropy(i1(raw, unit), norms)
+    said = describe_isotropy(i1(raw, unit), norms)
     assert said.startswith(words)
     blamed = f"what moved it are the norms (median {norms[0]}, then {norms[1]})"
     assert (blamed in said) == (", but " in said)
     # Norms that moved the other way explain nothing, nor do unknown ones.
-    assert "norms" not in isotropy(i1(raw, unit), norms[::-1])
-    assert "norms" not in isotropy(i1(raw, unit), None)
+    assert "norms" not in describe_isotropy(i1(raw, unit), norms[::-1])
+    assert "norms" not in describe_isotropy(i1(raw, unit), None)
 
 
 @pytest.mark.parametrize(
