@@ -65,9 +65,10 @@ def choose_scalars(analysis: Analysis, names: tuple[str, ...]) -> list[Scalar]:
     if not names:
         found = [analysis.scalar(name) for name in HEADLINE]
         return [s for s in found if s is not None and s.value is not None]
+    known = {scalar.name: scalar for scalar in analysis.scalars}
     out = []
     for name in names:
-        scalar = analysis.scalar(name)
+        scalar = known.get(name)
         if scalar is None or scalar.value is None:
             why = f"is not defined: {scalar.undefined}" if scalar else "is not in this analysis"
             raise BadOption(f"{name} {why}", where=argument("scalar"), way_out="leave it out")
