@@ -36,7 +36,9 @@ def choose_names(choices: Choices) -> tuple[str, ...]:
 
 def find_value(subject: Subject, name: str) -> tuple[float | None, Scalar | None]:
     """Value and scalar: of the analysis, else the last value over training."""
-    scalar = None if subject.analysis is None else subject.analysis.scalar(name)
+    # Names come from the user and may be those of a log, which no analysis knows.
+    scalars = () if subject.analysis is None else subject.analysis.scalars
+    scalar = next((one for one in scalars if one.name == name), None)
     if scalar is not None:
         return scalar.value, scalar
     course = subject.courses.get(name)
