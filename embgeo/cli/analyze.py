@@ -90,7 +90,7 @@ def analyze(
     from embgeo.workflows.analyze import analyze_file
     from embgeo.workflows.folders import check_analysis_folder, write_analysis
     from embgeo.workflows.names import default_name
-    from embgeo.workflows.request import AnalysisRequest, chosen_resources
+    from embgeo.workflows.request import AnalysisRequest, choose_resources
 
     request = AnalysisRequest.of(
         path, sections=sections, reference=reference, **loading, **measuring
@@ -99,7 +99,7 @@ def analyze(
 
     in_parts = PartRequest(save_state, plan, part, first_row, engine == "dask", scheduler)
     in_parts.check(request, device, writes_result=json_ or out is not None)
-    request = replace(request, resources=chosen_resources(memory, threads, device))
+    request = replace(request, resources=choose_resources(memory, threads, device))
     if save_state is not None:
         with progress_bar(quiet) as progress:
             made = measure_part(request, in_parts, progress)

@@ -88,12 +88,12 @@ def diff(
     )
     from embgeo.workflows.folders import check_comparison_folder, write_comparison
     from embgeo.workflows.names import comparison_folder
-    from embgeo.workflows.request import AnalysisRequest, chosen_resources
+    from embgeo.workflows.request import AnalysisRequest, choose_resources
 
     request = AnalysisRequest.of(
         sections=sections,
         reference=reference,
-        resources=chosen_resources(memory, threads),
+        resources=choose_resources(memory, threads),
         **loading,
         **measuring,
     )

@@ -93,7 +93,7 @@ def expand(command: Callable[..., None]) -> Callable[..., None]:
     def run(ctx: typer.Context, **values: Any) -> None:
         for name, group in groups.items():
             options = {option: values.pop(option) for option in group.options}
-            values[name] = {key: value for key, value in options.items() if _typed(ctx, key)}
+            values[name] = {key: value for key, value in options.items() if _annotate(ctx, key)}
         command(**values)
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -101,6 +101,6 @@ def expand(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _typed(ctx: typer.Context, name: str) -> bool:
+def _annotate(ctx: typer.Context, name: str) -> bool:
     source = ctx.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"

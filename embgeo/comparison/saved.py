@@ -16,7 +16,7 @@ from typing import Any
 from embgeo.comparison.pair import Difference, Pair
 from embgeo.comparison.track import Track
 from embgeo.io.bounded.records import Json, RecordFormat
-from embgeo.result.saved import typed_facts
+from embgeo.result.saved import read_typed_facts
 
 COMPARISON_NAME = "comparison.json"
 #: What a folder of a member may be called: its place, a hyphen, something plain.
@@ -84,7 +84,7 @@ def _upgrade_1(content: Json) -> Json:
             pair[kind] = [{"better": None, **value} for value in pair[kind]]
         matching = pair["matching"]
         matching["first"], matching["second"] = matching.pop("arrays")
-        pair["scalars"] = [scalar | typed_facts(scalar) for scalar in pair["scalars"]]
+        pair["scalars"] = [scalar | read_typed_facts(scalar) for scalar in pair["scalars"]]
     return content
 
 

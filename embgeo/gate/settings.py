@@ -58,7 +58,7 @@ class GateSettings:
     level: float | None = None
     analyze: Mapping[str, Any] = field(default_factory=dict)
 
-    def beside(self, name: str) -> Path:
+    def resolve_path(self, name: str) -> Path:
         """A path that the file names."""
         return Path(name) if self.path is None else self.path.parent / name
 

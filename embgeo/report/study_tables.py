@@ -12,7 +12,7 @@ from embgeo.core.values import Quantity, format_number
 from embgeo.core.visible import visible
 from embgeo.training.study.deciding import perplexity_name, signed
 from embgeo.training.study.spread import Paired, in_percent, paired, percent_text, spread
-from embgeo.training.study.training import Method, Outcome, Training, Verdict
+from embgeo.training.study.training import ClaimOutcome, StudyMethod, Training, Verdict
 
 #: Columns of the table of methods after the perplexity that decides, with short heads.
 GEOMETRY: tuple[tuple[str, str], ...] = (
@@ -112,7 +112,7 @@ def method_rows(training: Training) -> tuple[MethodRow, ...]:
     )
 
 
-def cell(training: Training, method: Method, name: str) -> Cell:
+def cell(training: Training, method: StudyMethod, name: str) -> Cell:
     own = training.values(method.name, name)
     found = spread(list(own.values()))
     if found is None:
@@ -173,7 +173,7 @@ def claim_rows(training: Training) -> tuple[ClaimRow, ...]:
     return tuple(claim_row(training, outcome) for outcome in training.outcomes)
 
 
-def claim_row(training: Training, o: Outcome) -> ClaimRow:
+def claim_row(training: Training, o: ClaimOutcome) -> ClaimRow:
     quantity = training.quantity(o.number)
     unit = " %" if o.relative else ""
     values = [v for v in (o.difference, *(o.interval or ())) if v is not None]

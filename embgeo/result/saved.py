@@ -79,7 +79,7 @@ def upgrade_1(content: Json) -> Json:
     found = dict(content)
     for kind in _KINDS:
         found[kind] = [_with_own_facts(value) for value in content[kind]]
-    found["scalars"] = {s["name"]: s | typed_facts(s) for s in found["scalars"]}
+    found["scalars"] = {s["name"]: s | read_typed_facts(s) for s in found["scalars"]}
     for series in found["series"]:
         series["y"] = {_american(label): line for label, line in series["y"].items()}
     for table in found["tables"]:
@@ -100,7 +100,7 @@ def _with_own_facts(value: Json) -> Json:
     return value | {fact: getattr(q, fact) for fact in facts}
 
 
-def typed_facts(scalar: Json) -> Json:
+def read_typed_facts(scalar: Json) -> Json:
     """How a scalar of version 1 is known, from its standard error and its conventions."""
     convention, reference_note = scalar["convention"], scalar["reference_note"]
     known = "exact"

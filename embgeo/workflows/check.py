@@ -194,7 +194,7 @@ def rule_of_settings(entry: RuleEntry, settings: GateSettings) -> Rule:
 
 
 def settings_path(settings: GateSettings, name: str) -> Path:
-    return Path(shorten_path(settings.beside(name)))
+    return Path(shorten_path(settings.resolve_path(name)))
 
 
 def shorten_path(path: Path) -> str:

@@ -143,7 +143,7 @@ def corpus_progress(progress: Progress | None) -> Callable[[int, int], None] | N
     return hear
 
 
-def chosen_resources(
+def choose_resources(
     memory: str | None = None, threads: int | None = None, device: str = "cpu"
 ) -> Resources:
     """Memory such as ``"2GB"``, threads and device.

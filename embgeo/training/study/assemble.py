@@ -17,7 +17,7 @@ from embgeo.training.study.deciding import decide_claims
 from embgeo.training.study.numbers import PRIOR, QUANTITIES
 from embgeo.training.study.run_result import FinishedRun
 from embgeo.training.study.sentences import describe_methods
-from embgeo.training.study.training import Method, Run, Training
+from embgeo.training.study.training import Run, StudyMethod, Training
 
 #: What the methods take where their settings say nothing.
 GAMMA = {"exponential": 1.0, "polynomial": 0.6}
@@ -93,7 +93,7 @@ def assemble_study(
     Parameters
     ----------
     trained : sequence of AnalyzedRun
-        Method by method, within one by seed; the baseline first.
+        StudyMethod by method, within one by seed; the baseline first.
     references : mapping of str to str
         By method, what it is held against; empty for the baseline.
     titles : mapping of str to str
@@ -175,9 +175,9 @@ def from_priors(analysis: Analysis, priors: Mapping[str, Mapping[str, Any]]) -> 
     return {name: value for name, value in found.items() if math.isfinite(value)}
 
 
-def method_of(name: str, title: str, reference: str, trained: Sequence[AnalyzedRun]) -> Method:
+def method_of(name: str, title: str, reference: str, trained: Sequence[AnalyzedRun]) -> StudyMethod:
     result = next(one for one in trained if one.method == name).finished.result
-    return Method(
+    return StudyMethod(
         name,
         title,
         reference,

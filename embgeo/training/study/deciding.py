@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from embgeo.core.values import format_number
 from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
 from embgeo.training.study.spread import Paired, in_percent, paired
-from embgeo.training.study.training import Outcome, Run, Verdict
+from embgeo.training.study.training import ClaimOutcome, Run, Verdict
 
 #: Seeds without which nothing is known of the spread between them.
 LEAST_SEEDS = 2
 
 
-def decide_claims(runs: Sequence[Run], claims: Sequence[Claim] = CLAIMS) -> tuple[Outcome, ...]:
+def decide_claims(
+    runs: Sequence[Run], claims: Sequence[Claim] = CLAIMS
+) -> tuple[ClaimOutcome, ...]:
     """Every claim about a method that was trained, in the order of the claims."""
     trained = {run.method for run in runs}
     found = []
@@ -26,7 +28,7 @@ def decide_claims(runs: Sequence[Run], claims: Sequence[Claim] = CLAIMS) -> tupl
     return tuple(found)
 
 
-def decide_claim(claim: Claim, method: str, reference: str, runs: Sequence[Run]) -> Outcome:
+def decide_claim(claim: Claim, method: str, reference: str, runs: Sequence[Run]) -> ClaimOutcome:
     """One claim, decided; without a reference it cannot be."""
     number = perplexity_name(runs) if claim.number == PERPLEXITY else claim.number
     before, after = (
@@ -37,7 +39,7 @@ def decide_claim(claim: Claim, method: str, reference: str, runs: Sequence[Run])
     verdict, reason = decide(claim, held)
     if not reference:
         reason = f"the paper holds it against {claim.against[0]}, which was not trained"
-    return Outcome(
+    return ClaimOutcome(
         key=claim.key,
         text=claim.text,
         source=claim.source,

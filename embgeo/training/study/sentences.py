@@ -8,7 +8,7 @@ from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import format_number
 from embgeo.training.study.deciding import perplexity_name
 from embgeo.training.study.spread import paired, percent_text, spread
-from embgeo.training.study.training import Method, Training
+from embgeo.training.study.training import StudyMethod, Training
 
 #: Numbers of the geometry that a sentence tells, with their names in it.
 TOLD = (
@@ -24,7 +24,7 @@ def describe_methods(training: Training) -> tuple[str, ...]:
     return tuple(describe_method(training, method) for method in training.methods)
 
 
-def describe_method(training: Training, method: Method) -> str:
+def describe_method(training: Training, method: StudyMethod) -> str:
     """``"cosreg: perplexity 312.4 → 308.1 (−1.4 %), mean cosine 0.119 → 0.005, …"``."""
     parts = []
     name = perplexity_name(training.runs)

@@ -67,7 +67,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class StudyMethod:
     """What was compared.
 
     Attributes
@@ -94,7 +94,7 @@ class Method:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ClaimOutcome:
     """A claim of a paper, and what these runs say to it.
 
     Attributes
@@ -152,11 +152,11 @@ class Training:
         JSON-ready: command, versions, corpus, settings.
     quantities : tuple of Quantity
         The facts of every number that the runs hold.
-    methods : tuple of Method
+    methods : tuple of StudyMethod
         In the order of the comparison; the first is the baseline.
     runs : tuple of Run
-        Method by method, within one by seed.
-    outcomes : tuple of Outcome
+        StudyMethod by method, within one by seed.
+    outcomes : tuple of ClaimOutcome
     sentences : tuple of str
         What each method did, one each.
     notes : tuple of str
@@ -164,14 +164,14 @@ class Training:
 
     provenance: Mapping[str, Any]
     sentences: tuple[str, ...] = ()
-    outcomes: tuple[Outcome, ...] = field(default=(), metadata=keyed("claims"))
-    methods: tuple[Method, ...] = ()
+    outcomes: tuple[ClaimOutcome, ...] = field(default=(), metadata=keyed("claims"))
+    methods: tuple[StudyMethod, ...] = ()
     runs: tuple[Run, ...] = ()
     quantities: tuple[Quantity, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
-    def baseline(self) -> Method:
+    def baseline(self) -> StudyMethod:
         return self.methods[0]
 
     @property
