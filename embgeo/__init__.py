@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from embgeo.workflows.export import export
     from embgeo.workflows.figures import draw
     from embgeo.workflows.inspect import inspect
+    from embgeo.workflows.merge import merge
     from embgeo.workflows.render import render
     from embgeo.workflows.train import train
 
@@ -48,6 +49,7 @@ _HOMES = {
     "load_analysis": "embgeo.workflows.analyze",
     "load_comparison": "embgeo.comparison.files",
     "load_training": "embgeo.training.study.files",
+    "merge": "embgeo.workflows.merge",
     "render": "embgeo.workflows.render",
 }
 
@@ -70,6 +72,7 @@ __all__ = [
     "load_analysis",
     "load_comparison",
     "load_training",
+    "merge",
     "render",
     "train",
 ]

@@ -19,7 +19,58 @@ from embgeo.distributed.merging import (
 )
 from embgeo.distributed.plans import MergePlan, save_plan
 from embgeo.distributed.rows import SeenNorms, fetch_from_files
+from embgeo.workflows.analyze import Analysis
 from embgeo.workflows.names import default_name
+from embgeo.workflows.parts import check_state_file
+
+
+def merge(
+    states: Sequence[Path | str],
+    *,
+    plan: Path | str | None = None,
+    tokens: Path | str | None = None,
+    counts: Path | str | None = None,
+    rank_order: bool = False,
+    command: str = "",
+    progress: Progress | None = None,
+) -> Analysis | None:
+    """Merge the states of all parts of a matrix that was measured in parts.
+
+    Parameters
+    ----------
+    states : sequence of Path or str
+        In any order. Those of the first round give a plan, or the sections that need no other
+        round; those of the second round give every section.
+    plan : Path or str, optional
+        File for what the parts need for the second round, in place of an analysis.
+    tokens, counts : Path or str, optional
+        Labels and counts of the whole, where the parts have none. For the first round only.
+    rank_order : bool
+        Rows are sorted by frequency, the most frequent first.
+    command : str
+        Recorded in the provenance.
+    progress : Progress, optional
+
+    Returns
+    -------
+    Analysis or None
+        None where a plan was written.
+
+    Raises
+    ------
+    EmbgeoError
+        If the states do not belong together, rows are missing, or every section needs a second
+        round.
+    """
+    labels = {"tokens": tokens, "counts": counts}
+    files_of_labels = {name: Path(file) for name, file in labels.items() if file is not None}
+    merged = StateMerge([*map(Path, states)], rank_order=rank_order, **files_of_labels)
+    if plan is not None:
+        check_state_file(Path(plan))
+        merged.write_plan(Path(plan), progress)
+        return None
+    found = merged.analyze(command=command, progress=progress).analysis
+    return None if found is None else Analysis.of(found)
 
 
 class StateMerge:

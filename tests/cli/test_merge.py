@@ -73,6 +73,25 @@ def states(letter: str) -> list[str]:
     return sorted(map(str, Path().glob(f"{letter}*.npz")))
 
 
+def test_python_merges_as_the_command_does() -> None:
+    quick = "--sections tokens --no-reference --save-state"
+    for part in (1, 2):
+        done(f"analyze W.npy --part {part}/2 {quick} s{part}.npz --quiet")
+    labels: dict[str, Any] = {"tokens": "tokens.txt", "counts": Path("counts.tsv")}
+    assert embgeo.merge(["s1.npz", "s2.npz"], plan="plan.npz", **labels) is None
+    for part in (1, 2):
+        done(f"analyze W.npy --part {part}/2 --plan plan.npz --save-state t{part}.npz --quiet")
+    states = [Path("t2.npz"), "t1.npz"]
+    merged = embgeo.merge(states)
+    assert isinstance(merged, embgeo.Analysis)
+    done("merge t1.npz t2.npz -o out --quiet")
+    saved = embgeo.load_analysis("out")
+    assert merged.tokens == saved.tokens
+    assert merged.scalars == saved.scalars
+    with pytest.raises(embgeo.EmbgeoError, match="exists and is no state or plan"):
+        embgeo.merge(["s1.npz", "s2.npz"], plan="W.npy")
+
+
 @pytest.mark.slow
 def test_the_whole_story() -> None:
     told = done("analyze W.npy --part 1/3 --save-state s1.npz --tokens tokens.txt")
