@@ -5,6 +5,8 @@ derived from the fields of :class:`Source`. The metadata of a field says:
 
 ``help``
     One sentence for a person.
+``details``
+    What Python's documentation says further.
 ``section``
     What the option is about: ``file``, ``tensor``, ``rows``, ``labels``, ``frequencies``,
     ``hidden`` or ``provenance``.
@@ -18,9 +20,13 @@ derived from the fields of :class:`Source`. The metadata of a field says:
 
 from __future__ import annotations
 
+import inspect
+import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
+from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, Literal, Self, TypeAlias, TypeVar, get_args
 
 from embgeo.core.errors import BadOption, argument
 
@@ -34,27 +40,18 @@ PADDINGS: tuple[str, ...] = get_args(Padding)
 FREQUENCIES = ("counts", "corpus", "rank_order")
 
 
+Loader = TypeVar("Loader", bound=Callable[..., Any])
+
+
 def _about(text: str, section: str, **more: Any) -> dict[str, Any]:
     return {"help": text, "section": section, **more}
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A matrix in a file, and what belongs to its rows; :func:`embgeo.load` says what each means.
+    """A matrix in a file, and what belongs to its rows: the options of :func:`embgeo.load`.
 
-    Attributes
-    ----------
-    path : Path or str
-        As the user wrote it; empty in options that apply to several files.
-    tensor, output : str, optional
-    rows : str or tuple of two ints, optional
-    transpose : bool
-    tokens, counts, corpus : Path, optional
-    rank_order : bool
-    padding : {"auto", "mask", "keep"}
-    hidden : Path, optional
-    hidden_tensor : str, optional
-    hash_file : bool
+    The path is as the user wrote it, and empty in options that apply to several files.
     """
 
     path: Path | str = field(
@@ -62,7 +59,11 @@ class Source:
     )
     tensor: str | None = field(
         default=None,
-        metadata=_about("Name of the embedding tensor; see: embgeo inspect.", "tensor"),
+        metadata=_about(
+            "Name of the embedding tensor; see: embgeo inspect.",
+            "tensor",
+            details="In place of the choice by name and shape.",
+        ),
     )
     output: str | None = field(
         default=None,
@@ -71,7 +72,14 @@ class Source:
         ),
     )
     rows: RowRange = field(
-        default=None, metadata=_about("Analyze rows A to B−1.", "rows", metavar="A:B")
+        default=None,
+        metadata=_about(
+            "Analyze rows A to B−1.",
+            "rows",
+            metavar="A:B",
+            details='``"A:B"`` or (A, B), counted from 0. The cut comes before labels are laid '
+            "along the rows.",
+        ),
     )
     transpose: bool = field(
         default=False, metadata=_about("Tokens are columns in the file.", "rows")
@@ -79,15 +87,30 @@ class Source:
     tokens: Path | None = field(
         default=None,
         metadata=_about(
-            "Token labels, one a row (txt, tsv, json), or a tokenizer's file.", "labels"
+            "Token labels, one a row (txt, tsv, json), or a tokenizer's file.",
+            "labels",
+            details="One for each row of the cut, or of the whole matrix; counts that a "
+            "tokenizer's file carries are used where no others are named.",
         ),
     )
     counts: Path | None = field(
-        default=None, metadata=_about("Token counts (tsv, or json {token: count}).", "frequencies")
+        default=None,
+        metadata=_about(
+            "Token counts (tsv, or json {token: count}).",
+            "frequencies",
+            details="Matched by token; where the matrix has no labels and the file has one entry "
+            "for each row, it labels them in its order.",
+        ),
     )
     corpus: Path | None = field(
         default=None,
-        metadata=_about("Text, or a folder of texts, whose tokens are counted.", "frequencies"),
+        metadata=_about(
+            "Text, or a folder of texts, whose tokens are counted.",
+            "frequencies",
+            details="By the model's own tokenizer where there is one and the package that runs it "
+            "is installed (``embgeo[hf]``), else by words between white space. "
+            ":attr:`Frequency.source` says which.",
+        ),
     )
     rank_order: bool = field(
         default=False,
@@ -100,14 +123,26 @@ class Source:
             "model itself brings the vocabulary.",
             "labels",
             choices=PADDINGS,
+            details='"auto" refuses a `tokens` file of another length, "mask" masks the rows '
+            "beyond such a file too.",
         ),
     )
     hidden: Path | None = field(
         default=None,
-        metadata=_about("Hidden states of the model, one a row, in any format.", "hidden"),
+        metadata=_about(
+            "Hidden states of the model, one a row, in any format.",
+            "hidden",
+            details="Of arrays with more axes, such as (batch, time, d), all but the last are "
+            "rows.",
+        ),
     )
     hidden_tensor: str | None = field(
-        default=None, metadata=_about("Name of the tensor that holds them.", "hidden")
+        default=None,
+        metadata=_about(
+            "Name of the tensor that holds them.",
+            "hidden",
+            details="Needed where the file of hidden states holds several.",
+        ),
     )
     hash_file: bool = field(
         default=True,
@@ -169,3 +204,42 @@ class Source:
 _DEFAULTS = {f.name: f.default for f in fields(Source)}
 #: The options that name a file or folder beside the checkpoint.
 FILES = tuple(f.name for f in fields(Source) if f.type == "Path | None")
+
+
+def with_source_options(load: Loader) -> Loader:
+    """A function of ``**options`` with the fields of :class:`Source` as its parameters.
+
+    Its signature and its docstring name each of them, and it refuses other names.
+    """
+    options = [one for one in fields(Source) if one.name != "path"]
+    plain = inspect.signature(load)
+    own = [p for p in plain.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    # Names of files may be plain text: Source makes paths of them.
+    hints = {one.name: str(one.type).replace("Path |", "Path | str |") for one in options}
+    named = [
+        inspect.Parameter(
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=one.default,
+            annotation=hints[one.name],
+        )
+        for one in options
+    ]
+    signature = plain.replace(parameters=[*own, *named])
+
+    @wraps(load)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        signature.bind(*args, **kwargs)
+        return load(*args, **kwargs)
+
+    checked.__signature__ = signature  # type: ignore[attr-defined]
+    described = "\n".join(
+        f"    {one.name} : {hints[one.name]}\n"
+        + textwrap.indent(
+            textwrap.fill(f"{one.metadata['help']} {one.metadata.get('details', '')}", 92),
+            " " * 8,
+        )
+        for one in options
+    )
+    checked.__doc__ = (load.__doc__ or "").replace("    **options", described)
+    return checked  # type: ignore[return-value]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from inspect import signature
+from inspect import getdoc, signature
 from pathlib import Path
+
+import pytest
 
 import embgeo
 from embgeo.core.source import FILES, Source
@@ -24,6 +26,18 @@ def test_load_takes_every_option_with_its_default() -> None:
     assert {name: p.default for name, p in parameters.items()} == {
         f.name: f.default for f in fields(Source) if f.name != "path"
     }
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tensr'"):
+        embgeo.load("a.pt", tensr="wte")
+
+
+def test_load_explains_every_option() -> None:
+    text = getdoc(embgeo.load) or ""
+    for option in fields(Source):
+        if option.name != "path":
+            assert f"\n{option.name} : " in text
+            assert option.metadata["help"].split()[0] in text
+    assert "**options" not in text
+    assert "\ncounts : Path | str | None\n" in text
 
 
 def test_files_are_those_beside_the_checkpoint() -> None:
