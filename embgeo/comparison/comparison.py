@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from embgeo.comparison.pair import Difference, Pair
 from embgeo.comparison.saved import FORMAT, SavedComparison, SavedMember
 from embgeo.comparison.track import Track
-from embgeo.core.quantities import suggest
+from embgeo.core.quantities import QUANTITIES, suggest
 from embgeo.core.values import Value
 from embgeo.core.visible import visible, visible_text
 from embgeo.io.bounded.records import Json
@@ -57,7 +58,7 @@ class Member:
         return f"{place}-{re.sub(r'[^A-Za-z0-9._-]+', '-', plain)[:60]}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Comparison:
     """Analyses side by side.
 
@@ -133,16 +134,25 @@ class Comparison:
         for value in values:
             if value.name == wanted:
                 return value
-        raise MissingValue(f"no value is called {wanted!r}", way_out=suggest(wanted, self.keys()))
+        if wanted in QUANTITIES:
+            raise MissingValue(f"{wanted} is missing: it was not compared")
+        way_out = suggest(str(wanted), self.keys())
+        raise MissingValue(f"no value is called {wanted!r}", way_out=way_out)
 
     def _place(self, member: int | str) -> int:
         names = [one.name for one in self.members]
-        if isinstance(member, str) and member in names:
-            return names.index(member)
+        if isinstance(member, str) and member in names[1:]:
+            return names.index(member, 1)
         if isinstance(member, int) and 0 < member < len(names):
             return member
         shown = ", ".join(names[1:])
-        raise MissingValue(f"no member is called {member!r}", way_out=f"there are {shown}")
+        cause = f"no member is called {member!r}"
+        if member == names[0]:
+            cause = f"{member!r} is the baseline itself"
+        raise MissingValue(cause, way_out=f"there are {shown}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
 
     def __contains__(self, name: object) -> bool:
         return name in self.keys()

@@ -7,7 +7,16 @@ from typing import Literal
 
 from embgeo.comparison.matching import Matching
 from embgeo.core.typed import INLINE
-from embgeo.core.values import Column, Histogram, Quantity, Scalar, Series, Table, Value
+from embgeo.core.values import (
+    Column,
+    Histogram,
+    Quantity,
+    Scalar,
+    Series,
+    Table,
+    Value,
+    format_number,
+)
 
 #: What is known of a difference. "beyond error": larger than sampling explains (its 95 % interval
 #: leaves out 0); "within error": it may be chance; "not judged": sampled, but without a standard
@@ -73,7 +82,7 @@ class Pair:
         return (*self.scalars, *self.series, *self.histograms, *self.columns, *self.tables)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Difference:
     """One scalar of the analyses: what a member has beside what the baseline has.
 
@@ -116,3 +125,7 @@ class Difference:
     @property
     def name(self) -> str:
         return self.quantity.name
+
+    def __repr__(self) -> str:
+        shown = self.undefined if self.difference is None else format_number(self.difference)
+        return f"<Difference {self.name}: {shown}>"

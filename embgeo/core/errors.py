@@ -14,6 +14,7 @@ _OPTIONS = {
     "reference": "--no-reference",
     "rules": "--rule",
     "settings": "--set",
+    "text": "--text/--column",
 }
 
 

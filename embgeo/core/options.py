@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
+from numbers import Integral, Real
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from embgeo.core.errors import BadOption, argument
@@ -131,6 +132,10 @@ class Options:
         for one in fields(self):
             value = getattr(self, one.name)
             least, choices = one.metadata.get("least"), one.metadata.get("choices")
+            if least is not None and value is not None:
+                if not isinstance(value, Integral):
+                    raise BadOption(f"{value!r} is not a whole number", where=argument(one.name))
+                object.__setattr__(self, one.name, int(value))
             if least is not None and value is not None and value < least:
                 raise BadOption(f"{value} is less than {least}", where=argument(one.name))
             if choices is not None and value not in choices:
@@ -138,7 +143,8 @@ class Options:
                 raise BadOption(
                     f"{value!r} is not known", where=argument(one.name), way_out=way_out
                 )
-        if not 0.0 < self.popular_share < 1.0:
+        share: Any = self.popular_share
+        if not isinstance(share, Real) or not 0.0 < float(share) < 1.0:
             raise BadOption(
                 f"{self.popular_share} is not a share between 0 and 1",
                 where=argument("popular_share"),

@@ -221,6 +221,12 @@ class Scalar(Named):
             raise ValueError(f"{self.name} is not defined: {self.undefined}")
         return self.value
 
+    def __int__(self) -> int:
+        return int(float(self))
+
+    def __round__(self, digits: int | None = None) -> float:
+        return round(float(self), digits)
+
     def __eq__(self, other: object) -> bool:
         """With a number by value, with another scalar in every field."""
         if isinstance(other, Scalar):

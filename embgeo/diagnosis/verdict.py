@@ -10,7 +10,7 @@ from embgeo.diagnosis.finding import RANK, Finding, Numbers, State
 from embgeo.diagnosis.findings import TESTS, decide, few_large_rows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Verdict:
     """The headline, the state of the geometry, and the findings behind it.
 
@@ -46,6 +46,9 @@ class Verdict:
 
     def finding(self, key: str) -> Finding | None:
         return next((f for f in self.findings if f.key == key), None)
+
+    def __repr__(self) -> str:
+        return f"<Verdict {self.state}: {self.headline}>"
 
     def __str__(self) -> str:
         return self.headline

@@ -14,6 +14,9 @@ from embgeo.gate.rule_value import LEVEL, RuleValue, deviations
 from embgeo.gate.scales import VERDICT
 from embgeo.result.analysis import Analysis
 
+#: Checks that a `repr` shows.
+MOST_SHOWN = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -114,7 +117,7 @@ class Check:
         return f"{self.rule.name} {self.decision.reason}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
     """Everything that a gate found.
 
@@ -133,6 +136,13 @@ class Outcome:
     matrices: tuple[Measured, ...]
     level: float = LEVEL
     baseline: str = ""
+
+    def __repr__(self) -> str:
+        lines = [f"{check.state}: {check.sentence}" for check in self.checks[:MOST_SHOWN]]
+        if len(self.checks) > MOST_SHOWN:
+            lines.append(f"and {len(self.checks) - MOST_SHOWN} more")
+        state = "passed" if self.passed else "failed"
+        return "\n  ".join([f"<Outcome {state}, {len(self.checks)} checks", *lines]) + ">"
 
     def of_state(self, state: State) -> tuple[Check, ...]:
         return tuple(check for check in self.checks if check.state == state)

@@ -7,6 +7,7 @@ A folder holds ``analysis.json`` (provenance, verdict, scalars, series, histogra
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -64,7 +65,7 @@ class MissingValue(EmbgeoError, KeyError):
     __str__ = Exception.__str__
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Analysis:
     """What was measured on one matrix, and how it came about.
 
@@ -119,6 +120,9 @@ class Analysis:
         if value is None:
             raise self._missing(name_of(name))
         return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
 
     def __contains__(self, name: object) -> bool:
         return any(name in (value.name, value.quantity) for value in self.values())
@@ -223,7 +227,7 @@ class Analysis:
 
 
 def name_of(name: Quantity | str) -> str:
-    return name.name if isinstance(name, Quantity) else name
+    return name.name if isinstance(name, Quantity) else str(name)
 
 
 def load_analysis(folder: Path) -> Analysis:

@@ -142,6 +142,12 @@ def analyze(
         If no row is left to analyze, or the entries are too large to be squared.
     """
     request = AnalysisRequest.of(sections=sections, **settings)
+    if options is not None and not isinstance(options, Options):
+        raise BadOption(
+            f"{type(options).__name__} is no Options",
+            where=argument("options"),
+            way_out="give embgeo.Options(seed=1), or seed=1 alone",
+        )
     if options is not None and request.given:
         raise BadOption(
             f"is in {argument('options')} already",

@@ -6,10 +6,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from embgeo.comparison.compare import compare_inputs
 from embgeo.comparison.comparison import Comparison, Member
+from embgeo.comparison.matching import By
 from embgeo.comparison.names import distinguish_names
 from embgeo.comparison.originals import original, saved_folder
 from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions
@@ -23,7 +24,6 @@ from embgeo.workflows.names import default_name, result_name
 from embgeo.workflows.request import AnalysisRequest
 
 if TYPE_CHECKING:
-    from embgeo.comparison.matching import By
     from embgeo.core.matrix import Matrix
     from embgeo.core.progress import Progress
     from embgeo.result.analysis import Analysis
@@ -97,6 +97,8 @@ def compare(
     if names is not None and len(names) != len(wanted):
         cause = f"{len(names)} for {len(wanted)} inputs"
         raise BadOption(cause, where=argument("names"), way_out="give one for each")
+    if names is not None and len(set(names)) < len(names):
+        raise BadOption("are not all different", where=argument("names"), way_out="rename one")
     if not track:
         return run_comparison(wanted, request, options, names, command=command, progress=progress)
     paths = [one for one in wanted if isinstance(one, Path)]
@@ -120,6 +122,9 @@ def comparison_options(
     ------
     BadOption
     """
+    if match not in (None, *get_args(By)):
+        way_out = f"choose {' or '.join(get_args(By))}"
+        raise BadOption(f"{match!r} is not known", where=argument("match"), way_out=way_out)
     asked = number_of_queries(queries)
     seed = request.options.seed
     if request.resources is None:
@@ -129,11 +134,11 @@ def comparison_options(
 
 def number_of_queries(queries: int | str | None) -> int | None:
     """A number that may be given as text; None where nothing is said."""
-    if queries is None or isinstance(queries, int):
-        return queries
+    if queries is None:
+        return None
     if queries == "all":
         return ALL_QUERIES
-    if not (queries.isascii() and queries.isdigit()):
+    if not (str(queries).isascii() and str(queries).isdigit()):
         raise BadOption(
             f"{queries!r} is not a number of tokens",
             where=argument("queries"),

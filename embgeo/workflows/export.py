@@ -113,6 +113,12 @@ def export(
         "task": task,
     }
     check_about(to, {**loading, **{key: v for key, v in chosen.items() if v is not None}})
+    if not isinstance(source, Analysis | str | os.PathLike):
+        raise BadOption(
+            f"{type(source).__name__} is no analysis",
+            where=argument("source"),
+            way_out="give an analysis, or the folder that holds one",
+        )
     item = source if isinstance(source, Analysis) else Path(source)
     path = Path(out) if out is not None else Path(f"{stem_of(item)}{target.suffix}")
     check_free(target, path)

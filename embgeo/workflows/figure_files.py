@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from embgeo.charts.render.paper import plain_text, render_paper
@@ -40,8 +40,8 @@ class WrittenFigure:
     """
 
     name: str
-    files: dict[str, bytes]
-    record: dict[str, Any]
+    files: dict[str, bytes] = field(repr=False)
+    record: dict[str, Any] = field(repr=False)
     size: tuple[float, float] | None = None
 
 

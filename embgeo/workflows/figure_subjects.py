@@ -55,6 +55,14 @@ def load_subjects(
     """
     if isinstance(results, Analysis | Comparison | Path | str):
         results = [results]
+    results = list(results)
+    for result in results:
+        if not isinstance(result, Analysis | Comparison | Path | str):
+            raise BadOption(
+                f"{type(result).__name__} is no result",
+                where=argument("results"),
+                way_out="give analyses, comparisons, or the folders that hold them",
+            )
     pairs = [pair for result in results for pair in list_subjects(result)]
     subjects = [subject for subject, _ in pairs]
     paths = [path for _, path in pairs]

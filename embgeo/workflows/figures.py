@@ -226,7 +226,7 @@ def choose_width(venue: str | None, text: bool | None, width: float | None) -> f
     if width is not None:
         if venue is not None or text is not None:
             raise BadOption(
-                "cannot be combined with --venue, --text or --column",
+                f"cannot be combined with {argument('venue')} or {argument('text')}",
                 where=argument("width"),
                 way_out="leave one of them out",
             )

@@ -77,6 +77,9 @@ class Plots:
             raise AttributeError(f"no chart is called {name!r}; there are {', '.join(_CHARTS)}")
         return partial(self._plot, chart)
 
+    def __repr__(self) -> str:
+        return f"<Plots: {', '.join(_CHARTS)}>"
+
     def __dir__(self) -> list[str]:
         return list(_CHARTS)
 

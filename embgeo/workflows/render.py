@@ -82,6 +82,12 @@ def open_page(result: Analysis | Comparison | Training | Path | str) -> Callable
         return lambda: methods.render(shown, compared)
     if isinstance(shown, Comparison):
         return lambda: several.render(shown)
+    if not isinstance(shown, Analysis):
+        raise BadOption(
+            f"{type(shown).__name__} is no result",
+            where=argument("result"),
+            way_out="give an analysis, a comparison, or the folder that holds one",
+        )
     return lambda: single.render(shown)
 
 

@@ -57,6 +57,6 @@ def save_training(training: Training, folder: Path) -> Path:
     return TRAINING.save(training, folder)
 
 
-def load_training(folder: Path) -> Training:
+def load_training(folder: Path | str) -> Training:
     """Read the `folder` of a training; UnreadableFile if that is missing or damaged."""
-    return TRAINING.load(folder)
+    return TRAINING.load(Path(folder))

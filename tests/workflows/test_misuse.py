@@ -1,0 +1,105 @@
+"""What a person tries who has not read the documentation: one line each, and reprs that fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.values import Scalar
+
+W = np.random.default_rng(0).standard_normal((120, 6))
+QUICK: dict[str, Any] = {"sections": "cosine", "reference": False}
+
+
+@pytest.fixture(scope="module")
+def analysis() -> embgeo.Analysis:
+    return embgeo.analyze(W, **QUICK)
+
+
+@pytest.fixture(scope="module")
+def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
+    return embgeo.compare(analysis, W + 1.0, names=["old", "new"], queries=0, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda a: embgeo.compare(a, W, match="x"), "match: 'x' is not known; choose token or row"),
+        (lambda a: embgeo.compare(a, W, queries=-1), "queries: -1 is not a number of tokens"),
+        (lambda a: embgeo.compare(a, W, queries=1.5), "queries: 1.5 is not a number of tokens"),
+        (lambda a: embgeo.compare(a, W, names=["a", "a"]), "names: are not all different"),
+        (lambda _: embgeo.analyze(W, seed="a"), "seed: 'a' is not a whole number"),
+        (lambda _: embgeo.analyze(W, pairs=1e5), "pairs: 100000.0 is not a whole number"),
+        (lambda _: embgeo.Options(popular_share="x"), "popular_share: x is not a share"),  # type: ignore[arg-type]
+        (lambda _: embgeo.analyze(W, options={"seed": 1}), "options: dict is no Options"),  # type: ignore[arg-type]
+        (lambda _: embgeo.render(W), "result: ndarray is no result"),  # type: ignore[arg-type]
+        (lambda _: embgeo.draw(W), "results: ndarray is no result"),
+        (lambda a: embgeo.draw(a, width=3, venue="acl"), "width: cannot be combined with venue or"),
+        (lambda _: embgeo.export(W, to="csv"), "source: ndarray is no analysis"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_wrong_argument_is_named(
+    call: Callable[[embgeo.Analysis], Any], message: str, analysis: embgeo.Analysis
+) -> None:
+    with pytest.raises(embgeo.EmbgeoError) as caught:
+        call(analysis)
+    assert str(caught.value).startswith(message)
+
+
+def test_nothing_prints_a_screenful(
+    analysis: embgeo.Analysis, comparison: embgeo.Comparison
+) -> None:
+    outcome = embgeo.check(analysis, rules=["cosine.mean <= 0.1"] * 30)
+    assert repr(analysis.verdict).startswith("<Verdict undecided: Undecided: ")
+    assert repr(outcome).startswith("<Outcome passed, 30 checks\n  passed: cosine.mean is ")
+    assert repr(comparison["cosine.mean"]).startswith("<Difference cosine.mean: 0.")
+    shown = [analysis, analysis.verdict, analysis.plot, comparison, outcome]
+    shown += [embgeo.draw(analysis, figure="cosines", format="svg")]
+    for one in shown:
+        assert len(repr(one)) < 2_000
+        assert len(repr(one).splitlines()) <= 12
+
+
+def test_results_are_iterated_by_name(
+    analysis: embgeo.Analysis, comparison: embgeo.Comparison
+) -> None:
+    assert tuple(analysis) == analysis.keys()
+    assert tuple(comparison) == comparison.keys()
+    for result in (analysis, comparison):
+        with pytest.raises(KeyError, match=r"no value is called .?3"):
+            result[3]  # type: ignore[index]
+
+
+def test_a_comparison_says_why_a_number_is_missing(comparison: embgeo.Comparison) -> None:
+    with pytest.raises(KeyError, match=r"isotropy\.i1 is missing: it was not compared"):
+        comparison["isotropy.i1"]
+    with pytest.raises(KeyError, match="'old' is the baseline itself; there are new"):
+        comparison["cosine.mean", "old"]
+
+
+def test_results_are_compared_by_identity(analysis: embgeo.Analysis, tmp_path: Path) -> None:
+    analysis.save(tmp_path)
+    again = embgeo.load_analysis(tmp_path)
+    assert analysis != again
+    assert analysis.verdict == again.verdict
+    assert len({analysis, again}) == 2
+
+
+def test_numbers_become_numbers_of_python(analysis: embgeo.Analysis) -> None:
+    mean = analysis["cosine.cone_half_angle_median"]
+    assert isinstance(mean, Scalar)
+    assert int(mean) == int(float(mean))
+    assert round(mean, 3) == round(float(mean), 3)
+    seeded = embgeo.analyze(W, seed=np.int64(3), **QUICK)
+    assert json.loads(json.dumps(seeded.to_dict()))["provenance"]["seed"] == 3
+
+
+def test_a_training_is_asked_for_by_text(tmp_path: Path) -> None:
+    with pytest.raises(embgeo.EmbgeoError, match=r"training\.json"):
+        embgeo.load_training(str(tmp_path))
