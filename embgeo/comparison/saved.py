@@ -82,6 +82,7 @@ def _upgrade_1(content: Json) -> Json:
     for pair in content["pairs"]:
         for kind in ("series", "histograms", "columns", "tables"):
             pair[kind] = [{"better": None, **value} for value in pair[kind]]
+        pair["tables"] = [{**table, "rare": []} for table in pair["tables"]]
         matching = pair["matching"]
         matching["first"], matching["second"] = matching.pop("arrays")
         pair["scalars"] = [scalar | read_typed_facts(scalar) for scalar in pair["scalars"]]

@@ -335,12 +335,16 @@ class Column(Named):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Table(Named):
-    """Named columns and rows of cells; token strings in it are hostile text."""
+    """Named columns and rows of cells; token strings in it are hostile text.
+
+    `rare` has the row and the column of each cell that names a rare token, both counted from 0.
+    """
 
     quantity: Quantity = field(metadata=INLINE)
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
+    rare: tuple[tuple[int, int], ...] = ()
 
     def _content(self) -> str:
         return f"{len(self.rows):,} rows of {', '.join(self.columns)}"

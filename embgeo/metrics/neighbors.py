@@ -175,32 +175,34 @@ def measure_rarity(
     )
 
 
-def mark_rare(facts: Facts, row: int, is_rare: BoolArray) -> str:
-    return facts.token(row) + (" *" if is_rare[row] else "")
+#: Column of the nearest neighbor in the table of neighbors.
+FIRST_NEIGHBOR = 3
 
 
 def make_neighbor_table(
     facts: Facts, found: TopNeighbors, rows: IntArray, is_rare: BoolArray
 ) -> Table:
     body: list[tuple[Cell, ...]] = []
-    for row in map(int, rows):
+    rare: list[tuple[int, int]] = []
+    for place, row in enumerate(map(int, rows)):
         neighbors = found.neighbors[int(np.searchsorted(found.index, row))]
         count = facts.count(row)
         if facts.is_ranked and facts.frequency is not None:
             count = facts.n + 1 - int(facts.frequency.counts[row])
         kind = "rare" if is_rare[row] else "popular"
-        near = (mark_rare(facts, int(other), is_rare) for other in neighbors)
-        body.append((facts.token(row), kind, count, *near))
+        body.append((facts.token(row), kind, count, *(facts.token(int(i)) for i in neighbors)))
+        rare += [(place, FIRST_NEIGHBOR + int(i)) for i in np.flatnonzero(is_rare[neighbors])]
     what = "rank" if facts.is_ranked else "count"
     columns = ("token", "class", what, *(f"neighbor {i + 1}" for i in range(found.k)))
-    return Table(q.NEIGHBORS, columns, tuple(body), note="nearest first; * rare")
+    note = "nearest first; * rare"
+    return Table(q.NEIGHBORS, columns, tuple(body), note=note, rare=tuple(rare))
 
 
 def make_rank_table(facts: Facts, closer: CloserRows, is_rare: BoolArray) -> Table:
     body = tuple(
         (
-            mark_rare(facts, int(row), is_rare),
-            mark_rare(facts, int(other), is_rare),
+            facts.token(int(row)),
+            facts.token(int(other)),
             float(cosine),
             int(rank) + 1,
         )
@@ -208,4 +210,7 @@ def make_rank_table(facts: Facts, closer: CloserRows, is_rare: BoolArray) -> Tab
             closer.index, closer.others, closer.cosines, closer.closer, strict=True
         )
     )
-    return Table(q.NEIGHBOR_RANKS, ("token", "neighbor", "cosine", "rank"), body, note="* rare")
+    named = np.stack([closer.index, closer.others], axis=1)
+    rare = tuple((int(row), int(column)) for row, column in np.argwhere(is_rare[named]))
+    columns = ("token", "neighbor", "cosine", "rank")
+    return Table(q.NEIGHBOR_RANKS, columns, body, note="* rare", rare=rare)

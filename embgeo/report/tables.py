@@ -45,9 +45,13 @@ class TableView:
 
 def table_view(table: Table) -> TableView:
     """`table` with numbers formatted and every string made visible."""
+    rare = frozenset(table.rare)
     rows = tuple(
-        tuple(_cell(column, cell) for column, cell in zip(table.columns, row, strict=True))
-        for row in table.rows
+        tuple(
+            _cell(column, cell, (i, j) in rare)
+            for j, (column, cell) in enumerate(zip(table.columns, row, strict=True))
+        )
+        for i, row in enumerate(table.rows)
     )
     columns = tuple(
         ColumnView(visible(title), bool(rows) and any(row[j].kind == "num" for row in rows))
@@ -56,15 +60,13 @@ def table_view(table: Table) -> TableView:
     return TableView(table.name, table.quantity.title, table.note, columns, rows)
 
 
-def _cell(column: str, cell: Cell) -> CellView:
+def _cell(column: str, cell: Cell, is_rare: bool) -> CellView:
     if cell is None:
         return CellView("–", "num")
     if isinstance(cell, int | float):
         return CellView(format_number(float(cell)), "num")
     if column.startswith(("token", "neighbor")):
-        # Tables mark rare neighbors by a star behind the token; the token itself may be anything.
-        rare = column.startswith("neighbor") and cell.endswith(" *")
-        return CellView(visible(cell[:-2] if rare else cell), "token", "\u00a0*" if rare else "")
+        return CellView(visible(cell), "token", "\u00a0*" if is_rare else "")
     return CellView(visible(cell) if cell else "", "text")
 
 

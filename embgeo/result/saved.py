@@ -3,9 +3,10 @@
 Format history
 --------------
 1 : first version (embgeo 0.1). Scalars were a list, notes were plain text, what a number is known
-    by stood in its convention, and series and tables had British labels.
+    by stood in its convention, stars stood behind rare tokens, and series and tables had British
+    labels.
 2 : typed facts of scalars (``known``, ``error_kind``, ``caveats``, ``reference_kind``), scalars by
-    name, notes with a code, and the verdict.
+    name, notes with a code, rare cells of tables, and the verdict.
 """
 
 from __future__ import annotations
@@ -67,6 +68,9 @@ _OVER_TOKENS = {
     )
 }
 
+#: Tables with stars behind rare tokens, and the column where those begin.
+_STARRED = {frequency.NEIGHBORS.name: 3, frequency.NEIGHBOR_RANKS.name: 0}
+
 
 def _american(label: str) -> str:
     for british, american in _SPELLING:
@@ -84,11 +88,28 @@ def upgrade_1(content: Json) -> Json:
         series["y"] = {_american(label): line for label, line in series["y"].items()}
     for table in found["tables"]:
         table["columns"] = [_american(column) for column in table["columns"]]
+        table |= read_stars(table["rows"], _STARRED.get(table["name"]))
     found["notes"] = [
         {"code": "tied" if text.startswith("tied") else "loading", "text": text}
         for text in content["notes"]
     ]
     return found | {"verdict": {}}
+
+
+def read_stars(rows: list[list[Any]], first: int | None) -> Json:
+    """Rows without the stars behind rare tokens, which stood from column `first` on if at all."""
+    if first is None:
+        return {"rare": []}
+    rare = [
+        [i, j]
+        for i, row in enumerate(rows)
+        for j, cell in enumerate(row)
+        if j >= first and isinstance(cell, str) and cell.endswith(" *")
+    ]
+    plain = [list(row) for row in rows]
+    for i, j in rare:
+        plain[i][j] = plain[i][j].removesuffix(" *")
+    return {"rows": plain, "rare": rare}
 
 
 def _with_own_facts(value: Json) -> Json:

@@ -238,8 +238,17 @@ def check_bins(table, c, _found):
 
 
 def label(c, position):
-    star = "" if c.popular[position] else " *"
-    return c.matrix.tokens[c.kept[position]] + star
+    return c.matrix.tokens[c.kept[position]]
+
+
+def check_rare(table, c, columns):
+    """Exactly the cells of these columns that name rare tokens are marked."""
+    assert set(table.rare) == {
+        (i, j)
+        for i, row in enumerate(table.rows)
+        for j in columns
+        if not c.popular[position(c, row[j])]
+    }
 
 
 def position(c, token):
@@ -254,6 +263,7 @@ def check_neighbors(table, c, _found):
         assert kind == ("popular" if c.popular[at] else "rare")
         assert count == c.counts[at]
         assert near == [label(c, j) for j in naive_frequency.nearest(c.W, at, 10)]
+    check_rare(table, c, range(3, len(table.columns)))
 
 
 @twin_of("frequency.neighbor_ranks")
@@ -264,6 +274,7 @@ def check_ranks(table, c, _found):
         assert row[:2] == (label(c, a), label(c, b))
         close(row[2], naive.cosine_matrix(c.W)[a, b])
         assert row[3] == naive_frequency.rank_of(c.W, a, b)
+    check_rare(table, c, (0, 1))
 
 
 @twin_of("frequency.log_count")

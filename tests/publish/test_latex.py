@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,7 +35,10 @@ def latex(name: str, methods: Sequence[TableColumn], signs: str = "both") -> str
 
 
 def with_neighbors(
-    analysis: Analysis, rows: list[tuple[str, ...]], ranks: list[tuple[str, str, int]]
+    analysis: Analysis,
+    rows: list[tuple[str, ...]],
+    ranks: list[tuple[str, str, int]],
+    rare: Collection[str] = (),
 ) -> Analysis:
     """The analysis with these tables of neighbors, and their words asked for."""
     near = Table(
@@ -45,6 +48,18 @@ def with_neighbors(
         Quantity("frequency.neighbor_ranks", "", ""),
         ("token", "neighbor", "cosine", "rank"),
         tuple((word, other, 0.5, rank) for word, other, rank in ranks),
+    )
+    near, places = (
+        replace(
+            table,
+            rare=tuple(
+                (i, j)
+                for i, row in enumerate(table.rows)
+                for j, cell in enumerate(row)
+                if cell in rare
+            ),
+        )
+        for table in (near, places)
     )
     kept = [t for t in analysis.tables if not t.name.startswith("frequency.neighbor")]
     words = [(row[0], ()) for row in rows]
@@ -117,9 +132,10 @@ def test_neighbors_have_the_shape_of_the_paper() -> None:
     )
     analysis = with_neighbors(
         vocabulary,
-        [("citizens", "popular", "bliss *", "adults", "dismiss *", "* *", "adults", "adults"),
+        [("citizens", "popular", "bliss", "adults", "dismiss", "* *", "adults", "adults"),
          ("bliss", "rare", "citizens")],
-        [("citizens", "bliss *", 771), ("citizens", "adults", 12_345), ("bliss *", "citizens", 3)],
+        [("citizens", "bliss", 771), ("citizens", "adults", 12_345), ("bliss", "citizens", 3)],
+        rare={"bliss", "dismiss"},
     )  # fmt: skip
     text = latex(
         "neighbors", [TableColumn("Orig.", analysis), TableColumn("Orig. with FRAGE", analysis)]
@@ -132,7 +148,7 @@ def test_neighbors_have_the_shape_of_the_paper() -> None:
         "bliss* & citizens",
         "adults & ",
         "dismiss* & ",
-        # "*" is popular: what the analysis shows as "* *" is a token that ends in a star.
+        # A token that ends in a star, and is not rare.
         "{*} {*} & ",
         r"\cmidrule(lr){1-2}",
         "bliss*: 771 & citizens: 3",

@@ -360,6 +360,8 @@ def downgraded(content):
         series["y"] = {k.replace("centered", "centred"): v for k, v in series["y"].items()}
     for table in old["tables"]:
         table["columns"] = [c.replace("neighbor", "neighbour") for c in table["columns"]]
+        for row, column in table.pop("rare"):
+            table["rows"][row][column] += " *"
     return old
 
 

@@ -17,7 +17,6 @@ RANKS = frequency.NEIGHBOR_RANKS.name
 #: Neighbors that are listed, and words beside each other, as in the paper.
 LISTED = 4
 ACROSS = 4
-STAR = " *"
 #: Columns of the table of neighbors before the first neighbor.
 BEFORE = 3
 
@@ -65,28 +64,19 @@ class WordLists:
     """Neighbors and ranks of the words of one analysis, each with whether it is rare."""
 
     def __init__(self, analysis: Analysis) -> None:
-        self.rare_tokens: set[str] = set()
-        if analysis.tokens is not None and analysis.popular is not None:
-            pairs = zip(analysis.tokens, analysis.popular.tolist(), strict=True)
-            self.rare_tokens = {token for token, popular in pairs if not popular}
         self.near: dict[str, list[tuple[str, bool]]] = {}
         self.is_rare: dict[str, bool] = {}
-        for row in find_rows(analysis, NEIGHBORS):
+        for row, rare in list_rows(analysis, NEIGHBORS):
             word = str(row[0])
             self.is_rare[word] = row[1] == "rare"
-            self.near[word] = [self.star(str(c)) for c in row[BEFORE:] if c is not None]
+            near = zip(row[BEFORE:], rare[BEFORE:], strict=True)
+            self.near[word] = [
+                (str(token), is_rare) for token, is_rare in near if token is not None
+            ]
         self.ranks: dict[str, list[tuple[str, bool, int]]] = {}
-        for row in find_rows(analysis, RANKS):
-            word, _ = self.star(str(row[0]))
-            self.ranks.setdefault(word, []).append((*self.star(str(row[1])), int(row[3] or 0)))
-
-    def star(self, shown: str) -> tuple[str, bool]:
-        """A token as tables show it (a star behind rare ones): the token, and whether it is rare.
-
-        A token may itself end in a star: the vocabulary decides.
-        """
-        plain = shown.removesuffix(STAR)
-        return (plain, True) if plain != shown and plain in self.rare_tokens else (shown, False)
+        for row, rare in list_rows(analysis, RANKS):
+            found = (str(row[1]), rare[1], int(row[3] or 0))
+            self.ranks.setdefault(str(row[0]), []).append(found)
 
     def data(self, word: str) -> list[tuple[Cell, ...]]:
         """Kind, place, token and "true" or "false" for rare, of whatever is known of `word`."""
@@ -119,9 +109,13 @@ def add_star(token: str, rare: bool) -> str:
     return latex_text(token) + ("*" if rare else "")
 
 
-def find_rows(analysis: Analysis, name: str) -> tuple[tuple[Cell, ...], ...]:
+def list_rows(analysis: Analysis, name: str) -> list[tuple[tuple[Cell, ...], list[bool]]]:
+    """The rows of a table, each with whether its cells name rare tokens."""
     found = table(analysis, name)
-    return () if found is None else found.rows
+    if found is None:
+        return []
+    rare = frozenset(found.rare)
+    return [(row, [(i, j) in rare for j in range(len(row))]) for i, row in enumerate(found.rows)]
 
 
 def transpose(columns: Sequence[Sequence[str]]) -> list[list[Latex]]:
