@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from embgeo.core.errors import BadOption
 from embgeo.core.read_ahead import read_ahead
+from embgeo.core.visible import visible
 
 #: Rows in a block where nobody says otherwise.
 BLOCK_ROWS = 1024
@@ -106,7 +107,7 @@ class FinalNorm:
     absent: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Matrix:
     """An embedding matrix W, one row a token.
 
@@ -155,6 +156,13 @@ class Matrix:
             )
         if not (self.data.dtype.kind == "f" or "float" in str(self.data.dtype)):
             raise BadOption(f"entries of type {self.data.dtype} are not real", where=self.name)
+
+    def __repr__(self) -> str:
+        file = visible(str(self.origin.path or self.name))
+        parts = ("tokens", "frequency", "output", "hidden")
+        known = [name for name in parts if getattr(self, name) is not None]
+        also = f", with {', '.join(known)}" if known else ""
+        return f"<Matrix {file}: {self.n:,} × {self.d:,} {self.dtype}{also}>"
 
     @property
     def n(self) -> int:

@@ -128,7 +128,7 @@ class Options:
     def __post_init__(self) -> None:
         """Read what was given as text, and refuse what no analysis could mean."""
         object.__setattr__(self, "pairs", _number_of_pairs(self.pairs))
-        object.__setattr__(self, "asked", tuple(map(_parse_asked, self.asked)))
+        object.__setattr__(self, "asked", _parse_all_asked(self.asked))
         for one in fields(self):
             value = getattr(self, one.name)
             least, choices = one.metadata.get("least"), one.metadata.get("choices")
@@ -206,6 +206,11 @@ def _number_of_pairs(pairs: Any) -> int | None:
             way_out="give N, 0 for none, or all",
         )
     return int(pairs) if isinstance(pairs, str) else pairs
+
+
+def _parse_all_asked(asked: Any) -> tuple[Asked, ...]:
+    """One text or several."""
+    return tuple(map(_parse_asked, (asked,) if isinstance(asked, str) else asked))
 
 
 def _parse_asked(one: str | Asked) -> Asked:

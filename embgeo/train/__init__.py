@@ -2,6 +2,7 @@
 
 A name cannot be a function and a package at once: importing ``embgeo.train.regularizers`` sets the
 attribute ``train`` of `embgeo` to this module. So the module itself can be called.
+``help(embgeo.workflows.train.train)`` describes its arguments.
 """
 
 from __future__ import annotations

@@ -168,6 +168,13 @@ def analyze(
             way_out="leave it out",
         )
     labels = {name: value for name, value in labels.items() if name not in files}
+    for name in ("tokens", "counts"):
+        if is_path(labels.get(name)):
+            raise BadOption(
+                f"{labels[name]} is a file, and this is a matrix in memory",
+                where=argument(name),
+                way_out="give one entry for each row, or the path of the matrix too",
+            )
     matrix = as_matrix(W, rank_order=rank_order, **labels)
     return measure(
         matrix,

@@ -56,6 +56,8 @@ def load_subjects(
     if isinstance(results, Analysis | Comparison | Path | str):
         results = [results]
     results = list(results)
+    if not results:
+        raise BadOption("there is nothing to draw", where=argument("results"), way_out="give one")
     for result in results:
         if not isinstance(result, Analysis | Comparison | Path | str):
             raise BadOption(

@@ -39,6 +39,8 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
         (lambda _: embgeo.Options(popular_share="x"), "popular_share: x is not a share"),  # type: ignore[arg-type]
         (lambda _: embgeo.analyze(W, options={"seed": 1}), "options: dict is no Options"),  # type: ignore[arg-type]
         (lambda _: embgeo.render(W), "result: ndarray is no result"),  # type: ignore[arg-type]
+        (lambda _: embgeo.analyze(W, counts="c.tsv"), "counts: c.tsv is a file, and this is"),
+        (lambda _: embgeo.draw([]), "results: there is nothing to draw"),
         (lambda _: embgeo.draw(W), "results: ndarray is no result"),
         (lambda a: embgeo.draw(a, width=3, venue="acl"), "width: cannot be combined with venue or"),
         (lambda _: embgeo.export(W, to="csv"), "source: ndarray is no analysis"),  # type: ignore[arg-type]
@@ -64,6 +66,17 @@ def test_nothing_prints_a_screenful(
     for one in shown:
         assert len(repr(one)) < 2_000
         assert len(repr(one).splitlines()) <= 12
+
+
+def test_a_matrix_with_its_tokens_is_one_line() -> None:
+    tokens = [f"t{row}" for row in range(5000)]
+    matrix = embgeo.Matrix(np.ones((5000, 2)), tokens=tuple(tokens))
+    assert repr(matrix) == "<Matrix W: 5,000 × 2 float64, with tokens>"
+    assert matrix != embgeo.Matrix(np.ones((5000, 2)))
+
+
+def test_one_token_may_be_asked_for_without_a_list() -> None:
+    assert embgeo.Options(asked="to=a,b").asked == (("to", ("a", "b")),)  # type: ignore[arg-type]
 
 
 def test_results_are_iterated_by_name(
