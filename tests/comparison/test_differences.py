@@ -14,6 +14,7 @@ from embgeo.comparison.norms import explain, is_carried
 from embgeo.comparison.paired import draw_pairs, paired, paired_errors
 from embgeo.comparison.sentences import describe_isotropy, sentences
 from embgeo.core.quantities.cosine import POSITIVE_SHARE, UNIFORMITY
+from embgeo.core.quantities.frequency import PROBE_AUC
 from embgeo.core.values import Quantity
 from embgeo.result.analysis import Analysis
 from tests.support.compared import comparison, entered
@@ -90,12 +91,14 @@ def test_other_conventions_are_noted():
 
 
 def test_a_number_that_one_side_lacks_says_whose_analysis_left_it_out():
-    full = Analysis({}, scalars=(PLAIN.measured(1.0),))
-    bare = Analysis({}, absent={"a": "no counts"})
+    full = Analysis({}, scalars=(PROBE_AUC.measured(1.0),))
+    bare = Analysis({}, absent={"frequency": "no counts"})
     rows = differences([Member("one", "one", full), Member("two", "two", bare)], {})
-    assert [r.undefined for r in rows] == ["two has no a.b: no counts"]
+    assert [r.undefined for r in rows] == ["two has no frequency.probe_auc: no counts"]
     rows = differences([Member("two", "two", bare), Member("one", "one", full)], {})
-    assert [(r.undefined, r.value) for r in rows] == [("two has no a.b: no counts", 1.0)]
+    assert [(r.undefined, r.value) for r in rows] == [
+        ("two has no frequency.probe_auc: no counts", 1.0)
+    ]
 
 
 def test_every_number_of_every_member_has_a_row():

@@ -148,7 +148,7 @@ def test_a_worker_that_is_killed_during_a_pass() -> None:
 def test_workers_that_are_lost_again_and_again() -> None:
     with (
         pytest.raises(EmbgeoError, match="4 workers were lost over the same rows"),
-        connection.in_one_line("tcp://10.0.0.1:8786"),
+        connection.explain_errors("tcp://10.0.0.1:8786"),
     ):
         raise distributed.KilledWorker("second_task", None, 3)
 

@@ -15,7 +15,15 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from embgeo.core.errors import BadOption, argument
-from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
+from embgeo.core.quantities import (
+    QUANTITIES,
+    cosine,
+    frequency,
+    isotropy,
+    require_known,
+    spectrum,
+    subspace,
+)
 from embgeo.core.values import Scalar
 from embgeo.publish.export.escaping import yaml_text
 from embgeo.publish.export.target import Request, Target
@@ -68,6 +76,7 @@ def choose_scalars(analysis: Analysis, names: tuple[str, ...]) -> list[Scalar]:
     known = {scalar.name: scalar for scalar in analysis.scalars}
     out = []
     for name in names:
+        require_known(name, {*QUANTITIES, *known}, argument("scalar"))
         scalar = known.get(name)
         if scalar is None or scalar.value is None:
             why = f"is not defined: {scalar.undefined}" if scalar else "is not in this analysis"
