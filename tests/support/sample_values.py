@@ -248,15 +248,16 @@ def frequency(
     auc = (rank[popular].sum() - p * (p + 1) / 2) / (p * (m - p))
     mean = unit.mean(0) / np.linalg.norm(unit.mean(0))
     queries = [int(q) for q in rng.integers(0, m, 6)] + list(range(min(m, 8)))
-    rows = []
+    rows, rare = [], []
     for q in queries:
         similar = unit @ unit[q]
         similar[q] = -2
         near = np.argsort(-similar)[:10]
         rows.append(
             (tokens[q], "popular" if popular[q] else "rare", float(counts[q]),
-             *(tokens[int(i)] + ("" if popular[i] else " *") for i in near))
+             *(tokens[int(i)] for i in near))
         )  # fmt: skip
+        rare += [(len(rows) - 1, 3 + int(j)) for j in np.flatnonzero(~popular[near])]
     bins = [
         (
             f"{i + 1}", len(part), f"{counts[part].min():.0f}–{counts[part].max():.0f}",
@@ -295,7 +296,8 @@ def frequency(
               ("bin", "tokens", "counts", "median norm", "mean cosine inside",
                "mean cosine to mean direction"), tuple(bins)),
         Table(quantity("frequency.neighbors", "nearest neighbors"),
-              ("token", "class", "count", *(f"neighbor {i}" for i in range(1, 11))), tuple(rows)),
+              ("token", "class", "count", *(f"neighbor {i}" for i in range(1, 11))), tuple(rows),
+              rare=tuple(rare)),
         Table(quantity("frequency.neighbor_ranks", "ranks of neighbors"),
               ("token", "neighbor", "cosine", "rank"), ((tokens[0], tokens[1], 0.4, 771),)),
         Column(quantity("frequency.log_count", "log10(1+count)"), np.log10(1 + counts), "count"),
