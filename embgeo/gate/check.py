@@ -142,7 +142,8 @@ class Outcome:
         if len(self.checks) > MOST_SHOWN:
             lines.append(f"and {len(self.checks) - MOST_SHOWN} more")
         state = "passed" if self.passed else "failed"
-        return "\n  ".join([f"<Outcome {state}, {len(self.checks)} checks", *lines]) + ">"
+        number = f"{len(self.checks)} check{'' if len(self.checks) == 1 else 's'}"
+        return "\n  ".join([f"<Outcome {state}, {number}", *lines]) + ">"
 
     def of_state(self, state: State) -> tuple[Check, ...]:
         return tuple(check for check in self.checks if check.state == state)

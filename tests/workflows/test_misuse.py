@@ -12,6 +12,7 @@ import pytest
 
 import embgeo
 from embgeo.core.values import Scalar
+from embgeo.training.study.training import StudyMethod, Training
 
 W = np.random.default_rng(0).standard_normal((120, 6))
 QUICK: dict[str, Any] = {"sections": "cosine", "reference": False}
@@ -111,6 +112,13 @@ def test_numbers_become_numbers_of_python(analysis: embgeo.Analysis) -> None:
     assert round(mean, 3) == round(float(mean), 3)
     seeded = embgeo.analyze(W, seed=np.int64(3), **QUICK)
     assert json.loads(json.dumps(seeded.to_dict()))["provenance"]["seed"] == 3
+
+
+def test_a_training_of_many_methods_is_a_few_lines() -> None:
+    method = StudyMethod("mle", "plain", "", "", {}, ())
+    made = Training({"long": "x" * 9000}, ("one sentence",) * 20, methods=(method,) * 20)
+    assert repr(made).startswith("<Training with 20 methods: mle, mle, ")
+    assert len(repr(made).splitlines()) <= 12
 
 
 def test_a_training_is_asked_for_by_text(tmp_path: Path) -> None:

@@ -12,6 +12,10 @@ from typing import Any, Literal
 
 from embgeo.core.typed import keyed
 from embgeo.core.values import Quantity
+from embgeo.core.visible import visible, visible_text
+
+#: Methods and sentences that a `repr` shows.
+MOST_SHOWN = 8
 
 #: What becomes of a claim.
 Verdict = Literal["reproduced", "not reproduced", "not decidable"]
@@ -142,7 +146,7 @@ class ClaimOutcome:
     published: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Training:
     """Methods side by side.
 
@@ -169,6 +173,12 @@ class Training:
     runs: tuple[Run, ...] = ()
     quantities: tuple[Quantity, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        names = ", ".join(visible(method.name) for method in self.methods[:MOST_SHOWN])
+        lines = [f"<Training with {len(self.methods)} methods: {names}"]
+        lines += [visible_text(sentence) for sentence in self.sentences[:MOST_SHOWN]]
+        return "\n  ".join(lines) + ">"
 
     @property
     def baseline(self) -> StudyMethod:
