@@ -138,11 +138,11 @@ def write_whole(
             fresh.chmod(0o777 & ~mask)
             fresh.rename(folder)
     except (OSError, EmbgeoError) as error:
-        cause = error.cause if isinstance(error, EmbgeoError) else error.strerror or str(error)
+        # What fails to be written inside the folder is reported of the folder.
+        inner = error.__cause__ if isinstance(error.__cause__, OSError) else error
+        cause = inner.cause if isinstance(inner, EmbgeoError) else inner.strerror or str(inner)
         raise EmbgeoError(
-            f"cannot be written: {cause.removeprefix('cannot be written: ')}",
-            where=folder,
-            way_out=_ELSEWHERE,
+            f"cannot be written: {cause}", where=folder, way_out=_ELSEWHERE
         ) from error
     finally:
         if fresh is not None:

@@ -15,6 +15,7 @@ import pytest
 
 import embgeo
 from embgeo.cli.app import run
+from embgeo.workflows.folders import write_whole
 from tests.support.documents import ROOT
 
 BASELINE = ROOT / "fixtures" / "baseline.pt"
@@ -197,3 +198,18 @@ def test_a_checkpoint_is_inspected() -> None:
     found = embgeo.inspect(BASELINE)
     assert found.tensors
     assert found.reason
+
+
+def test_a_file_that_cannot_be_written_is_reported_of_its_folder(tmp_path: Path) -> None:
+    def fill(folder: Path) -> None:
+        try:
+            raise OSError(28, "No space left on device")
+        except OSError as error:
+            cause = f"cannot be written: {error.strerror}"
+            raise embgeo.EmbgeoError(cause, where=folder / "arrays.npz") from error
+
+    out = tmp_path / "out"
+    with pytest.raises(embgeo.EmbgeoError) as caught:
+        write_whole(out, fill, lambda _fresh, _folder: None)
+    assert str(caught.value).startswith(f"{out}: cannot be written: No space left on device;")
+    assert not any(tmp_path.iterdir())
