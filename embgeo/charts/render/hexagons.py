@@ -79,7 +79,9 @@ def draw_maps(
         draw_hexagons(ax, cell, level, colors)
     add_swatches(figure, colors, labels, title)
     # Equal scales change the room that labels need: the layout takes a second round.
-    figure.draw_without_rendering()
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
     return ()
 
 
