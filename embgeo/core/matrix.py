@@ -155,7 +155,9 @@ class Matrix:
                 f"an array of shape {shape} is no matrix with a row for each token", where=self.name
             )
         if not (self.data.dtype.kind == "f" or "float" in str(self.data.dtype)):
-            raise BadOption(f"entries of type {self.data.dtype} are not real", where=self.name)
+            raise BadOption(
+                f"entries of type {self.data.dtype} are not floating-point numbers", where=self.name
+            )
 
     def __repr__(self) -> str:
         file = visible(str(self.origin.path or self.name))

@@ -21,7 +21,7 @@ from embgeo.charts import theme
 from embgeo.charts.render.dots import MARGIN, draw_cloud, draw_maps
 from embgeo.charts.render.drawing import FigureLayout, Medium, draw
 from embgeo.charts.specification import Specification
-from embgeo.core.errors import BadOption
+from embgeo.core.errors import BadOption, argument
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -230,16 +230,19 @@ FORMATS = ("pdf", "svg", "png", "pgf")
 
 
 def check_format(form: str) -> None:
-    """Refuse a format that this machine cannot write.
+    """Refuse a format that is not known, or that this machine cannot write.
 
     Raises
     ------
     BadOption
     """
+    if form not in FORMATS:
+        way_out = f"choose among {', '.join(FORMATS)}"
+        raise BadOption(f"{form!r} is not known", where=argument("format"), way_out=way_out)
     if form == "pgf" and shutil.which("pdflatex") is None:
         raise BadOption(
             "PGF needs LaTeX to measure text, and there is no pdflatex",
-            where="--format pgf",
+            where=f"{argument('format')} pgf",
             way_out="install TeX, or choose pdf",
         )
 
@@ -260,7 +263,7 @@ def save(figure: Figure, name: str, form: str, creator: str) -> dict[str, bytes]
                 raise
             raise BadOption(
                 f"LaTeX could not set the text: {' '.join(str(error).split())[:200]}",
-                where="--format pgf",
+                where=f"{argument('format')} pgf",
                 way_out="install pgf (texlive-pictures), or choose pdf",
             ) from error
         return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
