@@ -1,4 +1,4 @@
-"""The lines that sum up a comparison: what became of the shape, and what part norms played."""
+"""The lines that sum up a comparison: how the shape changed, and what part norms played."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From analyses, and their matrices where they are at hand, to a comparison."""
+"""From analyses, and their matrices where these can be read, to a comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of each finding about the baseline in another matrix, in words and numbers."""
+"""How each finding about the baseline changes in another matrix, in words and numbers."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class _Sides:
 
 
 def shifts(comparison: Comparison, place: int) -> tuple[Shift, ...]:
-    """Every question that both analyses answer, and what became of the tokens' neighbors."""
+    """Every question that both analyses answer, and how the tokens' neighbors changed."""
     sides = _Sides(comparison, place)
     old, new = judge(sides.old), judge(sides.new)
     found = []

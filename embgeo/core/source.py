@@ -1,7 +1,7 @@
 """Where a matrix comes from: the options of loading, each declared once.
 
-``embgeo.load``, the options of the commands, the keys of the settings file and the provenance are
-derived from the fields of :class:`Source`. The metadata of a field says:
+``embgeo.load``, the options of the commands and the keys of the settings file are derived from the
+fields of :class:`Source`. The metadata of a field says:
 
 ``help``
     One sentence for a person.

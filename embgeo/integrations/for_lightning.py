@@ -28,7 +28,7 @@ Base: Any = base()
 
 
 class LightningGeometry(Base):  # type: ignore[misc]
-    """Logs numbers of the embedding at the start, every so many steps, and at the end.
+    """Logs numbers of the embedding at the start, every `gauge.every` steps, and at the end.
 
     They go to every logger of the trainer, with the step.
 

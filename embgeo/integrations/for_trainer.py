@@ -21,7 +21,7 @@ Base: Any = base()
 
 
 class TrainerGeometry(Base):  # type: ignore[misc]
-    """Logs numbers of the embedding at the start, every so many steps, and at the last one.
+    """Logs numbers of the embedding at the start, every `gauge.every` steps, and at the last one.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ SCALARS = (cosine.MEAN.name, spectrum.EFFECTIVE_RANK.name, spectrum.TOP_SHARE.na
 
 
 class Gauge:
-    """Measures an embedding every so many steps of a training.
+    """Measures an embedding at regular steps of a training.
 
     Parameters
     ----------

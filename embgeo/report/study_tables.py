@@ -152,7 +152,7 @@ def word(held: Paired, quantity: Quantity | None, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """A claim and what became of it."""
+    """A claim and its outcome."""
 
     text: str
     source: str

@@ -1,4 +1,4 @@
-"""Charts of one analysis at hand: ``analysis.plot.spectrum()``."""
+"""Charts of one analysis: ``analysis.plot.spectrum()``."""
 
 from __future__ import annotations
 
