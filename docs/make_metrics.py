@@ -60,9 +60,13 @@ def section(title: str, members: list[Quantity]) -> str:
 
 def document() -> str:
     conventions = "".join(f"- {name}: {prose(text)}\n" for name, text in CONVENTIONS.items())
+    families = dict.fromkeys([*TITLES, *(q.family for q in QUANTITIES.values())])
     sections = (
-        section(title, [q for q in QUANTITIES.values() if q.family == family])
-        for family, title in TITLES.items()
+        section(
+            TITLES.get(family, family.capitalize()),
+            [q for q in QUANTITIES.values() if q.family == family],
+        )
+        for family in families
     )
     return (
         f"{OPENING}\nConventions, the same in every analysis:\n\n{conventions}{''.join(sections)}"

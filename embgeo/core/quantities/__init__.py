@@ -7,33 +7,20 @@ make values of them, readers look values up by them, so that a misspelled one fa
 from __future__ import annotations
 
 import difflib
+import pkgutil
 from collections.abc import Collection
+from importlib import import_module
 from types import ModuleType
 
 from embgeo.core.errors import BadOption
-from embgeo.core.quantities import (
-    compare,
-    cosine,
-    frequency,
-    hidden,
-    isotropy,
-    projection,
-    spectrum,
-    subspace,
-    tokens,
-)
+from embgeo.core.quantities import compare
 from embgeo.core.values import Quantity
 
-#: Every family of an analysis, in the order of the report. A new one is a file and a line here.
-FAMILIES: tuple[ModuleType, ...] = (
-    spectrum,
-    projection,
-    cosine,
-    isotropy,
-    frequency,
-    subspace,
-    hidden,
-    tokens,
+#: Every family of an analysis: the files of this folder but the one of comparisons.
+FAMILIES: tuple[ModuleType, ...] = tuple(
+    import_module(f"{__name__}.{file.name}")
+    for file in pkgutil.iter_modules(__path__)
+    if file.name != "compare"
 )
 
 
