@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from embgeo.core.quantities import cosine
 from embgeo.core.values import Quantity, Scalar, Table, format_number
 
 State = Literal["healthy", "mild", "degenerate", "undecided"]
@@ -147,6 +148,14 @@ def dimensions(analysis: Numbers) -> int:
 def reference_of(scalar: Scalar, fallback: float) -> float:
     """What isotropic rows give, or `fallback` where that was not computed."""
     return scalar.reference if scalar.reference else fallback
+
+
+def mean_squared_cosine(analysis: Numbers) -> float | None:
+    """Of two different rows: mean² + std² of the cosine."""
+    mean, std = analysis.scalar(cosine.MEAN), analysis.scalar(cosine.STD)
+    if mean is None or std is None or mean.value is None or std.value is None:
+        return None
+    return mean.value**2 + std.value**2
 
 
 def milder(first: State, second: State) -> State:

@@ -7,7 +7,8 @@ from typing import Any
 
 from embgeo.diagnosis.blame import blame_tokens
 from embgeo.diagnosis.finding import RANK, Finding, Numbers, State
-from embgeo.diagnosis.findings import TESTS, decide, few_large_rows
+from embgeo.diagnosis.findings import FINDINGS
+from embgeo.diagnosis.findings.spectrum import few_large_rows
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -65,12 +66,11 @@ class Verdict:
 
 def judge(analysis: Numbers) -> Verdict:
     """All findings about one matrix, and the line that sums them up."""
-    findings = tuple(decide(key, title, test, analysis) for key, title, test in TESTS)
-    shown = tuple(f for f in findings if _is_worth_saying(f))
-    geometry = [f for f in findings if f.key in ("cone", "spectrum", "two-sided", "isotropy")]
-    state: State = max((f.state for f in geometry), key=RANK.__getitem__)
-    # Other healthy numbers must not hide that the cone or the spectrum was never looked at.
-    if state == "healthy" and any(f.state == "undecided" for f in geometry[:2]):
+    asked = [(f.QUESTION, f.QUESTION.decide(analysis)) for f in FINDINGS]
+    shown = tuple(finding for question, finding in asked if question.shows(finding))
+    state: State = max((f.state for q, f in asked if q.geometry), key=RANK.__getitem__)
+    # Other healthy numbers must not hide that an essential question was never looked at.
+    if state == "healthy" and any(f.state == "undecided" for q, f in asked if q.essential):
         state = "undecided"
     return Verdict(
         _headline(state, shown), state, shown, *blame_tokens(analysis, _causes(analysis, shown))
@@ -84,13 +84,6 @@ def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
     if states["spectrum"] in ("mild", "degenerate") and few_large_rows(analysis):
         causes.append("large norms")
     return causes
-
-
-def _is_worth_saying(finding: Finding) -> bool:
-    """The first four questions are always answered; the other two only if there is an answer."""
-    if finding.key == "coordinate":
-        return finding.state in ("mild", "degenerate")
-    return finding.key != "two-sided" or finding.state != "undecided"
 
 
 def _headline(state: State, findings: tuple[Finding, ...]) -> str:

@@ -80,6 +80,7 @@ LONG_FUNCTIONS: dict[tuple[str, str], str] = {}
 LISTS = {
     "stats.STATISTICS": r"^class \w+\(Statistic\):",
     "metrics.FAMILIES": r"^FAMILY = ",
+    "diagnosis.findings.FINDINGS": r"^QUESTION = ",
     "charts.CHARTS": r"^[A-Z_]+ = Chart\(",
     "publish.latex.TABLES": r"^TABLE = ",
     "publish.export.TARGETS": r"^TARGET = ",

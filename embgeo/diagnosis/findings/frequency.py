@@ -17,9 +17,10 @@ from embgeo.diagnosis.finding import (
     need,
     value_of,
 )
+from embgeo.diagnosis.question import Answer, Question
 
 
-def judge_frequency(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
+def answer(a: Numbers) -> Answer:
     """State, sentence and clause; the sentence begins with the test that decided."""
     auc = need(a, frequency.PROBE_AUC)
     value, error = value_of(auc), auc.standard_error or 0.0
@@ -60,7 +61,7 @@ def _frequency_lead(state: State, by_norm_only: bool) -> str:
     return f"Rare and popular tokens {partly}live apart: "
 
 
-def _neighbors(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
+def _neighbors(a: Numbers) -> Answer:
     rare = a.scalar(frequency.NEIGHBOR_RARITY_RARE)
     popular = a.scalar(frequency.NEIGHBOR_RARITY_POPULAR)
     if rare is None or popular is None or rare.value is None or popular.value is None:
@@ -82,7 +83,7 @@ def _neighbors(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
     return state, parts, clause
 
 
-def _norms(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
+def _norms(a: Numbers) -> Answer:
     rho = a.scalar(frequency.NORM_SPEARMAN)
     if rho is None or rho.value is None:
         return "healthy", (), ""
@@ -102,3 +103,8 @@ def _norms(a: Numbers) -> tuple[State, tuple[Part, ...], str]:
         ")",
     )
     return state, parts, f"norms follow frequency (rank correlation {format_short(rho.value)})"
+
+
+QUESTION = Question(
+    "frequency", "Do rare and popular tokens live apart?", answer, one_dimension=True
+)

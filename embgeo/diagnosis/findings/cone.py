@@ -1,0 +1,74 @@
+"""Do the rows point the same way? By the mean cosine of two different rows."""
+
+from __future__ import annotations
+
+import math
+
+from embgeo.core.quantities import cosine
+from embgeo.core.values import format_number
+from embgeo.diagnosis import thresholds as limits
+from embgeo.diagnosis.finding import (
+    Numbers,
+    Part,
+    Quote,
+    State,
+    dimensions,
+    format_percent,
+    format_short,
+    need,
+    value_of,
+)
+from embgeo.diagnosis.question import Answer, Question
+
+
+def answer(a: Numbers) -> Answer:
+    mean = need(a, cosine.MEAN)
+    value = value_of(mean)
+    state: State = limits.CONE.state(value)
+    spread = isotropic_cosine_spread(a)
+    if spread is not None and value <= limits.STANDARD_ERRORS * spread:
+        state = "healthy"
+    isotropic = f"isotropic rows: 0{f' ± {format_number(spread, 2)}' if spread else ''}"
+    parts: list[Part] = [
+        {
+            "degenerate": "The rows form a narrow cone: two random rows have a mean cosine of ",
+            "mild": "The rows lean to one side: two random rows have a mean cosine of ",
+            "healthy": "There is no cone: two random rows have a mean cosine of ",
+        }[state],
+        Quote(mean.name, mean.text),
+        f" ({isotropic})",
+    ]
+    positive, angle = a.scalar(cosine.POSITIVE_SHARE), a.scalar(cosine.CONE_HALF_ANGLE_MEDIAN)
+    if positive is not None and positive.value is not None:
+        parts += [
+            ", ",
+            Quote(positive.name, format_percent(positive.value)),
+            " of all pairs are positive",
+        ]
+    if angle is not None and angle.value is not None:
+        parts += [
+            ", and half of the rows lie within ",
+            Quote(angle.name, f"{format_number(angle.value, 3)}°"),
+            " of the mean direction (isotropic rows: 90°)",
+        ]
+    parts.append(".")
+    clause = {
+        "degenerate": f"a narrow cone (mean cosine {format_short(value)})",
+        "mild": f"a wide cone (mean cosine {format_short(value)})",
+        "healthy": f"no cone (mean cosine {format_short(value)})",
+    }[state]
+    return state, tuple(parts), clause
+
+
+def isotropic_cosine_spread(analysis: Numbers) -> float | None:
+    # Cosines of independent uniform directions have variance 1/d and are pairwise uncorrelated,
+    # so their mean over M(M−1)/2 pairs has variance 2/(d·M·(M−1)).
+    kept = int(analysis.provenance.get("kept") or 0)
+    if kept < 2:
+        return None
+    return math.sqrt(2.0 / (dimensions(analysis) * kept * (kept - 1.0)))
+
+
+QUESTION = Question(
+    "cone", "Do the rows point the same way?", answer, geometry=True, essential=True
+)

@@ -1,0 +1,63 @@
+"""Are all directions alike? By the partition function at unit scale."""
+
+from __future__ import annotations
+
+from embgeo.core.quantities import isotropy
+from embgeo.diagnosis import thresholds as limits
+from embgeo.diagnosis.finding import (
+    Numbers,
+    Part,
+    Quote,
+    State,
+    format_short,
+    milder,
+    need,
+    value_of,
+)
+from embgeo.diagnosis.question import Answer, Question
+
+
+def answer(a: Numbers) -> Answer:
+    unit = need(a, isotropy.I1_UNIT)
+    value = value_of(unit)
+    state: State = limits.PARTITION.state(value)
+    if unit.reference:
+        state = milder(state, limits.PARTITION_RATIO.state(value / unit.reference))
+    parts: list[Part] = [
+        {
+            "degenerate": "Directions are far from alike: at a mean norm of 1, the partition "
+            "function falls to ",
+            "mild": "Directions are not alike: at a mean norm of 1, the partition function falls "
+            "to ",
+            "healthy": "Directions are nearly alike: at a mean norm of 1, the partition function "
+            "falls no lower than ",
+        }[state],
+        Quote(unit.name, unit.text),
+        " of its peak",
+    ]
+    if unit.reference is not None:
+        parts.append(f" (isotropic rows: {unit.reference_text})")
+    raw = a.scalar(isotropy.I1)
+    if raw is not None and raw.value is not None:
+        parts += [
+            "; as stored, where large norms alone can lower it, to ",
+            Quote(raw.name, raw.text),
+        ]
+        if raw.reference is not None:
+            parts.append(f" (isotropic rows: {raw.reference_text})")
+    parts.append(".")
+    gap = a.scalar(isotropy.EIGENGAP)
+    if gap is not None and gap.value is not None and gap.value < limits.EIGENGAP:
+        parts += [
+            " Two eigenvalues nearly coincide (relative gap ",
+            Quote(gap.name, gap.text),
+            "), so these numbers depend on the choice of eigenvectors.",
+        ]
+    return (
+        state,
+        tuple(parts),
+        f"an uneven partition function (I1 at unit scale {format_short(value)})",
+    )
+
+
+QUESTION = Question("isotropy", "Are all directions alike?", answer, geometry=True)
