@@ -149,12 +149,7 @@ def figures(
 
 
 def numbers(text: str | None) -> list[float]:
-    """Numbers with commas between them.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Numbers with commas between them."""
     if text is None:
         return []
     try:

@@ -21,7 +21,6 @@ def resampled_means(draws: FloatArray, seed: int) -> FloatArray:
     ----------
     draws : float64 array, shape (n, c)
         One independent draw a row.
-    seed : int
     """
     rng = np.random.default_rng([seed, zlib.crc32(b"bootstrap")])
     groups = np.array_split(draws, min(GROUPS, len(draws)))

@@ -36,15 +36,11 @@ def compare_inputs(
     ----------
     inputs : sequence of ComparisonInput
         The baseline first, two at least; in a track in the order of their steps.
-    options : ComparisonOptions, optional
     steps_source : str
         Of a track: where the steps of the members come from. Empty where the members are not
         checkpoints of one run.
-    command : str
-        Recorded in the provenance.
     timing : mapping of str to float, optional
         Seconds that were spent before, by stage.
-    progress : Progress, optional
 
     Raises
     ------

@@ -27,7 +27,6 @@ def differences(
 
     Parameters
     ----------
-    members : sequence of Member
     paired : mapping of int to mapping of str to PairedError
         By member and name: differences whose error was found from the same sample on both sides.
     """

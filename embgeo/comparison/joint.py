@@ -68,7 +68,6 @@ def read_joint(
 
     Parameters
     ----------
-    shared : Shared
     advance : callable
         Hears of rows that were read.
     beside : sequence of Statistic

@@ -83,7 +83,6 @@ def match(first: Analysis, second: Analysis, asked: By | None = None) -> Matchin
 
     Parameters
     ----------
-    first, second : Analysis
     asked : {"token", "row"}, optional
         What the user wants; by default what the analyses allow.
     """

@@ -83,7 +83,6 @@ def map_moved_rows(comparison: Comparison, rows: npt.NDArray[np.int64]) -> dict[
 
     Parameters
     ----------
-    comparison : Comparison
     rows : int array
         Positions among the baseline's kept rows of the tokens that the page holds.
     """

@@ -23,7 +23,6 @@ def original(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
 
     Parameters
     ----------
-    analysis : Analysis
     folder : Path
         Where it was saved: a relative path in its provenance is looked for from the present
         folder, then from the one around `folder`.

@@ -152,7 +152,6 @@ def build_moved_table(found: Overlap, labels: Sequence[str], counts: FloatArray 
 
     Parameters
     ----------
-    found : Overlap
     labels : sequence of str
         Of the shared tokens.
     counts : float64 array, shape (S,), or None

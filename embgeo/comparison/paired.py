@@ -51,14 +51,7 @@ NONE: Mapping[str, PairedError] = MappingProxyType({})
 def paired_errors(
     first: Analysis, second: Analysis, matrices: tuple[Matrix, Matrix], matching: Matching
 ) -> Mapping[str, PairedError]:
-    """For numbers over sampled pairs of rows; nothing where the samples are not the same one.
-
-    Parameters
-    ----------
-    first, second : Analysis
-    matrices : tuple of two Matrix
-    matching : Matching
-    """
+    """For numbers over sampled pairs of rows; nothing where the samples are not the same one."""
     pairs = same_sample(first, second, matching)
     if not pairs:
         return NONE

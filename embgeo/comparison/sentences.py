@@ -66,7 +66,6 @@ def describe_isotropy(rows: Mapping[str, Difference], norms: tuple[float, float]
 
     Parameters
     ----------
-    rows : mapping of str to Difference
     norms : tuple of two floats or None
         Median norm of the rows on either side.
     """

@@ -43,7 +43,6 @@ def steps_of(paths: Sequence[Path], read: ReadStep) -> Steps:
 
     Parameters
     ----------
-    paths : sequence of Path
     read : callable
         Gives the step that a file itself holds and what it is called there, or None.
 

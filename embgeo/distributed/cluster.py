@@ -114,12 +114,7 @@ def open_shard(shard: Shard) -> Matrix:
 
 
 def count_rows(path: Path, tensor: str | None, transpose: bool) -> int:
-    """Rows of the embedding matrix in a file, from its header.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """Rows of the embedding matrix in a file, from its header."""
     choice = choose(open_checkpoint(path), tensor=tensor, output="none", transpose=transpose)
     return choice.input.shape[1 if choice.input_transposed else 0]
 
@@ -168,14 +163,7 @@ def same(task: SecondPassTask) -> SecondPassTask:
 
 @dataclass
 class Cluster:
-    """Tasks on a cluster, and their merged result.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    pieces : sequence of Piece
-    progress : Progress
-    """
+    """Tasks on a cluster, and their merged result."""
 
     client: Client
     pieces: Sequence[Piece]
@@ -301,15 +289,10 @@ def analyze_on_cluster(
 
     Parameters
     ----------
-    cluster : Cluster
     sections, options, reference, command, resources
         As for :func:`embgeo.analyze`.
     described : callable, optional
         Adds what is known of the whole here: labels, counts, origin.
-
-    Raises
-    ------
-    EmbgeoError
     """
     chosen = None if sections is None else tuple(sections)
     known = described(make_plan(cluster.first(chosen, options or Options(), reference)))

@@ -103,7 +103,6 @@ class WorkerWatch:
 
     Parameters
     ----------
-    client : distributed.Client
     address : str
         Of its scheduler.
     """
@@ -165,12 +164,7 @@ def report_no_worker(client: Client, address: str) -> EmbgeoError:
 
 @contextmanager
 def explain_errors(address: str) -> Iterator[None]:
-    """What dask raises where a result is waited for, as an error that says what to do.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """What dask raises where a result is waited for, as an error that says what to do."""
     from distributed import KilledWorker
     from distributed.comm import CommClosedError
 

@@ -74,10 +74,6 @@ class Stored:
         ----------
         **kinds : type, or a list of one type or tuple of types
             By name. ``[Part]`` is a list of parts, ``[(Part, int)]`` one of such pairs.
-
-        Raises
-        ------
-        UnreadableFile
         """
         with reading(self.path, "state"):
             archive = open_archive(self.path)
@@ -110,12 +106,7 @@ def is_of(value: Any, kind: Kind) -> bool:
 
 
 def read_member(archive: Archive, name: str) -> npt.NDArray[Any]:
-    """A copy of an array of the archive, its checksum verified.
-
-    Raises
-    ------
-    Damaged
-    """
+    """A copy of an array of the archive, its checksum verified."""
     data = archive.bytes_of(f"{name}.npy")
     if zlib.crc32(data.data) != archive.members[f"{name}.npy"].crc:
         raise Damaged(f"{name} does not match its checksum")
@@ -127,9 +118,7 @@ def write(path: Path, kind: str, content: Mapping[str, Any]) -> None:
 
     Parameters
     ----------
-    path : Path
     kind : {"first", "plan", "second"}
-    content : mapping of str to whatever a `Packer` packs
 
     Raises
     ------
@@ -183,12 +172,7 @@ def read(path: Path, kinds: Iterable[str] = KINDS) -> Stored:
 
 
 def check_replaceable(path: Path) -> None:
-    """Whether a file is a state or a plan, of whatever version.
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """Whether a file is a state or a plan, of whatever version."""
     with reading(path, "state"):
         _open(path, tuple(KINDS))
 
@@ -228,10 +212,6 @@ def consistent(path: Path) -> Iterator[None]:
     """What is read from a file and used inside the block fits together, or the file is refused.
 
     Checksums catch accidents when arrays are read; this is about files that lie.
-
-    Raises
-    ------
-    UnreadableFile
     """
     try:
         yield

@@ -54,16 +54,8 @@ def finish(
         With all rows that it wanted.
     statistics : sequence of Statistic
         Those of the plan, over all parts.
-    command : str
-        Recorded in the provenance.
-    progress : Progress, optional
-    resources : Resources, optional
     fold : callable, optional
         Makes a further pass over all parts, where that can be done.
-
-    Raises
-    ------
-    EmbgeoError
     """
     clock = Clock()
     measurement, notes = resume(plan, None, progress, resources, fold)

@@ -200,12 +200,7 @@ def add_rows(plan: MergePlan, rows: StoredRows) -> MergePlan:
 
 
 def find_plan(states: Sequence[files.Stored]) -> files.Stored:
-    """The plan that second rounds were made for, where they remember it to lie.
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """The plan that second rounds were made for, where they remember it to lie."""
     place = states[0].plain("plan_path")
     found = files.read(Path(place), ("plan",)) if isinstance(place, str) and place else None
     if found is None or found.identity != states[0].plain("plan"):
@@ -230,10 +225,8 @@ def label_plan(
 
     Parameters
     ----------
-    plan : MergePlan
     tokens, counts : Path or None
         As for :func:`embgeo.load`.
-    rank_order : bool
 
     Raises
     ------

@@ -176,10 +176,6 @@ def share(text: str, n: int) -> tuple[int, int]:
 
     >>> share("2/3", 10)
     (3, 6)
-
-    Raises
-    ------
-    BadOption
     """
     number, slash, count = text.partition("/")
     if not (slash and _is_number(number) and _is_number(count)) or not 1 <= int(number) <= int(

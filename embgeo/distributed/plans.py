@@ -128,7 +128,6 @@ def resume(
 
     Parameters
     ----------
-    plan : MergePlan
     fetch : callable, optional
         Reads rows that are not at hand, or raises `RowsMissing`.
     progress, resources
@@ -218,12 +217,7 @@ PLAIN = {
 
 
 def save_plan(plan: MergePlan, path: Path) -> None:
-    """Write a plan.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """Write a plan."""
     content = {name: getattr(plan, name) for name in PLAIN}
     content |= {"index": plan.rows.index, "rows": plan.rows.entries, "left_out": plan.left_out}
     if norms := SeenNorms.of(plan.first):
@@ -233,12 +227,7 @@ def save_plan(plan: MergePlan, path: Path) -> None:
 
 
 def read_plan(stored: files.Stored) -> MergePlan:
-    """Read what :func:`save_plan` wrote.
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """Read what :func:`save_plan` wrote."""
     found = stored.unpack(**PLAIN, index=np.ndarray, rows=np.ndarray | None)
     with reading(stored.path, "plan"):
         if not all(map(is_derived, found["derived"])):

@@ -49,7 +49,6 @@ def describe_part(
 
     Parameters
     ----------
-    matrix : Matrix
     start, stop : int
         Rows of this matrix; equal for an empty part.
     first_row : int
@@ -175,12 +174,7 @@ def make_task(plan: MergePlan, identity: str = "") -> SecondPassTask:
 
 
 def read_task(stored: files.Stored) -> SecondPassTask:
-    """The task in a plan's file.
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """The task in a plan's file."""
     found = stored.unpack(
         setup=MeasuringSetup,
         parts=[StatePart],
@@ -203,12 +197,7 @@ def read_task(stored: files.Stored) -> SecondPassTask:
 
 
 def check_same_rows(task: SecondPassTask, matrix: Matrix, part: StatePart) -> None:
-    """That a part is the kind of rows that the first round saw, of a file that it saw.
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """That a part is the kind of rows that the first round saw, of a file that it saw."""
     if (matrix.d, matrix.dtype) != (task.setup.d, task.setup.dtype):
         cause = (
             f"{matrix.d:,} columns of {matrix.dtype}, the plan is about {task.setup.d:,} of "
@@ -225,12 +214,7 @@ def check_same_rows(task: SecondPassTask, matrix: Matrix, part: StatePart) -> No
 
 
 def check_norms(seen: SeenNorms | None, block: Block, part: StatePart) -> None:
-    """That rows of a part have the lengths that the first round saw.
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """That rows of a part have the lengths that the first round saw."""
     row = None if seen is None else seen.other_row(block)
     if row is not None:
         cause = f"its rows are not those of the first round: row {row:,} has another length"
@@ -254,11 +238,8 @@ def second_round(
 
     Parameters
     ----------
-    task : SecondPassTask
     matrix, part
         As for :func:`first_round`; the parts may be cut otherwise than in the first round.
-    progress : Progress, optional
-    resources : Resources, optional
 
     Raises
     ------

@@ -77,8 +77,6 @@ class Gathered:
     Parameters
     ----------
     shape : tuple of two ints
-    dtype : dtype
-    rows : StoredRows
     fetch : callable, optional
         ``fetch(rows)`` gives further rows, or raises `RowsMissing`.
     """
@@ -155,12 +153,7 @@ def split_norms(norms: SeenNorms, n: int) -> dict[str, Any]:
 
 
 def read_norms(plan: files.Stored, start: int, stop: int) -> SeenNorms | None:
-    """The norms that a plan's file holds of these rows, and of those around them; None if none.
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """The norms that a plan's file holds of these rows, and of those around them; None if none."""
     last = min(-(-stop // PIECE_ROWS), len(plan.content))  # the number of rows may be a lie
     names = [norms_name(number) for number in range(start // PIECE_ROWS, last)]
     names = [name for name in names if name in plan.content]
@@ -196,8 +189,6 @@ def fetch_from_files(
 
     Parameters
     ----------
-    parts : sequence of StatePart
-    setup : MeasuringSetup
     norms : SeenNorms or None
         Without them nothing is fetched.
     folder : Path

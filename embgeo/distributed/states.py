@@ -94,12 +94,7 @@ def merge_by_key(mine: Iterable[Statistic], others: dict[Hashable, Statistic]) -
 
 
 def save_first(state: FirstState, path: Path) -> None:
-    """Write the first round of a part; of its statistics only the state.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """Write the first round of a part; of its statistics only the state."""
     content = {
         "setup": state.setup,
         "pieces": state.pieces,
@@ -114,13 +109,8 @@ def read_first(stored: files.Stored, blanks: Sequence[Statistic]) -> FirstState:
 
     Parameters
     ----------
-    stored : Stored
     blanks : sequence of Statistic
         The statistics of the first pass, without rows.
-
-    Raises
-    ------
-    UnreadableFile
     """
     piece = (StatePart, Matrix | None)
     found = stored.unpack(setup=MeasuringSetup, pieces=[piece], census=dict, states=[STATE])
@@ -137,12 +127,7 @@ def read_setup(stored: files.Stored) -> MeasuringSetup:
 
 
 def save_second(state: SecondState, plan: Path, path: Path) -> None:
-    """Write the second round of a part, with the place of its plan.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """Write the second round of a part, with the place of its plan."""
     content = {
         "plan": state.plan,
         "plan_path": str(plan.absolute()),
@@ -155,12 +140,7 @@ def save_second(state: SecondState, plan: Path, path: Path) -> None:
 
 
 def read_second(stored: files.Stored, blanks: Sequence[Statistic]) -> SecondState:
-    """Read what :func:`save_second` wrote.
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """Read what :func:`save_second` wrote."""
     rows = np.ndarray | None
     found = stored.unpack(plan=str, parts=[StatePart], states=[STATE], index=np.ndarray, rows=rows)
     with reading(stored.path, "state"):

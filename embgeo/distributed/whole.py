@@ -30,13 +30,8 @@ def check_cover(parts: Sequence[StatePart], total: int | None = None) -> int:
 
     Parameters
     ----------
-    parts : sequence of StatePart
     total : int, optional
         Rows that there are to be.
-
-    Raises
-    ------
-    EmbgeoError
     """
     ordered = sort_parts(parts)
     check_one_whole(ordered, total)
@@ -129,7 +124,6 @@ def join_pieces(pieces: Sequence[Piece], setup: MeasuringSetup) -> Matrix:
     ----------
     pieces : sequence of (StatePart, Matrix or None)
         They cover all rows.
-    setup : MeasuringSetup
 
     Raises
     ------

@@ -29,8 +29,6 @@ def decide(rule: Rule, value: RuleValue, baseline: RuleValue | None, z: float) -
 
     Parameters
     ----------
-    rule : Rule
-    value : RuleValue
     baseline : RuleValue or None
         What the value is compared with; rules on the value itself do not look at it.
     z : float

@@ -30,14 +30,12 @@ def describe_decision(
 
     Parameters
     ----------
-    rule : Rule
     x : RuleValue
         With a value.
     b : RuleValue or None
         The baseline of a relative rule, with a value.
     z : float
         Standard errors either side that were allowed for.
-    passed : bool
     alone : bool
         Whether the rule holds for the numbers alone, without their errors.
     """

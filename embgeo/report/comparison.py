@@ -97,7 +97,6 @@ def context(
 
     Parameters
     ----------
-    comparison : Comparison
     bundle : Bundle
         Scripts and styles of the page.
     more : Gallery, optional

@@ -99,9 +99,7 @@ def draw_charts(subjects: Sequence[Subject], page: str, choices: Choices = Choic
 
     Parameters
     ----------
-    subjects : sequence of Subject
     page : {"analysis", "comparison", "training"}
-    choices : Choices
     """
     figures: list[FigureView] = []
     charts: dict[str, Any] = {}

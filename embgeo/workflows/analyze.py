@@ -195,12 +195,7 @@ def measure(matrix: Matrix, options: Options, **how: Any) -> Analysis:
 def analyze_file(
     request: AnalysisRequest, *, command: str = "", progress: Progress | None = None
 ) -> Analysis:
-    """Measure what a request names.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """Measure what a request names."""
     matrix = request.load(progress)
     return measure(
         matrix,

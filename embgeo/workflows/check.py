@@ -92,11 +92,8 @@ def plan_gate(
         In addition to those of the settings.
     sources : sequence
         In place of those of the settings.
-    baseline : Path, Analysis or None
-    level : float, optional
     given : mapping of str to object, optional
         Options of loading and measuring that were named; they go before those of the settings.
-    settings : GateSettings, optional
 
     Raises
     ------
@@ -136,12 +133,7 @@ def plan_gate(
 
 
 def merged_request(given: Mapping[str, Any], settings: GateSettings) -> AnalysisRequest:
-    """The options that were named, over those of the settings.
-
-    Raises
-    ------
-    BadOption
-    """
+    """The options that were named, over those of the settings."""
     table: dict[str, Any] = {}
     if settings.path is not None:
         table = read_table(settings.analyze, gate_options(), settings.path)
@@ -157,12 +149,7 @@ def gate_options() -> dict[str, OptionField]:
 
 
 def gate_settings(config: Path | None = None, search: bool = True) -> GateSettings:
-    """The settings of a file, or those that hold in the current folder.
-
-    Raises
-    ------
-    BadOption, UnreadableFile
-    """
+    """The settings of a file, or those that hold in the current folder."""
     if config is None:
         return find_gate(Path.cwd()) if search else GateSettings()
     if not search:
@@ -175,12 +162,7 @@ def gate_settings(config: Path | None = None, search: bool = True) -> GateSettin
 
 
 def rule_of_settings(entry: RuleEntry, settings: GateSettings) -> Rule:
-    """A rule of the settings; what its table says comes in addition to its text.
-
-    Raises
-    ------
-    BadOption
-    """
+    """A rule of the settings; what its table says comes in addition to its text."""
     place = Place("" if settings.path is None else shorten_path(settings.path), entry.line)
     rule = Rule.parse(entry.text, place)
     if rule.tensor and entry.tensor:

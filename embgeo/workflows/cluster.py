@@ -34,16 +34,8 @@ def analyze_in_cluster(
 
     Parameters
     ----------
-    request : AnalysisRequest
     scheduler : str, optional
         Address of the cluster; one of its own on this machine by default.
-    command : str
-        Recorded in the provenance.
-    progress : Progress, optional
-
-    Raises
-    ------
-    EmbgeoError
     """
     source, resources = request.source, request.resources or Resources()
     paths = files_of(Path(source.path))
@@ -70,12 +62,7 @@ def analyze_in_cluster(
 
 
 def files_of(path: Path) -> list[Path]:
-    """The path, or the files that it means as a pattern, in the order of their names.
-
-    Raises
-    ------
-    BadOption
-    """
+    """The path, or the files that it means as a pattern, in the order of their names."""
     if not WILDCARDS & set(str(path)) or path.exists():
         return [path]
     found = sorted(glob.glob(str(path), recursive=True))

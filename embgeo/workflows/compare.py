@@ -116,12 +116,7 @@ def compare(
 def comparison_options(
     request: AnalysisRequest, match: By | None, queries: int | str | None
 ) -> ComparisonOptions:
-    """The options of a comparison.
-
-    Raises
-    ------
-    BadOption
-    """
+    """The options of a comparison."""
     if match not in (None, *get_args(By)):
         way_out = f"choose {' or '.join(get_args(By))}"
         raise BadOption(f"{match!r} is not known", where=argument("match"), way_out=way_out)
@@ -148,12 +143,7 @@ def number_of_queries(queries: int | str | None) -> int | None:
 
 
 def check_inputs(inputs: Sequence[Any], request: AnalysisRequest) -> None:
-    """Refuse what cannot be compared, and options that would do nothing.
-
-    Raises
-    ------
-    BadOption, UnreadableFile
-    """
+    """Refuse what cannot be compared, and options that would do nothing."""
     if len(inputs) < 2:
         where = str(inputs[0]) if inputs and isinstance(inputs[0], Path) else None
         raise BadOption(
@@ -224,12 +214,7 @@ def is_analysis(one: Any) -> bool:
 
 
 def order_by_step(paths: Sequence[Path]) -> tuple[list[Path], Steps]:
-    """The checkpoints of a run by rising step, and their steps.
-
-    Raises
-    ------
-    BadOption
-    """
+    """The checkpoints of a run by rising step, and their steps."""
     from embgeo.io.training_step import training_step
 
     found = steps_of(paths, training_step)
@@ -265,12 +250,7 @@ def run_comparison(
     command: str = "",
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compare inputs that were checked, in this order; a track if there are `steps`.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """Compare inputs that were checked, in this order; a track if there are `steps`."""
     # Everything is opened before anything is measured: a mistake is reported at once.
     opened = [open_input(one, request, progress) for one in inputs]
     if names is None:
@@ -294,12 +274,7 @@ def run_comparison(
 
 
 def open_input(one: Any, request: AnalysisRequest, progress: Progress | None) -> OpenedInput:
-    """The analysis of an input where there is one, and its matrix where that is at hand.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """The analysis of an input where there is one, and its matrix where that is at hand."""
     if isinstance(one, Path):
         saved = saved_folder(one)
         if saved is None:

@@ -129,12 +129,7 @@ def export(
 
 
 def target_called(name: str) -> Target:
-    """The format of that name.
-
-    Raises
-    ------
-    BadOption
-    """
+    """The format of that name."""
     known = {target.name: target for target in TARGETS}
     if name not in known:
         raise BadOption(
@@ -146,12 +141,7 @@ def target_called(name: str) -> Target:
 
 
 def check_about(to: str, given: Mapping[str, object]) -> None:
-    """Refuse options that would do nothing.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse options that would do nothing."""
     for name in given:
         about = ABOUT.get(name, PROJECTOR)
         if to != about:
@@ -166,12 +156,7 @@ def stem_of(source: Analysis | Path) -> str:
 
 
 def check_free(target: Target, path: Path) -> None:
-    """Refuse, before anything is read, to write over what is not ours.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse, before anything is read, to write over what is not ours."""
     try:
         taken = path.exists() or path.is_symlink()
         empty = path.is_dir() and target.needs_vectors and not any(path.iterdir())
@@ -190,12 +175,7 @@ def export_request(
     chosen: Mapping[str, Any],
     command: str,
 ) -> Request:
-    """What is exported, read.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """What is exported, read."""
     shown = str(source) if isinstance(source, Path) else str(source.provenance.get("file") or "")
     record: dict[str, Any] = {
         "format": FORMAT,
@@ -242,12 +222,7 @@ def refuse_given(name: str, about: str) -> None:
 
 
 def write_export(target: Target, request: Request, path: Path) -> list[Path]:
-    """Write whole or not at all; the paths that were written.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """Write whole or not at all; the paths that were written."""
     path = path.absolute()
     fresh: Path | None = None
     try:

@@ -48,10 +48,6 @@ def load_subjects(
         Values of the swept parameter.
     parameter
         Its name, by which a value is looked for in the paths where `xs` gives none.
-
-    Raises
-    ------
-    EmbgeoError
     """
     if isinstance(results, Analysis | Comparison | Path | str):
         results = [results]
@@ -87,12 +83,7 @@ def load_subjects(
 
 
 def check_number(values: Sequence[object], subjects: Sequence[Subject], name: str) -> None:
-    """Refuse more or fewer values than there are subjects.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse more or fewer values than there are subjects."""
     if len(values) != len(subjects):
         raise BadOption(
             f"{len(values)} for {len(subjects)} analyses ({', '.join(s.label for s in subjects)})",

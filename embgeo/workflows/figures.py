@@ -158,12 +158,7 @@ def as_tuple(value: str | Sequence[str]) -> tuple[str, ...]:
 def choose(
     figures: Sequence[str], tables: Sequence[str]
 ) -> tuple[tuple[Chart, ...], tuple[LatexTable, ...]]:
-    """The named charts and tables; all of both where nothing is named.
-
-    Raises
-    ------
-    BadOption
-    """
+    """The named charts and tables; all of both where nothing is named."""
     figures = [OLD_NAMES.get(name, name) for name in figures]
     for names, known, place in (
         (figures, [chart.name for chart in CHARTS], "figure"),
@@ -184,12 +179,7 @@ def choose(
 def check_concerns(
     given: Sequence[str], charts: Sequence[Chart], tables: Sequence[LatexTable]
 ) -> None:
-    """Refuse arguments that would do nothing.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse arguments that would do nothing."""
     names = {chart.name for chart in charts} | {table.name for table in tables}
     for name in given:
         concerns = CONCERNS.get(name, ())
@@ -202,12 +192,7 @@ def check_concerns(
 
 
 def check_use(made: FigureSet, given: Sequence[str]) -> None:
-    """Refuse an argument that concerns figures none of which could be made.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse an argument that concerns figures none of which could be made."""
     names = {one.name for one in made.figures}
     for name in given:
         concerns = CONCERNS.get(name, ())
@@ -217,12 +202,7 @@ def check_use(made: FigureSet, given: Sequence[str]) -> None:
 
 
 def choose_width(venue: str | None, text: bool | None, width: float | None) -> float:
-    """Width in inches of a column of the venue, unless something else was asked for.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Width in inches of a column of the venue, unless something else was asked for."""
     if width is not None:
         if venue is not None or text is not None:
             raise BadOption(
@@ -243,12 +223,7 @@ def choose_width(venue: str | None, text: bool | None, width: float | None) -> f
 def check_target(
     out: Path, charts: Sequence[Chart], tables: Sequence[LatexTable], formats: Sequence[str]
 ) -> None:
-    """Refuse a folder with files of these names that are not ours to replace.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse a folder with files of these names that are not ours to replace."""
     endings = tuple(f".{form}" for form in formats)
     for chart in charts:
         check_free(out, chart.name, (*endings, ".csv"), FORMAT)

@@ -40,24 +40,14 @@ def is_occupied(folder: Path) -> bool:
 
 
 def check_analysis_folder(folder: Path) -> None:
-    """Refuse, before anything is computed, a folder whose content is not ours to replace.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse, before anything is computed, a folder whose content is not ours to replace."""
     if is_occupied(folder) and not (folder / JSON_NAME).exists():
         cause = "exists and holds something else than an analysis"
         raise BadOption(cause, where=folder, way_out=_ELSEWHERE)
 
 
 def check_comparison_folder(folder: Path, inputs: Iterable[Path]) -> None:
-    """The same for the folder of a comparison of `inputs`.
-
-    Raises
-    ------
-    BadOption
-    """
+    """The same for the folder of a comparison of `inputs`."""
     if not is_occupied(folder):
         return
     own = folder.resolve()
@@ -71,12 +61,7 @@ def check_comparison_folder(folder: Path, inputs: Iterable[Path]) -> None:
 
 
 def write_analysis(analysis: Analysis, folder: Path) -> Path:
-    """Result and report in `folder`, whole or not at all; the path of the report.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """Result and report in `folder`, whole or not at all; the path of the report."""
     from embgeo.report import analysis as page
 
     def fill(fresh: Path) -> None:
@@ -93,10 +78,6 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
     """Comparison, analyses and report in `folder`, whole or not at all; the path of the report.
 
     What an earlier comparison wrote into `folder` is replaced; other files in it stay.
-
-    Raises
-    ------
-    EmbgeoError
     """
     from embgeo.report import comparison as page
 
@@ -114,15 +95,10 @@ def write_whole(
 
     Parameters
     ----------
-    folder : Path
     fill : callable
         Writes all files into a new folder.
     replace : callable
         ``replace(fresh, folder)`` moves the new files in place of old ones, if `folder` exists.
-
-    Raises
-    ------
-    EmbgeoError
     """
     folder = folder.absolute()
     fresh: Path | None = None
@@ -174,12 +150,7 @@ def replace_comparison(fresh: Path, folder: Path) -> None:
 
 
 def write_file(path: Path, text: str) -> None:
-    """The whole file or nothing, in a folder that is made where it is missing.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """The whole file or nothing, in a folder that is made where it is missing."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, text)

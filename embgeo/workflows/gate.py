@@ -57,12 +57,7 @@ class Gate:
         return any(rule.is_relative for rule in self.rules)
 
     def require_comparison(self) -> None:
-        """Refuse a baseline that was asked for and would not be looked at.
-
-        Raises
-        ------
-        BadOption
-        """
+        """Refuse a baseline that was asked for and would not be looked at."""
         if self.rules and not self.compares:
             raise BadOption(
                 "no rule compares with it",
@@ -71,12 +66,7 @@ class Gate:
             )
 
     def check(self, command: str = "", progress: Progress | None = None) -> Outcome:
-        """Measure what is needed, and check every rule.
-
-        Raises
-        ------
-        EmbgeoError
-        """
+        """Measure what is needed, and check every rule."""
         require_sense(self.rules, self.baseline is not None)
         before = self._measured_baseline(command, progress) if self.compares else []
         named = self.baseline if isinstance(self.baseline, Path) else "the baseline"

@@ -26,12 +26,7 @@ BEGINNINGS = {
 
 
 def check_files(files: Mapping[str, Path], inputs: Sequence[Path]) -> None:
-    """Refuse, before anything is measured, to write over what is not an earlier output.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse, before anything is measured, to write over what is not an earlier output."""
     taken = {path.resolve() for path in inputs}
     for name, path in files.items():
         where = f"{argument(name)} {path}"
@@ -56,12 +51,7 @@ def obstacle(name: str, path: Path) -> str:
 
 
 def write_files(files: Mapping[str, Path], outcome: Outcome) -> None:
-    """Write each file whole.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """Write each file whole."""
     for name, path in files.items():
         write_file(path, OUTPUTS[name].render(outcome))
 
@@ -74,12 +64,7 @@ def summary_room(summary: Path) -> int:
 
 
 def append_summary(summary: Path, text: str) -> None:
-    """Add to the summary of the step, unless it would become too long.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """Add to the summary of the step, unless it would become too long."""
     if len(text.encode()) > summary_room(summary):
         return
     try:

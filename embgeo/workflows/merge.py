@@ -133,12 +133,7 @@ class StateMerge:
         return default_name(Path(parts.pop())) if len(parts) == 1 else "merged"
 
     def check(self, makes_plan: bool) -> None:
-        """Whether the states can become what is asked for.
-
-        Raises
-        ------
-        EmbgeoError
-        """
+        """Whether the states can become what is asked for."""
         if self._first:
             return
         gathers = self.plan.only_gathers
@@ -156,12 +151,7 @@ class StateMerge:
             )
 
     def write_plan(self, path: Path, progress: Progress | None = None) -> MergePlan:
-        """Write what the parts need for the next round.
-
-        Raises
-        ------
-        EmbgeoError
-        """
+        """Write what the parts need for the next round."""
         self.check(makes_plan=True)
         plan = self.plan
         if not self._first:
@@ -177,12 +167,6 @@ class StateMerge:
 
     def analyze(self, *, command: str = "", progress: Progress | None = None) -> Partial:
         """The analysis; after one round, of the sections that need no other.
-
-        Parameters
-        ----------
-        command : str
-            Recorded in the provenance.
-        progress : Progress, optional
 
         Raises
         ------
@@ -218,12 +202,7 @@ def describe_plan(plan: MergePlan) -> str:
 
 
 def check_mixture(stored: Sequence[files.Stored]) -> None:
-    """Refuse all but states of the second round, with one plan at most.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse all but states of the second round, with one plan at most."""
     of_kind = {kind: [one.path for one in stored if one.kind == kind] for kind in files.KINDS}
     first, plans, second = of_kind["first"], of_kind["plan"], of_kind["second"]
     if first:

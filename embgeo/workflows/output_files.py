@@ -25,12 +25,7 @@ def is_ours(record: Path, form: str) -> bool:
 
 
 def check_free(folder: Path, name: str, suffixes: tuple[str, ...], form: str) -> None:
-    """Refuse to write ``NAME.suffix`` over files without a record of ours beside them.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse to write ``NAME.suffix`` over files without a record of ours beside them."""
     record = folder / f"{name}.json"
     try:
         if folder.exists() and not folder.is_dir():
@@ -55,10 +50,6 @@ def write_set(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write files by name into `folder`, which is made if need be; each appears whole.
 
     All are written under another name first: nothing appears where one of them cannot be written.
-
-    Raises
-    ------
-    EmbgeoError
     """
     fresh: Path | None = None
     try:

@@ -47,12 +47,7 @@ class PartRequest:
     scheduler: str | None
 
     def check(self, request: AnalysisRequest, device: str, writes_result: bool) -> None:
-        """Refuse options that contradict each other, or would do nothing.
-
-        Raises
-        ------
-        BadOption
-        """
+        """Refuse options that contradict each other, or would do nothing."""
         if self.save_state is None:
             for name in ("plan", "part", "first_row"):
                 if getattr(self, name) is not None:
@@ -150,10 +145,8 @@ def measure_part(
 
     Parameters
     ----------
-    request : AnalysisRequest
     wanted : PartRequest
         With a file for the state.
-    progress : Progress, optional
 
     Returns
     -------
@@ -164,7 +157,6 @@ def measure_part(
     ------
     BadOption
         If the file exists and is no state.
-    EmbgeoError
     """
     from embgeo.distributed import files, first_round, second_round
     from embgeo.distributed.rounds import read_task
@@ -198,12 +190,7 @@ def measure_part(
 
 
 def find_part(source: Source, wanted: PartRequest, matrix: Matrix) -> StatePart:
-    """The rows that the options mean.
-
-    Raises
-    ------
-    BadOption
-    """
+    """The rows that the options mean."""
     from embgeo.distributed import describe_part
     from embgeo.distributed.part import share
     from embgeo.io.labels.rows import parse_rows
@@ -219,12 +206,7 @@ def find_part(source: Source, wanted: PartRequest, matrix: Matrix) -> StatePart:
 
 
 def check_state_file(path: Path) -> None:
-    """Refuse, before anything is computed, to write over what is no state or plan.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse, before anything is computed, to write over what is no state or plan."""
     from embgeo.distributed import files
 
     try:

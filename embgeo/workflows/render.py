@@ -102,12 +102,7 @@ def default_target(folder: Path) -> Path:
 
 
 def check_target(target: Path) -> None:
-    """Refuse to write over a file that is no HTML page.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse to write over a file that is no HTML page."""
     try:
         if not target.exists():
             return

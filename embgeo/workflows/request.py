@@ -92,12 +92,7 @@ class AnalysisRequest:
         return self.options.for_tokens(matrix.tokens)
 
     def load(self, progress: Progress | None = None, **changes: Any) -> Matrix:
-        """The matrix; `changes` override fields of the source.
-
-        Raises
-        ------
-        EmbgeoError
-        """
+        """The matrix; `changes` override fields of the source."""
         from embgeo import io
 
         return io.open_source(replace(self.source, **changes), corpus_progress(progress))
@@ -161,12 +156,7 @@ def choose_resources(
 
 
 def size_in_bytes(text: str) -> int:
-    """``2GB`` as 2,000,000,000.
-
-    Raises
-    ------
-    BadOption
-    """
+    """``2GB`` as 2,000,000,000."""
     number = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?) ?([A-Za-z]{2,3})", text.strip())
     unit = UNITS.get(number[2].upper()) if number else None
     if number is None or unit is None:

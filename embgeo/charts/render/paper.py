@@ -191,7 +191,6 @@ def render_paper(
 
     Parameters
     ----------
-    spec : Specification
     form : {"pdf", "svg", "png", "pgf"}
         PGF comes with a PNG file for each rasterized part.
     width : float
@@ -230,12 +229,7 @@ FORMATS = ("pdf", "svg", "png", "pgf")
 
 
 def check_format(form: str) -> None:
-    """Refuse a format that is not known, or that this machine cannot write.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse a format that is not known, or that this machine cannot write."""
     if form not in FORMATS:
         way_out = f"choose among {', '.join(FORMATS)}"
         raise BadOption(f"{form!r} is not known", where=argument("format"), way_out=way_out)

@@ -19,7 +19,6 @@ def render(outcome: Outcome, path: Callable[[str], str] = str) -> str:
 
     Parameters
     ----------
-    outcome : Outcome
     path : callable
         Gives a rule's file as GitHub knows it: from the root of the repository.
     """

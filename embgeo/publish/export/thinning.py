@@ -15,7 +15,6 @@ def thin_rows(
     ----------
     falling : float64 array, shape (rows,), or None
         Larger for more frequent tokens; None where nothing is known: then evenly over the rows.
-    rows, most : int
 
     Returns
     -------

@@ -16,7 +16,6 @@ def render_table(table: LatexTable, content: Content, made_by: str) -> str:
 
     Parameters
     ----------
-    table : LatexTable
     content : Content
         From ``table.fill``.
     made_by : str
