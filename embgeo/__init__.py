@@ -9,8 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from embgeo.comparison.comparison import Comparison
-    from embgeo.comparison.files import load_comparison
+    from embgeo.comparison.comparison import Comparison, load_comparison
     from embgeo.core.errors import EmbgeoError
     from embgeo.core.matrix import Matrix
     from embgeo.core.options import Options
@@ -47,7 +46,7 @@ _HOMES = {
     "inspect": "embgeo.workflows.inspect",
     "load": "embgeo.io",
     "load_analysis": "embgeo.workflows.analyze",
-    "load_comparison": "embgeo.comparison.files",
+    "load_comparison": "embgeo.comparison.comparison",
     "load_training": "embgeo.training.study.files",
     "merge": "embgeo.workflows.merge",
     "render": "embgeo.workflows.render",

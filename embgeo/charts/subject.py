@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.member_names import name_of
+from embgeo.comparison.names import name_of
 from embgeo.comparison.pair import Pair
 from embgeo.core.arrays import FloatArray
 from embgeo.result.analysis import Analysis

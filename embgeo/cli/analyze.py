@@ -88,8 +88,7 @@ def analyze(
     Example: embgeo analyze fixtures/baseline.pt --part 2/2 --save-state s2.npz
     """
     from embgeo.workflows.analyze import analyze_file
-    from embgeo.workflows.folders import check_analysis_folder, write_analysis
-    from embgeo.workflows.names import default_name
+    from embgeo.workflows.folders import check_analysis_folder, default_name, write_analysis
     from embgeo.workflows.request import AnalysisRequest, choose_resources
 
     request = AnalysisRequest.of(

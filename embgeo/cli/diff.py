@@ -86,8 +86,11 @@ def diff(
         order_by_step,
         run_comparison,
     )
-    from embgeo.workflows.folders import check_comparison_folder, write_comparison
-    from embgeo.workflows.names import comparison_folder
+    from embgeo.workflows.folders import (
+        check_comparison_folder,
+        comparison_folder,
+        write_comparison,
+    )
     from embgeo.workflows.request import AnalysisRequest, choose_resources
 
     request = AnalysisRequest.of(

@@ -10,7 +10,7 @@ from embgeo.cli.shared import printable
 from embgeo.cli.train_progress import monitor_runs
 from embgeo.cli.train_summary import aligned
 from embgeo.core.values import format_number
-from embgeo.workflows.output_files import write_set
+from embgeo.workflows.folders import write_set
 
 if TYPE_CHECKING:
     from embgeo.workflows.experiment import PointResult, SettingSweep

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.member_names import member_name
-from embgeo.comparison.norms import explain, is_carried, is_noticed, median_norms
+from embgeo.comparison.names import member_name
 from embgeo.comparison.pair import Difference
-from embgeo.core.quantities import isotropy
+from embgeo.core.quantities import isotropy, tokens
 from embgeo.diagnosis.finding import RANK, State, format_short
 from embgeo.diagnosis.verdict import Verdict, judge
+from embgeo.result.analysis import Analysis
 
 #: Members that the headline names, at most.
 NAMED = 4
@@ -22,6 +24,12 @@ _STATES: dict[State, str] = {
     "degenerate": "degenerate",
     "undecided": "undecided",
 }
+#: I1 lies between 0 and 1: what moves less than this is not called a rise or a fall.
+NOTICED = 0.01
+#: A change at a mean norm of 1 of less than this share of the raw one does not carry it.
+CARRIED = 0.25
+#: Norms that changed by less than this share did not grow or shrink.
+SAME_NORM = 0.02
 
 
 def headline(comparison: Comparison) -> str:
@@ -149,3 +157,27 @@ def sampling(comparison: Comparison, place: int) -> str:
         held = "exceeds" if beyond else "is within"
         return f"the one that is sampled {held} its sampling error"
     return f"{beyond} of the {len(judged)} sampled ones exceed their sampling error"
+
+
+def is_noticed(difference: float) -> bool:
+    """Whether I1 rose or fell, rather than stayed."""
+    return abs(difference) > NOTICED
+
+
+def is_carried(raw: float, unit: float) -> bool:
+    """Whether the change of I1 at unit scale shows that a (noticed) raw one is one of shape."""
+    return is_noticed(unit) and unit / raw >= CARRIED
+
+
+def explain(before: float, after: float, rose: bool) -> bool:
+    """Whether median norms moved in the way that alone makes I1 rise (or fall)."""
+    return after < before * (1 - SAME_NORM) if rose else after > before * (1 + SAME_NORM)
+
+
+def median_norms(old: Analysis, new: Analysis) -> tuple[float, float] | None:
+    """The median row norms of both, or None where one does not know them."""
+    columns = [next((c for c in a.columns if c.name == tokens.NORM.name), None) for a in (old, new)]
+    before, after = (None if c is None or not len(c.values) else c.values for c in columns)
+    if before is None or after is None:
+        return None
+    return float(np.median(before)), float(np.median(after))

@@ -1,7 +1,9 @@
 """The result of a comparison: analyses side by side, and what takes two matrices.
 
-:mod:`embgeo.comparison.files` saves it as a folder and reads it back. A page or a figure needs
-nothing else.
+It is saved as a folder with ``comparison.json`` (how it came about, differences, numbers that take
+both matrices), ``arrays.npz`` (which kept row of one is which of the other, and whatever else has
+one entry a shared token), one folder with the analysis of each compared matrix (``0-baseline``, …),
+and, once rendered, ``report.html``. A page or a figure needs nothing else.
 """
 
 from __future__ import annotations
@@ -14,13 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.comparison.pair import Difference, Pair
-from embgeo.comparison.saved import FORMAT, SavedComparison, SavedMember
+from embgeo.comparison.saved import (
+    COMPARISON_NAME,
+    FORMAT,
+    SavedComparison,
+    SavedMember,
+    check_folders,
+)
 from embgeo.comparison.track import Track
+from embgeo.core.errors import UnreadableFile
 from embgeo.core.quantities import QUANTITIES, suggest
 from embgeo.core.values import Value
 from embgeo.core.visible import visible, visible_text
-from embgeo.io.bounded.records import Json
-from embgeo.result.analysis import Analysis, MissingValue
+from embgeo.io.bounded.records import ARRAYS_NAME, Json
+from embgeo.result.analysis import Analysis, MissingValue, load_analysis
 
 #: Members and sentences that a `repr` shows.
 MOST_SHOWN, MOST_SENTENCES = 4, 5
@@ -198,3 +207,52 @@ class Comparison:
             self.track,
             self.timing,
         )
+
+
+def load_comparison(folder: Path | str) -> Comparison:
+    """Read a folder that :meth:`Comparison.save` wrote.
+
+    Raises
+    ------
+    UnreadableFile
+        If there is no comparison, a damaged one, or one of a format version that this embgeo does
+        not know.
+    """
+    folder = Path(folder)
+    saved = FORMAT.load(folder)
+    home = folder if folder.is_dir() else folder.parent
+    analyses = [load_analysis(home / member.folder) for member in saved.members]
+    members = tuple(
+        Member(m.name, m.given, analysis, m.from_saved, m.matrix_absent, m.step)
+        for m, analysis in zip(saved.members, analyses, strict=True)
+    )
+    for pair in saved.pairs:
+        for place in ("first", "second"):
+            at = getattr(pair.matching, place)
+            rows = len(members[getattr(pair, place)].analysis.rows)
+            if at.ndim != 1 or (len(at) and not (at.min() >= 0 and at.max() < rows)):
+                raise UnreadableFile(
+                    "damaged (row numbers beyond the matrix)",
+                    where=home / ARRAYS_NAME,
+                    way_out=FORMAT.again,
+                )
+    return Comparison(
+        saved.provenance,
+        members,
+        saved.pairs,
+        saved.differences,
+        saved.sentences,
+        saved.notes,
+        saved.track,
+        saved.timing,
+    )
+
+
+def earlier_folders(folder: Path) -> list[str]:
+    """Names of the members' folders of the comparison in `folder`; none if it is damaged."""
+    try:
+        folders = [member["folder"] for member in FORMAT.read(folder / COMPARISON_NAME)["members"]]
+        check_folders(folders)
+    except (UnreadableFile, LookupError, TypeError, ValueError):
+        return []
+    return folders

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from embgeo.comparison.comparison import Member
-from embgeo.comparison.joint import Joint, read_joint
 from embgeo.comparison.matching import By, Matching, match
 from embgeo.comparison.overlap import (
     NEIGHBORS,
@@ -22,7 +21,7 @@ from embgeo.comparison.overlap import (
 )
 from embgeo.comparison.pair import Pair
 from embgeo.comparison.shared import Shared
-from embgeo.comparison.similarity import similarities
+from embgeo.comparison.similarity import Joint, read_joint, similarities
 from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import compare as q
 from embgeo.core.values import Histogram, Scalar, Series, Table

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from embgeo.comparison.change import explain, is_carried, is_noticed, median_norms
 from embgeo.comparison.comparison import Member
-from embgeo.comparison.norms import explain, is_carried, is_noticed, median_norms
 from embgeo.comparison.pair import Difference, Pair
 from embgeo.comparison.track import Track
 from embgeo.core.quantities import compare as q

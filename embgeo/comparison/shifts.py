@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from embgeo.comparison.change import median_norms
 from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.norms import median_norms
 from embgeo.comparison.pair import Change, Difference
 from embgeo.core.quantities import compare, cosine, frequency, isotropy, spectrum, tokens
 from embgeo.core.values import Scalar, format_number

@@ -15,8 +15,7 @@ from typing import Any, NoReturn, get_args
 
 from embgeo.core.errors import UnreadableFile, argument
 from embgeo.gate.check import Measured
-from embgeo.gate.rule_value import Known, RuleValue
-from embgeo.gate.scales import SCALES, show
+from embgeo.gate.rule_value import SCALES, Known, RuleValue, show
 from embgeo.gate.text import round_digits
 
 FORMAT = "embgeo.baseline"

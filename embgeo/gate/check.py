@@ -10,8 +10,7 @@ from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.values import Scalar
 from embgeo.gate.decide import Decision, State, decide
 from embgeo.gate.rule import Rule
-from embgeo.gate.rule_value import LEVEL, RuleValue, deviations
-from embgeo.gate.scales import VERDICT
+from embgeo.gate.rule_value import LEVEL, VERDICT, RuleValue, deviations
 from embgeo.result.analysis import Analysis
 
 #: Checks that a `repr` shows.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 from embgeo.core.errors import BadOption, argument
-from embgeo.gate.scales import SCALES
+from embgeo.gate.rule_value import SCALES
 
 Sense = Literal["value", "drop", "rise", "change"]
 _SHAPE = re.compile(

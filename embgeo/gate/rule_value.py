@@ -10,13 +10,16 @@ from typing import Literal
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Scalar, format_number
 from embgeo.diagnosis.verdict import Verdict
-from embgeo.gate.scales import SCALES, VERDICT, show
 
 #: How much of a normal distribution an interval holds unless something else is asked for.
 LEVEL = 0.95
 
 #: How well a number is known.
 Known = Literal["exact", "sampled", "least", "most", "unsure"]
+#: The name of the verdict in a rule.
+VERDICT = "verdict"
+#: By name of a value: its words, the first one best; a word counts as its place.
+SCALES: dict[str, tuple[str, ...]] = {VERDICT: ("healthy", "mild", "degenerate")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +135,14 @@ def deviations(level: float) -> float:
             way_out="give a number from 0 (errors are not looked at) to below 1; 0.95 is usual",
         )
     return NormalDist().inv_cdf((1.0 + level) / 2.0)
+
+
+def show(amount: float, scale: tuple[str, ...] = (), digits: int = 4) -> str:
+    """A number, or the word that it stands for.
+
+    >>> show(0.25), show(1.0, SCALES[VERDICT])
+    ('0.25', 'mild')
+    """
+    if scale and amount in range(len(scale)):
+        return scale[int(amount)]
+    return format_number(amount, digits)

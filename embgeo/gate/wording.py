@@ -6,8 +6,7 @@ import math
 
 from embgeo.core.values import format_number
 from embgeo.gate.rule import Rule
-from embgeo.gate.rule_value import RuleValue
-from embgeo.gate.scales import show
+from embgeo.gate.rule_value import RuleValue, show
 
 _WANTED = {
     "<=": "at most",

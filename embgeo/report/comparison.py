@@ -16,8 +16,8 @@ from embgeo.charts.subject import compared_subjects
 from embgeo.charts.theme import LINES
 from embgeo.comparison.change import headline, sampling
 from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.member_names import member_name, short_name
 from embgeo.comparison.moved import find_moved_table, list_moved_tokens, rare_tokens
+from embgeo.comparison.names import member_name, short_name
 from embgeo.comparison.pair import Pair
 from embgeo.comparison.shifts import shifts, state_rows
 from embgeo.core.quantities import isotropy
@@ -69,13 +69,7 @@ _ISOTROPY = (
 
 
 def render(comparison: Comparison) -> str:
-    """The whole page as text; equal comparisons give equal text.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        As :func:`embgeo.comparison.files.load_comparison` reads it, or fresh from ``embgeo diff``.
-    """
+    """The whole page as text; equal comparisons give equal text."""
     return environment().get_template("comparison.html.j2").render(context(comparison))
 
 

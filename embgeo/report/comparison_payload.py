@@ -12,8 +12,8 @@ from embgeo.charts.render.view import fit_view, share_scale, unite
 from embgeo.charts.scatter import MOST_PANELS
 from embgeo.charts.specification import spread
 from embgeo.comparison.comparison import Comparison, Member
-from embgeo.comparison.member_names import member_name
 from embgeo.comparison.moved import map_moved_rows
+from embgeo.comparison.names import member_name
 from embgeo.core.quantities import frequency, projection
 from embgeo.report.data_block import DataBlock, pack_tokens
 from embgeo.report.payload import (

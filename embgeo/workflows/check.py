@@ -15,8 +15,7 @@ from embgeo.core.quantities import QUANTITIES, require_known
 from embgeo.core.source import Source
 from embgeo.gate.check import Outcome
 from embgeo.gate.rule import Place, Rule
-from embgeo.gate.rule_value import LEVEL, deviations
-from embgeo.gate.scales import VERDICT
+from embgeo.gate.rule_value import LEVEL, VERDICT, deviations
 from embgeo.gate.settings import GateSettings, RuleEntry, find_gate, read_gate
 from embgeo.result.analysis import Analysis
 from embgeo.workflows.analyze import is_path

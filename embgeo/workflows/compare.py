@@ -20,7 +20,7 @@ from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.metrics import SECTIONS
 from embgeo.training.study.files import TRAINING_NAME
 from embgeo.workflows.analyze import is_path, load_analysis, measure
-from embgeo.workflows.names import default_name, result_name
+from embgeo.workflows.folders import default_name, result_name
 from embgeo.workflows.request import AnalysisRequest
 
 if TYPE_CHECKING:

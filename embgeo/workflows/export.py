@@ -20,7 +20,7 @@ from embgeo.publish.export.columns import describe_columns
 from embgeo.publish.export.target import FORMAT, FORMAT_VERSION, Request, Target
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.workflows.export_vectors import of_analysis, of_checkpoint
-from embgeo.workflows.names import result_name
+from embgeo.workflows.folders import result_name
 from embgeo.workflows.request import AnalysisRequest
 
 _ELSEWHERE = f"choose another place with {argument('out')}"

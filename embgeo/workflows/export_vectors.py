@@ -91,7 +91,7 @@ def choose_rows(
 ) -> npt.NDArray[np.int64]:
     import numpy as np
 
-    from embgeo.publish.export.thinning import thin_rows
+    from embgeo.publish.export.columns import thin_rows
 
     as_float = None if falling is None else np.asarray(falling, dtype=np.float64)
     return thin_rows(as_float, rows, rows if at_most is None else at_most)

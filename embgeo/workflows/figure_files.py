@@ -13,10 +13,9 @@ from embgeo.charts.specification import Chart, Choices
 from embgeo.charts.subject import Subject
 from embgeo.io.bounded.delimited import csv_lines
 from embgeo.measure.provenance import installed
-from embgeo.publish.latex.latex_table import LatexTable, TableColumn
+from embgeo.publish.latex.latex_table import LatexTable, TableColumn, render_table
 from embgeo.publish.latex.latex_text import DEFINITION, latex_text
-from embgeo.publish.latex.render import render_table
-from embgeo.workflows.output_files import record_bytes
+from embgeo.workflows.folders import record_bytes
 
 FORMAT = "embgeo.figure"
 FORMAT_VERSION = 1

@@ -13,8 +13,7 @@ from embgeo.charts.subject import (
     log_courses,
     method_subjects,
 )
-from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.files import load_comparison
+from embgeo.comparison.comparison import Comparison, load_comparison
 from embgeo.comparison.names import distinguish_names
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import BadOption, UnreadableFile, argument

@@ -21,7 +21,7 @@ from embgeo.workflows.figure_files import (
     make_table,
 )
 from embgeo.workflows.figure_subjects import Result, load_subjects
-from embgeo.workflows.output_files import check_free, write_set
+from embgeo.workflows.folders import check_free, write_set
 
 #: Names of 0.1, which are accepted for one version.
 OLD_NAMES = {"scatter-centred": "scatter-centered"}

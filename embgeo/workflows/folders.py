@@ -1,16 +1,18 @@
-"""Folders of results: which may be written to, and writing them whole or not at all."""
+"""Folders of results: their names, and writing them whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.files import earlier_folders
+from embgeo.comparison.comparison import Comparison, earlier_folders
+from embgeo.comparison.originals import saved_folder
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.io.bounded.records import ARRAYS_NAME
@@ -160,3 +162,89 @@ def write_file(path: Path, text: str) -> None:
             where=path,
             way_out="choose another file",
         ) from error
+
+
+def is_ours(record: Path, form: str) -> bool:
+    """Whether `record` is a JSON file whose ``format`` is `form`."""
+    try:
+        said = json.loads(record.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(said, dict) and said.get("format") == form
+
+
+def check_free(folder: Path, name: str, suffixes: tuple[str, ...], form: str) -> None:
+    """Refuse to write ``NAME.suffix`` over files without a record of ours beside them."""
+    record = folder / f"{name}.json"
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise BadOption("is no folder", where=folder, way_out=_ELSEWHERE)
+        taken = [
+            path
+            for suffix in (*suffixes, ".json")
+            if (path := folder / f"{name}{suffix}").exists() or path.is_symlink()
+        ]
+    except OSError as error:  # too long a name, a loop of links, a folder that may not be read
+        cause = f"cannot be used: {error.strerror or error}"
+        raise BadOption(cause, where=folder, way_out=_ELSEWHERE) from error
+    if taken and not is_ours(record, form):
+        raise BadOption(
+            "exists and was not made by this command",
+            where=taken[0],
+            way_out=_ELSEWHERE,
+        )
+
+
+def write_set(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files by name into `folder`, which is made if need be; each appears whole.
+
+    All are written under another name first: nothing appears where one of them cannot be written.
+    """
+    fresh: Path | None = None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=".embgeo.", dir=folder))
+        for name, content in files.items():
+            (fresh / name).write_bytes(content)
+        for name in files:
+            os.replace(fresh / name, folder / name)
+    except OSError as error:
+        raise EmbgeoError(
+            f"cannot be written: {error.strerror or error}",
+            where=folder,
+            way_out=_ELSEWHERE,
+        ) from error
+    finally:
+        if fresh is not None:
+            shutil.rmtree(fresh, ignore_errors=True)
+
+
+def record_bytes(record: Mapping[str, Any]) -> bytes:
+    """A record of how files came about, as JSON."""
+    return (json.dumps(record, indent=1, ensure_ascii=True, allow_nan=False) + "\n").encode()
+
+
+def default_name(path: Path) -> str:
+    """The file's name without its last suffix; of a folder or a member of an archive, its own."""
+    if str(path) == "-":
+        return "stdin"
+    _, _, member = str(path).partition("::")
+    resolved = Path(member if member and not path.exists() else path).resolve()
+    return (resolved.name if resolved.is_dir() else resolved.stem) or "analysis"
+
+
+def result_name(path: Path) -> str:
+    """The name of a saved analysis by its folder, else that of the checkpoint."""
+    folder = saved_folder(path)
+    if folder is None:
+        return default_name(path)
+    return folder.resolve().name.removesuffix(".embgeo") or "analysis"
+
+
+def comparison_folder(paths: Sequence[Path], track: bool) -> Path:
+    """``baseline-vs-other.embgeo`` here; a track is named by its first and last checkpoint."""
+    names = [result_name(path)[:60] for path in paths]
+    if track:
+        return Path(f"{names[0]}-to-{names[-1]}.embgeo")
+    others = names[1] if len(names) == 2 else f"{len(names) - 1}-others"
+    return Path(f"{names[0]}-vs-{others}.embgeo")

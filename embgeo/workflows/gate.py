@@ -11,7 +11,7 @@ from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.gate import baseline_file
 from embgeo.gate.check import Measured, Outcome, check_rules, require_sense
 from embgeo.gate.rule import Rule
-from embgeo.gate.scales import VERDICT
+from embgeo.gate.rule_value import VERDICT
 from embgeo.metrics.skipping import skip_sphere
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import FORMAT, JSON_NAME

@@ -20,7 +20,7 @@ from embgeo.distributed.merging import (
 from embgeo.distributed.plans import MergePlan, save_plan
 from embgeo.distributed.rows import SeenNorms, fetch_from_files
 from embgeo.workflows.analyze import Analysis
-from embgeo.workflows.names import default_name
+from embgeo.workflows.folders import default_name
 from embgeo.workflows.parts import check_state_file
 
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 
-from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.files import load_comparison
+from embgeo.comparison.comparison import Comparison, load_comparison
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.io.bounded.saved import write_text

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from embgeo.comparison.bootstrap import mean_interval, resampled_means
+from embgeo.comparison.change import explain, is_carried
 from embgeo.comparison.comparison import Member
 from embgeo.comparison.differences import difference, differences
-from embgeo.comparison.norms import explain, is_carried
 from embgeo.comparison.paired import draw_pairs, paired, paired_errors
 from embgeo.comparison.sentences import describe_isotropy, sentences
 from embgeo.core.quantities.cosine import POSITIVE_SHARE, UNIFORMITY

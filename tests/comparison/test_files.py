@@ -8,8 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from embgeo.comparison.comparison import Member
-from embgeo.comparison.files import load_comparison
+from embgeo.comparison.comparison import Member, load_comparison
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.records import ARRAYS_NAME

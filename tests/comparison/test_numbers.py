@@ -6,9 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from embgeo.comparison.joint import cholesky_factor
 from embgeo.comparison.overlap import expected_jaccard
 from embgeo.comparison.shared import Shared
+from embgeo.comparison.similarity import cholesky_factor
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.stats.resources import Resources
 from tests.support import naive, naive_compare

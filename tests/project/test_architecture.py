@@ -60,10 +60,8 @@ READABLE = (
     "embgeo.comparison.pair",
     "embgeo.comparison.saved",
     "embgeo.comparison.track",
-    "embgeo.comparison.files",
-    "embgeo.comparison.member_names",
+    "embgeo.comparison.names",
     "embgeo.comparison.moved",
-    "embgeo.comparison.norms",
     "embgeo.comparison.shifts",
 )
 

@@ -20,10 +20,9 @@ from pyarrow import parquet
 import embgeo
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.publish.export import TARGETS
-from embgeo.publish.export.columns import frequency
+from embgeo.publish.export.columns import frequency, thin_rows
 from embgeo.publish.export.escaping import protobuf_text, tsv_cell, yaml_text
 from embgeo.publish.export.target import Labels, Request, Target, Vectors
-from embgeo.publish.export.thinning import thin_rows
 from embgeo.result.analysis import Analysis
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar
 

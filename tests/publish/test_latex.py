@@ -14,9 +14,8 @@ import pytest
 
 from embgeo.core.values import Quantity, Scalar, Table
 from embgeo.publish.latex import TABLES
-from embgeo.publish.latex.latex_table import LatexTable, TableColumn
+from embgeo.publish.latex.latex_table import LatexTable, TableColumn, render_table
 from embgeo.publish.latex.latex_text import LIMIT, latex_number, latex_text
-from embgeo.publish.latex.render import render_table
 from embgeo.result.analysis import Analysis
 from tests.support.paper_samples import asked
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar, without

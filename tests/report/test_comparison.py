@@ -16,8 +16,7 @@ import pytest
 
 from embgeo.cli.app import run
 from embgeo.comparison.change import describe_isotropy, describe_state_change, headline, sampling
-from embgeo.comparison.comparison import Comparison, Member
-from embgeo.comparison.files import load_comparison
+from embgeo.comparison.comparison import Comparison, Member, load_comparison
 from embgeo.comparison.matching import Matching
 from embgeo.comparison.moved import list_moved_tokens
 from embgeo.comparison.pair import Difference

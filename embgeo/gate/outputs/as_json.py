@@ -12,8 +12,7 @@ from typing import Any
 
 from embgeo.gate.check import Check, Outcome
 from embgeo.gate.decide import STATES
-from embgeo.gate.rule_value import RuleValue, deviations
-from embgeo.gate.scales import show
+from embgeo.gate.rule_value import RuleValue, deviations, show
 
 NAME = "json"
 FORMAT = "embgeo.gate"

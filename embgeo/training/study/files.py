@@ -1,7 +1,7 @@
 """A comparison of methods as ``training.json``, saved and read back.
 
 Beside it lie the runs (``METHOD/seed-S``), ``comparison`` (the embeddings of one seed side by
-side, see :mod:`embgeo.comparison.files`) and, once rendered, ``report.html``.
+side, see :mod:`embgeo.comparison.comparison`) and, once rendered, ``report.html``.
 
 Format history
 --------------
