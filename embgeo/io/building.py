@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import UnreadableFile
 from embgeo.core.matrix import Matrix, Origin
-from embgeo.io.bounded.guard import short
-from embgeo.io.bounded.small_files import cannot_read, safe_text
+from embgeo.io.bounded.guard import cannot_read, short
+from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.counting import Counting
 from embgeo.io.labeling import Labeling
@@ -101,17 +100,7 @@ def read_rows(tensor: Tensor, transposed: bool, selection: Selection) -> _Rows:
     ------
     UnreadableFile
     """
-    path, cut = selection.checkpoint.path, selection.cut
-    try:
-        array = tensor.open()
-    except OSError as error:
-        raise cannot_read(path, error) from error
-    except MemoryError as error:
-        raise UnreadableFile(
-            f"tensor {tensor.name!r} ({tensor.nbytes / 2**20:,.0f} MiB) does not fit into memory",
-            where=path,
-            way_out="use a machine with more memory, or save the matrix alone as .npy",
-        ) from error
+    array, cut = tensor.open(), selection.cut
     if transposed:
         array = array.T
     return array if cut.is_whole else array[cut.start : cut.stop]

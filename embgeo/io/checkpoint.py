@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.io.bounded.guard import short
+from embgeo.io.bounded.guard import Damaged, short
+from embgeo.io.bounded.maps import SWAPPED, Bytes, count, number_type, view
 from embgeo.io.labels.vocabulary import TextEncoder
 
 _LISTED = 4
@@ -42,10 +44,34 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        count = 1
-        for size in self.shape:
-            count *= size
-        return count * np.dtype(self.dtype).itemsize
+        return count(self.shape) * np.dtype(self.dtype).itemsize
+
+
+def stored_tensor(
+    name: str, raw: Bytes, dtype: str, shape: tuple[int, ...], *, swapped: bool = SWAPPED
+) -> Tensor:
+    """A tensor that lies in a file in one piece; opened as a view of its bytes.
+
+    Parameters
+    ----------
+    name : str
+    raw : array of uint8
+        All of its bytes, and no others.
+    dtype : str
+    shape : tuple of int
+    swapped : bool
+        Whether they are in the other byte order than this machine's; by default whether
+        little-endian ones are.
+
+    Raises
+    ------
+    Damaged
+        Other than the bytes that the shape asks for.
+    """
+    kind = number_type(dtype)
+    if len(raw) != count(shape) * kind.itemsize:
+        raise Damaged(f"{short(name)} has other than the bytes that its shape asks for")
+    return Tensor(name, shape, kind.name, partial(view, raw, kind, shape, swapped=swapped))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +141,3 @@ class Omissions:
             listed = ", ".join(names) + (f" and {more:,} more" if more else "")
             made.append(f"not read, because {reason}: {listed}")
         return tuple(made)
-
-    def because(self) -> str:
-        """The first note in brackets, for an error about a file of which nothing is left."""
-        notes = self.notes()
-        return f" ({notes[0]})" if notes else ""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from embgeo.io import containers, stand_ins
-from embgeo.io.bounded.small_files import cannot_read, read_head
+from embgeo.io.bounded.guard import cannot_read
+from embgeo.io.bounded.small_files import read_head
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats import find_format, is_known_head
+from embgeo.io.formats.format import open_with
 from embgeo.io.formats.frameworks import tensorflow
 from embgeo.io.formats.huggingface import model_folder
 from embgeo.io.unknown import unknown_format
@@ -50,10 +52,7 @@ def _open_plain(path: Path, head: bytes) -> Checkpoint:
     known = find_format(path, head)
     if known is None:
         raise unknown_format(path, head)
-    try:
-        return known.open_checkpoint(path)
-    except OSError as error:
-        raise cannot_read(path, error) from error
+    return open_with(known, path)
 
 
 def _is_known(path: Path) -> bool:

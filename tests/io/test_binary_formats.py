@@ -86,7 +86,7 @@ def test_npz(tmp_path: Path, compress: bool) -> None:
     assert checkpoint.tokens == ("a", "né", "<b>", "d")
     assert checkpoint.tokens_source == "words in the file"
     assert checkpoint.notes == (
-        "k is not read: an array of Python objects, which is never unpickled",
+        "not read, because it is an array of Python objects, which is never unpickled: k",
     )
 
 
@@ -189,7 +189,9 @@ def test_safetensors_unaligned_and_packed(tmp_path: Path) -> None:
     made = arrays(checkpoint)
     np.testing.assert_array_equal(made["w"].astype("f8"), expected.astype("f8"))
     assert list(made) == ["odd", "w"]
-    assert checkpoint.notes == ("four is not read: its type F4 packs several numbers into a byte",)
+    assert checkpoint.notes == (
+        "not read, because its type F4 packs several numbers into a byte: four",
+    )
 
 
 def shard(path: Path, name: str, value: float) -> None:

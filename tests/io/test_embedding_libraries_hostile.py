@@ -13,6 +13,7 @@ import pytest
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
 from embgeo.io.formats.fasttext import model
+from embgeo.io.formats.format import open_with
 from embgeo.io.formats.text import glove_binary, projector_bytes, projector_tsv
 from tests.support.binary_files import head, open_all, quick, refused
 from tests.support.embedding_files import fasttext_bytes, matrix_bytes
@@ -183,7 +184,7 @@ def test_numbers_that_no_vocabulary_explains(tmp_path: Path, vocabulary: str) ->
     with pytest.raises(UnreadableFile, match=r"looks like bare numbers.*vocab\.txt"):
         open_checkpoint(path)
     with pytest.raises(UnreadableFile, match=r"vocab\.txt"):
-        glove_binary.open_checkpoint(path)
+        open_with(glove_binary, path)
 
 
 def test_glove_numbers_have_to_be_numbers(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from embgeo.io.formats.format import open_with
 from embgeo.io.formats.frameworks import hdf5 as hdf5_file
 from tests.support.binary_files import refused
 from tests.support.framework_files import hdf5, needs
@@ -32,7 +33,7 @@ def test_hdf5_reads_no_other_file(tmp_path: Path) -> None:
         layout[:] = h5py.VirtualSource(str(tmp_path / "secret.h5"), "w", (4, 3))
         file.create_virtual_dataset("virtual", layout)
 
-    checkpoint = hdf5_file.open_checkpoint(hdf5(tmp_path, fill))
+    checkpoint = open_with(hdf5_file, hdf5(tmp_path, fill))
     assert [found.name for found in checkpoint.tensors] == ["own"]
     for reason in ("a link to another place", "in another file", "from other datasets"):
         assert any(reason in note for note in checkpoint.notes), reason
@@ -52,7 +53,7 @@ def test_hdf5_names_that_are_paths(tmp_path: Path) -> None:
     path.write_bytes(content.replace(b"xxxyzzz\0", b"own/zzz\0"))
     with h5py.File(path) as file:
         assert "own/zzz" in list(file)
-    checkpoint = hdf5_file.open_checkpoint(path)
+    checkpoint = open_with(hdf5_file, path)
     assert [found.name for found in checkpoint.tensors] == ["own"]
 
 
@@ -62,7 +63,7 @@ def test_hdf5_groups_in_a_circle(tmp_path: Path) -> None:
         file["a/b/again"] = file["a"]
         file["a/root"] = file["/"]
 
-    names = [t.name for t in hdf5_file.open_checkpoint(hdf5(tmp_path, fill)).tensors]
+    names = [t.name for t in open_with(hdf5_file, hdf5(tmp_path, fill)).tensors]
     assert names == ["a/b/w"]
 
 
@@ -82,7 +83,7 @@ def bomb(file: Any) -> None:
 @pytest.mark.parametrize(
     ("fill", "expected"),
     [
-        (lambda _: None, "no dataset of numbers"),
+        (lambda _: None, "no tensor"),
         (deep, "deeply nested"),
         (huge, "promises 4,000,000,000,000,000 bytes"),
         (bomb, "promises 40,000,000 bytes"),

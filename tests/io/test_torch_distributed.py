@@ -200,8 +200,8 @@ def test_odd_tilings_and_compressed_pieces_get_a_note(torch: Any, tmp_path: Path
     checkpoint = open_checkpoint(folder.write())
     assert [t.name for t in checkpoint.tensors] == ["w"]
     assert checkpoint.notes == (
-        "pinwheel is not read: its pieces do not fill it like the fields of a grid",
-        "zipped is not read: its pieces are compressed",
+        "not read, because its pieces do not fill it like the fields of a grid: pinwheel",
+        "not read, because its pieces are compressed: zipped",
     )
 
 

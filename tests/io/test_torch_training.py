@@ -220,7 +220,6 @@ def test_tensors_of_other_kinds_get_a_note_in_the_legacy_format(torch: Any, tmp_
     checkpoint = open_checkpoint(tmp_path / "a.pt")
     assert [t.name for t in checkpoint.tensors] == ["w"]
     assert checkpoint.notes == (
-        "quantized is not read: quantized tensors are not read",
-        "sparse is not read: sparse tensors are not read",
-        "csr is not read: sparse tensors are not read",
+        "not read, because it is a quantized tensor: quantized",
+        "not read, because it is a sparse tensor: sparse, csr",
     )

@@ -21,6 +21,7 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats import pickled as pickle_arrays
 from embgeo.io.formats.fasttext import model as fasttext_binary
+from embgeo.io.formats.format import open_with
 from embgeo.io.formats.huggingface import safetensors as safetensors_file
 from embgeo.io.formats.huggingface import sharded as safetensors_index
 from embgeo.io.formats.numpy import npy as numpy_npy
@@ -53,7 +54,7 @@ def opened(path: Path) -> Checkpoint:
     """By the one format that recognizes the file."""
     matching = [module for module in FORMATS if module.sniff(head(path))]
     assert len(matching) == 1, [module.NAME for module in matching]
-    return matching[0].open_checkpoint(path)
+    return open_with(matching[0], path)
 
 
 def arrays(checkpoint: Checkpoint) -> dict[str, np.ndarray]:
@@ -88,7 +89,7 @@ def quick(seconds: float = 5) -> Iterator[None]:
 
 
 def open_all(module: ModuleType, path: Path) -> None:
-    for tensor in module.open_checkpoint(path).tensors:
+    for tensor in open_with(module, path).tensors:
         assert tensor.open().shape == tensor.shape
         assert tensor.nbytes >= 0
 

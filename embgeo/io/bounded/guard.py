@@ -16,6 +16,8 @@ T = TypeVar("T")
 
 #: What to do about a file that is not what it says it is.
 GET_AGAIN = "download or save the file again"
+#: What to do about a file of another kind.
+RIGHT_FILE = "check that it is the right file"
 
 _LONGEST_TEXT = 80
 
@@ -55,6 +57,18 @@ class Damaged(Exception):
         self.way_out = way_out
 
 
+def cannot_read(path: Path, error: OSError) -> UnreadableFile:
+    """The error for what the operating system refused."""
+    if isinstance(error, FileNotFoundError):
+        return UnreadableFile("there is no such file", where=path, way_out="check the path")
+    if isinstance(error, PermissionError):
+        return UnreadableFile(
+            "permission to read it is denied", where=path, way_out="change its permissions"
+        )
+    reason = error.strerror or str(error) or type(error).__name__
+    return UnreadableFile(f"cannot be read ({reason})", where=path, way_out="check the path")
+
+
 @contextmanager
 def reading(path: Path, what: str) -> Iterator[None]:
     """Turn whatever a bad file causes inside the block into :class:`UnreadableFile`.
@@ -77,11 +91,7 @@ def reading(path: Path, what: str) -> Iterator[None]:
     except Damaged as error:
         raise UnreadableFile(error.cause, where=path, way_out=error.way_out) from None
     except OSError as error:
-        raise UnreadableFile(
-            f"cannot be read: {error.strerror or type(error).__name__}",
-            where=path,
-            way_out="check the path and the permissions",
-        ) from error
+        raise cannot_read(path, error) from error
     except MemoryError as error:
         raise UnreadableFile(
             f"this {what} needs more memory than there is",

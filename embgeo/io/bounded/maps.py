@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.io.bounded.guard import Damaged
+from embgeo.io.bounded.guard import Damaged, short
 
 Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
@@ -26,6 +26,9 @@ _MOST_REPEATED_ELEMENTS = 2**32
 _MOST_OPENED_ELEMENTS = 2**26
 
 _LARGEST = 2**62
+
+#: Whether little-endian numbers, which nearly all formats hold, have to be swapped here.
+SWAPPED = not np.little_endian
 
 
 def map_file(path: Path) -> Bytes:
@@ -82,6 +85,22 @@ def whole_numbers(values: object, what: str) -> tuple[int, ...]:
 def count(shape: Sequence[int]) -> int:
     """Number of elements; Python integers, so that it cannot wrap around."""
     return math.prod(shape)
+
+
+def check_places(places: Iterable[tuple[str, int, int]], size: int) -> None:
+    """Refuse pieces (name, first byte, byte behind the last) that leave the file or overlap.
+
+    Raises
+    ------
+    Damaged
+    """
+    end = 0
+    for name, start, stop in sorted(places, key=lambda place: place[1:]):
+        if stop > size:
+            raise Damaged(f"{short(name)} reaches beyond the end of the file")
+        if start < end:
+            raise Damaged(f"{short(name)} overlaps another tensor")
+        end = stop
 
 
 def check_view(shape: Sequence[int], strides: Sequence[int], offset: int, elements: int) -> None:

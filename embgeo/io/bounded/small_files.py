@@ -9,6 +9,7 @@ from typing import Any
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.compressed import BoundedStream, codec_of
+from embgeo.io.bounded.guard import cannot_read
 
 #: What every format's ``sniff`` gets to see.
 HEAD_BYTES = 4096
@@ -24,18 +25,6 @@ _LINE_COST = 150
 _COST = {"[": 88, "{": 88, ",": 72, ":": 110}
 
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-
-
-def cannot_read(path: Path, error: OSError) -> UnreadableFile:
-    """The one-line error for what the operating system refused."""
-    if isinstance(error, FileNotFoundError):
-        return UnreadableFile("there is no such file", where=path, way_out="check the path")
-    if isinstance(error, PermissionError):
-        return UnreadableFile(
-            "permission to read it is denied", where=path, way_out="change its permissions"
-        )
-    reason = error.strerror or str(error)
-    return UnreadableFile(f"cannot be read ({reason})", where=path, way_out="check the path")
 
 
 def read_head(path: Path) -> bytes:

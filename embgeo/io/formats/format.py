@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, guard_opening, reading
 from embgeo.io.checkpoint import Checkpoint
 
 
@@ -36,11 +38,11 @@ class Described(Protocol):
         """The tensors of a file, seen but not read, with the labels and counts that it carries.
 
         Every size in the file is compared with the file before it is used, and nothing that the
-        file holds is executed.
+        file holds is executed. Called by :func:`open_with`, which names the file in errors.
 
         Raises
         ------
-        UnreadableFile
+        Damaged
             A file that is damaged, hostile or cut off, or a package that is missing.
         """
 
@@ -58,3 +60,22 @@ class NeighborFormat(Described, Protocol):
 
     def belongs(self, path: Path, /) -> bool:
         """Whether the files next to `path` say that it is of this format."""
+
+
+def open_with(known: Described, path: Path) -> Checkpoint:
+    """Open a file in a format that was recognized.
+
+    The one place where whatever a bad file causes, now or when a tensor of it is opened, becomes
+    one line that names it.
+
+    Raises
+    ------
+    UnreadableFile
+    """
+    with reading(path, known.NAME):
+        checkpoint = known.open_checkpoint(path)
+        if not checkpoint.tensors:
+            reason = f": {checkpoint.notes[0]}" if checkpoint.notes else ""
+            raise Damaged(f"it holds no tensor that can be read{reason}", RIGHT_FILE)
+    guarded = (replace(t, open=guard_opening(path, known.NAME, t.open)) for t in checkpoint.tensors)
+    return replace(checkpoint, tensors=tuple(guarded))

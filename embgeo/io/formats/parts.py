@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import Damaged, short
-from embgeo.io.bounded.maps import Array, count, number_type
+from embgeo.io.bounded.maps import Array, Bytes, count, map_file, number_type
 
 #: The first element of a piece, and its shape.
 Box = tuple[tuple[int, ...], tuple[int, ...]]
@@ -56,39 +55,61 @@ def put_together(
     return whole
 
 
-def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
-    """The file `name` of `folder`, as an index or other metadata next to it names it.
+class SideFiles:
+    """Files next to a checkpoint that hold its numbers, each found and mapped once.
 
     Parameters
     ----------
     folder : Path
-    name : str
     what : str
-        What it is called in errors.
+        What they are called in errors.
+    """
+
+    def __init__(self, folder: Path, what: str) -> None:
+        self.paths: dict[str, Path] = {}
+        self._maps: dict[str, Bytes] = {}
+        self._folder, self._what = folder, what
+
+    def read(self, name: str, start: int, end: int, label: str) -> Bytes:
+        """Bytes `start` to `end` of a file, as a map; `label` names the tensor in errors.
+
+        Raises
+        ------
+        Damaged
+            A file that is missing, or shorter.
+        """
+        if name not in self._maps:
+            self.paths[name] = find_shard(self._folder, name, self._what)
+            self._maps[name] = map_file(self.paths[name])
+        if end > len(self._maps[name]):
+            raise Damaged(f"{label} reaches beyond the end of {short(name)}")
+        return self._maps[name][start:end]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files together."""
+        return sum(map(len, self._maps.values()))
+
+
+def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
+    """The file `name` of `folder`, as an index or other metadata next to it names it.
 
     Raises
     ------
     Damaged
-        A name with folders in it, or a link that leads out of the folder.
-    UnreadableFile
-        There is no such file.
+        There is no such file, its name has folders in it, or it is a link out of the folder.
     """
-    shard = folder / _plain_file_name(name, what)
-    if not shard.is_file():
-        raise UnreadableFile(
-            f"the {what} {short(name)} is missing",
-            where=folder,
-            way_out=f"put every {what} that the index names beside it",
-        )
-    _refuse_foreign_link(folder, shard, what)
-    return shard
-
-
-def _plain_file_name(name: str, what: str) -> str:
     whole = PurePosixPath(name).name == name == PureWindowsPath(name).name
     if not whole or name in ("", ".", "..") or not name.isprintable():
         raise Damaged(f"the index names the {what} {short(name)}, which is no plain file name")
-    return name
+    shard = folder / name
+    if not shard.is_file():
+        raise Damaged(
+            f"the {what} {short(name)} is missing",
+            f"put every {what} that the index names beside it",
+        )
+    _refuse_foreign_link(folder, shard, what)
+    return shard
 
 
 def _refuse_foreign_link(folder: Path, shard: Path, what: str) -> None:

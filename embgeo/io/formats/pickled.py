@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from embgeo.io.bounded.guard import Damaged, reading
+from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.torch import distributed_checkpoint, legacy_checkpoint
@@ -49,13 +49,12 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
     A vocabulary that lies next to a matrix with as many rows gives the tokens.
     """
-    with reading(path, NAME):
-        data = map_file(path).data
-        if _JOBLIB in bytes(data[:_LOOKED_AT]):
-            raise Damaged(
-                "was saved by joblib, whose pickles are not read",
-                "load it with joblib and save the matrix with numpy.save",
-            )
-        return checkpoint_of(
-            load(data, TORCH), path, NAME, way_out="save the matrix as .npy or .safetensors"
+    data = map_file(path).data
+    if _JOBLIB in bytes(data[:_LOOKED_AT]):
+        raise Damaged(
+            "was saved by joblib, whose pickles are not read",
+            "load it with joblib and save the matrix with numpy.save",
         )
+    return checkpoint_of(
+        load(data, TORCH), path, NAME, way_out="save the matrix as .npy or .safetensors"
+    )

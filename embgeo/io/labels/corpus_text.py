@@ -10,7 +10,8 @@ from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.compressed import BoundedStream, Codec, codec_of
-from embgeo.io.bounded.small_files import cannot_read, read_head
+from embgeo.io.bounded.guard import cannot_read
+from embgeo.io.bounded.small_files import read_head
 from embgeo.io.checkpoint import Omissions
 
 #: ``progress(bytes read so far, bytes in all)``; 0 in all where a file is compressed.

@@ -10,9 +10,9 @@ import numpy as np
 
 from embgeo.io.bounded import scratch
 from embgeo.io.bounded.compressed import MAX_RATIO, RATIO_FREE_BYTES
-from embgeo.io.bounded.guard import GET_AGAIN, Damaged, guard_opening
+from embgeo.io.bounded.guard import GET_AGAIN, Damaged
 from embgeo.io.bounded.maps import Array, count, number_type
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 from embgeo.io.labels.word_lists import tokens_for, word_list, word_lists
 from embgeo.io.pickle.leaves import Leaf, tensors_of
 from embgeo.io.pickle.tree import walk
@@ -176,7 +176,9 @@ def checkpoint_of(
     leaves = found.leaves
     if constants is not None:
         leaves = leaves + walk({"constants": constants}).leaves
-    tensors, notes = tensors_of(leaves, path, name)
+    left_out = Omissions()
+    tensors = tensors_of(leaves, left_out)
+    notes = left_out.notes()
     if not tensors:
         if notes:
             raise Damaged(f"it holds no tensor that can be read: {notes[0]}", _SAVE_DENSE)
@@ -197,7 +199,7 @@ def checkpoint_of(
 
 def _of_stacked(rows: StackedVectors, path: Path, name: str) -> Checkpoint:
     n, _ = rows.shape
-    tensor = Tensor("vectors", rows.shape, rows.dtype, guard_opening(path, name, rows.open))
+    tensor = Tensor("vectors", rows.shape, rows.dtype, rows.open)
     return Checkpoint(
         path,
         name,

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
-from embgeo.io.bounded.guard import guard_opening
 from embgeo.io.bounded.maps import Array
-from embgeo.io.checkpoint import Tensor
-
-_MOST_NOTES = 20
+from embgeo.io.checkpoint import Omissions, Tensor
 
 
 class Leaf:
@@ -60,18 +56,8 @@ class Unread(Leaf):
         return self._reason
 
 
-def tensors_of(
-    leaves: Iterable[tuple[str, Leaf]], path: Path, what: str
-) -> tuple[tuple[Tensor, ...], tuple[str, ...]]:
-    """Tensors, and a note for each leaf that is not read.
-
-    Parameters
-    ----------
-    leaves : iterable of (name, leaf)
-    path : Path
-        Named where opening fails later.
-    what : str
-        Name of the format, likewise.
+def tensors_of(leaves: Iterable[tuple[str, Leaf]], left_out: Omissions) -> tuple[Tensor, ...]:
+    """The named leaves as tensors; those that are not read are noted in `left_out`.
 
     Raises
     ------
@@ -79,24 +65,13 @@ def tensors_of(
         Where a leaf reaches beyond its bytes.
     """
     tensors: list[Tensor] = []
-    notes: list[str] = []
     first: dict[object, str] = {}
     for name, leaf in leaves:
-        reason = leaf.unread
-        if reason:
-            notes.append(f"{name or 'the array'} is not read: {reason}")
+        if leaf.unread:
+            left_out.add(name or "the array", leaf.unread)
             continue
         leaf.check()
         alias = first.setdefault(leaf.key, name)
-        tensors.append(
-            Tensor(
-                name=name,
-                shape=leaf.shape,
-                dtype=leaf.dtype,
-                open=guard_opening(path, what, leaf.open),
-                alias_of="" if alias == name else alias,
-            )
-        )
-    if len(notes) > _MOST_NOTES:
-        notes[_MOST_NOTES:] = [f"{len(notes) - _MOST_NOTES:,} more are not read"]
-    return tuple(tensors), tuple(notes)
+        shared = "" if alias == name else alias
+        tensors.append(Tensor(name, leaf.shape, leaf.dtype, leaf.open, shared))
+    return tuple(tensors)

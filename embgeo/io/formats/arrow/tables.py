@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading
+from embgeo.io.bounded.guard import Damaged, plain
 from embgeo.io.bounded.maps import Array, map_file, view
 from embgeo.io.bounded.scratch import ScratchFile
 from embgeo.io.bounded.small_files import SIDE_FILE_BYTES, safe_text
@@ -47,36 +46,26 @@ def open_table(path: Path, name: str) -> Checkpoint:
     path : Path
     name : str
         NAME of the format.
-
-    Raises
-    ------
-    UnreadableFile
-        Also where pyarrow is not installed.
     """
-    with reading(path, name):
-        size = len(map_file(path))
-        if importlib.util.find_spec("pyarrow") is None:
-            raise UnreadableFile(
-                f"{name} files need the package pyarrow",
-                where=path,
-                way_out="pip install 'embgeo[arrow]'",
-            )
-        labels = ScratchFile()
-        try:
-            answer = _ask(
-                {
-                    "action": "describe",
-                    "path": str(path.resolve()),
-                    "output": str(labels.path),
-                    "token_names": sorted(TOKEN_HEADINGS),
-                    "count_names": sorted(COUNT_HEADINGS),
-                },
-                _DESCRIBING + size / _SLOWEST,
-            )
-            tokens, counts = _labels(labels.path, answer)
-        finally:
-            labels.remove()
-        tensors = tuple(_tensor(path, name, size, answer["rows"], m) for m in answer["matrices"])
+    size = len(map_file(path))
+    if importlib.util.find_spec("pyarrow") is None:
+        raise Damaged(f"{name} files need the package pyarrow", "pip install 'embgeo[arrow]'")
+    labels = ScratchFile()
+    try:
+        answer = _ask(
+            {
+                "action": "describe",
+                "path": str(path.resolve()),
+                "output": str(labels.path),
+                "token_names": sorted(TOKEN_HEADINGS),
+                "count_names": sorted(COUNT_HEADINGS),
+            },
+            _DESCRIBING + size / _SLOWEST,
+        )
+        tokens, counts = _labels(labels.path, answer)
+    finally:
+        labels.remove()
+    tensors = tuple(_tensor(path, size, answer["rows"], m) for m in answer["matrices"])
     return Checkpoint(
         path=path,
         format=name,
@@ -119,14 +108,14 @@ def _labels(
     return labels, np.array(counts, dtype=np.float64)
 
 
-def _tensor(path: Path, name: str, size: int, rows: int, matrix: dict[str, Any]) -> Tensor:
+def _tensor(path: Path, size: int, rows: int, matrix: dict[str, Any]) -> Tensor:
     width, dtype = matrix["width"], np.dtype(matrix["dtype"])
     wanted = rows * width * dtype.itemsize
     if rows < 0 or width < 0 or wanted > max(_RATIO_FREE_BYTES, _MOST_RATIO * size):
         raise Damaged(f"it promises {rows:,}×{width:,} numbers in {size:,} bytes")
     opened = partial(_values, path, rows, matrix, wanted)
     shape = (rows, width)
-    return Tensor(plain(matrix["name"]), shape, dtype.name, guard_opening(path, name, opened))
+    return Tensor(plain(matrix["name"]), shape, dtype.name, opened)
 
 
 def _values(path: Path, rows: int, matrix: dict[str, Any], wanted: int) -> Array:

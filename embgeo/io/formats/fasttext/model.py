@@ -25,8 +25,8 @@ from pathlib import Path
 
 import numpy as np
 
-from embgeo.io.bounded.guard import Damaged, guard_opening, reading
-from embgeo.io.bounded.maps import Array, Bytes, map_file, view
+from embgeo.io.bounded.guard import Damaged
+from embgeo.io.bounded.maps import SWAPPED, Array, Bytes, map_file, view
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.fasttext.dictionary import (
     ENTRY,
@@ -77,16 +77,15 @@ def sniff(head: bytes) -> bool:
 
 def open_checkpoint(path: Path) -> Checkpoint:
     """The matrices of a model, the words of its rows and their counts."""
-    with reading(path, NAME):
-        data = map_file(path)
-        dictionary = read_dictionary(path)
-        inputs, outputs, end = _matrices(data, dictionary)
-        notes = _check_shapes(dictionary, inputs, outputs)
-        if end < len(data):
-            if not dictionary.has_flags:
-                raise Damaged(f"{len(data) - end:,} bytes follow where the model should end")
-            notes += (f"{len(data) - end:,} bytes behind the model were not read",)
-        tokens, word_notes = decode_words(dictionary.words, path)
+    data = map_file(path)
+    dictionary = read_dictionary(path)
+    inputs, outputs, end = _matrices(data, dictionary)
+    notes = _check_shapes(dictionary, inputs, outputs)
+    if end < len(data):
+        if not dictionary.has_flags:
+            raise Damaged(f"{len(data) - end:,} bytes follow where the model should end")
+        notes += (f"{len(data) - end:,} bytes behind the model were not read",)
+    tokens, word_notes = decode_words(dictionary.words, path)
     quantized = isinstance(inputs, QuantizedMatrix)
     return Checkpoint(
         path=path,
@@ -142,7 +141,7 @@ def _dense(data: Bytes, at: int) -> tuple[_Dense, int]:
         raise Damaged("a matrix has a negative shape or no columns")
     if 4 * rows * columns > len(data) - at:
         raise Damaged(f"a matrix of {rows:,}×{columns:,} numbers is longer than the file")
-    values = view(data[at:], np.dtype(np.float32), (rows, columns), swapped=not np.little_endian)
+    values = view(data[at:], np.dtype(np.float32), (rows, columns), swapped=SWAPPED)
     return _Dense(values), at + 4 * rows * columns
 
 
@@ -173,7 +172,7 @@ def _tensors(
 ) -> tuple[Tensor, ...]:
     words, d = len(dictionary.words), dictionary.d
     subwords = dictionary.subwords
-    own = guard_opening(path, NAME, partial(inputs.dense, 0, words, path))
+    own = partial(inputs.dense, 0, words, path)
 
     def means() -> Array:
         return _read_only(
@@ -188,15 +187,13 @@ def _tensors(
         )
 
     def tensor(name: str, stored: _Stored, start: int, stop: int) -> Tensor:
-        rows = partial(stored.dense, start, stop, path)
-        return Tensor(name, (stop - start, d), "float32", guard_opening(path, NAME, rows))
+        return Tensor(name, (stop - start, d), "float32", partial(stored.dense, start, stop, path))
 
     if subwords.is_none:
         vectors = Tensor("word_vectors", (words, d), "float32", own)
         found = [vectors, Tensor("words", (words, d), "float32", own, alias_of="word_vectors")]
     else:
-        computed = guard_opening(path, NAME, means)
-        found = [Tensor("word_vectors", (words, d), "float32", computed)]
+        found = [Tensor("word_vectors", (words, d), "float32", means)]
         found.append(tensor("words", inputs, 0, words))
     if inputs.shape[0] > words:
         found.append(tensor("ngrams", inputs, words, inputs.shape[0]))

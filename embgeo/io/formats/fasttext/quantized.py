@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.bounded.maps import Bytes, view
+from embgeo.io.bounded.maps import SWAPPED, Bytes, view
 
 _HEADER = struct.Struct("<?qqi")  # with norms; rows, columns; bytes of codes
 _QUANTIZER = struct.Struct("<4i")  # columns, pieces, columns of a piece, of the last one
@@ -96,9 +96,7 @@ def _quantizer(data: Bytes, at: int, columns: int) -> tuple[list[Floats], int]:
         raise Damaged("a product quantizer contradicts its matrix")
     if not 0 < last <= width:
         raise Damaged("a product quantizer contradicts itself")
-    numbers = view(
-        data[at:], np.dtype(np.float32), (columns * _CENTROIDS,), swapped=not np.little_endian
-    )
+    numbers = view(data[at:], np.dtype(np.float32), (columns * _CENTROIDS,), swapped=SWAPPED)
     pieces, start = [], 0
     for piece in range(count):
         size = width if piece < count - 1 else last

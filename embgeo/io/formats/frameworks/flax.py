@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from embgeo.io.bounded import scratch
-from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading, short
-from embgeo.io.bounded.maps import Array, count, is_numeric, map_file, number_type, view
+from embgeo.io.bounded.guard import Damaged, plain, short
+from embgeo.io.bounded.maps import Array, count, is_numeric, map_file, number_type
 from embgeo.io.bounded.maps import whole_numbers as sizes_of
-from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
+from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor, stored_tensor
 
 _DEEPEST = 64
 _MOST_VALUES = 2_000_000
@@ -204,15 +204,6 @@ _CHUNKED = "__msgpack_chunked_array__"
 _MOST_CHUNKS = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class _StoredArray:
-    """An array in the file."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    raw: memoryview
-
-
 def sniff(head: bytes) -> bool:
     """A map with names for keys, in which the first array is seen; numbers may come before it."""
     return Walker(memoryview(head)).begins_with_names(_ARRAY_TYPE)
@@ -220,12 +211,9 @@ def sniff(head: bytes) -> bool:
 
 def open_checkpoint(path: Path) -> Checkpoint:
     """Every array of the tree; names are joined by dots."""
-    with reading(path, NAME):
-        tree = Walker(map_file(path).data).whole()
-        left_out = Omissions()
-        tensors = tuple(_tensors(tree, "", path, left_out))
-        if not tensors:
-            raise Damaged(f"the file holds no array of numbers{left_out.because()}")
+    tree = Walker(map_file(path).data).whole()
+    left_out = Omissions()
+    tensors = tuple(_tensors(tree, "", path, left_out))
     return Checkpoint(path, NAME, tensors, (path,), notes=left_out.notes())
 
 
@@ -239,18 +227,14 @@ def _tensors(tree: object, name: str, path: Path, left_out: Omissions) -> Iterat
             )
     elif isinstance(tree, Extension) and tree.type == _ARRAY_TYPE:
         stored = _read_stored(tree, name)
-        if is_numeric(stored.dtype):
-            yield _plain_tensor(stored, name, path)
+        if stored is not None:
+            yield stored
         else:
             left_out.add(name, "it holds no numbers")
 
 
-def _plain_tensor(stored: _StoredArray, name: str, path: Path) -> Tensor:
-    opened = guard_opening(path, NAME, lambda: _array(stored))
-    return Tensor(name, stored.shape, stored.dtype.name, opened)
-
-
-def _read_stored(extension: Extension, name: str) -> _StoredArray:
+def _read_stored(extension: Extension, name: str) -> Tensor | None:
+    """One array; None where it holds no numbers."""
     label = short(name)
     described = Walker(extension.raw).whole()
     if not isinstance(described, list) or len(described) != 3:
@@ -258,52 +242,47 @@ def _read_stored(extension: Extension, name: str) -> _StoredArray:
     shape, kind, raw = described
     if not isinstance(kind, str) or not isinstance(raw, memoryview):
         raise Damaged(f"{label} has a damaged description")
-    try:
-        dtype = number_type("bfloat16" if kind == "V2" else kind)
-    except TypeError:
-        raise Damaged(f"{label} has the unknown type {short(kind)}") from None
+    kind = "bfloat16" if kind == "V2" else kind
     sizes = sizes_of(shape, f"the shape of {label}")
-    if dtype.hasobject or count(sizes) * dtype.itemsize != len(raw):
-        raise Damaged(f"{label} has other than the bytes that its shape asks for")
-    return _StoredArray(sizes, dtype, raw)
-
-
-def _array(stored: _StoredArray) -> Array:
-    # Types without a mark of their own are little-endian, as every machine that runs JAX.
-    return view(
-        np.frombuffer(stored.raw, dtype=np.uint8),
-        stored.dtype,
-        stored.shape,
-        swapped=not np.little_endian,
-    )
+    try:
+        dtype = number_type(kind)
+    except TypeError:
+        dtype = None
+    if dtype is None or dtype.name != kind:
+        raise Damaged(f"{label} has the unknown type {short(kind)}")
+    if not is_numeric(dtype):
+        return None
+    # Flax writes no byte order: it is little-endian, as every machine that runs JAX.
+    return stored_tensor(name, np.frombuffer(raw, dtype=np.uint8), kind, sizes)
 
 
 def _join_chunks(tree: Mapping[Any, Any], name: str, path: Path) -> Tensor:
     label = short(name)
     chunks = [
-        _read_stored(part, name)
+        chunk
         for part in _in_order(tree.get("chunks"), f"the chunks of {label}")
         if isinstance(part, Extension) and part.type == _ARRAY_TYPE
+        if (chunk := _read_stored(part, name)) is not None
     ]
     shape = sizes_of(_in_order(tree.get("shape"), f"the shape of {label}"), f"the shape of {label}")
-    if not chunks or len({chunk.dtype for chunk in chunks}) > 1 or not is_numeric(chunks[0].dtype):
+    if len({chunk.dtype for chunk in chunks}) != 1:
         raise Damaged(f"{label} has damaged chunks")
     if sum(count(chunk.shape) for chunk in chunks) != count(shape):
         raise Damaged(f"the chunks of {label} do not fill its shape")
     dtype = chunks[0].dtype
 
     def join() -> Array:
-        out = scratch.empty(shape, path, dtype)
+        out = scratch.empty(shape, path, number_type(dtype))
         flat = out.reshape(-1)
         filled = 0
         for chunk in chunks:
-            values = _array(chunk).reshape(-1)
+            values = chunk.open().reshape(-1)
             flat[filled : filled + len(values)] = values
             filled += len(values)
         out.flags.writeable = False
         return out
 
-    return Tensor(name, shape, dtype.name, guard_opening(path, NAME, join))
+    return Tensor(name, shape, dtype, join)
 
 
 def _in_order(entries: object, what: str) -> list[Any]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded import scratch
-from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading, short
-from embgeo.io.bounded.maps import Array, Bytes, map_file, number_type, view
+from embgeo.io.bounded.guard import Damaged, plain, short
+from embgeo.io.bounded.maps import SWAPPED, Array, Bytes, map_file
 from embgeo.io.bounded.small_files import safe_text
-from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
+from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor, stored_tensor
 from embgeo.io.formats.frameworks.gguf_header import (
     MAGIC,
     TOKEN_MODEL,
@@ -68,49 +67,26 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Tensors, tokens and what kinds of tokens they are.
-
-    Raises
-    ------
-    UnreadableFile
-        Also, when a quantized tensor is opened, without the package that dequantizes.
-    """
-    with reading(path, NAME):
-        data = map_file(path)
-        header = read_header(data)
-        tensors = tuple(_tensor(data, info, header.big_endian, path) for info in header.tensors)
-        left_out = Omissions()
-        for name in header.unknown:
-            left_out.add(name, "its type is not known")
-        if not tensors:
-            raise Damaged(
-                f"the file holds no tensor that can be read{left_out.because()}",
-                "check that it is the right file; some are a vocabulary and nothing else",
-            )
-        tokens, token_notes = _tokens(header)
-        notes = (*left_out.notes(), *_quantized_note(header), *token_notes)
+    """Tensors, tokens and what kinds of tokens they are."""
+    data = map_file(path)
+    header = read_header(data)
+    tensors = tuple(_tensor(data, info, header.big_endian, path) for info in header.tensors)
+    left_out = Omissions()
+    for name in header.unknown:
+        left_out.add(name, "its type is not known")
+    tokens, token_notes = _tokens(header)
+    notes = (*left_out.notes(), *_quantized_note(header), *token_notes)
     source = f"{TOKENS} in the file" if tokens else ""
     return Checkpoint(path, NAME, tensors, (path,), tokens, source, notes=notes)
 
 
 def _tensor(data: Bytes, info: TensorInfo, big_endian: bool, path: Path) -> Tensor:
     kind = TYPES[info.type][0]
-    raw = data[info.start : info.end]
+    raw, name = data[info.start : info.end], plain(info.name)
     if kind in _PLAIN:
-        dtype = number_type(_PLAIN[kind])
-        swapped = big_endian != (sys.byteorder == "big")
-        return Tensor(
-            plain(info.name),
-            info.shape,
-            dtype.name,
-            guard_opening(path, NAME, lambda: view(raw, dtype, info.shape, swapped=swapped)),
-        )
-    return Tensor(
-        plain(info.name),
-        info.shape,
-        "float32",
-        guard_opening(path, NAME, lambda: _dequantize(raw, info, big_endian, path)),
-    )
+        return stored_tensor(name, raw, _PLAIN[kind], info.shape, swapped=big_endian != SWAPPED)
+    opened = partial(_dequantize, raw, info, big_endian, path)
+    return Tensor(name, info.shape, "float32", opened)
 
 
 def _dequantize(raw: Bytes, info: TensorInfo, big_endian: bool, path: Path) -> Array:
@@ -120,7 +96,7 @@ def _dequantize(raw: Bytes, info: TensorInfo, big_endian: bool, path: Path) -> A
             f"{short(info.name)} is quantized ({kind}) in a file of big-endian byte order",
             "use the little-endian file",
         )
-    expand = _dequantizer(info, path)
+    expand = _dequantizer(info)
     out = scratch.empty(info.shape, path)
     flat = out.reshape(-1)
     step = max(1, _BLOCK_BYTES // length)
@@ -134,16 +110,15 @@ def _dequantize(raw: Bytes, info: TensorInfo, big_endian: bool, path: Path) -> A
     return out
 
 
-def _dequantizer(info: TensorInfo, path: Path) -> Callable[[Bytes], Array]:
+def _dequantizer(info: TensorInfo) -> Callable[[Bytes], Array]:
     kind = TYPES[info.type][0]
     try:
         from gguf.constants import GGMLQuantizationType
         from gguf.quants import dequantize
     except ImportError as error:
-        raise UnreadableFile(
+        raise Damaged(
             f"{short(info.name)} is quantized ({kind}), which needs an extra package",
-            where=path,
-            way_out="pip install 'embgeo[gguf]'",
+            "pip install 'embgeo[gguf]'",
         ) from error
     no_way = Damaged(
         f"{short(info.name)} is of type {kind}, which this gguf package does not dequantize",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from embgeo.io.bounded.guard import Damaged, short
-from embgeo.io.bounded.maps import Bytes, count, whole_numbers
+from embgeo.io.bounded.maps import Bytes, check_places, count, whole_numbers
 
 MAGIC = b"GGUF"
 
@@ -131,32 +131,22 @@ def read_header(data: Bytes) -> GGUFHeader:
         raise Damaged("the header's alignment is damaged")
     described = [cursor.tensor() for _ in range(n_tensors)]
     base = -(-cursor.position // alignment) * alignment
-    known = tuple(_place(info, base, len(data)) for info in described if info.type in TYPES)
-    _check_places(known)
+    known = tuple(_place(info, base) for info in described if info.type in TYPES)
+    if len({info.name for info in known}) < len(known):
+        raise Damaged("the header has two tensors of one name")
+    check_places(((info.name, info.start, info.end) for info in known), len(data))
     unknown = tuple(info.name for info in described if info.type not in TYPES)
     return GGUFHeader(cursor.order == ">", metadata, known, unknown)
 
 
-def _place(info: TensorInfo, base: int, size: int) -> TensorInfo:
+def _place(info: TensorInfo, base: int) -> TensorInfo:
     _, numbers, length = TYPES[info.type]
     columns = info.shape[-1] if info.shape else 1
     if columns % numbers:
         raise Damaged(f"the rows of {short(info.name)} do not fill its blocks of {numbers} numbers")
     start = base + info.start
     end = start + count(info.shape) // numbers * length
-    if end > size:
-        raise Damaged(f"{short(info.name)} reaches beyond the end of the file")
     return TensorInfo(info.name, info.shape, info.type, start, end)
-
-
-def _check_places(infos: tuple[TensorInfo, ...]) -> None:
-    if len({info.name for info in infos}) < len(infos):
-        raise Damaged("the header has two tensors of one name")
-    end = 0
-    for info in sorted(infos, key=lambda info: (info.start, info.end)):
-        if info.start < end:
-            raise Damaged(f"{short(info.name)} overlaps another tensor")
-        end = info.end
 
 
 class _Cursor:

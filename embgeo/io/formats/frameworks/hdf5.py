@@ -9,13 +9,13 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading
+from embgeo.io.bounded.guard import Damaged, plain
 from embgeo.io.bounded.maps import Array, count, map_file, number_type, view, whole_numbers
 from embgeo.io.bounded.scratch import ScratchFile
 from embgeo.io.bounded.worker_process import ask, fetch_array
@@ -48,34 +48,21 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Every dataset of numbers, named by its path in the file.
-
-    Raises
-    ------
-    UnreadableFile
-        Also where h5py is not installed.
-    """
-    with reading(path, NAME):
-        if importlib.util.find_spec("h5py") is None:
-            raise UnreadableFile(
-                "is an HDF5 file (Keras, pandas), which needs an extra package",
-                where=path,
-                way_out="pip install 'embgeo[hdf5]'",
-            )
-        answer = _ask(path, "describe", _DESCRIBING)
-        left_out = Omissions()
-        for keys, reason in answer["left_out"]:
-            left_out.add(_name(keys), reason)
-        found = answer["datasets"]
-        tensors = tuple(_tensor(facts, path) for facts in found if facts["dtype"] != "words")
-        if not tensors:
-            raise Damaged(
-                f"the file holds no dataset of numbers{left_out.because()}",
-                "check that it is the right file",
-            )
-        lists = [facts for facts in found if _holds_labels(facts)]
-        vocabularies = [(_name(facts["keys"]), _words(facts, path)) for facts in lists]
-        tokens, source = tokens_for(tensors, vocabularies)
+    """Every dataset of numbers, named by its path in the file."""
+    if importlib.util.find_spec("h5py") is None:
+        raise Damaged(
+            "is an HDF5 file (Keras, pandas), which needs an extra package",
+            "pip install 'embgeo[hdf5]'",
+        )
+    answer = _ask(path, "describe", _DESCRIBING)
+    left_out = Omissions()
+    for keys, reason in answer["left_out"]:
+        left_out.add(_name(keys), reason)
+    found = answer["datasets"]
+    tensors = tuple(_tensor(facts, path) for facts in found if facts["dtype"] != "words")
+    lists = [facts for facts in found if _holds_labels(facts)]
+    vocabularies = [(_name(facts["keys"]), _words(facts, path)) for facts in lists]
+    tokens, source = tokens_for(tensors, vocabularies)
     return Checkpoint(path, NAME, tensors, (path,), tokens, source, notes=left_out.notes())
 
 
@@ -108,13 +95,8 @@ def _tensor(facts: dict[str, Any], path: Path) -> Tensor:
     name = _name(facts["keys"])
     shape = whole_numbers(facts["shape"], f"the shape of {name}")
     dtype = number_type(facts["dtype"])
-    return Tensor(
-        name,
-        shape,
-        dtype.name,
-        guard_opening(path, NAME, lambda: _array(facts, shape, dtype, path)),
-        _name(facts["alias_of"]),
-    )
+    opened = partial(_array, facts, shape, dtype, path)
+    return Tensor(name, shape, dtype.name, opened, _name(facts["alias_of"]))
 
 
 def _array(

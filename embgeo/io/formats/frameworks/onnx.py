@@ -9,25 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from embgeo.core.errors import EmbgeoError
 from embgeo.io.bounded import protobuf as wire
-from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading, short
+from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import (
     MOST_DIMENSIONS,
-    Array,
     Bytes,
     count,
     map_file,
     number_type,
-    view,
     whole_numbers,
 )
-from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
-from embgeo.io.formats.parts import find_shard
+from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor, stored_tensor
+from embgeo.io.formats.parts import SideFiles
 
 NAME = "ONNX"
 RECOGNIZED = "a protocol buffer with the first fields of an ONNX model"
@@ -36,7 +32,6 @@ EXTRA = ""
 
 _MOST_FIELDS = 2_000_000
 _MOST_TENSORS = 200_000
-_SWAPPED = not np.little_endian
 
 _IR_VERSION, _PRODUCER, _GRAPH = 1, 2, 7
 _LARGEST_IR_VERSION = 64
@@ -109,21 +104,18 @@ def open_checkpoint(path: Path) -> Checkpoint:
     path : Path
         Files of external data are looked for next to it.
     """
-    with reading(path, NAME):
-        left_out = Omissions()
-        tensors: dict[str, Tensor] = {}
-        files: dict[str, Path] = {}
-        for found in _initializers(map_file(path).data, left_out):
-            tensor = _tensor(found, path, files, left_out)
-            if tensor is None:
-                continue
-            if tensor.name in tensors:
-                raise Damaged(f"the model has two initializers named {short(tensor.name)}")
-            tensors[tensor.name] = tensor
-        if not tensors:
-            raise Damaged(f"the model holds no initializer that can be read{left_out.because()}")
+    left_out = Omissions()
+    tensors: dict[str, Tensor] = {}
+    files = SideFiles(path.parent, "file of external data")
+    for found in _initializers(map_file(path).data, left_out):
+        tensor = _tensor(found, files, left_out)
+        if tensor is None:
+            continue
+        if tensor.name in tensors:
+            raise Damaged(f"the model has two initializers named {short(tensor.name)}")
+        tensors[tensor.name] = tensor
     return Checkpoint(
-        path, NAME, tuple(tensors.values()), (path, *files.values()), notes=left_out.notes()
+        path, NAME, tuple(tensors.values()), (path, *files.paths.values()), notes=left_out.notes()
     )
 
 
@@ -174,42 +166,28 @@ def _entry(message: wire.Message, data: memoryview) -> dict[str, str]:
     return {pair[1]: pair.get(2, "")} if pair.get(1) in _KEYS else {}
 
 
-def _tensor(
-    found: _Initializer, path: Path, files: dict[str, Path], left_out: Omissions
-) -> Tensor | None:
+def _tensor(found: _Initializer, files: SideFiles, left_out: Omissions) -> Tensor | None:
     """The tensor, or None and a note where it is of a kind that is not read."""
     label = short(found.name)
     if found.type not in _DTYPES:
         kind = "strings" if found.type == _STRING else f"numbers of type {found.type}"
         left_out.add(found.name, f"it holds {kind}")
         return None
-    dtype = number_type(_DTYPES[found.type])
+    dtype = _DTYPES[found.type]
     shape = whole_numbers(found.dims, f"the shape of {label}")
-    size = count(shape) * dtype.itemsize
-    raw = found.raw
+    size = count(shape) * number_type(dtype).itemsize
+    raw = np.frombuffer(found.raw or b"", dtype=np.uint8)
     if found.is_external:
-        raw = _external(found, path, files, size)
-    elif raw is None and size:
+        raw = _external(found, files, size)
+    elif found.raw is None and size:
         left_out.add(found.name, "its numbers are stored one by one as integers")
         return None
     elif found.raw_type not in (0, found.type):
         raise Damaged(f"{label} holds numbers of another type than it says")
-    content = np.frombuffer(raw if raw is not None else b"", dtype=np.uint8)
-    if len(content) != size:
-        raise Damaged(f"{label} has other than the bytes that its shape asks for")
-    return Tensor(
-        found.name,
-        shape,
-        dtype.name,
-        guard_opening(path, NAME, lambda: _array(content, dtype, shape)),
-    )
+    return stored_tensor(found.name, raw, dtype, shape)
 
 
-def _array(content: Bytes, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    return view(content, dtype, shape, swapped=_SWAPPED)
-
-
-def _external(found: _Initializer, path: Path, files: dict[str, Path], size: int) -> memoryview:
+def _external(found: _Initializer, files: SideFiles, size: int) -> Bytes:
     """The bytes of a tensor that lie in a file next to the model."""
     label = short(found.name)
     location = found.external.get("location", "")
@@ -217,13 +195,4 @@ def _external(found: _Initializer, path: Path, files: dict[str, Path], size: int
     length = found.external.get("length", str(size))
     if not all(text.isascii() and text.isdigit() and len(text) < 19 for text in (offset, length)):
         raise Damaged(f"{label} has a damaged place in {short(location)}")
-    start, end = int(offset), int(offset) + int(length)
-    if location not in files:
-        try:
-            files[location] = find_shard(path.parent, location, "file of external data")
-        except EmbgeoError as error:
-            raise Damaged(error.cause, "put it beside the model") from error
-    data = map_file(files[location])
-    if end > len(data):
-        raise Damaged(f"{label} reaches beyond the end of {short(location)}")
-    return data[start:end].data
+    return files.read(location, int(offset), int(offset) + int(length), label)

@@ -9,24 +9,15 @@ written in TensorFlow's order-preserving code.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from embgeo.core.errors import EmbgeoError
 from embgeo.io.bounded import protobuf as wire
-from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading, short
-from embgeo.io.bounded.maps import (
-    MOST_DIMENSIONS,
-    count,
-    map_file,
-    number_type,
-    view,
-    whole_numbers,
-)
-from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
+from embgeo.io.bounded.guard import Damaged, plain, short
+from embgeo.io.bounded.maps import MOST_DIMENSIONS, SWAPPED, map_file, whole_numbers
+from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor, stored_tensor
 from embgeo.io.formats.frameworks.leveldb import entries
-from embgeo.io.formats.parts import Box, fill, find_shard, put_together
+from embgeo.io.formats.parts import Box, SideFiles, fill, put_together
 
 #: How such a name begins; the names of whole tensors begin otherwise.
 SIGN = b"\0"
@@ -140,41 +131,38 @@ def open_checkpoint(path: Path) -> Checkpoint:
     path : Path
         The index; the data files are looked for next to it.
     """
-    with reading(path, NAME):
-        index = map_file(path)
-        if len(index) > _LARGEST_INDEX:
-            raise Damaged(f"an index of {len(index):,} bytes is no index")
-        message = wire.Message(_MOST_FIELDS)
-        files: dict[str, Path] = {}
-        tensors: list[Tensor] = []
-        slices: dict[bytes, list[tuple[Box, Tensor]]] = {}
-        left_out = Omissions()
-        shards, swapped = 1, False
-        for key, value in entries(index.data):
-            if not key:
-                shards, swapped = _header(message, value)
-                continue
-            if key == _OBJECT_GRAPH:
-                continue
-            whole, first = name_and_start(key) if key.startswith(SIGN) else (key, ())
-            name = plain(whole.decode("utf-8", "backslashreplace").removesuffix(_VALUE))
-            found = _Variable(message, value, name)
-            if reason := found.reason:
-                left_out.add(name, reason)
-            elif found.is_sliced:
-                tensors.append(_join(found, slices.pop(key, []), files, path))
+    index = map_file(path)
+    if len(index) > _LARGEST_INDEX:
+        raise Damaged(f"an index of {len(index):,} bytes is no index")
+    message = wire.Message(_MOST_FIELDS)
+    files = SideFiles(path.parent, "data file")
+    tensors: list[Tensor] = []
+    slices: dict[bytes, list[tuple[Box, Tensor]]] = {}
+    left_out = Omissions()
+    shards, swapped = 1, False
+    for key, value in entries(index.data):
+        if not key:
+            shards, swapped = _header(message, value)
+            continue
+        if key == _OBJECT_GRAPH:
+            continue
+        whole, first = name_and_start(key) if key.startswith(SIGN) else (key, ())
+        name = plain(whole.decode("utf-8", "backslashreplace").removesuffix(_VALUE))
+        found = _Variable(message, value, name)
+        if reason := found.reason:
+            left_out.add(name, reason)
+        elif found.is_sliced:
+            tensors.append(_join(found, slices.pop(key, []), files, path))
+        else:
+            tensor = _tensor(found, _data_file(path, found.shard, shards), files, swapped)
+            if first:
+                slices.setdefault(whole, []).append(((first, tensor.shape), tensor))
             else:
-                file = _data_file(path, found.shard, shards, files)
-                tensor = _tensor(found, file, path, swapped)
-                if first:
-                    slices.setdefault(whole, []).append(((first, tensor.shape), tensor))
-                else:
-                    tensors.append(tensor)
-        for key in slices:
-            left_out.add(key.decode("utf-8", "backslashreplace"), "it is a slice of no variable")
-        if not tensors:
-            raise Damaged(f"the checkpoint holds no tensor that can be read{left_out.because()}")
-    return Checkpoint(path, NAME, tuple(tensors), (path, *files.values()), notes=left_out.notes())
+                tensors.append(tensor)
+    for key in slices:
+        left_out.add(key.decode("utf-8", "backslashreplace"), "it is a slice of no variable")
+    used = (path, *files.paths.values())
+    return Checkpoint(path, NAME, tuple(tensors), used, notes=left_out.notes())
 
 
 def _header(message: wire.Message, value: memoryview) -> tuple[int, bool]:
@@ -184,7 +172,7 @@ def _header(message: wire.Message, value: memoryview) -> tuple[int, bool]:
     if not 0 < shards < _MOST_SHARDS:
         raise Damaged(f"the index promises {shards:,} data files")
     is_big = wire.number(facts.get(2, 0)) == 1
-    return shards, is_big == bool(np.little_endian)
+    return shards, is_big != SWAPPED
 
 
 class _Variable:
@@ -221,38 +209,19 @@ def _shape(message: wire.Message, data: memoryview, name: str) -> tuple[int, ...
     return whole_numbers(sizes, f"the shape of {short(name)}")
 
 
-def _data_file(path: Path, shard: int, shards: int, files: dict[str, Path]) -> Path:
+def _data_file(path: Path, shard: int, shards: int) -> str:
     if shard >= shards:
         raise Damaged("a tensor lies in a data file beyond the last")
-    name = f"{path.name.removesuffix(_SUFFIX)}.data-{shard:05d}-of-{shards:05d}"
-    if name not in files:
-        try:
-            files[name] = find_shard(path.parent, name, "data file")
-        except EmbgeoError as error:
-            raise Damaged(error.cause, "put it beside the index") from error
-    return files[name]
+    return f"{path.name.removesuffix(_SUFFIX)}.data-{shard:05d}-of-{shards:05d}"
 
 
-def _tensor(found: _Variable, file: Path, path: Path, swapped: bool) -> Tensor:
-    label = short(found.name)
-    dtype = number_type(_DTYPES[found.type])
-    if found.size != count(found.shape) * dtype.itemsize:
-        raise Damaged(f"{label} has other than the bytes that its shape asks for")
-    if found.start + found.size > file.stat().st_size:
-        raise Damaged(f"{label} reaches beyond the end of {file.name}")
-    place = slice(found.start, found.start + found.size)
-    return Tensor(
-        found.name,
-        found.shape,
-        dtype.name,
-        guard_opening(
-            path, NAME, lambda: view(map_file(file)[place], dtype, found.shape, swapped=swapped)
-        ),
-    )
+def _tensor(found: _Variable, file: str, files: SideFiles, swapped: bool) -> Tensor:
+    raw = files.read(file, found.start, found.start + found.size, short(found.name))
+    return stored_tensor(found.name, raw, _DTYPES[found.type], found.shape, swapped=swapped)
 
 
 def _join(
-    found: _Variable, slices: list[tuple[Box, Tensor]], files: dict[str, Path], path: Path
+    found: _Variable, slices: list[tuple[Box, Tensor]], files: SideFiles, path: Path
 ) -> Tensor:
     """A variable that was cut into slices, which are copied side by side."""
     label = short(found.name)
@@ -261,12 +230,8 @@ def _join(
         raise Damaged(f"the slices of {label} have another type than it has")
     if not fill([box for box, _ in slices], found.shape):
         raise Damaged(f"the slices of {label} do not fill its shape")
-    if sum(tensor.nbytes for _, tensor in slices) > sum(f.stat().st_size for f in files.values()):
+    if sum(tensor.nbytes for _, tensor in slices) > files.size:
         raise Damaged(f"the slices of {label} use the same bytes over and over")
     pieces = [(box, tensor.open) for box, tensor in slices]
-    return Tensor(
-        found.name,
-        found.shape,
-        dtype,
-        guard_opening(path, NAME, lambda: put_together(pieces, found.shape, dtype, path)),
-    )
+    opened = partial(put_together, pieces, found.shape, dtype, path)
+    return Tensor(found.name, found.shape, dtype, opened)

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.io.bounded.guard import Damaged, guard_opening, short
-from embgeo.io.bounded.maps import is_numeric, map_file
+from embgeo.io.bounded.guard import Damaged, short
+from embgeo.io.bounded.maps import map_file
 from embgeo.io.checkpoint import Tensor
-from embgeo.io.formats.numpy.npy import NotNumbers, read_array, read_header
+from embgeo.io.formats.numpy.npy import NotNumbers, array_tensor, read_header
 from embgeo.io.formats.parts import find_shard
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.labels.word_lists import word_list
@@ -126,19 +126,11 @@ def _sidecar(name: str, file: Path) -> Tensor | str:
     find_shard(file.parent, file.name)
     data = map_file(file)
     try:
-        header = read_header(data, len(data))
+        return array_tensor(name, data, read_header(data, len(data)))
     except NotNumbers as error:
         return f"{file.name} holds {error.cause}"
     except Damaged as error:
         raise Damaged(f"{file.name}: {error.cause}", error.way_out) from None
-    if not is_numeric(header.dtype):
-        return f"{file.name} holds text"
-    return Tensor(
-        name,
-        header.shape,
-        header.dtype.name,
-        guard_opening(file, "npy", lambda: read_array(data, header)),
-    )
 
 
 def words(saved: Saved) -> tuple[str, ...] | None:

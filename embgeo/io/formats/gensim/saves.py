@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.io.bounded.guard import Damaged, guard_opening, reading
+from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.maps import Array, map_file
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 from embgeo.io.formats.fasttext.subwords import LONGEST_NGRAM, Subwords, mean_vectors
 from embgeo.io.formats.gensim import objects
 from embgeo.io.formats.gensim.objects import Saved
@@ -46,34 +46,30 @@ def open_checkpoint(path: Path) -> Checkpoint:
     ----------
     path : Path
         The main file; the files that gensim wrote next to it are found by its name.
-
-    Raises
-    ------
-    UnreadableFile
-        Also where the word vectors lie in a file that is missing.
     """
-    with reading(path, NAME):
-        found = objects.objects(load(map_file(path).data))
-        if not found:
-            raise Damaged("the pickle does not hold what its first bytes promise")
-        leaves = [leaf for saved in found for leaf in objects.pickled_arrays(saved)]
-        tensors, notes = tensors_of(leaves, path, NAME)
-        by_name = {tensor.name: tensor for tensor in tensors}
-        files, missing = [path], {}
-        for saved in found:
-            for name, tensor, file in objects.sidecars(saved, path):
-                if isinstance(tensor, str):
-                    missing[name] = tensor
-                elif name not in by_name:
-                    by_name[name] = tensor
-                    files.append(file)
-            notes += _compose(saved, by_name, path)
-        holder = _holder(found, by_name)
-        if holder is None:
-            raise objects.describe_missing(missing, found[0].kind)
-        notes += tuple(f"{name} is not read: {reason}" for name, reason in missing.items())
-        tokens = objects.words(holder)
-        counts, count_notes = _counts(holder, 0 if tokens is None else len(tokens))
+    found = objects.objects(load(map_file(path).data))
+    if not found:
+        raise Damaged("the pickle does not hold what its first bytes promise")
+    leaves = [leaf for saved in found for leaf in objects.pickled_arrays(saved)]
+    left_out = Omissions()
+    by_name = {tensor.name: tensor for tensor in tensors_of(leaves, left_out)}
+    notes: tuple[str, ...] = ()
+    files, missing = [path], {}
+    for saved in found:
+        for name, tensor, file in objects.sidecars(saved, path):
+            if isinstance(tensor, str):
+                missing[name] = tensor
+            elif name not in by_name:
+                by_name[name] = tensor
+                files.append(file)
+        notes += _compose(saved, by_name, path)
+    holder = _holder(found, by_name)
+    if holder is None:
+        raise objects.describe_missing(missing, found[0].kind)
+    for name, reason in missing.items():
+        left_out.add(name, reason)
+    tokens = objects.words(holder)
+    counts, count_notes = _counts(holder, 0 if tokens is None else len(tokens))
     return Checkpoint(
         path=path,
         format=f"{NAME} {found[0].kind}",
@@ -81,7 +77,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         files=tuple(files),
         tokens=tokens,
         tokens_source="the words of the gensim model" if tokens else "",
-        notes=(*notes, *count_notes),
+        notes=(*notes, *left_out.notes(), *count_notes),
         counts=counts,
         counts_source="" if counts is None else "counts of the gensim model",
     )
@@ -129,7 +125,7 @@ def _compose(saved: Saved, tensors: dict[str, Tensor], path: Path) -> tuple[str,
         raise Damaged("its words, vectors_vocab and vectors_ngrams do not fit each other")
     spelt = [word.encode() for word in words]
     compute = partial(_means, spelt, subwords, own, ngrams, path)
-    tensors[name] = Tensor(name, (n, d), "float32", guard_opening(path, NAME, compute))
+    tensors[name] = Tensor(name, (n, d), "float32", compute)
     return (f"{name} is computed from vectors_vocab and vectors_ngrams, as gensim does",)
 
 

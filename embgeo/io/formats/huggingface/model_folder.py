@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.small_files import cannot_read, read_json
+from embgeo.io.bounded.guard import cannot_read
+from embgeo.io.bounded.small_files import read_json
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.torch.distributed_checkpoint import METADATA
 from embgeo.io.labels.model_folder import vocabulary_of

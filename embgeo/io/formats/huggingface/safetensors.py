@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading, short
-from embgeo.io.bounded.maps import Bytes, count, map_file, number_type, view, whole_numbers
+from embgeo.io.bounded.guard import Damaged, plain, short
+from embgeo.io.bounded.maps import Bytes, check_places, count, map_file, whole_numbers
 from embgeo.io.bounded.small_files import check_json
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.checkpoint import Checkpoint, Omissions, stored_tensor
 
 NAME = "safetensors"
 RECOGNIZED = "the length of a header, then JSON"
@@ -27,7 +26,6 @@ _LONGEST_HEADER = 100_000_000
 _LENGTH_BYTES = 8
 _OBJECT = re.compile(rb'\{\s*["}\s]')
 _METADATA = "__metadata__"
-_SWAPPED = sys.byteorder != "little"
 
 #: The format's type names, and numpy's or ml_dtypes'.
 _DTYPES = {
@@ -75,23 +73,24 @@ def sniff(head: bytes) -> bool:
 
 def open_checkpoint(path: Path) -> Checkpoint:
     """The tensors of one file, in the order of their bytes."""
-    with reading(path, NAME):
-        data = map_file(path)
-        start, header = _header(data, path)
-        entries = [_entry(name, facts) for name, facts in header.items() if name != _METADATA]
-        entries.sort(key=lambda entry: (entry.start, entry.end))
-        body = data[start:]
-        _check_ranges(entries, len(body))
-        tensors = tuple(_tensor(body, e, path) for e in entries if e.dtype not in _PACKED)
-        notes = tuple(
-            f"{plain(e.name)} is not read: its type {e.dtype} packs several numbers into a byte"
-            for e in entries
-            if e.dtype in _PACKED
-        )
-        if not tensors:
-            reason = f": {notes[0]}" if notes else ""
-            raise Damaged(f"the file holds no tensor that can be read{reason}")
-    return Checkpoint(path, NAME, tensors, (path,), notes=notes)
+    data = map_file(path)
+    start, header = _header(data, path)
+    entries = [_entry(name, facts) for name, facts in header.items() if name != _METADATA]
+    entries.sort(key=lambda entry: (entry.start, entry.end))
+    body = data[start:]
+    check_places(((e.name, e.start, e.end) for e in entries), len(body))
+    left_out = Omissions()
+    tensors = []
+    for entry in entries:
+        name, raw = plain(entry.name), body[entry.start : entry.end]
+        bits = _PACKED.get(entry.dtype)
+        if bits is None:
+            tensors.append(stored_tensor(name, raw, _DTYPES[entry.dtype], entry.shape))
+        elif count(entry.shape) * bits == 8 * len(raw):
+            left_out.add(name, f"its type {entry.dtype} packs several numbers into a byte")
+        else:
+            raise Damaged(f"{short(name)} has other than the bytes that its shape asks for")
+    return Checkpoint(path, NAME, tuple(tensors), (path,), notes=left_out.notes())
 
 
 def _header(data: Bytes, path: Path) -> tuple[int, dict[str, object]]:
@@ -130,32 +129,6 @@ def _entry(name: str, facts: object) -> _TensorEntry:
         )
     shape = whole_numbers(facts.get("shape"), f"the shape of {label}")
     offsets = whole_numbers(facts.get("data_offsets"), f"the place of {label}")
-    if len(offsets) != 2:
+    if len(offsets) != 2 or offsets[0] > offsets[1]:
         raise Damaged(f"{label} has no place in the file")
     return _TensorEntry(name, dtype, shape, offsets[0], offsets[1])
-
-
-def _check_ranges(entries: list[_TensorEntry], size: int) -> None:
-    """Every tensor has exactly its bytes, inside the file, and no byte belongs to two."""
-    end = 0
-    for entry in entries:
-        label = short(entry.name)
-        bits = _PACKED.get(entry.dtype) or 8 * number_type(_DTYPES[entry.dtype]).itemsize
-        if count(entry.shape) * bits != 8 * (entry.end - entry.start):
-            raise Damaged(f"{label} has other than the bytes that its shape asks for")
-        if entry.end > size:
-            raise Damaged(f"{label} reaches beyond the end of the file")
-        if entry.start < end:
-            raise Damaged(f"{label} overlaps another tensor")
-        end = entry.end
-
-
-def _tensor(body: Bytes, entry: _TensorEntry, path: Path) -> Tensor:
-    dtype = number_type(_DTYPES[entry.dtype])
-    raw = body[entry.start : entry.end]
-    return Tensor(
-        name=plain(entry.name),
-        shape=entry.shape,
-        dtype=dtype.name,
-        open=guard_opening(path, NAME, lambda: view(raw, dtype, entry.shape, swapped=_SWAPPED)),
-    )

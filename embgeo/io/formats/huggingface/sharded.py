@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from embgeo.io.bounded.guard import Damaged, plain, reading, short
+from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.bounded.small_files import check_json
 from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.formats.format import open_with
 from embgeo.io.formats.huggingface import safetensors
 from embgeo.io.formats.parts import find_shard
 from embgeo.io.formats.torch import legacy_checkpoint, zip_checkpoint
@@ -29,12 +29,8 @@ _LONGEST_INDEX = 100_000_000
 _HEAD = 4096
 _START = re.compile(rb'\s*\{\s*"(?:weight_map|metadata)"\s*:\s*\{')
 
-#: What a shard may be: how it is recognized, and what opens it.
-_SHARDS: tuple[tuple[Callable[[bytes], bool], Callable[[Path], Checkpoint]], ...] = (
-    (safetensors.sniff, safetensors.open_checkpoint),
-    (zip_checkpoint.sniff, zip_checkpoint.open_checkpoint),
-    (legacy_checkpoint.sniff, legacy_checkpoint.open_checkpoint),
-)
+#: What a shard may be.
+_SHARDS = (safetensors, zip_checkpoint, legacy_checkpoint)
 
 
 def sniff(head: bytes) -> bool:
@@ -55,21 +51,18 @@ def open_checkpoint(path: Path) -> Checkpoint:
     UnreadableFile
         Also where a shard is missing, or its name leads out of the folder.
     """
-    with reading(path, NAME):
-        weight_map = _weight_map(path)
-        names = list(dict.fromkeys(weight_map.values()))
-        shards = {name: _open_shard(path.parent, name) for name in names}
-        places = {name: {t.name: t for t in shards[name].tensors} for name in names}
-        tensors: list[Tensor] = []
-        for tensor, shard in weight_map.items():
-            found = places[shard].get(plain(tensor))
-            if found is not None:
-                tensors.append(_without_foreign_alias(found, weight_map))
-            elif not shards[shard].notes:
-                # A shard with notes has tensors that it names but does not give.
-                raise Damaged(f"the index puts {short(tensor)} into {shard}, which has no such")
-        if not tensors:
-            raise Damaged("the index names no tensor that can be read")
+    weight_map = _weight_map(path)
+    names = list(dict.fromkeys(weight_map.values()))
+    shards = {name: _open_shard(path.parent, name) for name in names}
+    places = {name: {t.name: t for t in shards[name].tensors} for name in names}
+    tensors: list[Tensor] = []
+    for tensor, shard in weight_map.items():
+        found = places[shard].get(plain(tensor))
+        if found is not None:
+            tensors.append(_without_foreign_alias(found, weight_map))
+        elif not shards[shard].notes:
+            # A shard with notes has tensors that it names but does not give.
+            raise Damaged(f"the index puts {short(tensor)} into {shard}, which has no such")
     files = tuple(file for shard in shards.values() for file in shard.files)
     notes = tuple(note for shard in shards.values() for note in shard.notes)
     return Checkpoint(path, NAME, tuple(tensors), files, notes=notes)
@@ -95,9 +88,9 @@ def _open_shard(folder: Path, name: str) -> Checkpoint:
     shard = find_shard(folder, name)
     with shard.open("rb") as file:
         head = file.read(_HEAD)
-    for sniffs, opens in _SHARDS:
-        if sniffs(head):
-            return opens(shard)
+    for known in _SHARDS:
+        if known.sniff(head):
+            return open_with(known, shard)
     raise Damaged(f"the shard {name} is neither a safetensors file nor a torch checkpoint")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.io.bounded.guard import Damaged, guard_opening, reading, short
+from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Array, Bytes, count, is_numeric, map_file, view, whole_numbers
 from embgeo.io.checkpoint import Checkpoint, Tensor
 
@@ -54,18 +54,15 @@ def sniff(head: bytes) -> bool:
 
 def open_checkpoint(path: Path) -> Checkpoint:
     """The one array of the file; its name is empty."""
-    with reading(path, NAME):
-        data = map_file(path)
-        header = read_header(data, len(data))
-        if not is_numeric(header.dtype):
-            raise NotNumbers("an array of strings, not of numbers")
-        tensor = Tensor(
-            name="",
-            shape=header.shape,
-            dtype=header.dtype.name,
-            open=guard_opening(path, NAME, lambda: read_array(data, header)),
-        )
-    return Checkpoint(path, NAME, (tensor,), (path,))
+    data = map_file(path)
+    return Checkpoint(path, NAME, (array_tensor("", data, read_header(data, len(data))),), (path,))
+
+
+def array_tensor(name: str, data: Bytes, header: NpyHeader) -> Tensor:
+    """The array behind `header` as a tensor; NotNumbers for one of strings."""
+    if not is_numeric(header.dtype):
+        raise NotNumbers("an array of strings, not of numbers")
+    return Tensor(name, header.shape, header.dtype.name, lambda: read_array(data, header))
 
 
 class NotNumbers(Damaged):
@@ -94,12 +91,12 @@ def read_header(data: Bytes, size: int) -> NpyHeader:
     start, text = _header_text(data)
     descr, order, shape_text = (p.search(text) for p in (_DESCR, _ORDER, _SHAPE))
     if descr is None or order is None or shape_text is None:
-        raise NotNumbers(f"the header describes no plain array: {short(text.strip())}")
+        raise NotNumbers(f"an array whose header describes no plain array: {short(text.strip())}")
     rest = text
     for match in sorted((descr, order, shape_text), key=lambda m: -m.start()):
         rest = rest[: match.start()] + rest[match.end() :]
     if not _REST.fullmatch(rest):
-        raise NotNumbers(f"the header describes no plain array: {short(text.strip())}")
+        raise NotNumbers(f"an array whose header describes no plain array: {short(text.strip())}")
     dtype = _dtype(descr[2] + descr[3])
     shape = _shape(shape_text[1])
     wanted = count(shape) * dtype.itemsize

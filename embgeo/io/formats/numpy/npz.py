@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
-from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading
+from embgeo.io.bounded.guard import Damaged, plain
 from embgeo.io.bounded.maps import Array, is_numeric
 from embgeo.io.bounded.zip_members import Archive, ZipMember, first_name, open_archive
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 from embgeo.io.formats.numpy.npy import HEADER_BYTES, NotNumbers, NpyHeader, read_array, read_header
 from embgeo.io.labels.word_lists import MOST_WORD_BYTES, MOST_WORDS, is_vocabulary_name, tokens_for
 from embgeo.io.pickle.numpy_arrays import text_entries
@@ -31,30 +32,27 @@ def open_checkpoint(path: Path) -> Checkpoint:
     A vector of strings with as many entries as a matrix has rows, saved under a name such as
     ``words`` or ``vocab``, gives the tokens.
     """
-    with reading(path, NAME):
-        archive = open_archive(path)
-        tensors: list[Tensor] = []
-        vocabularies: list[tuple[str, object]] = []
-        notes: list[str] = []
-        words_left, bytes_left = MOST_WORDS, MOST_WORD_BYTES
-        for member in archive.members.values():
-            name = plain(member.name.removesuffix(_SUFFIX))
-            header, reason = _header(archive, member)
-            if header is None:
-                notes.append(f"{name} is not read: {reason}")
-            elif is_numeric(header.dtype):
-                tensors.append(_tensor(archive, member, header, name, path))
-            elif is_vocabulary_name(name) and len(header.shape) == 1:
-                words_left -= header.shape[0]
-                bytes_left -= member.size
-                if words_left < 0 or bytes_left < 0:
-                    raise Damaged("the archive holds absurdly many words")
-                vocabularies.append((name, text_entries(_array(archive, member))))
-        if not tensors:
-            reason = f": {notes[0]}" if notes else ""
-            raise Damaged(f"the archive holds no array of numbers{reason}")
-        tokens, source = tokens_for(tensors, vocabularies)
-    return Checkpoint(path, NAME, tuple(tensors), (path,), tokens, source, notes=tuple(notes))
+    archive = open_archive(path)
+    tensors: list[Tensor] = []
+    vocabularies: list[tuple[str, object]] = []
+    left_out = Omissions()
+    words_left, bytes_left = MOST_WORDS, MOST_WORD_BYTES
+    for member in archive.members.values():
+        name = plain(member.name.removesuffix(_SUFFIX))
+        header, reason = _header(archive, member)
+        if header is None:
+            left_out.add(name, reason)
+        elif is_numeric(header.dtype):
+            opened = partial(_array, archive, member)
+            tensors.append(Tensor(name, header.shape, header.dtype.name, opened))
+        elif is_vocabulary_name(name) and len(header.shape) == 1:
+            words_left -= header.shape[0]
+            bytes_left -= member.size
+            if words_left < 0 or bytes_left < 0:
+                raise Damaged("the archive holds absurdly many words")
+            vocabularies.append((name, text_entries(_array(archive, member))))
+    tokens, source = tokens_for(tensors, vocabularies)
+    return Checkpoint(path, NAME, tuple(tensors), (path,), tokens, source, notes=left_out.notes())
 
 
 def _header(archive: Archive, member: ZipMember) -> tuple[NpyHeader | None, str]:
@@ -63,18 +61,7 @@ def _header(archive: Archive, member: ZipMember) -> tuple[NpyHeader | None, str]
     try:
         return read_header(archive.start_of(member.name, HEADER_BYTES), member.size), ""
     except NotNumbers as error:
-        return None, error.cause
-
-
-def _tensor(
-    archive: Archive, member: ZipMember, header: NpyHeader, name: str, path: Path
-) -> Tensor:
-    return Tensor(
-        name=name,
-        shape=header.shape,
-        dtype=header.dtype.name,
-        open=guard_opening(path, NAME, lambda: _array(archive, member)),
-    )
+        return None, f"it is {error.cause}"
 
 
 def _array(archive: Archive, member: ZipMember) -> Array:

@@ -16,8 +16,8 @@ import numpy as np
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded import scratch
-from embgeo.io.bounded.guard import Damaged, guard_opening, reading
-from embgeo.io.bounded.maps import Array, map_file, view
+from embgeo.io.bounded.guard import Damaged
+from embgeo.io.bounded.maps import SWAPPED, Array, map_file, view
 from embgeo.io.bounded.small_files import read_bytes
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.labels.counts_file import LARGEST_COUNT
@@ -50,35 +50,31 @@ def belongs(path: Path) -> bool:
 def open_checkpoint(path: Path) -> Checkpoint:
     """Word vectors, context vectors, biases, and the words with their counts.
 
-    Raises
-    ------
-    UnreadableFile
-        Also for the file of squared gradients that GloVe writes in the same form.
+    The file of squared gradients, which GloVe writes in the same form, is refused.
     """
-    with reading(path, NAME):
-        data = map_file(path)
-        words, counts = _vocabulary(path.with_name(VOCABULARY))
-        width = _width(len(data), len(words))
-        if width is None:
-            raise Damaged(
-                f"its size does not fit the {len(words):,} words of {VOCABULARY}",
-                f"put the {VOCABULARY} of the same run beside it",
-            )
-        n, d = len(words), width - 1
-        table = view(data, np.dtype(np.float64), (2, n, width), swapped=not np.little_endian)
-        if (table[0, :_SAMPLE] >= 1).all():
-            raise Damaged(
-                "sums of squared gradients, not vectors",
-                "name the file that GloVe's -save-file gave, not that of -gradsq-file",
-            )
-        tokens, notes = decode_words(words, path)
+    data = map_file(path)
+    words, counts = _vocabulary(path.with_name(VOCABULARY))
+    width = _width(len(data), len(words))
+    if width is None:
+        raise Damaged(
+            f"its size does not fit the {len(words):,} words of {VOCABULARY}",
+            f"put the {VOCABULARY} of the same run beside it",
+        )
+    n, d = len(words), width - 1
+    table = view(data, np.dtype(np.float64), (2, n, width), swapped=SWAPPED)
+    if (table[0, :_SAMPLE] >= 1).all():
+        raise Damaged(
+            "sums of squared gradients, not vectors",
+            "name the file that GloVe's -save-file gave, not that of -gradsq-file",
+        )
+    tokens, notes = decode_words(words, path)
     parts = {
         "word": table[0, :, :d],
         "context": table[1, :, :d],
         "word_bias": table[0, :, d],
         "context_bias": table[1, :, d],
     }
-    total = guard_opening(path, NAME, partial(_sum, parts["word"], parts["context"], path))
+    total = partial(_sum, parts["word"], parts["context"], path)
     return Checkpoint(
         path=path,
         format=NAME,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from embgeo.io.bounded.guard import Damaged, guard_opening, reading
-from embgeo.io.bounded.maps import count, map_file, view
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.bounded.guard import Damaged
+from embgeo.io.bounded.maps import count, map_file
+from embgeo.io.checkpoint import Checkpoint, stored_tensor
 from embgeo.io.formats.text.projector_config import entry_for, metadata_of
 
 NAME = "projector bytes"
@@ -25,30 +22,21 @@ def belongs(path: Path) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The one matrix of the file, with labels from the metadata next to it.
-
-    Raises
-    ------
-    UnreadableFile
-        A shape that is not that of the file.
-    """
-    with reading(path, NAME):
-        data = map_file(path)
-        entry = entry_for(path)
-        shape = () if entry is None else entry.shape
-        if len(shape) != 2 or 4 * count(shape) != len(data):
-            raise Damaged(
-                f"the configuration's shape {'×'.join(map(str, shape))} does not fit "
-                f"its {len(data):,} bytes",
-                "put the configuration of the same run beside it",
-            )
-        metadata = metadata_of(path, shape[0])
-    number = np.dtype(np.float32)
-    opened = partial(view, data, number, shape, swapped=not np.little_endian)
+    """The one matrix of the file, with labels from the metadata next to it."""
+    data = map_file(path)
+    entry = entry_for(path)
+    shape = () if entry is None else entry.shape
+    if len(shape) != 2 or 4 * count(shape) != len(data):
+        raise Damaged(
+            f"the configuration's shape {'×'.join(map(str, shape))} does not fit "
+            f"its {len(data):,} bytes",
+            "put the configuration of the same run beside it",
+        )
+    metadata = metadata_of(path, shape[0])
     return Checkpoint(
         path=path,
         format=NAME,
-        tensors=(Tensor("vectors", shape, "float32", guard_opening(path, NAME, opened)),),
+        tensors=(stored_tensor("vectors", data, "float32", shape),),
         files=(path,),
         tokens=metadata.tokens,
         tokens_source=metadata.source,

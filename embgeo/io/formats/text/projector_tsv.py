@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.guard import Damaged, reading
+from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.text.blocks import (
@@ -58,10 +58,9 @@ def open_checkpoint(path: Path) -> Checkpoint:
     UnreadableFile
         Lines of different length.
     """
-    with reading(path, NAME):
-        map_file(path)  # refuses what is not a regular file
-        n, d = _shape(path)
-        metadata = metadata_of(path, n)
+    map_file(path)  # refuses what is not a regular file
+    n, d = _shape(path)
+    metadata = metadata_of(path, n)
     return Checkpoint(
         path=path,
         format=NAME,

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.io.bounded.guard import Damaged, reading
+from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.text.blocks import MAX_COLUMNS, fill_rows, line_blocks, numbers_in
@@ -51,22 +51,21 @@ def open_checkpoint(path: Path) -> Checkpoint:
     UnreadableFile
         Lines of different length, too many columns, no vectors at all.
     """
-    with reading(path, NAME):
-        layout = _layout(path)
-        words = WordList(path)
-        counts: list[int] | None = None if layout.counts is None else []
-        n = 0
-        for start, lines in _blocks(path, layout):
-            sides = _sides(start, lines, layout)
-            n += len(sides)
-            if layout.words is not None:
-                for row in sides:
-                    cell = row[layout.words]
-                    words.add(cell) if isinstance(cell, bytes) else words.add_text(cell)
-            if counts is not None and layout.counts is not None:
-                counts = _more(counts, [row[layout.counts] for row in sides])
-        if n == 0:
-            raise Damaged("it holds no vectors", "write it once more")
+    layout = _layout(path)
+    words = WordList(path)
+    counts: list[int] | None = None if layout.counts is None else []
+    n = 0
+    for start, lines in _blocks(path, layout):
+        sides = _sides(start, lines, layout)
+        n += len(sides)
+        if layout.words is not None:
+            for row in sides:
+                cell = row[layout.words]
+                words.add(cell) if isinstance(cell, bytes) else words.add_text(cell)
+        if counts is not None and layout.counts is not None:
+            counts = _more(counts, [row[layout.counts] for row in sides])
+    if n == 0:
+        raise Damaged("it holds no vectors", "write it once more")
     tokens, notes = words.finish()
     shape = (n, layout.columns)
     return Checkpoint(
@@ -161,9 +160,8 @@ def _more(counts: list[int], cells: Sequence[bytes | str]) -> list[int] | None:
 
 
 def _numbers(path: Path, layout: TableLayout, n: int) -> npt.NDArray[np.float32]:
-    with reading(path, NAME):
-        blocks = (_block(start, lines, layout) for start, lines in _blocks(path, layout))
-        return fill_rows(blocks, (n, layout.columns), path)
+    blocks = (_block(start, lines, layout) for start, lines in _blocks(path, layout))
+    return fill_rows(blocks, (n, layout.columns), path)
 
 
 def _block(start: int, lines: list[bytes], layout: TableLayout) -> npt.NDArray[np.float32]:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from embgeo.io.bounded.guard import Damaged, guard_opening, plain, reading, short
+from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import Array, count, map_file, number_type, whole_numbers
 from embgeo.io.bounded.zip_members import MAGICS
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 from embgeo.io.formats.parts import fill, find_shard, put_together
 from embgeo.io.formats.torch.tensors import DTYPES, TORCH
 from embgeo.io.formats.torch.zip_checkpoint import saved_tensor
@@ -34,7 +34,6 @@ _MODULES = (
     b"torch.distributed.checkpoint.metadata",
     b"torch.distributed._shard.checkpoint.metadata",
 )
-_MOST_NOTES = 20
 #: Of all tensors together; the same list of pieces may serve for any number of them.
 _MOST_PIECES = 1_000_000
 
@@ -51,39 +50,27 @@ def open_checkpoint(path: Path) -> Checkpoint:
     ----------
     path : Path
         ``.metadata``; the files it names lie next to it.
-
-    Raises
-    ------
-    UnreadableFile
-        Also where a file is missing, or its name leads out of the folder.
     """
-    with reading(path, NAME):
-        fields = _fields(load(map_file(path).data, TORCH), "Metadata")
-        folder = _Folder.of(path.parent, _dict_of(fields, "storage_data"))
-        tensors: list[Tensor] = []
-        notes: list[str] = []
-        pieces_left = _MOST_PIECES
-        for name, entry in _dict_of(fields, "state_dict_metadata").items():
-            if not isinstance(name, str):
-                raise Damaged("the metadata name a tensor by other than a string")
-            if not isinstance(entry, Stub) or not entry.name.endswith(".TensorStorageMetadata"):
-                continue  # BytesStorageMetadata: an object of the training program
-            pieces_left -= _promised_pieces(entry)
-            if pieces_left < 0:
-                raise Damaged("the metadata list absurdly many pieces")
-            made = _read_sharded(name, entry, folder)
-            if isinstance(made, str):
-                notes.append(f"{plain(name)} is not read: {made}")
-                continue
-            action = guard_opening(folder.path, NAME, made.open)
-            tensors.append(Tensor(plain(name), made.shape, made.dtype, action))
-        if not tensors:
-            reason = f": {notes[0]}" if notes else ""
-            raise Damaged(f"the checkpoint holds no tensor that can be read{reason}")
-    if len(notes) > _MOST_NOTES:
-        notes[_MOST_NOTES:] = [f"{len(notes) - _MOST_NOTES:,} more are not read"]
+    fields = _fields(load(map_file(path).data, TORCH), "Metadata")
+    folder = _Folder.of(path.parent, _dict_of(fields, "storage_data"))
+    tensors: list[Tensor] = []
+    left_out = Omissions()
+    pieces_left = _MOST_PIECES
+    for name, entry in _dict_of(fields, "state_dict_metadata").items():
+        if not isinstance(name, str):
+            raise Damaged("the metadata name a tensor by other than a string")
+        if not isinstance(entry, Stub) or not entry.name.endswith(".TensorStorageMetadata"):
+            continue  # BytesStorageMetadata: an object of the training program
+        pieces_left -= _promised_pieces(entry)
+        if pieces_left < 0:
+            raise Damaged("the metadata list absurdly many pieces")
+        made = _read_sharded(name, entry, folder)
+        if isinstance(made, str):
+            left_out.add(name, made)
+        else:
+            tensors.append(Tensor(plain(name), made.shape, made.dtype, made.open))
     files = tuple(file for file, _ in folder.files.values())
-    return Checkpoint(path, NAME, tuple(tensors), files, notes=tuple(notes))
+    return Checkpoint(path, NAME, tuple(tensors), files, notes=left_out.notes())
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from embgeo.io.bounded.guard import Damaged, reading, short
+from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Bytes, map_file
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.formats.torch.tensors import TORCH, Storage, is_swapped, storage_bytes
+from embgeo.io.formats.torch.tensors import TORCH, Storage, storage_bytes
 from embgeo.io.pickle.contents import checkpoint_of
 from embgeo.io.pickle.loading import load_with_end
 from embgeo.io.pickle.machine import MOST_OPCODES, Constructor, Global, Stub
@@ -49,17 +49,10 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The tensors of a checkpoint, a state_dict or a whole pickled module.
-
-    Raises
-    ------
-    UnreadableFile
-        Damaged or hostile.
-    """
-    with reading(path, NAME):
-        data = map_file(path)
-        storages, root = _object(data)
-        checkpoint = checkpoint_of(root, path, NAME)
+    """The tensors of a checkpoint, a state_dict or a whole pickled module."""
+    data = map_file(path)
+    storages, root = _object(data)
+    checkpoint = checkpoint_of(root, path, NAME)
     if not storages.rest:
         return checkpoint
     note = f"{storages.rest:,} bytes behind the last storage were not read"
@@ -136,8 +129,7 @@ class _LegacyStorages:
             first, size = _view(pid[5], elements)
             name = f"{key}[{first * item}:]"
         start, stop = first * item, (first + size) * item
-        swapped = is_swapped("little")
-        return Storage(name, kind, stop - start, swapped, lambda: self.bytes_of(key)[start:stop])
+        return Storage(name, kind, stop - start, lambda: self.bytes_of(key)[start:stop])
 
     def locate(self, keys: object, at: int) -> None:
         """Walk over the storages, of which `keys` gives the order, from the byte `at` on."""

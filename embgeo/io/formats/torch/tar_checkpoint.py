@@ -11,10 +11,10 @@ import struct
 from pathlib import Path
 
 from embgeo.io.bounded import tar_members
-from embgeo.io.bounded.guard import Damaged, reading, short
+from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import MOST_DIMENSIONS, Bytes, map_file
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.formats.torch.tensors import TORCH, Storage, TorchTensor, is_swapped, storage_bytes
+from embgeo.io.formats.torch.tensors import TORCH, Storage, TorchTensor, storage_bytes
 from embgeo.io.pickle.contents import checkpoint_of
 from embgeo.io.pickle.loading import load, load_with_end
 from embgeo.io.pickle.machine import Global
@@ -41,16 +41,15 @@ def sniff(head: bytes) -> bool:
 
 def open_checkpoint(path: Path) -> Checkpoint:
     """The tensors of a checkpoint, a state_dict or a whole pickled module."""
-    with reading(path, NAME):
-        data = map_file(path)
-        parts = {m.name: data[m.start : m.start + m.size] for m in tar_members.members(data)}
-        missing = next((name for name in _PARTS if name not in parts), None)
-        if missing is not None:
-            raise Damaged(f"the archive has no member {missing}")
-        objects = _storages(_ArchivePart(parts["storages"]))
-        objects |= _tensors(_ArchivePart(parts["tensors"]), objects)
-        root = load(parts["pickle"].data, TORCH, lambda pid: _find_object(pid, objects))
-        return checkpoint_of(root, path, NAME)
+    data = map_file(path)
+    parts = {m.name: data[m.start : m.start + m.size] for m in tar_members.members(data)}
+    missing = next((name for name in _PARTS if name not in parts), None)
+    if missing is not None:
+        raise Damaged(f"the archive has no member {missing}")
+    objects = _storages(_ArchivePart(parts["storages"]))
+    objects |= _tensors(_ArchivePart(parts["tensors"]), objects)
+    root = load(parts["pickle"].data, TORCH, lambda pid: _find_object(pid, objects))
+    return checkpoint_of(root, path, NAME)
 
 
 class _ArchivePart:
@@ -118,7 +117,7 @@ def _storages(part: _ArchivePart) -> dict[int, object]:
 
 
 def _storage(name: str, kind: str, raw: Bytes) -> Storage:
-    return Storage(name, kind, len(raw), is_swapped("little"), lambda: raw)
+    return Storage(name, kind, len(raw), lambda: raw)
 
 
 def _tensors(part: _ArchivePart, storages: dict[int, object]) -> dict[int, object]:

@@ -5,12 +5,19 @@ The names and arguments are those of ``torch._utils._rebuild_tensor_v2`` and its
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from embgeo.io.bounded.guard import Damaged, short
-from embgeo.io.bounded.maps import Array, Bytes, check_view, number_type, view, whole_numbers
+from embgeo.io.bounded.maps import (
+    SWAPPED,
+    Array,
+    Bytes,
+    check_view,
+    number_type,
+    view,
+    whole_numbers,
+)
 from embgeo.io.pickle.leaves import Leaf, Unread
 from embgeo.io.pickle.machine import Constructor, Global, Machine, Stub
 
@@ -85,17 +92,17 @@ class Storage:
         Name of torch's storage class.
     size : int
         Bytes.
-    swapped : bool
-        Whether they are in the other byte order than this machine's.
     load : callable
         Gives the bytes, mapped wherever possible.
+    swapped : bool
+        Whether they are in the other byte order than this machine's.
     """
 
     key: str
     kind: str
     size: int
-    swapped: bool
     load: Callable[[], Bytes]
+    swapped: bool = SWAPPED
 
     @property
     def dtype(self) -> str:
@@ -155,11 +162,6 @@ class TorchTensor(Leaf):
         )
 
 
-def is_swapped(byteorder: str) -> bool:
-    """Whether bytes in this order have to be swapped on this machine."""
-    return byteorder != sys.byteorder
-
-
 def _rebuild(args: tuple[object, ...], dtype: object = None, metadata: object = None) -> Leaf:
     if len(args) < 4:
         raise Damaged("a tensor lacks its storage, offset, shape or strides")
@@ -175,7 +177,7 @@ def _rebuild(args: tuple[object, ...], dtype: object = None, metadata: object = 
         if not name:
             return Unread(f"its type {short(text or '?')} is not known")
     if not name:
-        return Unread(f"a {short(storage.kind)} is not read")
+        return Unread(f"its storage is a {short(storage.kind)}")
     return TorchTensor(storage, name, offset, shape, strides)
 
 
@@ -204,7 +206,7 @@ def _rebuild_subclass(machine: Machine, args: tuple[object, ...]) -> object:
 
 def _not_read(kind: str) -> Constructor:
     def constructor(_machine: Machine, _args: tuple[object, ...]) -> object:
-        return Unread(f"{kind} tensors are not read")
+        return Unread(f"it is a {kind} tensor")
 
     return constructor
 

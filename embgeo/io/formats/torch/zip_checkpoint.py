@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from embgeo.io.bounded.guard import Damaged, reading, short
-from embgeo.io.bounded.maps import Bytes
+from embgeo.io.bounded.guard import Damaged, short
+from embgeo.io.bounded.maps import SWAPPED, Bytes
 from embgeo.io.bounded.zip_members import (
     MAGICS,
     Archive,
@@ -22,7 +22,7 @@ from embgeo.io.bounded.zip_members import (
     open_archive,
 )
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.formats.torch.tensors import TORCH, Storage, is_swapped, storage_bytes
+from embgeo.io.formats.torch.tensors import TORCH, Storage, storage_bytes
 from embgeo.io.pickle.contents import checkpoint_of
 from embgeo.io.pickle.leaves import Leaf
 from embgeo.io.pickle.loading import load
@@ -90,15 +90,14 @@ def _other(rooted: list[str]) -> tuple[str, str] | None:
 
 def open_checkpoint(path: Path) -> Checkpoint:
     """The tensors of a checkpoint, a state_dict, a pickled or a compiled module."""
-    with reading(path, NAME):
-        archive = open_archive(path)
-        _refuse_several(archive)
-        root = _root(archive)
-        constants = None
-        if f"{root}{_CONSTANTS}" in archive.members:
-            constants = _object(archive, root, _CONSTANTS, _MOST_IN_CONSTANTS)
-        name = SCRIPT_NAME if _is_scripted(archive, root) else NAME
-        return checkpoint_of(_object(archive, root, _PICKLE), path, name, constants=constants)
+    archive = open_archive(path)
+    _refuse_several(archive)
+    root = _root(archive)
+    constants = None
+    if f"{root}{_CONSTANTS}" in archive.members:
+        constants = _object(archive, root, _CONSTANTS, _MOST_IN_CONSTANTS)
+    name = SCRIPT_NAME if _is_scripted(archive, root) else NAME
+    return checkpoint_of(_object(archive, root, _PICKLE), path, name, constants=constants)
 
 
 def saved_tensor(data: Bytes) -> Leaf:
@@ -166,14 +165,12 @@ class _ZipStorages:
     def __init__(self, archive: Archive, root: str, folder: str) -> None:
         self.archive = archive
         self.folder = f"{root}{folder}/"
-        self.swapped = False
+        self.swapped = SWAPPED
         if f"{root}byteorder" in archive.members:
             order = archive.start_of(f"{root}byteorder", _LONGEST_ORDER).tobytes()
             if order not in (b"little", b"big"):
                 raise Damaged("the checkpoint's byte order is neither little nor big")
-            self.swapped = is_swapped(order.decode())
-        else:
-            self.swapped = is_swapped("little")
+            self.swapped = (order == b"big") != SWAPPED
 
     def find(self, pid: object) -> object:
         # ("storage", class, key, device, number of elements)
@@ -189,4 +186,4 @@ class _ZipStorages:
         size = storage_bytes(kind, elements)
         if size is not None and not 0 <= size <= self.archive.members[member].size:
             raise Damaged(f"the storage {short(key)} is shorter than the checkpoint says")
-        return Storage(member, kind, size or 0, self.swapped, lambda: self.archive.bytes_of(member))
+        return Storage(member, kind, size or 0, lambda: self.archive.bytes_of(member), self.swapped)
