@@ -18,6 +18,7 @@ are derived from the fields of :class:`Options`, as those of loading are from
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
@@ -44,6 +45,8 @@ class Options:
     Attributes
     ----------
     seed : int
+    damaged_below : float or None
+        Rows of a smaller norm are damaged and left out; None: the gap between norms decides.
     pairs : int or None
         Pairs sampled for the cosine distribution; None (or "all"): every pair, 0: none.
     popular_share : float
@@ -71,6 +74,13 @@ class Options:
     """
 
     seed: int = field(default=0, metadata=_about("Seed of whatever is sampled.", least=0))
+    damaged_below: float | None = field(
+        default=None,
+        metadata=_about(
+            "Leave out rows of a norm below this; by default those below the largest gap between "
+            "norms, if that is a factor of 10 and more.",
+        ),
+    )
     pairs: int | None = field(
         default=100_000,
         metadata=_about(
@@ -143,6 +153,9 @@ class Options:
                 raise BadOption(
                     f"{value!r} is not known", where=argument(one.name), way_out=way_out
                 )
+        limit: Any = self.damaged_below
+        if limit is not None and not (isinstance(limit, Real) and 0.0 <= float(limit) < math.inf):
+            raise BadOption(f"{limit} is not a norm", where=argument("damaged_below"))
         share: Any = self.popular_share
         if not isinstance(share, Real) or not 0.0 < float(share) < 1.0:
             raise BadOption(

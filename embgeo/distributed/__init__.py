@@ -7,7 +7,7 @@ plan (`make_plan`, `extend_plan`); the second round takes the plan and a part to
 
 from embgeo.distributed.finish import finish, finish_after_one_round
 from embgeo.distributed.merging import add_rows, make_plan
-from embgeo.distributed.plans import extend_plan
+from embgeo.distributed.plans import extend_plan, take_first
 from embgeo.distributed.rounds import describe_part, first_round, make_task, second_round
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "make_plan",
     "make_task",
     "second_round",
+    "take_first",
 ]

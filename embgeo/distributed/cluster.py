@@ -29,7 +29,7 @@ from embgeo.distributed.connection import WorkerWatch, explain_errors, is_closed
 from embgeo.distributed.finish import finish
 from embgeo.distributed.merging import add_rows, make_plan
 from embgeo.distributed.part import StatePart
-from embgeo.distributed.plans import MergePlan, extend_plan
+from embgeo.distributed.plans import MergePlan, extend_plan, leave_out_damaged, take_first
 from embgeo.distributed.rounds import (
     SecondPassTask,
     describe_part,
@@ -296,6 +296,9 @@ def analyze_on_cluster(
     """
     chosen = None if sections is None else tuple(sections)
     known = described(make_plan(cluster.first(chosen, options or Options(), reference)))
+    again = leave_out_damaged(known)
+    if again.repeats_first:
+        known = take_first(again, cluster.second(make_task(again)).statistics)
     plan = extend_plan(known, lambda wanted: cluster.rows(known, wanted), cluster.progress)
     second = cluster.second(make_task(plan))
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from embgeo.core.errors import EmbgeoError
 from embgeo.core.progress import Progress
 from embgeo.core.values import Note
-from embgeo.distributed.plans import FoldParts, MergePlan, resume
+from embgeo.distributed.plans import FoldParts, MergePlan, leave_out_damaged, resume
 from embgeo.distributed.rows import RowsMissing
 from embgeo.measure.analyze import Clock, complete
 from embgeo.measure.passes import Measurement
@@ -71,7 +72,18 @@ def finish_after_one_round(
     progress: Progress | None = None,
     resources: Resources | None = None,
 ) -> Partial:
-    """What can be said after the first pass alone: sections that need nothing else."""
+    """What can be said after the first pass alone: sections that need nothing else.
+
+    Raises
+    ------
+    EmbgeoError
+        If some rows are damaged, which the first pass has to be repeated without.
+    """
+    if (again := leave_out_damaged(plan)).repeats_first:
+        raise EmbgeoError(
+            f"damaged rows ({len(again.census.small):,}) have to be left out of the first round",
+            way_out="write a plan to repeat it: embgeo merge STATES --plan plan.npz",
+        )
     clock = Clock()
     measurement, notes = resume(plan, None, progress, resources)
     needy = {f.FAMILY for f in measurement.families if needs_more(f, measurement)}

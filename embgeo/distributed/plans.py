@@ -27,6 +27,7 @@ from embgeo.distributed.rows import (
 )
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.measure.checks import check_usable
+from embgeo.measure.damage import find_small_rows
 from embgeo.measure.passes import Measurement
 from embgeo.metrics import SharedStatistics
 from embgeo.metrics.facts import NO_ROWS
@@ -63,6 +64,8 @@ class MergePlan:
         Rows that are at hand.
     wanted : int array
         Rows that the parts are asked for.
+    repeats_first : bool
+        Whether the next round is the first pass again, without damaged rows.
     """
 
     setup: MeasuringSetup
@@ -74,18 +77,24 @@ class MergePlan:
     statistics: list[Statistic] = field(default_factory=list)
     rows: StoredRows = field(default_factory=StoredRows)
     wanted: IntArray = field(default_factory=lambda: NO_ROWS)
+    repeats_first: bool = False
 
     @property
     def left_out(self) -> IntArray:
         """Rows that no statistic sees, ascending."""
         masked = self.matrix.masked.values()
-        every = [self.census.zero, self.census.nonfinite, *masked]
+        every = [self.census.zero, self.census.nonfinite, self.census.small, *masked]
         return np.unique(np.concatenate(every).astype(np.int64))
 
     @property
     def only_gathers(self) -> bool:
         """Whether the next round gathers rows and makes no pass."""
         return not self.statistics and len(self.wanted) > 0
+
+    @property
+    def is_preliminary(self) -> bool:
+        """Whether the second pass comes after the next round."""
+        return self.repeats_first or self.only_gathers
 
 
 class PartsReader(RowReader):
@@ -176,8 +185,12 @@ def extend_plan(
 ) -> MergePlan:
     """The plan with the statistics of the second pass and the rows that are wanted.
 
-    Where the statistics themselves depend on rows that are out of reach, rows come first.
+    Where rows turn out to be damaged, the first pass is repeated without them. Where the
+    statistics themselves depend on rows that are out of reach, rows come first.
     """
+    plan = leave_out_damaged(plan)
+    if plan.repeats_first:
+        return plan
     measurement, _ = resume(plan, fetch, progress)
     try:
         statistics = measurement.collect("second")
@@ -195,6 +208,25 @@ def extend_plan(
     )
 
 
+def leave_out_damaged(plan: MergePlan) -> MergePlan:
+    """The plan that repeats the first pass without damaged rows; the same where there are none."""
+    norms = next((s for s in plan.first if isinstance(s, Norms)), None)
+    if norms is None or len(plan.census.small):  # they were found before
+        return plan
+    rows, values = find_small_rows(norms, plan.setup.options.damaged_below)
+    if not len(rows):
+        return plan
+    census = plan.census.renumber(0)
+    census.leave_out(rows, values)
+    blanks = [statistic.blank() for statistic in plan.first]
+    return replace(plan, census=census, statistics=blanks, repeats_first=True)
+
+
+def take_first(plan: MergePlan, statistics: Sequence[Statistic]) -> MergePlan:
+    """The plan after its first pass was repeated."""
+    return replace(plan, first=list(statistics), statistics=[], repeats_first=False)
+
+
 def is_derived(name: str) -> bool:
     """Whether an attribute of `SharedStatistics` is computed from the statistics."""
     return isinstance(vars(SharedStatistics).get(name), cached_property)
@@ -210,6 +242,7 @@ PLAIN = {
     "derived": dict,
     "statistics": [Statistic],
     "wanted": np.ndarray,
+    "repeats_first": bool,
 }
 
 

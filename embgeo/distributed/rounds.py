@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from types import SimpleNamespace
 
 import numpy as np
@@ -26,7 +27,6 @@ from embgeo.distributed.part import (
 from embgeo.distributed.plans import MergePlan
 from embgeo.distributed.rows import SeenNorms, StoredRows, read_norms
 from embgeo.distributed.states import FirstState, SecondState
-from embgeo.measure.analyze import REFERENCE_SECTIONS
 from embgeo.measure.passes import choose_families, distinct, open_rows
 from embgeo.metrics import Facts
 from embgeo.metrics.family import ask
@@ -122,11 +122,8 @@ def first_statistics(setup: MeasuringSetup) -> list[Statistic]:
     Families that may turn out to be absent once tokens and counts are known have theirs taken.
     """
     source = SimpleNamespace(facts=Facts(1, setup.d), options=setup.options)
-    wanted = [s for f in choose_families(setup.sections) for s in ask(f, "first", source)]
-    sections = REFERENCE_SECTIONS if setup.sections is None else setup.sections
-    if setup.reference and set(sections) & set(REFERENCE_SECTIONS):
-        wanted.append(Norms())
-    return distinct(iter(wanted))
+    wanted = (s for f in choose_families(setup.sections) for s in ask(f, "first", source))
+    return distinct(chain([Norms()], wanted))
 
 
 @dataclass(frozen=True, slots=True)

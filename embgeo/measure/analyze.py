@@ -20,7 +20,6 @@ from embgeo.measure.provenance import notes, provenance
 from embgeo.measure.reference import NOTE, expected, isotropic_twin
 from embgeo.metrics.popularity import explain_absence, rank_by_frequency
 from embgeo.result.analysis import Analysis
-from embgeo.stats import Norms
 from embgeo.stats.resources import Resources
 
 #: Sections whose values mean something on isotropic Gaussian rows.
@@ -123,11 +122,7 @@ def with_reference(
 ) -> tuple[list[Value], dict[str, Any]]:
     """The values with what isotropic rows of the same N, d and norms give."""
     options, reader, d = measurement.options, measurement.reader, measurement.facts.d
-    stored = measurement.shared.statistics.get("Norms")
-    if not isinstance(stored, Norms):
-        stored = Norms()
-        reader.fold([stored])
-    norms = stored.values()
+    norms = measurement.shared.norms
     found = expected(norms, d)
     twin = isotropic_twin(norms, d, options.seed, reader.spread)
     note = {"rows": measurement.facts.m if twin else 0, "note": NOTE}
@@ -138,6 +133,7 @@ def with_reference(
         reader.announce("isotropic reference", 0)
         # Flat all over, its extremes take many steps to find and say little.
         plain = replace(options, isotropy_rows=None, asked=(), pairs=0, sphere=False, random=False)
+        plain = replace(plain, damaged_below=0.0)  # its norms are those of healthy rows
         # Norms that float32 does not hold are kept off devices, which may have nothing wider.
         single = twin.working is np.float32
         resources = reader.resources if single else replace(reader.resources, device="cpu")

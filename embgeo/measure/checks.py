@@ -30,7 +30,7 @@ def check_usable(measurement: Measurement) -> None:
     if not facts.m:
         raise EmbgeoError(
             f"none of {matrix.n:,} rows can be analyzed ({facts.n_masked:,} masked, "
-            f"{facts.zero:,} zero, {facts.nonfinite:,} non-finite)",
+            f"{len(facts.zero):,} zero, {len(facts.nonfinite):,} non-finite)",
             where=where,
             way_out=f"choose another tensor with {argument('tensor')}, see: embgeo inspect",
         )

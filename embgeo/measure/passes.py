@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -13,9 +13,11 @@ from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.values import Value
+from embgeo.measure.damage import find_small_rows
 from embgeo.metrics import FAMILIES, SECTIONS, Facts, Family, SharedStatistics
 from embgeo.metrics.family import ask
 from embgeo.numerics.blas_threads import limited
+from embgeo.stats import Norms
 from embgeo.stats.reader import HiddenStates, RowReader
 from embgeo.stats.resources import Resources, as_caller
 from embgeo.stats.statistic import Statistic
@@ -97,9 +99,14 @@ class Measurement:
         return limited(1) if self.reader.narrow else nullcontext()
 
     def first_pass(self) -> None:
-        """Read all rows once; from then on `facts` has the kept rows."""
-        statistics = self.collect("first")
+        """Read all rows once, twice if some are damaged; from then on `facts` has the kept rows."""
+        norms = Norms()
+        statistics = distinct([norms, *self.collect("first")])
         self.reader.sift(statistics)
+        small = find_small_rows(norms, self.options.damaged_below)
+        if len(small[0]):
+            statistics = [statistic.blank() for statistic in statistics]
+            self.reader.leave_out(statistics, *small)
         self.shared.add(statistics)
         self.know_rows()
 
@@ -153,7 +160,7 @@ def choose_families(sections: Sequence[str] | None) -> list[Family]:
     return [family for family in FAMILIES if family.FAMILY in wanted]
 
 
-def distinct(statistics: Iterator[Statistic]) -> list[Statistic]:
+def distinct(statistics: Iterable[Statistic]) -> list[Statistic]:
     """The first of each key: what several families need is computed once."""
     by_key: dict[Any, Statistic] = {}
     for statistic in statistics:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from embgeo.core.matrix import Matrix, tied_note
 from embgeo.core.options import Options
-from embgeo.core.values import Note
+from embgeo.core.values import Note, format_number
 from embgeo.measure.passes import Measurement
 from embgeo.metrics import Facts
 
@@ -26,7 +26,7 @@ IN_SINGLE = (
     "exponents are small, good to 1e-6"
 )
 CONVENTIONS = {
-    "rows": "zero, non-finite and masked rows are left out of every statistic",
+    "rows": "zero, non-finite, damaged and masked rows are left out of every statistic",
     "accumulation": f"float64, whatever the file's dtype; {IN_SINGLE}",
     "spectrum": "singular values, not eigenvalues; uncentered unless it says centered",
     "cosine": "over ordered pairs i ≠ j; the CosReg term divides by N²",
@@ -43,10 +43,14 @@ def notes(matrix: Matrix, facts: Facts, hidden_left_out: int = 0) -> tuple[Note,
     said += [Note("loading", text) for text in origin.notes]
     for reason, rows in matrix.masked.items():
         said.append(Note("masked", f"{counted(len(rows))} left out: {reason}"))
-    if facts.zero:
-        said.append(Note("zero", f"{counted(facts.zero)} left out: exactly zero"))
-    if facts.nonfinite:
-        said.append(Note("nonfinite", f"{counted(facts.nonfinite)} left out: non-finite"))
+    if len(facts.zero):
+        said.append(Note("zero", f"{counted(len(facts.zero))} left out: exactly zero"))
+    if len(facts.nonfinite):
+        said.append(Note("nonfinite", f"{counted(len(facts.nonfinite))} left out: non-finite"))
+    if len(facts.small):
+        longest = format_number(float(facts.small_norms.max()), 3)
+        why = f"damaged, their norms are at most {longest}"
+        said.append(Note("damaged", f"{counted(len(facts.small))} left out: {why}"))
     if hidden_left_out:
         states = (
             "1 hidden state is"
@@ -93,8 +97,6 @@ def provenance(
             "dtype": states.dtype,
             "sha256": states.origin.sha256,
         }
-    masked = {reason: len(rows) for reason, rows in matrix.masked.items()}
-    masked |= {"exactly zero": facts.zero, "non-finite": facts.nonfinite}
     return {
         "file": origin.path,
         "format": origin.format,
@@ -108,7 +110,7 @@ def provenance(
         "n": matrix.n,
         "d": matrix.d,
         "kept": facts.m,
-        "masked": {reason: count for reason, count in masked.items() if count},
+        "masked": count_left_out(matrix, facts),
         "frequency": frequency,
         "output": output,
         "hidden": hidden,
@@ -121,6 +123,12 @@ def provenance(
         "device": reader.device,
         "versions": versions(reader.device),
     }
+
+
+def count_left_out(matrix: Matrix, facts: Facts) -> dict[str, int]:
+    """Rows that are left out, by reason."""
+    rows = {"exactly zero": facts.zero, "non-finite": facts.nonfinite, "damaged": facts.small}
+    return {reason: len(own) for reason, own in (matrix.masked | rows).items() if len(own)}
 
 
 def conventions(options: Options) -> dict[str, str]:

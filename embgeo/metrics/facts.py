@@ -35,8 +35,15 @@ class Facts:
         The model's final LayerNorm.
     masked : mapping of str to int array
         Rows left out by request, by reason.
-    n_masked, zero, nonfinite : int
-        Number of rows left out: by request, exactly zero, with a non-finite entry.
+    n_masked : int
+        Number of rows left out by request.
+    zero, nonfinite, small : int array
+        Rows left out, ascending: exactly zero, with a non-finite entry, far shorter than all
+        others. Known after the first pass, as are the next ones.
+    small_norms : float64 array
+        Norms of the last.
+    flat : int array
+        Rows whose entries are nearly equal.
     kept : int array, shape (M,)
         Rows that take part, ascending. Known after the first pass; empty before.
     """
@@ -50,8 +57,11 @@ class Facts:
     final_norm: FinalNorm | None = None
     masked: Mapping[str, IntArray] = field(default_factory=dict)
     n_masked: int = 0
-    zero: int = 0
-    nonfinite: int = 0
+    zero: IntArray = field(default_factory=lambda: NO_ROWS)
+    nonfinite: IntArray = field(default_factory=lambda: NO_ROWS)
+    small: IntArray = field(default_factory=lambda: NO_ROWS)
+    small_norms: FloatArray = field(default_factory=lambda: np.zeros(0))
+    flat: IntArray = field(default_factory=lambda: NO_ROWS)
     kept: IntArray = field(default_factory=lambda: NO_ROWS)
 
     @classmethod
@@ -72,17 +82,26 @@ class Facts:
 
     def after_sifting(self, rows: RowReader) -> Self:
         """With the rows that the first pass kept and left out."""
+        census = rows.census
         return replace(
             self,
             kept=np.flatnonzero(rows.takes_part),
-            zero=len(rows.census.zero),
-            nonfinite=len(rows.census.nonfinite),
+            zero=census.zero,
+            nonfinite=census.nonfinite,
+            small=census.small,
+            small_norms=census.small_norms,
+            flat=census.flat,
         )
 
     @property
     def m(self) -> int:
         """Number of kept rows."""
         return len(self.kept)
+
+    @property
+    def damaged(self) -> IntArray:
+        """Rows of the vocabulary that no statistic sees, ascending."""
+        return np.sort(np.concatenate([self.zero, self.nonfinite, self.small]))
 
     @property
     def pairs(self) -> int:

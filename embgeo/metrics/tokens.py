@@ -50,8 +50,8 @@ def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[V
     counts, edges = np.histogram(norms, bins=60, range=(low, high))
     values: list[Value] = [
         q.MASKED_ROWS.measured(facts.n_masked),
-        q.ZERO_ROWS.measured(facts.zero),
-        q.NONFINITE_ROWS.measured(facts.nonfinite),
+        q.ZERO_ROWS.measured(len(facts.zero)),
+        q.NONFINITE_ROWS.measured(len(facts.nonfinite)),
         q.DUPLICATE_ROWS.measured(sum(len(group) - 1 for group in groups)),
         Column(q.NORM, norms, "‖w‖"),
         Histogram(q.NORMS, edges, counts.astype(np.float64), "‖w‖", "tokens"),

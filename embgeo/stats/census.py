@@ -1,4 +1,4 @@
-"""Which rows take part: zero and non-finite rows are counted, listed and left out."""
+"""Which rows take part: zero, non-finite and damaged rows are counted, listed and left out."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import IntArray, WorkingArray
+from embgeo.core.arrays import FloatArray, IntArray, WorkingArray
 from embgeo.stats.statistic import Statistic, concatenate
+
+#: Rows whose entries differ by less than this share of the largest one may be constant.
+FLAT = 1e-3
 
 
 class Census(Statistic):
-    """Rows that are exactly zero and rows with a non-finite entry.
+    """Rows that are exactly zero, rows with a non-finite entry, and rows that are far too short.
+
+    The last are found once all norms are known, and are noted by `leave_out`.
 
     Attributes
     ----------
@@ -20,7 +25,7 @@ class Census(Statistic):
         Largest magnitude of an entry in the rows that take part; 0 if there is none.
     """
 
-    STATE = ("largest", "_zero", "_nonfinite")
+    STATE = ("largest", "_zero", "_nonfinite", "_flat", "_small", "_small_norms")
 
     def __init__(self) -> None:
         self.clear()
@@ -29,6 +34,9 @@ class Census(Statistic):
         self.largest = 0.0
         self._zero: list[IntArray] = []
         self._nonfinite: list[IntArray] = []
+        self._flat: list[IntArray] = []
+        self._small: list[IntArray] = []
+        self._small_norms: list[FloatArray] = []
 
     def sift(self, index: IntArray, rows: WorkingArray) -> npt.NDArray[np.bool_]:
         """Note the unusable rows among these; True for each row that takes part."""
@@ -46,13 +54,25 @@ class Census(Statistic):
         if not good.all():
             self._nonfinite.append(index[~finite])
             self._zero.append(index[finite & ~good])
-        for bound in (high[good], -low[good]):
-            self.largest = max(self.largest, float(bound.max(initial=0.0)))
+        largest = np.maximum(high, -low)
+        with np.errstate(invalid="ignore", over="ignore"):
+            flat = good & (high - low <= FLAT * largest)
+        if flat.any():
+            self._flat.append(index[flat])
+        self.largest = max(self.largest, float(largest[good].max(initial=0.0)))
         return good
+
+    def leave_out(self, rows: IntArray, norms: FloatArray) -> None:
+        """Note rows that are far shorter than all others, and their norms."""
+        self._small.append(rows)
+        self._small_norms.append(norms)
 
     def merge(self, other: Self) -> None:
         self._zero += other._zero
         self._nonfinite += other._nonfinite
+        self._flat += other._flat
+        self._small += other._small
+        self._small_norms += other._small_norms
         self.largest = max(self.largest, other.largest)
 
     def renumber(self, by: int) -> Census:
@@ -61,6 +81,9 @@ class Census(Statistic):
         other.largest = self.largest
         other._zero = [rows + by for rows in self._zero]
         other._nonfinite = [rows + by for rows in self._nonfinite]
+        other._flat = [rows + by for rows in self._flat]
+        other._small = [rows + by for rows in self._small]
+        other._small_norms = list(self._small_norms)
         return other
 
     @property
@@ -72,3 +95,18 @@ class Census(Statistic):
     def nonfinite(self) -> IntArray:
         """Row numbers, ascending."""
         return np.sort(concatenate(self._nonfinite)).astype(np.int64)
+
+    @property
+    def flat(self) -> IntArray:
+        """Numbers of the rows whose entries are nearly equal, ascending: few, to be looked at."""
+        return np.sort(concatenate(self._flat)).astype(np.int64)
+
+    @property
+    def small(self) -> IntArray:
+        """Numbers of the rows that were noted by `leave_out`, ascending."""
+        return np.sort(concatenate(self._small)).astype(np.int64)
+
+    @property
+    def small_norms(self) -> FloatArray:
+        """Their norms, in the order of `small`."""
+        return np.asarray(concatenate(self._small_norms)[np.argsort(concatenate(self._small))])

@@ -103,6 +103,23 @@ class RowReader:
             else:
                 self._shared_fold(self.sifted_blocks, statistics)
 
+    def leave_out(self, statistics: Sequence[Statistic], rows: IntArray, norms: FloatArray) -> None:
+        """Feed the usable rows but these to blank statistics, and leave them out from now on.
+
+        Parameters
+        ----------
+        statistics : sequence of Statistic
+        rows : int array
+            Rows that are far shorter than all others.
+        norms : float64 array
+            Theirs.
+        """
+        self.census.leave_out(rows, norms)
+        self.takes_part[rows] = False
+        self.announce("first pass without damaged rows", self.matrix.n)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.fold(statistics)
+
     def sifted_blocks(self, start: int, stop: int) -> Iterator[Block]:
         """Usable rows of a range block by block, noting which are not."""
         census = Census()

@@ -7,7 +7,14 @@ from pathlib import Path
 
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.progress import Progress
-from embgeo.distributed import add_rows, extend_plan, files, finish, finish_after_one_round
+from embgeo.distributed import (
+    add_rows,
+    extend_plan,
+    files,
+    finish,
+    finish_after_one_round,
+    take_first,
+)
 from embgeo.distributed.finish import Partial
 from embgeo.distributed.merging import (
     find_plan,
@@ -136,14 +143,19 @@ class StateMerge:
         """Whether the states can become what is asked for."""
         if self._first:
             return
-        gathers = self.plan.only_gathers
-        if gathers and not makes_plan:
+        more = self.plan.is_preliminary
+        if more and not makes_plan:
+            held = (
+                "the first pass again"
+                if self.plan.repeats_first
+                else "the rows that a plan asked for"
+            )
             raise EmbgeoError(
-                "these states hold the rows that a plan asked for, the pass is still to come",
+                f"these states hold {held}, the second pass is still to come",
                 where=self._where,
                 way_out="write its plan: embgeo merge STATES --plan plan2.npz",
             )
-        if makes_plan and not gathers:
+        if makes_plan and not more:
             raise BadOption(
                 "these states are those of the last round",
                 where=argument("plan"),
@@ -157,7 +169,10 @@ class StateMerge:
         if not self._first:
             with files.consistent(self._where):
                 second = merge_second(plan, self._stored_plan.identity, self._states)
-                plan = add_rows(plan, second.rows)
+                if plan.repeats_first:
+                    plan = take_first(plan, second.statistics)
+                else:
+                    plan = add_rows(plan, second.rows)
         with files.consistent(self._where):
             norms, folder = SeenNorms.of(plan.first), self._where.absolute().parent
             fetch = fetch_from_files(plan.parts, plan.setup, norms, folder)
@@ -193,6 +208,9 @@ class StateMerge:
 
 def describe_plan(plan: MergePlan) -> str:
     """What a plan asks of the parts."""
+    if plan.repeats_first:
+        damaged = len(plan.census.small)
+        return f"first pass again over {plan.matrix.n:,} rows, without {damaged:,} damaged ones"
     gathers = f"gathers {len(plan.wanted):,} rows"
     if not plan.statistics and not len(plan.wanted):
         return "asks for nothing, the second round is empty"

@@ -19,6 +19,7 @@ from embgeo.distributed import (
     first_round,
     make_plan,
     second_round,
+    take_first,
 )
 from embgeo.distributed.merging import load_plan, merge_first, merge_second
 from embgeo.distributed.plans import Fetch, save_plan
@@ -58,13 +59,16 @@ def in_parts(
 ) -> tuple[Analysis, int]:
     """The analysis by files of states, and how many rounds it took."""
     plan = extend_plan(make_plan(merge_first(first_files(matrix, cuts, folder, **wanted))), fetch)
-    for rounds in (2, 3):
+    for rounds in (2, 3, 4):
         path = folder / f"plan{rounds}.npz"
         save_plan(plan, path)
         stored = files.read(path, ("plan",))
         plan = load_plan(stored)
         seconds = second_files(matrix, cuts, path)
         second = merge_second(plan, stored.identity, seconds[::-1])
+        if plan.repeats_first:
+            plan = extend_plan(take_first(plan, second.statistics), fetch)
+            continue
         gathered, plan = plan.only_gathers, add_rows(plan, second.rows)
         if not gathered:
             return finish(plan, second.statistics), rounds

@@ -1,0 +1,37 @@
+"""Which rows are damaged although they are finite and not zero: those far shorter than all others.
+
+Every norm has to be known before one can be called small, and by then the first pass has summed
+those rows too. Where there are any, which is rare, the pass is repeated without them: sums from
+which they were subtracted would keep their rounding.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.numerics.norm_gap import find_norm_gap
+from embgeo.stats import Norms
+
+#: A gap between norms is wide from this many decades on.
+WIDE = 1.0
+
+
+def find_small_rows(norms: Norms, limit: float | None) -> tuple[IntArray, FloatArray]:
+    """Rows of a norm below a limit, ascending, and their norms.
+
+    Parameters
+    ----------
+    norms : Norms
+        Of all rows that are finite and not zero.
+    limit : float or None
+        None: the upper end of the largest gap of log₁₀‖w‖ with at most 5 % of the rows below it,
+        where that is at least one decade wide.
+    """
+    values = np.asarray(norms.values())
+    if limit is None:
+        known = np.isfinite(values) & (values > 0)
+        gap = find_norm_gap(values[known])
+        limit = gap.above if gap is not None and gap.decades >= WIDE else 0.0
+    small = values < limit
+    return norms.index()[small], values[small]

@@ -1,0 +1,50 @@
+"""The widest gap among the smallest norms: what separates damaged rows from the others."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray
+
+#: The group below a gap has at most one row of this many.
+ONE_OF = 20
+
+
+class NormGap(NamedTuple):
+    """Two neighbors in the order of norms, and how far they are apart.
+
+    Attributes
+    ----------
+    below, above : float
+        Norms on both sides.
+    decades : float
+        log₁₀(above / below).
+    """
+
+    below: float
+    above: float
+    decades: float
+
+
+def find_norm_gap(norms: FloatArray) -> NormGap | None:
+    """The largest gap of log₁₀‖w‖ with at most 5 % of the rows below it.
+
+    Parameters
+    ----------
+    norms : float64 array, shape (M,)
+        Positive and finite, in any order.
+
+    Returns
+    -------
+    NormGap or None
+        None for fewer than 20 rows, of which 5 % is less than one row.
+    """
+    most = len(norms) // ONE_OF
+    if not most:
+        return None
+    smallest = np.sort(np.partition(norms, most)[: most + 1])
+    gaps = np.diff(np.log10(smallest))
+    at = int(np.argmax(gaps))
+    return NormGap(float(smallest[at]), float(smallest[at + 1]), float(gaps[at]))

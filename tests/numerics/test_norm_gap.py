@@ -1,0 +1,52 @@
+"""The gap between norms that separates damaged rows, next to a loop over all gaps."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embgeo.numerics.norm_gap import find_norm_gap
+
+
+def naive_gap(norms):
+    """Every gap with at most one row in twenty below it; the lowest of the widest ones."""
+    ordered = sorted(norms)
+    gaps = [
+        (math.log10(high) - math.log10(low), -at)
+        for at, (low, high) in enumerate(pairwise(ordered))
+        if 20 * (at + 1) <= len(ordered)
+    ]
+    return max(gaps, default=None)
+
+
+@given(
+    norms=st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=100),
+    n=st.integers(1, 100),
+)
+def test_equals_a_loop_over_all_gaps(norms, n):
+    repeated = (norms * n)[:100]
+    found, expected = find_norm_gap(np.array(repeated)), naive_gap(repeated)
+    if expected is None:
+        assert found is None
+    else:
+        assert found.decades == pytest.approx(expected[0], abs=1e-12)
+        assert found.above >= found.below
+
+
+@pytest.mark.parametrize("small", [1, 5])
+def test_five_percent_and_no_more(small):
+    norms = np.r_[np.full(small, 1e-17), np.linspace(0.5, 2.0, 100 - small)]
+    gap = find_norm_gap(norms)
+    assert (gap.below, gap.above) == (1e-17, 0.5)
+    assert gap.decades == pytest.approx(math.log10(0.5) + 17)
+    more = np.r_[np.full(6, 1e-17), np.linspace(0.5, 2.0, 94)]
+    assert find_norm_gap(more).decades == 0.0
+
+
+def test_too_few_rows():
+    assert find_norm_gap(np.full(19, 1.0)) is None
