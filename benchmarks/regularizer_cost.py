@@ -41,11 +41,10 @@ if __name__ == "__main__":
 
 from benchmarks.harness.zipf import zipf_corpus
 from embgeo.training.data import Corpus
-from embgeo.training.loop.device import numerics
-from embgeo.training.loop.distributed import World
 from embgeo.training.loop.loop import Loop
+from embgeo.training.loop.process import World, numerics
 from embgeo.training.methods.catalog import METHODS, choose_reference
-from embgeo.training.settings.study_settings import from_tables
+from embgeo.training.settings import from_tables
 
 
 @dataclass(frozen=True)

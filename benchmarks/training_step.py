@@ -35,10 +35,9 @@ if __name__ == "__main__":
 
 from benchmarks.harness.zipf import zipf_corpus
 from embgeo.training.data import Corpus
-from embgeo.training.loop.device import numerics
-from embgeo.training.loop.distributed import World
 from embgeo.training.loop.loop import Loop
-from embgeo.training.settings.study_settings import StudySettings, from_tables
+from embgeo.training.loop.process import World, numerics
+from embgeo.training.settings import StudySettings, from_tables
 
 CLIP = 0.25
 PEER = "word_language_model"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from embgeo.core.progress import Progress
     from embgeo.io import load
     from embgeo.stats.resources import Resources
-    from embgeo.training.study.files import load_training
+    from embgeo.training.study.training import load_training
     from embgeo.workflows.analyze import Analysis, analyze, load_analysis
     from embgeo.workflows.check import check
     from embgeo.workflows.compare import compare
@@ -47,7 +47,7 @@ _HOMES = {
     "load": "embgeo.io",
     "load_analysis": "embgeo.workflows.analyze",
     "load_comparison": "embgeo.comparison.comparison",
-    "load_training": "embgeo.training.study.files",
+    "load_training": "embgeo.training.study.training",
     "merge": "embgeo.workflows.merge",
     "render": "embgeo.workflows.render",
 }

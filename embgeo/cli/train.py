@@ -105,7 +105,7 @@ def train(
 
 def train_study(arguments: Mapping[str, Any], *, json_: bool, quiet: bool) -> None:
     """Train, and print the study."""
-    from embgeo.training.study.files import training_to_json
+    from embgeo.training.study.training import training_to_json
 
     with monitor_runs(quiet) as monitor:
         trained = workflow.train(**arguments, monitor=monitor)

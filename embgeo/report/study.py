@@ -43,7 +43,7 @@ def render(training: Training, comparison: Comparison | None) -> str:
     Parameters
     ----------
     training : Training
-        As :func:`embgeo.training.study.files.load_training` reads it.
+        As :func:`embgeo.training.study.training.load_training` reads it.
     comparison : Comparison or None
         Of the embeddings; None of a single method.
     """

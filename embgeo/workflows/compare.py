@@ -18,7 +18,7 @@ from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.comparison.steps import Steps, steps_of
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.metrics import SECTIONS
-from embgeo.training.study.files import TRAINING_NAME
+from embgeo.training.study.training import TRAINING_NAME
 from embgeo.workflows.analyze import is_path, load_analysis, measure
 from embgeo.workflows.folders import default_name, result_name
 from embgeo.workflows.request import AnalysisRequest

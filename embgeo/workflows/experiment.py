@@ -20,7 +20,7 @@ from embgeo.workflows.train_task import check_runs_folder, explain_interrupt
 if TYPE_CHECKING:
     from embgeo.core.progress import Progress
     from embgeo.training.data import Corpus
-    from embgeo.training.experiments import InanSubspace, Point
+    from embgeo.training.inan_subspace import InanSubspace, Point
 
 RECORD_NAME = "experiment.json"
 DISTANCE = subspace.DISTANCE.name
@@ -91,7 +91,7 @@ class SettingSweep:
     @property
     def steps(self) -> int:
         """Of one training."""
-        from embgeo.training.experiments.inan_subspace import steps_per_epoch
+        from embgeo.training.inan_subspace import steps_per_epoch
 
         return self.settings.epochs * steps_per_epoch(self.settings, len(self.corpus.train))
 
@@ -142,13 +142,12 @@ def prepare_experiment(
     """
     require_torch()
     from embgeo.training.data import columns, load_corpus
-    from embgeo.training.experiments import EXPERIMENTS, InanSubspace
-    from embgeo.training.loop.device import find_device
+    from embgeo.training.inan_subspace import NAME, InanSubspace
+    from embgeo.training.loop.process import find_device
 
-    known = [module.NAME for module in EXPERIMENTS]
-    if name not in known:
-        way_out = f"there is {', '.join(known)}"
-        raise BadOption(f"there is no {name!r}", where=argument("experiment"), way_out=way_out)
+    if name != NAME:
+        where, way_out = argument("experiment"), f"there is {NAME}"
+        raise BadOption(f"there is no {name!r}", where=where, way_out=way_out)
     if data is None:
         raise BadOption(
             "no text is given", way_out=f"give a file or a folder with {argument('data')}"
@@ -233,7 +232,7 @@ def begin(sweep: SettingSweep) -> ExperimentRecord:
     ------
     BadOption
     """
-    from embgeo.training.experiments import inan_subspace
+    from embgeo.training import inan_subspace
     from embgeo.training.loop.run import describe_corpus, list_versions
 
     record = ExperimentRecord(
@@ -287,7 +286,7 @@ def train_and_analyze(
 ) -> None:
     """Train a point and write its analysis, by which the point is known to be finished."""
     from embgeo.io import load
-    from embgeo.training.experiments import inan_subspace
+    from embgeo.training import inan_subspace
     from embgeo.workflows.analyze import analyze
 
     progress.start(f"{point.sweep} = {point.value:g}, seed {seed}", sweep.steps)

@@ -19,8 +19,8 @@ from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
-from embgeo.training.study.files import TRAINING_NAME, load_training
 from embgeo.training.study.log import LOG_NAME, read_log
+from embgeo.training.study.training import TRAINING_NAME, load_training
 
 NUMBER = r"[=_:-]?(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 #: A result, or the path of one.

@@ -11,8 +11,7 @@ from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.io.bounded.saved import write_text
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
-from embgeo.training.study.files import COMPARISON_FOLDER, TRAINING_NAME, load_training
-from embgeo.training.study.training import Training
+from embgeo.training.study.training import COMPARISON_FOLDER, TRAINING_NAME, Training, load_training
 
 _ELSEWHERE = f"choose another file with {argument('out')}"
 

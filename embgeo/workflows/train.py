@@ -27,9 +27,9 @@ from embgeo.workflows.train_task import (
 
 if TYPE_CHECKING:
     from embgeo.training.data import Corpus
-    from embgeo.training.loop.budget import RunBudget
+    from embgeo.training.loop.planning import RunBudget
     from embgeo.training.loop.session import Measure
-    from embgeo.training.settings.study_settings import StudySettings
+    from embgeo.training.settings import StudySettings
     from embgeo.training.study.run_result import RunResult
     from embgeo.training.study.training import Training
 
@@ -205,7 +205,7 @@ def plan_training(
     plan : dict
         JSON-ready: corpus, model, epochs, seeds, methods with their sizes and seconds.
     """
-    from embgeo.training.loop.budget import plan_runs, settle
+    from embgeo.training.loop.planning import plan_runs, settle
     from embgeo.workflows.train_geometry import geometry_measure
 
     request = TrainRequest.of(data, **arguments)
@@ -253,8 +253,8 @@ def train_study(task: StudyTask, monitor: RunMonitor, *, resume: bool) -> Traine
     ------
     EmbgeoError
     """
-    from embgeo.training.loop.budget import settle
-    from embgeo.training.loop.distributed import join_processes
+    from embgeo.training.loop.planning import settle
+    from embgeo.training.loop.process import join_processes
     from embgeo.training.loop.run import write_study_settings
     from embgeo.workflows.train_geometry import geometry_measure
     from embgeo.workflows.train_study import write_study

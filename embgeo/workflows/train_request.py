@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from embgeo.core.errors import BadOption, argument
 
 if TYPE_CHECKING:
-    from embgeo.training.settings.study_settings import StudySettings
+    from embgeo.training.settings import StudySettings
 
 #: The settings where nothing is said.
 USUAL_PRESET = "tiny-cpu"
@@ -87,7 +87,7 @@ class TrainRequest:
         ------
         BadOption, UnreadableFile
         """
-        from embgeo.training.settings.study_settings import from_tables, load_preset, merge_tables
+        from embgeo.training.settings import from_tables, load_preset, merge_tables
 
         if self.resume and self.out is None:
             raise BadOption(
@@ -135,7 +135,7 @@ def read_own(path: Path) -> dict[str, Any]:
     ------
     BadOption, UnreadableFile
     """
-    from embgeo.training.settings.study_settings import read_settings
+    from embgeo.training.settings import read_settings
 
     read_settings(path)  # refuses what is wrong in it, by its name
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -152,7 +152,7 @@ def read_begun(folder: Path) -> StudySettings:
     ------
     BadOption, UnreadableFile
     """
-    from embgeo.training.settings.study_settings import STUDY_SETTINGS_NAME, read_settings
+    from embgeo.training.settings import STUDY_SETTINGS_NAME, read_settings
 
     path = folder / STUDY_SETTINGS_NAME
     if not path.is_file():

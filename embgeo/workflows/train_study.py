@@ -57,7 +57,7 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
 
 def choose_pass_device(device: str) -> str:
     """Where analyses run: on the CUDA device that trained, else on the CPU."""
-    from embgeo.training.loop.device import find_device
+    from embgeo.training.loop.process import find_device
 
     found = find_device(device)
     has_array_api = find_spec("array_api_compat") is not None
@@ -96,7 +96,7 @@ def write_study(
     """
     from embgeo.comparison.saved import COMPARISON_NAME
     from embgeo.report.study import write
-    from embgeo.training.study.files import COMPARISON_FOLDER, save_training
+    from embgeo.training.study.training import COMPARISON_FOLDER, save_training
 
     study = make_study(task, diverged)
     progress.start("comparing the embeddings", 0)
@@ -167,7 +167,7 @@ def write_comparison_beside(comparison: Comparison, folder: Path) -> None:
     EmbgeoError
     """
     from embgeo.comparison.saved import COMPARISON_NAME
-    from embgeo.training.study.files import COMPARISON_FOLDER
+    from embgeo.training.study.training import COMPARISON_FOLDER
     from embgeo.workflows.folders import move_files, replace_comparison
 
     target = folder.absolute() / COMPARISON_FOLDER

@@ -12,7 +12,7 @@ from embgeo.workflows.train_request import TrainRequest
 
 if TYPE_CHECKING:
     from embgeo.training.data import Corpus
-    from embgeo.training.settings.study_settings import StudySettings
+    from embgeo.training.settings import StudySettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ def prepare(request: TrainRequest, command: str) -> StudyTask:
     EmbgeoError
     """
     from embgeo.training.data import load_corpus
-    from embgeo.training.loop.rehearsal import rehearse
-    from embgeo.training.settings.resolve import resolve
+    from embgeo.training.loop.planning import rehearse
+    from embgeo.training.resolve import resolve
 
     settings = resolve(request.resolve())
     if not settings.data.path:
@@ -121,7 +121,7 @@ def check_runs(task: StudyTask) -> None:
     """
     from embgeo.training.loop.checkpoint import identity, require_same
     from embgeo.training.loop.run import RUN_NAME, read_identity
-    from embgeo.training.settings.study_settings import read_settings
+    from embgeo.training.settings import read_settings
 
     for method, seed in task.runs:
         home = task.home(method, seed)

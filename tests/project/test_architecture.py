@@ -87,7 +87,6 @@ LISTS = {
     "io.memory.KINDS": r"^def find_matrix\(",
     "training.models.MODELS": r"^    NAME: ClassVar\[str\] = ",
     "training.methods.REGULARIZERS": r"^    SOURCE: ClassVar\[str\] = (?!\"as of)",
-    "training.experiments.EXPERIMENTS": r"^NAME = ",
     "gate.outputs.OUTPUTS": r"^def render\(outcome: ",
 }
 

@@ -17,8 +17,8 @@ pytest.importorskip("tomli_w")
 
 from embgeo.cli.app import app
 from embgeo.training.methods.catalog import METHODS
-from embgeo.training.settings.study_settings import PRESETS, parse_settings
-from embgeo.training.study.files import training_to_json
+from embgeo.training.settings import PRESETS, parse_settings
+from embgeo.training.study.training import training_to_json
 from tests.support.documents import FIRST_CELL, ROOT, agrees, blocks, commands
 from tests.support.sample_runs import sample_training
 

@@ -22,13 +22,6 @@ from embgeo.report.study import draw_methods, render
 from embgeo.report.study_tables import headline, method_rows
 from embgeo.result.analysis import load_analysis
 from embgeo.training.study.assemble import AnalyzedRun, assemble_study, notes
-from embgeo.training.study.files import (
-    COMPARISON_FOLDER,
-    TRAINING_NAME,
-    load_training,
-    save_training,
-    training_to_json,
-)
 from embgeo.training.study.log import LOG_NAME, Log
 from embgeo.training.study.run_result import (
     MOST_POINTS,
@@ -36,6 +29,13 @@ from embgeo.training.study.run_result import (
     RUN_RESULT,
     read_run,
     thin_curves,
+)
+from embgeo.training.study.training import (
+    COMPARISON_FOLDER,
+    TRAINING_NAME,
+    load_training,
+    save_training,
+    training_to_json,
 )
 from tests.support.html_page import Page
 from tests.support.sample_runs import (

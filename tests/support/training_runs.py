@@ -12,11 +12,11 @@ import torch
 
 from embgeo.core.progress import Progress
 from embgeo.training.data import Corpus, Vocabulary
-from embgeo.training.loop.distributed import World, join_processes
 from embgeo.training.loop.loop import Loop
+from embgeo.training.loop.process import World, join_processes
 from embgeo.training.loop.run import train_run
-from embgeo.training.settings.resolve import resolve
-from embgeo.training.settings.study_settings import StudySettings, from_tables
+from embgeo.training.resolve import resolve
+from embgeo.training.settings import StudySettings, from_tables
 from embgeo.training.study.run_result import RunResult
 from embgeo.workflows.train import RunMonitor, train_runs
 from embgeo.workflows.train_task import StudyTask

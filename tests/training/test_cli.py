@@ -23,7 +23,7 @@ from embgeo.charts import training
 from embgeo.cli.app import run
 from embgeo.core.errors import BadOption
 from embgeo.result.analysis import load_analysis
-from embgeo.training.study.files import load_training, training_to_json
+from embgeo.training.study.training import load_training, training_to_json
 from embgeo.workflows import train_study
 from embgeo.workflows.train import RunMonitor, train
 from embgeo.workflows.train_geometry import MEASURED, geometry_measure
@@ -223,14 +223,14 @@ def test_a_dry_run_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]
 def test_a_budget_is_fitted_once_for_all_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budget = pytest.importorskip("embgeo.training.loop.budget")
+    planning = pytest.importorskip("embgeo.training.loop.planning")
     asked = []
 
     def fitted(config: Any, _corpus: Any, wanted: float, _measure: Any) -> Any:
         asked.append(wanted)
         return config.updated({"training": {"steps": 3, "budget": wanted}})
 
-    monkeypatch.setattr(budget, "fit_epochs", fitted)
+    monkeypatch.setattr(planning, "fit_epochs", fitted)
     out = str(tmp_path / "quick")
     given = ["train", "--data", "words.txt", "--compare", "mle,cosreg", *TINY, "--budget", "2m"]
     assert run([*given, "-o", out, "-q"]) == 0
@@ -293,7 +293,7 @@ def test_a_method_that_diverges_can_be_planned(capsys: pytest.CaptureFixture[str
 
 
 def test_settings_of_methods_that_come_later_are_kept() -> None:
-    from embgeo.training.settings.resolve import resolve
+    from embgeo.training.resolve import resolve
 
     config = resolve(TrainRequest.of(preset="wt2-fast", compare="mle,cosreg").resolve())
     assert config.method["real"] == {"gamma": 1.25, "tau": 20.0}

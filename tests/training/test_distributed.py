@@ -15,8 +15,8 @@ torch = pytest.importorskip("torch")
 from safetensors.torch import load_file  # noqa: E402
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.loop.distributed import World, join_processes  # noqa: E402
-from embgeo.training.settings.study_settings import StudySettings  # noqa: E402
+from embgeo.training.loop.process import World, join_processes  # noqa: E402
+from embgeo.training.settings import StudySettings  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     PLAIN,
     corpus,
@@ -64,7 +64,7 @@ import weakref
 
 from torch import distributed
 
-from embgeo.training.loop.distributed import join_processes
+from embgeo.training.loop.process import join_processes
 
 with join_processes("cpu") as world:
     group = weakref.ref(distributed.group.WORLD)

@@ -15,6 +15,7 @@ from torch.nn import functional as F  # noqa: E402
 
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.data import Vocabulary  # noqa: E402
+from embgeo.training.data.batches import IGNORED, streams  # noqa: E402
 from embgeo.training.evaluation import (  # noqa: E402
     PUBLISHED_CACHES,
     PUBLISHED_DYNAMIC,
@@ -26,7 +27,6 @@ from embgeo.training.evaluation import (  # noqa: E402
     dynamic_evaluation,
     perplexity,
 )
-from embgeo.training.evaluation.streams import IGNORED, streams  # noqa: E402
 from embgeo.training.models import AwdLstm, LanguageModel, Output, Transformer  # noqa: E402
 
 N = 23

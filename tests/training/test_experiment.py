@@ -15,7 +15,7 @@ from safetensors.numpy import load_file  # noqa: E402
 from embgeo.cli.app import run  # noqa: E402
 from embgeo.core.errors import BadOption, EmbgeoError  # noqa: E402
 from embgeo.result.analysis import load_analysis  # noqa: E402
-from embgeo.training.experiments.inan_subspace import (  # noqa: E402
+from embgeo.training.inan_subspace import (  # noqa: E402
     InanSubspace,
     Point,
     UntiedLstm,
@@ -190,7 +190,7 @@ def test_an_experiment_is_resumed_and_kept_apart_from_others(
         again.append(arguments[1].value)  # type: ignore[attr-defined]
         return train(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("embgeo.training.experiments.inan_subspace.train_point", counted)
+    monkeypatch.setattr("embgeo.training.inan_subspace.train_point", counted)
     assert run([*given, "--resume"]) == 0
     assert again == [1.0]
     assert run([*given, "--resume", "--set", "hidden=5"]) == 2

@@ -18,7 +18,7 @@ from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.training.loop.checkpoint import write  # noqa: E402
 from embgeo.training.loop.run import train_run  # noqa: E402
 from embgeo.training.loop.session import Session  # noqa: E402
-from embgeo.training.settings.study_settings import StudySettings  # noqa: E402
+from embgeo.training.settings import StudySettings  # noqa: E402
 from tests.support.training_runs import Stopped, corpus, numbers, settings, silent, spread, stopping  # noqa: E402
 
 ROOT = Path(__file__).parents[2]

@@ -21,8 +21,8 @@ from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.training.data import Vocabulary  # noqa: E402
 from embgeo.training.loop.run import run_folder, train_run, write_study_settings  # noqa: E402
 from embgeo.training.methods.catalog import METHODS, choose_reference  # noqa: E402
-from embgeo.training.settings.resolve import resolve  # noqa: E402
-from embgeo.training.settings.study_settings import read_settings  # noqa: E402
+from embgeo.training.resolve import resolve  # noqa: E402
+from embgeo.training.settings import read_settings  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
 from tests.support.training_runs import N, corpus, numbers, run, run_all, settings, silent, spread  # noqa: E402
 

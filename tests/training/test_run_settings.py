@@ -14,10 +14,10 @@ torch = pytest.importorskip("torch")
 
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
-from embgeo.training.loop.rehearsal import rehearse  # noqa: E402
+from embgeo.training.loop.planning import rehearse  # noqa: E402
 from embgeo.training.models import build  # noqa: E402
-from embgeo.training.settings.resolve import resolve  # noqa: E402
-from embgeo.training.settings.study_settings import (  # noqa: E402
+from embgeo.training.resolve import resolve  # noqa: E402
+from embgeo.training.settings import (  # noqa: E402
     PRESETS,
     load_preset,
     parse_settings,

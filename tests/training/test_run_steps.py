@@ -11,9 +11,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 
-from embgeo.training.loop.device import numerics  # noqa: E402
+from embgeo.training.loop.process import numerics  # noqa: E402
 from embgeo.training.methods.catalog import METHODS, list_embeddings  # noqa: E402
-from embgeo.training.settings.study_settings import StudySettings  # noqa: E402
+from embgeo.training.settings import StudySettings  # noqa: E402
 from tests.support.training_runs import CPU, PLAIN, loop_of, numbers, run, settings  # noqa: E402
 
 

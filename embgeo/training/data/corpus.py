@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.training.data.encoding import Encode, EncodingRules, Words, encode_files
+from embgeo.training.data.encoding import Encode, EncodingRules, Words, cut_text, encode_files
 from embgeo.training.data.layouts import SPLITS, CorpusLayout, KnownCorpus, find_layout
-from embgeo.training.data.splitting import cut_text
 from embgeo.training.data.text import sha256
 from embgeo.training.data.tokenizer import ENDS, Tokenizer
 from embgeo.training.data.vocabulary import UNKNOWN, Vocabulary, ranked

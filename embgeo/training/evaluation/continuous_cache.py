@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from embgeo.core.errors import BadOption
+from embgeo.training.data.batches import streams
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.evaluation.perplexity import (
     LossTally,
@@ -19,7 +20,6 @@ from embgeo.training.evaluation.perplexity import (
     popular_types,
     wide,
 )
-from embgeo.training.evaluation.streams import streams
 from embgeo.training.models.language_model import LanguageModel, detach
 
 

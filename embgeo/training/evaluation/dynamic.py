@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
+from embgeo.training.data.batches import IGNORED, streams
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.evaluation.perplexity import (
     LossTally,
@@ -23,7 +24,6 @@ from embgeo.training.evaluation.perplexity import (
     log_losses,
     popular_types,
 )
-from embgeo.training.evaluation.streams import IGNORED, streams
 from embgeo.training.models.language_model import LanguageModel, detach
 
 

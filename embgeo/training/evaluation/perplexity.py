@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from embgeo.training.data.batches import IGNORED, streams
 from embgeo.training.data.vocabulary import Vocabulary
-from embgeo.training.evaluation.streams import IGNORED, streams
 from embgeo.training.methods.popular import popular_rows
 from embgeo.training.models.language_model import LanguageModel, detach
 

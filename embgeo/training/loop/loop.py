@@ -14,8 +14,7 @@ from torch import Tensor
 from embgeo.core.errors import EmbgeoError
 from embgeo.training.data import Batches, Corpus, Window, columns
 from embgeo.training.loop.cross_entropy import cross_entropy
-from embgeo.training.loop.device import autocast, get_random_state, set_random_state
-from embgeo.training.loop.distributed import World
+from embgeo.training.loop.process import World, autocast, get_random_state, set_random_state
 from embgeo.training.methods import Setup, Step
 from embgeo.training.methods import catalog as methods
 from embgeo.training.models import LanguageModel, build, detach
@@ -27,8 +26,8 @@ from embgeo.training.optimization import (
     build_schedule,
     parameter_groups,
 )
-from embgeo.training.settings.resolve import OF_OPTIMIZER, OF_SCHEDULE, set_fields
-from embgeo.training.settings.study_settings import StudySettings
+from embgeo.training.resolve import OF_OPTIMIZER, OF_SCHEDULE, set_fields
+from embgeo.training.settings import StudySettings
 
 #: Between the seeds of the initialization, of dropout, and of the processes.
 _DROPOUT = 1_000_003

@@ -13,13 +13,11 @@ from embgeo.core.progress import Progress
 from embgeo.training.data import Corpus, write_vocabulary
 from embgeo.training.loop import checkpoint
 from embgeo.training.loop.checkpoint import MODEL_NAME, count_parameters, model_bytes, write
-from embgeo.training.loop.device import find_device, numerics
-from embgeo.training.loop.distributed import join_processes
-from embgeo.training.loop.interrupts import hear_interrupts
 from embgeo.training.loop.log import open_sinks
+from embgeo.training.loop.process import find_device, hear_interrupts, join_processes, numerics
 from embgeo.training.loop.session import Measure, Session
-from embgeo.training.settings.resolve import resolve
-from embgeo.training.settings.study_settings import STUDY_SETTINGS_NAME, StudySettings
+from embgeo.training.resolve import resolve
+from embgeo.training.settings import STUDY_SETTINGS_NAME, StudySettings
 from embgeo.training.study.run_result import (
     RESULT_NAME,
     RUN_RESULT,

@@ -4,14 +4,12 @@ from embgeo.training.methods.adversarial_softmax import AdversarialSoftmax
 from embgeo.training.methods.augmented_loss import AugmentedLoss
 from embgeo.training.methods.cosreg import CosReg
 from embgeo.training.methods.coupled_adam import CoupledAdam
-from embgeo.training.methods.d_optimal import DOptimal
 from embgeo.training.methods.factored import FactoredEmbedding, FactoredHead, factorize, make_plain
 from embgeo.training.methods.frage import Frage
 from embgeo.training.methods.moment_match import MomentMatch
 from embgeo.training.methods.popular import popular_rows
-from embgeo.training.methods.regularizer import Regularizer, Setup, Step
-from embgeo.training.methods.several import Several
-from embgeo.training.methods.spectral_norm import SpectralNorm
+from embgeo.training.methods.regularizer import Regularizer, Setup, Several, Step
+from embgeo.training.methods.spectral_norm import DOptimal, SpectralNorm
 from embgeo.training.methods.spectrum_control import SpectrumControl
 from embgeo.training.methods.tying import Tying, tie
 

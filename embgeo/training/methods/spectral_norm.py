@@ -1,13 +1,15 @@
-"""Spectral normalization of the embedding: the largest singular value is 1."""
+"""Spectral normalization of the embedding, alone and with the D-optimal regularizer."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 import torch
+from torch import Tensor
 
-from embgeo.training.methods.constrained import DEVIATIONS, Constrained
 from embgeo.training.methods.factored import FactoredEmbedding
+from embgeo.training.methods.orthogonality import DEVIATIONS, Constrained, learning_rate
+from embgeo.training.methods.regularizer import Step, require_weight
 
 
 class SpectralNorm(Constrained):
@@ -51,3 +53,69 @@ class SpectralNorm(Constrained):
         """Divide Σ by its largest entry; under SGD, now and then: U and V orthonormal again."""
         self.normalize()
         super().after_step(lr)
+
+
+#: Relative to the largest: below this, a singular value no longer adds to the penalty's gradient.
+SMALLEST = 1e-6
+
+
+class DOptimal(SpectralNorm):
+    """−λ·mean_k log(|σ_k|/max|σ|), on top of spectral normalization.
+
+    The worst of the rivals in the paper on spectrum control: perplexity 98.3 in place of 69.1
+    (WikiText-2, validation).
+
+    Parameters
+    ----------
+    embedding : FactoredEmbedding
+        The layer that is used as input embedding, output layer or both.
+    lambda_ : float
+        The strength λ.
+    **constraints
+        As of :class:`Constrained`.
+
+    References
+    ----------
+    As of `SpectralNorm`.
+    """
+
+    NAME: ClassVar[str] = "d-optimal"
+    SOURCE: ClassVar[str] = "Wang et al. 2020, Table 6 (SN + D-optimal), after Jiang et al. 2019"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        *SpectralNorm.DEVIATIONS,
+        "the strength is not published: 1",
+        "singular values enter by their size, as nothing keeps them positive",
+        "under SGD it is a proximal step of Σ in place of a penalty",
+    )
+
+    def __init__(
+        self, embedding: FactoredEmbedding, *, lambda_: float = 1.0, **constraints: Any
+    ) -> None:
+        super().__init__(embedding, **constraints)
+        require_weight("lambda_", lambda_)
+        self.lambda_ = lambda_
+
+    def penalty(self, step: Step) -> Tensor:
+        found = super().penalty(step)
+        if self.mode == "proximal":
+            return found
+        sizes = self.embedding.sigma.abs()
+        relative = (sizes / sizes.max()).clamp(min=SMALLEST)
+        return found - self.lambda_ * relative.log().mean()
+
+    @torch.no_grad()
+    def after_step(self, lr: float | None = None) -> None:
+        """In mode ``proximal``, before what `SpectralNorm` does: Σ towards larger values.
+
+        The largest is 1 then, and the step of −(λ/d)·log σ has the closed form
+        σ ← (|σ| + √(σ² + 4ηλ/d))/2.
+        """
+        if self.mode == "proximal":
+            e = self.embedding
+            # A step of sigma = Σ/c by lr is one of Σ by lr·c², and c drops out of the formula.
+            room = 4.0 * learning_rate(lr) * self.lambda_ / len(e.sigma)
+            e.sigma.copy_((e.sigma.abs() + torch.sqrt(e.sigma.square() + room)) / 2.0)
+        super().after_step(lr)
+
+    def extra_repr(self) -> str:
+        return f"lambda_={self.lambda_:g}"

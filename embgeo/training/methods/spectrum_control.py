@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.constrained import DEVIATIONS, Constrained, learning_rate
 from embgeo.training.methods.factored import FactoredEmbedding
+from embgeo.training.methods.orthogonality import DEVIATIONS, Constrained, learning_rate
 from embgeo.training.methods.regularizer import Step, require_weight
 
 Prior = Literal["exponential", "polynomial"]

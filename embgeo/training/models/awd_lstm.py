@@ -9,8 +9,7 @@ from torch.nn import functional as F
 
 from embgeo.training.methods.regularizer import to_single
 from embgeo.training.models.language_model import Output
-from embgeo.training.models.lstm_layer import LstmLayer
-from embgeo.training.models.recurrent import RecurrentModel
+from embgeo.training.models.recurrent import LstmLayer, RecurrentModel
 from embgeo.training.models.settings import share, weight
 
 

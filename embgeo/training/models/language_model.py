@@ -6,9 +6,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training.models.lstm_layer import drop_rows
 from embgeo.training.models.settings import flag, share, size
 
 
@@ -129,6 +129,26 @@ class LanguageModel(nn.Module):
     def activation_penalty(self, output: Output) -> Tensor:
         """What the model asks to be added to the loss of a window; 0 for most."""
         return torch.zeros((), device=output.raw.device)
+
+
+def drop_rows(rows: Tensor, ids: Tensor, n_tokens: int, p: float) -> Tensor:
+    """Embedded tokens, zero wherever one of the dropped tokens stands, the rest divided by 1 − p.
+
+    It is the dropout of whole rows of the embedding, done after they were looked up, whatever they
+    were looked up in.
+
+    Parameters
+    ----------
+    rows : Tensor
+        Shape (T, B, d).
+    ids : Tensor of int64
+        Whose rows they are, shape (T, B).
+    n_tokens : int
+    p : float
+        The share of tokens that are dropped.
+    """
+    kept = F.dropout(rows.new_ones(n_tokens), p)
+    return rows * kept[ids].unsqueeze(-1)
 
 
 def detach(state: Any) -> Any:

@@ -8,8 +8,7 @@ from typing import ClassVar
 from torch import Tensor
 from torch.nn import functional as F
 
-from embgeo.training.models.lstm_layer import LstmLayer
-from embgeo.training.models.recurrent import RecurrentModel
+from embgeo.training.models.recurrent import LstmLayer, RecurrentModel
 from embgeo.training.models.settings import choice, share, weight
 
 

@@ -1,7 +1,6 @@
 """How weights change: optimizers, learning rates over time, and averages of weights."""
 
-from embgeo.training.optimization.averaging import WeightAverage
-from embgeo.training.optimization.nt_asgd import NtAsgd
+from embgeo.training.optimization.averaging import NtAsgd, WeightAverage
 from embgeo.training.optimization.optimizers import (
     OPTIMIZERS,
     apply_factor,

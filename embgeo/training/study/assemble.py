@@ -13,10 +13,9 @@ from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import spectrum, subspace
 from embgeo.core.values import Quantity, Series
 from embgeo.result.analysis import Analysis
-from embgeo.training.study.deciding import decide_claims
+from embgeo.training.study.deciding import decide_claims, describe_methods
 from embgeo.training.study.numbers import PRIOR, QUANTITIES
 from embgeo.training.study.run_result import FinishedRun
-from embgeo.training.study.sentences import describe_methods
 from embgeo.training.study.training import Run, StudyMethod, Training
 
 #: What the methods take where their settings say nothing.

@@ -1,18 +1,26 @@
-"""The result of a comparison of methods: their runs, what is claimed of them, what stands out.
+"""The result of a comparison of methods, and its file ``training.json``.
 
-:mod:`embgeo.training.study.files` saves it as ``training.json`` and reads it back. A page or a
-figure needs nothing else.
+A page or a figure needs nothing else. Next to the file are the runs (``METHOD/seed-S``),
+``comparison`` (the embeddings of one seed side by side, see :mod:`embgeo.comparison.comparison`) and,
+once rendered, ``report.html``.
+
+Format history
+--------------
+1 : first version (embgeo 0.1).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from embgeo.core.typed import keyed
 from embgeo.core.values import Quantity
 from embgeo.core.visible import visible, visible_text
+from embgeo.io.bounded.records import RecordFormat
 
 #: Methods and sentences that a `repr` shows.
 MOST_SHOWN = 8
@@ -209,3 +217,48 @@ class Training:
 
     def quantity(self, name: str) -> Quantity | None:
         return next((q for q in self.quantities if q.name == name), None)
+
+
+TRAINING_NAME = "training.json"
+#: What the folder of a run may be called: nothing leads out of that of the comparison.
+RUN_FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}/seed-\d{1,10}")
+#: The folder with the comparison of the embeddings.
+COMPARISON_FOLDER = "comparison"
+
+
+def check(training: Training) -> None:
+    """ValueError unless runs and methods belong together."""
+    names = {method.name for method in training.methods}
+    if not training.runs or {run.method for run in training.runs} != names:
+        raise ValueError("runs and methods do not belong together")
+    for run in training.runs:
+        if any(len(curve.steps) != len(curve.values) for curve in run.curves.values()):
+            raise ValueError("a curve with steps that have no value")
+        if not RUN_FOLDER.fullmatch(run.folder):
+            raise ValueError("a run in no folder of its own")
+
+
+TRAINING = RecordFormat(
+    "embgeo.training",
+    1,
+    Training,
+    TRAINING_NAME,
+    what="a comparison of methods",
+    again="train again with: embgeo train --resume",
+    check=check,
+)
+
+
+def training_to_json(training: Training) -> dict[str, Any]:
+    """The content of ``training.json``."""
+    return TRAINING.to_json(training)
+
+
+def save_training(training: Training, folder: Path) -> Path:
+    """Write ``training.json`` into `folder`; EmbgeoError if that cannot be written to."""
+    return TRAINING.save(training, folder)
+
+
+def load_training(folder: Path | str) -> Training:
+    """Read the `folder` of a training; UnreadableFile if that is missing or damaged."""
+    return TRAINING.load(Path(folder))

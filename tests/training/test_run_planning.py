@@ -10,10 +10,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.loop import budget  # noqa: E402
-from embgeo.training.loop.budget import RunBudget, find_most_steps, fit_epochs, plan_runs, settle  # noqa: E402
+from embgeo.training.loop import planning  # noqa: E402
+from embgeo.training.loop.planning import RunBudget, find_most_steps, fit_epochs, plan_runs, settle  # noqa: E402
 from embgeo.training.loop.run import write_study_settings  # noqa: E402
-from embgeo.training.settings.study_settings import StudySettings  # noqa: E402
+from embgeo.training.settings import StudySettings  # noqa: E402
 from tests.support.training_runs import N, corpus, loop_of, settings, spread  # noqa: E402
 
 
@@ -37,7 +37,7 @@ def planned(method: str = "mle", **more: Any) -> RunBudget:
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two methods whose times are known: what clocks say is not tested."""
     found = [planned("mle"), planned("cosreg", seconds_per_step=1.5)]
-    monkeypatch.setattr(budget, "plan_runs", lambda *_: found)
+    monkeypatch.setattr(planning, "plan_runs", lambda *_: found)
 
 
 def test_the_time_of_a_run_counts_everything() -> None:
@@ -93,7 +93,7 @@ def test_a_comparison_that_was_begun_keeps_its_epochs(
     first = settle(config, corpus(), tmp_path, None)
     assert first.training.epochs > 2
     write_study_settings(first, tmp_path)
-    monkeypatch.setattr(budget, "plan_runs", lambda *_: [planned(seconds_per_step=0.1)])
+    monkeypatch.setattr(planning, "plan_runs", lambda *_: [planned(seconds_per_step=0.1)])
     assert settle(config, corpus(), tmp_path, None) == first
     again = settle(first.updated({"training": {"save_steps": 9}}), corpus(), tmp_path, None)
     assert again.training.epochs == first.training.epochs
@@ -105,7 +105,7 @@ def test_without_a_budget_nothing_is_timed(tmp_path: Path, monkeypatch: pytest.M
     def timed(*_: Any) -> list[RunBudget]:
         raise AssertionError
 
-    monkeypatch.setattr(budget, "plan_runs", timed)
+    monkeypatch.setattr(planning, "plan_runs", timed)
     found = settle(settings(), corpus(), tmp_path, None)
     assert isinstance(found, StudySettings)
     assert found.training.epochs == 2

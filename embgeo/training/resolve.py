@@ -11,7 +11,7 @@ from embgeo.core.errors import BadOption
 from embgeo.training.methods.catalog import method
 from embgeo.training.models import model_class, settings_of
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
-from embgeo.training.settings.study_settings import StudySettings
+from embgeo.training.settings import StudySettings
 
 #: Of [optimizer], what goes to the optimizer and what to the schedule.
 OF_OPTIMIZER = ("lr", "weight_decay", "betas", "eps", "momentum")

@@ -1,0 +1,256 @@
+"""The process of a run: its device and precision, the others that train with it, its signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch import distributed as dist
+
+from embgeo.core.errors import BadOption
+
+
+def find_device(name: str) -> torch.device:
+    """The device that a setting names; ``auto`` takes a GPU where there is one.
+
+    Raises
+    ------
+    BadOption
+        No such device here.
+    """
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise BadOption(f"no device {name!r}", way_out="give auto, cpu, cuda or mps") from error
+    there = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if not there.get(device.type, False):
+        raise BadOption(f"there is no {name} here", way_out="give auto or cpu")
+    if name == "cuda":
+        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    return device
+
+
+def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
+    """What the forward pass runs under."""
+    if precision == "bf16":
+        return torch.autocast(device.type, dtype=torch.bfloat16)
+    return nullcontext()
+
+
+@contextmanager
+def numerics(precision: str, device: torch.device, threads: int | None = None) -> Iterator[None]:
+    """TF32 where it is wanted; on a CPU so many threads, and nothing but deterministic algorithms.
+
+    What was set before is set again afterwards.
+    """
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    memory: Any = torch.utils.deterministic
+    filled = memory.fill_uninitialized_memory
+    number = torch.get_num_threads()
+    short = precision != "float32"
+    torch.set_float32_matmul_precision("high" if short else "highest")
+    torch.backends.cudnn.allow_tf32 = short
+    if device.type == "cpu":
+        torch.use_deterministic_algorithms(True)
+        # Memory that is written anyway need not be filled first.
+        memory.fill_uninitialized_memory = False
+    if threads is not None:
+        torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(number)
+        torch.set_float32_matmul_precision(before[0])
+        torch.backends.cudnn.allow_tf32 = before[1]
+        torch.use_deterministic_algorithms(deterministic)
+        memory.fill_uninitialized_memory = filled
+
+
+def get_random_state(device: torch.device) -> dict[str, Any]:
+    """Of the global generators that dropout draws from."""
+    found = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        found["cuda"] = torch.cuda.get_rng_state(device)
+    if device.type == "mps":
+        found["mps"] = torch.mps.get_rng_state()
+    return found
+
+
+def set_random_state(state: dict[str, Any], device: torch.device) -> None:
+    """Put `get_random_state` back; what the device has no generator for is left out."""
+    torch.set_rng_state(state["cpu"])
+    if device.type == "cuda" and "cuda" in state:
+        torch.cuda.set_rng_state(state["cuda"], device)
+    if device.type == "mps" and "mps" in state:
+        torch.mps.set_rng_state(state["mps"])
+
+
+@dataclass(slots=True)
+class World:
+    """The processes of a run; one alone unless torchrun started more.
+
+    Gradients are averaged by hand rather than by `DistributedDataParallel`: tied, factored and
+    accumulated gradients need no special care then, and whoever looks at weights alone adds its
+    gradient afterwards, once.
+
+    Attributes
+    ----------
+    rank, size : int
+    talk : object, optional
+        The group that small messages go through, by way of the CPU; None for that of all.
+    """
+
+    rank: int = 0
+    size: int = 1
+    talk: Any = None
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process writes the files."""
+        return self.rank == 0
+
+    def part(self, columns: Tensor) -> Tensor:
+        """The streams of this process: as many as of any other, so that means average to means.
+
+        Raises
+        ------
+        BadOption
+            The batch cannot be split evenly.
+        """
+        batch = columns.shape[1]
+        if batch % self.size:
+            raise BadOption(
+                f"a batch of {batch:,} streams cannot be split over {self.size} processes",
+                where="batch",
+                way_out=f"give a multiple of {self.size}",
+            )
+        own = batch // self.size
+        return columns[:, self.rank * own : (self.rank + 1) * own].contiguous()
+
+    @torch.no_grad()
+    def average(
+        self, parameters: Sequence[Tensor], loss: Tensor, flags: Sequence[float] = ()
+    ) -> tuple[Tensor, list[float]]:
+        """Replace gradients by their means over the processes.
+
+        Returns
+        -------
+        loss : Tensor
+            Its mean.
+        flags : list of float
+            Their sums.
+        """
+        if self.size == 1:
+            return loss, list(flags)
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        told = torch.tensor(flags, dtype=torch.float32, device=loss.device)
+        flat = torch.cat([*(g.reshape(-1) for g in gradients), loss.reshape(1), told])
+        dist.all_reduce(flat)
+        sizes = [g.numel() for g in gradients]
+        *sums, loss, told = torch.split(flat, [*sizes, 1, len(flags)])
+        for gradient, found in zip(gradients, sums, strict=True):
+            torch.div(found.view_as(gradient), self.size, out=gradient)
+        return loss[0] / self.size, [float(value) for value in told.tolist()]
+
+    def gather(self, value: Any) -> list[Any]:
+        """What each process gives, in the order of ranks; known to all."""
+        if self.size == 1:
+            return [value]
+        found: list[Any] = [None] * self.size
+        dist.all_gather_object(found, value, group=self.talk)
+        return found
+
+    def broadcast(self, value: Any) -> Any:
+        """What the leading process gives."""
+        if self.size == 1:
+            return value
+        said = [value]
+        dist.broadcast_object_list(said, src=0, group=self.talk)
+        return said[0]
+
+
+@contextmanager
+def join_processes(device: str) -> Iterator[World]:
+    """The processes that torchrun started with this one.
+
+    Parameters
+    ----------
+    device : str
+        As in the settings: the kind of device decides between NCCL and Gloo.
+    """
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size == 1 and not dist.is_initialized():
+        yield World()
+        return
+    started = not dist.is_initialized()
+    if started:
+        # Imported later, as optimizers do, its functions would have the group of all as a default
+        # value and keep it alive; its threads then abort the process at its end.
+        import_module("torch.distributed.nn")
+        on_gpu = device != "cpu" and torch.cuda.is_available()
+        if on_gpu:
+            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+        dist.init_process_group("nccl" if on_gpu else "gloo")
+    # None is the group of all.
+    talk = None if dist.get_backend() == "gloo" else dist.new_group(backend="gloo")
+    world = World(dist.get_rank(), dist.get_world_size(), talk)
+    try:
+        yield world
+    finally:
+        world.talk = talk = None
+        if started:
+            dist.destroy_process_group()
+
+
+class Interrupts:
+    """Whether somebody asked to stop.
+
+    Attributes
+    ----------
+    asked : bool
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def hear(self, _number: int, _frame: Any) -> None:
+        """The first one is noted; the second one does not wait."""
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+
+@contextmanager
+def hear_interrupts() -> Iterator[Interrupts]:
+    """Note signals inside of the block, and leave them to whoever had them before after it.
+
+    Outside of the main thread, where Python allows nobody to listen, nothing is noted.
+    """
+    interrupts = Interrupts()
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for name in (signal.SIGINT, signal.SIGTERM):
+            with suppress(ValueError, OSError):
+                before[name] = signal.signal(name, interrupts.hear)
+    try:
+        yield interrupts
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
