@@ -320,7 +320,11 @@ def test_a_setting_that_does_not_exist(name: str) -> None:
         ("awd-lstm", {"d": 2.5}, r"d is 2\.5"),
         ("awd-lstm", {"layers": True}, "layers is True"),
         ("awd-lstm", {"hidden": -1}, "hidden is -1"),
-        ("awd-lstm", {"weight_dropout": 1.0}, r"weight_dropout is 1\.0; give 0 ≤ p < 1"),
+        (
+            "awd-lstm",
+            {"weight_dropout": 1.0},
+            r"weight_dropout is 1\.0; give a number from 0 to below 1",
+        ),
         ("awd-lstm", {"input_dropout": "much"}, "input_dropout is 'much'"),
         ("awd-lstm", {"embedding_dropout": float("nan")}, "embedding_dropout is nan"),
         ("awd-lstm", {"alpha": -1.0}, "alpha is -1"),

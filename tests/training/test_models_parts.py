@@ -12,9 +12,9 @@ from torch.nn import functional as F  # noqa: E402
 
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.models import build  # noqa: E402
+from embgeo.training.models.language_model import drop_rows  # noqa: E402
 from embgeo.training.models.recurrent import (  # noqa: E402
     LstmLayer,
-    drop_rows,
     in_one_piece,
     locked_mask,
 )

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from embgeo.core.errors import BadOption
-from embgeo.training.methods.regularizer import (
-    Regularizer,
-    Setup,
-    Source,
-    Step,
-    Weight,
-    exact,
-    find_output,
-)
+from embgeo.training.checks import weight
+from embgeo.training.methods.regularizer import Source, Step, WeightRegularizer, exact
 
 
-class AdversarialSoftmax(Regularizer):
+class AdversarialSoftmax(WeightRegularizer):
     """The logit of the target w becomes w·h − ε‖w‖‖h‖, wherever w·h > 0.
 
     That is the smallest logit within ε‖w‖ of w. The radius ‖w‖ is no path for gradients. It acts
@@ -54,27 +46,17 @@ class AdversarialSoftmax(Regularizer):
     NEEDS: ClassVar[tuple[str, ...]] = ("hidden", "logits", "targets")
 
     def __init__(self, source: Source, *, epsilon: float = 0.005) -> None:
-        super().__init__()
-        if not epsilon >= 0.0:
-            raise BadOption(f"epsilon is {epsilon}", way_out="give a radius from 0")
-        self.weight = Weight(source)
-        self.epsilon = epsilon
-
-    @classmethod
-    def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:  # noqa: ARG003
-        """On the output layer; the model is not changed."""
-        return cls(find_output(model), **settings)
+        super().__init__(source)
+        self.epsilon = weight("epsilon", epsilon)
 
     def logits(self, step: Step) -> Tensor:
         """Those of the step, less the margin at each target; as they are in evaluation mode."""
         found = super().logits(step)
         if not self.training:
             return found
-        if step.hidden is None or step.targets is None:
-            raise BadOption(
-                f"{self.NAME} needs hidden and targets",
-                way_out="call it with Step(hidden=…, logits=…, targets=…)",
-            )
+        self.require(step)
+        assert step.hidden is not None
+        assert step.targets is not None
         margin = self.margin(step.hidden, step.targets).to(found.dtype)
         place = step.targets.clamp(min=0).unsqueeze(-1)
         return found.scatter_add(-1, place, -margin.unsqueeze(-1))
@@ -86,6 +68,3 @@ class AdversarialSoftmax(Regularizer):
             towards = (w.to(hidden.dtype) * hidden.detach()).sum(dim=-1) > 0.0
             lengths = torch.linalg.vector_norm(w, dim=-1) * torch.linalg.vector_norm(hidden, dim=-1)
         return torch.where(towards & (targets >= 0), self.epsilon * lengths, 0.0)
-
-    def extra_repr(self) -> str:
-        return f"epsilon={self.epsilon:g}"

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from embgeo.core.errors import BadOption
+from embgeo.training.checks import positive, weight
 from embgeo.training.methods.regularizer import (
-    Regularizer,
-    Setup,
     Source,
     Step,
-    Weight,
-    find_input,
+    WeightRegularizer,
+    follow,
     mask_rows,
-    require_weight,
     to_single,
 )
 
@@ -25,7 +23,7 @@ from embgeo.training.methods.regularizer import (
 AT_ONCE = 2**22
 
 
-class AugmentedLoss(Regularizer):
+class AugmentedLoss(WeightRegularizer):
     """α·KL(ỹ‖ŷ), the mean over positions, with ŷ = softmax(logits/τ) and ỹ = softmax(Lᵀu/τ).
 
     u is the input vector of the target, L holds the input vectors of all tokens, and α = γτ. ỹ is
@@ -65,6 +63,7 @@ class AugmentedLoss(Regularizer):
         "the mean over positions, like the cross-entropy that it is added to",
     )
     NEEDS: ClassVar[tuple[str, ...]] = ("logits", "targets")
+    ROLE = "input"
 
     def __init__(
         self,
@@ -73,26 +72,18 @@ class AugmentedLoss(Regularizer):
         gamma: float = 0.65,
         tau: float = 20.0,
         detach: bool = True,
-        ignore_rows: tuple[int, ...] = (),
+        ignore_rows: Sequence[int] = (),
     ) -> None:
-        super().__init__()
-        require_weight("gamma", gamma)
-        if not tau > 0.0:
-            raise BadOption(f"tau is {tau}", way_out="give a temperature above 0")
-        self.weight = Weight(source)
-        self.gamma, self.tau, self.detach = gamma, tau, detach
+        super().__init__(source)
+        self.gamma, self.tau = weight("gamma", gamma), positive("tau", tau)
+        self.detach = detach
         self.kept: Tensor | None
         kept = mask_rows(len(self.weight()), ignore_rows) if ignore_rows else None
         self.register_buffer("kept", kept, persistent=False)
 
-    @classmethod
-    def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
-        """On the input embedding; the model is not changed."""
-        return cls(find_input(model), **{"ignore_rows": tuple(setup.ignore_rows), **settings})
-
     def penalty(self, step: Step) -> Tensor:
-        if step.logits is None or step.targets is None:
-            raise BadOption("no logits or no targets")
+        assert step.logits is not None
+        assert step.targets is not None
         targets = step.targets.reshape(-1)
         logits = step.logits.reshape(len(targets), -1)
         if not self.detach:
@@ -114,8 +105,7 @@ class AugmentedLoss(Regularizer):
         L = self.weight()
         scores = to_single(F.linear(F.embedding(distinct, L) / self.tau, L))
         if self.kept is not None:
-            if self.kept.device != scores.device:
-                self.kept = self.kept.to(scores.device)
+            follow(self, scores)
             # Not −inf: 0·(−inf) in the divergence is not a number.
             scores = scores.masked_fill(~self.kept, -1e9)
         return F.log_softmax(scores, dim=-1), torch.where(counted, which, -1)
@@ -129,9 +119,6 @@ class AugmentedLoss(Regularizer):
             log_predicted, log_resembling[which[counted]], reduction="sum", log_target=True
         )
         return found / counted.sum().clamp(min=1)
-
-    def extra_repr(self) -> str:
-        return f"gamma={self.gamma:g}, tau={self.tau:g}, detach={self.detach}"
 
 
 class Divergence(torch.autograd.Function):

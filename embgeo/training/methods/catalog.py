@@ -29,11 +29,11 @@ from embgeo.training.methods import (
     SpectrumControl,
     Tying,
 )
+from embgeo.training.methods.regularizer import list_keywords
 from embgeo.training.models import LanguageModel
 
-#: Told by the run (`Setup`), not by settings.
-_BY_THE_RUN = {"self", "source", "embedding", "output", "popular", "model", "setup", "cls"}
-_BY_THE_RUN |= {"ignore_rows", "seed"}
+#: Given by the run (`Setup`), not by settings.
+_BY_THE_RUN = ("ignore_rows", "seed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +131,8 @@ class Method:
             for (part, _), own in zip(self.parts, self.settings(given), strict=True)
         ]
         if not made:
-            return Nothing()
+            return Regularizer()
         return made[0] if len(made) == 1 else Several(made)
-
-
-class Nothing(Regularizer):
-    """Maximum likelihood alone."""
-
-    NAME = "nothing"
-    SOURCE = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +144,9 @@ class MethodSetting:
 
 
 def settings_of(part: type[Regularizer]) -> dict[str, MethodSetting]:
-    """What the constructor and `attach` of a regularizer can be told."""
-    found: dict[str, MethodSetting] = {}
-    for kind in part.__mro__:
-        for function in ("__init__", "attach"):
-            if issubclass(kind, Regularizer) and function in vars(kind):
-                parameters = inspect.signature(getattr(kind, function)).parameters.values()
-                own = {p.name: setting(p) for p in parameters if p.kind is p.KEYWORD_ONLY}
-                found = {**own, **found}
-    return {name: value for name, value in found.items() if name not in _BY_THE_RUN}
+    """What the constructor and `attach` of a regularizer can be given."""
+    keywords = list_keywords(part)
+    return {name: setting(p) for name, p in keywords.items() if name not in _BY_THE_RUN}
 
 
 def setting(parameter: inspect.Parameter) -> MethodSetting:

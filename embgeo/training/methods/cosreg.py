@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from embgeo.core.errors import BadOption
+from embgeo.training.checks import weight
 from embgeo.training.methods.regularizer import (
-    Regularizer,
-    Setup,
     Source,
     Step,
-    Weight,
+    WeightRegularizer,
     exact,
-    find_output,
+    follow,
     mask_rows,
-    require_weight,
     to_single,
 )
 
 
-class CosReg(Regularizer):
+class CosReg(WeightRegularizer):
     """γ/N²·Σ_i Σ_{j≠i} cos(w_i, w_j), added to the loss.
 
     By s = Σ_i ŵ_i it is γ·(s·s/N² − 1/N), and row i has the gradient
@@ -72,34 +69,18 @@ class CosReg(Regularizer):
         ignore_rows: Sequence[int] = (),
         min_norm: float = 1e-8,
     ) -> None:
-        super().__init__()
-        require_weight("gamma", gamma)
-        if not min_norm >= 0.0:
-            raise BadOption(f"min_norm is {min_norm}", way_out="give a length from 0")
-        self.weight = Weight(source)
-        self.gamma = gamma
-        self.min_norm = min_norm
+        super().__init__(source)
+        self.gamma = weight("gamma", gamma)
+        self.min_norm = weight("min_norm", min_norm)
         kept = mask_rows(len(self.weight()), ignore_rows) if ignore_rows else None
         self.kept: Tensor | None
         self.register_buffer("kept", kept, persistent=False)
 
-    @classmethod
-    def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
-        """On the output layer; the model is not changed."""
-        return cls(find_output(model), **{"ignore_rows": setup.ignore_rows, **settings})
-
-    def acts_on(self) -> list[Tensor]:
-        return [self.weight()]
-
     def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
         W = self.weight()
-        if self.kept is not None and self.kept.device != W.device:
-            self.kept = self.kept.to(W.device)
+        follow(self, W)
         value: Tensor = MeanCosine.apply(W, self.kept, self.min_norm)  # type: ignore[no-untyped-call]
         return self.gamma * value
-
-    def extra_repr(self) -> str:
-        return f"gamma={self.gamma:g}"
 
 
 class MeanCosine(torch.autograd.Function):

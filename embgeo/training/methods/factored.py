@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.regularizer import find_input, find_output, to_single
+from embgeo.training.methods.regularizer import find_layer, to_single
 
 
 class FactoredEmbedding(nn.Module):
@@ -151,7 +151,7 @@ def factorize(model: nn.Module, *, scale: float | None = None) -> FactoredEmbedd
     BadOption
         The model does not let its layers be replaced, or W cannot be decomposed.
     """
-    before, output = find_input(model), find_output(model)
+    before, output = find_layer(model, "input"), find_layer(model, "output")
     if isinstance(output, FactoredHead):
         return output.factored
     tied = before.weight is output.weight
@@ -170,7 +170,7 @@ def make_plain(model: nn.Module) -> None:
 
     Call it before a model is saved, since what reads it expects a plain matrix.
     """
-    output = find_output(model)
+    output = find_layer(model, "output")
     if not isinstance(output, FactoredHead):
         return
     factored = output.factored
@@ -180,7 +180,7 @@ def make_plain(model: nn.Module) -> None:
     head.weight = weight
     if output.bias is not None:
         head.bias = output.bias
-    if find_input(model) is factored:
+    if find_layer(model, "input") is factored:
         # Not by its constructor, which would set the padding row to zero in place.
         plain = nn.Embedding(n, d, padding_idx=factored.padding_idx, device="meta")
         plain.weight = weight

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.core.errors import BadOption
-from embgeo.training.methods.popular import choose_popular, classes
-from embgeo.training.methods.regularizer import (
-    Regularizer,
-    Setup,
-    Source,
-    Step,
-    Weight,
-    exact,
-    find_input,
-    require_weight,
-)
+from embgeo.training.checks import positive, weight, whole
+from embgeo.training.methods.popular import ClassRegularizer, classes
+from embgeo.training.methods.regularizer import Source, Step, exact, follow
 
 
-class Frage(Regularizer):
+class Frage(ClassRegularizer):
     """−λ·L_D on the embedding, where the discriminator's loss L_D is what it minimizes in turn.
 
     The discriminator gives f = P(rare) for a row, and
@@ -89,16 +79,9 @@ class Frage(Regularizer):
         ignore_rows: Sequence[int] = (),
         seed: int = 0,
     ) -> None:
-        super().__init__()
-        require_weight("lambda_", lambda_)
-        if not 0.0 < lr < math.inf:
-            raise BadOption(f"lr is {lr}", way_out="give a learning rate above 0")
-        for name, value in (("hidden", hidden), ("sample", sample)):
-            if value is not None and value < 1:
-                raise BadOption(f"{name} is {value}", way_out="give a number from 1, or None")
-        self.weight = Weight(source)
-        self.lambda_ = lambda_
-        self.sample = sample
+        super().__init__(source)
+        self.lambda_ = weight("lambda_", lambda_)
+        self.sample = None if sample is None else whole("sample", sample)
         n, d = self.weight().shape
         sign, share = signs_and_shares(n, *classes(n, popular, ignore_rows))
         self.sign: Tensor
@@ -106,26 +89,14 @@ class Frage(Regularizer):
         self.register_buffer("sign", sign, persistent=False)
         self.register_buffer("share", share, persistent=False)
         self.generator = torch.Generator().manual_seed(seed)
-        self.discriminator = discriminator(d, hidden, self.generator)
+        units = None if hidden is None else whole("hidden", hidden)
+        self.discriminator = discriminator(d, units, self.generator)
         self.to(self.weight().device)
-        self.optimizer = torch.optim.Adam(self.discriminator.parameters(), lr=lr)
-
-    @classmethod
-    def attach(
-        cls, model: nn.Module, setup: Setup = Setup(), *, share: float = 0.2, **settings: Any
-    ) -> Self:
-        """On the input embedding; the `share` most frequent types are popular."""
-        popular = choose_popular(setup, cls.NAME, share)
-        known = {"ignore_rows": setup.ignore_rows, "seed": setup.seed}
-        return cls(find_input(model), popular, **{**known, **settings})
-
-    def acts_on(self) -> list[Tensor]:
-        return [self.weight()]
+        self.optimizer = torch.optim.Adam(self.discriminator.parameters(), lr=positive("lr", lr))
 
     def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
         W = self.weight()
-        if self.share.device != W.device:
-            self.to(W.device)
+        follow(self, W)
         fixed = {name: p.detach() for name, p in self.discriminator.named_parameters()}
         with exact(W):
             scores = torch.func.functional_call(
@@ -147,8 +118,7 @@ class Frage(Regularizer):
         step : bool
         """
         W = self.weight().detach()
-        if self.share.device != W.device:
-            self.to(W.device)
+        follow(self, W)
         sign, share = self.sign, self.share
         if rows is not None:
             rows = rows.to(W.device)
@@ -173,9 +143,6 @@ class Frage(Regularizer):
     def set_extra_state(self, state: dict[str, Any]) -> None:
         self.optimizer.load_state_dict(state["optimizer"])
         self.generator.set_state(state["generator"].cpu())
-
-    def extra_repr(self) -> str:
-        return f"lambda_={self.lambda_:g}"
 
 
 def signs_and_shares(n: int, popular: Tensor, rare: Tensor) -> tuple[Tensor, Tensor]:

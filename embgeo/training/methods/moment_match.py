@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from embgeo.core.errors import BadOption
-from embgeo.training.methods.popular import choose_popular, classes
-from embgeo.training.methods.regularizer import (
-    Regularizer,
-    Setup,
-    Source,
-    Step,
-    Weight,
-    exact,
-    find_input,
-    require_weight,
-    to_single,
-)
+from embgeo.training.checks import require, weight
+from embgeo.training.methods.popular import ClassRegularizer, classes
+from embgeo.training.methods.regularizer import Source, Step, exact, follow, to_single
 
 
-class MomentMatch(Regularizer):
+class MomentMatch(ClassRegularizer):
     """λ·Σ_k ‖m_k(rare) − m_k(popular)‖₂ over mean, variance, skewness and kurtosis by coordinate.
 
     What the public code of FRAGE does in its recipe for a mixture of softmaxes, in place of the
@@ -70,12 +60,9 @@ class MomentMatch(Regularizer):
         moments: int = 4,
         ignore_rows: Sequence[int] = (),
     ) -> None:
-        super().__init__()
-        require_weight("lambda_", lambda_)
-        if moments not in (1, 2, 3, 4):
-            raise BadOption(f"{moments} moments", way_out="give 1, 2, 3 or 4")
-        self.weight = Weight(source)
-        self.lambda_ = lambda_
+        super().__init__(source)
+        self.lambda_ = weight("lambda_", lambda_)
+        require("moments", moments, moments in (1, 2, 3, 4), "give 1, 2, 3 or 4")
         self.moments = moments
         common, rare = classes(len(self.weight()), popular, ignore_rows)
         self.common: Tensor
@@ -83,21 +70,9 @@ class MomentMatch(Regularizer):
         self.register_buffer("common", common, persistent=False)
         self.register_buffer("rare", rare, persistent=False)
 
-    @classmethod
-    def attach(
-        cls, model: nn.Module, setup: Setup = Setup(), *, share: float = 0.2, **settings: Any
-    ) -> Self:
-        """On the input embedding; the `share` most frequent types are popular."""
-        popular = choose_popular(setup, cls.NAME, share)
-        return cls(find_input(model), popular, **{"ignore_rows": setup.ignore_rows, **settings})
-
-    def acts_on(self) -> list[Tensor]:
-        return [self.weight()]
-
     def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
         W = self.weight()
-        if self.rare.device != W.device:
-            self.to(W.device)
+        follow(self, W)
         with exact(W):
             rows = to_single(W)
             target = moments(rows.detach()[self.common], self.moments)
@@ -106,9 +81,6 @@ class MomentMatch(Regularizer):
                 torch.linalg.vector_norm(a - b) for a, b in zip(found, target, strict=True)
             ]
         return self.lambda_ * torch.stack(distances).sum()
-
-    def extra_repr(self) -> str:
-        return f"lambda_={self.lambda_:g}, moments={self.moments}"
 
 
 def moments(rows: Tensor, count: int) -> list[Tensor]:

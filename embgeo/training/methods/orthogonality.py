@@ -8,15 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
+from embgeo.training.checks import choice, weight, whole
 from embgeo.training.methods.factored import FactoredEmbedding, factorize
-from embgeo.training.methods.regularizer import (
-    Regularizer,
-    Setup,
-    Step,
-    exact,
-    require_weight,
-    to_single,
-)
+from embgeo.training.methods.regularizer import Regularizer, Setup, Step, exact, follow, to_single
 
 
 class Orthogonality(nn.Module):
@@ -46,8 +40,7 @@ class Orthogonality(nn.Module):
 
     def forward(self, matrix: Tensor, scale: float | Tensor = 1.0) -> Tensor:
         """The penalty of A = matrix/scale; with columns of U, scale 1."""
-        if self.direction.device != matrix.device:
-            self.to(matrix.device)
+        follow(self, matrix)
         gram = residual(matrix.detach(), scale)
         if self.training and self.spectral:
             self.direction = improved(gram, self.direction.to(gram.dtype), self.iterations)
@@ -173,16 +166,14 @@ class Constrained(Regularizer):
         retract_every: int = 20,
     ) -> None:
         super().__init__()
-        if mode not in ("penalty", "proximal"):
-            raise BadOption(f"no mode {mode!r}", way_out="give penalty or proximal")
-        if retract_every < 1:
-            raise BadOption(f"retract_every is {retract_every}", way_out="give a number from 1")
-        for weight in (*frobenius, *spectral):
-            require_weight("of orthogonality", weight)
+        choice("mode", mode, ("penalty", "proximal"))
+        for name, weights in (("frobenius", frobenius), ("spectral", spectral)):
+            for value in weights:
+                weight(name, value)
         # In a tuple, where the module does not see it as a part.
         self._embedding = (embedding,)
         self.mode = mode
-        self.retract_every = retract_every
+        self.retract_every = whole("retract_every", retract_every)
         self.steps = 0
         d = embedding.embedding_dim
         self.of_left = Orthogonality(d, frobenius[0], spectral[0])

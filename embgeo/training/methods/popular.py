@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.regularizer import Setup, mask_rows
+from embgeo.training.methods.regularizer import Setup, WeightRegularizer, mask_rows
 
 
 def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] = ()) -> Tensor:
@@ -67,17 +68,20 @@ def classes(n: int, popular: Tensor, ignore_rows: Sequence[int] = ()) -> tuple[T
     return found
 
 
-def choose_popular(setup: Setup, method: str, share: float) -> Tensor:
-    """The mask from the counts of a setup.
+class ClassRegularizer(WeightRegularizer):
+    """A regularizer of the input embedding that tells rare rows from popular ones."""
 
-    Raises
-    ------
-    BadOption
-        The setup has no counts.
-    """
-    if setup.counts is None:
-        raise BadOption(
-            f"{method} tells rare rows from popular ones, and there are no counts",
-            way_out="give the counts of the training split",
-        )
-    return popular_rows(setup.counts, share, setup.ignore_rows)
+    ROLE = "input"
+
+    @classmethod
+    def attach(
+        cls, model: nn.Module, setup: Setup = Setup(), *, share: float = 0.2, **settings: Any
+    ) -> Self:
+        """On the input embedding; the `share` most frequent types are popular."""
+        if setup.counts is None:
+            raise BadOption(
+                f"{cls.NAME} tells rare rows from popular ones, and there are no counts",
+                way_out="give the counts of the training split",
+            )
+        popular = popular_rows(setup.counts, share, setup.ignore_rows)
+        return super().attach(model, setup, popular=popular, **settings)

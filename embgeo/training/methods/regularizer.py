@@ -18,11 +18,11 @@ do is a no-op, so that a loop can call all of it for every method, in this order
 
 from __future__ import annotations
 
-import math
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -95,15 +95,18 @@ class Regularizer(nn.Module):
         Each way in which this is not what was published; shown in the report of a run.
     NEEDS : tuple of str
         Fields of `Step` that the method cannot do without.
+    ROLE : {"input", "output"}
+        The layer of a model that `attach` puts the method on.
     """
 
-    NAME: ClassVar[str]
+    NAME: ClassVar[str] = "nothing"
     SOURCE: ClassVar[str]
+    ROLE: ClassVar[Literal["input", "output"]] = "output"
     DEVIATIONS: ClassVar[tuple[str, ...]] = ()
     NEEDS: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:  # noqa: ARG003
+    def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
         """Make the method for a model, changing the model where the method says so.
 
         Parameters
@@ -114,10 +117,13 @@ class Regularizer(nn.Module):
             methods that replace them; models of transformers have all four. Call it before the
             optimizer is made and the model is wrapped for several devices.
         setup : Setup
+            The constructor gets what it has a parameter for: ``ignore_rows`` and ``seed``.
         **settings
             Those of the method's constructor.
         """
-        return cls(find_output(model), **settings)
+        known = inspect.signature(cls).parameters
+        own = {name: getattr(setup, name) for name in ("ignore_rows", "seed") if name in known}
+        return cls(find_layer(model, cls.ROLE), **{**own, **settings})
 
     def forward(self, step: Step | None = None) -> Tensor:
         """The penalty; ``reg()`` where `NEEDS` is empty.
@@ -128,13 +134,17 @@ class Regularizer(nn.Module):
             The step lacks something that the method needs.
         """
         step = step or Step()
+        self.require(step)
+        return self.penalty(step)
+
+    def require(self, step: Step) -> None:
+        """`BadOption` if the step lacks something of `NEEDS`."""
         missing = [name for name in self.NEEDS if getattr(step, name) is None]
         if missing:
             raise BadOption(
                 f"{self.NAME} needs {' and '.join(missing)}",
                 way_out=f"call it with Step({', '.join(f'{name}=…' for name in self.NEEDS)})",
             )
-        return self.penalty(step)
 
     def penalty(self, step: Step) -> Tensor:
         """A scalar to add to the loss; 0 where the method acts elsewhere."""
@@ -184,6 +194,11 @@ class Regularizer(nn.Module):
         """The weights of the model that the penalty depends on, if on nothing but weights."""
         return []
 
+    def extra_repr(self) -> str:
+        """The settings: keywords of the constructor that are kept under their names."""
+        shown = [name for name in list_keywords(type(self)) if hasattr(self, name)]
+        return ", ".join(f"{name}={getattr(self, name)}" for name in shown)
+
     def add_gradient(self, scale: float = 1.0) -> Tensor:
         """Add the gradient of the penalty to ``.grad`` of the weights that it acts on.
 
@@ -228,6 +243,41 @@ class Regularizer(nn.Module):
         return value.detach()
 
 
+class WeightRegularizer(Regularizer):
+    """A regularizer of one matrix, which belongs to the model.
+
+    Parameters
+    ----------
+    source : Module, Tensor or callable
+        Where the weight is found, a row for each token.
+    """
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self.weight = Weight(source)
+
+    def acts_on(self) -> list[Tensor]:
+        return [] if self.NEEDS else [self.weight()]
+
+
+def list_keywords(kind: type) -> dict[str, inspect.Parameter]:
+    """Keyword-only parameters of a class's constructor, and of those that it passes them on to."""
+    found: dict[str, inspect.Parameter] = {}
+    for each in kind.__mro__:
+        for function in ("__init__", "attach"):
+            if issubclass(each, Regularizer) and function in vars(each):
+                parameters = inspect.signature(getattr(each, function)).parameters.values()
+                own = {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY}
+                found = {**own, **found}
+    return found
+
+
+def follow(module: nn.Module, weight: Tensor) -> None:
+    """Move what a regularizer owns to where the model's weight is."""
+    if any(own.device != weight.device for own in module.buffers()):
+        module.to(weight.device)
+
+
 def find_device(step: Step) -> torch.device:
     """Where the tensors of a step are; the CPU if it has none."""
     for field in fields(step):
@@ -266,17 +316,9 @@ class Weight:
         return weight
 
 
-def find_input(model: nn.Module) -> nn.Module:
-    """The input embedding of a model; `BadOption` if it has none."""
-    return part_of(model, "get_input_embeddings")
-
-
-def find_output(model: nn.Module) -> nn.Module:
-    """The output layer of a model; `BadOption` if it has none."""
-    return part_of(model, "get_output_embeddings")
-
-
-def part_of(model: nn.Module, getter: str) -> nn.Module:
+def find_layer(model: nn.Module, role: str) -> nn.Module:
+    """The input embedding or the output layer of a model; `BadOption` if it has none."""
+    getter = f"get_{role}_embeddings"
     found = getattr(model, getter, lambda: None)()
     if not isinstance(found, nn.Module):
         raise BadOption(
@@ -300,12 +342,6 @@ def mask_rows(n: int, ignore_rows: Sequence[int]) -> Tensor:
             raise BadOption(f"ignore_rows: no row {row}", way_out=f"there are {n} rows, from 0")
         kept[row] = False
     return kept
-
-
-def require_weight(name: str, value: float) -> None:
-    """`BadOption` unless the weight of a penalty is a number from 0."""
-    if not 0.0 <= value < math.inf:
-        raise BadOption(f"the weight {name} is {value}", way_out="give a number from 0")
 
 
 def exact(tensor: Tensor) -> AbstractContextManager[object]:

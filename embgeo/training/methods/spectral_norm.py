@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from embgeo.training.checks import weight
 from embgeo.training.methods.factored import FactoredEmbedding
 from embgeo.training.methods.orthogonality import DEVIATIONS, Constrained, learning_rate
-from embgeo.training.methods.regularizer import Step, require_weight
+from embgeo.training.methods.regularizer import Step
 
 
 class SpectralNorm(Constrained):
@@ -92,8 +93,7 @@ class DOptimal(SpectralNorm):
         self, embedding: FactoredEmbedding, *, lambda_: float = 1.0, **constraints: Any
     ) -> None:
         super().__init__(embedding, **constraints)
-        require_weight("lambda_", lambda_)
-        self.lambda_ = lambda_
+        self.lambda_ = weight("lambda_", lambda_)
 
     def penalty(self, step: Step) -> Tensor:
         found = super().penalty(step)
@@ -116,6 +116,3 @@ class DOptimal(SpectralNorm):
             room = 4.0 * learning_rate(lr) * self.lambda_ / len(e.sigma)
             e.sigma.copy_((e.sigma.abs() + torch.sqrt(e.sigma.square() + room)) / 2.0)
         super().after_step(lr)
-
-    def extra_repr(self) -> str:
-        return f"lambda_={self.lambda_:g}"

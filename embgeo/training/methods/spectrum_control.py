@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from embgeo.core.errors import BadOption
+from embgeo.training.checks import weight
 from embgeo.training.methods.factored import FactoredEmbedding
 from embgeo.training.methods.orthogonality import DEVIATIONS, Constrained, learning_rate
-from embgeo.training.methods.regularizer import Step, require_weight
+from embgeo.training.methods.regularizer import Step, follow
 
 Prior = Literal["exponential", "polynomial"]
 
@@ -81,9 +82,8 @@ class SpectrumControl(Constrained):
         **constraints: Any,
     ) -> None:
         super().__init__(embedding, **constraints)
-        require_weight("of the prior", strength)
         self.prior = prior
-        self.strength = strength
+        self.strength = weight("strength", strength)
         shape = decay(prior, embedding.embedding_dim, gamma, tail_ratio)
         start = embedding.singular_values().detach()
         level = torch.linalg.vector_norm(start) / torch.linalg.vector_norm(shape)
@@ -95,8 +95,7 @@ class SpectrumControl(Constrained):
         if self.mode == "proximal":
             return found
         e = self.embedding
-        if self.target.device != e.sigma.device:
-            self.to(e.sigma.device)
+        follow(self, e.sigma)
         return found + self.strength * (e.singular_values() - self.target).square().sum()
 
     @torch.no_grad()
@@ -108,9 +107,6 @@ class SpectrumControl(Constrained):
             pull = 2.0 * learning_rate(lr) * self.strength * e.scale**2
             e.sigma.add_(pull / e.scale * self.target.to(e.sigma)).div_(1.0 + pull)
         super().after_step(lr)
-
-    def extra_repr(self) -> str:
-        return f"prior={self.prior}, strength={self.strength:g}, mode={self.mode}"
 
 
 def decay(prior: str, d: int, gamma: float | None, tail_ratio: float | None) -> Tensor:

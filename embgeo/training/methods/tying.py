@@ -8,7 +8,7 @@ from torch import nn
 
 from embgeo.core.errors import BadOption
 from embgeo.training.methods.factored import weight_of
-from embgeo.training.methods.regularizer import Regularizer, Setup, find_input, find_output
+from embgeo.training.methods.regularizer import Regularizer, Setup, find_layer
 
 
 class Tying(Regularizer):
@@ -45,7 +45,7 @@ class Tying(Regularizer):
     @classmethod
     def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:  # noqa: ARG003
         """Tie the model's output layer to its input embedding."""
-        return cls(find_input(model), find_output(model), **settings)
+        return cls(find_layer(model, "input"), find_layer(model, "output"), **settings)
 
 
 def tie(embedding: nn.Module, output: nn.Module) -> None:

@@ -7,10 +7,10 @@ from typing import ClassVar
 from torch import Tensor
 from torch.nn import functional as F
 
+from embgeo.training.checks import share, weight
 from embgeo.training.methods.regularizer import to_single
 from embgeo.training.models.language_model import Output
 from embgeo.training.models.recurrent import LstmLayer, RecurrentModel
-from embgeo.training.models.settings import share, weight
 
 
 class AwdLstm(RecurrentModel):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training.models.settings import flag, share, size
+from embgeo.training.checks import flag, share, whole
 
 
 class Output(NamedTuple):
@@ -64,8 +64,8 @@ class LanguageModel(nn.Module):
 
     def __init__(self, n_tokens: int, d: int, *, embedding_dropout: float) -> None:
         super().__init__()
-        self.n_tokens = size("n_tokens", n_tokens)
-        self.d = size("d", d)
+        self.n_tokens = whole("n_tokens", n_tokens)
+        self.d = whole("d", d)
         self.embedding_dropout = share("embedding_dropout", embedding_dropout)
         self.longest: int | None = None
         self.embedding: nn.Module

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from embgeo.training.checks import flag, share, whole
 from embgeo.training.methods.regularizer import exact
 from embgeo.training.models.language_model import LanguageModel, Output
-from embgeo.training.models.settings import flag, share, size
 
 
 def locked_mask(states: Tensor, p: float) -> Tensor:
@@ -148,7 +148,7 @@ class RecurrentModel(LanguageModel):
         self.input_dropout = share("input_dropout", input_dropout)
         self.hidden_dropout = share("hidden_dropout", hidden_dropout)
         self.output_dropout = share("output_dropout", output_dropout)
-        widths = [d, *[size("hidden", hidden)] * (size("layers", layers) - 1), d]
+        widths = [d, *[whole("hidden", hidden)] * (whole("layers", layers) - 1), d]
 
         def draw() -> Tensor:
             return torch.empty(self.n_tokens, d).uniform_(-row_bound, row_bound)

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
+from embgeo.training.checks import choice, flag, share, whole
 from embgeo.training.models.language_model import LanguageModel, Output
-from embgeo.training.models.settings import choice, flag, share, size
 
 #: Standard deviation of the start.
 SPREAD = 0.02
@@ -82,16 +82,16 @@ class Transformer(LanguageModel):
     ) -> None:
         super().__init__(n_tokens, d, embedding_dropout=embedding_dropout)
         self.dropout = share("dropout", dropout)
-        self.context = size("context", context)
+        self.context = whole("context", context)
         rotary = choice("positions", positions, ("learned", "rotary")) == "rotary"
-        if d % size("heads", heads) or (rotary and d // heads % 2):
+        if d % whole("heads", heads) or (rotary and d // heads % 2):
             even = " into even numbers" if rotary else ""
             raise BadOption(f"heads is {heads}", way_out=f"give a number that divides {d}{even}")
-        inner = 4 * d if feedforward is None else size("feedforward", feedforward)
+        inner = 4 * d if feedforward is None else whole("feedforward", feedforward)
         self.make_embedding(normal(n_tokens, d))
         self.positions = None if rotary else nn.Parameter(normal(context, d))
         self.longest = None if rotary else context
-        blocks = size("layers", layers)
+        blocks = whole("layers", layers)
         self.blocks = nn.ModuleList(
             TransformerBlock(d, heads, inner, dropout, blocks) for _ in range(blocks)
         )

@@ -8,8 +8,8 @@ from typing import ClassVar
 from torch import Tensor
 from torch.nn import functional as F
 
+from embgeo.training.checks import choice, share, weight
 from embgeo.training.models.recurrent import LstmLayer, RecurrentModel
-from embgeo.training.models.settings import choice, share, weight
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,52 @@
+"""Checks of single settings; each gives the value back, or says what it has to be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+from embgeo.core.errors import BadOption
+from embgeo.core.typed import is_number
+
+
+def require(name: str, value: object, fits: bool, way_out: str) -> None:
+    """`BadOption` unless the value of a setting fits."""
+    if not fits:
+        raise BadOption(f"{name} is {value!r}", way_out=way_out)
+
+
+def whole(name: str, value: int) -> int:
+    """A whole number from 1."""
+    fits = isinstance(value, int) and is_number(value) and value >= 1
+    require(name, value, fits, "give a whole number from 1")
+    return value
+
+
+def share(name: str, value: float) -> float:
+    """A number from 0 to below 1."""
+    require(name, value, is_number(value) and 0.0 <= value < 1.0, "give a number from 0 to below 1")
+    return float(value)
+
+
+def weight(name: str, value: float) -> float:
+    """A number from 0."""
+    require(name, value, is_number(value) and 0.0 <= value < math.inf, "give a number from 0")
+    return float(value)
+
+
+def positive(name: str, value: float) -> float:
+    """A number above 0."""
+    require(name, value, is_number(value) and 0.0 < value < math.inf, "give a number above 0")
+    return float(value)
+
+
+def flag(name: str, value: bool) -> bool:
+    """True or false."""
+    require(name, value, isinstance(value, bool), "give true or false")
+    return value
+
+
+def choice(name: str, value: str, known: Collection[str]) -> str:
+    """One of those that are known."""
+    require(name, value, value in known, f"give {' or '.join(known)}")
+    return value
