@@ -1,8 +1,8 @@
 """The result of a comparison of methods, and its file ``training.json``.
 
-A page or a figure needs nothing else. Next to the file are the runs (``METHOD/seed-S``),
-``comparison`` (the embeddings of one seed side by side, see :mod:`embgeo.comparison.comparison`) and,
-once rendered, ``report.html``.
+A page or a figure needs nothing else. Next to the file are the runs (``METHOD/seed-S``), the
+comparison of the embeddings of one seed (see :mod:`embgeo.comparison.comparison`) and, once
+rendered, ``report.html``.
 
 Format history
 --------------
