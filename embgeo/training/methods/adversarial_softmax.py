@@ -9,7 +9,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from embgeo.training.checks import weight
-from embgeo.training.methods.regularizer import Source, Step, WeightRegularizer, exact
+from embgeo.training.methods.regularizer import Step, WeightRegularizer
+from embgeo.training.methods.weights import Source, exact
 
 
 class AdversarialSoftmax(WeightRegularizer):

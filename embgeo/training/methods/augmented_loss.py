@@ -10,14 +10,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from embgeo.training.checks import positive, weight
-from embgeo.training.methods.regularizer import (
-    Source,
-    Step,
-    WeightRegularizer,
-    follow,
-    mask_rows,
-    to_single,
-)
+from embgeo.training.methods.regularizer import Step, WeightRegularizer
+from embgeo.training.methods.weights import Source, follow, mask_rows, to_single
 
 #: Numbers in a matrix of some positions.
 AT_ONCE = 2**22

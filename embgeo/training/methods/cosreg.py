@@ -9,15 +9,8 @@ import torch
 from torch import Tensor
 
 from embgeo.training.checks import weight
-from embgeo.training.methods.regularizer import (
-    Source,
-    Step,
-    WeightRegularizer,
-    exact,
-    follow,
-    mask_rows,
-    to_single,
-)
+from embgeo.training.methods.regularizer import Step, WeightRegularizer
+from embgeo.training.methods.weights import Source, exact, follow, mask_rows, to_single
 
 
 class CosReg(WeightRegularizer):

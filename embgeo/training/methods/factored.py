@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.regularizer import find_layer, to_single
+from embgeo.training.methods.weights import find_layer, to_single
 
 
 class FactoredEmbedding(nn.Module):

@@ -11,7 +11,8 @@ from torch.nn import functional as F
 
 from embgeo.training.checks import positive, weight, whole
 from embgeo.training.methods.popular import ClassRegularizer, classes
-from embgeo.training.methods.regularizer import Source, Step, exact, follow
+from embgeo.training.methods.regularizer import Step
+from embgeo.training.methods.weights import Source, exact, follow
 
 
 class Frage(ClassRegularizer):

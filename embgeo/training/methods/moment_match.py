@@ -10,7 +10,8 @@ from torch import Tensor
 
 from embgeo.training.checks import require, weight
 from embgeo.training.methods.popular import ClassRegularizer, classes
-from embgeo.training.methods.regularizer import Source, Step, exact, follow, to_single
+from embgeo.training.methods.regularizer import Step
+from embgeo.training.methods.weights import Source, exact, follow, to_single
 
 
 class MomentMatch(ClassRegularizer):

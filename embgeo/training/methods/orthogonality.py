@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import choice, weight, whole
 from embgeo.training.methods.factored import FactoredEmbedding, factorize
-from embgeo.training.methods.regularizer import Regularizer, Setup, Step, exact, follow, to_single
+from embgeo.training.methods.regularizer import Regularizer, Setup, Step
+from embgeo.training.methods.weights import exact, follow, to_single
 
 
 class Orthogonality(nn.Module):

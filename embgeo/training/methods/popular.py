@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.regularizer import Setup, WeightRegularizer, mask_rows
+from embgeo.training.methods.regularizer import Setup, WeightRegularizer
+from embgeo.training.methods.weights import mask_rows
 
 
 def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] = ()) -> Tensor:

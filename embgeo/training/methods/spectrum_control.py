@@ -12,7 +12,8 @@ from embgeo.core.errors import BadOption
 from embgeo.training.checks import weight
 from embgeo.training.methods.factored import FactoredEmbedding
 from embgeo.training.methods.orthogonality import DEVIATIONS, Constrained, learning_rate
-from embgeo.training.methods.regularizer import Step, follow
+from embgeo.training.methods.regularizer import Step
+from embgeo.training.methods.weights import follow
 
 Prior = Literal["exponential", "polynomial"]
 

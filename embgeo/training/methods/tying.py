@@ -8,7 +8,8 @@ from torch import nn
 
 from embgeo.core.errors import BadOption
 from embgeo.training.methods.factored import weight_of
-from embgeo.training.methods.regularizer import Regularizer, Setup, find_layer
+from embgeo.training.methods.regularizer import Regularizer, Setup
+from embgeo.training.methods.weights import find_layer
 
 
 class Tying(Regularizer):

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from embgeo.training.checks import share, weight
-from embgeo.training.methods.regularizer import to_single
+from embgeo.training.methods.weights import to_single
 from embgeo.training.models.language_model import Output
 from embgeo.training.models.recurrent import LstmLayer, RecurrentModel
 

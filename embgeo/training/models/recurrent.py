@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.training.checks import flag, share, whole
-from embgeo.training.methods.regularizer import exact
+from embgeo.training.methods.weights import exact
 from embgeo.training.models.language_model import LanguageModel, Output
 
 
