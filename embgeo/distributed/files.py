@@ -26,7 +26,7 @@ from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.bounded.saved import AtomicFile
 from embgeo.io.bounded.zip_members import MAGICS, Archive, open_archive
-from embgeo.io.formats.numpy.npy import read_array, read_header
+from embgeo.io.formats.npy import read_array, read_header
 
 FORMAT = "embgeo.part"
 FORMAT_VERSION = 2

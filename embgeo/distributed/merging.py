@@ -26,7 +26,7 @@ from embgeo.distributed.states import (
 from embgeo.distributed.whole import check_cover, join_pieces, sort_parts
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.io.bounded.small_files import safe_text
-from embgeo.io.counting import count_by_file
+from embgeo.io.labeling import count_by_file
 from embgeo.io.labels.counts_file import from_rank
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import RowCut, RowLabels, lay_given

@@ -15,8 +15,7 @@ from embgeo.core.matrix import Matrix, Origin
 from embgeo.io.bounded.guard import cannot_read, short
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import Tensor
-from embgeo.io.counting import Counting
-from embgeo.io.labeling import Labeling
+from embgeo.io.labeling import Counting, Labeling
 from embgeo.io.labels.rows import PADDING_REASON
 from embgeo.io.selecting import Selection
 

@@ -21,7 +21,7 @@ from embgeo.io.bounded.guard import Damaged, reading, short
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.bounded.small_files import HEAD_BYTES, read_head
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.formats.huggingface.model_folder import NOT_WEIGHTS, WEIGHTS
+from embgeo.io.formats.model_folder import NOT_WEIGHTS, WEIGHTS
 from embgeo.io.formats.torch import tar_checkpoint, zip_checkpoint
 from embgeo.io.stand_ins import rename_checkpoint, rename_error
 

@@ -8,10 +8,8 @@ from embgeo.io import containers, stand_ins
 from embgeo.io.bounded.guard import cannot_read
 from embgeo.io.bounded.small_files import read_head
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.formats import find_format, is_known_head
+from embgeo.io.formats import find_format, is_known_head, model_folder, tensorflow
 from embgeo.io.formats.format import open_with
-from embgeo.io.formats.frameworks import tensorflow
-from embgeo.io.formats.huggingface import model_folder
 from embgeo.io.unknown import unknown_format
 
 

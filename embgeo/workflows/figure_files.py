@@ -11,7 +11,7 @@ from embgeo.charts.render.paper import plain_text, render_paper
 from embgeo.charts.render.table import render_csv
 from embgeo.charts.specification import Chart, Choices
 from embgeo.charts.subject import Subject
-from embgeo.io.bounded.delimited import csv_lines
+from embgeo.io.bounded.saved import csv_lines
 from embgeo.measure.provenance import installed
 from embgeo.publish.latex.latex_table import LatexTable, TableColumn, render_table
 from embgeo.publish.latex.latex_text import DEFINITION, latex_text

@@ -29,7 +29,7 @@ from embgeo.charts.subject import Course, Subject, compared_subjects, method_sub
 from embgeo.charts.training import page_names
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.values import Histogram
-from embgeo.io.bounded.delimited import csv_lines
+from embgeo.io.bounded.saved import csv_lines
 from embgeo.workflows.figure_subjects import parse_parameter
 from tests.support.chart_samples import COURSES, chart_named, specification
 from tests.support.paper_samples import large_cloud, with_cloud

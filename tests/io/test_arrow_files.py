@@ -12,9 +12,7 @@ import pytest
 import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
-from embgeo.io.formats.arrow import ipc as arrow_file
-from embgeo.io.formats.arrow import parquet as parquet_file
-from embgeo.io.formats.arrow import tables as arrow_tables
+from embgeo.io.formats import arrow
 from tests.support.binary_files import arrays, is_mapped, quick, refused
 
 pa: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -146,7 +144,7 @@ def test_an_empty_table(tmp_path: Path) -> None:
 def test_columns_that_are_no_matrix(tmp_path: Path, column: Any, match: str, write: Any) -> None:
     path = tmp_path / "a"
     write(path, pa.table({"e": column}))
-    refused(parquet_file if write is write_parquet else arrow_file, path, match)
+    refused(arrow, path, match)
 
 
 @pytest.mark.parametrize("write", WRITERS)
@@ -155,10 +153,9 @@ def test_cut_files_are_refused(tmp_path: Path, write: Any) -> None:
     path = tmp_path / "a"
     write(path, table())
     content = path.read_bytes()
-    module = parquet_file if write is write_parquet else arrow_file
     for share in (0.02, 0.4, 0.9):
         path.write_bytes(content[: int(len(content) * share)])
-        refused(module, path, "damaged or cut off|pyarrow")
+        refused(arrow, path, "damaged or cut off|pyarrow")
 
 
 @pytest.mark.parametrize("write", [write_parquet, write_compressed])
@@ -172,28 +169,28 @@ def test_one_row_that_unfolds_without_end(
     path = tmp_path / "a"
     write(path, pa.table({"e": pa.ListArray.from_arrays([0, len(zeros)], zeros)}))
     assert path.stat().st_size < 2**20
-    monkeypatch.setattr("embgeo.io.formats.arrow.tables._MOST_MEMORY", 150 * 2**20)
+    monkeypatch.setattr("embgeo.io.formats.arrow._MOST_MEMORY", 150 * 2**20)
     with quick(10):
-        refused(parquet_file if write is write_parquet else arrow_file, path, "more than 150 MiB")
+        refused(arrow, path, "more than 150 MiB")
 
 
 def test_more_rows_than_the_bytes_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("embgeo.io.formats.arrow.tables._RATIO_FREE_BYTES", 2**20)
+    monkeypatch.setattr("embgeo.io.formats.arrow._RATIO_FREE_BYTES", 2**20)
     zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(8 * 10**5, dtype="f4")), 8)
     path = tmp_path / "a"
     pq.write_table(pa.table({"e": zeros}), path, compression="zstd")
-    refused(parquet_file, path, "it promises 100,000×8 numbers")
+    refused(arrow, path, "it promises 100,000×8 numbers")
 
 
 def test_a_worker_that_ends_or_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, worker = tmp_path / "a", tmp_path / "worker.py"
     write_parquet(path, table())
-    monkeypatch.setattr("embgeo.io.formats.arrow.tables._WORKER", worker)
+    monkeypatch.setattr("embgeo.io.formats.arrow._WORKER", worker)
     worker.write_text("import os; os.abort()")
-    refused(parquet_file, path, "ends without saying why")
-    monkeypatch.setattr("embgeo.io.formats.arrow.tables._DESCRIBING", 0.03)
+    refused(arrow, path, "ends without saying why")
+    monkeypatch.setattr("embgeo.io.formats.arrow._DESCRIBING", 0.03)
     worker.write_text("while True: pass")
-    refused(parquet_file, path, "more than 0 seconds")
+    refused(arrow, path, "more than 0 seconds")
 
 
 def test_a_worker_that_computes_too_long_ends_itself(
@@ -202,15 +199,15 @@ def test_a_worker_that_computes_too_long_ends_itself(
     pytest.importorskip("resource", reason="this system does not limit time")
     path = tmp_path / "a"
     write_parquet(path, table())
-    monkeypatch.setattr("embgeo.io.formats.arrow.tables._DESCRIBING", 1)
-    limited = arrow_tables._WORKER.read_text("utf-8").replace(
+    monkeypatch.setattr("embgeo.io.formats.arrow._DESCRIBING", 1)
+    limited = arrow._WORKER.read_text("utf-8").replace(
         "answer = ACTIONS", "_limit_time(0.01)\n        while True: pass\n        answer = ACTIONS"
     )
     worker = tmp_path / "worker.py"
     worker.write_text(limited, "utf-8")
-    monkeypatch.setattr("embgeo.io.formats.arrow.tables._WORKER", worker)
+    monkeypatch.setattr("embgeo.io.formats.arrow._WORKER", worker)
     with quick(9):  # before its ten seconds are over
-        refused(parquet_file, path, "pyarrow needs more than 1 seconds")
+        refused(arrow, path, "pyarrow needs more than 1 seconds")
 
 
 def test_without_pyarrow_the_extra_is_named(
@@ -218,9 +215,9 @@ def test_without_pyarrow_the_extra_is_named(
 ) -> None:
     path = tmp_path / "a"
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    for write, module in ((write_parquet, parquet_file), (write_feather, arrow_file)):
+    for write in (write_parquet, write_feather):
         write(path, table())
-        refused(module, path, r"pip install 'embgeo\[arrow\]'")
+        refused(arrow, path, r"pip install 'embgeo\[arrow\]'")
 
 
 def test_feather_version_1_is_named(tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embgeo.io.formats import npy as numpy_npy
+from embgeo.io.formats import npz as numpy_npz
 from embgeo.io.formats import pickled as pickle_arrays
+from embgeo.io.formats import safetensors as safetensors_file
+from embgeo.io.formats import sharded as safetensors_index
 from embgeo.io.formats.format import open_with
-from embgeo.io.formats.huggingface import safetensors as safetensors_file
-from embgeo.io.formats.huggingface import sharded as safetensors_index
-from embgeo.io.formats.numpy import npy as numpy_npy
-from embgeo.io.formats.numpy import npz as numpy_npz
 from embgeo.io.formats.torch import zip_checkpoint as torch_zip
 from tests.support.binary_files import (
     FORMATS,

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from embgeo.io.formats import flax as flax_msgpack
+from embgeo.io.formats import gguf as gguf_file
+from embgeo.io.formats import onnx as onnx_file
+from embgeo.io.formats import tensorflow as tensorflow_checkpoint
 from embgeo.io.formats.format import open_with
-from embgeo.io.formats.frameworks import flax as flax_msgpack
-from embgeo.io.formats.frameworks import gguf as gguf_file
-from embgeo.io.formats.frameworks import onnx as onnx_file
-from embgeo.io.formats.frameworks import tensorflow as tensorflow_checkpoint
 from tests.support.binary_files import refused
 from tests.support.framework_files import (
     bundle_header,

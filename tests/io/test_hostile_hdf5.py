@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from embgeo.io.formats import hdf5 as hdf5_file
 from embgeo.io.formats.format import open_with
-from embgeo.io.formats.frameworks import hdf5 as hdf5_file
 from tests.support.binary_files import refused
 from tests.support.framework_files import hdf5, needs
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from embgeo.core.errors import UnreadableFile
+from embgeo.io.formats import npy as numpy_npy
+from embgeo.io.formats import npz as numpy_npz
 from embgeo.io.formats import pickled as pickle_arrays
-from embgeo.io.formats.huggingface import safetensors as safetensors_file
-from embgeo.io.formats.numpy import npy as numpy_npy
-from embgeo.io.formats.numpy import npz as numpy_npz
+from embgeo.io.formats import safetensors as safetensors_file
 from embgeo.io.formats.torch import zip_checkpoint as torch_zip
 from tests.support.binary_files import (
     FORMATS,

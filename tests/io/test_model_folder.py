@@ -13,8 +13,8 @@ from safetensors.numpy import save_file
 import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
-from embgeo.io.labels.readable import from_byte_level, from_sentencepiece, guess_scheme
-from embgeo.io.labels.tokenizer_json import from_tokenizer_json, in_order
+from embgeo.io.labels.tokenizer_files import from_tokenizer_json, in_order
+from embgeo.io.labels.vocabulary import from_byte_level, from_sentencepiece, guess_scheme
 
 N, D = 6, 3
 W = np.arange(N * D, dtype=np.float32).reshape(N, D)

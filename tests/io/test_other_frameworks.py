@@ -21,8 +21,8 @@ import pytest
 import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
-from embgeo.io.formats.frameworks import flax as flax_msgpack
-from embgeo.io.formats.frameworks.tensorflow import name_and_start
+from embgeo.io.formats import flax as flax_msgpack
+from embgeo.io.formats.tensorflow import name_and_start
 from tests.support.framework_files import (
     D,
     N,

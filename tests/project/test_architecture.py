@@ -84,7 +84,7 @@ LISTS = {
     "publish.export.TARGETS": r"^TARGET = ",
     "io.formats.FORMATS": r"^def sniff\(",
     "io.formats.NEIGHBOR_FORMATS": r"^def belongs\(",
-    "io.memory.KINDS": r"^def find_matrix\(",
+    "io.memory.KINDS": r"^def find_in_\w+\(",
     "training.models.MODELS": r"^    NAME: ClassVar\[str\] = ",
     "training.methods.REGULARIZERS": r"^    SOURCE: ClassVar\[str\] = (?!\"as of)",
     "gate.outputs.OUTPUTS": r"^def render\(outcome: ",

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from embgeo.io.bounded.compressed import CODECS
-from embgeo.io.formats import FORMATS, NEIGHBOR_FORMATS
-from embgeo.io.formats.huggingface import model_folder
+from embgeo.io.formats import FORMATS, NEIGHBOR_FORMATS, model_folder
 
 ROOT = Path(__file__).parents[2]
 

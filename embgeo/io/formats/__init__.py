@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from embgeo.io.formats import pickled
-from embgeo.io.formats.arrow import ipc, parquet
+from embgeo.io.formats import (
+    arrow,
+    flax,
+    gensim,
+    gguf,
+    hdf5,
+    npy,
+    npz,
+    onnx,
+    pickled,
+    safetensors,
+    sharded,
+    tensorflow,
+)
 from embgeo.io.formats.fasttext import model as fasttext_model
-from embgeo.io.formats.format import Described, Format, NeighborFormat
-from embgeo.io.formats.frameworks import flax, gguf, hdf5, onnx, tensorflow
-from embgeo.io.formats.gensim import saves as gensim_saves
-from embgeo.io.formats.huggingface import safetensors, sharded
-from embgeo.io.formats.numpy import npy, npz
-from embgeo.io.formats.plugins import find_plugin
+from embgeo.io.formats.format import Described, Format, NeighborFormat, find_plugin
 from embgeo.io.formats.text import (
     glove_binary,
     projector_bytes,
@@ -43,11 +50,10 @@ FORMATS: tuple[Format, ...] = (
     onnx,
     flax,
     fasttext_model,
-    parquet,
-    ipc,
+    arrow,
     safetensors,
     sharded,
-    gensim_saves,
+    gensim,
     pickled,
     word2vec_binary,
     table,

@@ -26,8 +26,7 @@ from embgeo.io.bounded.guard import plain
 from embgeo.io.bounded.worker_process import MOST_MEMORY, worker_command
 from embgeo.io.labels.corpus_text import ByteProgress, CorpusText
 from embgeo.io.labels.counts_file import examples
-from embgeo.io.labels.readable import SIGN_SHARE, marks_words_by_spaces, word_of
-from embgeo.io.labels.vocabulary import TextEncoder
+from embgeo.io.labels.vocabulary import SIGN_SHARE, TextEncoder, marks_words_by_spaces, word_of
 
 EXTRA = "hf"
 

@@ -14,7 +14,7 @@ from embgeo.core.errors import LabelMismatch, UnreadableFile, argument
 from embgeo.core.matrix import Frequency
 from embgeo.io.bounded.small_files import parse_json, read_text, safe_text, split_lines
 from embgeo.io.labels import fairseq, side_tables
-from embgeo.io.labels.readable import READERS, guess_scheme, marks_words_by_spaces, word_of
+from embgeo.io.labels.vocabulary import READERS, guess_scheme, marks_words_by_spaces, word_of
 
 #: float64 holds every whole number up to here.
 LARGEST_COUNT = 2**53

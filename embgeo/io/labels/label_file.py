@@ -18,7 +18,9 @@ from embgeo.io.bounded.small_files import (
     safe_text,
     split_lines,
 )
-from embgeo.io.labels import fairseq, side_tables, token_models, tokenizer_json
+from embgeo.io.labels import fairseq, side_tables
+from embgeo.io.labels import tokenizer_files as token_models
+from embgeo.io.labels import tokenizer_files as tokenizer_json
 from embgeo.io.labels.counts_file import whole_count
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
 

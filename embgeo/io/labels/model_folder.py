@@ -16,8 +16,9 @@ from embgeo.io.bounded.small_files import (
     safe_text,
     split_lines,
 )
-from embgeo.io.labels import token_models, tokenizer_json
-from embgeo.io.labels.tokenizer_json import in_order
+from embgeo.io.labels import tokenizer_files as token_models
+from embgeo.io.labels import tokenizer_files as tokenizer_json
+from embgeo.io.labels.tokenizer_files import in_order
 from embgeo.io.labels.vocabulary import TextEncoder, TokenizerVocabulary
 
 #: SentencePiece models by name.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -60,3 +61,97 @@ class TokenizerVocabulary:
     counts: tuple[int, ...] | None = None
     implied: int = 0
     encoder: TextEncoder | None = None
+
+
+Scheme = Literal["byte-level", "sentencepiece", "plain"]
+
+#: SentencePiece's sign for a space, U+2581.
+SPACE_SIGN = "\N{LOWER ONE EIGHTH BLOCK}"
+#: The byte-level sign for a space, U+0120.
+BYTE_SPACE_SIGN = "\u0120"
+#: Share of tokens with a scheme's space sign from which a vocabulary is taken to follow it.
+SIGN_SHARE = 0.05
+
+
+def _byte_of_character() -> dict[str, int]:
+    """Byte-level BPE's alphabet: printable bytes stand for themselves, the others from U+0100."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    alphabet = {chr(byte): byte for byte in printable}
+    hidden = (byte for byte in range(256) if byte not in set(printable))
+    alphabet.update({chr(0x100 + place): byte for place, byte in enumerate(hidden)})
+    return alphabet
+
+
+_BYTES = _byte_of_character()
+
+
+def from_byte_level(token: str) -> str:
+    """The text of a byte-level token; bytes that are not UTF-8 by themselves as ``<0xE2>``.
+
+    A token with a character outside the byte alphabet is returned as it is.
+
+    >>> from_byte_level("\\u0120the"), from_byte_level("\\u00e2")
+    (' the', '<0xE2>')
+    """
+    try:
+        raw = bytes([_BYTES[character] for character in token])
+    except KeyError:
+        return token
+    return from_bytes(raw)
+
+
+def from_bytes(raw: bytes) -> str:
+    """The text that bytes are in UTF-8; bytes that are none by themselves as ``<0xE2>``."""
+    text = raw.decode("utf-8", "surrogateescape")
+    if not any("\udc80" <= character <= "\udcff" for character in text):
+        return text
+    return "".join(
+        f"<0x{ord(character) - 0xDC00:02X}>" if "\udc80" <= character <= "\udcff" else character
+        for character in text
+    )
+
+
+def from_sentencepiece(token: str) -> str:
+    """The text of a SentencePiece piece: its space sign becomes a space."""
+    return token.replace(SPACE_SIGN, " ")
+
+
+def _as_it_is(token: str) -> str:
+    return token
+
+
+READERS: dict[Scheme, Callable[[str], str]] = {
+    "byte-level": from_byte_level,
+    "sentencepiece": from_sentencepiece,
+    "plain": _as_it_is,
+}
+
+
+def guess_scheme(tokens: Collection[str]) -> Scheme:
+    """How a vocabulary writes spaces, judged by the tokens alone."""
+    enough = max(1.0, SIGN_SHARE * len(tokens))
+    if sum(token.startswith(BYTE_SPACE_SIGN) for token in tokens) >= enough:
+        return "byte-level"
+    if sum(token.startswith(SPACE_SIGN) for token in tokens) >= enough:
+        return "sentencepiece"
+    return "plain"
+
+
+def marks_words_by_spaces(tokens: Sequence[str]) -> bool:
+    """Whether (readable) tokens that begin a word begin with a space, as in ``" the"``."""
+    return sum(token.startswith(" ") for token in tokens) >= max(1.0, SIGN_SHARE * len(tokens))
+
+
+def word_of(token: str, spaced: bool) -> str:
+    """The whole word that a token is; empty if it is only a piece of one.
+
+    Parameters
+    ----------
+    token : str
+    spaced : bool
+        What :func:`marks_words_by_spaces` says of the vocabulary: then ``"the"`` without a space
+        continues a word, and only ``" the"`` is one.
+    """
+    if not spaced:
+        return token
+    return token[1:] if token.startswith(" ") else ""

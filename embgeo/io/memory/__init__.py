@@ -14,16 +14,20 @@ import numpy as np
 from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Matrix, Origin
 from embgeo.io.labels.counts_file import from_rank
-from embgeo.io.memory import dataframes, keyed_vectors, torch_objects
-from embgeo.io.memory.held import HeldMatrix
 from embgeo.io.memory.labeling import with_counts, with_tokens
+from embgeo.io.memory.objects import (
+    HeldMatrix,
+    find_in_dataframe,
+    find_in_keyed_vectors,
+    find_in_torch,
+)
 
 #: Every kind of object, in the order in which they are asked: each gives what it finds, or None
 #: for an object of another kind.
 KINDS: tuple[Callable[[Any], HeldMatrix | None], ...] = (
-    torch_objects.find_matrix,
-    keyed_vectors.find_matrix,
-    dataframes.find_matrix,
+    find_in_torch,
+    find_in_keyed_vectors,
+    find_in_dataframe,
 )
 
 

@@ -14,8 +14,8 @@ from embgeo.core.errors import BadOption, LabelMismatch
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.labels.counts_file import LARGEST_COUNT, Counts, from_counts
-from embgeo.io.labels.readable import READERS, guess_scheme
 from embgeo.io.labels.rows import PADDING_REASON, RowCut, lay_found, lay_given
+from embgeo.io.labels.vocabulary import READERS, guess_scheme
 
 
 def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.formats.fasttext.subwords import END_OF_SENTENCE, LONGEST_NGRAM, Subwords
 from embgeo.io.labels.counts_file import LARGEST_COUNT
-from embgeo.io.labels.decoded_words import room_for_words
+from embgeo.io.labels.word_lists import room_for_words
 
 MAGIC = struct.pack("<i", 793712314)
 VERSIONS = (11, 12)

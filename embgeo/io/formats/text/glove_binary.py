@@ -21,7 +21,7 @@ from embgeo.io.bounded.maps import SWAPPED, Array, map_file, view
 from embgeo.io.bounded.small_files import read_bytes
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.labels.counts_file import LARGEST_COUNT
-from embgeo.io.labels.decoded_words import decode_words
+from embgeo.io.labels.word_lists import decode_words
 
 NAME = "GloVe binary"
 RECOGNIZED = "a vocab.txt beside it, of words and counts, and a size that fits it"

@@ -27,7 +27,7 @@ from embgeo.io.formats.text.table_layout import (
     split_quoted_cells,
 )
 from embgeo.io.labels.counts_file import whole_count
-from embgeo.io.labels.decoded_words import WordList
+from embgeo.io.labels.word_lists import WordList
 
 NAME = "text table"
 RECOGNIZED = (

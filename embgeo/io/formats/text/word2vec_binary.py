@@ -20,7 +20,7 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded import scratch
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.text import word_vectors
-from embgeo.io.labels.decoded_words import WordList
+from embgeo.io.labels.word_lists import WordList
 
 NAME = "word2vec binary"
 RECOGNIZED = "a first line of two numbers, then a word, a space and no text"

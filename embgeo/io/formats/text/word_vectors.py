@@ -28,7 +28,7 @@ from embgeo.io.formats.text.blocks import (
     line_blocks,
     numbers_in,
 )
-from embgeo.io.labels.decoded_words import WordList
+from embgeo.io.labels.word_lists import WordList
 
 NAME = "text vectors"
 RECOGNIZED = "lines of a word and numbers, with or without a first line of two numbers"

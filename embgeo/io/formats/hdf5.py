@@ -1,7 +1,7 @@
 """HDF5 files, as Keras and pandas write them.
 
 The HDF5 library walks through the file in a process of its own
-(:mod:`embgeo.io.formats.frameworks.hdf5_worker`); what lies in one piece is then mapped here.
+(:mod:`embgeo.io.formats.hdf5_worker`); what lies in one piece is then mapped here.
 """
 
 from __future__ import annotations

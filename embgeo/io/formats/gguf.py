@@ -15,7 +15,7 @@ from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import SWAPPED, Array, Bytes, map_file
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor, stored_tensor
-from embgeo.io.formats.frameworks.gguf_header import (
+from embgeo.io.formats.gguf_header import (
     MAGIC,
     TOKEN_MODEL,
     TOKEN_TYPES,
@@ -25,7 +25,7 @@ from embgeo.io.formats.frameworks.gguf_header import (
     TensorInfo,
     read_header,
 )
-from embgeo.io.labels.readable import READERS, Scheme, guess_scheme
+from embgeo.io.labels.vocabulary import READERS, Scheme, guess_scheme
 
 NAME = "GGUF"
 RECOGNIZED = "begins with `GGUF`"

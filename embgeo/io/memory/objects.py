@@ -1,12 +1,9 @@
-"""Tensors and modules of torch as arrays of numpy, without copies where they lie in main memory.
-
-Of a module it is the input embedding: of a layer of embeddings, or of a whole model. What it is
-wrapped in (parallel, compiled, Lightning) does not matter.
-"""
+"""Embedding matrices in objects of pandas, gensim and torch, without copies where possible."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
@@ -14,7 +11,109 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import BadOption
-from embgeo.io.memory.held import HeldMatrix
+from embgeo.core.matrix import Frequency
+from embgeo.io.bounded.small_files import safe_text
+from embgeo.io.labels.counts_file import from_rank
+
+
+@dataclass(frozen=True, slots=True)
+class HeldMatrix:
+    """An embedding matrix and what its object knows about it.
+
+    Attributes
+    ----------
+    rows : array, shape (N, d)
+    name : str
+        What the object calls it.
+    tokens : tuple of str or None
+    frequency : Frequency or None
+    output : array or None
+        The output embedding of an untied model, with N rows.
+    output_name : str
+    format : str
+        Which kind of object it was.
+    reason : str
+        Why this matrix was taken, where there were several.
+    tied_by : str
+        How the output embedding is the input embedding; empty where it is not.
+    notes : tuple of str
+    """
+
+    rows: npt.NDArray[Any]
+    name: str = ""
+    tokens: tuple[str, ...] | None = None
+    frequency: Frequency | None = None
+    output: npt.NDArray[Any] | None = None
+    output_name: str = ""
+    format: str = "array"
+    reason: str = ""
+    tied_by: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def find_in_dataframe(W: Any) -> HeldMatrix | None:
+    """Of a DataFrame of numbers; an index other than 0, 1, … names the tokens.
+
+    Raises
+    ------
+    BadOption
+        A column that holds something else than numbers.
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(W, pandas.DataFrame):
+        return None
+    for column, kind in zip(W.columns, W.dtypes, strict=True):
+        if not pandas.api.types.is_numeric_dtype(kind) or pandas.api.types.is_bool_dtype(kind):
+            raise BadOption(
+                f"column {column!r} of the DataFrame holds no numbers",
+                way_out="give the columns of the vectors alone; set_index names the tokens",
+            )
+    rows = W.to_numpy()
+    if rows.dtype.kind not in "f":  # whole numbers, or numbers with missing ones
+        rows = W.to_numpy(dtype="float64", na_value=float("nan"))
+    named = not isinstance(W.index, pandas.RangeIndex)
+    tokens = tuple(safe_text(str(label)) for label in W.index) if named else None
+    return HeldMatrix(rows, tokens=tokens, format="pandas DataFrame")
+
+
+def find_in_keyed_vectors(W: Any) -> HeldMatrix | None:
+    """Of KeyedVectors, or of a model that holds them as ``wv``."""
+    vectors = getattr(W, "wv", W)
+    rows = getattr(vectors, "vectors", None)
+    words = getattr(vectors, "index_to_key", None) or getattr(vectors, "index2word", None)
+    if not isinstance(rows, np.ndarray) or not isinstance(words, list):
+        return None
+    rows = rows[: len(words)]  # Doc2Vec and FastText may hold more
+    return HeldMatrix(
+        rows,
+        name="vectors",
+        tokens=tuple(safe_text(str(word)) for word in words),
+        frequency=frequency(vectors, words),
+        format="gensim vectors",
+    )
+
+
+def frequency(vectors: Any, words: list[Any]) -> Frequency | None:
+    """Counts of the training corpus, or what gensim puts in their place."""
+    counts = counts_of(vectors, words)
+    if counts is None or not np.isfinite(counts).all() or (counts < 0).any() or not counts.any():
+        return None
+    # Files without counts are given N, N−1, …, 1: only the order means something.
+    if np.array_equal(counts, np.arange(len(words), 0, -1)):
+        return from_rank(len(words))
+    return Frequency("counts", counts, "counts in the gensim vectors")
+
+
+def counts_of(vectors: Any, words: list[Any]) -> npt.NDArray[np.float64] | None:
+    stored = getattr(vectors, "expandos", {}).get("count")
+    if stored is None:
+        old = getattr(vectors, "__dict__", {}).get("vocab")  # gensim before 4
+        if not isinstance(old, dict):
+            return None
+        stored = [getattr(old.get(word), "count", -1) for word in words]
+    counts = np.asarray(stored, dtype=np.float64)
+    return counts if counts.shape == (len(words),) else None
+
 
 #: dtypes that torch does not hand over to numpy, and as what of the same width it does.
 VIEWS = {
@@ -26,7 +125,7 @@ VIEWS = {
 }
 
 
-def find_matrix(W: Any) -> HeldMatrix | None:
+def find_in_torch(W: Any) -> HeldMatrix | None:
     """Of a tensor, a parameter or a module.
 
     Raises

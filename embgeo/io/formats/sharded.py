@@ -15,8 +15,8 @@ from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.bounded.small_files import check_json
 from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.formats import safetensors
 from embgeo.io.formats.format import open_with
-from embgeo.io.formats.huggingface import safetensors
 from embgeo.io.formats.parts import find_shard
 from embgeo.io.formats.torch import legacy_checkpoint, zip_checkpoint
 

@@ -1,8 +1,11 @@
-"""gensim's saved objects as they come out of a pickle: attributes, sidecars, words and counts.
+"""What gensim's ``save`` writes: a pickle, and large arrays in ``.npy`` files next to it.
 
-Generations differ in what they call things: vectors were ``syn0`` before 3.3, the list of words
-``index2word`` or ``index2entity`` before 4.0, and counts stood in a ``Vocab`` object for each word
-before they became an array.
+``Word2Vec``, ``FastText``, ``Doc2Vec`` and ``KeyedVectors`` of all generations are read, without
+gensim. Generations differ in what they call things: vectors were ``syn0`` before 3.3, the list of
+words ``index2word`` or ``index2entity`` before 4.0, and counts stood in a ``Vocab`` object for each
+word before they became an array. FastText models since 4.0 leave their word vectors out, as they
+follow from ``vectors_vocab`` and ``vectors_ngrams``: they are computed as gensim does when it loads
+such a model.
 """
 
 from __future__ import annotations
@@ -10,20 +13,145 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged, short
-from embgeo.io.bounded.maps import map_file
-from embgeo.io.checkpoint import Tensor
-from embgeo.io.formats.numpy.npy import NotNumbers, array_tensor, read_header
+from embgeo.io.bounded.maps import Array, map_file
+from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
+from embgeo.io.formats.fasttext.subwords import LONGEST_NGRAM, Subwords, mean_vectors
+from embgeo.io.formats.npy import NotNumbers, array_tensor, read_header
 from embgeo.io.formats.parts import find_shard
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.labels.word_lists import word_list
+from embgeo.io.pickle.leaves import tensors_of
+from embgeo.io.pickle.loading import load
 from embgeo.io.pickle.machine import Stub
 from embgeo.io.pickle.numpy_arrays import PickledArray
+
+NAME = "gensim"
+RECOGNIZED = "a pickle (protocol 2 to 5) whose first name is one of gensim's classes"
+READ = "the pickle by the safe reader; arrays in it and in the .npy files beside it mapped"
+EXTRA = ""
+
+# PROTO; from protocol 4 on FRAME; then the module, as GLOBAL or as a string.
+_START = re.compile(rb"\x80[\x02-\x05](?:\x95.{8})?(?:c|\x8c.|X.{4})gensim\.", re.DOTALL)
+_VECTORS = ("vectors", "syn0")
+
+
+def sniff(head: bytes) -> bool:
+    """A pickle that begins with the name of one of gensim's classes."""
+    return _START.match(head) is not None
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """The arrays of a model, the words of its rows, and their counts.
+
+    Parameters
+    ----------
+    path : Path
+        The main file; the files that gensim wrote next to it are found by its name.
+    """
+    found = find_objects(load(map_file(path).data))
+    if not found:
+        raise Damaged("the pickle does not hold what its first bytes promise")
+    leaves = [leaf for saved in found for leaf in pickled_arrays(saved)]
+    left_out = Omissions()
+    by_name = {tensor.name: tensor for tensor in tensors_of(leaves, left_out)}
+    notes: tuple[str, ...] = ()
+    files, missing = [path], {}
+    for saved in found:
+        for name, tensor, file in sidecars(saved, path):
+            if isinstance(tensor, str):
+                missing[name] = tensor
+            elif name not in by_name:
+                by_name[name] = tensor
+                files.append(file)
+        notes += _compose(saved, by_name, path)
+    holder = _holder(found, by_name)
+    if holder is None:
+        raise describe_missing(missing, found[0].kind)
+    for name, reason in missing.items():
+        left_out.add(name, reason)
+    tokens = find_words(holder)
+    counts, count_notes = _counts(holder, 0 if tokens is None else len(tokens))
+    return Checkpoint(
+        path=path,
+        format=f"{NAME} {found[0].kind}",
+        tensors=tuple(by_name.values()),
+        files=tuple(files),
+        tokens=tokens,
+        tokens_source="the words of the gensim model" if tokens else "",
+        notes=(*notes, *left_out.notes(), *count_notes),
+        counts=counts,
+        counts_source="" if counts is None else "counts of the gensim model",
+    )
+
+
+def _holder(found: list[Saved], tensors: dict[str, Tensor]) -> Saved | None:
+    """The object whose words and vectors are the model's: ``wv``, or the only one there is."""
+    holders = [s for s in found if any(s.path_to(name) in tensors for name in _VECTORS)]
+    named = [s for s in holders if s.name == "wv"]
+    return next(iter(named or holders), None)
+
+
+def _counts(holder: Saved, n: int) -> tuple[npt.NDArray[np.float64] | None, tuple[str, ...]]:
+    counts = find_counts(holder, n) if n else None
+    if counts is not None and are_placeholders(counts):
+        return None, (
+            f"its counts {n:,}, {n - 1:,}, …, 1 are what gensim writes where it knows none; "
+            "they are not used",
+        )
+    return counts, ()
+
+
+def _compose(saved: Saved, tensors: dict[str, Tensor], path: Path) -> tuple[str, ...]:
+    """Add FastText's word vectors where only their parts are stored; a note if that cannot be."""
+    parts = [tensors.get(saved.path_to(f"vectors_{part}")) for part in ("vocab", "ngrams")]
+    name = saved.path_to("vectors")
+    if name in tensors or parts[0] is None:
+        return ()
+    own, ngrams = parts[0], parts[1]
+    settings = [saved.attributes.get(key) for key in ("min_n", "max_n", "bucket")]
+    if len(own.shape) != 2 or not all(type(value) is int for value in settings):
+        return ()
+    shortest, longest, buckets = (value for value in settings if isinstance(value, int))
+    subwords = Subwords(shortest, longest, buckets)
+    n, d = own.shape
+    if subwords.is_none:
+        tensors[name] = Tensor(name, (n, d), own.dtype, own.open, alias_of=own.name)
+        return ()
+    words = find_words(saved)
+    if saved.attributes.get("compatible_hash") is not True:
+        return (f"{name} is not read: its n-grams are hashed in a way of old gensim versions",)
+    if ngrams is None or longest > LONGEST_NGRAM:
+        return (f"{name} is not read: its n-grams are missing, or absurdly long",)
+    if words is None or len(words) != n or ngrams.shape != (buckets, d):
+        raise Damaged("its words, vectors_vocab and vectors_ngrams do not fit each other")
+    spelt = [word.encode() for word in words]
+    compute = partial(_means, spelt, subwords, own, ngrams, path)
+    tensors[name] = Tensor(name, (n, d), "float32", compute)
+    return (f"{name} is computed from vectors_vocab and vectors_ngrams, as gensim does",)
+
+
+def _means(
+    spelt: list[bytes], subwords: Subwords, own: Tensor, ngrams: Tensor, path: Path
+) -> Array:
+    words, parts = own.open(), ngrams.open()
+    out = mean_vectors(
+        spelt,
+        subwords,
+        lambda rows: words[rows].astype(np.float32),
+        lambda rows: parts[rows].astype(np.float32, copy=False),
+        own.shape[1],
+        path,
+    )
+    out.flags.writeable = False
+    return out
+
 
 _DEEPEST = 5
 _MOST_OBJECTS = 100
@@ -71,7 +199,7 @@ class Saved:
         return names
 
 
-def objects(root: object) -> list[Saved]:
+def find_objects(root: object) -> list[Saved]:
     """The outermost object and those of gensim's that it holds as attributes."""
     found: list[Saved] = []
     seen: set[int] = set()
@@ -133,7 +261,7 @@ def _sidecar(name: str, file: Path) -> Tensor | str:
         raise Damaged(f"{file.name}: {error.cause}", error.way_out) from None
 
 
-def words(saved: Saved) -> tuple[str, ...] | None:
+def find_words(saved: Saved) -> tuple[str, ...] | None:
     """The words of an object's rows."""
     for attribute in _WORD_LISTS:
         found = word_list(saved.attributes.get(attribute))
@@ -146,7 +274,7 @@ def words(saved: Saved) -> tuple[str, ...] | None:
     return None
 
 
-def counts(saved: Saved, n: int) -> npt.NDArray[np.float64] | None:
+def find_counts(saved: Saved, n: int) -> npt.NDArray[np.float64] | None:
     """How often the word of each of `n` rows occurred, None where the file does not say it."""
     extra = saved.attributes.get("expandos")
     array = extra.get("count") if isinstance(extra, dict) else None

@@ -1,6 +1,6 @@
 """Parquet and Arrow files: columns of vectors, of words and of counts.
 
-pyarrow decodes in a process of its own (:mod:`embgeo.io.formats.arrow.worker`), within a limit of
+pyarrow decodes in a process of its own (:mod:`embgeo.io.formats.arrow_worker`), within a limit of
 memory and time: it is a large library in C++ whose own limits do not hold against hostile
 files.
 """
@@ -25,7 +25,24 @@ from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.labels.side_tables import COUNT_HEADINGS, TOKEN_HEADINGS
 
-_WORKER = Path(__file__).with_name("worker.py")
+NAME = "Arrow table"
+RECOGNIZED = (
+    "the magic string PAR1 (Parquet), ARROW1 (Arrow, Feather version 2) or FEA1, or the start of a "
+    "stream of Arrow"
+)
+READ = (
+    "decoded by pyarrow into memory or a temporary file; mapped where a file of Arrow holds one "
+    "uncompressed piece"
+)
+EXTRA = "arrow"
+
+_PARQUET = b"PAR1"
+_FILE = b"ARROW1"
+_OLD_FEATHER = b"FEA1"
+_CONTINUATION = b"\xff\xff\xff\xff"
+_LONGEST_SCHEMA = 16 * 2**20
+
+_WORKER = Path(__file__).with_name("arrow_worker.py")
 _MOST_MEMORY = MOST_MEMORY
 #: Seconds of computing for the description of a file and for a matrix, and bytes a second on top.
 _DESCRIBING, _READING = 5, 3
@@ -36,18 +53,27 @@ _MOST_RATIO = 100
 _RATIO_FREE_BYTES = 256 * 2**20
 
 
-def open_table(path: Path, name: str) -> Checkpoint:
-    """The matrices of a table, one for each column of vectors.
+def sniff(head: bytes) -> bool:
+    """One of the magic strings, or the mark and a sensible length before a stream's schema."""
+    if head.startswith((_PARQUET, _FILE, _OLD_FEATHER)):
+        return True
+    length = int.from_bytes(head[4:8], "little")
+    return head.startswith(_CONTINUATION) and length % 8 == 0 and 0 < length < _LONGEST_SCHEMA
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """The matrices of a table, one for each column of vectors, with words and counts.
 
     Without such a column all floating-point columns together are the matrix ``columns``.
-
-    Parameters
-    ----------
-    path : Path
-    name : str
-        NAME of the format.
     """
-    size = len(map_file(path))
+    data = map_file(path)
+    head, size = data[: len(_FILE)].tobytes(), len(data)
+    name = "Parquet" if head.startswith(_PARQUET) else "Arrow"
+    if head.startswith(_OLD_FEATHER):
+        raise Damaged(
+            "a file of Feather version 1, which is not read",
+            "read it with pandas and write it as Parquet",
+        )
     if importlib.util.find_spec("pyarrow") is None:
         raise Damaged(f"{name} files need the package pyarrow", "pip install 'embgeo[arrow]'")
     labels = ScratchFile()
