@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from embgeo.core.quantities import cosine
 from embgeo.core.values import Quantity, Scalar, Table, format_number
+from embgeo.diagnosis import thresholds as limits
 
 State = Literal["healthy", "mild", "degenerate", "undecided"]
 
@@ -156,6 +158,30 @@ def mean_squared_cosine(analysis: Numbers) -> float | None:
     if mean is None or std is None or mean.value is None or std.value is None:
         return None
     return mean.value**2 + std.value**2
+
+
+def isotropic_cosine_spread(analysis: Numbers) -> float | None:
+    """Standard error of the mean cosine of isotropic rows; None of a single row."""
+    # Cosines of independent uniform directions have variance 1/d and are pairwise uncorrelated,
+    # so their mean over M(M−1)/2 pairs has variance 2/(d·M·(M−1)).
+    kept = int(analysis.provenance.get("kept") or 0)
+    if kept < 2:
+        return None
+    return math.sqrt(2.0 / (dimensions(analysis) * kept * (kept - 1.0)))
+
+
+def is_cone_significant(analysis: Numbers) -> bool:
+    """Whether the mean cosine is more than chance, however small."""
+    spread = isotropic_cosine_spread(analysis)
+    value = value_of(need(analysis, cosine.MEAN))
+    return spread is not None and value > limits.STANDARD_ERRORS * spread
+
+
+def is_faint_cone(analysis: Numbers) -> bool:
+    """Whether the mean cosine is more than chance and moves many pairs, however mild it is."""
+    value = value_of(need(analysis, cosine.MEAN))
+    large = value * math.sqrt(dimensions(analysis)) >= limits.FAINT_CONE
+    return large and is_cone_significant(analysis)
 
 
 def milder(first: State, second: State) -> State:

@@ -58,13 +58,14 @@ TOP_SHARE = Threshold(
     "above",
     "at one half, the first direction outweighs all the others together",
 )
-TOP_RATIO = Threshold(
-    "top ratio",
-    "that share as a multiple of what isotropic rows give",
+TOP_ODDS = Threshold(
+    "top odds",
+    "energy of the first direction relative to all others, as a multiple of what λ_k ∝ 1/k gives",
     2.0,
-    3.0,
+    4.0,
     "above",
-    "with few dimensions a large share is no sign of collapse: both tests must agree",
+    "ordinary spectra of trained rows fall about like 1/k, whose first direction holds a larger "
+    "share the fewer dimensions there are: both tests must agree",
 )
 RANK_RATIO = Threshold(
     "rank ratio",
@@ -82,17 +83,17 @@ LINE = Threshold(
     "above",
     "rows along one line, on both sides of the origin, cancel in the mean cosine but not here",
 )
-LINE_RATIO = Threshold(
-    "line ratio",
-    "mean squared cosine as a multiple of 1/d, the value of isotropic rows",
+LINE_ODDS = Threshold(
+    "line odds",
+    "mean squared cosine relative to its rest to 1, as a multiple of what λ_k ∝ 1/k gives",
     2.0,
-    3.0,
+    4.0,
     "above",
-    "with few dimensions isotropic rows have large squared cosines too",
+    "with few dimensions ordinary spectra have large squared cosines too",
 )
 PARTITION = Threshold(
     "partition",
-    "I1 with rows scaled to a mean norm of 1",
+    "I1 of the rows, each divided by its norm",
     0.5,
     1 / 3,
     "below",
@@ -136,7 +137,7 @@ ROGUE = Threshold(
     0.25,
     0.5,
     "above",
-    "the cone is then a matter of one coordinate, and centring or dropping it removes it",
+    "the common direction is then a matter of one coordinate, and centering removes it",
 )
 ROGUE_RATIO = Threshold(
     "rogue ratio",
@@ -147,13 +148,30 @@ ROGUE_RATIO = Threshold(
     "with few dimensions every direction has a large coordinate",
 )
 
+ROGUE_VARIANCE = Threshold(
+    "variance of a coordinate",
+    "largest share of the variance that one coordinate holds",
+    0.05,
+    0.25,
+    "above",
+    "at a quarter, every squared distance is to a quarter a matter of one coordinate",
+)
+ROGUE_SPREAD = Threshold(
+    "spread of a coordinate",
+    "variance of that coordinate as a multiple of the median one",
+    10.0,
+    50.0,
+    "above",
+    "with few dimensions every coordinate holds a large share: both tests must agree",
+)
+
 THRESHOLDS: tuple[Threshold, ...] = (
     CONE,
     TOP_SHARE,
-    TOP_RATIO,
+    TOP_ODDS,
     RANK_RATIO,
     LINE,
-    LINE_RATIO,
+    LINE_ODDS,
     PARTITION,
     PARTITION_RATIO,
     PROBE,
@@ -161,6 +179,8 @@ THRESHOLDS: tuple[Threshold, ...] = (
     NORM_RANK,
     ROGUE,
     ROGUE_RATIO,
+    ROGUE_VARIANCE,
+    ROGUE_SPREAD,
 )
 
 #: Standard errors from chance within which a sampled number decides nothing.
@@ -168,3 +188,7 @@ STANDARD_ERRORS = 3.0
 
 #: Relative gap between neighboring eigenvalues below which I1 and I2 depend on the basis chosen.
 EIGENGAP = 1e-6
+
+#: Mean cosine, as a multiple of the cosine's spread among isotropic rows (1/√d), from which a cone
+#: that is no fault is still mentioned: about 70 % of the pairs are positive there.
+FAINT_CONE = 0.5

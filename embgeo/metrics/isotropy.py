@@ -38,6 +38,8 @@ FAMILY = "isotropy"
 #: Below this relative gap, rounding the entries to float32 (6e-8) can turn two neighboring
 #: eigenvectors into each other by about a tenth of a radian.
 SAFE_GAP = 1e-6
+#: Norms from this on have products with unit vectors that float32 holds to all digits.
+SHORTEST_SINGLE = 1e-30
 #: Pairs of a random direction and its negative, which one product serves: 1,000 directions.
 RANDOM_PAIRS = 500
 #: Above this many entries `i_sphere`, which reads the matrix once a step, is only made on demand.
@@ -50,6 +52,7 @@ ONE = "E = eigenvectors of WᵀW, one sign each, ⟨mean row, v⟩ ≥ 0"
 RAW = (q.I1, q.I2)
 RAW_SIGNED = (q.I1_MEAN_SIGN, q.I2_MEAN_SIGN)
 UNIT = (q.I1_UNIT, q.I2_UNIT)
+UNIT_ROWS = (q.I1_UNIT_ROWS, q.I2_UNIT_ROWS)
 UNIT_SIGNED = (q.I1_UNIT_MEAN_SIGN, q.I2_UNIT_MEAN_SIGN)
 CENTERED = (q.I1_CENTERED, q.I2_CENTERED)
 SAMPLED = (q.I1_SAMPLED, q.I2_SAMPLED)
@@ -64,12 +67,15 @@ def second(facts: Facts, options: Options, shared: SharedStatistics) -> list[Sta
     norms, mean = shared.norms, shared.moments.mean
     unit, longest = 1.0 / float(norms.mean()), float(norms.max())
     centered = shared.eigen_centered.vectors.astype(np.float32)
+    # Products of shorter rows with unit vectors leave the range of float32.
+    single = float(norms.min()) > SHORTEST_SINGLE
     wanted: list[Statistic] = [
         LogPartition(
             "eigenvectors",
             shared.eigen.vectors,
             scales=(1.0, unit),
-            bound=longest * max(1.0, unit),
+            bound=longest * max(1.0, unit) if single else np.inf,
+            unit_rows=True,
             single=None if shared.rotation is None else centered,
             rotation=shared.rotation,
         ),
@@ -112,6 +118,9 @@ def compute(
     values: list[Value] = [
         *measure_pair(RAW, raw, BOTH, unsafe),
         *measure_pair(UNIT, unit, f"{BOTH}; W / mean row norm", unsafe),
+        *measure_pair(
+            UNIT_ROWS, eigenvectors.log_z_of_unit_rows(), f"{BOTH}; rows divided by norms", unsafe
+        ),
         *measure_centered_pair(facts, shared),
         *measure_pair(RAW_SIGNED, raw[:1], ONE, unsafe),
         *measure_pair(UNIT_SIGNED, unit[:1], f"{ONE}; W / mean row norm", unsafe),

@@ -71,7 +71,10 @@ def measure_sphere(
     i_sphere = float(np.exp(lowest - highest))
     if i_sphere == 0.0:
         return [q.I_SPHERE.undefined("smaller than the smallest floating-point number")]
-    return [q.I_SPHERE.measured(i_sphere, convention=convention), make_direction_table(found)]
+    return [
+        q.I_SPHERE.measured(i_sphere, known="at_most", convention=convention),
+        make_direction_table(found),
+    ]
 
 
 def search(

@@ -8,6 +8,7 @@ from embgeo.stats.pair_cosines import PairHistogram, PairSample
 from embgeo.stats.paired_sums import PairedSums
 from embgeo.stats.partition_gradient import PartitionGradient
 from embgeo.stats.per_row import AngleAfterRemoval, AngleTo, Norms, Projection2, RowHashes
+from embgeo.stats.reduced_sums import ReducedSums
 from embgeo.stats.stacked_qr import StackedQR
 from embgeo.stats.top_neighbors import CloserRows, TopNeighbors
 from embgeo.stats.two_nearest import TwoNearest
@@ -27,6 +28,7 @@ STATISTICS = (
     PairedSums,
     PartitionGradient,
     Projection2,
+    ReducedSums,
     RowHashes,
     StackedQR,
     TopNeighbors,
@@ -48,6 +50,7 @@ __all__ = [
     "PairedSums",
     "PartitionGradient",
     "Projection2",
+    "ReducedSums",
     "RowHashes",
     "StackedQR",
     "TopNeighbors",

@@ -108,6 +108,12 @@ class Block:
             return self.backend.put(self.unit, xp.float32)
         return self.stored * self.backend.put(1.0 / self.norms, xp.float32)[:, None]
 
+    def norms_without(self, coordinates: IntArray) -> Array:
+        """Norms in float64 once these coordinates are zeroed."""
+        kept = np.ones(self.stored.shape[1])
+        kept[coordinates] = 0.0
+        return self.norms * self.wide.xp.linalg.vector_norm(self.unit * self.wide.put(kept), axis=1)
+
     def product(self, directions: Array) -> Array:
         """``stored @ directions``, computed once for the same array of directions."""
         if id(directions) not in self._products:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import Array, FloatArray
+from embgeo.core.arrays import Array, FloatArray, IntArray
 from embgeo.numerics.block_rotation import BlockRotation
 from embgeo.stats.backend.backend import Backend
 from embgeo.stats.backend.numpy import HOST
@@ -28,6 +28,10 @@ class LogPartition(Statistic):
         Unit columns.
     scales : tuple of float
         Z is taken of ``scale·(W − 1·shiftᵀ)`` for each scale, from one product.
+    unit_rows : bool
+        Whether to take Z of ``(w_i / ‖w_i‖)`` too, from the same product; not with a shift.
+    zeroed : int array, optional
+        Coordinates that do not count for these norms; `directions` must be 0 there.
     shift : float64 array, shape (d,), optional
     both : bool
         Whether to take Z at −a, too.
@@ -58,6 +62,8 @@ class LogPartition(Statistic):
         bound: float = np.inf,
         single: npt.NDArray[np.float32] | None = None,
         rotation: BlockRotation | None = None,
+        unit_rows: bool = False,
+        zeroed: IntArray | None = None,
     ) -> None:
         self.name = name
         self.directions = directions
@@ -67,10 +73,11 @@ class LogPartition(Statistic):
         self.bounded = bound <= SINGLE_BOUND
         self.single = directions.astype(np.float32) if single is None else single
         self.rotation = rotation
+        self.unit_rows, self.zeroed = unit_rows, zeroed
         self.clear()
 
     def clear(self) -> None:
-        shape = (len(self.scales), len(self.signs), self.directions.shape[1])
+        shape = (len(self.scales) + self.unit_rows, len(self.signs), self.directions.shape[1])
         self._top: FloatArray = np.full(shape, -np.inf)
         self._sum: FloatArray = np.zeros(shape)
 
@@ -83,10 +90,9 @@ class LogPartition(Statistic):
             return
         if self.bounded:
             top = np.zeros_like(self._top)
-            total = self._add_bounded(block.backend, self._multiply(block))
+            total = self._add_bounded(block)
         else:
-            directions = block.wide.constant(self.directions)
-            top, total = self._add_unbounded(block.wide, block.rows @ directions)
+            top, total = self._add_unbounded(block)
         self._join(top, total)
 
     def _multiply(self, block: Block) -> Array:
@@ -99,35 +105,49 @@ class LogPartition(Statistic):
         products = block.product(backend.constant(self.single))
         return products if self.rotation is None else self.rotation.apply(products)
 
-    def _add_bounded(self, backend: Backend, products: Array) -> FloatArray:
-        """Σ exp of these, where no exponent overflows."""
+    def _add_bounded(self, block: Block) -> FloatArray:
+        """Σ exp of the products, where no exponent overflows."""
+        backend, products = block.backend, self._multiply(block)
         xp, total = backend.xp, np.zeros_like(self._sum)
         offset = None if self.offset is None else backend.put(self.offset, products.dtype)
+        inverse = self._inverse_norms(block, backend, products.dtype)
         for rows in backend.slices(*products.shape):
             part = products[rows]
             if offset is not None:
                 part = part - offset
-            for s, scale in enumerate(self.scales):
-                terms = xp.exp(part if scale == 1.0 else part * scale)
+            factors = (*self.scales, *(column[rows] for column in inverse))
+            for s, factor in enumerate(factors):
+                terms = xp.exp(part if s < len(self.scales) and factor == 1.0 else part * factor)
                 total[s, 0] += backend.sum64(terms)
                 if len(self.signs) == 2:
                     total[s, 1] += backend.sum64(1.0 / terms)
         return total
 
-    def _add_unbounded(self, wide: Backend, products: Array) -> tuple[FloatArray, FloatArray]:
-        """The largest of these, and Σ exp relative to it."""
+    def _add_unbounded(self, block: Block) -> tuple[FloatArray, FloatArray]:
+        """The largest of the products, and Σ exp relative to it."""
+        wide = block.wide
+        products = block.rows @ wide.constant(self.directions)
         xp, tops, total = wide.xp, np.empty_like(self._top), np.empty_like(self._sum)
         if self.offset is not None:
             products -= wide.put(self.offset)
-        high, low = xp.max(products, axis=0), xp.min(products, axis=0)
-        for s, scale in enumerate(self.scales):
+        for s, factor in enumerate((*self.scales, *self._inverse_norms(block, wide))):
+            scaled = products * factor
+            high, low = xp.max(scaled, axis=0), xp.min(scaled, axis=0)
             for at, sign in enumerate(self.signs):
-                top = scale * high if sign > 0 else -scale * low
-                exponents = products * (sign * scale)
+                top = high if sign > 0 else -low
+                exponents = scaled * sign
                 exponents -= top
                 tops[s, at] = wide.to_host(top)
                 total[s, at] = wide.sum64(xp.exp(exponents))
         return tops, total
+
+    def _inverse_norms(self, block: Block, backend: Backend, dtype: Any = None) -> list[Array]:
+        """What makes the products those of unit rows, shape (b, 1); empty where not asked for."""
+        if not self.unit_rows:
+            return []
+        norms = block.norms if self.zeroed is None else block.norms_without(self.zeroed)
+        inverse = 1.0 / block.wide.to_host(norms)
+        return [backend.put(inverse, dtype or backend.xp.float64)[:, None]]
 
     def merge(self, other: Self) -> None:
         self._join(other._top, other._sum)
@@ -148,6 +168,12 @@ class LogPartition(Statistic):
 
     def log_z(self, scale: float = 1.0) -> FloatArray:
         """log Z: row 0 at the directions, row 1 (if `both`) at their negatives; k columns."""
-        at = self.scales.index(scale)
+        return self._log(self.scales.index(scale))
+
+    def log_z_of_unit_rows(self) -> FloatArray:
+        """The same of the rows divided by their norms."""
+        return self._log(-1)
+
+    def _log(self, at: int) -> FloatArray:
         with np.errstate(divide="ignore"):  # of no rows, Z is 0
             return np.asarray(self._top[at] + np.log(self._sum[at]))

@@ -50,8 +50,8 @@ class Moments(Statistic):
         self.clear()
 
     def clear(self) -> None:
-        # Trace, sum of squares and value along the mean row, once the scatter is forgotten.
-        self._kept: tuple[float, float, float] | None = None
+        # Diagonal, sum of squares and value along the mean row, once the scatter is forgotten.
+        self._kept: tuple[FloatArray, float, float] | None = None
         self.n = 0
         self.mean: FloatArray = np.zeros(self.d)
         # Upper triangles, in the column order of BLAS, which adds to them in place.
@@ -150,7 +150,7 @@ class Moments(Statistic):
     def diagonal(self) -> FloatArray:
         """Sum of squared deviations of each coordinate, shape (d,)."""
         if self._kept:
-            raise ValueError("the scatter matrix was forgotten")
+            return self._kept[0]
         diagonal = np.zeros(self.d)
         for triangle in (self._triangle, self._recent):
             if triangle is not None:
@@ -159,7 +159,7 @@ class Moments(Statistic):
 
     def trace(self) -> float:
         """Σ‖x−μ‖²."""
-        return self._kept[0] if self._kept else float(self.diagonal().sum())
+        return float(self.diagonal().sum())
 
     def squares(self) -> float:
         """Sum of the squared entries of the scatter matrix."""
@@ -180,9 +180,9 @@ class Moments(Statistic):
         return 2.0 * upper - float(self.diagonal() @ np.square(mean))
 
     def forget_scatter(self) -> None:
-        """Keep n, the mean and three sums; d² numbers are let go. No rows may be added after."""
+        """Keep n, the mean, the diagonal and two sums; the rest is let go. Add no rows after."""
         with np.errstate(over="ignore", invalid="ignore"):  # entries beyond the root of a square
-            self._kept = self.trace(), self.squares(), self.along_mean()
+            self._kept = self.diagonal(), self.squares(), self.along_mean()
         self._triangle = self._recent = None
 
     def gram(self) -> FloatArray:

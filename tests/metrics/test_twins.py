@@ -26,7 +26,11 @@ LOOSER = {
 #: Taken in the precision of the stored entries; float32 errs by less than 1e-6.
 STORED = {
     "cosine.std",
-    *(f"isotropy.{pair}{of}" for pair in ("i1", "i2") for of in ("", "_unit", "_centered")),
+    *(
+        f"isotropy.{pair}{of}"
+        for pair in ("i1", "i2")
+        for of in ("", "_unit", "_unit_rows", "_centered")
+    ),
     *(f"isotropy.{pair}{of}_mean_sign" for pair in ("i1", "i2") for of in ("", "_unit")),
     *(f"isotropy.{pair}_sampled{of}" for pair in ("i1", "i2") for of in ("", "_mean_sign")),
     *(f"isotropy.{name}" for name in ("log_i1", "z_random_std", "z_random_min", "z_random_max")),

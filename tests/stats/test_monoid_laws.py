@@ -26,6 +26,7 @@ from embgeo.stats import (
     PairSample,
     PartitionGradient,
     Projection2,
+    ReducedSums,
     RowHashes,
     StackedQR,
     TopNeighbors,
@@ -79,6 +80,22 @@ MAKERS = {
         LogPartition,
         lambda: LogPartition("bounded", DIRECTIONS, scales=(1.0, 1e-4), bound=16.0),
     ),
+    "log Z, unit rows": (
+        LogPartition,
+        lambda: LogPartition("unit rows", DIRECTIONS, scales=(1.0,), unit_rows=True),
+    ),
+    "log Z, unit rows, bounded": (
+        LogPartition,
+        lambda: LogPartition(
+            "unit rows, bounded", DIRECTIONS, scales=(1e-4,), bound=16.0, unit_rows=True
+        ),
+    ),
+    "log Z, zeroed": (
+        LogPartition,
+        lambda: LogPartition(
+            "zeroed", np.eye(D)[:, 2:], (), bound=1.0, unit_rows=True, zeroed=np.arange(2)
+        ),
+    ),
     "gradient of log Z": (PartitionGradient, lambda: PartitionGradient(DIRECTIONS[:, :3])),
     "moments": (Moments, lambda: Moments(D)),
     "moments, unit": (Moments, lambda: Moments(D, of="unit")),
@@ -86,6 +103,7 @@ MAKERS = {
     "pair histogram": (PairHistogram, PairHistogram),
     "pair sample": (PairSample, PairSample),
     "projection": (Projection2, lambda: Projection2("svd2", DIRECTIONS[:, :2], np.full(D, 0.1))),
+    "reduced sums": (ReducedSums, lambda: ReducedSums(np.array([3, 0, 2]), (1, 3), D)),
     "row hashes": (RowHashes, lambda: RowHashes(D)),
     "QR": (StackedQR, lambda: StackedQR("uncentered", D)),
     "QR, centered": (StackedQR, lambda: StackedQR("centered", D, shift=np.full(D, 0.2))),
@@ -143,7 +161,10 @@ def answers(statistic):
         case GroupMoments():
             return [statistic.n, statistic.mean, statistic.spread]
         case LogPartition():
-            return [statistic.log_z(scale) for scale in statistic.scales]
+            found = [statistic.log_z(scale) for scale in statistic.scales]
+            return [*found, *([statistic.log_z_of_unit_rows()] if statistic.unit_rows else [])]
+        case ReducedSums():
+            return [statistic.n, statistic.sums]
         case PartitionGradient():
             return [statistic.log_z(), statistic.gradient()]
         case PairHistogram():

@@ -200,14 +200,19 @@ def isotropy(w: Array) -> list[Value]:
     unit = w / np.mean(np.linalg.norm(w, axis=1))
     gauss = np.random.default_rng(8).standard_normal(w.shape)
     gauss *= (np.linalg.norm(w, axis=1) / np.linalg.norm(gauss, axis=1))[:, None]
-    reference = {"raw": both(gauss), "unit": both(gauss / np.mean(np.linalg.norm(w, axis=1)))}
+    rows = w / np.linalg.norm(w, axis=1)[:, None]
+    reference = {
+        "raw": both(gauss),
+        "unit": both(gauss / np.mean(np.linalg.norm(w, axis=1))),
+        "rows": both(gauss / np.linalg.norm(gauss, axis=1)[:, None]),
+    }
     out: list[Value] = []
     for suffix, pair in (
-        ("", both(w)), ("_mean_sign", one(w)), ("_unit", both(unit)),
+        ("", both(w)), ("_mean_sign", one(w)), ("_unit", both(unit)), ("_unit_rows", both(rows)),
         ("_unit_mean_sign", one(unit)), ("_centered", both(w - w.mean(0))),
     ):  # fmt: skip
         for j, letter in enumerate(("i1", "i2")):
-            known = {"": "raw", "_unit": "unit"}.get(suffix)
+            known = {"": "raw", "_unit": "unit", "_unit_rows": "rows"}.get(suffix)
             facts: dict[str, Any] = (
                 {"reference": reference[known][j], "reference_note": GAUSSIAN} if known else {}
             )

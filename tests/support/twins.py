@@ -71,6 +71,7 @@ def isotropy(c: Case):
         **isotropy_pair("", raw),
         **isotropy_pair("_mean_sign", naive.mean_sign(c.W)),
         **isotropy_pair("_unit", naive.both_signs(scaled)),
+        **isotropy_pair("_unit_rows", naive.both_signs(naive.unit(c.W), c.W)),
         **isotropy_pair("_unit_mean_sign", naive.mean_sign(scaled)),
         **isotropy_pair("_centered", naive.both_signs(naive.centered(c.W))),
         # The samples of these analyses are all the rows.

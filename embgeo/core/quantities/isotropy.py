@@ -42,6 +42,12 @@ I1_UNIT, I2_UNIT = _pair("_unit", ", unit scale", _UNIT_NOTE)
 I1_UNIT_MEAN_SIGN, I2_UNIT_MEAN_SIGN = _pair(
     "_unit_mean_sign", ", unit scale, one sign", f"{_UNIT_NOTE} {_SIGN_NOTE}"
 )
+I1_UNIT_ROWS, I2_UNIT_ROWS = _pair(
+    "_unit_rows",
+    ", unit rows",
+    "With every row divided by its norm, so that only directions count: a few long rows cannot "
+    "change it.",
+)
 I1_CENTERED, I2_CENTERED = _pair("_centered", ", centered", "After the mean row is subtracted.")
 I1_SAMPLED, I2_SAMPLED = _pair("_sampled", ", mean over samples", "Mean over samples of the rows.")
 I1_SAMPLED_MEAN_SIGN, I2_SAMPLED_MEAN_SIGN = _pair(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from embgeo.core.quantities import cosine
 from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds as limits
@@ -12,9 +10,10 @@ from embgeo.diagnosis.finding import (
     Part,
     Quote,
     State,
-    dimensions,
     format_percent,
     format_short,
+    is_faint_cone,
+    isotropic_cosine_spread,
     need,
     value_of,
 )
@@ -28,15 +27,18 @@ def answer(a: Numbers) -> Answer:
     spread = isotropic_cosine_spread(a)
     if spread is not None and value <= limits.STANDARD_ERRORS * spread:
         state = "healthy"
-    isotropic = f"isotropic rows: 0{f' ± {format_number(spread, 2)}' if spread else ''}"
+    shape = "faint" if state == "healthy" and is_faint_cone(a) else state
+    error = f" ± {format_number(spread, 2)}" if spread else ""
     parts: list[Part] = [
         {
             "degenerate": "The rows form a narrow cone: two random rows have a mean cosine of ",
             "mild": "The rows lean to one side: two random rows have a mean cosine of ",
+            "faint": "There is a faint cone: two random rows have a mean cosine of ",
             "healthy": "There is no cone: two random rows have a mean cosine of ",
-        }[state],
+        }[shape],
         Quote(mean.name, mean.text),
-        f" ({isotropic})",
+        f" (isotropic rows: 0{error}",
+        f"; {value / spread:,.0f} standard errors)" if shape == "faint" and spread else ")",
     ]
     positive, angle = a.scalar(cosine.POSITIVE_SHARE), a.scalar(cosine.CONE_HALF_ANGLE_MEDIAN)
     if positive is not None and positive.value is not None:
@@ -55,18 +57,10 @@ def answer(a: Numbers) -> Answer:
     clause = {
         "degenerate": f"a narrow cone (mean cosine {format_short(value)})",
         "mild": f"a wide cone (mean cosine {format_short(value)})",
+        "faint": f"a faint cone (mean cosine {format_short(value)})",
         "healthy": f"no cone (mean cosine {format_short(value)})",
-    }[state]
+    }[shape]
     return state, tuple(parts), clause
-
-
-def isotropic_cosine_spread(analysis: Numbers) -> float | None:
-    # Cosines of independent uniform directions have variance 1/d and are pairwise uncorrelated,
-    # so their mean over M(M−1)/2 pairs has variance 2/(d·M·(M−1)).
-    kept = int(analysis.provenance.get("kept") or 0)
-    if kept < 2:
-        return None
-    return math.sqrt(2.0 / (dimensions(analysis) * kept * (kept - 1.0)))
 
 
 QUESTION = Question(

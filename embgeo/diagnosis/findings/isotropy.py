@@ -18,19 +18,21 @@ from embgeo.diagnosis.question import Answer, Question
 
 
 def answer(a: Numbers) -> Answer:
-    unit = need(a, isotropy.I1_UNIT)
+    # Files of earlier versions have only the variant that divides all rows by one number.
+    old = a.scalar(isotropy.I1_UNIT_ROWS) is None and a.scalar(isotropy.I1_UNIT) is not None
+    unit = need(a, isotropy.I1_UNIT if old else isotropy.I1_UNIT_ROWS)
     value = value_of(unit)
     state: State = limits.PARTITION.state(value)
     if unit.reference:
         state = milder(state, limits.PARTITION_RATIO.state(value / unit.reference))
     parts: list[Part] = [
         {
-            "degenerate": "Directions are far from alike: at a mean norm of 1, the partition "
+            "degenerate": "Directions are far from alike: with every row scaled to norm 1, the "
+            "partition function falls to ",
+            "mild": "Directions are not alike: with every row scaled to norm 1, the partition "
             "function falls to ",
-            "mild": "Directions are not alike: at a mean norm of 1, the partition function falls "
-            "to ",
-            "healthy": "Directions are nearly alike: at a mean norm of 1, the partition function "
-            "falls no lower than ",
+            "healthy": "Directions are nearly alike: with every row scaled to norm 1, the "
+            "partition function falls no lower than ",
         }[state],
         Quote(unit.name, unit.text),
         " of its peak",
@@ -56,7 +58,7 @@ def answer(a: Numbers) -> Answer:
     return (
         state,
         tuple(parts),
-        f"an uneven partition function (I1 at unit scale {format_short(value)})",
+        f"an uneven partition function (I1 of unit rows {format_short(value)})",
     )
 
 

@@ -20,6 +20,7 @@ from embgeo.diagnosis.finding import (
     reference_of,
     value_of,
 )
+from embgeo.diagnosis.ordinary import ordinary_share, relative_odds
 from embgeo.diagnosis.question import Answer, Question
 
 
@@ -28,42 +29,71 @@ def answer(a: Numbers) -> Answer:
     share, d = value_of(top), dimensions(a)
     share_reference = reference_of(top, 1.0 / d)
     rank_reference = reference_of(rank, float(d))
-    by_top = milder(limits.TOP_SHARE.state(share), limits.TOP_RATIO.state(share / share_reference))
+    by_norms = few_large_rows(a)
+    # Long rows do not bend the others: what they hold is worth a word, and no collapse.
+    by_top: State = milder("mild", judge_share(a, share)) if by_norms else judge_share(a, share)
+    if not by_norms and is_made_by_norms(a, share):
+        by_top = "healthy"
     by_rank = limits.RANK_RATIO.state(value_of(rank) / rank_reference)
     state: State = max(by_top, by_rank, key=RANK.__getitem__)
-    parts: list[Part] = [
-        {
-            "degenerate": "The spectrum has collapsed: one direction holds ",
-            "mild": "The spectrum is uneven: one direction holds ",
-            "healthy": "The spectrum is spread out: the strongest direction holds ",
-        }[state],
+    top_parts: list[Part] = [
         Quote(top.name, format_percent(share)),
         f" of the energy (isotropic rows: {format_percent(share_reference)})",
-        ", and the effective rank is ",
-        Quote(rank.name, rank.text),
-        f" of {d:,} (isotropic rows: {format_number(rank_reference)}).",
     ]
-    if few_large_rows(a):
+    rank_parts: list[Part] = [
+        Quote(rank.name, rank.text),
+        f" of {d:,} (isotropic rows: {format_number(rank_reference)})",
+    ]
+    parts: list[Part] = [
+        {
+            "degenerate": "The spectrum has collapsed: ",
+            "mild": "The spectrum is uneven: ",
+            "healthy": "The spectrum is spread out: ",
+        }[state]
+    ]
+    if by_top == state:
+        strongest = "the strongest" if state == "healthy" else "one"
+        parts += [f"{strongest} direction holds ", *top_parts]
+        parts += [", and the effective rank is ", *rank_parts, "."]
+        clause = f"one direction holds {format_percent(share)} of the energy"
+    else:
+        parts += ["the effective rank is ", *rank_parts]
+        parts += [", and the strongest direction holds ", *top_parts, "."]
+        clause = f"an effective rank of {format_short(value_of(rank))} in {d:,} dimensions"
+    if by_norms:
+        clause = f"a few long rows hold {format_percent(share)} of the energy"
         parts += [
             " Directions are spread all the same (mean squared cosine ",
             Quote(cosine.STD.name, format_number(mean_squared_cosine(a) or 0.0, 3)),
             "): a few rows of very large norm carry that energy.",
         ]
-    if by_top == "healthy" and by_rank == state != "healthy":
-        clause = f"an effective rank of {format_short(value_of(rank))} in {d:,} dimensions"
-    else:
-        clause = f"one direction holds {format_percent(share)} of the energy"
     return state, tuple(parts), clause if state != "healthy" else "no collapsed spectrum"
+
+
+def judge_share(a: Numbers, share: float) -> State:
+    """The energy of the first direction, by itself and against an ordinary spectrum."""
+    return milder(
+        limits.TOP_SHARE.state(share),
+        limits.TOP_ODDS.state(relative_odds(share, ordinary_share(a))),
+    )
 
 
 def few_large_rows(a: Numbers) -> bool:
     """Whether one direction holds most of the energy while the directions of rows are spread."""
-    top, squared = a.scalar(spectrum.TOP_SHARE), mean_squared_cosine(a)
-    if top is None or top.value is None or squared is None:
+    top = a.scalar(spectrum.TOP_SHARE)
+    if top is None or top.value is None:
         return False
-    ratio = top.value / reference_of(top, 1.0 / dimensions(a))
-    by_top = milder(limits.TOP_SHARE.state(top.value), limits.TOP_RATIO.state(ratio))
-    return by_top == "degenerate" and limits.LINE.state(squared) == "healthy"
+    return judge_share(a, top.value) == "degenerate" and is_made_by_norms(a, top.value)
+
+
+def is_made_by_norms(a: Numbers, share: float) -> bool:
+    """Whether rows of unit length would not have such a share in any direction.
+
+    The mean squared cosine is Σλ² over the eigenvalues' shares of the unit rows, at least the
+    square of the largest share.
+    """
+    squared = mean_squared_cosine(a)
+    return squared is not None and squared**0.5 < share / 2.0
 
 
 QUESTION = Question(

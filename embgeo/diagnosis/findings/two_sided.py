@@ -16,6 +16,7 @@ from embgeo.diagnosis.finding import (
     need,
     value_of,
 )
+from embgeo.diagnosis.ordinary import ordinary_squares, relative_odds
 from embgeo.diagnosis.question import Answer, Question
 
 
@@ -32,7 +33,10 @@ def answer(a: Numbers) -> Answer:
     )
     if limits.CONE.state(value_of(mean)) != "healthy":
         raise Undecided("the rows lie on one side of the origin, which the mean cosine shows")
-    state = milder(limits.LINE.state(squared), limits.LINE_RATIO.state(squared * d))
+    state = milder(
+        limits.LINE.state(squared),
+        limits.LINE_ODDS.state(relative_odds(squared, ordinary_squares(a))),
+    )
     if state == "healthy":
         return state, ("No hidden two-sided collapse: ", *numbers, "."), ""
     lead = {

@@ -1,0 +1,371 @@
+"""What the verdict says of matrices whose state is known: false alarms, misses and wrong causes.
+
+    python benchmarks/calibration.py [--draws K] [--only WORD …] [--real FOLDER] [--large]
+
+Each synthetic case is drawn K times from seeds 0 to K − 1, with the shape of the case known
+beforehand. A **false alarm** is a healthy matrix that is not called healthy, a **miss** a faulty
+one that is, and a **wrong cause** a faulty one of which the question that should find the fault
+finds none. ``--real`` names the folder with the public matrices; their states are those that their
+publications and their training tell. ``--large`` adds matrices of up to 45 million entries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+import embgeo
+from embgeo.core.errors import EmbgeoError
+from embgeo.diagnosis.verdict import Verdict
+from embgeo.metrics import SECTIONS
+
+Array = npt.NDArray[np.float64]
+Rng = np.random.Generator
+
+#: What looks at geometry and rows; frequency needs counts and has its own findings.
+MEASURED = tuple(name for name in SECTIONS if name not in ("frequency", "subspace", "hidden"))
+HEALTHY = ("healthy",)
+FAULTY = ("mild", "degenerate")
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A matrix whose state is known.
+
+    Attributes
+    ----------
+    group, name : str
+    make : callable
+        Draws the rows from a generator.
+    states : tuple of str
+        Any of these is right.
+    cause : str
+        Key of the finding that has to see the fault; empty where none is meant.
+    """
+
+    group: str
+    name: str
+    make: Callable[[Rng], embgeo.Matrix | Array]
+    states: tuple[str, ...] = HEALTHY
+    cause: str = ""
+
+
+# --- rows of a known shape --------------------------------------------------------------------
+
+
+def isotropic(rng: Rng, n: int, d: int, spread: float = 0.0) -> Array:
+    """Random directions; norms lognormal with this standard deviation of their logarithm."""
+    rows = rng.standard_normal((n, d))
+    return (
+        rows / np.linalg.norm(rows, axis=1)[:, None] * np.exp(spread * rng.standard_normal((n, 1)))
+    )
+
+
+def decaying(rng: Rng, n: int, d: int, power: float) -> Array:
+    """Singular values ∝ k^(−power), in a random basis."""
+    basis = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    return rng.standard_normal((n, d)) * np.arange(1.0, d + 1) ** -power @ basis
+
+
+def cone(rng: Rng, n: int, d: int, rho: float) -> Array:
+    """Isotropic rows plus a common vector that makes their mean cosine about `rho`."""
+    direction = rng.standard_normal(d)
+    length = np.sqrt(rho / (1.0 - rho))
+    return isotropic(rng, n, d) + length * direction / np.linalg.norm(direction)
+
+
+def raised(rng: Rng, n: int, d: int, coordinates: int, by: float) -> Array:
+    rows = rng.standard_normal((n, d))
+    rows[:, :coordinates] += by
+    return rows
+
+
+def widened(rng: Rng, n: int, d: int, coordinates: int, times: float) -> Array:
+    rows = rng.standard_normal((n, d))
+    rows[:, :coordinates] *= times
+    return rows
+
+
+def on_few(rng: Rng, n: int, d: int, rank: int) -> Array:
+    return rng.standard_normal((n, rank)) @ rng.standard_normal((rank, d)) + 1e-3 * isotropic(
+        rng, n, d
+    )
+
+
+def on_a_line(rng: Rng, n: int, d: int, noise: float) -> Array:
+    direction = rng.standard_normal(d)
+    signs = rng.choice([-1.0, 1.0], (n, 1))
+    return signs * direction / np.linalg.norm(direction) + noise * isotropic(rng, n, d)
+
+
+def with_large_rows(rng: Rng, n: int, d: int, count: int, times: float) -> Array:
+    rows = isotropic(rng, n, d)
+    rows[rng.choice(n, count, replace=False)] *= times
+    return rows
+
+
+def clustered(rng: Rng, n: int, d: int, clusters: int, noise: float) -> Array:
+    centers = isotropic(rng, clusters, d)
+    return centers[rng.integers(0, clusters, n)] + noise * isotropic(rng, n, d)
+
+
+def with_equal_rows(rng: Rng, n: int, d: int, share: float) -> Array:
+    rows = isotropic(rng, n, d)
+    rows[rng.permutation(n)[: int(share * n)]] = rows[0]
+    return rows
+
+
+def with_dead_rows(rng: Rng, n: int, d: int, share: float, norm: float, rho: float = 0.0) -> Array:
+    rows = cone(rng, n, d, rho)
+    dead = rng.permutation(n)[: int(share * n)]
+    rows[dead] = norm * isotropic(rng, len(dead), d)
+    return rows
+
+
+def synthetic(large: bool) -> Iterator[Case]:
+    for n, d in ((100, 64), (500, 16), (3000, 64), (3000, 768)):
+        yield Case("isotropic", f"{n:,} × {d}", lambda r, n=n, d=d: isotropic(r, n, d))
+    sizes = (500, 3000, 30_000, *((624_000, 626_000, 700_000) if large else ()))
+    for n in sizes:
+        yield Case(
+            "lognormal norms", f"s = 1, {n:,} × 64", lambda r, n=n: isotropic(r, n, 64, spread=1.0)
+        )
+    for d in (16, 64, 768):
+        for power in (0.25, 0.5):
+            yield Case(
+                "spectrum", f"σ ∝ k^−{power}, 3,000 × {d}",
+                lambda r, d=d, p=power: decaying(r, 3000, d, p),
+            )  # fmt: skip
+    for d in (64, 768):
+        for power, states in ((1.0, FAULTY), (1.5, ("degenerate",))):
+            yield Case(
+                "spectrum", f"σ ∝ k^−{power}, 3,000 × {d}",
+                lambda r, d=d, p=power: decaying(r, 3000, d, p), states, "spectrum",
+            )  # fmt: skip
+    for rank in (2, 5):
+        yield Case(
+            "spectrum", f"rank {rank} of 64", lambda r, k=rank: on_few(r, 3000, 64, k),
+            ("degenerate",), "spectrum",
+        )  # fmt: skip
+    for noise in (0.1, 0.5):
+        yield Case(
+            "two-sided line", f"noise {noise}, 3,000 × 64",
+            lambda r, s=noise: on_a_line(r, 3000, 64, s), ("degenerate",), "two-sided",
+        )  # fmt: skip
+    for d in (64, 768):
+        for rho in (0.01, 0.05):
+            yield Case(
+                "faint cone", f"ρ = {rho}, 3,000 × {d}", lambda r, d=d, p=rho: cone(r, 3000, d, p)
+            )
+        for rho, states in ((0.15, ("mild",)), (0.4, ("degenerate",)), (0.8, ("degenerate",))):
+            yield Case(
+                "cone", f"ρ = {rho}, 3,000 × {d}", lambda r, d=d, p=rho: cone(r, 3000, d, p),
+                states, "cone",
+            )  # fmt: skip
+    yield Case(
+        "rogue coordinate",
+        "one at +20 of 768",
+        lambda r: raised(r, 3000, 768, 1, 20.0),
+        FAULTY,
+        "coordinate",
+    )
+    yield Case(
+        "rogue coordinate",
+        "two at +6 of 768",
+        lambda r: raised(r, 3000, 768, 2, 6.0),
+        FAULTY,
+        "coordinate",
+    )
+    for d in (64, 768):
+        yield Case(
+            "rogue coordinate",
+            f"one × 10 of {d}",
+            lambda r, d=d: widened(r, 3000, d, 1, 10.0),
+            FAULTY,
+            "coordinate",
+        )
+        yield Case(
+            "ordinary coordinates", f"one × 2 of {d}", lambda r, d=d: widened(r, 3000, d, 1, 2.0)
+        )
+    yield Case(
+        "few large rows",
+        "one × 500",
+        lambda r: with_large_rows(r, 3000, 64, 1, 500.0),
+        FAULTY,
+        "spectrum",
+    )
+    yield Case(
+        "few large rows",
+        "five × 500",
+        lambda r: with_large_rows(r, 3000, 64, 5, 500.0),
+        FAULTY,
+        "spectrum",
+    )
+    yield Case("few large rows", "one × 5", lambda r: with_large_rows(r, 3000, 64, 1, 5.0))
+    for clusters in (2, 4, 8):
+        yield Case(
+            "clusters",
+            f"{clusters} tight, 3,000 × 64",
+            lambda r, k=clusters: clustered(r, 3000, 64, k, 0.2),
+            FAULTY,
+            "clusters",
+        )
+    yield Case("clusters", "100 loose, 3,000 × 64", lambda r: clustered(r, 3000, 64, 100, 1.0))
+    for share in (0.1, 0.47):
+        yield Case(
+            "equal rows",
+            f"{share:.0%}, 3,000 × 64",
+            lambda r, s=share: with_equal_rows(r, 3000, 64, s),
+            FAULTY,
+            "duplicates",
+        )
+    for share in (0.001, 0.02, 0.05):
+        yield Case(
+            "dead rows",
+            f"{share:.1%} of norm 1e−17",
+            lambda r, s=share: with_dead_rows(r, 3000, 64, s, 1e-17),
+            FAULTY,
+            "rows",
+        )
+    yield Case(
+        "untrained rows", "25 % of norm 0.02 in a cone of ρ = 0.33",
+        lambda r: with_dead_rows(r, 3000, 64, 0.25, 0.02, rho=0.33), FAULTY, "cone",
+    )  # fmt: skip
+
+
+#: State, and the finding that sees the fault.
+PUBLIC: dict[str, tuple[tuple[str, ...], str]] = {
+    "crystal_5000.npy": (("degenerate",), "cone"),
+    "crystal_40000.npy": (("degenerate",), "cone"),
+    "glove.500.50d.txt": (("degenerate",), "cone"),
+    "lee_fasttext.vec": (("degenerate",), "cone"),
+    "cbow_oreilly.pkl": (("healthy", "mild"), ""),
+    "rnnlm_oreilly.pkl": (HEALTHY, ""),
+    "w2v_papers_24118x40.bin": (HEALTHY, ""),
+    "fairy_tales_lstm_full_module.pt": (HEALTHY, ""),
+}
+
+
+def real(folder: Path) -> Iterator[Case]:
+    fixtures = (
+        ("baseline.pt", (("degenerate",), "cone")),
+        ("cosreg.safetensors", (HEALTHY, "")),
+    )
+    for root, expected in ((FIXTURES, dict(fixtures)), (folder, PUBLIC)):
+        for name, (states, cause) in expected.items():
+            if (root / name).is_file():
+                yield Case(
+                    "real", name, lambda _, path=root / name: embgeo.load(path), states, cause
+                )
+
+
+# --- the table --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the verdict said in all draws of a case."""
+
+    case: Case
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def faulty(self) -> bool:
+        return "healthy" not in self.case.states
+
+    @property
+    def wrong_states(self) -> int:
+        return sum(v.state not in self.case.states for v in self.verdicts)
+
+    @property
+    def misses(self) -> int:
+        return sum(v.state not in FAULTY for v in self.verdicts) if self.faulty else 0
+
+    @property
+    def false_alarms(self) -> int:
+        return 0 if self.faulty else self.wrong_states
+
+    @property
+    def wrong_causes(self) -> int:
+        """Faults that were seen, but not by the question that should see them."""
+        if not self.case.cause:
+            return 0
+        findings = [v.finding(self.case.cause) for v in self.verdicts if v.state in FAULTY]
+        return sum(f is None or f.state not in FAULTY for f in findings)
+
+    def line(self) -> str:
+        states = Counter(v.state for v in self.verdicts)
+        said = ", ".join(f"{state} {count}" for state, count in states.most_common())
+        remark = "; ".join(
+            f"{count} {what}"
+            for what, count in (
+                ("missed", self.misses),
+                ("false alarms", self.false_alarms),
+                ("by another cause", self.wrong_causes),
+                ("in another state", self.wrong_states - self.misses - self.false_alarms),
+            )
+            if count
+        )
+        expected = " or ".join(self.case.states)
+        return (
+            f"| {self.case.group} | {self.case.name} | {expected} | {said} "
+            f"| {self.verdicts[0].headline} | {remark} |"
+        )
+
+
+def judge(case: Case, draws: int) -> Outcome:
+    verdicts = []
+    for seed in range(1 if case.group == "real" else draws):
+        matrix = case.make(np.random.default_rng(seed))
+        if not isinstance(matrix, embgeo.Matrix):
+            matrix = embgeo.Matrix(matrix)
+        found = embgeo.analyze(matrix, sections=MEASURED, pairs=2000, sphere=False, random=False)
+        verdicts.append(found.verdict)
+    return Outcome(case, tuple(verdicts))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--only", nargs="*", default=[], help="words in a case's group or name")
+    parser.add_argument("--real", type=Path, default=Path("../shared/data/real_embeddings"))
+    parser.add_argument("--large", action="store_true")
+    asked = parser.parse_args()
+    print("| group | case | known to be | verdicts | headline of the first draw | wrong |")
+    print("|---|---|---|---|---|---|")
+    outcomes = []
+    for case in (*synthetic(asked.large), *real(asked.real)):
+        if asked.only and not any(word in f"{case.group} {case.name}" for word in asked.only):
+            continue
+        try:
+            outcomes.append(judge(case, asked.draws))
+        except EmbgeoError as error:
+            print(f"| {case.group} | {case.name} | | not read | {error} | |")
+            continue
+        print(outcomes[-1].line(), flush=True)
+    print(f"\n{summary(outcomes)}")
+
+
+def summary(outcomes: list[Outcome]) -> str:
+    healthy = sum(len(o.verdicts) for o in outcomes if not o.faulty)
+    faulty = sum(len(o.verdicts) for o in outcomes if o.faulty)
+    return (
+        f"{sum(o.false_alarms for o in outcomes)} false alarms on {healthy} healthy matrices, "
+        f"{sum(o.misses for o in outcomes)} misses on {faulty} faulty ones, "
+        f"{sum(o.wrong_causes for o in outcomes)} named another cause."
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Sums of unit rows after some coordinates are zeroed."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic
+
+
+class ReducedSums(Statistic):
+    """Σ of the unit rows once the first 1, 3, … of the named coordinates are zeroed.
+
+    Parameters
+    ----------
+    coordinates : int array
+        The order in which they are zeroed.
+    counts : tuple of int
+        How many of them are zeroed, ascending; the last is all of them.
+    d : int
+
+    Attributes
+    ----------
+    n : int array, shape (len(counts),)
+        Rows that something is left of.
+    sums : float64 array, shape (len(counts), d)
+        The zeroed coordinates are 0.
+    """
+
+    STATE = ("n", "sums")
+
+    def __init__(self, coordinates: IntArray, counts: tuple[int, ...], d: int) -> None:
+        self.coordinates = coordinates
+        self.counts = counts
+        self._keep = np.ones((len(counts), d))
+        for at, count in enumerate(counts):
+            self._keep[at, coordinates[:count]] = 0.0
+        self.clear()
+
+    def clear(self) -> None:
+        self.n: IntArray = np.zeros(len(self.counts), dtype=np.int64)
+        self.sums: FloatArray = np.zeros(self._keep.shape)
+
+    def update(self, block: Block) -> None:
+        if not len(block.index):
+            return
+        wide, xp, unit = block.wide, block.wide.xp, block.unit
+        rest = unit * wide.put(self._keep[-1])
+        left = wide.to_host(xp.vecdot(rest, rest))
+        named = np.square(wide.to_host(unit[:, self.coordinates.tolist()]))
+        # What is left is summed up from below, never subtracted from above: nothing cancels.
+        squares = np.stack([left + named[:, count:].sum(axis=1) for count in self.counts])
+        alive = squares > 0.0
+        inverse = np.where(alive, 1.0 / np.sqrt(np.where(alive, squares, 1.0)), 0.0)
+        self.n += alive.sum(axis=1)
+        self.sums += wide.to_host(wide.put(inverse) @ unit) * self._keep
+
+    def merge(self, other: Self) -> None:
+        self.n += other.n
+        self.sums += other.sums
