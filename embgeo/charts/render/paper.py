@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -251,7 +252,13 @@ def save(figure: Figure, name: str, form: str, creator: str) -> dict[str, bytes]
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / f"{name}.{form}"
         try:
-            figure.savefig(target, format=form, dpi=DPI, **metadata.get(form, {}))
+            if figure.get_constrained_layout() or form not in ("pdf", "svg"):
+                figure.savefig(target, format=form, dpi=DPI, **metadata.get(form, {}))
+            else:
+                # `savefig` draws every dot twice, first for the layout, which a map has already.
+                backend = import_module(f"matplotlib.backends.backend_{form}")
+                figure.set_dpi(DPI)
+                getattr(backend.FigureCanvas(figure), f"print_{form}")(target, **metadata[form])
         except (RuntimeError, ValueError) as error:  # what PGF raises, with TeX's log in it
             if form != "pgf":
                 raise
