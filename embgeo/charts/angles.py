@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from embgeo.charts.curves import first_line, series_lines, series_panel
-from embgeo.charts.specification import Chart, Choices, MemberStyle, Specification
+from embgeo.charts.specification import Chart, Choices, Specification, StyledSubjects
 from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import compare
 from embgeo.core.values import Series
@@ -24,7 +23,7 @@ def refuse(subject: Subject, _choices: Choices) -> str:
     return Unrelated.NO_PAIR if find(subject) is None else ""
 
 
-def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     found = [curve for subject, _ in subjects if (curve := find(subject)) is not None]
     # One line a pair, whatever its label.
     curves = [replace(curve, y={"": first_line(curve)}) for curve in found]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from embgeo.charts.specification import (
@@ -12,9 +10,9 @@ from embgeo.charts.specification import (
     Choices,
     FigureTable,
     Line,
-    MemberStyle,
     Panel,
     Specification,
+    StyledSubjects,
 )
 from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import cosine, frequency, isotropy
@@ -35,7 +33,7 @@ def refuse(subject: Subject, _choices: Choices) -> str:
     return "" if any(name in held for name, _ in TITLES) else Unrelated.NO_METHOD
 
 
-def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     across = perplexity_name([run for subject, _ in subjects for run in subject.runs])
     held = {name for subject, _ in subjects for run in subject.runs for name in run.numbers}
     shown = [(name, title) for name, title in TITLES if name in held]

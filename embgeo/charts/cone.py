@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from embgeo.charts.histograms import overlay, refuse_without_histogram, stored_histograms, tabulate
-from embgeo.charts.specification import Chart, Choices, Guide, MemberStyle, Specification
-from embgeo.charts.subject import Subject
+from embgeo.charts.specification import Chart, Choices, Guide, Specification, StyledSubjects
 from embgeo.core.quantities import cosine
 
 NAME = cosine.CONE_ANGLES.name
 
 
-def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     histograms = stored_histograms(subjects, NAME)
     panel = overlay(
         subjects,

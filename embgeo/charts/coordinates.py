@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from embgeo.charts.curves import refuse_without_curve, series_lines, series_panel, stored_curves
 from embgeo.charts.lookup import find_series
-from embgeo.charts.specification import Chart, Choices, MemberStyle, Specification
-from embgeo.charts.subject import Subject
+from embgeo.charts.specification import Chart, Choices, Specification, StyledSubjects
 from embgeo.core.quantities import cosine
 from embgeo.core.values import Series
 from embgeo.result.analysis import Analysis
@@ -20,7 +18,7 @@ def find(analysis: Analysis) -> Series | None:
     return find_series(analysis, NAME)
 
 
-def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     curves = stored_curves(subjects, find)
     panel = series_panel(curves[0], series_lines(subjects, curves))
     return Specification(

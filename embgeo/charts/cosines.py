@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,11 +12,10 @@ from embgeo.charts.specification import (
     Choices,
     Guide,
     HistogramSteps,
-    MemberStyle,
     Panel,
     Specification,
+    StyledSubjects,
 )
-from embgeo.charts.subject import Subject
 from embgeo.core.quantities import cosine
 
 NAME = cosine.HISTOGRAM.name
@@ -37,7 +35,7 @@ PRINT = (
 )
 
 
-def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     histograms = stored_histograms(subjects, NAME)
     # How many pairs were drawn says nothing of the matrix: densities, of a single one too.
     panel = overlay(

@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from embgeo.charts.specification import Axis, Choices, Guide, Line, MemberStyle, Panel
+from embgeo.charts.specification import (
+    Axis,
+    Choices,
+    Guide,
+    Line,
+    MemberStyle,
+    Panel,
+    StyledSubjects,
+)
 from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.arrays import FloatArray
 from embgeo.core.values import Series
@@ -29,15 +37,13 @@ def refuse_without_curve(find: Find, section: str) -> Callable[[Subject, Choices
     return refuse
 
 
-def stored_curves(subjects: Sequence[tuple[Subject, MemberStyle]], find: Find) -> list[Series]:
+def stored_curves(subjects: StyledSubjects, find: Find) -> list[Series]:
     """The curve of each subject, all of which have it."""
     curves = [find(subject.analysis) for subject, _ in subjects if subject.analysis is not None]
     return [curve for curve in curves if curve is not None]
 
 
-def series_lines(
-    subjects: Sequence[tuple[Subject, MemberStyle]], curves: Sequence[Series]
-) -> tuple[Line, ...]:
+def series_lines(subjects: StyledSubjects, curves: Sequence[Series]) -> tuple[Line, ...]:
     """Every line of every curve: told apart by part for one member, by member for several."""
     if len(subjects) == 1:
         (_, style), (curve,) = subjects[0], curves

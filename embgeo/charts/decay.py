@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from embgeo.charts.curves import refuse_without_curve, series_lines, series_panel, stored_curves
 from embgeo.charts.lookup import find_singular_values
-from embgeo.charts.specification import Chart, Choices, MemberStyle, Panel, Specification
-from embgeo.charts.subject import Subject
+from embgeo.charts.specification import (
+    Chart,
+    Choices,
+    MemberStyle,
+    Panel,
+    Specification,
+    StyledSubjects,
+)
 from embgeo.core.quantities import spectrum
 from embgeo.core.values import Series
 from embgeo.result.analysis import Analysis
@@ -20,7 +25,7 @@ def find(analysis: Analysis) -> Series | None:
     return find_singular_values(analysis, NAME)
 
 
-def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     panels: list[Panel] = []
     for (subject, _), curve in zip(subjects, stored_curves(subjects, find), strict=True):
         panel = series_panel(curve, series_lines([(subject, MemberStyle())], [curve]))

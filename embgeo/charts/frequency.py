@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from embgeo.charts.lookup import column_of, find_table
@@ -16,6 +14,7 @@ from embgeo.charts.specification import (
     MemberStyle,
     Panel,
     Specification,
+    StyledSubjects,
 )
 from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import frequency
@@ -41,7 +40,7 @@ def refuse(subject: Subject, _choices: Choices) -> str:
     return ""
 
 
-def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     tables = [
         (subject, style, table)
         for subject, style in subjects

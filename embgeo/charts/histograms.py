@@ -13,8 +13,8 @@ from embgeo.charts.specification import (
     FigureTable,
     Guide,
     HistogramSteps,
-    MemberStyle,
     Panel,
+    StyledSubjects,
 )
 from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.arrays import FloatArray
@@ -33,9 +33,7 @@ def refuse_without_histogram(name: str, reason: str) -> Callable[[Subject, Choic
     return refuse
 
 
-def stored_histograms(
-    subjects: Sequence[tuple[Subject, MemberStyle]], name: str
-) -> list[Histogram]:
+def stored_histograms(subjects: StyledSubjects, name: str) -> list[Histogram]:
     """The histogram of each subject, all of which have it."""
     analyses = [subject.analysis for subject, _ in subjects if subject.analysis is not None]
     return [bars for a in analyses if (bars := find_histogram(a, name)) is not None]
@@ -49,7 +47,7 @@ def compute_density(bars: Histogram) -> FloatArray:
 
 
 def overlay(
-    subjects: Sequence[tuple[Subject, MemberStyle]],
+    subjects: StyledSubjects,
     histograms: Sequence[Histogram],
     *,
     guides: tuple[Guide, ...] = (),
@@ -87,9 +85,7 @@ def overlay(
     )
 
 
-def tabulate(
-    subjects: Sequence[tuple[Subject, MemberStyle]], histograms: Sequence[Histogram]
-) -> FigureTable:
+def tabulate(subjects: StyledSubjects, histograms: Sequence[Histogram]) -> FigureTable:
     """A row for each bin: its ends, the count and the density."""
     rows: list[tuple[Cell, ...]] = [
         (subject.label, *map(float, cells))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import spectrum
-from embgeo.core.values import Histogram, Points, Series, Table
+from embgeo.core.values import Cell, Histogram, Points, Series, Table
 from embgeo.result.analysis import Analysis
+
+NO_FREQUENCIES = "no token frequencies were given to its analysis"
 
 
 def find_series(analysis: Analysis, name: str) -> Series | None:
@@ -46,3 +50,64 @@ def column_of(table: Table, name: str) -> FloatArray:
     index = table.columns.index(name)
     cells = (row[index] for row in table.rows)
     return np.array([float(c) if isinstance(c, int | float) else np.nan for c in cells])
+
+
+@dataclass(frozen=True, slots=True)
+class Frequencies:
+    """How often each kept token occurs, or its place in the order.
+
+    Attributes
+    ----------
+    kind : {"count", "rank"}
+    values : FloatArray
+        Shape (M,): counts, or ranks from 1, the most frequent.
+    """
+
+    kind: Literal["count", "rank"]
+    values: FloatArray
+
+    @property
+    def positive(self) -> FloatArray:
+        """1 + count, or the rank: what a logarithmic axis can show of every token."""
+        return self.values + (self.kind == "count")
+
+    @property
+    def positive_label(self) -> str:
+        return "1 + count" if self.kind == "count" else "frequency rank"
+
+
+def find_frequencies(analysis: Analysis) -> Frequencies | None:
+    """The frequencies of the kept tokens, None where the analysis has none."""
+    stored = analysis.provenance.get("frequency")
+    if analysis.counts is None or not isinstance(stored, dict):
+        return None
+    if stored.get("kind") == "rank":
+        return Frequencies("rank", float(analysis.provenance["n"]) + 1.0 - analysis.counts)
+    return Frequencies("count", analysis.counts)
+
+
+def make_alike(known: Sequence[Frequencies]) -> list[Frequencies]:
+    """All as counts, or all as ranks where only the order is known of some."""
+    if all(f.kind == "count" for f in known):
+        return list(known)
+    return [f if f.kind == "rank" else Frequencies("rank", rank_counts(f.values)) for f in known]
+
+
+def rank_counts(counts: FloatArray) -> FloatArray:
+    """1 for the largest count; equal ones in the order of the rows."""
+    out = np.empty(len(counts))
+    out[np.argsort(-counts, kind="stable")] = np.arange(1, len(counts) + 1)
+    return out
+
+
+def list_tokens(analysis: Analysis) -> Iterator[tuple[Cell, ...]]:
+    """For each kept row: row number, token, class, count and rank, None where not known."""
+    known = find_frequencies(analysis)
+    for i, row in enumerate(analysis.rows.tolist()):
+        token = None if analysis.tokens is None else analysis.tokens[i]
+        kind = None
+        if analysis.popular is not None:
+            kind = "popular" if analysis.popular[i] else "rare"
+        value = None if known is None else float(known.values[i])
+        is_count = known is not None and known.kind == "count"
+        yield (row, token, kind, value if is_count else None, None if is_count else value)

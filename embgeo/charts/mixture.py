@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from embgeo.charts.frequencies import NO_FREQUENCIES
+from embgeo.charts.lookup import NO_FREQUENCIES
 from embgeo.charts.scatter import (
     MOST_PANELS,
     UNCENTERED,
@@ -12,7 +10,7 @@ from embgeo.charts.scatter import (
     refuse_without_points,
     tabulate,
 )
-from embgeo.charts.specification import Chart, Choices, MemberStyle, Specification
+from embgeo.charts.specification import Chart, Choices, Specification, StyledSubjects
 from embgeo.charts.subject import Subject
 
 CAPTION = (
@@ -32,7 +30,7 @@ def refuse(subject: Subject, choices: Choices) -> str:
     return reason
 
 
-def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     return Specification(
         map_panels(subjects, UNCENTERED),
         CAPTION,

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from embgeo.charts.histograms import overlay, refuse_without_histogram, stored_histograms, tabulate
-from embgeo.charts.specification import Chart, Choices, MemberStyle, Specification
-from embgeo.charts.subject import Subject
+from embgeo.charts.specification import Chart, Choices, Specification, StyledSubjects
 from embgeo.core.quantities import tokens
 
 NAME = tokens.NORMS.name
@@ -16,7 +13,7 @@ SEVERAL = (
 )
 
 
-def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     histograms = stored_histograms(subjects, NAME)
     return Specification(
         (overlay(subjects, histograms),),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from embgeo.charts.frequencies import NO_FREQUENCIES, find_frequencies, make_alike
+from embgeo.charts.lookup import NO_FREQUENCIES, find_frequencies, make_alike
 from embgeo.charts.specification import (
     Axis,
     Chart,
@@ -14,9 +12,9 @@ from embgeo.charts.specification import (
     Cloud,
     FigureTable,
     Line,
-    MemberStyle,
     Panel,
     Specification,
+    StyledSubjects,
 )
 from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.arrays import FloatArray
@@ -49,7 +47,7 @@ def row_norms(analysis: Analysis) -> FloatArray | None:
     return next((c.values for c in analysis.columns if c.name == NAME), None)
 
 
-def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     analyses = [subject.analysis for subject, _ in subjects if subject.analysis is not None]
     known = make_alike([f for f in map(find_frequencies, analyses) if f is not None])
     norms = [values for values in map(row_norms, analyses) if values is not None]

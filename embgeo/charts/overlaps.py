@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from embgeo.charts.histograms import overlay, tabulate
-from embgeo.charts.specification import Chart, Choices, MemberStyle, Specification
+from embgeo.charts.specification import Chart, Choices, Specification, StyledSubjects
 from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import compare
 from embgeo.core.values import Histogram
@@ -23,7 +21,7 @@ def refuse(subject: Subject, _choices: Choices) -> str:
     return Unrelated.NO_PAIR if find(subject) is None else ""
 
 
-def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     histograms = [bars for subject, _ in subjects if (bars := find(subject)) is not None]
     return Specification(
         (overlay(subjects, histograms, limits=(0.0, 1.0)),),

@@ -5,7 +5,6 @@ Raw beside unit scale: Z depends on the norms of the rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,10 +15,9 @@ from embgeo.charts.specification import (
     Choices,
     FigureTable,
     Guide,
-    MemberStyle,
     Specification,
+    StyledSubjects,
 )
-from embgeo.charts.subject import Subject
 from embgeo.core.quantities import isotropy
 from embgeo.core.values import Cell, Series
 from embgeo.result.analysis import Analysis
@@ -55,7 +53,7 @@ def find_raw(analysis: Analysis) -> Series | None:
     return None if unit is None else find_series(analysis, PANELS[0][0])
 
 
-def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     panels = []
     rows: list[tuple[Cell, ...]] = []
     for name, title, scale in PANELS:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from embgeo.charts.frequencies import NO_FREQUENCIES, find_frequencies, list_tokens, make_alike
-from embgeo.charts.lookup import find_points
+from embgeo.charts.lookup import (
+    NO_FREQUENCIES,
+    find_frequencies,
+    find_points,
+    list_tokens,
+    make_alike,
+)
 from embgeo.charts.specification import (
     Axis,
     Chart,
     Choices,
     Cloud,
     FigureTable,
-    MemberStyle,
     Panel,
     Specification,
+    StyledSubjects,
 )
 from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.arrays import FloatArray
@@ -52,9 +57,7 @@ def axis_names(points: Points) -> tuple[str, str]:
     return first, second
 
 
-def map_panels(
-    subjects: Sequence[tuple[Subject, MemberStyle]], name: str, color: str = "class"
-) -> tuple[Panel, ...]:
+def map_panels(subjects: StyledSubjects, name: str, color: str = "class") -> tuple[Panel, ...]:
     """A map for each subject, all of which have the projection."""
     analyses = [subject.analysis for subject, _ in subjects if subject.analysis is not None]
     clouds = [points for a in analyses if (points := find_points(a, name)) is not None]
@@ -81,7 +84,7 @@ def map_panels(
     return tuple(panels)
 
 
-def tabulate(subjects: Sequence[tuple[Subject, MemberStyle]], name: str) -> FigureTable:
+def tabulate(subjects: StyledSubjects, name: str) -> FigureTable:
     """A row for each point: its token, the class and frequency of the token, and its place."""
     rows: list[tuple[Cell, ...]] = []
     for subject, _ in subjects:
@@ -109,10 +112,10 @@ def explain_colors(analyses: Sequence[Analysis], color: str) -> str:
 
 def builder(
     name: str, one: str, several: str, printed: str
-) -> Callable[[Sequence[tuple[Subject, MemberStyle]], Choices], Specification]:
+) -> Callable[[StyledSubjects, Choices], Specification]:
     """The function that builds the scatter of this projection, with these captions."""
 
-    def build(subjects: Sequence[tuple[Subject, MemberStyle]], choices: Choices) -> Specification:
+    def build(subjects: StyledSubjects, choices: Choices) -> Specification:
         analyses = [subject.analysis for subject, _ in subjects if subject.analysis is not None]
         color = choices.color
         label = ""

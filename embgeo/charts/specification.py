@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,10 @@ class MemberStyle:
 
     scale: Literal["line", "age", "guide"] = "line"
     index: int = 0
+
+
+#: What a chart is built of: subjects that lack nothing, each with its style.
+StyledSubjects: TypeAlias = Sequence[tuple[Subject, MemberStyle]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +272,7 @@ class Chart:
     name: str
     alternative: str
     refuse: Callable[[Subject, Choices], str]
-    build: Callable[[Sequence[tuple[Subject, MemberStyle]], Choices], Specification]
+    build: Callable[[StyledSubjects, Choices], Specification]
     section: str = ""
     pages: tuple[str, ...] = ("analysis", "comparison")
     least: int = 1

@@ -26,8 +26,8 @@ from embgeo.charts.specification import (
     Line,
     MemberStyle,
     Specification,
+    StyledSubjects,
 )
-from embgeo.charts.subject import Subject
 from embgeo.core.quantities import spectrum
 from embgeo.core.values import Cell, Series
 from embgeo.result.analysis import Analysis
@@ -55,7 +55,7 @@ def find(analysis: Analysis) -> Series | None:
     return curve if curve is not None and UNCENTERED in curve.y else None
 
 
-def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     curves = stored_curves(subjects, find)
     alone = len(subjects) == 1
     if alone:
@@ -79,9 +79,7 @@ def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) ->
     )
 
 
-def build_linear(
-    subjects: Sequence[tuple[Subject, MemberStyle]], choices: Choices
-) -> Specification:
+def build_linear(subjects: StyledSubjects, choices: Choices) -> Specification:
     """The same on a linear axis that begins at 0."""
     spec = build(subjects, choices)
     (panel,) = spec.panels
@@ -90,7 +88,7 @@ def build_linear(
 
 
 def tabulate(
-    subjects: Sequence[tuple[Subject, MemberStyle]], curves: Sequence[Series], more: tuple[str, ...]
+    subjects: StyledSubjects, curves: Sequence[Series], more: tuple[str, ...]
 ) -> FigureTable:
     """A row for each singular value: isotropic rows beside it, and the lines in `more`."""
     names = (UNCENTERED, REFERENCE, *more)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from embgeo.charts.curves import series_lines, series_panel, stored_curves
 from embgeo.charts.lookup import find_series
-from embgeo.charts.specification import Chart, Choices, MemberStyle, Specification
+from embgeo.charts.specification import Chart, Choices, Specification, StyledSubjects
 from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import subspace
 from embgeo.core.values import Series
@@ -25,7 +23,7 @@ def refuse(subject: Subject, _choices: Choices) -> str:
     return Unrelated.NO_OUTPUT if find(subject.analysis) is None else ""
 
 
-def build(subjects: Sequence[tuple[Subject, MemberStyle]], _choices: Choices) -> Specification:
+def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     curves = stored_curves(subjects, find)
     return Specification(
         (series_panel(curves[0], series_lines(subjects, curves)),),

@@ -16,6 +16,7 @@ from embgeo.charts.specification import (
     MemberStyle,
     Panel,
     Specification,
+    StyledSubjects,
 )
 from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.arrays import FloatArray
@@ -63,7 +64,7 @@ def explain_absence(subject: Subject, name: str) -> str:
     return absent.get(name.partition(".")[0]) or f"it holds no {name}"
 
 
-def build(subjects: Sequence[tuple[Subject, MemberStyle]], choices: Choices) -> Specification:
+def build(subjects: StyledSubjects, choices: Choices) -> Specification:
     ordered = sorted((subject for subject, _ in subjects), key=lambda s: s.x or 0.0)
     panels, captions = [], []
     rows: list[tuple[Cell, ...]] = []

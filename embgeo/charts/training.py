@@ -14,9 +14,9 @@ from embgeo.charts.specification import (
     FigureTable,
     Guide,
     Line,
-    MemberStyle,
     Panel,
     Specification,
+    StyledSubjects,
 )
 from embgeo.charts.subject import Course, Subject, Unrelated
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
@@ -66,9 +66,7 @@ def page_names(subjects: Sequence[Subject]) -> tuple[str, ...]:
     )
 
 
-def choose_names(
-    subjects: Sequence[tuple[Subject, MemberStyle]], choices: Choices
-) -> tuple[list[str], int]:
+def choose_names(subjects: StyledSubjects, choices: Choices) -> tuple[list[str], int]:
     """The numbers that get a panel, and how many others there are."""
     held = dict.fromkeys(name for subject, _ in subjects for name in subject.courses)
     if choices.scalars:
@@ -78,7 +76,7 @@ def choose_names(
     return names, len(held) - len(names)
 
 
-def build(subjects: Sequence[tuple[Subject, MemberStyle]], choices: Choices) -> Specification:
+def build(subjects: StyledSubjects, choices: Choices) -> Specification:
     names, others = choose_names(subjects, choices)
     panels = tuple(panel(subjects, name) for name in names)
     rows: list[tuple[Cell, ...]] = [
@@ -99,7 +97,7 @@ def build(subjects: Sequence[tuple[Subject, MemberStyle]], choices: Choices) -> 
     )
 
 
-def describe(subjects: Sequence[tuple[Subject, MemberStyle]]) -> str:
+def describe(subjects: StyledSubjects) -> str:
     """The caption: what lines, bars, bands and dashed lines are, as far as there are any."""
     if any(subject.runs for subject, _ in subjects):
         return (
@@ -113,7 +111,7 @@ def describe(subjects: Sequence[tuple[Subject, MemberStyle]]) -> str:
     )
 
 
-def panel(subjects: Sequence[tuple[Subject, MemberStyle]], name: str) -> Panel:
+def panel(subjects: StyledSubjects, name: str) -> Panel:
     """One number of all subjects that have it."""
     held = [(s, style, s.courses[name]) for s, style in subjects if name in s.courses]
     alone = len(subjects) == 1

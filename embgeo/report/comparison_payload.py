@@ -15,13 +15,14 @@ from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.moved import map_moved_rows
 from embgeo.comparison.names import member_name
 from embgeo.core.quantities import frequency, projection
-from embgeo.report.data_block import DataBlock, pack_tokens
 from embgeo.report.payload import (
     MOST_ROWS,
     SPELLING,
+    DataBlock,
     Payload,
     pack_columns,
     pack_counts,
+    pack_tokens,
     pack_views,
     thin,
 )

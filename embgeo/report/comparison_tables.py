@@ -9,8 +9,7 @@ from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Change, Difference, Pair
 from embgeo.core.values import Quantity, Scalar, format_number
 from embgeo.core.visible import visible
-from embgeo.report.headline import HEADLINES, HeadlineText
-from embgeo.report.tables import group_by_family
+from embgeo.report.tables import HEADLINES, HeadlineText, group_by_family
 
 #: Members beside the baseline in one table, at most; of a track the last and evenly before it.
 MOST_COLUMNS = 4

@@ -14,7 +14,7 @@ from embgeo.core.errors import EmbgeoError
 from embgeo.core.visible import visible_text
 from embgeo.diagnosis.verdict import judge
 from embgeo.io.bounded.saved import write_text
-from embgeo.report.headline import headline_rows
+from embgeo.report.tables import headline_rows
 from embgeo.result.analysis import REPORT_NAME, Analysis
 
 if TYPE_CHECKING:

@@ -150,7 +150,7 @@ def code(
     meta : dict or None
         How `block` is read; None makes a page without scripts.
     block : str
-        base64, see :mod:`embgeo.report.data_block`.
+        base64, see :mod:`embgeo.report.payload`.
     """
     return {
         "policy": Markup(assets.policy(bundle)),

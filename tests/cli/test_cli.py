@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 
 import embgeo
 from embgeo.cli import shared
-from embgeo.cli.app import app, run
-from embgeo.cli.commands import COMMANDS
+from embgeo.cli.app import COMMANDS, app, run
 from embgeo.core.errors import BadOption
 from embgeo.workflows import folders
 

@@ -18,8 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 import embgeo
-from embgeo.cli.app import app
-from embgeo.cli.commands import COMMANDS
+from embgeo.cli.app import COMMANDS, app
 from embgeo.core.matrix import Frequency, Matrix, Origin
 from embgeo.core.options import Options
 from embgeo.distributed import describe_part, finish, first_round, make_plan

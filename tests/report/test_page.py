@@ -19,9 +19,9 @@ from embgeo.core.values import Quantity, Table
 from embgeo.core.visible import LIMIT, visible
 from embgeo.report import assets
 from embgeo.report.analysis import render, write
-from embgeo.report.headline import HEADLINES
 from embgeo.report.page import draw_charts, script_json
 from embgeo.report.tables import (
+    HEADLINES,
     capital,
     facts,
     list_absences,

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embgeo.report.data_block import MOST_UNITS
-from embgeo.report.payload import build, thin
+from embgeo.report.payload import MOST_UNITS, build, thin
 from embgeo.result.analysis import Analysis
 from tests.support.sample_analysis import HOSTILE, sample
 
