@@ -24,6 +24,7 @@ from embgeo.comparison.saved import (
     check_folders,
 )
 from embgeo.comparison.track import Track
+from embgeo.core.arguments import as_path
 from embgeo.core.errors import UnreadableFile
 from embgeo.core.quantities import QUANTITIES, suggest
 from embgeo.core.values import Value
@@ -218,7 +219,7 @@ def load_comparison(folder: Path | str) -> Comparison:
         If there is no comparison, a damaged one, or one of a format version that this embgeo does
         not know.
     """
-    folder = Path(folder)
+    folder = as_path(folder, "folder")
     saved = FORMAT.load(folder)
     home = folder if folder.is_dir() else folder.parent
     analyses = [load_analysis(home / member.folder) for member in saved.members]

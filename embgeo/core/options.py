@@ -19,11 +19,12 @@ are derived from the fields of :class:`Options`, as those of loading are from
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, Literal, Self, TypeAlias, get_args
 
+from embgeo.core.arguments import as_texts, refuse_type
 from embgeo.core.errors import BadOption, argument
 
 #: Whose neighbors are searched.
@@ -223,13 +224,16 @@ def _number_of_pairs(pairs: Any) -> int | None:
 
 def _parse_all_asked(asked: Any) -> tuple[Asked, ...]:
     """One text or several."""
-    return tuple(map(_parse_asked, (asked,) if isinstance(asked, str) else asked))
+    several = isinstance(asked, Iterable) and not isinstance(asked, str)
+    return tuple(map(_parse_asked, asked if several else (asked,)))
 
 
 def _parse_asked(one: str | Asked) -> Asked:
     """``"token"`` or ``"token=a,b"`` taken apart."""
-    if not isinstance(one, str):
+    if isinstance(one, tuple):
         return one
+    if not isinstance(one, str):
+        raise refuse_type(one, "asked", 'a text such as "token=a,b"')
     token, equals, others = one.partition("=")
     return (token, tuple(others.split(","))) if equals and others else (one, ())
 
@@ -242,6 +246,7 @@ def choose_sections(sections: str | Collection[str] | None) -> tuple[str, ...] |
     """
     if sections is None:
         return None
+    texts = as_texts(sections, "sections")
     if isinstance(sections, str):
         return tuple(name.strip() for name in sections.split(","))
-    return tuple(sections)
+    return texts

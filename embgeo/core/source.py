@@ -22,12 +22,13 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, TypeVar, get_args
 
+from embgeo.core.arguments import as_path, refuse_type
 from embgeo.core.errors import BadOption, argument
 
 #: ``"A:B"`` or (A, B), counted from 0, B excluded; None for all rows.
@@ -154,9 +155,15 @@ class Source:
     )
 
     def __post_init__(self) -> None:
+        as_path(self.path, "path")
         for name in FILES:
-            if isinstance(value := getattr(self, name), str):
-                object.__setattr__(self, name, Path(value))
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, as_path(value, name))
+        for name in TEXTS:
+            if not isinstance(value := getattr(self, name), str | None):
+                raise refuse_type(value, name, "a text")
+        if not isinstance(self.rows, str | Sequence | None):
+            raise refuse_type(self.rows, "rows", 'a text such as "0:5000", or (0, 5000)')
 
     def check(self) -> None:
         """Refuse options that contradict each other.
@@ -204,6 +211,8 @@ class Source:
 _DEFAULTS = {f.name: f.default for f in fields(Source)}
 #: The options that name a file or folder beside the checkpoint.
 FILES = tuple(f.name for f in fields(Source) if f.type == "Path | None")
+#: The options that name a tensor.
+TEXTS = tuple(f.name for f in fields(Source) if f.type == "str | None")
 
 
 def with_source_options(load: Loader) -> Loader:

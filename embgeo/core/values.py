@@ -146,6 +146,9 @@ class Named:
 class Scalar(Named):
     """One number, which also compares, formats and converts as one.
 
+    In a condition it is its value, as a number of NumPy is: 0 is false, and one without a value
+    raises ValueError. Whether there is a scalar at all is asked by ``is None``.
+
     Attributes
     ----------
     quantity : Quantity
@@ -220,6 +223,10 @@ class Scalar(Named):
         if self.value is None:
             raise ValueError(f"{self.name} is not defined: {self.undefined}")
         return self.value
+
+    def __bool__(self) -> bool:
+        """Whether the value is not 0, as of a number; ValueError if there is none."""
+        return bool(float(self))
 
     def __int__(self) -> int:
         return int(float(self))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal
 
+from embgeo.core.arguments import require_number
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Scalar, format_number
 from embgeo.diagnosis.verdict import Verdict
@@ -128,6 +129,7 @@ def deviations(level: float) -> float:
     BadOption
         A level outside [0, 1).
     """
+    require_number(level, "level")
     if not 0.0 <= level < 1.0:
         raise BadOption(
             f"{level:g} is no share of a distribution",

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from embgeo.charts.render.view import fit_view
 from embgeo.charts.scatter import axis_names
+from embgeo.core.arrays import FloatArray
 from embgeo.core.visible import ACCENTS, HIDDEN, LIMIT, NAMED
 from embgeo.result.analysis import Analysis
 
@@ -28,14 +29,11 @@ SPELLING: dict[str, Any] = {
     "limit": LIMIT,
 }
 
-FloatArray = npt.NDArray[np.float64]
 #: UTF-16 code units of a token that a page holds.
 MOST_UNITS = 1000
 
 #: A column whose extremes lie further out than this many times its bulk keeps 32 bits.
 HEAVY_TAIL = 64.0
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from embgeo.core.arguments import as_path, refuse_type
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
@@ -40,7 +41,7 @@ class Analysis(result.Analysis):
         EmbgeoError
             If `folder` cannot be written to.
         """
-        super().save(Path(folder))
+        super().save(as_path(folder, "folder"))
 
     def _repr_html_(self) -> str:
         from embgeo.report.notebook import to_html
@@ -142,12 +143,10 @@ def analyze(
         If no row is left to analyze, or the entries are too large to be squared.
     """
     request = AnalysisRequest.of(sections=sections, **settings)
-    if options is not None and not isinstance(options, Options):
-        raise BadOption(
-            f"{type(options).__name__} is no Options",
-            where=argument("options"),
-            way_out="give embgeo.Options(seed=1), or seed=1 alone",
-        )
+    if not isinstance(options, Options | None):
+        raise refuse_type(options, "options", "embgeo.Options(seed=1), or seed=1 alone")
+    if not isinstance(resources, Resources | None):
+        raise refuse_type(resources, "resources", "embgeo.Resources(threads=1)")
     if options is not None and request.given:
         raise BadOption(
             f"is in {argument('options')} already",
@@ -220,4 +219,4 @@ def load_analysis(folder: Path | str) -> Analysis:
     UnreadableFile
         If there is no analysis, or one of a format version that this embgeo does not know.
     """
-    return Analysis.of(result.load_analysis(Path(folder)))
+    return Analysis.of(result.load_analysis(as_path(folder, "folder")))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from embgeo.core.arguments import as_texts
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.fields import OptionField, option_fields, read_table
 from embgeo.core.options import Options
@@ -70,8 +71,7 @@ def check(
     EmbgeoError
         If a source cannot be read or measured.
     """
-    entries = (rules,) if isinstance(rules, str) else tuple(rules)
-    gate = plan_gate(entries, sources, baseline, level, settings)
+    gate = plan_gate(as_texts(rules, "rules"), sources, baseline, level, settings)
     return gate.check(command, progress)
 
 

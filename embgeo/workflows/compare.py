@@ -16,6 +16,7 @@ from embgeo.comparison.originals import original, saved_folder
 from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.comparison.steps import Steps, steps_of
+from embgeo.core.arguments import as_texts
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.metrics import SECTIONS
 from embgeo.training.study.training import TRAINING_NAME
@@ -94,6 +95,7 @@ def compare(
     options = comparison_options(request, match, queries)
     wanted = [Path(one) if is_path(one) else one for one in inputs]
     check_inputs(wanted, request)
+    names = None if names is None else as_texts(names, "names")
     if names is not None and len(names) != len(wanted):
         cause = f"{len(names)} for {len(wanted)} inputs"
         raise BadOption(cause, where=argument("names"), way_out="give one for each")
@@ -107,7 +109,7 @@ def compare(
         raise BadOption("takes checkpoints in files", where=argument("track"), way_out=way_out)
     ordered, steps = order_by_step(paths)
     if names is not None:
-        names = [names[paths.index(path)] for path in ordered]
+        names = tuple(names[paths.index(path)] for path in ordered)
     return run_comparison(
         ordered, request, options, names, steps, command=command, progress=progress
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.comparison.originals import saved_folder
+from embgeo.core.arguments import as_path, as_texts
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
 from embgeo.core.version import embgeo_version
 from embgeo.core.visible import printable
@@ -108,7 +109,7 @@ def export(
         "checkpoint": checkpoint,
         "at_most": at_most,
         "bytes": bytes or None,
-        "scalar": tuple(scalar) or None,
+        "scalar": as_texts(scalar, "scalar") or None,
         "name": name,
         "task": task,
     }
@@ -120,7 +121,7 @@ def export(
             way_out="give an analysis, or the folder that holds one",
         )
     item = source if isinstance(source, Analysis) else Path(source)
-    path = Path(out) if out is not None else Path(f"{stem_of(item)}{target.suffix}")
+    path = as_path(out, "out") if out is not None else Path(f"{stem_of(item)}{target.suffix}")
     check_free(target, path)
     request = export_request(item, target, loading, chosen, command)
     points = 0 if request.vectors is None else request.vectors.n

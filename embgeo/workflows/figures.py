@@ -10,6 +10,7 @@ from embgeo.charts import CHARTS
 from embgeo.charts.render.paper import VENUES, check_format
 from embgeo.charts.specification import Chart, Choices
 from embgeo.charts.subject import Subject, Unrelated
+from embgeo.core.arguments import as_path, as_texts, require_number
 from embgeo.core.errors import BadOption, argument
 from embgeo.publish.latex import TABLES
 from embgeo.publish.latex.latex_table import LatexTable
@@ -122,13 +123,13 @@ def draw(
         If a result cannot be read, a name is not known, an argument concerns nothing that is
         made, or files of others stand in `out`.
     """
-    formats = tuple(dict.fromkeys(as_tuple(format))) or ("pdf",)
-    scalars = tuple(dict.fromkeys(as_tuple(scalar)))
-    asked = bool(as_tuple(figure) or as_tuple(table))
-    charts, tables = choose(as_tuple(figure), as_tuple(table))
+    formats = tuple(dict.fromkeys(as_texts(format, "format"))) or ("pdf",)
+    scalars = tuple(dict.fromkeys(as_texts(scalar, "scalar")))
+    asked = bool(as_texts(figure, "figure") or as_texts(table, "table"))
+    charts, tables = choose(as_texts(figure, "figure"), as_texts(table, "table"))
     used = {
-        "format": as_tuple(format), "venue": venue, "width": width, "text": text, "color": color,
-        "x": tuple(x), "parameter": parameter, "scalar": scalars, "signs": signs,
+        "format": as_texts(format, "format"), "venue": venue, "width": width, "text": text,
+        "color": color, "x": tuple(x), "parameter": parameter, "scalar": scalars, "signs": signs,
     }  # fmt: skip
     given = [name for name, value in used.items() if value is not None and value != ()]
     check_concerns(given, charts, tables)
@@ -142,17 +143,13 @@ def draw(
     for form in formats if charts else ():
         check_format(form)
     if out is not None:
-        check_target(Path(out), charts, tables, formats)
+        check_target(as_path(out, "out"), charts, tables, formats)
     subjects = load_subjects(results, label, x, parameter or "")
     made = make_all(charts, tables, subjects, request, asked=asked)
     check_use(made, given)
     if out is not None:
         write_set(Path(out), made.files)
     return made
-
-
-def as_tuple(value: str | Sequence[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
 
 
 def choose(
@@ -204,6 +201,7 @@ def check_use(made: FigureSet, given: Sequence[str]) -> None:
 def choose_width(venue: str | None, text: bool | None, width: float | None) -> float:
     """Width in inches of a column of the venue, unless something else was asked for."""
     if width is not None:
+        require_number(width, "width")
         if venue is not None or text is not None:
             raise BadOption(
                 f"cannot be combined with {argument('venue')} or {argument('text')}",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embgeo.core.arguments import as_path
+
 if TYPE_CHECKING:
     from embgeo.io.inspection import Inspection
 
@@ -41,5 +43,5 @@ def inspect(
     from embgeo.io import open_checkpoint
     from embgeo.io.inspection import inspect_checkpoint
 
-    checkpoint = open_checkpoint(path)
+    checkpoint = open_checkpoint(as_path(path, "path"))
     return inspect_checkpoint(checkpoint, tensor=tensor, output=output, transpose=transpose)

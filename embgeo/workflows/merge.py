@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from embgeo.core.arguments import as_path, refuse_type
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.progress import Progress
 from embgeo.distributed import (
@@ -69,12 +70,16 @@ def merge(
         If the states do not belong together, rows are missing, or every section needs a second
         round.
     """
+    if isinstance(states, str) or not isinstance(states, Iterable) or not (states := list(states)):
+        raise refuse_type(states, "states", "the paths of one state or more in a list")
     labels = {"tokens": tokens, "counts": counts}
-    files_of_labels = {name: Path(file) for name, file in labels.items() if file is not None}
-    merged = StateMerge([*map(Path, states)], rank_order=rank_order, **files_of_labels)
+    files_of_labels = {name: as_path(file, name) for name, file in labels.items() if file}
+    paths = [as_path(state, "states") for state in states]
+    merged = StateMerge(paths, rank_order=rank_order, **files_of_labels)
     if plan is not None:
-        check_state_file(Path(plan))
-        merged.write_plan(Path(plan), progress)
+        path = as_path(plan, "plan")
+        check_state_file(path)
+        merged.write_plan(path, progress)
         return None
     found = merged.analyze(command=command, progress=progress).analysis
     return None if found is None else Analysis.of(found)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from embgeo.comparison.comparison import Comparison, load_comparison
 from embgeo.comparison.saved import COMPARISON_NAME
+from embgeo.core.arguments import as_path
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.io.bounded.saved import write_text
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
@@ -46,7 +47,7 @@ def render(
     draw = open_page(result)
     if out is None:
         return draw()
-    target = Path(out)
+    target = as_path(out, "out")
     check_target(target)
     page = draw()
     try:

@@ -136,6 +136,8 @@ def test_a_scalar_behaves_like_its_number() -> None:
     assert one != quantity.measured(0.25)
     assert {one: 1}[0.25] == 1  # type: ignore[index]
     assert (one == "0.25") is False
+    assert one
+    assert not quantity.measured(0.0)
     with pytest.raises(TypeError):
         assert one < "1"  # type: ignore[operator]
 
@@ -143,7 +145,7 @@ def test_a_scalar_behaves_like_its_number() -> None:
 def test_a_scalar_without_a_value_says_so() -> None:
     none = Quantity("family.name", "Title", "Meaning.").undefined("too few rows")
     assert none != 0.0
-    for use in (float, lambda scalar: scalar < 1.0, lambda scalar: f"{scalar:.2f}"):
+    for use in (float, bool, lambda scalar: scalar < 1.0, lambda scalar: f"{scalar:.2f}"):
         with pytest.raises(ValueError, match=r"family\.name is not defined: too few rows"):
             use(none)
     assert f"{none}" == "not defined: too few rows"

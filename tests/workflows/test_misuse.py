@@ -39,7 +39,37 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
         (lambda _: embgeo.analyze(W, seed="a"), "seed: 'a' is not a whole number"),
         (lambda _: embgeo.analyze(W, pairs=1e5), "pairs: 100000.0 is not a whole number"),
         (lambda _: embgeo.Options(popular_share="x"), "popular_share: x is not a share"),  # type: ignore[arg-type]
-        (lambda _: embgeo.analyze(W, options={"seed": 1}), "options: dict is no Options"),  # type: ignore[arg-type]
+        (lambda _: embgeo.analyze(W, options={"seed": 1}), "options: type dict is not acc"),  # type: ignore[arg-type]
+        (
+            lambda _: embgeo.analyze(W, sections=5),
+            "sections: type int is not accepted; give a text",
+        ),
+        (
+            lambda _: embgeo.analyze(W, asked=[5]),
+            "asked: type int is not accepted; give a text such",
+        ),
+        (
+            lambda _: embgeo.analyze(W, resources=5),
+            "resources: type int is not accepted; give embg",
+        ),  # type: ignore[arg-type]
+        (lambda _: embgeo.load(5), "path: type int is not accepted; give a path"),  # type: ignore[arg-type]
+        (lambda _: embgeo.load("m.pt", tensor=5), "tensor: type int is not accepted; give a text"),
+        (lambda _: embgeo.load("m.pt", counts=5), "counts: type int is not accepted; give a path"),
+        (lambda _: embgeo.load("m.pt", rows=5), "rows: type int is not accepted; give a text such"),
+        (lambda _: embgeo.inspect(None), "path: type NoneType is not accepted; give a path"),  # type: ignore[arg-type]
+        (lambda _: embgeo.load_analysis(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]
+        (lambda _: embgeo.load_comparison(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]
+        (lambda _: embgeo.load_training(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]
+        (lambda _: embgeo.merge([]), "states: type list is not accepted; give the paths of one"),
+        (lambda _: embgeo.merge([5]), "states: type int is not accepted; give a path"),  # type: ignore[list-item]
+        (lambda a: embgeo.check(a, rules=[5]), "rules: type list is not accepted; give a text, or"),  # type: ignore[list-item]
+        (
+            lambda a: embgeo.check(a, rules="verdict <= mild", level="x"),
+            "level: type str is not ac",
+        ),  # type: ignore[arg-type]
+        (lambda a: embgeo.draw(a, width="x"), "width: type str is not accepted; give a number"),  # type: ignore[arg-type]
+        (lambda a: embgeo.render(a, 5), "out: type int is not accepted; give a path"),  # type: ignore[arg-type]
+        (lambda a: embgeo.compare(a, W, names=5), "names: type int is not accepted; give a text"),  # type: ignore[arg-type]
         (lambda _: embgeo.render(W), "result: ndarray is no result"),  # type: ignore[arg-type]
         (lambda _: embgeo.analyze(W, counts="c.tsv"), "counts: c.tsv is a file, and this is"),
         (lambda _: embgeo.draw([]), "results: there is nothing to draw"),

@@ -79,7 +79,8 @@ def choose_scalars(analysis: Analysis, names: tuple[str, ...]) -> list[Scalar]:
         require_known(name, {*QUANTITIES, *known}, argument("scalar"))
         scalar = known.get(name)
         if scalar is None or scalar.value is None:
-            why = f"is not defined: {scalar.undefined}" if scalar else "is not in this analysis"
+            missing = "is not in this analysis"
+            why = missing if scalar is None else f"is not defined: {scalar.undefined}"
             raise BadOption(f"{name} {why}", where=argument("scalar"), way_out="leave it out")
         out.append(scalar)
     return out

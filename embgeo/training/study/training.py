@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from embgeo.core.arguments import as_path
 from embgeo.core.typed import keyed
 from embgeo.core.values import Quantity
 from embgeo.core.visible import visible, visible_text
@@ -261,4 +262,4 @@ def save_training(training: Training, folder: Path) -> Path:
 
 def load_training(folder: Path | str) -> Training:
     """Read the `folder` of a training; UnreadableFile if that is missing or damaged."""
-    return TRAINING.load(Path(folder))
+    return TRAINING.load(as_path(folder, "folder"))
