@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
 from embgeo.core.errors import BadOption
 from embgeo.core.typed import is_number
@@ -28,7 +30,7 @@ def share(name: str, value: float) -> float:
     return float(value)
 
 
-def weight(name: str, value: float) -> float:
+def nonnegative(name: str, value: float) -> float:
     """A number from 0."""
     require(name, value, is_number(value) and 0.0 <= value < math.inf, "give a number from 0")
     return float(value)
@@ -50,3 +52,30 @@ def choice(name: str, value: str, known: Collection[str]) -> str:
     """One of those that are known."""
     require(name, value, value in known, f"give {' or '.join(known)}")
     return value
+
+
+def unit(name: str, value: float) -> float:
+    """A number from 0 to 1."""
+    require(name, value, is_number(value) and 0.0 <= value <= 1.0, "give a number from 0 to 1")
+    return float(value)
+
+
+def natural(name: str, value: int) -> int:
+    """A whole number from 0."""
+    fits = isinstance(value, int) and is_number(value) and value >= 0
+    require(name, value, fits, "give a whole number from 0")
+    return value
+
+
+def list_defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    """The settings of a function: its keyword-only parameters with their defaults."""
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def refuse_others(what: str, given: Iterable[str], known: Collection[str]) -> None:
+    """`BadOption` for the first setting that is not known."""
+    for name in given:
+        if name not in known:
+            way_out = f"it has {', '.join(known)}" if known else "it has none"
+            raise BadOption(f"{what} has no setting {name!r}", way_out=way_out)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 from embgeo.core.errors import BadOption
+from embgeo.training.checks import list_defaults, refuse_others
 from embgeo.training.methods.catalog import method
-from embgeo.training.models import model_class, settings_of
+from embgeo.training.models import model_class
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
 from embgeo.training.settings import StudySettings
 
@@ -28,13 +28,8 @@ def resolve(config: StudySettings) -> StudySettings:
     """
     check(config)
     kind = model_class(config.model.name)
-    known = settings_of(kind)
-    for name in config.model.settings:
-        if name not in known:
-            raise BadOption(
-                f"{config.model.name} has no setting {name!r}",
-                way_out=f"it has {', '.join(known)}",
-            )
+    known = list_defaults(kind)
+    refuse_others(config.model.name, config.model.settings, known)
     chosen = config.optimizer
     sgd = chosen.kind == "sgd"
     build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))
@@ -44,7 +39,7 @@ def resolve(config: StudySettings) -> StudySettings:
         optimizer=replace(
             chosen,
             **optimizers.resolve(chosen.kind, set_fields(chosen, OF_OPTIMIZER)),
-            **{**list_keywords(SCHEDULES[chosen.schedule]), **set_fields(chosen, OF_SCHEDULE)},
+            **{**list_defaults(SCHEDULES[chosen.schedule]), **set_fields(chosen, OF_SCHEDULE)},
         ),
         method=resolve_methods(config, sgd=sgd),
     )
@@ -73,12 +68,6 @@ def drop_none(table: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in table.items() if value is not None}
 
 
-def list_keywords(function: Any) -> dict[str, Any]:
-    """Settings of a function with their defaults."""
-    parameters = inspect.signature(function).parameters.values()
-    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-
-
 def check(config: StudySettings) -> None:
     """Refuse settings that no run can have; what a model or an optimizer knows, it refuses itself.
 
@@ -99,39 +88,17 @@ def check(config: StudySettings) -> None:
     for seed in config.seeds:
         if not 0 <= seed < 2**31:
             raise BadOption(f"the seed is {seed}", way_out="give a whole number from 0")
-    for name, value in counts(config):
-        if value is not None and value < 1:
-            raise BadOption(f"{name} is {value}", way_out="give a whole number from 1")
-    for name, number in shares(config):
-        if not 0.0 <= number < 1.0:
-            raise BadOption(f"{name} is {number}", way_out="give a number from 0 to below 1")
-    if not config.training.save_seconds >= 0.0:
-        raise BadOption(f"save_seconds is {config.training.save_seconds}", way_out="give 0 or more")
-    if not config.training.clip >= 0.0:
-        raise BadOption(f"clip is {config.training.clip}", way_out="give a norm, or 0 for none")
+    for table in ("training", "evaluation", "geometry", "optimizer"):
+        check_fields(table, getattr(config, table))
     if config.optimizer.asgd and config.optimizer.kind != "sgd":
         raise BadOption("asgd averages plain SGD", way_out='set kind = "sgd" in [optimizer]')
     if config.optimizer.asgd and config.optimizer.average:
         raise BadOption("asgd decides itself when to average", way_out="leave average out")
 
 
-def counts(config: StudySettings) -> Iterator[tuple[str, int | None]]:
-    training, evaluation = config.training, config.evaluation
-    yield "epochs", training.epochs
-    yield "steps", training.steps
-    yield "batch", training.batch
-    yield "bptt", training.bptt
-    yield "threads", training.threads
-    yield "accumulate", training.accumulate
-    yield "log_every", training.log_every
-    yield "save_steps", training.save_steps
-    yield "batch of [evaluation]", evaluation.batch
-    yield "bptt of [evaluation]", evaluation.bptt
-    yield "every of [evaluation]", evaluation.every
-    yield "every of [geometry]", config.geometry.every
-    yield "window", config.optimizer.window
-
-
-def shares(config: StudySettings) -> Iterator[tuple[str, float]]:
-    yield "average", config.optimizer.average
-    yield "popular", config.evaluation.popular
+def check_fields(name: str, table: Any) -> None:
+    """Refuse values of a table that do not pass the checks of their fields."""
+    for entry in fields(table):
+        value = getattr(table, entry.name)
+        if value is not None and "check" in entry.metadata:
+            entry.metadata["check"](f"{entry.name} of [{name}]", value)

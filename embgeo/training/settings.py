@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -18,6 +18,13 @@ from embgeo.io.bounded.settings import (
     refuse_unknown,
     to_toml,
 )
+from embgeo.training.checks import nonnegative, share, whole
+
+
+def checked(default: Any, check: Callable[[str, Any], object]) -> Any:
+    """A field whose value, unless it is None, has to pass a check."""
+    return field(default=default, metadata={"check": check})
+
 
 Precision = Literal["float32", "tf32", "bf16"]
 
@@ -92,8 +99,8 @@ class OptimizerSettings:
     after: int | None = None
     rate: float | None = None
     asgd: bool = False
-    window: int = 5
-    average: float = 0.0
+    window: int = checked(5, whole)
+    average: float = checked(0.0, share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,21 +144,21 @@ class TrainingSettings:
         Where the numbers go besides ``metrics.jsonl``: tensorboard, wandb.
     """
 
-    epochs: int = 1
-    steps: int | None = None
-    batch: int = 20
-    bptt: int = 35
+    epochs: int = checked(1, whole)
+    steps: int | None = checked(None, whole)
+    batch: int = checked(20, whole)
+    bptt: int = checked(35, whole)
     random_lengths: bool = False
     sum_over_steps: bool = False
-    clip: float = 0.0
-    accumulate: int = 1
+    clip: float = checked(0.0, nonnegative)
+    accumulate: int = checked(1, whole)
     precision: Precision = "float32"
     device: str = "auto"
-    threads: int | None = None
+    threads: int | None = checked(None, whole)
     keep: Literal["last", "best"] = "last"
-    log_every: int = 50
-    save_seconds: float = 120.0
-    save_steps: int | None = None
+    log_every: int = checked(50, whole)
+    save_seconds: float = checked(120.0, nonnegative)
+    save_steps: int | None = checked(None, whole)
     budget: float | None = None
     sinks: tuple[str, ...] = ()
 
@@ -173,10 +180,10 @@ class EvaluationSettings:
         At the end also with a continuous cache, and by dynamic evaluation.
     """
 
-    every: int | None = None
-    batch: int = 10
-    bptt: int = 70
-    popular: float = 0.2
+    every: int | None = checked(None, whole)
+    batch: int = checked(10, whole)
+    bptt: int = checked(70, whole)
+    popular: float = checked(0.2, share)
     test: bool = True
     cache: bool = False
     dynamic: bool = False
@@ -186,7 +193,7 @@ class EvaluationSettings:
 class GeometrySettings:
     """Steps between two measurements of the embedding; none while training by default."""
 
-    every: int | None = None
+    every: int | None = checked(None, whole)
 
 
 #: The settings of a comparison, in its folder.

@@ -13,7 +13,8 @@ torch = pytest.importorskip("torch")
 from torch.nn import functional as F  # noqa: E402
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.models import MODELS, build, detach, settings_of  # noqa: E402
+from embgeo.training.checks import list_defaults  # noqa: E402
+from embgeo.training.models import MODELS, build, detach  # noqa: E402
 
 N, D, T, B = 30, 8, 6, 3
 
@@ -272,7 +273,7 @@ def test_no_warnings(name: str) -> None:
 @pytest.mark.slow
 def test_a_model_learns_a_rule(name: str) -> None:
     """The next token is the next number."""
-    drops = [key for key in settings_of(type(made(name))) if "dropout" in key]
+    drops = [key for key in list_defaults(type(made(name))) if "dropout" in key]
     model = made(name, **dict.fromkeys(drops, 0.0))
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
     ids = (torch.arange(12).unsqueeze(1) + torch.arange(N)) % N
@@ -294,8 +295,8 @@ def test_models_say_what_they_are(model: Any) -> None:
     assert "20" in model.SOURCE
     assert all(isinstance(line, str) and line for line in model.DEVIATIONS)
     assert isinstance(model.DEVIATIONS, tuple)
-    assert {"d", "layers", "tied", "bias", "embedding_dropout"} <= set(settings_of(model))
-    assert "n_tokens" not in settings_of(model)
+    assert {"d", "layers", "tied", "bias", "embedding_dropout"} <= set(list_defaults(model))
+    assert "n_tokens" not in list_defaults(model)
 
 
 def test_names_are_not_shared() -> None:

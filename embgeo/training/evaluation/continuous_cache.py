@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from embgeo.core.errors import BadOption
+from embgeo.training.checks import share, whole
 from embgeo.training.data.batches import streams
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.evaluation.perplexity import (
@@ -42,10 +42,8 @@ class CacheSettings:
     weight: float = 0.1279
 
     def __post_init__(self) -> None:
-        if self.window < 1:
-            raise BadOption(f"a cache of {self.window:,} states", way_out="give 1 or more")
-        if not 0.0 <= self.weight < 1.0:
-            raise BadOption(f"a cache with the weight {self.weight}", way_out="give 0 to below 1")
+        whole("window", self.window)
+        share("weight", self.weight)
 
 
 #: Of AWD-LSTM, by the name of the corpus.

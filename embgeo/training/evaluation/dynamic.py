@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from embgeo.core.errors import BadOption
+from embgeo.training.checks import nonnegative, positive, whole
 from embgeo.training.data.batches import IGNORED, streams
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.evaluation.perplexity import (
@@ -55,14 +55,11 @@ class DynamicSettings:
     windows: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("lr", "decay", "epsilon"):
-            value = getattr(self, name)
-            if not 0.0 <= value < math.inf or (name == "epsilon" and not value):
-                raise BadOption(
-                    f"dynamic evaluation with {name} = {value}", way_out="give a positive number"
-                )
-        if self.windows is not None and self.windows < 1:
-            raise BadOption("dynamic evaluation with no windows", way_out="give 1 or more")
+        nonnegative("lr", self.lr)
+        nonnegative("decay", self.decay)
+        positive("epsilon", self.epsilon)
+        if self.windows is not None:
+            whole("windows", self.windows)
 
 
 #: By the name of the corpus. Krause et al. have λ = 0.02 on PTB too; 0.075 is that of later work.

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from embgeo.training.checks import weight
+from embgeo.training.checks import nonnegative
 from embgeo.training.methods.regularizer import Step, WeightRegularizer
 from embgeo.training.methods.weights import Source, exact
 
@@ -48,7 +48,7 @@ class AdversarialSoftmax(WeightRegularizer):
 
     def __init__(self, source: Source, *, epsilon: float = 0.005) -> None:
         super().__init__(source)
-        self.epsilon = weight("epsilon", epsilon)
+        self.epsilon = nonnegative("epsilon", epsilon)
 
     def logits(self, step: Step) -> Tensor:
         """Those of the step, less the margin at each target; as they are in evaluation mode."""

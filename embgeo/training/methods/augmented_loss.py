@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from embgeo.training.checks import positive, weight
+from embgeo.training.checks import nonnegative, positive
 from embgeo.training.methods.regularizer import Step, WeightRegularizer
 from embgeo.training.methods.weights import Source, follow, mask_rows, to_single
 
@@ -69,7 +69,7 @@ class AugmentedLoss(WeightRegularizer):
         ignore_rows: Sequence[int] = (),
     ) -> None:
         super().__init__(source)
-        self.gamma, self.tau = weight("gamma", gamma), positive("tau", tau)
+        self.gamma, self.tau = nonnegative("gamma", gamma), positive("tau", tau)
         self.detach = detach
         self.kept: Tensor | None
         kept = mask_rows(len(self.weight()), ignore_rows) if ignore_rows else None

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from embgeo.core.errors import BadOption
 from embgeo.core.typed import is_number
 from embgeo.io.bounded.settings import to_toml
+from embgeo.training.checks import refuse_others
 from embgeo.training.methods import (
     AdversarialSoftmax,
     AugmentedLoss,
@@ -91,10 +92,8 @@ class Method:
         """
         known = [settings_of(part) for part, _ in self.parts]
         of_any = {name: setting for part in known for name, setting in part.items()}
+        refuse_others(f"[method.{self.name}]", given, sorted(of_any))
         for key, value in given.items():
-            if key not in of_any:
-                way_out = f"it has {', '.join(sorted(of_any))}" if of_any else "it has no settings"
-                raise BadOption(f"[method.{self.name}] has no {key!r}", way_out=way_out)
             if not is_like(value, of_any[key].like):
                 raise BadOption(
                     f"{key} of [method.{self.name}] is {value!r}",

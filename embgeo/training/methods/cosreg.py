@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from embgeo.training.checks import weight
+from embgeo.training.checks import nonnegative
 from embgeo.training.methods.regularizer import Step, WeightRegularizer
 from embgeo.training.methods.weights import Source, exact, follow, mask_rows, to_single
 
@@ -63,8 +63,8 @@ class CosReg(WeightRegularizer):
         min_norm: float = 1e-8,
     ) -> None:
         super().__init__(source)
-        self.gamma = weight("gamma", gamma)
-        self.min_norm = weight("min_norm", min_norm)
+        self.gamma = nonnegative("gamma", gamma)
+        self.min_norm = nonnegative("min_norm", min_norm)
         kept = mask_rows(len(self.weight()), ignore_rows) if ignore_rows else None
         self.kept: Tensor | None
         self.register_buffer("kept", kept, persistent=False)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.training.checks import positive, weight, whole
+from embgeo.training.checks import nonnegative, positive, whole
 from embgeo.training.methods.popular import ClassRegularizer, classes
 from embgeo.training.methods.regularizer import Step
 from embgeo.training.methods.weights import Source, exact, follow
@@ -81,7 +81,7 @@ class Frage(ClassRegularizer):
         seed: int = 0,
     ) -> None:
         super().__init__(source)
-        self.lambda_ = weight("lambda_", lambda_)
+        self.lambda_ = nonnegative("lambda_", lambda_)
         self.sample = None if sample is None else whole("sample", sample)
         n, d = self.weight().shape
         sign, share = signs_and_shares(n, *classes(n, popular, ignore_rows))

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from embgeo.training.checks import require, weight
+from embgeo.training.checks import nonnegative, require
 from embgeo.training.methods.popular import ClassRegularizer, classes
 from embgeo.training.methods.regularizer import Step
 from embgeo.training.methods.weights import Source, exact, follow, to_single
@@ -62,7 +62,7 @@ class MomentMatch(ClassRegularizer):
         ignore_rows: Sequence[int] = (),
     ) -> None:
         super().__init__(source)
-        self.lambda_ = weight("lambda_", lambda_)
+        self.lambda_ = nonnegative("lambda_", lambda_)
         require("moments", moments, moments in (1, 2, 3, 4), "give 1, 2, 3 or 4")
         self.moments = moments
         common, rare = classes(len(self.weight()), popular, ignore_rows)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import choice, weight, whole
+from embgeo.training.checks import choice, nonnegative, whole
 from embgeo.training.methods.factored import FactoredEmbedding, factorize
 from embgeo.training.methods.regularizer import Regularizer, Setup, Step
 from embgeo.training.methods.weights import exact, follow, to_single
@@ -170,7 +170,7 @@ class Constrained(Regularizer):
         choice("mode", mode, ("penalty", "proximal"))
         for name, weights in (("frobenius", frobenius), ("spectral", spectral)):
             for value in weights:
-                weight(name, value)
+                nonnegative(name, value)
         # In a tuple, where the module does not see it as a part.
         self._embedding = (embedding,)
         self.mode = mode

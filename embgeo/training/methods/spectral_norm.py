@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from embgeo.training.checks import weight
+from embgeo.training.checks import nonnegative
 from embgeo.training.methods.factored import FactoredEmbedding
 from embgeo.training.methods.orthogonality import DEVIATIONS, Constrained, learning_rate
 from embgeo.training.methods.regularizer import Step
@@ -93,7 +93,7 @@ class DOptimal(SpectralNorm):
         self, embedding: FactoredEmbedding, *, lambda_: float = 1.0, **constraints: Any
     ) -> None:
         super().__init__(embedding, **constraints)
-        self.lambda_ = weight("lambda_", lambda_)
+        self.lambda_ = nonnegative("lambda_", lambda_)
 
     def penalty(self, step: Step) -> Tensor:
         found = super().penalty(step)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import weight
+from embgeo.training.checks import nonnegative
 from embgeo.training.methods.factored import FactoredEmbedding
 from embgeo.training.methods.orthogonality import DEVIATIONS, Constrained, learning_rate
 from embgeo.training.methods.regularizer import Step
@@ -84,7 +84,7 @@ class SpectrumControl(Constrained):
     ) -> None:
         super().__init__(embedding, **constraints)
         self.prior = prior
-        self.strength = weight("strength", strength)
+        self.strength = nonnegative("strength", strength)
         shape = decay(prior, embedding.embedding_dim, gamma, tail_ratio)
         start = embedding.singular_values().detach()
         level = torch.linalg.vector_norm(start) / torch.linalg.vector_norm(shape)

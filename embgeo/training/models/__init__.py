@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
 from embgeo.core.errors import BadOption
+from embgeo.training.checks import list_defaults, refuse_others
 from embgeo.training.models.awd_lstm import AwdLstm
 from embgeo.training.models.language_model import LanguageModel, Output, detach
 from embgeo.training.models.transformer import Transformer
@@ -22,7 +22,6 @@ __all__ = [
     "build",
     "detach",
     "model_class",
-    "settings_of",
 ]
 
 #: Every model, in the order of help texts.
@@ -47,12 +46,7 @@ def build(name: str, n_tokens: int, settings: Mapping[str, Any]) -> LanguageMode
         No such model or setting, or a value outside its range.
     """
     model = model_class(name)
-    known = settings_of(model)
-    for setting in settings:
-        if setting not in known:
-            raise BadOption(
-                f"{name} has no setting {setting!r}", way_out=f"it has {', '.join(known)}"
-            )
+    refuse_others(name, settings, list_defaults(model))
     return model(n_tokens, **settings)
 
 
@@ -63,9 +57,3 @@ def model_class(name: str) -> type[LanguageModel]:
             return model
     names = ", ".join(model.NAME for model in MODELS)
     raise BadOption(f"no model {name!r}", way_out=f"there are {names}")
-
-
-def settings_of(model: type[LanguageModel]) -> dict[str, Any]:
-    """The settings of a model with their defaults."""
-    parameters = inspect.signature(model).parameters
-    return {name: p.default for name, p in parameters.items() if name != "n_tokens"}

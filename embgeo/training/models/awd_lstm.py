@@ -7,7 +7,7 @@ from typing import ClassVar
 from torch import Tensor
 from torch.nn import functional as F
 
-from embgeo.training.checks import share, weight
+from embgeo.training.checks import nonnegative, share
 from embgeo.training.methods.weights import to_single
 from embgeo.training.models.language_model import Output
 from embgeo.training.models.recurrent import LstmLayer, RecurrentModel
@@ -91,8 +91,8 @@ class AwdLstm(RecurrentModel):
             bias=bias,
         )
         self.weight_dropout = share("weight_dropout", weight_dropout)
-        self.alpha = weight("alpha", alpha)
-        self.beta = weight("beta", beta)
+        self.alpha = nonnegative("alpha", alpha)
+        self.beta = nonnegative("beta", beta)
 
     def drop_weights(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:
         """Single weights; features, other ones for each stream."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 from torch import Tensor
 from torch.nn import functional as F
 
-from embgeo.training.checks import choice, share, weight
+from embgeo.training.checks import choice, nonnegative, share
 from embgeo.training.models.recurrent import LstmLayer, RecurrentModel
 
 
@@ -97,7 +97,7 @@ class VdLstm(RecurrentModel):
     ) -> None:
         preset = SIZES[choice("size", size, SIZES)]
         p = share("dropout", preset.dropout if dropout is None else dropout)
-        most = weight("bound", preset.bound if bound is None else bound)
+        most = nonnegative("bound", preset.bound if bound is None else bound)
         super().__init__(
             n_tokens,
             d=preset.units if d is None else d,

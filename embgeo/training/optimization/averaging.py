@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from embgeo.core.errors import BadOption
+from embgeo.training.checks import whole
 
 
 class WeightAverage:
@@ -137,10 +137,8 @@ class NtAsgd:
     """
 
     def __init__(self, average: WeightAverage, *, window: int = 5, finetune: bool = False) -> None:
-        if isinstance(window, bool) or not isinstance(window, int) or window < 1:
-            raise BadOption(f"window is {window!r}", way_out="give a whole number from 1")
         self.average = average
-        self.window = window
+        self.window = whole("window", window)
         self.finetune = finetune
         self.losses: list[float] = []
         self.finished = False

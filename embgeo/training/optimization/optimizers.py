@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from embgeo.core.errors import BadOption
+from embgeo.core.typed import is_number
+from embgeo.training.checks import nonnegative, refuse_others, require
 from embgeo.training.methods import CoupledAdam
 
 #: Settings of each optimizer, and their defaults.
@@ -96,32 +97,22 @@ def resolve(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     `kind` is one of `OPTIMIZERS`.
     """
     defaults = OPTIMIZERS[kind]
-    for name, value in settings.items():
-        if name not in defaults:
-            raise BadOption(
-                f"{kind} has no setting {name!r}", way_out=f"it has {', '.join(defaults)}"
-            )
-        if name == "betas":
-            if not pair_of_shares(value):
-                raise BadOption(f"betas is {value!r}", way_out="give two numbers from 0 to below 1")
-        elif not (is_number(value) and 0.0 <= value < math.inf):
-            raise BadOption(f"{name} is {value!r}", way_out="give a number from 0")
+    refuse_others(kind, settings, defaults)
     found = {**defaults, **settings}
-    if "betas" in found:
-        found["betas"] = tuple(found["betas"])
+    for name, value in found.items():
+        if name == "betas":
+            found[name] = pair_of_shares(value)
+        else:
+            nonnegative(name, value)
     return found
 
 
-def pair_of_shares(value: Any) -> bool:
-    return (
-        isinstance(value, list | tuple)
-        and len(value) == 2
-        and all(is_number(beta) and 0.0 <= beta < 1.0 for beta in value)
-    )
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def pair_of_shares(value: Any) -> tuple[float, float]:
+    """Betas of an optimizer of Adam's kind."""
+    fits = isinstance(value, list | tuple) and len(value) == 2 and all(map(is_number, value))
+    fits = fits and all(0.0 <= beta < 1.0 for beta in value)
+    require("betas", value, fits, "give two numbers from 0 to below 1")
+    return value[0], value[1]
 
 
 def apply_factor(optimizer: Optimizer, factor: float) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from embgeo.core.errors import BadOption
+from embgeo.training.checks import list_defaults, natural, refuse_others, unit
 
 #: The factor of the learning rate, from the step (from 0), the number of steps, and the epoch
 #: (from 0).
@@ -94,21 +94,9 @@ def build_schedule(kind: str, settings: Mapping[str, Any] | None = None) -> Sche
     """
     if kind not in SCHEDULES:
         raise BadOption(f"no schedule {kind!r}", way_out=f"there are {', '.join(SCHEDULES)}")
-    parameters = inspect.signature(SCHEDULES[kind]).parameters.values()
-    known = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    known = list_defaults(SCHEDULES[kind])
+    refuse_others(f"schedule {kind}", settings or {}, known)
     for name, value in (settings or {}).items():
-        if name not in known:
-            listed = f"it has {', '.join(known)}" if known else "it has none"
-            raise BadOption(f"schedule {kind} has no setting {name!r}", way_out=listed)
-        check(name, value, known[name])
+        check = natural if isinstance(known[name], int) else unit
+        check(name, value)
     return partial(SCHEDULES[kind], **(settings or {}))
-
-
-def check(name: str, value: Any, default: float) -> None:
-    """`BadOption` unless the value is a number of epochs, or a share, as the default is."""
-    whole = isinstance(default, int)
-    kind = int if whole else int | float
-    most = math.inf if whole else 1.0
-    if isinstance(value, bool) or not isinstance(value, kind) or not 0 <= value <= most:
-        way_out = "give a whole number from 0" if whole else "give a number from 0 to 1"
-        raise BadOption(f"{name} is {value!r}", way_out=way_out)
