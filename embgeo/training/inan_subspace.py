@@ -15,12 +15,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.training.data import Batches, columns
+from embgeo.training.loop.checkpoint import MODEL_NAME, write
 from embgeo.training.methods import AugmentedLoss, Step
 from embgeo.training.optimization import apply_factor, build_optimizer, build_schedule
 
@@ -33,7 +34,6 @@ DEVIATIONS = (
     "the target ỹ of the augmented loss is detached",
     "the 20,000 words are the first of the text; the paper draws the place at random",
 )
-MODEL_NAME = "model.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,11 +229,10 @@ def steps_per_epoch(settings: InanSubspace, tokens: int) -> int:
 
 
 def save(model: UntiedLstm, folder: Path) -> None:
+    """Both matrices, as ``model.safetensors``."""
     folder.mkdir(parents=True, exist_ok=True)
-    temporary = folder / f".{MODEL_NAME}.part"
     weights = {
         "encoder.weight": model.embedding().detach().cpu().contiguous(),
         "decoder.weight": model.decoder.weight.detach().cpu().contiguous(),
     }
-    save_file(weights, temporary)
-    temporary.replace(folder / MODEL_NAME)
+    write(folder / MODEL_NAME, to_bytes(weights))

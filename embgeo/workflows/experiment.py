@@ -287,6 +287,7 @@ def train_and_analyze(
     """Train a point and write its analysis, by which the point is known to be finished."""
     from embgeo.io import load
     from embgeo.training import inan_subspace
+    from embgeo.training.loop.checkpoint import MODEL_NAME
     from embgeo.workflows.analyze import analyze
 
     progress.start(f"{point.sweep} = {point.value:g}, seed {seed}", sweep.steps)
@@ -300,7 +301,7 @@ def train_and_analyze(
         device=sweep.device,
         advance=progress.advance,
     )
-    model = home / inan_subspace.MODEL_NAME
+    model = home / MODEL_NAME
     matrix = load(model, tensor="encoder.weight", output="decoder.weight")
     analyze(matrix, sections=("subspace", "spectrum"), reference=False, command=sweep.command).save(
         home

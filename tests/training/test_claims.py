@@ -8,19 +8,16 @@ import numpy as np
 import pytest
 
 from embgeo.core.quantities import QUANTITIES as ANALYZED
-from embgeo.training.study.assemble import prior, prior_distance
 from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
 from embgeo.training.study.deciding import decide, decide_claims, perplexity_name
-from embgeo.training.study.numbers import QUANTITIES
+from embgeo.training.study.numbers import QUANTITIES, prior, prior_distance
 from embgeo.training.study.spread import in_percent, paired, percent_text, spread, student
 from embgeo.training.study.training import Run
 from tests.support.sample_runs import run
 
-LOWER = Claim("k", "t", "s", ("cosreg",), ("mle",), "cosine.mean", "lower")
-HIGHER = Claim("k", "t", "s", ("cosreg",), ("mle",), "cosine.mean", "higher")
-RATIO = Claim(
-    "k", "t", "s", ("cosreg",), ("mle",), "cosine.mean", "lower", relative=True, factor=1.2
-)
+LOWER = Claim("k", "t", "s", ("cosreg",), "cosine.mean", "lower")
+HIGHER = Claim("k", "t", "s", ("cosreg",), "cosine.mean", "higher")
+RATIO = Claim("k", "t", "s", ("cosreg",), "cosine.mean", "lower", relative=True, factor=1.2)
 
 
 def runs(before: list[float], after: list[float]) -> list[Run]:
@@ -148,16 +145,28 @@ def test_nothing_has_no_spread() -> None:
 # --- Priors of spectrum control -----------------------------------------------------------------
 
 
-def test_priors_are_those_of_the_regularizer() -> None:
+def test_priors_have_the_published_form_and_are_those_of_the_regularizer() -> None:
     decay = pytest.importorskip("embgeo.training.methods.spectrum_control").decay
-    for kind, settings in (
-        ("exponential", {}),
-        ("exponential", {"gamma": 0.5, "tail_ratio": 0.02}),
-        ("polynomial", {}),
-        ("polynomial", {"gamma": 0.8}),
+    for kind, gamma, ratio in (
+        ("exponential", 1.0, 0.1),
+        ("exponential", 0.5, 0.02),
+        ("polynomial", 0.6, None),
+        ("polynomial", 0.8, None),
     ):
-        shape = decay(kind, 40, settings.get("gamma"), settings.get("tail_ratio")).numpy()
-        np.testing.assert_allclose(prior(kind, 40, settings), shape, rtol=1e-9)
+        k = range(1, 41)
+        if ratio is None:
+            slow = [n**-gamma for n in k]
+        else:
+            c2 = -math.log(ratio) / (40**gamma - 1)
+            slow = [math.exp(-c2 * n**gamma) / math.exp(-c2) for n in k]
+        settings = {"gamma": gamma} if ratio is None else {"gamma": gamma, "tail_ratio": ratio}
+        np.testing.assert_allclose(prior(kind, 40, settings), slow, rtol=1e-12)
+        np.testing.assert_array_equal(
+            decay(kind, 40, gamma, ratio).numpy(), prior(kind, 40, settings)
+        )
+    np.testing.assert_array_equal(
+        prior("exponential", 9, {}), prior("exponential", 9, {"gamma": 1.0, "tail_ratio": 0.1})
+    )
 
 
 def test_distance_from_a_prior() -> None:

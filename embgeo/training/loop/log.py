@@ -87,9 +87,6 @@ def package(module: str, name: str) -> Any:
         ) from error
 
 
-LOG_NAME = "metrics.jsonl"
-
-
 class RunLog:
     """The file of a run, written line by line; a resumed run goes on where its state was saved.
 

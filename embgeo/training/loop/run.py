@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,6 @@ from embgeo.training.study.run_result import (
 
 RUN_NAME = "run.toml"
 VOCABULARY_NAME = "vocabulary.tsv"
-
-__all__ = ["Measure", "Progress", "run_folder", "train_run"]
 
 
 def train_run(
@@ -116,11 +115,18 @@ def read_identity(folder: Path) -> dict[str, Any] | None:
 
 def begin(config: StudySettings, corpus: Corpus, folder: Path) -> None:
     """The files that are known before the first step."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with prepare_folder(folder):
         if not (folder / checkpoint.STATE_NAME).exists():
             write(folder / RUN_NAME, config.text().encode())
             write_vocabulary(corpus.vocabulary, folder / VOCABULARY_NAME)
+
+
+@contextmanager
+def prepare_folder(folder: Path) -> Iterator[None]:
+    """Make a folder; `BadOption` if it cannot be made, or not be written to inside of the block."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
     except OSError as error:
         raise BadOption(
             f"cannot be written: {error.strerror or error}",
@@ -164,15 +170,8 @@ def finish(session: Session, measure: Measure | None, command: str) -> RunResult
 
 def write_study_settings(config: StudySettings, folder: Path) -> None:
     """The settings of a study, in its folder."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with prepare_folder(folder):
         write(folder / STUDY_SETTINGS_NAME, config.text().encode())
-    except OSError as error:
-        raise BadOption(
-            f"cannot be written: {error.strerror or error}",
-            where=folder,
-            way_out="choose another folder with -o",
-        ) from error
 
 
 def run_folder(folder: Path, method: str, seed: int) -> Path:

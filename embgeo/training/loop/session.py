@@ -27,12 +27,13 @@ from embgeo.training.evaluation import (
     perplexity,
 )
 from embgeo.training.loop import checkpoint
-from embgeo.training.loop.log import LOG_NAME, RunLog, Sink
+from embgeo.training.loop.log import RunLog, Sink
 from embgeo.training.loop.loop import Loop, StepReport, move_to
 from embgeo.training.loop.process import Interrupts, World
 from embgeo.training.methods import make_plain, popular_rows
 from embgeo.training.models import LanguageModel
 from embgeo.training.settings import EvaluationSettings, StudySettings
+from embgeo.training.study.log import LOG_NAME
 
 Found = dict[str, float | None]
 

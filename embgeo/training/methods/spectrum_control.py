@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import nonnegative
+from embgeo.training.checks import choice, nonnegative, positive, require
 from embgeo.training.methods.factored import FactoredEmbedding
 from embgeo.training.methods.orthogonality import DEVIATIONS, Constrained, learning_rate
 from embgeo.training.methods.regularizer import Step
 from embgeo.training.methods.weights import follow
+from embgeo.training.study.numbers import prior as prior_shape
 
 Prior = Literal["exponential", "polynomial"]
-
-#: Where the paper is silent: a tenth of the largest singular value is left at the end.
-TAIL_RATIO = 0.1
-#: Where the paper is silent: its theory asks for more than ½.
-POLYNOMIAL_GAMMA = 0.6
 
 
 class SpectrumControl(Constrained):
@@ -110,28 +105,22 @@ class SpectrumControl(Constrained):
         super().after_step(lr)
 
 
-def decay(prior: str, d: int, gamma: float | None, tail_ratio: float | None) -> Tensor:
-    """exp(−c2·(k^γ − 1)) or k^(−γ) for k from 1 to d: the shape of the prior, 1 at its head.
+def decay(kind: str, d: int, gamma: float | None, tail_ratio: float | None) -> Tensor:
+    """The shape of the prior, 1 at its head; see :func:`embgeo.training.study.numbers.prior`.
 
     Raises
     ------
     BadOption
         A prior that is neither, or parameters outside their range.
     """
-    k = torch.arange(1, d + 1, dtype=torch.float64)
-    if gamma is not None and not (0.0 < gamma < math.inf):
-        raise BadOption(f"gamma is {gamma}", way_out="give a number above 0")
-    if prior == "polynomial":
-        if tail_ratio is not None:
+    choice("prior", kind, ("exponential", "polynomial"))
+    if gamma is not None:
+        positive("gamma", gamma)
+    if tail_ratio is not None:
+        if kind == "polynomial":
             raise BadOption(
                 "the polynomial prior has no tail_ratio: it is d^(−gamma)",
                 way_out="give gamma alone",
             )
-        return k ** -(POLYNOMIAL_GAMMA if gamma is None else gamma)
-    if prior != "exponential":
-        raise BadOption(f"no prior {prior!r}", way_out="give exponential or polynomial")
-    ratio = TAIL_RATIO if tail_ratio is None else tail_ratio
-    if not 0.0 < ratio <= 1.0:
-        raise BadOption(f"tail_ratio is {ratio}", way_out="give 0 < tail_ratio ≤ 1")
-    grown = k ** (1.0 if gamma is None else gamma) - 1.0
-    return torch.exp(math.log(ratio) * grown / grown[-1].clamp(min=1e-300))
+        require("tail_ratio", tail_ratio, 0.0 < tail_ratio <= 1.0, "give 0 < tail_ratio ≤ 1")
+    return torch.from_numpy(prior_shape(kind, d, {"gamma": gamma, "tail_ratio": tail_ratio}))

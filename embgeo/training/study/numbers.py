@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray
 from embgeo.core.values import Quantity
 
 _MERITY = "Merity et al. 2018; every language-modeling paper"
@@ -105,3 +112,36 @@ QUANTITIES: tuple[Quantity, ...] = (
 
 #: Numbers of `result.json` that stand for a whole split.
 OF_A_SPLIT = ("perplexity", "loss", "rare", "popular", "cache", "dynamic")
+
+#: γ and the ratio of the last singular value to the first, where the settings of a prior have none.
+GAMMA = {"exponential": 1.0, "polynomial": 0.6}
+TAIL_RATIO = 0.1
+
+
+def prior(kind: str, d: int, settings: Mapping[str, Any]) -> FloatArray:
+    """σ*_k of spectrum control, k = 1 … d, with σ*_1 = 1: exp(−c2·(k^γ − 1)) or k^(−γ).
+
+    Parameters
+    ----------
+    kind : {"exponential", "polynomial"}
+    d : int
+    settings : mapping
+        Of the method; ``gamma`` and ``tail_ratio`` (σ*_d, in place of c2) are looked at.
+    """
+    gamma = float(settings.get("gamma") or GAMMA[kind])
+    k = np.arange(1, d + 1, dtype=np.float64)
+    if kind == "polynomial":
+        return np.asarray(k**-gamma)
+    grown = k**gamma - 1.0
+    ratio = float(settings.get("tail_ratio") or TAIL_RATIO)
+    return np.asarray(np.exp(math.log(ratio) * grown / max(grown[-1], 1e-300)))
+
+
+def prior_distance(sigma: FloatArray, target: FloatArray) -> float:
+    """‖σ/‖σ‖ − σ*/‖σ*‖‖, for σ in falling order; between 0 and √2."""
+    ordered = np.sort(np.asarray(sigma, dtype=np.float64))[::-1]
+    wanted = np.sort(target)[::-1]
+    length = float(np.linalg.norm(ordered))
+    if not length > 0.0 or len(ordered) != len(wanted):
+        return math.nan
+    return float(np.linalg.norm(ordered / length - wanted / np.linalg.norm(wanted)))
