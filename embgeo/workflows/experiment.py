@@ -14,8 +14,7 @@ from embgeo.core.values import format_number
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.io.bounded.settings import parse_table
 from embgeo.workflows.train import RunMonitor, require_torch
-from embgeo.workflows.train_request import as_tables
-from embgeo.workflows.train_task import check_runs_folder, explain_interrupt
+from embgeo.workflows.train_task import as_tables, check_runs_folder, explain_interrupt
 
 if TYPE_CHECKING:
     from embgeo.core.progress import Progress

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from embgeo.core.errors import Diverged, EmbgeoError
 from embgeo.core.progress import Progress
 from embgeo.core.values import format_number
-from embgeo.workflows.train_request import TrainRequest
 from embgeo.workflows.train_task import (
     StudyTask,
+    TrainRequest,
     check_runs,
     check_runs_folder,
     explain_interrupt,
@@ -173,7 +173,7 @@ def train(
     >>> found.study.values("cosreg", "cosine.mean")  # doctest: +SKIP
     {0: 0.0052}
     """
-    request = TrainRequest.of(
+    request = TrainRequest(
         data,
         compare=compare,
         preset=preset,
@@ -206,9 +206,9 @@ def plan_training(
         JSON-ready: corpus, model, epochs, seeds, methods with their sizes and seconds.
     """
     from embgeo.training.loop.planning import plan_runs, settle
-    from embgeo.workflows.train_geometry import geometry_measure
+    from embgeo.workflows.train_study import geometry_measure
 
-    request = TrainRequest.of(data, **arguments)
+    request = TrainRequest(data, **arguments)
     require_torch()
     task = prepare(request, command)
     measure = geometry_measure(task.corpus.vocabulary.counts)
@@ -256,8 +256,7 @@ def train_study(task: StudyTask, monitor: RunMonitor, *, resume: bool) -> Traine
     from embgeo.training.loop.planning import settle
     from embgeo.training.loop.process import join_processes
     from embgeo.training.loop.run import write_study_settings
-    from embgeo.workflows.train_geometry import geometry_measure
-    from embgeo.workflows.train_study import write_study
+    from embgeo.workflows.train_study import geometry_measure, write_study
 
     measure = geometry_measure(task.corpus.vocabulary.counts)
     with ExitStack() as stack:

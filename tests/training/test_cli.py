@@ -26,8 +26,8 @@ from embgeo.result.analysis import load_analysis
 from embgeo.training.study.training import load_training, training_to_json
 from embgeo.workflows import train_study
 from embgeo.workflows.train import RunMonitor, train
-from embgeo.workflows.train_geometry import MEASURED, geometry_measure
-from embgeo.workflows.train_request import TrainRequest, as_tables, parse_assignment, parse_seconds
+from embgeo.workflows.train_study import MEASURED, geometry_measure
+from embgeo.workflows.train_task import TrainRequest, as_tables, parse_assignment, parse_seconds
 
 ROOT = Path(__file__).parents[2]
 #: Three words in four are of a few popular ones.
@@ -295,12 +295,12 @@ def test_a_method_that_diverges_can_be_planned(capsys: pytest.CaptureFixture[str
 def test_settings_of_methods_that_come_later_are_kept() -> None:
     from embgeo.training.resolve import resolve
 
-    config = resolve(TrainRequest.of(preset="wt2-fast", compare="mle,cosreg").resolve())
+    config = resolve(TrainRequest(preset="wt2-fast", compare="mle,cosreg").resolve())
     assert config.method["real"] == {"gamma": 1.25, "tau": 20.0}
     assert config.method["cosreg"]["gamma"] == 1.0
     later = resolve(config.updated({"compare": ["mle", "real"]}))
     assert later.one("real", 0) == resolve(
-        TrainRequest.of(preset="wt2-fast", compare="mle,real").resolve()
+        TrainRequest(preset="wt2-fast", compare="mle,real").resolve()
     ).one("real", 0)
 
 
@@ -479,7 +479,7 @@ def test_settings_of_a_program_are_tables_or_dotted_names() -> None:
     given = {"training.steps": 3, "model": {"d": 8, "name": "vd-lstm"}, "seeds": [1]}
     tables = {"training": {"steps": 3}, "model": {"d": 8, "name": "vd-lstm"}, "seeds": [1]}
     assert as_tables(given) == tables
-    assert TrainRequest.of(settings=given).resolve().seeds == (1,)
+    assert TrainRequest(settings=given).resolve().seeds == (1,)
     assert as_tables(["training.steps=3", "model.d=8", "model.name=vd-lstm", "seeds=[1]"]) == tables
 
 
@@ -490,7 +490,7 @@ def test_times() -> None:
 def test_settings_on_the_line_stand_over_those_of_files(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('[data]\npath = "text.txt"\nsize = 70\n[training]\nbatch = 3\nbptt = 9\n')
-    given = TrainRequest.of(
+    given = TrainRequest(
         preset="tiny-cpu", config=own, settings=("training.bptt=11",), compare="mle, frage "
     )
     config = given.resolve()
@@ -503,21 +503,19 @@ def test_settings_on_the_line_stand_over_those_of_files(tmp_path: Path) -> None:
 def test_a_file_means_paths_beside_itself(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('[data]\npath = "text.txt"\ntokenizer = "sub/t.json"\n')
-    data = TrainRequest.of(config=own).resolve().data
+    data = TrainRequest(config=own).resolve().data
     assert (data.path, data.tokenizer) == (str(tmp_path / "text.txt"), str(tmp_path / "sub/t.json"))
-    on_the_line = TrainRequest.of(config=own, settings=("data.tokenizer=t.json",)).resolve().data
+    on_the_line = TrainRequest(config=own, settings=("data.tokenizer=t.json",)).resolve().data
     assert on_the_line.tokenizer == "t.json"
 
 
 def test_another_model_starts_from_its_own_settings(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('[model]\nname = "transformer"\nlayers = 2\n')
-    config = TrainRequest.of(config=own, settings=("model.dropout=0.3",)).resolve()
+    config = TrainRequest(config=own, settings=("model.dropout=0.3",)).resolve()
     assert config.model.name == "transformer"
     assert dict(config.model.settings) == {"layers": 2, "dropout": 0.3}
-    assert (
-        TrainRequest.of(settings=("model.name=awd-lstm",)).resolve() == TrainRequest.of().resolve()
-    )
+    assert TrainRequest(settings=("model.name=awd-lstm",)).resolve() == TrainRequest().resolve()
 
 
 def test_geometry_of_an_untied_model_has_the_distance_of_its_spaces() -> None:
