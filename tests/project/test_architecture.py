@@ -12,13 +12,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "embgeo"
+from tests.support.package_source import ROOT, modules, nodes, parsed, source
 
 #: Parts of the package from the ground up: a module imports only its own part and earlier ones.
 PARTS = (
@@ -91,20 +89,6 @@ LISTS = {
 }
 
 
-@cache
-def modules() -> dict[str, Path]:
-    """Every module of the package by its full name."""
-    return {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-        for path in sorted(PACKAGE.rglob("*.py"))
-    }
-
-
-@cache
-def parsed(module: str) -> ast.Module:
-    return ast.parse(modules()[module].read_text("utf-8"), module)
-
-
 def part_of(module: str) -> str:
     rest = module.removeprefix("embgeo").removeprefix(".")
     if rest == "training.study" or rest.startswith("training.study."):
@@ -112,9 +96,9 @@ def part_of(module: str) -> str:
     return rest.partition(".")[0] or "__init__"
 
 
-def imported(tree: ast.AST) -> Iterator[str]:
-    """Full names of what is imported anywhere in the tree, inside functions too."""
-    for node in ast.walk(tree):
+def imported(found: Iterable[ast.AST]) -> Iterator[str]:
+    """Full names of what the statements among these nodes import."""
+    for node in found:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -126,7 +110,7 @@ def imported(tree: ast.AST) -> Iterator[str]:
 def arrows(module: str) -> frozenset[str]:
     """The modules of embgeo that a module imports."""
     found = set()
-    for name in imported(parsed(module)):
+    for name in imported(nodes(module)):
         while name.startswith("embgeo") and name not in modules():
             name = name.rpartition(".")[0]
         found.add(name)
@@ -205,13 +189,13 @@ def test_heavy_packages_are_imported_where_they_are_used() -> None:
         if part_of(module) in LIGHT_PARTS
         for node in at_module_level(parsed(module))
         if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in imported(node)
+        for name in imported([node])
         if name.partition(".")[0] in HEAVY
     ]
     offenders += [
         f"{module} imports click"
         for module in modules()
-        if "click" in {name.partition(".")[0] for name in imported(parsed(module))}
+        if "click" in {name.partition(".")[0] for name in imported(nodes(module))}
     ]
     assert not offenders
 
@@ -257,9 +241,9 @@ def test_every_module_of_a_kind_is_listed(name: str) -> None:
     listed = {module_name(entry) for entry in entries}
     marked = {
         module
-        for module, path in modules().items()
+        for module in modules()
         if module.startswith(f"embgeo.{folder}.")
-        and re.search(LISTS[name], path.read_text("utf-8"), re.MULTILINE)
+        and re.search(LISTS[name], source(module), re.MULTILINE)
     }
     assert listed == marked
 
@@ -277,13 +261,13 @@ def test_files_and_functions_stay_small() -> None:
     """Functions without docstring and signature, which are long where there is much to explain."""
     long = [
         f"{module}: {lines} lines"
-        for module, path in modules().items()
-        if (lines := len(path.read_text("utf-8").splitlines())) > MOST_LINES
+        for module in modules()
+        if (lines := len(source(module).splitlines())) > MOST_LINES
     ]
     long += [
         f"{module}.{node.name}: {lines} lines"
         for module in modules()
-        for node in ast.walk(parsed(module))
+        for node in nodes(module)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (lines := body_lines(node)) > MOST_FUNCTION_LINES
         and (module, node.name) not in LONG_FUNCTIONS

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
 from embgeo.core import quantities
 from embgeo.core.quantities import OF_PAIRS, QUANTITIES, compare
-from tests.project.test_architecture import modules, parsed
+from tests.support.package_source import modules, nodes
 
 #: What holds sentences for people.
 PROSE = {
@@ -35,8 +35,8 @@ def is_prose(node: ast.expr) -> bool:
     return name in PROSE
 
 
-def decisions_by_prose(tree: ast.AST) -> Iterator[ast.expr]:
-    for node in ast.walk(tree):
+def decisions_by_prose(found: Iterable[ast.AST]) -> Iterator[ast.expr]:
+    for node in found:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr in READS_TEXT and is_prose(node.func.value):
                 yield node
@@ -58,7 +58,7 @@ def test_no_decision_reads_prose() -> None:
         f"{module}:{node.lineno}: {ast.unparse(node)}"
         for module in modules()
         if module not in MAY_READ_PROSE
-        for node in decisions_by_prose(parsed(module))
+        for node in decisions_by_prose(nodes(module))
     ]
 
 
@@ -73,7 +73,7 @@ def test_no_decision_reads_prose() -> None:
     ],
 )
 def test_reading_prose_is_seen(code: str) -> None:
-    assert list(decisions_by_prose(ast.parse(code)))
+    assert list(decisions_by_prose(ast.walk(ast.parse(code))))
 
 
 def test_the_constant_of_a_quantity_is_its_name_in_capitals() -> None:
@@ -94,7 +94,7 @@ def test_names_of_quantities_are_constants() -> None:
         f"{module}:{node.lineno}: {node.value}"
         for module in modules()
         if not DEFINITIONS.fullmatch(module)
-        for node in ast.walk(parsed(module))
+        for node in nodes(module)
         if isinstance(node, ast.Constant) and node.value in NAMES
     ]
 
@@ -105,7 +105,7 @@ def test_names_of_quantities_are_not_put_together() -> None:
         f"{module}:{node.lineno}: {ast.unparse(node)}"
         for module in modules()
         if not DEFINITIONS.fullmatch(module)
-        for node in ast.walk(parsed(module))
+        for node in nodes(module)
         if isinstance(node, ast.JoinedStr)
         and isinstance(node.values[0], ast.Constant)
         and str(node.values[0].value).startswith(families)

@@ -17,6 +17,7 @@ import embgeo
 from embgeo.cli.app import run
 from embgeo.workflows.folders import write_whole
 from tests.support.documents import ROOT
+from tests.support.package_source import modules, nodes
 
 BASELINE = ROOT / "fixtures" / "baseline.pt"
 COSREG = ROOT / "fixtures" / "cosreg.safetensors"
@@ -55,10 +56,10 @@ def test_every_function_is_documented() -> None:
 
 def test_workflows_know_no_terminal() -> None:
     """They neither print nor import what parses a command line."""
-    for path in sorted((ROOT / "embgeo" / "workflows").glob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for module in (name for name in modules() if name.startswith("embgeo.workflows.")):
+        for node in nodes(module):
             if isinstance(node, ast.Call):
-                assert getattr(node.func, "id", "") != "print", path
+                assert getattr(node.func, "id", "") != "print", module
             if isinstance(node, ast.Import | ast.ImportFrom):
                 names = [getattr(node, "module", ""), *(alias.name for alias in node.names)]
                 assert not any(
