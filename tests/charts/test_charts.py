@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import re
 import shutil
 import subprocess
 import sys
+from functools import cache
+from itertools import product
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -18,7 +21,7 @@ import pytest
 
 from embgeo.charts import CHARTS
 from embgeo.charts.render.interactive import chart_key, is_interactive, render_interactive
-from embgeo.charts.render.paper import render_paper
+from embgeo.charts.render.paper import RenderedFigure, render_paper
 from embgeo.charts.render.svg import render_svg
 from embgeo.charts.render.table import render_csv
 from embgeo.charts.specification import Choices, HistogramSteps, Line, Specification
@@ -26,20 +29,27 @@ from embgeo.charts.subject import Subject
 from embgeo.core.visible import drawable
 from embgeo.result.analysis import Analysis
 from tests.support.chart_samples import chart_named, specification
+from tests.support.sampling import sampled
 
 each_chart = pytest.mark.parametrize("name", [chart.name for chart in CHARTS])
 
 
-def pdf(name: str, form: str = "pdf", *, hostile: bool = False) -> bytes:
-    spec = specification(name, hostile=hostile)
-    return render_paper(spec, form, 3.25, "embgeo 0").files[f"{name}.{form}"]
+def paper(name: str, form: str = "pdf") -> RenderedFigure:
+    """With hostile labels."""
+    return render_paper(specification(name, hostile=True), form, 3.25, "embgeo 0")
+
+
+@cache
+def drawn(name: str) -> tuple[str, RenderedFigure]:
+    """On a page and on paper, with hostile labels."""
+    return render_svg(specification(name, hostile=True)), paper(name)
 
 
 @each_chart
 def test_svg_survives_a_server_that_strips_styles(name: str) -> None:
     """Also with names that try to break out of it."""
     spec = specification(name, hostile=True)
-    svg = render_svg(spec)
+    svg, _ = drawn(name)
     root = ElementTree.fromstring(svg)
     for element in root.iter():
         assert element.tag not in ("style", "script", "image", "metadata", "foreignObject")
@@ -62,12 +72,12 @@ def test_svg_survives_a_server_that_strips_styles(name: str) -> None:
     assert {drawable(name) for name in names} - {""} <= texts
 
 
-@each_chart
+@pytest.mark.parametrize("name", sampled([chart.name for chart in CHARTS], 4))
 def test_equal_charts_give_equal_bytes_under_any_settings(name: str) -> None:
-    first = render_svg(specification(name)), pdf(name)
+    svg, figure = drawn(name)
     with matplotlib.rc_context({"font.size": 30, "axes.grid": True, "savefig.dpi": 10}):
-        assert (render_svg(specification(name)), pdf(name)) == first
-    assert not re.search(rb"CreationDate|dc:date|20\d\d-\d\d-\d\dT", first[1])
+        assert render_svg(specification(name, hostile=True)) == svg
+        assert paper(name).files == figure.files
 
 
 @each_chart
@@ -130,27 +140,29 @@ def test_interactive_panels_say_the_same_as_the_figure(name: str) -> None:
             assert set(expected) <= {v for v in values["y"] if v is not None}
 
 
-@each_chart
-@pytest.mark.parametrize("width", [1.5, 6.75])
+@pytest.mark.parametrize(
+    ("name", "width"),
+    sampled([(chart.name, width) for chart in CHARTS for width in (1.5, 6.75)], 7),
+)
 def test_files_have_the_width_that_was_asked_for(name: str, width: float) -> None:
-    drawn = render_paper(specification(name), "svg", width, "embgeo 0")
-    assert drawn.width == width
-    assert drawn.height > 1
-    assert specification(name).caption
+    figure = render_paper(specification(name), "svg", width, "embgeo 0")
+    assert figure.width == width
+    assert figure.height > 1
 
 
-@pytest.fixture(scope="module")
-def every_pdf() -> dict[str, bytes]:
-    """With hostile labels."""
-    return {chart.name: pdf(chart.name, hostile=True) for chart in CHARTS}
+@each_chart
+def test_a_paper_figure_has_a_width_a_caption_and_no_date(name: str) -> None:
+    _, figure = drawn(name)
+    assert figure.width == 3.25
+    assert figure.height > 1
+    assert specification(name, hostile=True).caption
+    assert not re.search(rb"CreationDate|dc:date|20\d\d-\d\d-\d\dT", figure.files[f"{name}.pdf"])
 
 
 @pytest.mark.skipif(shutil.which("pdffonts") is None, reason="pdffonts (poppler) is not installed")
 @each_chart
-def test_fonts_are_embedded_and_none_is_type_3(
-    name: str, every_pdf: dict[str, bytes], tmp_path: Path
-) -> None:
-    (tmp_path / "a.pdf").write_bytes(every_pdf[name])
+def test_fonts_are_embedded_and_none_is_type_3(name: str, tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(drawn(name)[1].files[f"{name}.pdf"])
     run = subprocess.run(
         ["pdffonts", str(tmp_path / "a.pdf")], capture_output=True, text=True, check=True
     )
@@ -162,27 +174,30 @@ def test_fonts_are_embedded_and_none_is_type_3(
         assert re.search(r" yes yes (yes|no) ", line), line
 
 
-def test_no_file_holds_a_type_3_font(every_pdf: dict[str, bytes]) -> None:
-    for content in every_pdf.values():
-        assert b"/Subtype /Type0" in content
-        assert b"/Type3" not in content
+@each_chart
+def test_no_file_holds_a_type_3_font(name: str) -> None:
+    content = drawn(name)[1].files[f"{name}.pdf"]
+    assert b"/Subtype /Type0" in content
+    assert b"/Type3" not in content
 
 
+@pytest.mark.slow
 def test_same_bytes_in_another_process() -> None:
     """Subsets of fonts have names made of hashes, which may differ between processes."""
     code = (
         "import hashlib\n"
-        "from tests.charts.test_charts import pdf\n"
+        "from tests.charts.test_charts import paper\n"
         "for name in ('scatter', 'spectrum'):\n"
         "    for form in ('pdf', 'svg'):\n"
-        "        print(hashlib.sha256(pdf(name, form)).hexdigest())\n"
+        "        print(hashlib.sha256(paper(name, form).files[f'{name}.{form}']).hexdigest())\n"
     )
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2],
-            env={"PYTHONHASHSEED": seed, "PATH": "", "PYTHONPATH": "."},
-        ).stdout
-        for seed in ("1", "2")
-    }  # fmt: skip
-    assert len(outputs) == 1
+    other = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2],
+        env={"PYTHONHASHSEED": "1", "PATH": "", "PYTHONPATH": "."},
+    ).stdout.split()  # fmt: skip
+    files = [
+        paper(name, form).files[f"{name}.{form}"]
+        for name, form in product(("scatter", "spectrum"), ("pdf", "svg"))
+    ]
+    assert other == [hashlib.sha256(content).hexdigest() for content in files]

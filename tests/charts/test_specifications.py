@@ -37,6 +37,7 @@ from tests.support.sample_analysis import HOSTILE, sample, with_scalar, without
 from tests.support.sample_comparison import sample_comparison
 from tests.support.sample_runs import sample_training
 from tests.support.sample_values import quantity
+from tests.support.sampling import sampled
 
 
 def subjects() -> list[Subject]:
@@ -63,7 +64,8 @@ def rows(spec: Specification) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(render_csv(spec).decode(), newline="")))
 
 
-@pytest.mark.parametrize("color", ["class", "none", "frequency"])
+@pytest.mark.parametrize("color", sampled(["class", "none", "frequency"], 3))
+@pytest.mark.slow
 def test_fifty_thousand_points_stay_below_300_kilobytes(color: str) -> None:
     spec = specify("scatter", [Subject("large", large_cloud(50_000))], Choices(color))
     content = render_paper(spec, "pdf", 6.75, "embgeo 0").files["scatter.pdf"]
@@ -449,16 +451,26 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
+@pytest.mark.slow
 def test_odd_matrices_are_drawn_without_a_warning(name: str) -> None:
+    for spec in odd_charts(name):
+        render_svg(spec)
+
+
+@pytest.mark.parametrize("name", sampled(ODD, 5))
+@pytest.mark.slow
+def test_odd_matrices_are_drawn_without_a_warning_for_paper(name: str) -> None:
+    for spec in odd_charts(name):
+        figure_of(spec)[0].draw_without_rendering()
+
+
+def odd_charts(name: str) -> list[Specification]:
     values, counts = ODD[name]
     known = None if counts is None else Frequency("counts", counts.astype(float), "made up")
     analysis = embgeo.analyze(Matrix(values, frequency=known), reference=False)
     choices = Choices("class" if counts is None else "frequency")
-    for chart in CHARTS:
-        spec = chart.specify([Subject("odd", analysis, x=1.0)], choices)
-        if spec is not None:
-            figure_of(spec)[0].draw_without_rendering()
-            render_svg(spec)
+    specs = [chart.specify([Subject("odd", analysis, x=1.0)], choices) for chart in CHARTS]
+    return [spec for spec in specs if spec is not None]
 
 
 def test_drawing_needs_no_pyplot() -> None:
