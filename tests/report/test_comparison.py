@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -27,14 +28,16 @@ from embgeo.report.comparison_tables import choose_places, number_rows, signed
 from embgeo.report.track_table import curve_families, small_curve
 from embgeo.result.analysis import Analysis
 from tests.support.html_page import Page
+from tests.support.outlined import drawn_or_not, drawn_pages, outlined
 from tests.support.sample_analysis import sample
 from tests.support.sample_comparison import sample_comparison
 from tests.support.sample_values import quantity
 
 
 @cache
-def html(**options: Any) -> str:
-    return render(sample_comparison(**options))
+def html(*, drawn: bool = False, **options: Any) -> str:
+    with nullcontext() if drawn else outlined():
+        return render(sample_comparison(**options))
 
 
 @cache
@@ -50,17 +53,12 @@ ALL = [
     {"matrices": False},
 ]
 
-each_kind = pytest.mark.parametrize("options", ALL, ids=str)
-
-
-@pytest.fixture
-def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes most of the time, and these tests read the text only."""
-    monkeypatch.setattr("embgeo.report.page.CHARTS", ())
+each_kind = pytest.mark.parametrize(
+    "options", [*ALL, *drawn_pages(ALL, keep=lambda kind: "hostile" in kind)], ids=str
+)
 
 
 @each_kind
-@pytest.mark.slow
 def test_every_element_is_closed_and_every_id_unique(options: dict[str, Any]) -> None:
     parsed = page(**options)
     assert parsed.open == []
@@ -106,14 +104,15 @@ def test_the_policy_allows_these_scripts_and_this_style_only() -> None:
 # --- hostile text ---------------------------------------------------------------------------
 
 
-def test_hostile_tokens_and_names_make_no_element_and_no_attribute() -> None:
-    calm, hostile = page(), page(hostile=True)
+@drawn_or_not
+def test_hostile_tokens_and_names_make_no_element_and_no_attribute(drawn: bool) -> None:
+    calm, hostile = page(drawn=drawn), page(drawn=drawn, hostile=True)
     assert _shape(calm) == _shape(hostile)
     assert "window.pwned" in hostile.text
     assert "window.pwned" not in "".join(
         text for attrs, text in hostile.scripts if "type" not in attrs
     )
-    assert "<script>window.pwned" not in html(hostile=True)
+    assert "<script>window.pwned" not in html(drawn=drawn, hostile=True)
 
 
 def _shape(parsed: Page) -> tuple[Counter[str], Counter[tuple[str, str]]]:
@@ -123,7 +122,7 @@ def _shape(parsed: Page) -> tuple[Counter[str], Counter[tuple[str, str]]]:
     return tags, Counter(a[:2] for a in parsed.attributes if a[0] not in drawn)
 
 
-@pytest.mark.usefixtures("no_figures")
+@pytest.mark.usefixtures("outlines")
 def test_hostile_sentences_notes_and_reasons() -> None:
     attack = "</style><script>window.pwned=1</script>\u202e"
     found = sample_comparison(members=3)
@@ -357,7 +356,7 @@ def test_neighbors_that_stayed_and_rare_ones_are_marked() -> None:
     assert len(line.before) == len(line.after) == 10
 
 
-@pytest.mark.usefixtures("no_figures")
+@pytest.mark.usefixtures("outlines")
 def test_tokens_that_did_not_move_are_not_among_those_that_moved() -> None:
     found = sample_comparison()
     pair = found.pairs[0]
@@ -405,7 +404,7 @@ def test_the_first_screen_of_a_run_shows_its_ends() -> None:
     assert re.findall(r"<bdi[^>]*>([^<]*)</bdi>", head[0]) == ["step 500", "step 3,000"]
 
 
-@pytest.mark.usefixtures("no_figures")
+@pytest.mark.usefixtures("outlines")
 def test_a_long_run_is_cut_to_its_ends_and_what_lies_between() -> None:
     found = sample_comparison(members=6, track=True)
     assert choose_places(found) == [1, 2, 4, 5]
@@ -416,7 +415,7 @@ def test_a_long_run_is_cut_to_its_ends_and_what_lies_between() -> None:
     assert "Shown are 4 of 5 matrices beside the baseline" in page(members=6, track=True).text
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("outlines")
 def test_bends_are_listed_with_their_step() -> None:
     parsed = page(members=6, track=True)
     assert "Where the slope changes: I1, as stored at 1,000." in parsed.text
@@ -446,7 +445,7 @@ def test_small_curves_rise_where_numbers_rise_and_break_at_gaps() -> None:
     assert small_curve((0.0, 1.0), (None, None)) == ()
 
 
-@pytest.mark.usefixtures("no_figures")
+@pytest.mark.usefixtures("outlines")
 def test_almost_nothing_is_still_a_page() -> None:
     empty = Analysis(provenance={})
     bare = Comparison(provenance={}, members=(Member("a", "a", empty), Member("b", "b", empty)))
@@ -460,6 +459,7 @@ def test_almost_nothing_is_still_a_page() -> None:
 # --- charts ---------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("outlines")
 def test_charts_hold_a_line_for_each_matrix() -> None:
     charts = draw_comparison(sample_comparison(members=3)).charts
     names = ["baseline", "other-1", "other-2"]
@@ -472,6 +472,7 @@ def test_charts_hold_a_line_for_each_matrix() -> None:
     assert track["training.isotropy.i1"]["mark"] == [1000.0, "bend at 1,000"]
 
 
+@pytest.mark.usefixtures("outlines")
 def test_every_chart_is_on_the_page_and_its_data_too() -> None:
     for options in ALL:
         comparison = sample_comparison(**options)
@@ -487,13 +488,11 @@ def test_every_chart_is_on_the_page_and_its_data_too() -> None:
 
 @pytest.mark.slow
 def test_equal_comparisons_give_equal_bytes(tmp_path: Path) -> None:
-    found = sample_comparison(hostile=True)
-    assert render(found) == html(hostile=True)
-    found.save(tmp_path)
-    assert render(load_comparison(tmp_path)) == html(hostile=True)
+    sample_comparison(hostile=True).save(tmp_path)
+    assert render(load_comparison(tmp_path)) == html(drawn=True, hostile=True)
 
 
-@pytest.mark.usefixtures("no_figures")
+@pytest.mark.usefixtures("outlines")
 def test_write_puts_the_page_into_the_folder(tmp_path: Path) -> None:
     target = write(sample_comparison(), tmp_path)
     assert target == tmp_path / "report.html"
@@ -501,7 +500,7 @@ def test_write_puts_the_page_into_the_folder(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
-@pytest.mark.usefixtures("no_figures")
+@pytest.mark.usefixtures("outlines")
 def test_embgeo_report_renders_a_saved_comparison_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -31,12 +32,14 @@ from embgeo.report.tables import (
 )
 from embgeo.result.analysis import Analysis, load_analysis
 from tests.support.html_page import Page
+from tests.support.outlined import drawn_or_not, drawn_pages, outlined
 from tests.support.sample_analysis import sample, with_scalar, without
 
 
 @cache
-def html(**options: Any) -> str:
-    return render(sample(**options))
+def html(*, drawn: bool = False, **options: Any) -> str:
+    with nullcontext() if drawn else outlined():
+        return render(sample(**options))
 
 
 @cache
@@ -52,15 +55,19 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize("options", ALL)
-@pytest.mark.slow
+each_kind = pytest.mark.parametrize(
+    "options", [*ALL, *drawn_pages(ALL, keep=lambda kind: "hostile" in kind)], ids=str
+)
+
+
+@each_kind
 def test_every_element_is_closed_and_every_id_unique(options: dict[str, Any]) -> None:
     parsed = page(**options)
     assert parsed.open == []
     assert [name for name, times in parsed.ids.items() if times > 1] == []
 
 
-@pytest.mark.parametrize("options", ALL)
+@each_kind
 def test_every_link_leads_somewhere_inside_the_page(options: dict[str, Any]) -> None:
     parsed = page(**options)
     assert len(parsed.links) > 50
@@ -69,7 +76,7 @@ def test_every_link_leads_somewhere_inside_the_page(options: dict[str, Any]) -> 
         assert link[1:] in parsed.ids, link
 
 
-@pytest.mark.parametrize("options", ALL)
+@each_kind
 def test_nothing_is_loaded_from_anywhere(options: dict[str, Any]) -> None:
     parsed = page(**options)
     loading = {"src", "srcset", "data", "action", "formaction", "poster", "background", "ping"}
@@ -81,7 +88,7 @@ def test_nothing_is_loaded_from_anywhere(options: dict[str, Any]) -> None:
     assert not re.search(r"\b(fetch|XMLHttpRequest|WebSocket|importScripts|eval)\s*\(", own)
 
 
-@pytest.mark.parametrize("options", ALL)
+@each_kind
 def test_no_inline_styles_and_no_inline_handlers(options: dict[str, Any]) -> None:
     parsed = page(**options)
     assert not [a for a in parsed.attributes if a[1] == "style" or a[1].startswith("on")]
@@ -117,25 +124,20 @@ def test_every_own_file_is_in_a_page() -> None:
     assert found == listed
 
 
-@pytest.fixture
-def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes most of the time, and these tests read the text only."""
-    monkeypatch.setattr("embgeo.report.page.CHARTS", ())
-
-
 # --- hostile text ---------------------------------------------------------------------------
 
 
-def test_hostile_tokens_make_no_element_and_no_attribute() -> None:
+@drawn_or_not
+def test_hostile_tokens_make_no_element_and_no_attribute(drawn: bool) -> None:
     """A vocabulary of attacks and the same page with harmless tokens have the same structure."""
-    calm, hostile = page(), page(hostile=True)
+    calm, hostile = page(drawn=drawn), page(drawn=drawn, hostile=True)
     assert calm.tags == hostile.tags
     assert Counter(a[:2] for a in calm.attributes) == Counter(a[:2] for a in hostile.attributes)
     assert "window.pwned" in hostile.text
     assert "window.pwned" not in "".join(text for _, text in hostile.scripts)
 
 
-@pytest.mark.usefixtures("no_figures")
+@pytest.mark.usefixtures("outlines")
 def test_hostile_names_and_reasons() -> None:
     attack = "</style><script>window.pwned=1</script>\u202e"
     analysis = sample(counts=False)
@@ -198,6 +200,7 @@ def test_rare_neighbors_keep_their_star_behind_any_token() -> None:
 # --- content --------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("outlines")
 def test_structure_of_the_page() -> None:
     assert page().headings == [
         "baseline.pt embedding geometry",
@@ -239,14 +242,14 @@ def test_provenance_is_complete() -> None:
         assert text in page().text
 
 
-@pytest.mark.usefixtures("no_figures")
+@pytest.mark.usefixtures("outlines")
 def test_published_values_stand_beside_those_of_the_same_convention() -> None:
     assert "Transformer-XL standard on WikiText-103 0.24 / 0.037" in page().text
     cut = without(sample(), "isotropy")
     assert "this matrix, so counted" not in Page(render(cut)).text
 
 
-@pytest.mark.usefixtures("no_figures")
+@pytest.mark.usefixtures("outlines")
 def test_undefined_numbers_and_absent_families_are_words() -> None:
     analysis = with_scalar(sample(), "cosine.mean", value=None, undefined="only one row is left")
     text = Page(render(analysis)).text
@@ -260,7 +263,7 @@ def test_undefined_numbers_and_absent_families_are_words() -> None:
 @pytest.mark.parametrize(
     "family", ["spectrum", "projection", "cosine", "isotropy", "frequency", "subspace", "tokens"]
 )
-@pytest.mark.usefixtures("no_figures")
+@pytest.mark.usefixtures("outlines")
 def test_any_family_may_be_left_out(family: str) -> None:
     parsed = Page(render(without(sample(), family)))
     assert parsed.open == []
@@ -269,7 +272,7 @@ def test_any_family_may_be_left_out(family: str) -> None:
     assert ("embgeo-block" in parsed.ids) == (family != "projection")
 
 
-@pytest.mark.usefixtures("no_figures")
+@pytest.mark.usefixtures("outlines")
 def test_almost_nothing_is_still_a_page() -> None:
     parsed = Page(render(Analysis(provenance={})))
     assert "Undecided" in parsed.headings[1]
@@ -292,14 +295,11 @@ def test_what_all_numbers_share_is_said_once() -> None:
 
 @pytest.mark.slow
 def test_equal_analyses_give_equal_bytes(tmp_path: Path) -> None:
-    analysis = sample(hostile=True)
-    first = render(analysis)
-    assert first == render(sample(hostile=True))
-    analysis.save(tmp_path)
-    assert render(load_analysis(tmp_path)) == first
+    sample(hostile=True).save(tmp_path)
+    assert render(load_analysis(tmp_path)) == html(drawn=True, hostile=True)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("outlines")
 def test_write_puts_the_page_into_the_folder(tmp_path: Path) -> None:
     target = write(sample(hostile=True), tmp_path)
     assert target == tmp_path / "report.html"
@@ -309,7 +309,7 @@ def test_write_puts_the_page_into_the_folder(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_page_of_fifty_thousand_tokens_stays_below_two_megabytes() -> None:
-    assert len(html(n=50_000, d=16).encode()) < 2_000_000
+    assert len(html(drawn=True, n=50_000, d=16).encode()) < 2_000_000
 
 
 @pytest.mark.parametrize(("stored", "transposed"), [([39_078, 10], False), ([10, 39_078], True)])

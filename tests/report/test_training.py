@@ -6,6 +6,8 @@ import base64
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,7 @@ from embgeo.training.study.training import (
     training_to_json,
 )
 from tests.support.html_page import Page
+from tests.support.outlined import drawn_pages, outlined
 from tests.support.sample_runs import (
     REFERENCES,
     Made,
@@ -53,17 +56,20 @@ from tests.support.sample_runs import run as bare_run
 METHODS = ("mle", "cosreg", "sc-exp")
 
 
-@pytest.fixture(autouse=True)
-def few_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the embeddings are drawn by the tests of comparisons."""
-    monkeypatch.setattr("embgeo.report.page.CHARTS", (balance.CHART, training.CHART))
-
-
 @cache
-def html(*, seeds: int = 2, hostile: bool = False, alone: bool = False) -> str:
+def html(*, seeds: int = 2, hostile: bool = False, alone: bool = False, drawn: bool = False) -> str:
     methods = ("mle",) if alone else METHODS
     compared = None if alone else embeddings(hostile=hostile)
-    return render(sample_training(methods=methods, seeds=seeds, hostile=hostile), compared)
+    with few_figures() if drawn else outlined():
+        return render(sample_training(methods=methods, seeds=seeds, hostile=hostile), compared)
+
+
+@contextmanager
+def few_figures() -> Iterator[None]:
+    """Those of the embeddings are drawn by the tests of comparisons."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("embgeo.report.page.CHARTS", (balance.CHART, training.CHART))
+        yield
 
 
 @cache
@@ -72,11 +78,12 @@ def page(**options: Any) -> Page:
 
 
 KINDS = [{}, {"seeds": 1}, {"hostile": True}, {"alone": True}]
-each_kind = pytest.mark.parametrize("options", KINDS, ids=str)
+each_kind = pytest.mark.parametrize(
+    "options", [*KINDS, *drawn_pages(KINDS, keep=lambda kind: "hostile" in kind)], ids=str
+)
 
 
 @each_kind
-@pytest.mark.slow
 def test_every_element_is_closed_and_every_id_unique(options: dict[str, Any]) -> None:
     parsed = page(**options)
     assert parsed.open == []
@@ -115,7 +122,7 @@ def test_hostile_text_makes_no_element() -> None:
     assert "<script>window.pwned" not in html(hostile=True)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("outlines")
 def test_equal_results_give_equal_pages() -> None:
     training = sample_training(methods=METHODS)
     assert render(training, embeddings()) == html()
@@ -172,6 +179,7 @@ def test_a_method_alone_has_a_page_without_embeddings() -> None:
     assert "One matrix held against the other" not in text
 
 
+@pytest.mark.usefixtures("outlines")
 def test_curves_are_means_over_seeds() -> None:
     chart = draw_methods(sample_training(methods=METHODS)).charts["training.cosine.mean"]
     assert chart["x"] == [0, 100, 200, 300, 400]
@@ -179,6 +187,7 @@ def test_curves_are_means_over_seeds() -> None:
     assert chart["lines"][0]["y"][0] == pytest.approx(0.205)
 
 
+@pytest.mark.usefixtures("outlines")
 def test_figures_need_what_they_show() -> None:
     alone = draw_methods(sample_training(methods=("mle",)))
     assert "balance" not in alone
@@ -191,7 +200,7 @@ def test_figures_need_what_they_show() -> None:
 
 
 @pytest.mark.parametrize("hostile", [False, True])
-@pytest.mark.slow
+@pytest.mark.usefixtures("outlines")
 def test_saved_and_read_back(hostile: bool, tmp_path: Path) -> None:
     training = sample_training(methods=METHODS, hostile=hostile)
     path = save_training(training, tmp_path)
@@ -291,7 +300,7 @@ def folder(tmp_path: Path) -> Path:
     return home
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("outlines")
 def test_report_renders_a_training_again(folder: Path) -> None:
     assert command(["report", str(folder), "-q"]) == 0
     again = (folder / "report.html").read_text(encoding="utf-8")
