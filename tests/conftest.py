@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
@@ -30,6 +31,15 @@ def not_on_github(monkeypatch: pytest.MonkeyPatch) -> None:
     """The suite runs on GitHub too: what it gates there is nothing to annotate."""
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def outlines() -> Iterator[None]:
+    """Reports are written without drawing, for tests that read something else of them."""
+    from tests.support.outlined import outlined
+
+    with outlined():
+        yield
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 import numpy as np
 import pytest
 
@@ -47,7 +45,6 @@ def test_a_constant_is_moved_once_and_goes_with_its_array(name):
     backend.release()
     assert backend.constant(queries) is not there
     del queries
-    gc.collect()
     assert not backend._constants
 
 

@@ -171,6 +171,7 @@ def test_rules_that_check_nothing_are_refused(settings: dict[str, Any], error: s
         embgeo.check(COSREG, **settings)
 
 
+@pytest.mark.usefixtures("outlines")
 def test_results_are_rendered(baseline: embgeo.Analysis, tmp_path: Path) -> None:
     page = embgeo.render(baseline, tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text("utf-8") == page
