@@ -105,7 +105,9 @@ def refused() -> str:
 
 def document() -> str:
     folders = (distributed_checkpoint, model_folder)
-    files = [module for module in (*FORMATS, *NEIGHBOR_FORMATS) if module not in folders]
+    files = [
+        module for module in dict.fromkeys((*FORMATS, *NEIGHBOR_FORMATS)) if module not in folders
+    ]
     around = AROUND.format(
         codecs=codecs(),
         free=RATIO_FREE_BYTES // 2**20,

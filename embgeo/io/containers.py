@@ -116,9 +116,10 @@ class _CompressedFile:
         return self.codec.start.match(head) is not None
 
     def unfold(self, path: Path, request: _Request) -> _Unfolded:
-        with BoundedStream(path, self.codec, request.packed) as source:
+        stream = BoundedStream(path, self.codec, request.packed)
+        with reading(path, f"{self.name} file"), stream as source:
             pieces = iter(lambda: source.read(_COPY_BYTES), b"")
-            content = scratch.write_scratch(pieces, path, "its decompressed content")
+            content = scratch.write_scratch(pieces, "its decompressed content")
         return _Unfolded(content, self.name)
 
 
@@ -141,7 +142,7 @@ class _Archive:
                     f"{short(entry.name)} is {entry.size:,} bytes long, too much to unfold"
                 )
             what = f"the content of {short(entry.name)}"
-            content = scratch.write_scratch(entry.pieces(), path, what)
+            content = scratch.write_scratch(entry.pieces(), what)
         return _Unfolded(content, self.name, notes, is_member=True)
 
 

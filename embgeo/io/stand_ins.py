@@ -14,6 +14,7 @@ import numpy.typing as npt
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.io.bounded import scratch
 from embgeo.io.bounded.compressed import MAX_BYTES
+from embgeo.io.bounded.guard import reading
 from embgeo.io.checkpoint import Checkpoint, Tensor
 
 #: What stands for it on the command line …
@@ -32,7 +33,8 @@ def open_checkpoint(open_file: Callable[[Path], Checkpoint]) -> Checkpoint:
     UnreadableFile
         A terminal, more bytes than any checkpoint has, or what `open_file` refuses.
     """
-    held = scratch.write_scratch(_receive(), CALLED, "what comes through stdin")
+    with reading(CALLED, "pipe"):
+        held = scratch.write_scratch(_receive(), "what comes through stdin")
     try:
         checkpoint = open_file(held.path)
     except EmbgeoError as error:

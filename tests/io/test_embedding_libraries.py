@@ -163,12 +163,12 @@ def test_ngrams_against_a_slow_twin(lengths: tuple[int, int]) -> None:
     assert rows.tolist() == [row for found in wanted for row in found]
 
 
-def test_mean_vectors_over_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mean_vectors_over_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     words = [b"w%d" % number for number in range(50)]
     own, ngrams = (rng.normal(size=(n, 4)).astype("f4") for n in (50, 11))
     subwords = Subwords(2, 3, 11)
-    arguments = (words, subwords, lambda rows: own[rows], lambda rows: ngrams[rows], 4, tmp_path)
+    arguments = (words, subwords, lambda rows: own[rows], lambda rows: ngrams[rows], 4)
     whole = mean_vectors(*arguments)
     monkeypatch.setattr("embgeo.io.formats.fasttext.subwords._BLOCK_BYTES", 3000)
     np.testing.assert_array_equal(mean_vectors(*arguments), whole)

@@ -14,7 +14,7 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
 from embgeo.io.formats.fasttext import model
 from embgeo.io.formats.format import open_with
-from embgeo.io.formats.text import glove_binary, projector_bytes, projector_tsv
+from embgeo.io.formats.text import glove_binary, projector
 from tests.support.binary_files import head, open_all, quick, refused
 from tests.support.embedding_files import fasttext_bytes, matrix_bytes
 
@@ -237,7 +237,7 @@ def test_hostile_json_configurations(tmp_path: Path, value: str) -> None:
     path = tmp_path / "a.bytes"
     path.write_bytes(bytes(96))
     (tmp_path / "projector_config.json").write_text(value)
-    assert not projector_bytes.belongs(path)
+    assert not projector.belongs(path)
 
 
 def test_metadata_are_looked_for_in_the_folder_only(tmp_path: Path) -> None:
@@ -260,21 +260,21 @@ def test_metadata_are_looked_for_in_the_folder_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("0.5\t1\n1\t2\t3\n", "line 2 has 3 numbers where 2"),
+        ("0.5\t1\n1\t2\t3\n", "line 2 has 3 cells where 2"),
         ("0.5\t1\n" * 3000 + "x\t2\n", "not a number"),
-        ("0.5\t1\n" * 3000 + "2\n", r"line 3,001 has 1 numbers where 2"),
-        ("0.5" + "\t1" * 1_000_001 + "\n", "numbers where 1,000,000 fit"),
+        ("0.5\t1\n" * 3000 + "2\n", r"line 3,001 has 1 cells where 2"),
+        ("0.5" + "\t1" * 1_000_001 + "\n", "more than 1,000,000 numbers"),
     ],
     ids=["wider", "text", "cut off", "a million columns"],
 )
 def test_hostile_tsv(tmp_path: Path, text: str, match: str) -> None:
     path = tmp_path / "tensors.tsv"
     path.write_text(text)
-    refused(projector_tsv, path, match)
+    refused(projector, path, match)
 
 
 def test_what_is_no_tsv_of_numbers() -> None:
     texts: list[Any] = [b"", b"0.5", b"0.5 1\n", b"a\t1\n", b"1\t0.5\n2\t0.25\n", b"0.5\t\n", b"\n"]
-    assert not any(projector_tsv.sniff(text) for text in texts)
-    assert projector_tsv.sniff(b"0.5\t1\r\n2\t3\r\n")
-    assert projector_tsv.sniff(b"\t".join([b"0.125"] * 700)[:4096])
+    assert not any(projector.sniff(text) for text in texts)
+    assert projector.sniff(b"0.5\t1\r\n2\t3\r\n")
+    assert projector.sniff(b"\t".join([b"0.125"] * 700)[:4096])

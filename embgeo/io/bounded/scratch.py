@@ -14,23 +14,19 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.guard import Damaged
 
 #: Arrays up to this size are held in memory, larger ones in an unnamed temporary file.
 MEMORY_BYTES = 256 * 2**20
 
 
-def empty(
-    shape: tuple[int, ...], path: Path, dtype: npt.DTypeLike = np.float32
-) -> npt.NDArray[Any]:
+def empty(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
     """An array to be filled: in memory if small, else a map of a nameless file.
 
-    Parameters
-    ----------
-    shape : tuple of int
-    path : Path
-        The file it is for, named in the error if there is no room.
-    dtype : dtype
+    Raises
+    ------
+    Damaged
+        There is no room for it.
     """
     size = np.dtype(dtype).itemsize * math.prod(shape)
     if size <= MEMORY_BYTES:
@@ -42,7 +38,7 @@ def empty(
                 os.posix_fallocate(file.fileno(), 0, size)
             return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
     except OSError as error:
-        raise _no_room(path, f"{size / 2**20:,.0f} MiB of vectors", error) from error
+        raise _no_room(f"{size / 2**20:,.0f} MiB of vectors", error) from error
 
 
 class ScratchFile:
@@ -59,42 +55,43 @@ class ScratchFile:
         self._finalizer()
 
 
-def write_scratch(pieces: Iterable[bytes], path: Path, what: str) -> ScratchFile:
+def write_scratch(pieces: Iterable[bytes], what: str) -> ScratchFile:
     """A scratch file that holds `pieces` one after the other.
 
     Parameters
     ----------
     pieces : iterable of bytes
         What goes wrong in it removes the file and is passed on.
-    path : Path
-        The file they come from, named in the error if there is no room.
     what : str
         What they are, in words.
+
+    Raises
+    ------
+    Damaged
+        There is no room for them.
     """
     scratch = ScratchFile()
     try:
         with scratch.path.open("wb") as target:
             for piece in pieces:
-                _write(target, piece, path, what)
+                _write(target, piece, what)
     except BaseException:
         scratch.remove()
         raise
     return scratch
 
 
-def _write(target: BinaryIO, piece: bytes, path: Path, what: str) -> None:
+def _write(target: BinaryIO, piece: bytes, what: str) -> None:
     try:
         target.write(piece)
     except OSError as error:
-        raise _no_room(path, what, error) from error
+        raise _no_room(what, error) from error
 
 
-def _no_room(path: Path, what: str, error: OSError) -> UnreadableFile:
-    folder = tempfile.gettempdir()
-    return UnreadableFile(
-        f"no room for {what} in {folder} ({error.strerror or error})",
-        where=path,
-        way_out="free some space or let TMPDIR name a folder with more of it",
+def _no_room(what: str, error: OSError) -> Damaged:
+    return Damaged(
+        f"no room for {what} in {tempfile.gettempdir()} ({error.strerror or error})",
+        "free some space or let TMPDIR name a folder with more of it",
     )
 
 

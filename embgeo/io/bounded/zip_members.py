@@ -86,9 +86,7 @@ class Archive:
 
     def _unfold_to_file(self, name: str) -> Bytes:
         """A compressed member that is too large for memory, mapped from a file without a name."""
-        content = write_scratch(
-            self.pieces_of(name), Path(short(name)), "the content of the archive"
-        )
+        content = write_scratch(self.pieces_of(name), "the content of the archive")
         data = map_file(content.path)
         content.remove()
         return data

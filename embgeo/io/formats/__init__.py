@@ -22,8 +22,7 @@ from embgeo.io.formats.fasttext import model as fasttext_model
 from embgeo.io.formats.format import Described, Format, NeighborFormat, find_plugin
 from embgeo.io.formats.text import (
     glove_binary,
-    projector_bytes,
-    projector_tsv,
+    projector,
     table,
     word2vec_binary,
     word_vectors,
@@ -57,12 +56,12 @@ FORMATS: tuple[Format, ...] = (
     pickled,
     word2vec_binary,
     table,
-    projector_tsv,
+    projector,
     word_vectors,
 )
 
 #: Formats of bare numbers: they are asked about files that none of `FORMATS` recognizes.
-NEIGHBOR_FORMATS: tuple[NeighborFormat, ...] = (projector_bytes, glove_binary)
+NEIGHBOR_FORMATS: tuple[NeighborFormat, ...] = (projector, glove_binary)
 
 
 def find_format(path: Path, head: bytes) -> Described | None:

@@ -213,18 +213,16 @@ def open_checkpoint(path: Path) -> Checkpoint:
     """Every array of the tree; names are joined by dots."""
     tree = Walker(map_file(path).data).whole()
     left_out = Omissions()
-    tensors = tuple(_tensors(tree, "", path, left_out))
+    tensors = tuple(_tensors(tree, "", left_out))
     return Checkpoint(path, NAME, tensors, (path,), notes=left_out.notes())
 
 
-def _tensors(tree: object, name: str, path: Path, left_out: Omissions) -> Iterator[Tensor]:
+def _tensors(tree: object, name: str, left_out: Omissions) -> Iterator[Tensor]:
     if isinstance(tree, Mapping) and _CHUNKED in tree:
-        yield _join_chunks(tree, name, path)
+        yield _join_chunks(tree, name)
     elif isinstance(tree, Mapping):
         for key, value in tree.items():
-            yield from _tensors(
-                value, f"{name}.{plain(key)}" if name else plain(key), path, left_out
-            )
+            yield from _tensors(value, f"{name}.{plain(key)}" if name else plain(key), left_out)
     elif isinstance(tree, Extension) and tree.type == _ARRAY_TYPE:
         stored = _read_stored(tree, name)
         if stored is not None:
@@ -256,7 +254,7 @@ def _read_stored(extension: Extension, name: str) -> Tensor | None:
     return stored_tensor(name, np.frombuffer(raw, dtype=np.uint8), kind, sizes)
 
 
-def _join_chunks(tree: Mapping[Any, Any], name: str, path: Path) -> Tensor:
+def _join_chunks(tree: Mapping[Any, Any], name: str) -> Tensor:
     label = short(name)
     chunks = [
         chunk
@@ -272,7 +270,7 @@ def _join_chunks(tree: Mapping[Any, Any], name: str, path: Path) -> Tensor:
     dtype = chunks[0].dtype
 
     def join() -> Array:
-        out = scratch.empty(shape, path, number_type(dtype))
+        out = scratch.empty(shape, number_type(dtype))
         flat = out.reshape(-1)
         filled = 0
         for chunk in chunks:

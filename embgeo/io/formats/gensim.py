@@ -70,7 +70,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
             elif name not in by_name:
                 by_name[name] = tensor
                 files.append(file)
-        notes += _compose(saved, by_name, path)
+        notes += _compose(saved, by_name)
     holder = _holder(found, by_name)
     if holder is None:
         raise describe_missing(missing, found[0].kind)
@@ -108,7 +108,7 @@ def _counts(holder: Saved, n: int) -> tuple[npt.NDArray[np.float64] | None, tupl
     return counts, ()
 
 
-def _compose(saved: Saved, tensors: dict[str, Tensor], path: Path) -> tuple[str, ...]:
+def _compose(saved: Saved, tensors: dict[str, Tensor]) -> tuple[str, ...]:
     """Add FastText's word vectors where only their parts are stored; a note if that cannot be."""
     parts = [tensors.get(saved.path_to(f"vectors_{part}")) for part in ("vocab", "ngrams")]
     name = saved.path_to("vectors")
@@ -132,14 +132,12 @@ def _compose(saved: Saved, tensors: dict[str, Tensor], path: Path) -> tuple[str,
     if words is None or len(words) != n or ngrams.shape != (buckets, d):
         raise Damaged("its words, vectors_vocab and vectors_ngrams do not fit each other")
     spelt = [word.encode() for word in words]
-    compute = partial(_means, spelt, subwords, own, ngrams, path)
+    compute = partial(_means, spelt, subwords, own, ngrams)
     tensors[name] = Tensor(name, (n, d), "float32", compute)
     return (f"{name} is computed from vectors_vocab and vectors_ngrams, as gensim does",)
 
 
-def _means(
-    spelt: list[bytes], subwords: Subwords, own: Tensor, ngrams: Tensor, path: Path
-) -> Array:
+def _means(spelt: list[bytes], subwords: Subwords, own: Tensor, ngrams: Tensor) -> Array:
     words, parts = own.open(), ngrams.open()
     out = mean_vectors(
         spelt,
@@ -147,7 +145,6 @@ def _means(
         lambda rows: words[rows].astype(np.float32),
         lambda rows: parts[rows].astype(np.float32, copy=False),
         own.shape[1],
-        path,
     )
     out.flags.writeable = False
     return out

@@ -70,7 +70,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     """Tensors, tokens and what kinds of tokens they are."""
     data = map_file(path)
     header = read_header(data)
-    tensors = tuple(_tensor(data, info, header.big_endian, path) for info in header.tensors)
+    tensors = tuple(_tensor(data, info, header.big_endian) for info in header.tensors)
     left_out = Omissions()
     for name in header.unknown:
         left_out.add(name, "its type is not known")
@@ -80,16 +80,16 @@ def open_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(path, NAME, tensors, (path,), tokens, source, notes=notes)
 
 
-def _tensor(data: Bytes, info: TensorInfo, big_endian: bool, path: Path) -> Tensor:
+def _tensor(data: Bytes, info: TensorInfo, big_endian: bool) -> Tensor:
     kind = TYPES[info.type][0]
     raw, name = data[info.start : info.end], plain(info.name)
     if kind in _PLAIN:
         return stored_tensor(name, raw, _PLAIN[kind], info.shape, swapped=big_endian != SWAPPED)
-    opened = partial(_dequantize, raw, info, big_endian, path)
+    opened = partial(_dequantize, raw, info, big_endian)
     return Tensor(name, info.shape, "float32", opened)
 
 
-def _dequantize(raw: Bytes, info: TensorInfo, big_endian: bool, path: Path) -> Array:
+def _dequantize(raw: Bytes, info: TensorInfo, big_endian: bool) -> Array:
     kind, numbers, length = TYPES[info.type]
     if big_endian:
         raise Damaged(
@@ -97,7 +97,7 @@ def _dequantize(raw: Bytes, info: TensorInfo, big_endian: bool, path: Path) -> A
             "use the little-endian file",
         )
     expand = _dequantizer(info)
-    out = scratch.empty(info.shape, path)
+    out = scratch.empty(info.shape)
     flat = out.reshape(-1)
     step = max(1, _BLOCK_BYTES // length)
     blocks = raw.reshape(-1, length)

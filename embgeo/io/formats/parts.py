@@ -35,7 +35,6 @@ def put_together(
     pieces: Iterable[tuple[Box, Callable[[], Array]]],
     shape: tuple[int, ...],
     dtype: str,
-    path: Path,
 ) -> Array:
     """The whole, read-only; beyond `scratch.MEMORY_BYTES` in a temporary file.
 
@@ -45,10 +44,8 @@ def put_together(
         What each box holds; together they :func:`fill` the shape.
     shape : tuple of int
     dtype : str
-    path : Path
-        Named where there is no room.
     """
-    whole: Array = scratch.empty(shape, path, number_type(dtype))
+    whole: Array = scratch.empty(shape, number_type(dtype))
     for (first, part), read in pieces:
         whole[tuple(slice(a, a + n) for a, n in zip(first, part, strict=True))] = read()
     whole.flags.writeable = False

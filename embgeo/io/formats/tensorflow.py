@@ -153,7 +153,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         if reason := found.reason:
             left_out.add(name, reason)
         elif found.is_sliced:
-            tensors.append(_join(found, slices.pop(key, []), files, path))
+            tensors.append(_join(found, slices.pop(key, []), files))
         else:
             tensor = _tensor(found, _data_file(path, found.shard, shards), files, swapped)
             if first:
@@ -221,9 +221,7 @@ def _tensor(found: _Variable, file: str, files: SideFiles, swapped: bool) -> Ten
     return stored_tensor(found.name, raw, _DTYPES[found.type], found.shape, swapped=swapped)
 
 
-def _join(
-    found: _Variable, slices: list[tuple[Box, Tensor]], files: SideFiles, path: Path
-) -> Tensor:
+def _join(found: _Variable, slices: list[tuple[Box, Tensor]], files: SideFiles) -> Tensor:
     """A variable that was cut into slices, which are copied side by side."""
     label = short(found.name)
     dtype = _DTYPES[found.type]
@@ -234,7 +232,7 @@ def _join(
     if sum(tensor.nbytes for _, tensor in slices) > files.size:
         raise Damaged(f"the slices of {label} use the same bytes over and over")
     pieces = [(box, tensor.open) for box, tensor in slices]
-    opened = partial(put_together, pieces, found.shape, dtype, path)
+    opened = partial(put_together, pieces, found.shape, dtype)
     return Tensor(found.name, found.shape, dtype, opened)
 
 

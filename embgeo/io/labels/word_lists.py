@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from embgeo.core.errors import UnreadableFile
 from embgeo.io import parameter_names
+from embgeo.io.bounded.guard import Damaged
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.pickle.numpy_arrays import PickledArray
 
@@ -188,12 +188,11 @@ class WordList:
     Parameters
     ----------
     path : Path
-        The file, named in the error.
+        The file, whose size bounds them.
     """
 
     def __init__(self, path: Path) -> None:
         self.tokens: list[str] = []
-        self._path = path
         self._room = room_for_words(path.stat().st_size)
         self._undecodable = 0
 
@@ -208,12 +207,7 @@ class WordList:
             self.add(text.encode("utf-8", "surrogateescape"))
 
     def add(self, raw: bytes) -> None:
-        r"""Take one more word; bytes that are not UTF-8 become ``\xNN``.
-
-        Raises
-        ------
-        UnreadableFile
-        """
+        r"""Take one more word; bytes that are not UTF-8 become ``\xNN``."""
         try:
             token = raw.decode("utf-8")
         except UnicodeDecodeError:
@@ -226,10 +220,9 @@ class WordList:
     def _keep(self, token: str) -> None:
         self._room -= sys.getsizeof(token) + _PLACE
         if self._room < 0:
-            raise UnreadableFile(
+            raise Damaged(
                 f"its words take absurdly much memory ({len(self.tokens):,} so far)",
-                where=self._path,
-                way_out="check that it is the right file, or keep its most frequent words only",
+                "check that it is the right file, or keep its most frequent words only",
             )
         self.tokens.append(token)
 

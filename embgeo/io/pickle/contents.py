@@ -59,7 +59,7 @@ def stack_vectors(root: object, path: Path) -> StackedVectors | None:
     keys, values = _entries(root)
     if len(values) < _FEWEST:
         return None
-    found = _leaves(values, path) or _lists(values, path)
+    found = _leaves(values) or _lists(values)
     if found is None:
         return None
     if count(found.shape) * number_type(found.dtype).itemsize > _room(path):
@@ -89,7 +89,7 @@ def _room(path: Path) -> int:
     return max(RATIO_FREE_BYTES, MAX_RATIO * path.stat().st_size)
 
 
-def _leaves(values: Sequence[object], path: Path) -> StackedVectors | None:
+def _leaves(values: Sequence[object]) -> StackedVectors | None:
     """Arrays or tensors of one shape, (d) or (1, d)."""
     first = values[0]
     if not isinstance(first, Leaf) or first.unread:
@@ -107,7 +107,7 @@ def _leaves(values: Sequence[object], path: Path) -> StackedVectors | None:
     whole = (len(leaves), shape[-1])
 
     def stack() -> Array:
-        out = scratch.empty(whole, path, number_type(dtype))
+        out = scratch.empty(whole, number_type(dtype))
         for row, leaf in zip(out, leaves, strict=True):
             row[:] = leaf.open().reshape(-1)
         out.flags.writeable = False
@@ -116,7 +116,7 @@ def _leaves(values: Sequence[object], path: Path) -> StackedVectors | None:
     return StackedVectors(whole, dtype, stack, None)
 
 
-def _lists(values: Sequence[object], path: Path) -> StackedVectors | None:
+def _lists(values: Sequence[object]) -> StackedVectors | None:
     """Python's own lists of numbers."""
     first = values[0]
     if not isinstance(first, (list, tuple)) or len(first) < 2 or not _are_numbers(first):
@@ -128,7 +128,7 @@ def _lists(values: Sequence[object], path: Path) -> StackedVectors | None:
     whole = (len(lists), d)
 
     def stack() -> Array:
-        out = scratch.empty(whole, path, np.float64)
+        out = scratch.empty(whole, np.float64)
         for place, (row, numbers) in enumerate(zip(out, lists, strict=True)):
             if not _are_numbers(numbers):
                 raise Damaged(f"vector {place:,} holds something that is no number")

@@ -88,9 +88,9 @@ class QuantizedMatrix:
                 out *= lengths[row_codes[numbers]][:, None]
         return out
 
-    def dense(self, start: int, stop: int, path: Path) -> Floats:
+    def dense(self, start: int, stop: int) -> Floats:
         """Rows `start` to `stop` decoded, in memory or in a scratch file."""
-        out = scratch.empty((stop - start, self.shape[1]), path)
+        out = scratch.empty((stop - start, self.shape[1]))
         for first in range(start, stop, _BLOCK_ROWS):
             last = min(first + _BLOCK_ROWS, stop)
             out[first - start : last - start] = self.rows(np.arange(first, last))
@@ -152,7 +152,7 @@ class _Dense:
     def rows(self, numbers: Integers) -> Floats:
         return self.values[numbers]
 
-    def dense(self, start: int, stop: int, _path: Path) -> Floats:
+    def dense(self, start: int, stop: int) -> Floats:
         return self.values[start:stop]
 
 
@@ -179,7 +179,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(
         path=path,
         format=f"{NAME}, quantized" if quantized else NAME,
-        tensors=_tensors(path, dictionary, inputs, outputs),
+        tensors=_tensors(dictionary, inputs, outputs),
         files=(path,),
         tokens=tokens,
         tokens_source="the dictionary of the file itself",
@@ -256,12 +256,10 @@ def _check_shapes(dictionary: Dictionary, inputs: _Stored, outputs: _Stored) -> 
     return ()
 
 
-def _tensors(
-    path: Path, dictionary: Dictionary, inputs: _Stored, outputs: _Stored
-) -> tuple[Tensor, ...]:
+def _tensors(dictionary: Dictionary, inputs: _Stored, outputs: _Stored) -> tuple[Tensor, ...]:
     words, d = len(dictionary.words), dictionary.d
     subwords = dictionary.subwords
-    own = partial(inputs.dense, 0, words, path)
+    own = partial(inputs.dense, 0, words)
 
     def means() -> Array:
         return _read_only(
@@ -271,12 +269,11 @@ def _tensors(
                 inputs.rows,
                 lambda numbers: inputs.rows(words + numbers),
                 d,
-                path,
             )
         )
 
     def tensor(name: str, stored: _Stored, start: int, stop: int) -> Tensor:
-        return Tensor(name, (stop - start, d), "float32", partial(stored.dense, start, stop, path))
+        return Tensor(name, (stop - start, d), "float32", partial(stored.dense, start, stop))
 
     if subwords.is_none:
         vectors = Tensor("word_vectors", (words, d), "float32", own)

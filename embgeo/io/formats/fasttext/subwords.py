@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -126,7 +125,6 @@ def mean_vectors(
     word_rows: Callable[[Integers], Floats],
     ngram_vectors: Callable[[Integers], Floats],
     d: int,
-    path: Path,
 ) -> Floats:
     """Each word's vector: the mean of its own row and the rows of its n-grams.
 
@@ -138,10 +136,8 @@ def mean_vectors(
         Give the float32 rows with the given numbers.
     d : int
         Numbers in a row.
-    path : Path
-        The file it is for, named in the error if there is no room.
     """
-    out = scratch.empty((len(words), d), path)
+    out = scratch.empty((len(words), d))
     for start, stop in _blocks(words, subwords, d):
         counts, rows = ngram_rows(words[start:stop], subwords)
         first = np.cumsum(counts) - counts

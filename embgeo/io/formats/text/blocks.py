@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded import scratch
+from embgeo.io.bounded.guard import Damaged
 
 #: Longer lines, or lines of more numbers, are not lines of vectors.
 MAX_LINE_BYTES = 16 * 2**20
 MAX_COLUMNS = 1_000_000
+ONE_A_LINE = "check that it holds one vector a line"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NUMBER = rb"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf)"
 
@@ -27,6 +28,23 @@ def is_plain_number(cell: bytes) -> bool:
     return _PLAIN_NUMBER.fullmatch(cell) is not None
 
 
+def too_wide() -> Damaged:
+    """The error for a line of more numbers than any vector has."""
+    return Damaged(f"it has lines of more than {MAX_COLUMNS:,} numbers", ONE_A_LINE)
+
+
+def bad_number(
+    rows: Iterable[tuple[int, Iterable[bytes]]], is_number: Callable[[bytes], bool], way_out: str
+) -> Damaged:
+    """The error that names the first cell that is not a number, of lines with their numbers."""
+    for line, cells in rows:
+        for place, cell in enumerate(cells, 1):
+            if not is_number(cell):
+                shown = ascii(cell[:40].decode("utf-8", "backslashreplace"))
+                return Damaged(f"line {line:,}, number {place:,}: {shown} is not a number", way_out)
+    return Damaged("it holds something that is not a number", way_out)
+
+
 def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
     """Lines in blocks: number of the first line, lines without their ends."""
     number, rest = 1, b""
@@ -37,10 +55,9 @@ def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
             lines = (rest + chunk).split(b"\n")
             rest = lines.pop()
             if len(rest) > MAX_LINE_BYTES:
-                raise UnreadableFile(
+                raise Damaged(
                     f"line {number + len(lines):,} is longer than {MAX_LINE_BYTES // 2**20} MiB",
-                    where=path,
-                    way_out="check that it holds one vector a line",
+                    ONE_A_LINE,
                 )
             if lines:
                 yield number, lines
@@ -50,16 +67,16 @@ def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def fill_rows(
-    blocks: Iterable[npt.NDArray[np.float32]], shape: tuple[int, int], path: Path
+    blocks: Iterable[npt.NDArray[np.float32]], shape: tuple[int, int]
 ) -> npt.NDArray[np.float32]:
     """The rows of all blocks, in memory or in a scratch file.
 
     Raises
     ------
-    UnreadableFile
+    Damaged
         Other than the rows that were counted before.
     """
-    out = scratch.empty(shape, path)
+    out = scratch.empty(shape)
     row = 0
     for block in blocks:
         if block.shape[1:] != shape[1:] or row + len(block) > shape[0]:
@@ -67,9 +84,7 @@ def fill_rows(
         out[row : row + len(block)] = block
         row += len(block)
     if row != shape[0]:
-        raise UnreadableFile(
-            "the file changed while it was read", where=path, way_out="run the command once more"
-        )
+        raise Damaged("the file changed while it was read", "run the command once more")
     return out
 
 

@@ -74,7 +74,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         "word_bias": table[0, :, d],
         "context_bias": table[1, :, d],
     }
-    total = partial(_sum, parts["word"], parts["context"], path)
+    total = partial(_sum, parts["word"], parts["context"])
     return Checkpoint(
         path=path,
         format=NAME,
@@ -122,8 +122,8 @@ def _same(part: Array) -> Array:
     return part
 
 
-def _sum(word: Array, context: Array, path: Path) -> Array:
-    out = scratch.empty((len(word), word.shape[1]), path)
+def _sum(word: Array, context: Array) -> Array:
+    out = scratch.empty((len(word), word.shape[1]))
     with np.errstate(over="ignore", invalid="ignore"):  # damaged numbers are counted as such later
         for start in range(0, len(word), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)

@@ -14,10 +14,17 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.io.bounded.guard import Damaged
+from embgeo.io.bounded.guard import RIGHT_FILE, Damaged
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats.text.blocks import MAX_COLUMNS, fill_rows, line_blocks, numbers_in
+from embgeo.io.formats.text.blocks import (
+    MAX_COLUMNS,
+    bad_number,
+    fill_rows,
+    line_blocks,
+    numbers_in,
+    too_wide,
+)
 from embgeo.io.formats.text.table_layout import (
     TableLayout,
     is_number,
@@ -44,14 +51,20 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Labels, counts and shape of the table; its numbers are read when the tensor is opened.
+    """Labels, counts and shape of the table; its numbers are read when the tensor is opened."""
+    map_file(path)  # refuses what is not a regular file
+    # From whole lines: the first few bytes may not hold one.
+    _, lines = next(line_blocks(path), (1, []))
+    layout = layout_of([line.removesuffix(b"\r") for line in lines[:10] if line.strip()])
+    if layout is None:
+        raise Damaged("its first lines are no table of numbers", RIGHT_FILE)
+    return read_table(path, layout)
 
-    Raises
-    ------
-    UnreadableFile
-        Lines of different length, too many columns, no vectors at all.
-    """
-    layout = _layout(path)
+
+def read_table(path: Path, layout: TableLayout) -> Checkpoint:
+    """The words, counts and numbers of a table, of which it is known where they stand."""
+    if layout.columns > MAX_COLUMNS:
+        raise too_wide()
     words = WordList(path)
     counts: list[int] | None = None if layout.counts is None else []
     n = 0
@@ -79,21 +92,6 @@ def open_checkpoint(path: Path) -> Checkpoint:
         counts=None if counts is None else np.array(counts, dtype=np.float64),
         counts_source="" if counts is None else "counts in the file",
     )
-
-
-def _layout(path: Path) -> TableLayout:
-    """From whole lines: the first few bytes may not hold one."""
-    map_file(path)  # refuses what is not a regular file
-    _, lines = next(line_blocks(path), (1, []))
-    layout = layout_of([line.removesuffix(b"\r") for line in lines[:10] if line.strip()])
-    if layout is None:
-        raise Damaged("its first lines are no table of numbers", "check that it is the right file")
-    if layout.columns > MAX_COLUMNS:
-        raise Damaged(
-            f"it has lines of more than {MAX_COLUMNS:,} numbers",
-            "check that it holds one vector a line",
-        )
-    return layout
 
 
 def _blocks(path: Path, layout: TableLayout) -> Iterator[tuple[int, list[bytes]]]:
@@ -161,7 +159,7 @@ def _more(counts: list[int], cells: Sequence[bytes | str]) -> list[int] | None:
 
 def _numbers(path: Path, layout: TableLayout, n: int) -> npt.NDArray[np.float32]:
     blocks = (_block(start, lines, layout) for start, lines in _blocks(path, layout))
-    return fill_rows(blocks, (n, layout.columns), path)
+    return fill_rows(blocks, (n, layout.columns))
 
 
 def _block(start: int, lines: list[bytes], layout: TableLayout) -> npt.NDArray[np.float32]:
@@ -170,19 +168,11 @@ def _block(start: int, lines: list[bytes], layout: TableLayout) -> npt.NDArray[n
     try:
         return numbers_in(filled, *place, quoted=_is_quoted(filled))
     except ValueError:
-        raise _bad_number(start, lines, layout) from None
-
-
-def _bad_number(start: int, lines: list[bytes], layout: TableLayout) -> Damaged:
-    """What is wrong with the first cell that is not a number."""
-    for number, line in enumerate(lines, start):
-        line = line.removesuffix(b"\r")
-        cells = split_cells(line, layout.separator) if line else []
-        for place, cell in enumerate(cells[layout.before :], 1):
-            if not is_number(cell):
-                shown = ascii(cell[:40].decode("utf-8", "backslashreplace"))
-                return Damaged(
-                    f"line {number:,}, number {place:,}: {shown} is not a number",
-                    "every cell behind the words has to be one",
-                )
-    return Damaged("it holds something that is not a number", "check that it is the right file")
+        bare = (line.removesuffix(b"\r") for line in lines)
+        rows = (
+            (number, split_cells(line, layout.separator)[layout.before :])
+            for number, line in enumerate(bare, start)
+            if line
+        )
+        way_out = "every cell behind the words has to be one"
+        raise bad_number(rows, is_number, way_out) from None

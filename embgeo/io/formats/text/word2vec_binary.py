@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded import scratch
+from embgeo.io.bounded.guard import Damaged
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.text import word_vectors
 from embgeo.io.labels.word_lists import WordList
@@ -42,24 +42,16 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Words and shape of a word2vec binary file; the vectors are copied when opened.
-
-    Raises
-    ------
-    UnreadableFile
-        Fewer vectors than the header promises, or words that are none.
-    """
+    """Words and shape of a word2vec binary file; the vectors are copied when opened."""
     size = path.stat().st_size
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         header = _HEADER.match(data[:64])
         if header is None:
-            raise UnreadableFile("no word2vec header", where=path, way_out="write it once more")
+            raise Damaged("no word2vec header", "write it once more")
         promised, d = int(header[1]), int(header[2])
         if promised == 0 or d == 0:
-            raise UnreadableFile(
-                f"its header says {promised:,} vectors of {d:,} numbers",
-                where=path,
-                way_out="write it once more",
+            raise Damaged(
+                f"its header says {promised:,} vectors of {d:,} numbers", "write it once more"
             )
         words, starts, end = _scan(data, header.end(), promised, 4 * d, path)
     tokens, notes = words.finish()
@@ -89,16 +81,14 @@ def _scan(
     while len(words) < promised:
         space = data.find(b" ", position, position + MAX_WORD_BYTES)
         if space < 0 and size - position > MAX_WORD_BYTES:
-            raise UnreadableFile(
+            raise Damaged(
                 f"no word ends within {MAX_WORD_BYTES:,} bytes behind vector {len(words):,}",
-                where=path,
-                way_out="the header's dimension may be wrong; write it once more",
+                "the header's dimension may be wrong; write it once more",
             )
         if space < 0 or space + 1 + width > size:
-            raise UnreadableFile(
+            raise Damaged(
                 f"the file holds {len(words):,} vectors, its header promises {promised:,}",
-                where=path,
-                way_out="it is probably cut off; write or download it once more",
+                "it is probably cut off; write or download it once more",
             )
         words.add(data[position:space].lstrip(b"\n"))
         starts.append(space + 1)
@@ -107,7 +97,7 @@ def _scan(
 
 
 def _vectors(path: Path, starts: npt.NDArray[np.int64], d: int) -> npt.NDArray[np.float32]:
-    out = scratch.empty((len(starts), d), path)
+    out = scratch.empty((len(starts), d))
     width = 4 * d
     target = out.data.cast("B")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

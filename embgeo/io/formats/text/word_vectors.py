@@ -16,17 +16,19 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.guard import Damaged
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.text.blocks import (
     BYTE_ORDER_MARK,
     MAX_COLUMNS,
     MAX_LINE_BYTES,
     are_plain,
+    bad_number,
     fill_rows,
     is_plain_number,
     line_blocks,
     numbers_in,
+    too_wide,
 )
 from embgeo.io.labels.word_lists import WordList
 
@@ -88,13 +90,7 @@ def _trailing_numbers(fields: list[bytes]) -> int:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Tokens and shape of a text file of vectors; its numbers are read when the tensor is opened.
-
-    Raises
-    ------
-    UnreadableFile
-        Lines of different length, fewer vectors than the header promises, no vectors at all.
-    """
+    """Tokens and shape of a file of vectors; its numbers are read when the tensor is opened."""
     layout = _layout(path)
     tokens, notes = _words(path, layout).finish()
     n, d = len(tokens), layout.columns
@@ -120,30 +116,18 @@ def _layout(path: Path) -> _LineForm:
     if header:
         promised, columns = int(header[1]), int(header[2])
         if columns > MAX_COLUMNS:
-            raise _too_wide(path)
+            raise too_wide()
         if columns == 0:
-            raise UnreadableFile(
-                "its header says vectors of 0 numbers", where=path, way_out="write it once more"
-            )
+            raise Damaged("its header says vectors of 0 numbers", "write it once more")
         return _LineForm(columns, promised)
     lines = [line for line in (first, *following) if line.strip()]
     if not all(line.count(b" ") + line.count(b"\t") <= MAX_COLUMNS for line in lines):
-        raise _too_wide(path)
+        raise too_wide()
     counts = [_trailing_numbers(line.split()) for line in lines]
     columns = max(dict.fromkeys(counts), key=counts.count)  # of equally many, the first
     if columns == 0:
-        raise UnreadableFile(
-            "its lines do not end in numbers", where=path, way_out="check that it holds vectors"
-        )
+        raise Damaged("its lines do not end in numbers", "check that it holds vectors")
     return _LineForm(columns, None)
-
-
-def _too_wide(path: Path) -> UnreadableFile:
-    return UnreadableFile(
-        f"it has lines of more than {MAX_COLUMNS:,} numbers",
-        where=path,
-        way_out="check that it holds one vector a line",
-    )
 
 
 def _blocks(path: Path, layout: _LineForm) -> Iterator[tuple[int, list[bytes]]]:
@@ -154,22 +138,20 @@ def _blocks(path: Path, layout: _LineForm) -> Iterator[tuple[int, list[bytes]]]:
             yield start + headings, lines[headings:]
 
 
-def _rows(
-    start: int, lines: list[bytes], layout: _LineForm, path: Path
-) -> list[tuple[int, bytes, bytes]]:
+def _rows(start: int, lines: list[bytes], layout: _LineForm) -> list[tuple[int, bytes, bytes]]:
     """(line number, token, numbers separated by single spaces) of each line that is not empty."""
     return [
-        (number, *_split(line, number, layout.columns, path))
+        (number, *_split(line, number, layout.columns))
         for number, line in enumerate(lines, start)
         if line.strip(b" \t\r")
     ]
 
 
-def _split(line: bytes, number: int, columns: int, path: Path) -> tuple[bytes, bytes]:
+def _split(line: bytes, number: int, columns: int) -> tuple[bytes, bytes]:
     line = line.rstrip(b" \t\r").replace(b"\t", b" ")
     spaces = line.count(b" ")
     if spaces > 2 * MAX_COLUMNS:
-        raise _too_wide(path)
+        raise too_wide()
     if spaces == columns:
         token, _, numbers = line.partition(b" ")
         return token, numbers
@@ -180,16 +162,14 @@ def _split(line: bytes, number: int, columns: int, path: Path) -> tuple[bytes, b
         fields = [b" ".join(fields[:-columns]), *fields[-columns:]]
     found = len(line.split()) - 1
     if found < columns:
-        raise UnreadableFile(
+        raise Damaged(
             f"line {number:,} has {found:,} numbers where {columns:,} are expected",
-            where=path,
-            way_out="it may be cut off there; write or download it once more",
+            "it may be cut off there; write or download it once more",
         )
     if _DECIMAL.fullmatch(fields[0].rpartition(b" ")[2]):
-        raise UnreadableFile(
+        raise Damaged(
             f"line {number:,} has more than the expected {columns:,} numbers",
-            where=path,
-            way_out="every line needs the same number of them",
+            "every line needs the same number of them",
         )
     return fields[0], b" ".join(fields[1:])
 
@@ -205,62 +185,44 @@ def _words(path: Path, layout: _LineForm) -> WordList:
                 for line in lines:
                     words.add(line[: line.index(b" ")])
             else:
-                for _, word, _ in _rows(start, lines, layout, path):
+                for _, word, _ in _rows(start, lines, layout):
                     words.add(word)
-    except UnreadableFile as error:
-        if len(words) < promised:
-            cause = f"{error.cause}, and its header promises {promised:,} vectors"
-            raise UnreadableFile(cause, where=path, way_out=way_out) from error
-        raise
+    except Damaged as error:
+        if len(words) >= promised:
+            raise
+        promise = f"and its header promises {promised:,} vectors"
+        raise Damaged(f"{error.cause}, {promise}", way_out) from error
     if len(words) < promised:
-        cause = f"the file holds {len(words):,} vectors, its header promises {promised:,}"
-        raise UnreadableFile(cause, where=path, way_out=way_out)
+        promise = f"its header promises {promised:,}"
+        raise Damaged(f"the file holds {len(words):,} vectors, {promise}", way_out)
     if len(words) == 0:
-        raise UnreadableFile("it holds no vectors", where=path, way_out="write it once more")
+        raise Damaged("it holds no vectors", "write it once more")
     return words
 
 
 def _read_numbers(path: Path, layout: _LineForm, n: int) -> npt.NDArray[np.float32]:
-    blocks = (_block(start, lines, layout, path) for start, lines in _blocks(path, layout))
-    return fill_rows(blocks, (n, layout.columns), path)
+    blocks = (_block(start, lines, layout) for start, lines in _blocks(path, layout))
+    return fill_rows(blocks, (n, layout.columns))
 
 
-def _block(
-    start: int, lines: list[bytes], layout: _LineForm, path: Path
-) -> npt.NDArray[np.float32]:
+def _block(start: int, lines: list[bytes], layout: _LineForm) -> npt.NDArray[np.float32]:
     if are_plain(lines, layout.columns):
         try:
             return numbers_in(lines, b" ", 1, layout.columns)
         except ValueError:
             pass  # a second look names the line
-    return parse_numbers(_rows(start, lines, layout, path), layout.columns, path)
-
-
-def parse_numbers(
-    rows: list[tuple[int, bytes, bytes]], columns: int, path: Path
-) -> npt.NDArray[np.float32]:
-    """Rows of (line, word, numbers between blanks) as an array; the first bad number is named."""
+    rows = _rows(start, lines, layout)
     try:
-        return numbers_in([numbers for _, _, numbers in rows], b" ", 0, columns)
-    except ValueError as error:
-        raise _first_bad_number(rows, path) from error
+        return numbers_in([numbers for _, _, numbers in rows], b" ", 0, layout.columns)
+    except ValueError:
+        way_out = "every line has to be a token followed by numbers"
+        cells = ((line, numbers.split(b" ")) for line, _, numbers in rows)
+        raise bad_number(cells, _is_float, way_out) from None
 
 
-def _first_bad_number(rows: list[tuple[int, bytes, bytes]], path: Path) -> UnreadableFile:
-    way_out = "every line has to be a token followed by numbers"
-    for line, _, numbers in rows:
-        for column, text in enumerate(numbers.split(b" "), 1):
-            try:
-                float(text)
-            except ValueError:
-                shown = ascii(text[:40].decode("utf-8", "backslashreplace"))
-                return UnreadableFile(
-                    f"line {line:,}, number {column:,}: {shown} is not a number",
-                    where=path,
-                    way_out=way_out,
-                )
-    return UnreadableFile(
-        f"lines {rows[0][0]:,} to {rows[-1][0]:,} hold something that is not a number",
-        where=path,
-        way_out=way_out,
-    )
+def _is_float(cell: bytes) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

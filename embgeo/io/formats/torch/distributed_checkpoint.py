@@ -133,13 +133,12 @@ class _Sharded:
     shape: tuple[int, ...]
     dtype: str
     pieces: tuple[_StoredPiece, ...]
-    folder: Path
 
     def open(self) -> Array:
         if len(self.pieces) == 1:
             return self.pieces[0].open(self.dtype)
         parts = [((p.first, p.shape), partial(p.open, self.dtype)) for p in self.pieces]
-        return put_together(parts, self.shape, self.dtype, self.folder)
+        return put_together(parts, self.shape, self.dtype)
 
 
 def _read_sharded(name: str, entry: Stub, folder: _Folder) -> _Sharded | str:
@@ -164,7 +163,7 @@ def _read_sharded(name: str, entry: Stub, folder: _Folder) -> _Sharded | str:
         _check_room(name, pieces, number_type(dtype).itemsize, folder.size)
     if not fill([(piece.first, piece.shape) for piece in pieces], shape):
         return "its pieces do not fill it like the fields of a grid"
-    return _Sharded(shape, dtype, tuple(pieces), folder.path)
+    return _Sharded(shape, dtype, tuple(pieces))
 
 
 def _promised_pieces(entry: Stub) -> int:

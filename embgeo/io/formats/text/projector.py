@@ -1,11 +1,15 @@
-"""What stands next to the tensors of TensorBoard's projector: configuration and metadata."""
+"""TensorBoard's projector: tensors as lines of numbers or bare float32, and what explains them.
+
+``tensors.tsv`` holds a row of numbers a line; ``.bytes`` has no shape but the one that a
+configuration next to it gives. Labels stand in a file of metadata next to either.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -13,10 +17,97 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.guard import short
-from embgeo.io.bounded.small_files import decode_text, read_bytes, read_text, safe_text, split_lines
+from embgeo.io.bounded.guard import Damaged, short
+from embgeo.io.bounded.maps import Bytes, count, map_file
+from embgeo.io.bounded.small_files import (
+    HEAD_BYTES,
+    decode_text,
+    read_bytes,
+    read_text,
+    safe_text,
+    split_lines,
+)
+from embgeo.io.checkpoint import Checkpoint, stored_tensor
+from embgeo.io.formats.text.blocks import (
+    is_plain_number,
+    line_blocks,
+)
+from embgeo.io.formats.text.table import read_table
+from embgeo.io.formats.text.table_layout import TableLayout
 from embgeo.io.labels import side_tables
 from embgeo.io.labels.counts_file import LARGEST_COUNT
+
+NAME = "projector"
+RECOGNIZED = (
+    "tsv: lines of nothing but numbers between tabs, the first of which are no row numbers; bytes: "
+    "a projector_config.pbtxt or .json beside it that names the file and its shape"
+)
+READ = "tsv: numbers in memory or a temporary file; bytes: mapped"
+EXTRA = ""
+
+_WHOLE = re.compile(rb"[+-]?\d+")
+
+
+def sniff(head: bytes) -> bool:
+    """Whether every line consists of numbers between tabs, and none is only a row's number."""
+    lines = head.split(b"\n")
+    if len(lines) > 1:
+        lines.pop()  # cut off, or empty
+    rows = [line.rstrip(b"\r").split(b"\t") for line in lines]
+    if len(lines) == 1:
+        rows = [rows[0][:-1]] if len(rows[0]) > 2 else rows
+    widths = {len(row) for row in rows}
+    if len(widths) != 1 or (len(lines) > 1 and widths == {1}) or len(rows[0]) < 2:
+        return False
+    if not all(is_plain_number(cell) for row in rows for cell in row):
+        return False
+    return not (
+        all(_WHOLE.fullmatch(row[0]) for row in rows)
+        and any(not _WHOLE.fullmatch(cell) for row in rows for cell in row[1:])
+    )
+
+
+def belongs(path: Path) -> bool:
+    """Whether a configuration next to the file names it with a shape of two sizes."""
+    entry = entry_for(path)
+    return entry is not None and len(entry.shape) == 2
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """The one matrix of the file, with labels from the metadata next to it."""
+    data = map_file(path)
+    is_bytes = belongs(path) and not sniff(data[:HEAD_BYTES].tobytes())
+    checkpoint = _from_bytes(path, data) if is_bytes else _from_lines(path)
+    metadata = metadata_of(path, checkpoint.tensors[0].shape[0])
+    return replace(
+        checkpoint,
+        tokens=metadata.tokens,
+        tokens_source=metadata.source,
+        notes=metadata.notes,
+        counts=metadata.counts,
+        counts_source=f"counts in {metadata.source}" if metadata.counts is not None else "",
+    )
+
+
+def _from_lines(path: Path) -> Checkpoint:
+    _, lines = next(line_blocks(path), (1, []))
+    first = next((line for line in lines if line.strip()), b"")
+    table = read_table(path, TableLayout(b"\t", False, 0, first.count(b"\t") + 1))
+    return replace(table, format="projector tsv")
+
+
+def _from_bytes(path: Path, data: Bytes) -> Checkpoint:
+    entry = entry_for(path)
+    shape = () if entry is None else entry.shape
+    if len(shape) != 2 or 4 * count(shape) != len(data):
+        raise Damaged(
+            f"the configuration's shape {'×'.join(map(str, shape))} does not fit "
+            f"its {len(data):,} bytes",
+            "put the configuration of the same run beside it",
+        )
+    tensor = stored_tensor("vectors", data, "float32", shape)
+    return Checkpoint(path, "projector bytes", (tensor,), (path,))
+
 
 _TEXT_CONFIGURATION = "projector_config.pbtxt"
 _JSON_CONFIGURATIONS = "*projector_config.json"
