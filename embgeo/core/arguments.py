@@ -20,6 +20,12 @@ def refuse_type(value: object, name: str, way_out: str) -> BadOption:
     )
 
 
+def refuse_if(applies: bool, where: str, cause: str, way_out: str) -> None:
+    """Raise BadOption where options do not go together."""
+    if applies:
+        raise BadOption(cause, where=where, way_out=way_out)
+
+
 def as_path(value: Any, name: str) -> Path:
     """A path from text, or from what knows its path.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 #: Encloses the name of an argument in a message; characters that no name or file shows.
@@ -101,3 +103,26 @@ class Diverged(EmbgeoError):
 
 class BadOption(EmbgeoError):
     """An option with a value that makes no sense for this matrix."""
+
+
+@contextmanager
+def writing(where: Path | str, way_out: str) -> Iterator[None]:
+    """What the system refuses to write inside the block, as an error about `where`."""
+    try:
+        yield
+    except OSError as error:
+        cause = f"cannot be written: {error.strerror or error}"
+        raise EmbgeoError(cause, where=where, way_out=way_out) from error
+
+
+@contextmanager
+def looking_at(where: Path | str, way_out: str = "") -> Iterator[None]:
+    """What the system refuses to show of a path, as an error about an option.
+
+    Too long a name, a loop of links, a folder that may not be read.
+    """
+    try:
+        yield
+    except OSError as error:
+        cause = f"cannot be used: {error.strerror or error}"
+        raise BadOption(cause, where=where, way_out=way_out) from error

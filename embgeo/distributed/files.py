@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.errors import UnreadableFile, writing
 from embgeo.distributed.packing import Packer, Unpackable, Unpacker
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.io.bounded.maps import map_file
@@ -134,15 +134,12 @@ def write(path: Path, kind: str, content: Mapping[str, Any]) -> None:
     }
     text = json.dumps(header, ensure_ascii=True, allow_nan=False).encode()
     arrays = {HEADER: np.frombuffer(text, dtype=np.uint8), **packer.arrays}
-    try:
-        with AtomicFile(path) as temporary, temporary.open("wb") as stream:
-            np.savez(stream, allow_pickle=False, **arrays)
-    except OSError as error:
-        raise EmbgeoError(
-            f"cannot be written: {error.strerror or error}",
-            where=path,
-            way_out="choose another file",
-        ) from error
+    with (
+        writing(path, "choose another file"),
+        AtomicFile(path) as temporary,
+        temporary.open("wb") as stream,
+    ):
+        np.savez(stream, allow_pickle=False, **arrays)
 
 
 def read(path: Path, kinds: Iterable[str] = KINDS) -> Stored:

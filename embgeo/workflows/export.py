@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 
 from embgeo.comparison.originals import saved_folder
 from embgeo.core.arguments import as_path, as_texts
-from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
+from embgeo.core.errors import BadOption, UnreadableFile, argument, looking_at
 from embgeo.core.version import embgeo_version
 from embgeo.core.visible import printable
 from embgeo.publish.export import TARGETS, projector
@@ -21,7 +19,7 @@ from embgeo.publish.export.columns import describe_columns
 from embgeo.publish.export.target import FORMAT, FORMAT_VERSION, Request, Target
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.workflows.export_vectors import of_analysis, of_checkpoint
-from embgeo.workflows.folders import result_name
+from embgeo.workflows.folders import fresh_folder, move_files, result_name
 from embgeo.workflows.request import AnalysisRequest
 
 _ELSEWHERE = f"choose another place with {argument('out')}"
@@ -158,12 +156,9 @@ def stem_of(source: Analysis | Path) -> str:
 
 def check_free(target: Target, path: Path) -> None:
     """Refuse, before anything is read, to write over what is not ours."""
-    try:
+    with looking_at(path, _ELSEWHERE):
         taken = path.exists() or path.is_symlink()
         empty = path.is_dir() and target.needs_vectors and not any(path.iterdir())
-    except OSError as error:  # too long a name, a loop of links, a folder that may not be read
-        cause = f"cannot be used: {error.strerror or error}"
-        raise BadOption(cause, where=path, way_out=_ELSEWHERE) from error
     if taken and not empty and not target.is_ours(path):
         cause = "exists and was not made by this command"
         raise BadOption(cause, where=path, way_out=_ELSEWHERE)
@@ -225,19 +220,8 @@ def refuse_given(name: str, about: str) -> None:
 def write_export(target: Target, request: Request, path: Path) -> list[Path]:
     """Write whole or not at all; the paths that were written."""
     path = path.absolute()
-    fresh: Path | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=".embgeo.", dir=path.parent))
+    with fresh_folder(path.parent, path, _ELSEWHERE) as fresh:
         target.write(request, fresh / path.name)
         written = sorted(p.relative_to(fresh) for p in fresh.rglob("*") if p.is_file())
-        for name in written:
-            (path.parent / name).parent.mkdir(exist_ok=True)
-            os.replace(fresh / name, path.parent / name)
-    except OSError as error:
-        cause = f"cannot be written: {error.strerror or error}"
-        raise EmbgeoError(cause, where=path, way_out=_ELSEWHERE) from error
-    finally:
-        if fresh is not None:
-            shutil.rmtree(fresh, ignore_errors=True)
+        move_files(fresh, path.parent, written)
     return [path] if path.is_file() else [path.parent / name for name in written]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from embgeo.comparison.comparison import Comparison, earlier_folders
 from embgeo.comparison.originals import saved_folder
 from embgeo.comparison.saved import COMPARISON_NAME
-from embgeo.core.errors import BadOption, EmbgeoError, argument
+from embgeo.core.errors import BadOption, EmbgeoError, argument, looking_at, writing
 from embgeo.io.bounded.records import ARRAYS_NAME
 from embgeo.io.bounded.saved import write_text
 from embgeo.result.analysis import REPORT_NAME, Analysis
@@ -31,14 +31,11 @@ def is_occupied(folder: Path) -> bool:
     BadOption
         It can be no folder.
     """
-    try:
+    with looking_at(folder, _ELSEWHERE):
         near = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
         if near.is_dir():
             return near == folder.absolute() and any(near.iterdir())
-        cause = f"{near} is not a folder"
-    except OSError as error:  # too long a name, a loop of links, a folder that may not be read
-        cause = f"cannot be used: {error.strerror or error}"
-    raise BadOption(cause, where=folder, way_out=_ELSEWHERE)
+    raise BadOption(f"{near} is not a folder", where=folder, way_out=_ELSEWHERE)
 
 
 def check_analysis_folder(folder: Path) -> None:
@@ -103,29 +100,37 @@ def write_whole(
         ``replace(fresh, folder)`` moves the new files in place of old ones, if `folder` exists.
     """
     folder = folder.absolute()
-    fresh: Path | None = None
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        fill(fresh)
-        if folder.exists():
-            replace(fresh, folder)
-        else:
-            mask = os.umask(0)
-            os.umask(mask)
-            fresh.chmod(0o777 & ~mask)
-            fresh.rename(folder)
-    except (OSError, EmbgeoError) as error:
+        with fresh_folder(folder.parent, folder) as fresh:
+            fill(fresh)
+            if folder.exists():
+                replace(fresh, folder)
+            else:
+                mask = os.umask(0)
+                os.umask(mask)
+                fresh.chmod(0o777 & ~mask)
+                fresh.rename(folder)
+    except EmbgeoError as error:
         # What fails to be written inside the folder is reported of the folder.
-        inner = error.__cause__ if isinstance(error.__cause__, OSError) else error
-        cause = inner.cause if isinstance(inner, EmbgeoError) else inner.strerror or str(inner)
+        inner = error.__cause__
+        cause = inner.strerror or str(inner) if isinstance(inner, OSError) else error.cause
         raise EmbgeoError(
             f"cannot be written: {cause}", where=folder, way_out=_ELSEWHERE
         ) from error
-    finally:
-        if fresh is not None:
-            shutil.rmtree(fresh, ignore_errors=True)
     return folder
+
+
+@contextmanager
+def fresh_folder(home: Path, where: Path, way_out: str = _ELSEWHERE) -> Iterator[Path]:
+    """A new folder in `home`, from which files are moved to their places once all are written.
+
+    What fails to be written is reported of `where`.
+    """
+    with writing(where, way_out):
+        home.mkdir(parents=True, exist_ok=True)
+        # It may have become the result itself: then there is nothing to clear away.
+        with TemporaryDirectory(prefix=".embgeo.", dir=home, ignore_cleanup_errors=True) as fresh:
+            yield Path(fresh)
 
 
 def move_files(fresh: Path, folder: Path, names: Iterable[str | Path]) -> None:
@@ -153,15 +158,9 @@ def replace_comparison(fresh: Path, folder: Path) -> None:
 
 def write_file(path: Path, text: str) -> None:
     """The whole file or nothing, in a folder that is made where it is missing."""
-    try:
+    with writing(path, "choose another file"):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, text)
-    except OSError as error:
-        raise EmbgeoError(
-            f"cannot be written: {error.strerror or error}",
-            where=path,
-            way_out="choose another file",
-        ) from error
 
 
 def is_ours(record: Path, form: str) -> bool:
@@ -176,7 +175,7 @@ def is_ours(record: Path, form: str) -> bool:
 def check_free(folder: Path, name: str, suffixes: tuple[str, ...], form: str) -> None:
     """Refuse to write ``NAME.suffix`` over files without a record of ours beside them."""
     record = folder / f"{name}.json"
-    try:
+    with looking_at(folder, _ELSEWHERE):
         if folder.exists() and not folder.is_dir():
             raise BadOption("is no folder", where=folder, way_out=_ELSEWHERE)
         taken = [
@@ -184,15 +183,9 @@ def check_free(folder: Path, name: str, suffixes: tuple[str, ...], form: str) ->
             for suffix in (*suffixes, ".json")
             if (path := folder / f"{name}{suffix}").exists() or path.is_symlink()
         ]
-    except OSError as error:  # too long a name, a loop of links, a folder that may not be read
-        cause = f"cannot be used: {error.strerror or error}"
-        raise BadOption(cause, where=folder, way_out=_ELSEWHERE) from error
     if taken and not is_ours(record, form):
-        raise BadOption(
-            "exists and was not made by this command",
-            where=taken[0],
-            way_out=_ELSEWHERE,
-        )
+        cause = "exists and was not made by this command"
+        raise BadOption(cause, where=taken[0], way_out=_ELSEWHERE)
 
 
 def write_set(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -200,23 +193,11 @@ def write_set(folder: Path, files: Mapping[str, bytes]) -> None:
 
     All are written under another name first: nothing appears where one of them cannot be written.
     """
-    fresh: Path | None = None
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=".embgeo.", dir=folder))
+    with fresh_folder(folder, folder) as fresh:
         for name, content in files.items():
             (fresh / name).write_bytes(content)
         for name in files:
             os.replace(fresh / name, folder / name)
-    except OSError as error:
-        raise EmbgeoError(
-            f"cannot be written: {error.strerror or error}",
-            where=folder,
-            way_out=_ELSEWHERE,
-        ) from error
-    finally:
-        if fresh is not None:
-            shutil.rmtree(fresh, ignore_errors=True)
 
 
 def record_bytes(record: Mapping[str, Any]) -> bytes:

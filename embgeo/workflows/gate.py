@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
+from embgeo.core.errors import BadOption, UnreadableFile, argument, writing
 from embgeo.gate import baseline_file
 from embgeo.gate.check import Measured, Outcome, check_rules, require_sense
 from embgeo.gate.outputs import junit, metrics_json, metrics_txt
@@ -291,15 +291,11 @@ def append_summary(summary: Path, text: str) -> None:
     """Add to the summary of the step, unless it would become too long."""
     if len(text.encode()) > summary_room(summary):
         return
-    try:
-        with summary.open("a", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-    except OSError as error:
-        raise EmbgeoError(
-            f"cannot be written: {error.strerror}",
-            where=summary,
-            way_out=f"{argument('no_github')} writes no summary",
-        ) from error
+    with (
+        writing(summary, f"{argument('no_github')} writes no summary"),
+        summary.open("a", encoding="utf-8", newline="\n") as stream,
+    ):
+        stream.write(text)
 
 
 def in_repository(file: str) -> str:

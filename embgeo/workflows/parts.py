@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
@@ -48,94 +49,67 @@ class PartRequest:
 
     def check(self, request: AnalysisRequest, device: str, writes_result: bool) -> None:
         """Refuse options that contradict each other, or would do nothing."""
-        if self.save_state is None:
-            for name in ("plan", "part", "first_row"):
-                if getattr(self, name) is not None:
-                    raise BadOption(
-                        "is about a part of a matrix",
-                        where=argument(name),
-                        way_out=f"give {argument('save_state', 'FILE')} too",
-                    )
-        if self.scheduler is not None and not self.dask:
-            raise BadOption(
-                "belongs to a cluster",
-                where=argument("scheduler"),
-                way_out=f"add {argument('engine', 'dask')}",
-            )
-        if self.save_state is None and not self.dask:
-            return
-        self._check_distributed(request, device)
-        if self.save_state is not None:
+        saves, dask = self.save_state is not None, argument("engine", "dask")
+        for name in ("plan", "part", "first_row"):
+            useless = not saves and getattr(self, name) is not None
+            way_out = f"give {argument('save_state', 'FILE')} too"
+            refuse_if(useless, argument(name), "is about a part of a matrix", way_out)
+        alone = self.scheduler is not None and not self.dask
+        refuse_if(alone, argument("scheduler"), "belongs to a cluster", f"add {dask}")
+        if saves or self.dask:
+            check_distributed(request, device)
+        if saves:
             self._check_state(request, writes_result)
-        elif request.source.rows is not None:
-            raise BadOption(
-                "cannot be cut on a cluster", where=argument("rows"), way_out="leave it out"
-            )
-
-    def _check_distributed(self, request: AnalysisRequest, device: str) -> None:
-        if device != "cpu":
-            raise BadOption(
-                "parts are measured on the processor",
-                where=argument("device"),
-                way_out="leave it out",
-            )
-        if request.source.hidden is not None:
-            raise BadOption(
-                "hidden states are not measured in parts",
-                where=argument("hidden"),
-                way_out="measure them by themselves: embgeo analyze FILE --hidden STATES "
-                "--sections hidden",
-            )
-        everything = {"pairs": None, "neighbors_of": "all"}
-        for name, value in everything.items():
-            if getattr(request.options, name) == value:
-                raise BadOption(
-                    "needs all rows in one place",
-                    where=argument(name, "all"),
-                    way_out="leave it out: a sample is taken",
-                )
-        if str(request.source.path) == "-":
-            raise BadOption("stdin cannot be read twice", where="-", way_out="name a file")
+        elif self.dask:
+            cut = request.source.rows is not None
+            refuse_if(cut, argument("rows"), "cannot be cut on a cluster", "leave it out")
 
     def _check_state(self, request: AnalysisRequest, writes_result: bool) -> None:
-        if self.dask:
-            raise BadOption(
-                "a cluster needs no files of states",
-                where=argument("save_state"),
-                way_out=f"leave it or {argument('engine', 'dask')} out",
-            )
-        if writes_result:
-            raise BadOption(
-                "a part gives a state, not a result",
-                where="--out or --json",
-                way_out="give them to embgeo merge",
-            )
-        if request.options.sphere:
-            raise BadOption(
-                "the search over the sphere needs a pass for each of its steps",
-                where=argument("sphere"),
-                way_out=f"leave it out, or use {argument('engine', 'dask')}",
-            )
-        if self.part is not None and request.source.rows is not None:
-            raise BadOption(
-                "both say which rows",
-                where=f"{argument('part')} and {argument('rows')}",
-                way_out="give one",
-            )
-        if self.plan is not None:
-            self._check_planned(request)
+        dask, source = argument("engine", "dask"), request.source
+        refuse_if(
+            self.dask,
+            argument("save_state"),
+            "a cluster needs no files of states",
+            f"leave it or {dask} out",
+        )
+        refuse_if(
+            writes_result,
+            "--out or --json",
+            "a part gives a state, not a result",
+            "give them to embgeo merge",
+        )
+        refuse_if(
+            bool(request.options.sphere),
+            argument("sphere"),
+            "the search over the sphere needs a pass for each of its steps",
+            f"leave it out, or use {dask}",
+        )
+        rows = f"{argument('part')} and {argument('rows')}"
+        both = self.part is not None and source.rows is not None
+        refuse_if(both, rows, "both say which rows", "give one")
+        if self.plan is not None:  # which has the options of the first round
+            named = [name for name in LABELED if name in source.collect_changes()]
+            named += [] if request.sections is None else ["sections"]
+            for name in (*named, *request.given):
+                way_out = "leave it out in the second round"
+                refuse_if(True, argument(name), "is in the plan already", way_out)
 
-    def _check_planned(self, request: AnalysisRequest) -> None:
-        """The plan has the options of the first round."""
-        named = [name for name in LABELED if name in request.source.collect_changes()]
-        named += [] if request.sections is None else ["sections"]
-        named += request.given
-        if named:
-            raise BadOption(
-                "is in the plan already",
-                where=argument(named[0]),
-                way_out="leave it out in the second round",
-            )
+
+def check_distributed(request: AnalysisRequest, device: str) -> None:
+    """Refuse what cannot be measured in parts."""
+    away = "leave it out"
+    refuse_if(device != "cpu", argument("device"), "parts are measured on the processor", away)
+    refuse_if(
+        request.source.hidden is not None,
+        argument("hidden"),
+        "hidden states are not measured in parts",
+        "measure them by themselves: embgeo analyze FILE --hidden STATES --sections hidden",
+    )
+    for name, everything in (("pairs", None), ("neighbors_of", "all")):
+        asked = getattr(request.options, name) == everything
+        way_out = "leave it out: a sample is taken"
+        refuse_if(asked, argument(name, "all"), "needs all rows in one place", way_out)
+    refuse_if(str(request.source.path) == "-", "-", "stdin cannot be read twice", "name a file")
 
 
 def measure_part(

@@ -9,7 +9,7 @@ from pathlib import Path
 from embgeo.comparison.comparison import Comparison, load_comparison
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.arguments import as_path
-from embgeo.core.errors import BadOption, EmbgeoError, argument
+from embgeo.core.errors import BadOption, argument, looking_at, writing
 from embgeo.io.bounded.saved import write_text
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
 from embgeo.training.study.training import COMPARISON_FOLDER, TRAINING_NAME, Training, load_training
@@ -50,12 +50,8 @@ def render(
     target = as_path(out, "out")
     check_target(target)
     page = draw()
-    try:
+    with writing(target, _ELSEWHERE):
         write_text(target, page)
-    except OSError as error:
-        raise EmbgeoError(
-            f"cannot be written: {error.strerror or error}", where=target, way_out=_ELSEWHERE
-        ) from error
     return page
 
 
@@ -102,12 +98,10 @@ def default_target(folder: Path) -> Path:
 
 def check_target(target: Path) -> None:
     """Refuse to write over a file that is no HTML page."""
-    try:
+    with looking_at(target):
         if not target.exists():
             return
         with target.open("rb") as stream:
             page = stream.read(64).lstrip().lower().startswith((b"<!doctype html", b"<html"))
-    except OSError as error:
-        raise BadOption(f"cannot be used: {error.strerror or error}", where=target) from error
     if not page:
         raise BadOption("exists and is no HTML page", where=target, way_out=_ELSEWHERE)
