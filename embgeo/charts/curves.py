@@ -44,7 +44,7 @@ def stored_curves(subjects: StyledSubjects, find: Find) -> list[Series]:
 
 
 def series_lines(subjects: StyledSubjects, curves: Sequence[Series]) -> tuple[Line, ...]:
-    """Every line of every curve: told apart by part for one member, by member for several."""
+    """Every line of every curve: named by part for one member, by member for several."""
     if len(subjects) == 1:
         (_, style), (curve,) = subjects[0], curves
         return tuple(
@@ -71,7 +71,7 @@ def first_line(curve: Series) -> FloatArray:
 def series_panel(
     curve: Series, lines: tuple[Line, ...], guides: tuple[Guide, ...] = (), title: str = ""
 ) -> Panel:
-    """A panel with the labels of `curve`; logarithmic where that is wanted and worth it."""
+    """A panel with the labels of `curve`; logarithmic where that is requested and useful."""
     log_x = curve.log_x and is_wide(np.concatenate([line.x for line in lines]))
     log_y = curve.log_y and is_wide(np.concatenate([line.y for line in lines]))
     return Panel(Axis(curve.x_label, log_x), Axis(curve.y_label, log_y), lines, guides, title=title)

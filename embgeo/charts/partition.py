@@ -1,6 +1,6 @@
 """Arora's partition function at the eigenvectors of WᵀW and at their negatives.
 
-Raw beside unit scale: Z depends on the norms of the rows.
+Raw next to unit scale: Z depends on the norms of the rows.
 """
 
 from __future__ import annotations

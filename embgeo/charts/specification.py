@@ -21,12 +21,12 @@ from embgeo.core.visible import visible
 
 @dataclass(frozen=True, slots=True)
 class MemberStyle:
-    """How a line is told apart: a place in a scale of the theme.
+    """How a line differs from others: a place in a scale of the theme.
 
     Attributes
     ----------
     scale : {"line", "age", "guide"}
-        Members beside each other, steps of one run, or what members are compared with.
+        Members next to each other, steps of one run, or what members are compared with.
     index : int
     """
 

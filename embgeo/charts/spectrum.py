@@ -1,6 +1,6 @@
 """Normalized singular values, as in Gao et al. 2019 (Fig. 2b) and Wang et al. 2020 (Fig. 1).
 
-A single matrix stands beside its centered twin and isotropic rows; of several matrices the
+A single matrix stands next to its centered twin and isotropic rows; of several matrices the
 uncentered values are compared, each with isotropic rows of its own norms as a thin dotted line.
 """
 
@@ -90,7 +90,7 @@ def build_linear(subjects: StyledSubjects, choices: Choices) -> Specification:
 def tabulate(
     subjects: StyledSubjects, curves: Sequence[Series], more: tuple[str, ...]
 ) -> FigureTable:
-    """A row for each singular value: isotropic rows beside it, and the lines in `more`."""
+    """A row for each singular value: isotropic rows next to it, and the lines in `more`."""
     names = (UNCENTERED, REFERENCE, *more)
     columns = ("analysis", "k", "normalized singular value", "isotropic rows", *more)
     rows: list[tuple[Cell, ...]] = []

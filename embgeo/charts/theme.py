@@ -1,7 +1,7 @@
 """The colors, dashes and markers of every chart, on pages and in papers.
 
 Colors are Okabe and Ito's, darkened until each has a contrast of 3:1 on white, so that they are
-told apart under every common color-vision deficiency. Each has a twin for dark pages. Rare and
+distinct under every common color-vision deficiency. Each has a twin for dark pages. Rare and
 popular tokens differ in lightness too, for black-and-white prints.
 """
 
@@ -27,7 +27,7 @@ RARE = ThemeColor("rare", "#e07b00", "#f5923e")
 #: The pale dots behind a line.
 PALE = ThemeColor("pale", "#b9c4d0", "#4a5663")
 
-#: Members that stand beside each other.
+#: Members next to each other.
 LINES = (
     POPULAR,
     ThemeColor("orange", "#d55e00", "#ff9f50"),
@@ -77,7 +77,7 @@ def color_of(style: MemberStyle) -> str:
 
 
 def dash_of(style: MemberStyle) -> Any:
-    """The dashes of a line, for matplotlib; lines of one run are told apart by shade alone."""
+    """The dashes of a line, for matplotlib; lines of one run differ by shade alone."""
     if style.scale == "guide":
         return (0, (1, 1))
     return DASHES[dash_index(style)]

@@ -1,4 +1,4 @@
-"""``embgeo diff``: checkpoints and saved analyses beside a baseline, or over training."""
+"""``embgeo diff``: checkpoints and saved analyses next to a baseline, or over training."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def verdicts(comparison: Comparison) -> None:
 
 
 def differences_table(comparison: Comparison, place: int) -> None:
-    """Headline numbers of one member beside the baseline's, and those of the pair."""
+    """Headline numbers of one member next to the baseline's, and those of the pair."""
     from embgeo.result.analysis import HEADLINE
 
     rows = {d.name: d for d in comparison.differences_of(place)}

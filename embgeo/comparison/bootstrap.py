@@ -9,7 +9,7 @@ import numpy as np
 from embgeo.core.arrays import FloatArray
 
 RESAMPLES = 2_000
-#: Independent draws are summed in so many groups first, and the groups are resampled.
+#: Independent draws are summed in this many groups first, and the groups are resampled.
 GROUPS = 500
 LEVEL = 0.95
 

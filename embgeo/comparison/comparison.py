@@ -1,6 +1,6 @@
 """The result of a comparison: analyses side by side, and what takes two matrices.
 
-It is saved as a folder with ``comparison.json`` (how it came about, differences, numbers that take
+It is saved as a folder with ``comparison.json`` (how it was made, differences, numbers that take
 both matrices), ``arrays.npz`` (which kept row of one is which of the other, and whatever else has
 one entry a shared token), one folder with the analysis of each compared matrix (``0-baseline``, …),
 and, once rendered, ``report.html``. A page or a figure needs nothing else.
@@ -50,7 +50,7 @@ class Member:
     from_saved : bool
         Whether `given` was a saved analysis rather than a checkpoint.
     matrix_absent : str
-        Why the matrix itself was not at hand for what takes both matrices; empty if it was.
+        Why the matrix itself was missing from what takes both matrices; empty if it was there.
     step : float or None
         Training step, where the comparison is a track.
     """
@@ -194,7 +194,7 @@ class Comparison:
         FORMAT.save(self.to_saved(), Path(folder))
 
     def to_saved(self) -> SavedComparison:
-        """What is saved beside the analyses."""
+        """What is saved next to the analyses."""
         return SavedComparison(
             self.provenance,
             tuple(

@@ -19,7 +19,7 @@ def saved_folder(path: Path) -> Path | None:
 
 
 def original(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
-    """The matrix that was analyzed, or why it is not at hand.
+    """The matrix that was analyzed, or why it cannot be read.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from embgeo.stats.resources import MOST_ROWS
 
 #: k of the definition.
 NEIGHBORS = 10
-#: Up to so many shared tokens all of them are asked; of more, a sample.
+#: Up to this many shared tokens all of them are asked; of more, a sample.
 ASK_ALL = 5_000
 QUERIES = 1_000
 #: Tokens that one pass asks, at least and at most: their cosines with a block are held at a time.

@@ -55,7 +55,7 @@ class ComparisonOptions:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonInput:
-    """A member of a comparison, with its matrix where that is at hand."""
+    """A member of a comparison, with its matrix where that can be read."""
 
     member: Member
     matrix: Matrix | None = None

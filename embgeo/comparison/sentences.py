@@ -12,7 +12,7 @@ from embgeo.core.quantities import compare as q
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import Scalar, format_number
 
-#: Curves of a track whose bends are told.
+#: Curves of a track whose bends are stated.
 HEADLINES = (
     spectrum.EFFECTIVE_RANK.name,
     cosine.MEAN.name,

@@ -16,7 +16,7 @@ from embgeo.numerics.principal_angles import column_basis, principal_cosines_and
 from embgeo.stats import Moments, PairedSums, StackedQR
 from embgeo.stats.statistic import Statistic
 
-#: A change smaller than this beside the matrices is of the size of rounding errors.
+#: A change smaller than this share of the matrices is of the size of rounding errors.
 LEAST_CHANGE = 1e-10
 #: The Cholesky factor of the Gram matrix (of columns scaled to length 1) serves while its smallest
 #: eigenvalue is above this: squared sines are off by about 1e-14 over it. Below, X or Y is

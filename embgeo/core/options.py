@@ -97,7 +97,7 @@ class Options:
     )
     isotropy_rows: int | None = field(
         default=None,
-        metadata=_about("Also I1/I2 of samples of so many rows.", ("isotropy",), least=1),
+        metadata=_about("Also I1/I2 of samples of this many rows.", ("isotropy",), least=1),
     )
     isotropy_runs: int = field(
         default=10, metadata=_about("Number of those samples.", ("isotropy",), least=1)

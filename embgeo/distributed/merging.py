@@ -187,7 +187,7 @@ def all_rows(parts: Sequence[StoredRows]) -> StoredRows:
 
 
 def add_rows(plan: MergePlan, rows: StoredRows) -> MergePlan:
-    """The plan once the rows that it wanted were gathered.
+    """The plan once the rows that it asks for were gathered.
 
     Raises
     ------

@@ -61,7 +61,7 @@ class MergePlan:
     statistics : list of Statistic
         Of the second pass, without rows; empty where rows have to be gathered before.
     rows : StoredRows
-        Rows that are at hand.
+        Rows that were gathered.
     wanted : int array
         Rows that the parts are asked for.
     repeats_first : bool
@@ -138,7 +138,7 @@ def resume(
     Parameters
     ----------
     fetch : callable, optional
-        Reads rows that are not at hand, or raises `RowsMissing`.
+        Reads rows that were not gathered, or raises `RowsMissing`.
     progress, resources
         As for :func:`embgeo.analyze`.
     fold_parts : callable, optional

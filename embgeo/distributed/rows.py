@@ -70,7 +70,7 @@ class StoredRows:
 
 
 class Gathered:
-    """Stands in for the entries of a matrix of which some rows are at hand.
+    """Stands in for the entries of a matrix of which some rows were gathered.
 
     Indexed like an array by row numbers or slices of rows.
 

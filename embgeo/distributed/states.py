@@ -66,7 +66,7 @@ class SecondState:
     statistics : list of Statistic
         Those of the plan.
     rows : StoredRows
-        The wanted rows that the parts hold.
+        The requested rows that the parts hold.
     """
 
     plan: str

@@ -87,7 +87,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A rule, the matrix it was held against, and what came of it.
+    """A rule, the matrix it was applied to, and the decision.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ def check_rules(
     baseline_name: str = "",
     level: float = LEVEL,
 ) -> Outcome:
-    """Hold every rule against every matrix that it is about.
+    """Apply every rule to every matrix that it is about.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def is_about(rule: Rule, matrix: Measured) -> bool:
 
 
 def require_number(rule: Rule, matrices: Sequence[Measured]) -> None:
-    """Refuse a rule on a curve, a table or whatever else is no single number.
+    """Refuse a rule on a curve, a table or whatever else is not a single number.
 
     Raises
     ------

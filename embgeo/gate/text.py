@@ -16,7 +16,7 @@ def visible(text: str) -> str:
 
 
 def round_digits(value: float, digits: int = DIGITS) -> float | int:
-    """`value` with so many significant digits; whole numbers are written as such."""
+    """`value` with this many significant digits; whole numbers are written as such."""
     short = float(f"{value:.{digits}g}")
     return int(short) if short.is_integer() and abs(short) < 2**53 else short
 

@@ -56,7 +56,7 @@ SECTIONS = (
     ("provenance", "Provenance"),
 )
 
-#: What stands in the table of raw beside unit scale, in this order.
+#: What stands in the table of raw and unit scale, in this order.
 _ISOTROPY = (
     isotropy.I1.name,
     isotropy.I1_UNIT.name,
@@ -96,7 +96,7 @@ def context(
     more : Gallery, optional
         Charts besides those of the comparison.
     columns : int
-        Members beside the baseline in one table, at most.
+        Members in addition to the baseline in one table, at most.
     """
     payload = build(comparison)
     gallery = draw_comparison(comparison)
@@ -148,7 +148,7 @@ def draw_comparison(comparison: Comparison) -> Gallery:
 
 
 def _numbers(comparison: Comparison, columns: int) -> dict[str, Any]:
-    """The first lines, and every number of the members beside each other."""
+    """The first lines, and every number of the members side by side."""
     places = choose_places(comparison, columns)
     held = places[-1]
     track = comparison.track

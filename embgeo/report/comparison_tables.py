@@ -11,7 +11,7 @@ from embgeo.core.values import Quantity, Scalar, format_number
 from embgeo.core.visible import visible
 from embgeo.report.tables import HEADLINES, HeadlineText, group_by_family
 
-#: Members beside the baseline in one table, at most; of a track the last and evenly before it.
+#: Members next to the baseline in one table, at most; of a track the last and evenly before it.
 MOST_COLUMNS = 4
 #: Rows of the first screen's table.
 MOST_HEADLINES = 10
@@ -68,7 +68,7 @@ class RowView:
 
 
 def choose_places(comparison: Comparison, most: int = MOST_COLUMNS) -> list[int]:
-    """Places of the members beside the baseline that a table has columns for."""
+    """Places of the members next to the baseline that a table has columns for."""
     n = len(comparison.others)
     if n <= most:
         return list(range(1, n + 1))
@@ -211,7 +211,7 @@ class MatchView:
 
 
 def matches(comparison: Comparison) -> list[MatchView]:
-    """One line for each member beside the baseline that was held against it."""
+    """One line for each member that was compared with the baseline."""
     out = []
     for place in range(1, len(comparison.members)):
         pair = comparison.pair(0, place)

@@ -1,4 +1,4 @@
-"""What every kind of page is made with: templates that escape all text, and the code beside it."""
+"""What every kind of page is made with: templates that escape all text, and their code."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class CurveView:
 
 
 def curve_families(comparison: Comparison) -> list[tuple[str, list[CurveView]]]:
-    """All curves by family; empty for a comparison that is no track."""
+    """All curves by family; empty for a comparison that is not a track."""
     track = comparison.track
     if track is None:
         return []

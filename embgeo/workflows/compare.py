@@ -276,7 +276,7 @@ def run_comparison(
 
 
 def open_input(one: Any, request: AnalysisRequest, progress: Progress | None) -> OpenedInput:
-    """The analysis of an input where there is one, and its matrix where that is at hand."""
+    """The analysis of an input where there is one, and its matrix where that can be read."""
     if isinstance(one, Path):
         saved = saved_folder(one)
         if saved is None:

@@ -79,7 +79,7 @@ def export(
     checkpoint : path, optional
         Projector: where the analyzed checkpoint is, if it was moved.
     at_most : int, optional
-        Projector: so many rows, evenly over the order of frequency.
+        Projector: at most this many rows, evenly over the order of frequency.
     bytes : bool
         Projector: vectors as bare numbers, not as text.
     scalar : sequence of str

@@ -150,7 +150,7 @@ def parse_parameter(name: str, parameter: str) -> float | None:
     >>> parse_parameter("runs/beta=0.25.embgeo", "beta"), parse_parameter("tau2", "tau")
     (0.25, 2.0)
     """
-    # "beta" is no mention of "eta".
+    # "beta" does not mention "eta".
     pattern = rf"(?<![^\W\d_]){re.escape(parameter)}{NUMBER}"
     numbers = re.findall(pattern, name, re.IGNORECASE)
     return float(numbers[-1]) if numbers else None

@@ -173,7 +173,7 @@ def is_ours(record: Path, form: str) -> bool:
 
 
 def check_free(folder: Path, name: str, suffixes: tuple[str, ...], form: str) -> None:
-    """Refuse to write ``NAME.suffix`` over files without a record of ours beside them."""
+    """Refuse to write ``NAME.suffix`` over files without a record of ours next to them."""
     record = folder / f"{name}.json"
     with looking_at(folder, _ELSEWHERE):
         if folder.exists() and not folder.is_dir():
@@ -201,7 +201,7 @@ def write_set(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def record_bytes(record: Mapping[str, Any]) -> bytes:
-    """A record of how files came about, as JSON."""
+    """A record of how files were made, as JSON."""
     return (json.dumps(record, indent=1, ensure_ascii=True, allow_nan=False) + "\n").encode()
 
 

@@ -92,7 +92,7 @@ def is_of(folder: Path, name: str) -> bool:
 
 
 def default_target(folder: Path) -> Path:
-    """``report.html`` beside a saved result."""
+    """``report.html`` next to a saved result."""
     return (folder if folder.is_dir() else folder.parent) / REPORT_NAME
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Share of points at each end of an axis that may lie outside the picture.
 OUTSIDE = 0.0005
-#: Inches that labels and ticks take beside and below a panel, and a title above it.
+#: Inches that labels and ticks take next to and below a panel, and a title above it.
 MARGIN = 0.45
 #: Side of a panel in inches, at most.
 MOST_SIDE = 2.3
@@ -129,7 +129,7 @@ def color_by_frequency(clouds: Sequence[Cloud], label: str) -> tuple[list[Any], 
 
 
 def frequency_steps(*, falling: bool) -> ListedColormap:
-    """A scale of few colors, which keeps pictures small; told apart under every color vision.
+    """A scale of few colors, which keeps pictures small; distinct under every color vision.
 
     Its light end is left out: it could not be seen on paper.
     """
@@ -193,7 +193,7 @@ def draw_dots(ax: Axes, xy: FloatArray, colors: Any, side: float) -> None:
 
 
 def dot_size(count: int, side: float) -> float:
-    """Area of a dot in square points for so many in a square panel of this side in inches.
+    """Area of a dot in square points, for this many in a square panel of this side in inches.
 
     Smaller where there are many, never below what prints.
     """

@@ -1,6 +1,6 @@
 """Charts as files for papers: PDF, PGF, PNG and SVG at the widths of venues.
 
-Text is set in STIX, which sits well beside the Times of the venues, and embedded as TrueType
+Text is set in STIX, which sits well next to the Times of the venues, and embedded as TrueType
 (Type 42): submission systems refuse the bitmapped Type 3 that matplotlib writes by default.
 """
 

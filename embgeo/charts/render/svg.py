@@ -1,7 +1,7 @@
 """Charts as SVG to stand inside a page, which survives a server that strips styles.
 
 Every color is one of the theme's: in the SVG it is a presentation attribute (what a bare page
-shows) with a class beside it (what a style sheet may change, for a dark page).
+shows) with a class next to it (what a style sheet may change, for a dark page).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def settings() -> Iterator[None]:
 
 
 def arrange(spec: Specification) -> FigureLayout:
-    """Sizes that a page shows without scaling: one panel, two beside each other, or a grid."""
+    """Sizes that a page shows without scaling: one panel, two next to each other, or a grid."""
     n = len(spec.panels)
     if spec.panels[0].is_map:
         across = min(MAPS_ACROSS, n)
@@ -157,7 +157,7 @@ def strip_leavings(element: ElementTree.Element) -> None:
 
 
 def present_attributes(root: ElementTree.Element) -> None:
-    """Turn styles into presentation attributes, colors into classes beside them."""
+    """Turn styles into presentation attributes, colors into classes next to them."""
     for element in root.iter():
         declared = dict(split_style(element.attrib.pop("style", "")))
         for key, value in declared.items():
@@ -200,7 +200,7 @@ def split_style(style: str) -> list[tuple[str, str]]:
         if not colon:
             continue
         if key == "font":
-            # "8.5px 'DejaVu Sans', …": the shorthand is no presentation attribute.
+            # "8.5px 'DejaVu Sans', …": the shorthand is not a presentation attribute.
             size = re.search(r"([\d.]+)px", value)
             out.append(("font-size", size[1] if size else "9"))
             out.append(("font-family", "system-ui, 'DejaVu Sans', sans-serif"))

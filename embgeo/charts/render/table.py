@@ -1,4 +1,4 @@
-"""The numbers behind a chart, as a table beside each figure."""
+"""The numbers behind a chart, as a table next to each figure."""
 
 from __future__ import annotations
 

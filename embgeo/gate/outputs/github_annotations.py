@@ -10,7 +10,7 @@ from embgeo.gate.text import visible
 
 NAME = "github annotations"
 
-#: GitHub shows so many errors and so many warnings of a step, and drops the others.
+#: GitHub shows this many errors and this many warnings of a step, and drops the others.
 MOST = 10
 
 

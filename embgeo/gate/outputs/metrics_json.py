@@ -27,7 +27,7 @@ def render(outcome: Outcome) -> str:
 
 
 def prefixes_of(names: list[str]) -> list[str]:
-    """Names in the characters that MLflow allows, told apart by a number where they collide."""
+    """Names in the characters that MLflow allows, distinguished by a number where they collide."""
     found: list[str] = []
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_. -]", "_", name)

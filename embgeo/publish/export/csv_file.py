@@ -1,4 +1,4 @@
-"""CSV: a row a token; how it came about in a JSON file beside it."""
+"""CSV: a row a token; how it was made in a JSON file next to it."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Request:
     Attributes
     ----------
     record : dict
-        How it came about, JSON-ready; every target keeps it.
+        How it was made, JSON-ready; every target keeps it.
     analysis : Analysis or None
         None only for targets that need vectors.
     vectors : Vectors or None
@@ -103,7 +103,7 @@ class Target:
     suffix : str
         Of the file, or of the folder.
     write : callable
-        Writes the request to a path that does not exist yet; files beside it begin with its name.
+        Writes the request to a path that does not exist yet; files next to it begin with its name.
     is_ours : callable
         Whether a file (or folder) that exists was written by `write`.
     needs_vectors : bool

@@ -14,7 +14,7 @@ from embgeo.result.analysis import Analysis
 
 NEIGHBORS = frequency.NEIGHBORS.name
 RANKS = frequency.NEIGHBOR_RANKS.name
-#: Neighbors that are listed, and words beside each other, as in the paper.
+#: Neighbors that are listed, and words next to each other, as in the paper.
 LISTED = 4
 ACROSS = 4
 #: Columns of the table of neighbors before the first neighbor.
@@ -22,7 +22,7 @@ BEFORE = 3
 
 
 def list_asked(analysis: Analysis) -> list[str]:
-    """The words that were asked for with --neighbors."""
+    """The words that --neighbors named."""
     options = analysis.provenance.get("options")
     found = options.get("asked") if isinstance(options, dict) else None
     return [str(token) for token, _ in found] if found else []
