@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from embgeo.charts.curves import first_line, series_lines, series_panel
+from embgeo.charts.lookup import find_series
 from embgeo.charts.specification import Chart, Choices, Specification, StyledSubjects
 from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import compare
@@ -15,8 +16,7 @@ NAME = compare.PRINCIPAL_ANGLES.name
 
 def find(subject: Subject) -> Series | None:
     """The angles between the baseline and this subject, or None."""
-    series = subject.pair.series if subject.pair else ()
-    return next((s for s in series if s.name == NAME and len(s.x) and s.y), None)
+    return find_series(subject.pair, NAME) if subject.pair else None
 
 
 def refuse(subject: Subject, _choices: Choices) -> str:

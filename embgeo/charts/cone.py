@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from embgeo.charts.histograms import overlay, refuse_without_histogram, stored_histograms, tabulate
+from functools import partial
+
+from embgeo.charts.histograms import overlay, tabulate
+from embgeo.charts.lookup import collect_stored, find_histogram, refuse_without
 from embgeo.charts.specification import Chart, Choices, Guide, Specification, StyledSubjects
 from embgeo.core.quantities import cosine
 
 NAME = cosine.CONE_ANGLES.name
+find = partial(find_histogram, name=NAME)
 
 
 def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    histograms = stored_histograms(subjects, NAME)
+    histograms = collect_stored(subjects, find)
     panel = overlay(
         subjects,
         histograms,
@@ -31,7 +35,7 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
 CHART = Chart(
     "cone",
     "Histogram of the angles between rows and the mean direction",
-    refuse_without_histogram(NAME, "its analysis left out the section cosine"),
+    refuse_without(find, "its analysis left out the section cosine"),
     build,
     section="cosine",
 )

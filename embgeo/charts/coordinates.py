@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
-from embgeo.charts.curves import refuse_without_curve, series_lines, series_panel, stored_curves
-from embgeo.charts.lookup import find_series
+from embgeo.charts.curves import series_lines, series_panel
+from embgeo.charts.lookup import collect_stored, find_series, refuse_without
 from embgeo.charts.specification import Chart, Choices, Specification, StyledSubjects
 from embgeo.core.quantities import cosine
-from embgeo.core.values import Series
-from embgeo.result.analysis import Analysis
 
 NAME = cosine.MEAN_SHARE_BY_DIMENSION.name
-
-
-def find(analysis: Analysis) -> Series | None:
-    return find_series(analysis, NAME)
+find = partial(find_series, name=NAME)
 
 
 def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    curves = stored_curves(subjects, find)
+    curves = collect_stored(subjects, find)
     panel = series_panel(curves[0], series_lines(subjects, curves))
     return Specification(
         (replace(panel, y=replace(panel.y, low=0.0)),),
@@ -32,7 +28,7 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
 CHART = Chart(
     "coordinates",
     "Line chart of the share of the mean cosine by coordinate",
-    refuse_without_curve(find, "cosine"),
+    refuse_without(find, "its analysis left out the section cosine"),
     build,
     section="cosine",
     pages=("analysis",),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from embgeo.charts.histograms import overlay, refuse_without_histogram, stored_histograms, tabulate
+from embgeo.charts.histograms import overlay, tabulate
+from embgeo.charts.lookup import collect_stored, find_histogram, refuse_without
 from embgeo.charts.specification import (
     Chart,
     Choices,
@@ -19,6 +21,7 @@ from embgeo.charts.specification import (
 from embgeo.core.quantities import cosine
 
 NAME = cosine.HISTOGRAM.name
+find = partial(find_histogram, name=NAME)
 #: Peaks further apart than this need a logarithmic axis, or the lower ones cannot be seen.
 WIDE = 6.0
 ONE = (
@@ -36,7 +39,7 @@ PRINT = (
 
 
 def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    histograms = stored_histograms(subjects, NAME)
+    histograms = collect_stored(subjects, find)
     # How many pairs were drawn says nothing of the matrix: densities, of a single one too.
     panel = overlay(
         subjects, histograms, guides=(Guide(0.0, "isotropic rows: 0"),), density="density of pairs"
@@ -73,7 +76,7 @@ def fit_limits(panel: Panel) -> Panel:
 CHART = Chart(
     "cosines",
     "Histogram of the cosines between pairs of rows",
-    refuse_without_histogram(NAME, "its analysis holds no cosines of pairs"),
+    refuse_without(find, "its analysis holds no cosines of pairs"),
     build,
     section="cosine",
 )

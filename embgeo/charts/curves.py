@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from embgeo.charts.specification import (
     Axis,
-    Choices,
     Guide,
     Line,
     MemberStyle,
     Panel,
     StyledSubjects,
 )
-from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.arrays import FloatArray
 from embgeo.core.values import Series
-from embgeo.result.analysis import Analysis
-
-#: From an analysis to one of its curves.
-Find = Callable[[Analysis], Series | None]
-
-
-def refuse_without_curve(find: Find, section: str) -> Callable[[Subject, Choices], str]:
-    """Why a subject lacks the curve that `find` looks up, as a function of the subject."""
-
-    def refuse(subject: Subject, _choices: Choices) -> str:
-        if subject.analysis is None:
-            return Unrelated.NO_ANALYSIS
-        if find(subject.analysis) is None:
-            return f"its analysis left out the section {section}"
-        return ""
-
-    return refuse
-
-
-def stored_curves(subjects: StyledSubjects, find: Find) -> list[Series]:
-    """The curve of each subject, all of which have it."""
-    curves = [find(subject.analysis) for subject, _ in subjects if subject.analysis is not None]
-    return [curve for curve in curves if curve is not None]
 
 
 def series_lines(subjects: StyledSubjects, curves: Sequence[Series]) -> tuple[Line, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
-from embgeo.charts.curves import refuse_without_curve, series_lines, series_panel, stored_curves
-from embgeo.charts.lookup import find_singular_values
+from embgeo.charts.curves import series_lines, series_panel
+from embgeo.charts.lookup import collect_stored, find_singular_values, refuse_without
 from embgeo.charts.specification import (
     Chart,
     Choices,
@@ -15,19 +16,14 @@ from embgeo.charts.specification import (
     StyledSubjects,
 )
 from embgeo.core.quantities import spectrum
-from embgeo.core.values import Series
-from embgeo.result.analysis import Analysis
 
 NAME = spectrum.DECAY_FIT.name
-
-
-def find(analysis: Analysis) -> Series | None:
-    return find_singular_values(analysis, NAME)
+find = partial(find_singular_values, name=NAME)
 
 
 def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     panels: list[Panel] = []
-    for (subject, _), curve in zip(subjects, stored_curves(subjects, find), strict=True):
+    for (subject, _), curve in zip(subjects, collect_stored(subjects, find), strict=True):
         panel = series_panel(curve, series_lines([(subject, MemberStyle())], [curve]))
         if len(subjects) > 1:
             panel = replace(panel, key=str(len(panels)), member=subject.label)
@@ -45,7 +41,7 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
 CHART = Chart(
     "decay",
     "Line chart of the singular values with two fitted curves",
-    refuse_without_curve(find, "spectrum"),
+    refuse_without(find, "its analysis left out the section spectrum"),
     build,
     section="spectrum",
     pages=("analysis",),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from embgeo.charts.lookup import column_of, find_table
+from embgeo.charts.lookup import column_of, find_table, refuse_without
 from embgeo.charts.specification import (
     Axis,
     Chart,
@@ -16,7 +18,6 @@ from embgeo.charts.specification import (
     Specification,
     StyledSubjects,
 )
-from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import frequency
 
 NAME = frequency.BY_FREQUENCY_BIN.name
@@ -30,14 +31,6 @@ SEVERAL = (
     "mean cosine of its rows to the mean direction of their matrix. Flat lines would mean that "
     "the geometry does not know how frequent a token is."
 )
-
-
-def refuse(subject: Subject, _choices: Choices) -> str:
-    if subject.analysis is None:
-        return Unrelated.NO_ANALYSIS
-    if find_table(subject.analysis, NAME) is None:
-        return "its analysis holds no bins of frequency"
-    return ""
 
 
 def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
@@ -87,7 +80,7 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
 CHART = Chart(
     "frequency",
     "Line charts of norm and cosine over ten frequency bins",
-    refuse,
+    refuse_without(partial(find_table, name=NAME), "its analysis holds no bins of frequency"),
     build,
     section="frequency",
 )

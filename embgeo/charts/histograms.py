@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from embgeo.charts.lookup import find_histogram
 from embgeo.charts.specification import (
     Axis,
-    Choices,
     FigureTable,
     Guide,
     HistogramSteps,
     Panel,
     StyledSubjects,
 )
-from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.arrays import FloatArray
 from embgeo.core.values import Cell, Histogram
-
-
-def refuse_without_histogram(name: str, reason: str) -> Callable[[Subject, Choices], str]:
-    """Why a subject lacks the histogram of that name, as a function of the subject."""
-
-    def refuse(subject: Subject, _choices: Choices) -> str:
-        if subject.analysis is None:
-            return Unrelated.NO_ANALYSIS
-        bars = find_histogram(subject.analysis, name)
-        return reason if bars is None or not bars.counts.sum() else ""
-
-    return refuse
-
-
-def stored_histograms(subjects: StyledSubjects, name: str) -> list[Histogram]:
-    """The histogram of each subject, all of which have it."""
-    analyses = [subject.analysis for subject, _ in subjects if subject.analysis is not None]
-    return [bars for a in analyses if (bars := find_histogram(a, name)) is not None]
 
 
 def compute_density(bars: Histogram) -> FloatArray:

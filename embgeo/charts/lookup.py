@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
+from embgeo.charts.specification import Choices, StyledSubjects
+from embgeo.charts.subject import Subject, Unrelated
+from embgeo.comparison.pair import Pair
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import spectrum
 from embgeo.core.values import Cell, Histogram, Points, Series, Table
@@ -15,10 +18,31 @@ from embgeo.result.analysis import Analysis
 
 NO_FREQUENCIES = "no token frequencies were given to its analysis"
 
+T = TypeVar("T")
 
-def find_series(analysis: Analysis, name: str) -> Series | None:
+
+def refuse_without(
+    find: Callable[[Analysis], object | None], reason: str
+) -> Callable[[Subject, Choices], str]:
+    """Why a subject lacks what `find` looks up in its analysis, as a function of the subject."""
+
+    def refuse(subject: Subject, _choices: Choices) -> str:
+        if subject.analysis is None:
+            return Unrelated.NO_ANALYSIS
+        return reason if find(subject.analysis) is None else ""
+
+    return refuse
+
+
+def collect_stored(subjects: StyledSubjects, find: Callable[[Analysis], T | None]) -> list[T]:
+    """What `find` looks up in the analysis of each subject, all of which have it."""
+    analyses = [subject.analysis for subject, _ in subjects if subject.analysis is not None]
+    return [value for analysis in analyses if (value := find(analysis)) is not None]
+
+
+def find_series(of: Analysis | Pair, name: str) -> Series | None:
     """The series of that name, or None."""
-    return next((s for s in analysis.series if s.name == name and len(s.x) and s.y), None)
+    return next((s for s in of.series if s.name == name and len(s.x) and s.y), None)
 
 
 def find_singular_values(analysis: Analysis, name: str) -> Series | None:
@@ -30,9 +54,9 @@ def find_singular_values(analysis: Analysis, name: str) -> Series | None:
     return replace(curve, x=curve.x[:kept], y={label: y[:kept] for label, y in curve.y.items()})
 
 
-def find_histogram(analysis: Analysis, name: str) -> Histogram | None:
-    """The histogram of that name, or None."""
-    return next((h for h in analysis.histograms if h.name == name and len(h.counts)), None)
+def find_histogram(of: Analysis | Pair, name: str) -> Histogram | None:
+    """The histogram of that name, or None; None, too, if nothing was counted."""
+    return next((h for h in of.histograms if h.name == name and h.counts.sum()), None)
 
 
 def find_points(analysis: Analysis, name: str) -> Points | None:

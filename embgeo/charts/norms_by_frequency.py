@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.charts.lookup import NO_FREQUENCIES, find_frequencies, make_alike
+from embgeo.charts.lookup import NO_FREQUENCIES, collect_stored, find_frequencies, make_alike
 from embgeo.charts.specification import (
     Axis,
     Chart,
@@ -48,9 +48,8 @@ def row_norms(analysis: Analysis) -> FloatArray | None:
 
 
 def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    analyses = [subject.analysis for subject, _ in subjects if subject.analysis is not None]
-    known = make_alike([f for f in map(find_frequencies, analyses) if f is not None])
-    norms = [values for values in map(row_norms, analyses) if values is not None]
+    known = make_alike(collect_stored(subjects, find_frequencies))
+    norms = collect_stored(subjects, row_norms)
     alone = len(subjects) == 1
     lines = []
     rows: list[tuple[Cell, ...]] = []

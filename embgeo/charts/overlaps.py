@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from embgeo.charts.histograms import overlay, tabulate
+from embgeo.charts.lookup import find_histogram
 from embgeo.charts.specification import Chart, Choices, Specification, StyledSubjects
 from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import compare
@@ -13,8 +14,7 @@ NAME = compare.OVERLAP_HISTOGRAM.name
 
 def find(subject: Subject) -> Histogram | None:
     """The overlaps of this subject with the baseline, or None."""
-    histograms = subject.pair.histograms if subject.pair else ()
-    return next((h for h in histograms if h.name == NAME and len(h.counts)), None)
+    return find_histogram(subject.pair, NAME) if subject.pair else None
 
 
 def refuse(subject: Subject, _choices: Choices) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from embgeo.charts.curves import refuse_without_curve, series_lines, series_panel, stored_curves
-from embgeo.charts.lookup import find_series
+from embgeo.charts.curves import series_lines, series_panel
+from embgeo.charts.lookup import collect_stored, find_series, refuse_without
 from embgeo.charts.specification import (
     Chart,
     Choices,
@@ -57,7 +57,7 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     panels = []
     rows: list[tuple[Cell, ...]] = []
     for name, title, scale in PANELS:
-        curves = stored_curves(subjects, partial(find_series, name=name))
+        curves = collect_stored(subjects, partial(find_series, name=name))
         # Z at equal scales spans little: a logarithmic axis only where values lie far apart.
         wide = [replace(curve, log_x=True, log_y=True) for curve in curves]
         panel = series_panel(wide[0], series_lines(subjects, curves), (Guide(1.0, axis="y"),))
@@ -80,7 +80,7 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
 CHART = Chart(
     "partition",
     "Two line charts of the partition function over the eigenvectors",
-    refuse_without_curve(find_raw, "isotropy"),
+    refuse_without(find_raw, "its analysis left out the section isotropy"),
     build,
     section="isotropy",
 )

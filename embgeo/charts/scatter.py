@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from embgeo.charts.lookup import (
     NO_FREQUENCIES,
+    collect_stored,
     find_frequencies,
     find_points,
     list_tokens,
@@ -60,11 +62,11 @@ def axis_names(points: Points) -> tuple[str, str]:
 def map_panels(subjects: StyledSubjects, name: str, color: str = "class") -> tuple[Panel, ...]:
     """A map for each subject, all of which have the projection."""
     analyses = [subject.analysis for subject, _ in subjects if subject.analysis is not None]
-    clouds = [points for a in analyses if (points := find_points(a, name)) is not None]
+    clouds = collect_stored(subjects, partial(find_points, name=name))
     frequencies: list[FloatArray] | list[None] = [None] * len(clouds)
     if color == "frequency":
-        known = [f for f in map(find_frequencies, analyses) if f is not None]
-        frequencies = [f.positive for f in make_alike(known)]
+        known = make_alike(collect_stored(subjects, find_frequencies))
+        frequencies = [f.positive for f in known]
     panels: list[Panel] = []
     for (subject, _), analysis, points, frequency in zip(
         subjects, analyses, clouds, frequencies, strict=True

@@ -11,14 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from embgeo.charts.curves import (
-    empty_cells,
-    refuse_without_curve,
-    series_lines,
-    series_panel,
-    stored_curves,
-)
-from embgeo.charts.lookup import find_singular_values
+from embgeo.charts.curves import empty_cells, series_lines, series_panel
+from embgeo.charts.lookup import collect_stored, find_singular_values, refuse_without
 from embgeo.charts.specification import (
     Chart,
     Choices,
@@ -56,7 +50,7 @@ def find(analysis: Analysis) -> Series | None:
 
 
 def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    curves = stored_curves(subjects, find)
+    curves = collect_stored(subjects, find)
     alone = len(subjects) == 1
     if alone:
         lines = series_lines(subjects, curves)
@@ -105,13 +99,13 @@ def tabulate(
 LINEAR = Chart(
     "spectrum",
     "Line chart of the singular values",
-    refuse_without_curve(find, "spectrum"),
+    refuse_without(find, "its analysis left out the section spectrum"),
     build_linear,
 )
 LOGARITHMIC = Chart(
     "spectrum-log",
     "Line chart of the singular values on a logarithmic axis",
-    refuse_without_curve(find, "spectrum"),
+    refuse_without(find, "its analysis left out the section spectrum"),
     build,
     section="spectrum",
 )

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from embgeo.charts.curves import series_lines, series_panel, stored_curves
-from embgeo.charts.lookup import find_series
+from functools import partial
+
+from embgeo.charts.curves import series_lines, series_panel
+from embgeo.charts.lookup import collect_stored, find_series, refuse_without
 from embgeo.charts.specification import Chart, Choices, Specification, StyledSubjects
-from embgeo.charts.subject import Subject, Unrelated
+from embgeo.charts.subject import Unrelated
 from embgeo.core.quantities import subspace
-from embgeo.core.values import Series
-from embgeo.result.analysis import Analysis
 
 NAME = subspace.PRINCIPAL_ANGLES.name
-
-
-def find(analysis: Analysis) -> Series | None:
-    return find_series(analysis, NAME)
-
-
-def refuse(subject: Subject, _choices: Choices) -> str:
-    if subject.analysis is None:
-        return Unrelated.NO_ANALYSIS
-    return Unrelated.NO_OUTPUT if find(subject.analysis) is None else ""
+find = partial(find_series, name=NAME)
 
 
 def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    curves = stored_curves(subjects, find)
+    curves = collect_stored(subjects, find)
     return Specification(
         (series_panel(curves[0], series_lines(subjects, curves)),),
         "Principal angles between the spaces that the columns of the input and of the output "
@@ -36,7 +27,7 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
 CHART = Chart(
     "subspaces",
     "Line chart of the principal angles between input and output space",
-    refuse,
+    refuse_without(find, Unrelated.NO_OUTPUT),
     build,
     section="subspace",
     pages=("analysis",),
