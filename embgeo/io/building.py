@@ -26,12 +26,7 @@ _Rows = npt.NDArray[Any]
 
 
 def build_matrix(selection: Selection, labeling: Labeling, counting: Counting) -> Matrix:
-    """Map the selected rows and put labels, frequencies and origin next to them.
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """Map the selected rows and put labels, frequencies and origin next to them."""
     source, checkpoint, choice = selection.source, selection.checkpoint, selection.choice
     labels = counting.labels
     data = read_rows(choice.input, choice.input_transposed, selection)
@@ -93,12 +88,7 @@ def _shape_note(selection: Selection) -> tuple[str, ...]:
 
 
 def read_rows(tensor: Tensor, transposed: bool, selection: Selection) -> _Rows:
-    """The selected rows of a tensor, mapped where its format allows it.
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """The selected rows of a tensor, mapped where its format allows it."""
     array, cut = tensor.open(), selection.cut
     if transposed:
         array = array.T

@@ -102,12 +102,7 @@ class Counting:
 def count_rows(
     selection: Selection, labeling: Labeling, progress: ByteProgress | None = None
 ) -> Counting:
-    """Frequencies in the way that the source names, else those that the files carry, if any.
-
-    Raises
-    ------
-    UnreadableFile, LabelMismatch
-    """
+    """Frequencies in the way that the source names, else those that the files carry, if any."""
     source, labels, cut = selection.source, labeling.labels, selection.cut
     if source.rank_order:
         return Counting(labels, from_rank(cut.size))

@@ -40,12 +40,7 @@ class Selection:
 
 
 def select(checkpoint: Checkpoint, source: Source, role: TensorRole = EMBEDDING) -> Selection:
-    """Choose the tensors and cut the rows.
-
-    Raises
-    ------
-    AmbiguousTensor, BadOption, UnreadableFile
-    """
+    """Choose the tensors and cut the rows."""
     choice = choose(
         checkpoint,
         tensor=source.tensor,

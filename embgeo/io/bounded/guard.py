@@ -79,10 +79,6 @@ def reading(path: Path, what: str) -> Iterator[None]:
         The file being read; named in the message.
     what : str
         The format it seemed to be.
-
-    Raises
-    ------
-    UnreadableFile
     """
     try:
         yield

@@ -64,12 +64,7 @@ def _is_ml_type(dtype: np.dtype[Any]) -> bool:
 
 
 def whole_numbers(values: object, what: str) -> tuple[int, ...]:
-    """`values` as a shape or strides: a short tuple of non-negative integers.
-
-    Raises
-    ------
-    Damaged
-    """
+    """`values` as a shape or strides: a short tuple of non-negative integers."""
     if not isinstance(values, (tuple, list)) or len(values) > MOST_DIMENSIONS:
         raise Damaged(f"{what} is not a list of at most {MOST_DIMENSIONS} sizes")
     for value in values:
@@ -88,12 +83,7 @@ def count(shape: Sequence[int]) -> int:
 
 
 def check_places(places: Iterable[tuple[str, int, int]], size: int) -> None:
-    """Refuse pieces (name, first byte, byte behind the last) that leave the file or overlap.
-
-    Raises
-    ------
-    Damaged
-    """
+    """Refuse pieces (name, first byte, byte behind the last) that leave the file or overlap."""
     end = 0
     for name, start, stop in sorted(places, key=lambda place: place[1:]):
         if stop > size:
@@ -104,12 +94,7 @@ def check_places(places: Iterable[tuple[str, int, int]], size: int) -> None:
 
 
 def check_view(shape: Sequence[int], strides: Sequence[int], offset: int, elements: int) -> None:
-    """Refuse a strided view that leaves its storage; everything is counted in elements.
-
-    Raises
-    ------
-    Damaged
-    """
+    """Refuse a strided view that leaves its storage; everything is counted in elements."""
     if len(shape) != len(strides):
         raise Damaged("a tensor's shape and strides have different lengths")
     wanted = count(shape)
@@ -146,10 +131,6 @@ def view(
         Whether the bytes are in the other order than this machine's.
     fortran : bool
         Column-major where no strides are given.
-
-    Raises
-    ------
-    Damaged
     """
     size = dtype.itemsize
     elements = len(buffer) // size

@@ -17,23 +17,13 @@ Field: TypeAlias = tuple[int, int, Value]
 
 
 class Message:
-    """Takes messages apart, and counts fields over all of them so that none can be endless.
-
-    Parameters
-    ----------
-    most_fields : int
-    """
+    """Takes messages apart, and counts fields over all of them so that none can be endless."""
 
     def __init__(self, most_fields: int) -> None:
         self._left = most_fields
 
     def fields(self, data: memoryview) -> Iterator[Field]:
-        """The fields of one message, in the order of the file.
-
-        Raises
-        ------
-        Damaged
-        """
+        """The fields of one message, in the order of the file."""
         position, size = 0, len(data)
         while position < size:
             self._left -= 1

@@ -159,12 +159,7 @@ class RecordFormat(Generic[T]):
             raise UnreadableFile(f"damaged ({error})", where=where, way_out=self.again) from error
 
     def read(self, path: Path, named: Path | None = None) -> Json:
-        """The content of a JSON file, its format and version checked; `named` is for errors.
-
-        Raises
-        ------
-        UnreadableFile
-        """
+        """The content of a JSON file, its format and version checked; `named` is for errors."""
         try:
             content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
         except FileNotFoundError as error:

@@ -38,10 +38,6 @@ def members(data: Bytes) -> Iterator[TarMember]:
     """Every regular file of the archive.
 
     Links, devices, folders and sparse files are left out.
-
-    Raises
-    ------
-    Damaged
     """
     position, long_name, wide_size, seen = 0, "", None, 0
     while position + _BLOCK <= len(data):

@@ -96,10 +96,6 @@ def fetch_array(
     shape : tuple of int
     what : str
         The error for other than the bytes that these ask for.
-
-    Raises
-    ------
-    Damaged
     """
     output, size = ScratchFile(), count(shape) * dtype.itemsize
     try:

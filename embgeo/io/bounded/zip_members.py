@@ -65,10 +65,6 @@ class Archive:
         whole : bool
             Whether they are going to be read anyway, so that the checksum may be verified too
             (an inflated member is always verified).
-
-        Raises
-        ------
-        Damaged
         """
         member = self.members.get(name)
         if member is None:
@@ -99,12 +95,7 @@ class Archive:
         return _inflate(member, raw, wanted) if member.compressed else raw[:wanted]
 
     def pieces_of(self, name: str) -> Iterator[bytes]:
-        """The member's bytes one piece after the other; the last step verifies their checksum.
-
-        Raises
-        ------
-        Damaged
-        """
+        """The member's bytes one piece after the other; the last step verifies their checksum."""
         member = self.members[name]
         raw = self.data[member.start : member.start + member.stored]
         size, checksum = 0, 0

@@ -51,12 +51,7 @@ class Extension:
 
 
 class Walker:
-    """Reads values one after the other.
-
-    Parameters
-    ----------
-    data : memoryview of bytes
-    """
+    """Reads values one after the other."""
 
     def __init__(self, data: memoryview) -> None:
         self.data = data
@@ -67,10 +62,6 @@ class Walker:
     def whole(self) -> Any:
         """The one value that the bytes hold: maps, lists, numbers, texts; long texts, bytes and
         extensions as views.
-
-        Raises
-        ------
-        Damaged
         """
         value = self._value(0)
         if self.position != len(self.data):

@@ -74,10 +74,6 @@ def open_with(known: Described, path: Path) -> Checkpoint:
 
     The one place where whatever a bad file causes, now or when a tensor of it is opened, becomes
     one line that names it.
-
-    Raises
-    ------
-    UnreadableFile
     """
     with reading(path, known.NAME):
         checkpoint = known.open_checkpoint(path)

@@ -32,10 +32,6 @@ def name_and_start(key: bytes) -> tuple[bytes, tuple[int, ...]]:
 
     >>> name_and_start(b"\\0part\\0\\1\\1\\2\\xc0\\x65\\xc0\\x64\\x80\\x7f")
     (b'part', (101, 0))
-
-    Raises
-    ------
-    Damaged
     """
     end = key.find(_END, 1)
     if not key.startswith(SIGN) or end < 0:

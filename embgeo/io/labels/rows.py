@@ -109,10 +109,6 @@ def lay_given(
         The file, named in the error.
     columns : int
         Of the matrix; recognizes one that lies on its side.
-
-    Raises
-    ------
-    LabelMismatch
     """
     length = len(tokens)
     fitting = cut.fit(length)

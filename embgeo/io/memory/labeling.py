@@ -19,12 +19,7 @@ from embgeo.io.labels.vocabulary import READERS, guess_scheme
 
 
 def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:
-    """The matrix with labels.
-
-    Raises
-    ------
-    LabelMismatch, BadOption
-    """
+    """The matrix with labels."""
     cut = RowCut(matrix.n, 0, matrix.n)
     vocabulary = vocabulary_of(tokens)
     if vocabulary is None:
@@ -79,12 +74,7 @@ def from_vocabulary(vocabulary: Mapping[Any, Any], n: int) -> Sequence[str]:
 
 
 def with_counts(matrix: Matrix, counts: Any) -> Matrix:
-    """The matrix with frequencies.
-
-    Raises
-    ------
-    LabelMismatch, BadOption
-    """
+    """The matrix with frequencies."""
     if isinstance(counts, Mapping):
         frequency, notes = by_token(matrix, counts)
         origin = replace(matrix.origin, notes=(*matrix.origin.notes, *notes))

@@ -31,12 +31,7 @@ Step = Callable[[Machine], None]
 
 
 def run(machine: Machine) -> object:
-    """The pickled object.
-
-    Raises
-    ------
-    Damaged
-    """
+    """The pickled object."""
     data, end = machine.data, len(machine.data)
     for _ in range(machine.most_opcodes):
         at = machine.at

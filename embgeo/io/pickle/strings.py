@@ -73,12 +73,7 @@ class LatinText:
         return self._length
 
     def decode(self) -> memoryview:
-        """The bytes.
-
-        Raises
-        ------
-        Damaged
-        """
+        """The bytes."""
         out = np.empty(len(self), dtype=np.uint8)
         decoder = codecs.getincrementaldecoder("utf-8")()
         filled = 0

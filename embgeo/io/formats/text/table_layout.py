@@ -93,12 +93,7 @@ def split_cells(line: bytes, separator: bytes) -> list[bytes]:
 
 
 def split_quoted_cells(lines: Iterable[bytes], separator: bytes) -> list[list[str]]:
-    """The cells of several lines; one that ends inside of quotes goes on with the next.
-
-    Raises
-    ------
-    Damaged
-    """
+    """The cells of several lines; one that ends inside of quotes goes on with the next."""
     texts = b"\n".join(lines).decode("utf-8", "surrogateescape").split("\n")
     try:
         return list(csv.reader(texts, delimiter=separator.decode()))
