@@ -6,10 +6,10 @@ from pathlib import Path
 
 from embgeo.core.errors import on_command_line
 from embgeo.io.bounded.compressed import CODECS, MAX_BYTES, MAX_RATIO, RATIO_FREE_BYTES
-from embgeo.io.containers import DEEPEST
 from embgeo.io.formats import FORMATS, NEIGHBOR_FORMATS, model_folder
 from embgeo.io.formats.format import GROUP, Described
 from embgeo.io.formats.torch import distributed_checkpoint
+from embgeo.io.opening import DEEPEST
 from embgeo.io.unknown import FOLDERS as FOREIGN
 from embgeo.io.unknown import OTHER_SIGNS, WELL_KNOWN
 

@@ -1,4 +1,4 @@
-"""Files wrapped in others: compressed, or a member of a zip or tar archive.
+"""Files that hold files: compressed ones, and zip and tar archives.
 
 Only one member is ever unfolded, into a scratch file of its own; no name from an archive is used
 as a path.
@@ -8,43 +8,57 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Protocol
 from zipfile import BadZipFile
 
-from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.io.bounded import scratch, tar_members, zip_members
 from embgeo.io.bounded.compressed import CODECS, MAX_BYTES, BoundedStream, Codec, codec_of
-from embgeo.io.bounded.guard import Damaged, reading, short
+from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, reading, short
 from embgeo.io.bounded.maps import map_file
-from embgeo.io.bounded.small_files import HEAD_BYTES, read_head
-from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.bounded.small_files import HEAD_BYTES
+from embgeo.io.formats import is_known_head
 from embgeo.io.formats.model_folder import NOT_WEIGHTS, WEIGHTS
 from embgeo.io.formats.torch import tar_checkpoint, zip_checkpoint
-from embgeo.io.stand_ins import rename_checkpoint, rename_error
 
 #: Between an archive and the name of a member in it.
 MEMBER_SIGN = "::"
-#: What may be wrapped at most: a .tar.gz is two, a .zip with a .txt.gz inside as well.
-DEEPEST = 2
 
 #: The weights in an archive of Keras 3, which is a zip.
 _KERAS_WEIGHTS = "model.weights.h5"
-#: How errors about other files of a checkpoint end.
-_MISSING = " is missing"
 _COPY_BYTES = 4 * 2**20
 _EXAMINED = 1000
 _LISTED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Formats:
-    """What is known of plain files: how to open one, and whether a head is that of one."""
+class Unfolded:
+    """One layer less: the content in a scratch file, whether it was a member, and notes."""
 
-    open: Callable[[Path, bytes], Checkpoint]
-    knows: Callable[[bytes], bool]
+    content: scratch.ScratchFile
+    is_member: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A kind of file that holds files, of which one is read.
+
+    Attributes
+    ----------
+    name : str
+        In messages and in the provenance.
+    recognizes : callable
+        Whether a file that begins with these bytes is one.
+    unfold : callable
+        Puts the content, or the member of this name (the only one with tensors if it is empty),
+        into a scratch file. A size is given too, from which the budget of decompression is counted.
+    """
+
+    name: str
+    recognizes: Callable[[Path, bytes], bool]
+    unfold: Callable[[Path, str, int], Unfolded]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,95 +71,6 @@ class _ArchivedFile:
     pieces: Callable[[], Iterator[bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Unfolded:
-    """One layer less: the content in a scratch file, and what the layer was."""
-
-    content: scratch.ScratchFile
-    layer: str
-    notes: tuple[str, ...] = ()
-    is_member: bool = False
-
-
-class Container(Protocol):
-    """A file that holds files, of which one is read.
-
-    Attributes
-    ----------
-    name : str
-        In messages and in the provenance.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    def recognizes(self, path: Path, head: bytes) -> bool:
-        """Whether a file that begins with `head` is such a container."""
-
-    def unfold(self, path: Path, request: _Request) -> _Unfolded:
-        """The content, or the requested member, in a scratch file."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """What is requested of a container.
-
-    Attributes
-    ----------
-    member : str
-        Name of the file in an archive; empty for the only one with tensors.
-    packed : int
-        Size of the outermost file, from which the budget of decompression is counted.
-    formats : Formats
-    """
-
-    member: str
-    packed: int
-    formats: Formats
-
-
-@dataclass(frozen=True, slots=True)
-class _CompressedFile:
-    codec: Codec
-
-    @property
-    def name(self) -> str:
-        return self.codec.name
-
-    def recognizes(self, _path: Path, head: bytes) -> bool:
-        return self.codec.start.match(head) is not None
-
-    def unfold(self, path: Path, request: _Request) -> _Unfolded:
-        stream = BoundedStream(path, self.codec, request.packed)
-        with reading(path, f"{self.name} file"), stream as source:
-            pieces = iter(lambda: source.read(_COPY_BYTES), b"")
-            content = scratch.write_scratch(pieces, "its decompressed content")
-        return _Unfolded(content, self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class _Archive:
-    name: str
-    is_one: Callable[[Path, bytes], bool]
-    entries: Callable[[Path], list[_ArchivedFile]]
-
-    def recognizes(self, path: Path, head: bytes) -> bool:
-        return self.is_one(path, head)
-
-    def unfold(self, path: Path, request: _Request) -> _Unfolded:
-        with reading(path, f"{self.name} archive"):
-            entry, notes = _choose_entry(
-                self.entries(path), request.member, path, self.name, request.formats
-            )
-            if entry.size > MAX_BYTES:
-                raise Damaged(
-                    f"{short(entry.name)} is {entry.size:,} bytes long, too much to unfold"
-                )
-            what = f"the content of {short(entry.name)}"
-            content = scratch.write_scratch(entry.pieces(), what)
-        return _Unfolded(content, self.name, notes, is_member=True)
-
-
 def split_member(name: str) -> tuple[str, str]:
     """The path of an archive and the member named behind it; the member is empty without one.
 
@@ -156,89 +81,37 @@ def split_member(name: str) -> tuple[str, str]:
     return (archive, member) if archive and sign and member else (name, "")
 
 
-def open_through(path: Path, member: str, formats: Formats) -> Checkpoint:
-    """Open a file, or what it holds where it is wrapped.
-
-    The scratch file that it is unfolded into lives as long as the checkpoint's tensors.
-
-    Parameters
-    ----------
-    path : Path
-    member : str
-        The requested file of an archive; empty where it holds only one with tensors.
-    formats : Formats
-
-    Raises
-    ------
-    UnreadableFile
-        Damaged or hostile; wrapped too deeply; an archive with several files with tensors, or
-        none.
-    """
-    held: scratch.ScratchFile | None = None
-    layers: list[str] = []
-    notes: tuple[str, ...] = ()
-    inner, head = path, read_head(path)
-    packed = path.stat().st_size
-    try:
-        while container := _container_of(inner, head):
-            if len(layers) == DEEPEST:
-                raise UnreadableFile(
-                    f"is wrapped more than twice ({' in '.join(reversed(layers))} and more)",
-                    where=path,
-                    way_out="unpack it once and try again",
-                )
-            found = container.unfold(inner, _Request(member, packed, formats))
-            if held is not None:
-                held.remove()
-            held = found.content
-            if found.is_member:
-                member = ""
-            layers.insert(0, found.layer)
-            notes += found.notes
-            inner, head = held.path, read_head(held.path)
-        if member:
-            raise UnreadableFile(
-                f"is no archive, it has no member {short(member)}",
-                where=path,
-                way_out=f"leave {MEMBER_SIGN} and what follows out",
-            )
-        checkpoint = formats.open(inner, head)
-    except EmbgeoError as error:
-        if held is None:
-            raise
-        held.remove()
-        raise _in_words(path, error, held, layers) from error
-    if held is None:
-        return checkpoint
-    named = rename_checkpoint(path, checkpoint, held)
-    return replace(
-        named,
-        files=(path,),
-        format=", ".join((checkpoint.format, *layers)),
-        notes=(*notes, *named.notes),
-    )
-
-
-def _in_words(
-    path: Path, error: EmbgeoError, held: scratch.ScratchFile, layers: list[str]
-) -> UnreadableFile:
-    """The error about the file that the user named; files next to it may be in the archive too."""
-    named = rename_error(path, error, held)
-    if error.cause.endswith(_MISSING) and {"zip", "tar"} & set(layers):
-        way_out = "only one file of an archive is read: unpack it and name the file inside"
-        return UnreadableFile(named.cause.partition(_MISSING)[0] + _MISSING, way_out=way_out)
-    return named
-
-
-def is_wrapped(path: Path, head: bytes) -> bool:
-    """Whether the file is compressed or an archive, rather than in a format of its own."""
-    return _container_of(path, head) is not None
-
-
-def _container_of(path: Path, head: bytes) -> Container | None:
+def find_container(path: Path, head: bytes) -> Container | None:
+    """What the file is wrapped in; None for one in a format of its own."""
     if tar_checkpoint.sniff(head):
         return None
     return next((known for known in CONTAINERS if known.recognizes(path, head)), None)
+
+
+def _starts(codec: Codec, _path: Path, head: bytes) -> bool:
+    return codec.start.match(head) is not None
+
+
+def _decompress(codec: Codec, path: Path, _member: str, packed: int) -> Unfolded:
+    stream = BoundedStream(path, codec, packed)
+    with reading(path, f"{codec.name} file"), stream as source:
+        pieces = iter(lambda: source.read(_COPY_BYTES), b"")
+        return Unfolded(scratch.write_scratch(pieces, "its decompressed content"))
+
+
+def _extract(
+    kind: str,
+    list_entries: Callable[[Path], list[_ArchivedFile]],
+    path: Path,
+    member: str,
+    _packed: int,
+) -> Unfolded:
+    with reading(path, f"{kind} archive"):
+        entry, notes = _choose_entry(list_entries(path), member, path, kind)
+        if entry.size > MAX_BYTES:
+            raise Damaged(f"{short(entry.name)} is {entry.size:,} bytes long, too much to unfold")
+        content = scratch.write_scratch(entry.pieces(), f"the content of {short(entry.name)}")
+    return Unfolded(content, True, notes)
 
 
 def _is_tar(_path: Path, head: bytes) -> bool:
@@ -292,39 +165,35 @@ def _tar_entries(path: Path) -> list[_ArchivedFile]:
 
 
 def _choose_entry(
-    entries: list[_ArchivedFile], member: str, path: Path, kind: str, formats: Formats
+    entries: list[_ArchivedFile], member: str, path: Path, kind: str
 ) -> tuple[_ArchivedFile, tuple[str, ...]]:
     """The member to be read, and what there is to say about the others."""
     if member:
         named = [entry for entry in entries if entry.name.removeprefix("./") == member]
         if len(named) != 1:
-            raise UnreadableFile(
+            raise Damaged(
                 f"the {kind} archive has no file {short(member)}, but {_listing(entries)}",
-                where=path,
-                way_out="name one of them",
+                "name one of them",
             )
         return named[0], ()
     shown = [entry for entry in entries if entry.size and not _is_hidden(entry.name)]
-    found = shown if len(shown) == 1 else _with_tensors(shown, formats)
+    found = shown if len(shown) == 1 else _with_tensors(shown)
     if len(found) == 1:
         others = len(shown) - 1
         note = f"{short(found[0].name)} in the {kind} archive is read"
         return found[0], (f"{note}, its {others:,} other files are not" if others else note,)
     if not found:
-        raise UnreadableFile(
-            f"the {kind} archive holds no file that can be read ({_listing(entries)})",
-            where=path,
-            way_out="check that it is the right file",
+        raise Damaged(
+            f"the {kind} archive holds no file that can be read ({_listing(entries)})", RIGHT_FILE
         )
     example = f"{path}{MEMBER_SIGN}{short(found[0].name)}"
-    raise UnreadableFile(
+    raise Damaged(
         f"the {kind} archive holds several files that can be read: {_listing(found)}",
-        where=path,
-        way_out=f"name one, as in {example}",
+        f"name one, as in {example}",
     )
 
 
-def _with_tensors(entries: list[_ArchivedFile], formats: Formats) -> list[_ArchivedFile]:
+def _with_tensors(entries: list[_ArchivedFile]) -> list[_ArchivedFile]:
     """The members that hold tensors, judged by the names of weights files, then by their bytes."""
     for weights in (_KERAS_WEIGHTS, *WEIGHTS):
         named = [entry for entry in entries if PurePosixPath(entry.name).name == weights]
@@ -336,7 +205,7 @@ def _with_tensors(entries: list[_ArchivedFile], formats: Formats) -> list[_Archi
     known = []
     for entry in itertools.islice(candidates, _EXAMINED):
         head = entry.head()
-        if formats.knows(head) or codec_of(head) is not None:
+        if is_known_head(head) or codec_of(head) is not None:
             known.append(entry)
     return known
 
@@ -352,8 +221,8 @@ def _listing(entries: Iterable[_ArchivedFile]) -> str:
 
 
 #: Every container, in the order in which files are shown to them.
-CONTAINERS: tuple[Container, ...] = (
-    *map(_CompressedFile, CODECS),
-    _Archive("tar", _is_tar, _tar_entries),
-    _Archive("zip", _is_plain_zip, _zip_entries),
+CONTAINERS = (
+    *(Container(c.name, partial(_starts, c), partial(_decompress, c)) for c in CODECS),
+    Container("tar", _is_tar, partial(_extract, "tar", _tar_entries)),
+    Container("zip", _is_plain_zip, partial(_extract, "zip", _zip_entries)),
 )

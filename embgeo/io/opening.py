@@ -1,16 +1,39 @@
-"""From a path to an open checkpoint: folder, standard input, container or plain file."""
+"""From a path to an open checkpoint: folder, standard input, container or plain file.
+
+What is unpacked or piped in lies in a scratch file, which lives as long as the checkpoint's
+tensors; everything is said about the file that the user named.
+"""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from embgeo.io import containers, stand_ins
-from embgeo.io.bounded.guard import cannot_read
+from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.io.bounded.compressed import MAX_BYTES
+from embgeo.io.bounded.guard import Damaged, cannot_read, reading, short
+from embgeo.io.bounded.maps import Array
+from embgeo.io.bounded.scratch import ScratchFile, write_scratch
 from embgeo.io.bounded.small_files import read_head
-from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.formats import find_format, is_known_head, model_folder, tensorflow
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.containers import MEMBER_SIGN, find_container, split_member
+from embgeo.io.formats import find_format, model_folder, tensorflow
 from embgeo.io.formats.format import open_with
 from embgeo.io.unknown import unknown_format
+
+#: What stands for standard input on the command line …
+STDIN = "-"
+#: … and in messages.
+_CALLED = Path("stdin")
+#: What may be wrapped at most: a .tar.gz is two, a .zip with a .txt.gz inside as well.
+DEEPEST = 2
+
+#: How errors about other files of a checkpoint end.
+_MISSING = " is missing"
+_PIECE = 2**20
 
 
 def open_checkpoint(path: Path | str) -> Checkpoint:
@@ -28,13 +51,13 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
     UnreadableFile
         Missing, empty, damaged, hostile or of a format that is not known.
     """
-    if str(path) == stand_ins.SIGN:
-        return stand_ins.open_checkpoint(_open_file)
+    if str(path) == STDIN:
+        return _open_stdin()
     path = Path(path)
     try:
         path = tensorflow.with_ending(path)
         is_folder = path.is_dir()
-        archive, member = ("", "") if path.exists() else containers.split_member(str(path))
+        archive, member = ("", "") if path.exists() else split_member(str(path))
     except OSError as error:  # a name that is too long, for instance
         raise cannot_read(path, error) from error
     if is_folder:
@@ -43,7 +66,57 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
 
 
 def _open_file(path: Path, member: str = "") -> Checkpoint:
-    return containers.open_through(path, member, containers.Formats(_open_plain, is_known_head))
+    """A file, or what it holds where it is wrapped; `member` is the requested file of an archive.
+
+    Raises
+    ------
+    UnreadableFile
+        Damaged or hostile; wrapped too deeply; an archive with several files with tensors, or
+        none.
+    """
+    held: ScratchFile | None = None
+    layers: list[str] = []
+    notes: tuple[str, ...] = ()
+    inner, head = path, read_head(path)
+    packed = path.stat().st_size
+    try:
+        while container := find_container(inner, head):
+            if len(layers) == DEEPEST:
+                raise UnreadableFile(
+                    f"is wrapped more than twice ({' in '.join(reversed(layers))} and more)",
+                    where=path,
+                    way_out="unpack it once and try again",
+                )
+            found = container.unfold(inner, member, packed)
+            if held is not None:
+                held.remove()
+            held = found.content
+            if found.is_member:
+                member = ""
+            layers.insert(0, container.name)
+            notes += found.notes
+            inner, head = held.path, read_head(held.path)
+        if member:
+            raise UnreadableFile(
+                f"is no archive, it has no member {short(member)}",
+                where=path,
+                way_out=f"leave {MEMBER_SIGN} and what follows out",
+            )
+        checkpoint = _open_plain(inner, head)
+    except EmbgeoError as error:
+        if held is None:
+            raise
+        held.remove()
+        raise _explain(path, error, held, layers) from error
+    if held is None:
+        return checkpoint
+    named = _rename_checkpoint(path, checkpoint, held)
+    return replace(
+        named,
+        files=(path,),
+        format=", ".join((checkpoint.format, *layers)),
+        notes=(*notes, *named.notes),
+    )
 
 
 def _open_plain(path: Path, head: bytes) -> Checkpoint:
@@ -55,4 +128,63 @@ def _open_plain(path: Path, head: bytes) -> Checkpoint:
 
 def _is_known(path: Path) -> bool:
     head = read_head(path)
-    return containers.is_wrapped(path, head) or find_format(path, head) is not None
+    return find_container(path, head) is not None or find_format(path, head) is not None
+
+
+def _open_stdin() -> Checkpoint:
+    """Whatever stdin gives."""
+    with reading(_CALLED, "pipe"):
+        held = write_scratch(_receive(), "what comes through stdin")
+    try:
+        checkpoint = _open_file(held.path)
+    except EmbgeoError as error:
+        held.remove()
+        raise _rename_error(_CALLED, error, held) from error
+    # Wrapped content has a scratch file of its own: what was piped in is to be hashed.
+    return replace(_rename_checkpoint(_CALLED, checkpoint, held), files=(held.path,))
+
+
+def _receive() -> Iterator[bytes]:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise Damaged("is no pipe", "give a file name, or pipe a file into it")
+    total = 0
+    while piece := sys.stdin.buffer.read(_PIECE):
+        total += len(piece)
+        if total > MAX_BYTES:
+            raise Damaged(f"gives more than {MAX_BYTES // 2**30} GiB", "save it as a file first")
+        yield piece
+
+
+def _explain(
+    path: Path, error: EmbgeoError, held: ScratchFile, layers: list[str]
+) -> UnreadableFile:
+    """The error about the file that the user named; files next to it may be in the archive too."""
+    named = _rename_error(path, error, held)
+    if error.cause.endswith(_MISSING) and {"zip", "tar"} & set(layers):
+        way_out = "only one file of an archive is read: unpack it and name the file inside"
+        return UnreadableFile(named.cause.partition(_MISSING)[0] + _MISSING, way_out=way_out)
+    return named
+
+
+def _rename_checkpoint(path: Path, checkpoint: Checkpoint, held: ScratchFile) -> Checkpoint:
+    """A checkpoint read from `held` under the name `path`."""
+    return replace(
+        checkpoint,
+        path=path,
+        tensors=tuple(replace(t, open=partial(_open, t, held, path)) for t in checkpoint.tensors),
+        tokens_source=checkpoint.tokens_source.replace(held.path.name, path.name),
+        notes=tuple(note.replace(held.path.name, path.name) for note in checkpoint.notes),
+    )
+
+
+def _rename_error(path: Path, error: EmbgeoError, held: ScratchFile) -> UnreadableFile:
+    """The same error about the file `path`."""
+    text = str(error).replace(str(held.path), str(path))
+    return UnreadableFile(text.replace(held.path.name, path.name))
+
+
+def _open(tensor: Tensor, held: ScratchFile, path: Path) -> Array:
+    try:
+        return tensor.open()
+    except EmbgeoError as error:
+        raise _rename_error(path, error, held) from error

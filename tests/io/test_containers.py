@@ -459,7 +459,7 @@ def test_standard_input_that_is_refused(
 
 def test_endless_input_is_refused(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     piped(monkeypatch, bytes(3 * 2**20))
-    monkeypatch.setattr("embgeo.io.stand_ins.MAX_BYTES", 2**20)
+    monkeypatch.setattr("embgeo.io.opening.MAX_BYTES", 2**20)
     assert "gives more than" in refused("-")
     assert list(scratch.iterdir()) == []
 
