@@ -29,7 +29,7 @@ ErrorKind = Literal["monte_carlo", "cross_validation", "population"]
 ReferenceKind = Literal["isotropic", "chance", "none"]
 #: What a reader of one number has to beware of: it depends on the choice of eigenvectors, or its
 #: computation stopped before it converged.
-Caveat = Literal["basis_dependent", "not_converged"]
+Caveat = Literal["basis_dependent", "not_converged", "sign_dependent"]
 
 
 #: What a note is about: how the file was read and labeled, rows or hidden states that were left
@@ -171,7 +171,7 @@ class Scalar(Named):
     error_kind : {"monte_carlo", "cross_validation", "population"} or None
         What the standard error is about; None exactly if there is none.
     reference_kind : {"isotropic", "chance", "none"}
-    caveats : tuple of {"basis_dependent", "not_converged"}
+    caveats : tuple of {"basis_dependent", "not_converged", "sign_dependent"}
     """
 
     quantity: Quantity = field(metadata=INLINE)

@@ -23,14 +23,15 @@ DEVICE_PACKAGES = ("torch", "array-api-compat")
 
 IN_SINGLE = (
     "products for Z and the scatter of unit rows in float32 where entries are stored so and "
-    "exponents are small, good to 1e-6"
+    "neither a long mean nor short rows would cost digits, good to 1e-6"
 )
 CONVENTIONS = {
     "rows": "zero, non-finite, damaged and masked rows are left out of every statistic",
     "accumulation": f"float64, whatever the file's dtype; {IN_SINGLE}",
     "spectrum": "singular values, not eigenvalues; uncentered unless it says centered",
     "cosine": "over ordered pairs i ≠ j; the CosReg term divides by N²",
-    "isotropy": "E holds v and −v unless it says one sign; natural logarithms",
+    "isotropy": "E holds v and −v unless it says one sign; natural logarithms; errors of log Z are "
+    "absolute: a Z is good to 1e-6 of itself",
     "signs": "svd2 and one-sign isotropy: ⟨mean row, v⟩ ≥ 0; pca2: largest entry positive",
     "popular": "by falling count, ties by row number",
 }

@@ -81,10 +81,9 @@ def compute_exact_values(moments: Moments) -> list[Value]:
     if m < 2:
         return [q.MEAN.undefined(ONE_ROW), q.STD.undefined(ONE_ROW), cosreg]
     mean = (squared - m) / (m * (m - 1.0))
-    level = float(moments.mean @ moments.mean)
     rest = moments.trace() / m  # 1 − ‖ū‖², without cancellation
     total = 2.0 * m * moments.along_mean() + moments.squares()
-    variance = (total - m * rest**2) / (m * (m - 1.0)) - (mean - level) ** 2
+    variance = (total - m * rest**2) / (m * (m - 1.0)) - (rest / (m - 1.0)) ** 2
     return [
         q.MEAN.measured(mean, convention="over ordered pairs i ≠ j"),
         q.STD.measured(float(np.sqrt(max(variance, 0.0)))),

@@ -22,7 +22,7 @@ from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Scalar, Table, Value
 from embgeo.metrics.all_neighbors import count_all_occurrences
 from embgeo.metrics.facts import Facts
-from embgeo.metrics.shared import SharedStatistics
+from embgeo.metrics.shared import SharedStatistics, row_moments
 from embgeo.numerics.hubness import TIE, count_occurrences, skewness
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.stats import RowHashes, TwoNearest
@@ -41,8 +41,8 @@ QUERIES = (300, 600)
 SHOWN = 10
 
 
-def first(facts: Facts) -> list[Statistic]:
-    return [RowHashes(facts.d)]
+def first(facts: Facts, options: Options) -> list[Statistic]:
+    return [RowHashes(facts.d), row_moments(facts, options)]
 
 
 def second(
@@ -52,7 +52,12 @@ def second(
     if len(rows) < 3 or options.neighbors_of == "all":
         return []
     queries = draw_queries(facts, options, rows)
-    return [TwoNearest(queries, reader.take(queries), among(facts, rows))]
+    return [TwoNearest(queries, reader.take(queries), among(facts, rows), find_shift(shared))]
+
+
+def find_shift(shared: SharedStatistics) -> FloatArray | None:
+    """The mean row, where it is so long that squares of distances would cancel."""
+    return shared.moments.mean if shared.mean_is_long else None
 
 
 def among(facts: Facts, rows: IntArray) -> npt.NDArray[np.bool_]:
@@ -126,9 +131,11 @@ def find_two_nearest(
     """Distances of the queries, or of all the rows where these are asked for."""
     if options.neighbors_of == "sample":
         return np.asarray(shared.find(TwoNearest, "two nearest").distances)
-    takes_part = among(facts, rows)
+    takes_part, shift = among(facts, rows), find_shift(shared)
     found = reader.sweep(
-        lambda block: TwoNearest(block.index, block.rows, takes_part), rows, "two nearest rows"
+        lambda block: TwoNearest(block.index, block.rows, takes_part, shift),
+        rows,
+        "two nearest rows",
     )
     return np.concatenate([part.distances for part in found])
 

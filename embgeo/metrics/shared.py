@@ -18,6 +18,9 @@ from embgeo.stats import LogPartition, Moments, Norms
 from embgeo.stats.statistic import Statistic
 
 S = TypeVar("S")
+#: A mean row this many times as long as the rows' deviations from it would take four of their
+#: digits in a sum of squares.
+LONG_MEAN = 100.0
 
 
 def row_moments(facts: Facts, options: Options) -> Moments:
@@ -94,6 +97,12 @@ class SharedStatistics:
             return ""
         return "all kept rows are equal, nothing is left once the mean row is subtracted"
 
+    @cached_property
+    def mean_is_long(self) -> bool:
+        """Whether the rows vary by less than a hundredth of their mean row's length."""
+        level = float(np.linalg.norm(self.moments.mean))
+        return level > LONG_MEAN * float(np.sqrt(self.moments.trace() / self.moments.n))
+
     @property
     def eigen(self) -> Eigen:
         """Of WᵀW; signs so that ⟨mean row, v⟩ ≥ 0."""
@@ -107,13 +116,15 @@ class SharedStatistics:
     @cached_property
     def _uncentered(self) -> tuple[Eigen, BlockRotation | None]:
         """WᵀW is the centered scatter and n·μμᵀ."""
-        if self._eigh is not None:
+        if self._eigh is not None and not self.mean_is_long:
             return signed_eigen(self.moments.gram(), self.moments.mean, self._eigh), None
         known = self.eigen_centered
         mean = known.vectors.T @ self.moments.mean
         values, q = add_rank_one(known.values, np.sqrt(self.moments.n) * mean)
         q *= np.where(mean @ q < 0, -1.0, 1.0)
-        return Eigen(values, known.vectors @ q), block_rotation(q)
+        # Next to a long mean the others keep the digits that they have in the centered matrix.
+        scale = max(known.values[0], np.finfo(float).eps * values[0])
+        return Eigen(values, known.vectors @ q, float(scale)), block_rotation(q)
 
     @cached_property
     def eigen_centered(self) -> Eigen:

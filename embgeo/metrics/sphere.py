@@ -1,7 +1,8 @@
 """Extremes of the partition function over the whole sphere (definitions, section 4, `i_sphere`).
 
-ℓ(a) = log Σ exp⟨w_i, a⟩ is smooth; the search (`numerics.sphere_search`) starts from the best
-eigenvectors on either side, and all its directions share each pass over the rows.
+ℓ(a) = log Σ exp⟨w_i, a⟩ is smooth, but has many local maxima where rows are long: one near each of
+the longest. The search (`numerics.sphere_search`) starts from the best eigenvectors, and from the
+longest rows upward and random directions downward; all directions share each pass over the rows.
 """
 
 from __future__ import annotations
@@ -16,33 +17,40 @@ from embgeo.core.options import Options
 from embgeo.core.quantities import isotropy as q
 from embgeo.core.values import Table, Value
 from embgeo.metrics.facts import Facts
-from embgeo.numerics.eigen import Eigen
-from embgeo.numerics.sphere_search import MAX_PASSES, find_extremes
+from embgeo.metrics.shared import SharedStatistics
+from embgeo.numerics.sampling import generator
+from embgeo.numerics.sphere_search import find_extremes
 from embgeo.stats import PartitionGradient
 from embgeo.stats.reader import RowReader
 
-#: Directions started on either side.
-STARTS = 4
+#: Directions started on either side: as many as these entries of the matrix allow, within bounds.
+STARTS = (4, 32)
+START_ENTRIES = 10**8
+#: The search has settled when this many starts on either side reach the best log Z to within
+#: `NEAR`.
+AGREEING, NEAR = 3, 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Extremes:
-    """log Z and direction of the lowest and highest points found, and whether they settled."""
+    """log Z and direction of the lowest and highest points found.
+
+    `agreeing` is how many starts reach the end that fewer of them reach.
+    """
 
     lowest: float
     highest: float
     argmin: FloatArray
     argmax: FloatArray
-    settled: bool
+    agreeing: int
 
 
 def measure_sphere(
     facts: Facts,
     options: Options,
     reader: RowReader,
-    eigen: Eigen,
+    shared: SharedStatistics,
     log_z: FloatArray,
-    longest: float,
     limit: int,
 ) -> list[Value]:
     entries = facts.m * facts.d
@@ -57,13 +65,12 @@ def measure_sphere(
                 "pass over the file; ask for it with --sphere"
             )
         ]
-    signed = np.hstack([eigen.vectors, -eigen.vectors])
-    order = np.argsort(log_z.ravel(), kind="stable")
-    low, high = signed[:, order[:STARTS]], signed[:, order[::-1][:STARTS]]
-    found = search(facts, reader, low, high, longest)
+    low, high = choose_starts(facts, options, reader, shared, log_z)
+    found = search(facts, reader, low, high, float(shared.norms.max()))
+    settled = found.agreeing >= AGREEING
     convention = (
-        f"from the {STARTS} best eigenvectors on either side, "
-        f"{'settled' if found.settled else f'not settled after {MAX_PASSES} passes'}: "
+        f"from {low.shape[1]} starts downward and {high.shape[1]} upward, "
+        f"{'settled' if settled else 'not settled'}: {found.agreeing} of them reach the same end; "
         "an upper bound of the true ratio"
     )
     # Both ends start on E; their values there differ in the last bit, being of another product.
@@ -72,9 +79,35 @@ def measure_sphere(
     if i_sphere == 0.0:
         return [q.I_SPHERE.undefined("smaller than the smallest floating-point number")]
     return [
-        q.I_SPHERE.measured(i_sphere, known="at_most", convention=convention),
+        q.I_SPHERE.measured(
+            i_sphere,
+            known="at_most",
+            convention=convention,
+            caveats=() if settled else ("not_converged",),
+        ),
         make_direction_table(found),
     ]
+
+
+def choose_starts(
+    facts: Facts,
+    options: Options,
+    reader: RowReader,
+    shared: SharedStatistics,
+    log_z: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Unit columns to descend from and to climb from: one half of either are eigenvectors."""
+    low, high = STARTS
+    half = max(low, min(high, START_ENTRIES // (facts.m * facts.d))) // 2
+    signed = np.hstack([shared.eigen.vectors, -shared.eigen.vectors])
+    order = np.argsort(log_z.ravel(), kind="stable")
+    longest = facts.kept[np.argsort(-shared.norms, kind="stable")[:half]]
+    drawn = generator(options.seed, "sphere").standard_normal((facts.d, half))
+    drawn /= np.linalg.norm(drawn, axis=0)
+    return (
+        np.hstack([signed[:, order[:half]], drawn]),
+        np.hstack([signed[:, order[::-1][:half]], reader.take_unit(longest).T]),
+    )
 
 
 def search(
@@ -93,10 +126,14 @@ def search(
         partition = evaluate(directions)
         return partition.log_z(), partition.gradient()
 
-    lowest, highest, settled = find_extremes(evaluate_both, low, high)
+    best, values, settled = find_extremes(evaluate_both, low, high)
+    down = low.shape[1]
+    lowest, highest = int(np.argmin(values[:down])), down + int(np.argmax(values[down:]))
+    near = settled & (np.abs(values - values[[lowest, highest]][:, None]) <= NEAR)
+    agreeing = int(min(near[0, :down].sum(), near[1, down:].sum()))
     # The search may evaluate in float32; its result is evaluated in float64.
-    least, most = evaluate(np.stack([lowest, highest], axis=1), np.inf).log_z()
-    return Extremes(float(least), float(most), lowest, highest, settled)
+    least, most = evaluate(best[:, [lowest, highest]], np.inf).log_z()
+    return Extremes(float(least), float(most), best[:, lowest], best[:, highest], agreeing)
 
 
 def make_direction_table(found: Extremes) -> Table:

@@ -18,16 +18,21 @@ NUMPY_EIGH = 2048
 
 @dataclass(frozen=True, slots=True)
 class Eigen:
-    """Eigenvalues, falling, and their vectors as columns."""
+    """Eigenvalues, falling, and their vectors as columns.
+
+    `scale` is what the rounding of the values is relative to: the largest one by default.
+    """
 
     values: FloatArray
     vectors: FloatArray
+    scale: float | None = None
 
     def rank(self, rows: int) -> int:
-        """Numerical rank: eigenvalues above the rounding error of the largest one."""
+        """Numerical rank: eigenvalues above their rounding error."""
         if not len(self.values) or self.values[0] <= 0:
             return 0
-        floor = self.values[0] * max(rows, len(self.values)) * np.finfo(float).eps
+        scale = self.values[0] if self.scale is None else self.scale
+        floor = scale * max(rows, len(self.values)) * np.finfo(float).eps
         return int(np.count_nonzero(self.values > floor))
 
 

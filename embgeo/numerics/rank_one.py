@@ -60,7 +60,8 @@ def _deflate(lam: FloatArray, z: FloatArray) -> tuple[IntArray, list[tuple[int, 
     (rising) and `z` are changed in place.
     """
     size = float(np.linalg.norm(z))
-    tolerance = 8.0 * np.finfo(float).eps
+    # Relative to the values, which stay as exact as they are next to an outer product of any size.
+    tolerance = 8.0 * np.finfo(float).eps * float(lam[-1])
     kept: list[int] = []
     rotations: list[tuple[int, int, FloatArray]] = []
     for j in range(len(lam)):

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from embgeo.core.arrays import FloatArray
+from embgeo.core.arrays import FloatArray, Mask
 
 #: Values, shape (s,), and gradients, shape (d, s), at the columns of a (d, s) array.
 Evaluate = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
@@ -27,7 +27,7 @@ MEMORY = 5
 
 def find_extremes(
     evaluate: Evaluate, low: FloatArray, high: FloatArray
-) -> tuple[FloatArray, FloatArray, bool]:
+) -> tuple[FloatArray, FloatArray, Mask]:
     """Descend from the columns of `low` and climb from those of `high`.
 
     Parameters
@@ -38,20 +38,20 @@ def find_extremes(
 
     Returns
     -------
-    lowest, highest : float64 arrays, shape (d,)
-        The best directions on either side: local extremes, the global ones only if a start was
-        near enough.
-    settled : bool
-        Whether both searches ended before `MAX_PASSES` evaluations.
+    best : float64 array, shape (d, 2s)
+        The local extremes that the columns of `low`, then those of `high`, led to.
+    values : float64 array, shape (2s,)
+    settled : bool array, shape (2s,)
+        Whether the search ended before `MAX_PASSES` evaluations.
 
     Examples
     --------
     >>> weights = np.array([[3.0], [-4.0]])
     >>> starts = np.eye(2)
-    >>> low, high, settled = find_extremes(lambda a: ((weights * a).sum(0), weights + 0 * a),
-    ...                                    starts, starts)
-    >>> low.round(3).tolist(), high.round(3).tolist(), settled
-    ([-0.6, 0.8], [0.6, -0.8], True)
+    >>> best, values, _ = find_extremes(lambda a: ((weights * a).sum(0), weights + 0 * a),
+    ...                                 starts, starts)
+    >>> best.T.round(3).tolist(), values.round(3).tolist()
+    ([[-0.6, 0.8], [-0.6, 0.8], [0.6, -0.8], [0.6, -0.8]], [-5.0, -5.0, 5.0, 5.0])
     """
     down, at = low.shape[1], np.hstack([low, high])
     sign = np.where(np.arange(at.shape[1]) < down, 1.0, -1.0)
@@ -78,10 +78,7 @@ def find_extremes(
         recent[:, moved] = np.vstack([recent[1:, moved], (sign * value)[moved]])
         better = sign * value < sign * best_value
         best_value[better], best[:, better] = value[better], at[:, better]
-    lowest = int(np.argmin(best_value[:down]))
-    highest = down + int(np.argmax(best_value[down:]))
-    settled = (_promise(step, slope) <= TOLERANCE)[[lowest, highest]]
-    return best[:, lowest], best[:, highest], bool(settled.all())
+    return best, best_value, np.asarray(_promise(step, slope) <= TOLERANCE)
 
 
 def _promise(step: FloatArray, slope: FloatArray) -> FloatArray:

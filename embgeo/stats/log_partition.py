@@ -42,7 +42,8 @@ class LogPartition(Statistic):
         Turns the product with `single` into that with `directions`.
     bound : float
         No |scale·⟨w − shift, a⟩| is larger. Up to `SINGLE_BOUND` rows that are stored in float32
-        or less are multiplied as they are, and exponentials need no common factor taken out.
+        or less are multiplied as they are, and exponentials need no common factor taken out;
+        infinite where everything is to be in float64.
 
     Notes
     -----

@@ -17,6 +17,9 @@ from embgeo.stats.statistic import Statistic
 SINGLE_BLOCKS = 256
 #: Entries of the triangle that are widened at a time.
 COLUMN_ENTRIES = 2**21
+#: Where the mean of the unit rows leaves less than this of their square, they are taken in float64:
+#: float32 errs by 1e-7 of the standard deviation of their cosines at 1e-2, by 1e-5 at 1e-3.
+NARROW = 0.05
 
 
 class Moments(Statistic):
@@ -30,7 +33,8 @@ class Moments(Statistic):
     d : int
     of : {"rows", "unit"}
         The rows, in float64, or the rows divided by their norms, in the precision in which the
-        entries are stored: of the latter only the norm of the scatter is used.
+        entries are stored: of the latter only the norm of the scatter is used. Blocks of a narrow
+        cone are taken in float64 as well.
     single : bool
         Also the rows in the precision in which they are stored.
 
@@ -72,7 +76,8 @@ class Moments(Statistic):
             x = block.stored if self.single else block.rows
         else:
             mean = _unit_mean(block)
-            x = block.stored_unit
+            narrow = 1.0 - float(wide.xp.vecdot(mean, mean)) < NARROW
+            x = block.unit if narrow else block.stored_unit
         mean = wide.to_host(mean)
         backend = wide if x.dtype == wide.xp.float64 else block.backend
         total = self.n + n

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from embgeo.core.arrays import Array, IntArray, Mask
+from embgeo.core.arrays import Array, FloatArray, IntArray, Mask
 from embgeo.stats.backend.backend import Backend
 from embgeo.stats.backend.numpy import HOST
 from embgeo.stats.block import Block
@@ -36,7 +36,10 @@ class TwoNearest(Statistic):
     queries : float64 array, shape (q, d)
         On the host or where the blocks are.
     takes_part : bool array, shape (N,)
-        Rows that may be neighbors; TwoNN wants each point of space once.
+        Rows that may be neighbors; TwoNN needs each point of space once.
+    shift : float64 array, shape (d,), optional
+        Subtracted from all rows before products are taken, where these would cancel: their mean,
+        if it is long.
 
     Attributes
     ----------
@@ -46,10 +49,17 @@ class TwoNearest(Statistic):
 
     STATE = ("distances",)
 
-    def __init__(self, index: IntArray, queries: Array, takes_part: Mask) -> None:
+    def __init__(
+        self,
+        index: IntArray,
+        queries: Array,
+        takes_part: Mask,
+        shift: FloatArray | None = None,
+    ) -> None:
         self.index = index
         self.queries = queries
         self.takes_part = takes_part
+        self.shift = shift
         self.clear()
 
     def clear(self) -> None:
@@ -67,17 +77,27 @@ class TwoNearest(Statistic):
         query, column = self._find_near(part) or self._search_all(part)
         self._join(part.wide, query, self._measure(part, query, column))
 
+    def _shift(self, block: Block) -> tuple[Block, Array]:
+        """The rows, and the queries in float64, without `shift`."""
+        wide = block.wide
+        queries = wide.constant(self.queries, wide.xp.float64)
+        if self.shift is None:
+            return block, queries
+        shift = wide.put(self.shift)
+        return Block(block.index, block.rows - shift, backend=wide), queries - shift
+
     def _find_near(self, block: Block) -> tuple[Array, Array] | None:
         """Queries and columns of whatever may be nearer than what was seen before."""
+        block, queries = self._shift(block)
         wide, xp = block.wide, block.wide.xp
-        queries = wide.constant(self.queries, xp.float64)
         squares, own = xp.square(block.norms), xp.vecdot(queries, queries)
         longest = float(xp.max(squares))
         ordinary = SINGLE_SQUARES[0] < max(float(xp.max(own)), longest) < SINGLE_SQUARES[1]
         backend = block.backend if ordinary else wide
         stored = block.stored if ordinary else block.rows
         # −‖x‖² + 2⟨q, x⟩ orders the rows as their distances do.
-        scores = backend.constant(self.queries, stored.dtype) @ stored.T
+        wide_rows = stored.dtype == xp.float64
+        scores = (queries if wide_rows else backend.constant(self.queries, stored.dtype)) @ stored.T
         scores *= 2.0
         scores -= backend.put(squares, stored.dtype)
         leave_out_self(backend, scores, self.index, block.index)
@@ -88,8 +108,9 @@ class TwoNearest(Statistic):
 
     def _search_all(self, block: Block) -> tuple[Array, Array]:
         """Where the product cannot tell the rows apart: the few best of it in float64."""
+        block, queries = self._shift(block)
         wide, xp = block.wide, block.wide.xp
-        scores = wide.constant(self.queries, xp.float64) @ block.rows.T
+        scores = queries @ block.rows.T
         scores *= 2.0
         scores -= xp.sum(xp.square(block.rows), axis=1)
         leave_out_self(wide, scores, self.index, block.index)

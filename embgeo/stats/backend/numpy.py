@@ -10,9 +10,6 @@ from embgeo.core.arrays import Array, FloatArray, IntArray, WorkingArray
 from embgeo.numerics.rank_update import add_gram
 from embgeo.stats.backend.backend import Backend
 
-#: Rows of float32 that are summed in it: sums of a thousand would lose a digit.
-SINGLE_RUN = 256
-
 
 class NumpyBackend(Backend):
     """Arrays of numpy; numpy's own namespace follows the standard."""
@@ -31,16 +28,12 @@ class NumpyBackend(Backend):
         return array
 
     def slices(self, rows: int, width: int) -> list[slice]:
-        step = max(1, min(SINGLE_RUN, self.chunk // max(width, 1)))
+        step = max(1, self.chunk // max(width, 1))
         return [slice(start, start + step) for start in range(0, rows, step)]
 
     def sum64(self, array: WorkingArray) -> FloatArray:
-        if array.dtype == np.float64:
-            return np.asarray(array.sum(axis=0))
-        total = np.zeros(array.shape[1:])
-        for start in range(0, len(array), SINGLE_RUN):
-            total += array[start : start + SINGLE_RUN].sum(axis=0)
-        return total
+        # Also runs of 256 summed in float32 would lose digits of Z that I2 of short rows needs.
+        return np.asarray(array.sum(axis=0, dtype=np.float64))
 
     def empty_gram(self, d: int, dtype: Any) -> WorkingArray:
         return np.zeros((d, d), dtype=dtype, order="F")

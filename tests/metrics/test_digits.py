@@ -1,0 +1,125 @@
+"""Digits that single precision or a long mean row used to take, kept as regressions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp, softmax
+
+from embgeo.core.matrix import Matrix
+from embgeo.numerics.sphere_search import find_extremes
+from tests.support import naive
+from tests.support.matrices import analyzed, rng
+
+approx = pytest.approx
+
+
+def cone(ratio, n=600, d=16):
+    """float32 rows around a mean of length 3 that is `ratio` times as long as their spread."""
+    g = rng(501)
+    mean = np.full(d, 3.0 / np.sqrt(d))
+    return (mean + 3.0 / ratio / np.sqrt(d) * g.standard_normal((n, d))).astype(np.float32)
+
+
+def std_cosine(W):
+    """From all pairs, 1 − cos = ‖ŵ_i − ŵ_j‖²/2, which does not cancel."""
+    W = W.astype(np.longdouble)
+    unit = W / np.sqrt((W * W).sum(axis=1))[:, None]
+    apart = np.concatenate([((unit[i + 1 :] - unit[i]) ** 2).sum(1) / 2 for i in range(len(W))])
+    return float(apart.std())
+
+
+def i2_centered(W):
+    """From Z/N − 1, which keeps the digits that Z loses."""
+    centered = naive.centered(W.astype(np.float64))
+    products = centered @ naive.right_vectors(centered)
+    Z = np.concatenate([np.expm1(products).mean(axis=0), np.expm1(-products).mean(axis=0)])
+    return Z.std() / (1.0 + Z.mean())
+
+
+def value(W, name, **options):
+    found = analyzed(
+        Matrix(W),
+        sections=(name.partition(".")[0],),
+        **{"sphere": False, "random": False, **options},
+    )
+    return found[name].value
+
+
+@pytest.mark.parametrize("ratio", [3, 10, 30, 100, 300, 1000])
+def test_cosines_of_a_narrow_cone(ratio):
+    W = cone(ratio)
+    assert value(W, "cosine.std") == approx(std_cosine(W), rel=1e-6)
+
+
+def test_cosines_far_from_the_origin():
+    W = (1e5 + rng(502).standard_normal((600, 16))).astype(np.float32)
+    assert value(W, "cosine.std") == approx(std_cosine(W), rel=1e-6)
+
+
+@pytest.mark.parametrize("ratio", [3, 10, 30, 100, 300, 1000])
+def test_centered_isotropy_of_a_narrow_cone(ratio):
+    W = cone(ratio)
+    assert value(W, "isotropy.i2_centered") == approx(i2_centered(W), rel=1e-6)
+
+
+@pytest.mark.parametrize(("d", "std"), [(16, 0.02), (64, 0.02), (16, 0.3)])
+def test_centered_isotropy_of_an_initialization(d, std):
+    W = (std * rng(503).standard_normal((1000, d))).astype(np.float32)
+    assert value(W, "isotropy.i2_centered") == approx(i2_centered(W), rel=1e-6)
+
+
+@pytest.mark.parametrize("neighbors_of", ["sample", "all"])
+@pytest.mark.parametrize("offset", [1e4, 1e6, 1e8])
+def test_dimension_far_from_the_origin(offset, neighbors_of):
+    W = rng(504).standard_normal((400, 12))
+    near, far = (
+        value(X, "tokens.intrinsic_dimension", neighbors_of=neighbors_of)
+        for X in ((W + offset) - offset, W + offset)
+    )
+    assert far == approx(near, rel=1e-6)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6, 1e8])
+def test_eigengap_far_from_the_origin(offset):
+    W = rng(505).standard_normal((400, 12)) + offset
+    energy = np.linalg.svd(W, compute_uv=False) ** 2
+    expected = np.min((energy[:-1] - energy[1:]) / energy[:-1])
+    assert value(W, "isotropy.eigengap") == approx(expected, rel=1e-6)
+
+
+def test_the_sphere_is_searched_from_the_longest_rows():
+    """Regression: with four eigenvectors the search ended, settled, at 3.5 times the ratio."""
+    W = 1.5 * rng(509).standard_normal((300, 16))
+    found = analyzed(Matrix(W), sections=("isotropy",), sphere=True, random=False)
+
+    def evaluate(a):
+        return logsumexp(W @ a, axis=0), W.T @ softmax(W @ a, axis=0)
+
+    signed = np.hstack([naive.right_vectors(W), -naive.right_vectors(W)])
+    order = np.argsort(evaluate(signed)[0])
+    every = np.hstack([signed, (W / naive.norms(W)[:, None])[np.argsort(-naive.norms(W))[:40]].T])
+    _, all_values, _ = find_extremes(evaluate, every, every)
+    _, few, _ = find_extremes(evaluate, signed[:, order[:4]], signed[:, order[:-5:-1]])
+    best = np.exp(all_values.min() - all_values.max())
+    assert found["isotropy.i_sphere"].value == approx(best, rel=1e-6)
+    assert np.exp(few.min() - few.max()) > 3 * best
+
+
+def test_a_search_whose_starts_disagree_is_not_settled():
+    W = 12.0 * np.vstack([np.eye(9), -np.eye(9)[:1] * 1.01])
+    scalar = analyzed(Matrix(W), sections=("isotropy",), sphere=True)["isotropy.i_sphere"]
+    assert scalar.caveats == ("not_converged",)
+    cone_scalar = analyzed(Matrix(cone(3)), sections=("isotropy",), sphere=True)[
+        "isotropy.i_sphere"
+    ]
+    assert cone_scalar.caveats == ()
+
+
+def test_signs_that_rounding_decides_are_marked():
+    half = rng(508).standard_normal((40, 5))
+    for W, marked in ((np.vstack([half, -half]), True), (half, False)):
+        found = analyzed(Matrix(W), sections=("isotropy",), sphere=False)
+        for name in ("i1_mean_sign", "i2_mean_sign", "i1_unit_mean_sign", "i2_unit_mean_sign"):
+            assert ("sign_dependent" in found[f"isotropy.{name}"].caveats) is marked
+        assert found["isotropy.i1"].caveats == ()
