@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -197,9 +197,13 @@ def claim_row(training: Training, o: ClaimOutcome) -> ClaimRow:
 
 def headline(training: Training) -> str:
     """Who has the lowest perplexity, who the roundest embedding, and how many claims held."""
-    said = [best(training, perplexity_name(training.runs))]
-    said += [extreme(training, isotropy.I1_UNIT.name, "I1 at a mean norm of 1")]
-    said += [claims_line(training)]
+    name = perplexity_name(training.runs)
+    split = "test" if name.startswith("test") else "validation"
+    said = (
+        describe_winner(training, name, f"Lowest {split} perplexity", min),
+        describe_winner(training, isotropy.I1_UNIT.name, "Highest I1 at a mean norm of 1", max),
+        claims_line(training),
+    )
     return " ".join(part for part in said if part)
 
 
@@ -216,25 +220,13 @@ def claims_line(training: Training) -> str:
     return f"Claims of the papers: {count} reproduced, {missed} not, {left} not decidable."
 
 
-def best(training: Training, name: str) -> str:
-    """The method with the lowest perplexity, beside the baseline."""
+def describe_winner(training: Training, name: str, title: str, choose: Callable[..., str]) -> str:
+    """The method with the lowest or the highest value, next to the baseline."""
     found = mean_by_method(training, name)
     if not found:
         return ""
-    split = "test" if name.startswith("test") else "validation"
-    winner = min(found, key=lambda method: found[method])
-    base = training.baseline.name
-    text = f"Lowest {split} perplexity: {visible(winner)}, {format_mean(training, winner, name)}"
-    return f"{text}{add_baseline(training, winner, base, name)}."
-
-
-def extreme(training: Training, name: str, title: str) -> str:
-    """The method with the highest value, beside the baseline."""
-    found = mean_by_method(training, name)
-    if not found:
-        return ""
-    winner = max(found, key=lambda method: found[method])
-    text = f"Highest {title}: {visible(winner)}, {format_mean(training, winner, name)}"
+    winner = choose(found, key=lambda method: found[method])
+    text = f"{title}: {visible(winner)}, {format_mean(training, winner, name)}"
     return f"{text}{add_baseline(training, winner, training.baseline.name, name)}."
 
 

@@ -46,8 +46,6 @@ class InanSubspace:
         Contiguous words that are trained on.
     hidden : int
         Units of each of the two layers, and width of the embedding.
-    epochs : int
-    batch, bptt : int
     lr : float
         The highest of the run.
     clip : float
@@ -72,12 +70,7 @@ class InanSubspace:
     taus: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 
     def check(self) -> None:
-        """Refuse settings that make no sense.
-
-        Raises
-        ------
-        BadOption
-        """
+        """Refuse settings that make no sense."""
         for name in ("tokens", "hidden", "epochs", "batch", "bptt", "lr", "clip", "tau"):
             if not getattr(self, name) > 0:
                 raise BadOption(f"is {getattr(self, name)}", where=name, way_out="give more than 0")
@@ -107,7 +100,6 @@ class Point:
     sweep : {"beta", "tau"}
     value : float
         Of the parameter that is swept.
-    beta, tau : float
     """
 
     sweep: str
@@ -162,16 +154,12 @@ def train_point(
 
     Parameters
     ----------
-    settings : InanSubspace
-    point : Point
     rows : array of int64
         The text, as rows of the vocabulary.
     n_tokens : int
         Size of the vocabulary.
     folder : Path
         Made if need be.
-    seed : int
-    device : str
     advance : callable
         Hears of every step.
 

@@ -138,14 +138,8 @@ def write_study(
 
     Parameters
     ----------
-    task : StudyTask
     diverged : dict of (str, int) to Diverged
         Method and seed of the runs that did not come to their end; some others did.
-    progress : Progress
-
-    Raises
-    ------
-    EmbgeoError
     """
     from embgeo.comparison.saved import COMPARISON_NAME
     from embgeo.report.study import write
@@ -213,12 +207,7 @@ def compare_embeddings(study: Training, task: StudyTask, progress: Progress) -> 
 
 
 def write_comparison_beside(comparison: Comparison, folder: Path) -> None:
-    """Write the comparison into its folder, in the place of an earlier one.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """Write the comparison into its folder, in the place of an earlier one."""
     from embgeo.comparison.saved import COMPARISON_NAME
     from embgeo.training.study.training import COMPARISON_FOLDER
     from embgeo.workflows.folders import move_files, replace_comparison

@@ -40,12 +40,7 @@ class TrainRequest:
     resume: bool = False
 
     def resolve(self) -> StudySettings:
-        """The settings that hold: arguments before files, files before presets.
-
-        Raises
-        ------
-        BadOption, UnreadableFile
-        """
+        """The settings that hold: arguments before files, files before presets."""
         from embgeo.training.settings import from_tables, load_preset, merge_tables
 
         if self.resume and self.out is None:
@@ -89,12 +84,7 @@ class TrainRequest:
 
 
 def read_own(path: Path) -> dict[str, Any]:
-    """The tables of a user's file of settings; paths in it are relative to its folder.
-
-    Raises
-    ------
-    BadOption, UnreadableFile
-    """
+    """The tables of a user's file of settings; paths in it are relative to its folder."""
     from embgeo.training.settings import read_settings
 
     read_settings(path)  # refuses what is wrong in it, by its name
@@ -106,12 +96,7 @@ def read_own(path: Path) -> dict[str, Any]:
 
 
 def read_begun(folder: Path) -> StudySettings:
-    """The settings with which the runs of a folder were begun.
-
-    Raises
-    ------
-    BadOption, UnreadableFile
-    """
+    """The settings with which the runs of a folder were begun."""
     from embgeo.training.settings import STUDY_SETTINGS_NAME, read_settings
 
     path = folder / STUDY_SETTINGS_NAME
@@ -135,10 +120,6 @@ def as_tables(settings: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
 
     >>> as_tables({"training.epochs": 3, "model": {"d": 8}})
     {'training': {'epochs': 3}, 'model': {'d': 8}}
-
-    Raises
-    ------
-    BadOption
     """
     tables: dict[str, Any] = {}
     if isinstance(settings, Mapping):
@@ -176,10 +157,6 @@ def parse_assignment(text: str) -> tuple[list[str], Any]:
 
     >>> parse_assignment("model.width=96"), parse_assignment("model.name=vd-lstm")
     ((['model', 'width'], 96), (['model', 'name'], 'vd-lstm'))
-
-    Raises
-    ------
-    BadOption
     """
     key, equals, value = text.partition("=")
     key = key.strip()
@@ -197,12 +174,7 @@ def parse_assignment(text: str) -> tuple[list[str], Any]:
 
 
 def parse_seconds(text: str) -> float:
-    """``5m`` as 300.
-
-    Raises
-    ------
-    BadOption
-    """
+    """``5m`` as 300."""
     found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?) ?([smh])", text.strip().lower())
     if found is None or not float(found[1]) > 0:
         raise BadOption(
@@ -213,15 +185,7 @@ def parse_seconds(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class StudyTask:
-    """What is to be trained, and where.
-
-    Attributes
-    ----------
-    settings : StudySettings
-    corpus : Corpus
-    folder : Path
-    command : str
-    """
+    """What is to be trained, and where."""
 
     settings: StudySettings
     corpus: Corpus
@@ -241,12 +205,7 @@ class StudyTask:
 
 
 def prepare(request: TrainRequest, command: str) -> StudyTask:
-    """Settings and text, checked as far as that is possible before training.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """Settings and text, checked as far as that is possible before training."""
     from embgeo.training.data import load_corpus
     from embgeo.training.loop.planning import rehearse
     from embgeo.training.resolve import resolve
@@ -281,15 +240,10 @@ def check_runs_folder(folder: Path, *, resume: bool, own: str = "train.toml") ->
 
     Parameters
     ----------
-    folder : Path
     resume : bool
         Whether runs in it are gone on with.
     own : str
         The file by which a folder of ours is known.
-
-    Raises
-    ------
-    BadOption
     """
     empty = not is_occupied(folder)
     ours = (folder / own).is_file()
@@ -309,12 +263,7 @@ def check_runs_folder(folder: Path, *, resume: bool, own: str = "train.toml") ->
 
 
 def check_runs(task: StudyTask) -> None:
-    """Refuse settings that are not those of the runs that are there, before anything is written.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse settings that are not those of the runs that are there, before anything is written."""
     from embgeo.training.loop.checkpoint import identity, require_same
     from embgeo.training.loop.run import RUN_NAME, read_identity
     from embgeo.training.settings import read_settings
@@ -337,7 +286,6 @@ def explain_interrupt(
 
     Parameters
     ----------
-    folder : Path
     how : str
         The command that goes on.
     kept : str

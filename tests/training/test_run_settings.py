@@ -41,7 +41,10 @@ from tests.support.training_runs import N, corpus, run, settings  # noqa: E402
         ({"method": {"cosreg": {"gama": 1.0}}}, "no setting 'gama'; it has gamma, min_norm"),
         ({"method": {"mle": {"gamma": 1.0}}}, "it has none"),
         ({"method": {"cosreg": {"gamma": "x"}}}, "gamma of [method.cosreg] is 'x'"),
-        ({"method": {"sc-exp": {"frobenius": [1]}}}, "give something like [1.0, 1.0]"),
+        (
+            {"method": {"sc-exp": {"frobenius": [1]}}},
+            "frobenius of [method.sc-exp] is [1]; it has to be",
+        ),
         ({"model": {"d": 8, "hiden": 3}}, "no setting 'hiden'"),
         ({"optimizer": {"momentum": 0.9}}, "adamw has no setting 'momentum'"),
         ({"training": {"device": "cuda:99"}}, "there is no cuda:99 here"),

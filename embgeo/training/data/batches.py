@@ -48,7 +48,6 @@ def columns(rows: npt.NDArray[np.int64], batch: int) -> Tensor:
     ----------
     rows : array of int64
         The split; shape (n,).
-    batch : int
 
     Returns
     -------
@@ -89,7 +88,6 @@ class Batches:
         Draw the length of each window as AWD-LSTM does: N(bptt, 5), with probability 0.05
         N(bptt/2, 5), at least 5. The draws depend on `seed` alone: neither the model nor anything
         else that draws numbers changes the order of the data.
-    seed : int
 
     Attributes
     ----------
@@ -206,7 +204,6 @@ def streams(
         Streams; fewer where they would be empty.
     bptt : int
         Steps of a window.
-    device : torch.device or str
 
     Yields
     ------

@@ -33,7 +33,6 @@ class Corpus:
     ----------
     name : str
         ``wikitext-2`` or ``ptb`` where the text is that; otherwise that of the file or folder.
-    vocabulary : Vocabulary
     train, valid, test : array of int64
         Rows of the vocabulary in the order of the text; `test` may be None.
     unit : str

@@ -174,7 +174,6 @@ class TextSplit:
 
     Attributes
     ----------
-    train, valid, test : array of int32
     how : str
         What was done, in words.
     """
@@ -195,8 +194,6 @@ def cut_text(text: EncodedText, *, stream: bool, seed: int) -> TextSplit:
 
     Parameters
     ----------
-    text : Encoded
-    stream : bool
     seed : int
         Of the draw.
     """

@@ -32,7 +32,6 @@ class KnownCorpus:
 
     Attributes
     ----------
-    name : str
     files : tuple of str
         Of the three splits.
     tokens : tuple of int
@@ -80,7 +79,6 @@ class CorpusLayout:
         ``train``, ``valid`` and perhaps ``test``; or ``all``, a text without splits.
     published : Published, optional
         The corpus that the names of the files promise.
-    notes : tuple of str
     """
 
     name: str

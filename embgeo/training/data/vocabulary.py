@@ -72,7 +72,6 @@ def ranked(
         Each once; also those that occur in other splits alone.
     counts : array of int64
         In the training split; a word that does not occur there is never kept. Shape (len(words),).
-    min_count : int
     size : int, optional
         Rows, those of `UNKNOWN` and `END` among them.
     end : bool

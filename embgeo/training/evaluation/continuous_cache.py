@@ -74,7 +74,6 @@ def continuous_cache(
     ----------
     model, rows, device, vocabulary, popular
         As in `perplexity`.
-    settings : Cache
     bptt : int
         Tokens of a window; changes nothing for an LSTM.
 
@@ -121,7 +120,6 @@ def mixed_log_probability(
         Remembered states with those of `raw` behind them, shape (M, d).
     followers : Tensor of int64
         The tokens that followed `states`, shape (M,); the last T are the targets.
-    settings : Cache
     """
     here = torch.arange(len(states) - len(raw), len(states), device=raw.device)[:, None]
     there = torch.arange(len(states), device=raw.device)

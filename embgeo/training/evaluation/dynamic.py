@@ -94,7 +94,6 @@ def dynamic_evaluation(
         it holds are left alone.
     training : array of int64
         The training split.
-    settings : Dynamic
 
     Raises
     ------

@@ -117,7 +117,6 @@ def perplexity(
         The split; shape (n,).
     batch, bptt : int
         Streams, and tokens of a window.
-    device : torch.device or str
     vocabulary : Vocabulary, optional
         Its counts say who is popular: the most frequent fifth of the types.
     popular : Tensor of bool, optional
@@ -144,7 +143,6 @@ class LossTally:
 
     Parameters
     ----------
-    device : torch.device or str
     popular : Tensor of bool, optional
         Shape (N,).
     """

@@ -64,9 +64,6 @@ class Loop:
     ----------
     config : StudySettings
         With one method and one seed.
-    corpus : Corpus
-    device : torch.device
-    world : World
 
     Attributes
     ----------

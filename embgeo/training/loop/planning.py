@@ -44,7 +44,6 @@ def rehearse(config: StudySettings, corpus: Corpus) -> None:
     ----------
     config : StudySettings
         As of :func:`embgeo.training.resolve.resolve`.
-    corpus : Corpus
 
     Raises
     ------
@@ -63,7 +62,7 @@ def rehearse(config: StudySettings, corpus: Corpus) -> None:
         with torch.device("meta"):
             model = build(config.model.name, _TOKENS, {**config.model.settings, **own})
         check_windows(model, config)
-        factored = any(issubclass(part, Constrained) for part, _ in chosen.parts)
+        factored = any(issubclass(part, Constrained) for part in chosen.parts)
         if factored and len(corpus.vocabulary) < model.d:
             raise BadOption(
                 f"{name} needs as many rows as columns, and there are {len(corpus.vocabulary):,} "
@@ -112,7 +111,6 @@ class RunBudget:
 
     Attributes
     ----------
-    method : str
     parameters : int
         Of the model as it is saved, tied ones once.
     memory : int
@@ -120,8 +118,6 @@ class RunBudget:
         keep for the backward pass comes on top.
     steps : int
         Of the optimizer; about so many where lengths of windows are random.
-    steps_per_epoch : int
-    seconds_per_step : float
     evaluation : float
         Seconds of one evaluation on the validation split.
     geometry : float

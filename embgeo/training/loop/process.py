@@ -112,7 +112,6 @@ class World:
 
     Attributes
     ----------
-    rank, size : int
     talk : object, optional
         The group that small messages go through, by way of the CPU; None for that of all.
     """
@@ -220,12 +219,7 @@ def join_processes(device: str) -> Iterator[World]:
 
 
 class Interrupts:
-    """Whether somebody asked to stop.
-
-    Attributes
-    ----------
-    asked : bool
-    """
+    """Whether somebody asked to stop."""
 
     def __init__(self) -> None:
         self.asked = False

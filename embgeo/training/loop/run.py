@@ -48,12 +48,10 @@ def train_run(
     ----------
     config : StudySettings
         With one method and one seed; see `StudySettings.one`.
-    corpus : Corpus
     folder : Path
         Of the run; made if need be.
     measure : callable, optional
         Gives numbers of the embedding every `geometry.every` steps, and at the end.
-    progress : Progress
     command : str
         As it was typed.
 

@@ -43,8 +43,6 @@ class Scores:
 
     Parameters
     ----------
-    settings : EvaluationSettings
-    corpus : Corpus
     device : torch.device
         Where the model is.
     """
@@ -121,7 +119,6 @@ class Session:
 
     Attributes
     ----------
-    loop : Loop
     notes : list of str
         What happened on the way, for the result.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
-from embgeo.core.typed import is_number
-from embgeo.io.bounded.settings import to_toml
+from embgeo.io.bounded.settings import parse_value, to_toml
 from embgeo.training.checks import refuse_others
 from embgeo.training.methods import (
     AdversarialSoftmax,
@@ -30,7 +28,7 @@ from embgeo.training.methods import (
     SpectrumControl,
     Tying,
 )
-from embgeo.training.methods.regularizer import list_keywords
+from embgeo.training.methods.regularizer import MethodSetting, list_settings
 from embgeo.training.models import LanguageModel
 
 #: Given by the run (`Setup`), not by settings.
@@ -48,8 +46,9 @@ class Method:
     title : str
         As tables and pages name it.
     parts : tuple
-        Regularizers that are attached to the model, in this order, each with the settings that it
-        has unless the run's settings say otherwise.
+        Regularizers that are attached to the model, in this order.
+    usual : dict
+        Settings that the parts have unless those of the run say otherwise.
     tied : bool, optional
         Whether the output layer is the input embedding; None: as the model's settings have it.
     coupled : bool
@@ -62,7 +61,8 @@ class Method:
 
     name: str
     title: str
-    parts: tuple[tuple[type[Regularizer], Mapping[str, Any]], ...] = ()
+    parts: tuple[type[Regularizer], ...] = ()
+    usual: Mapping[str, Any] = field(default_factory=dict)
     tied: bool | None = None
     coupled: bool = False
     reference: tuple[str, ...] = ("mle",)
@@ -72,12 +72,12 @@ class Method:
     @property
     def publication(self) -> str:
         """Where the method is from."""
-        return self.source or "; ".join(part.SOURCE for part, _ in self.parts)
+        return self.source or "; ".join(part.SOURCE for part in self.parts)
 
     @property
     def deviations(self) -> tuple[str, ...]:
         """Each way in which it is not what was published."""
-        lines = [line for part, _ in self.parts for line in part.DEVIATIONS]
+        lines = [line for part in self.parts for line in part.DEVIATIONS]
         if self.coupled:
             lines += CoupledAdam.DEVIATIONS
         return tuple(dict.fromkeys((*lines, *self.own_deviations)))
@@ -90,22 +90,18 @@ class Method:
         BadOption
             A setting that no part has, or of the wrong type.
         """
-        known = [settings_of(part) for part, _ in self.parts]
-        of_any = {name: setting for part in known for name, setting in part.items()}
-        refuse_others(f"[method.{self.name}]", given, sorted(of_any))
-        for key, value in given.items():
-            if not is_like(value, of_any[key].like):
-                raise BadOption(
-                    f"{key} of [method.{self.name}] is {value!r}",
-                    way_out=f"give something like {example(of_any[key].like)}",
-                )
-        values = {key: tuple(v) if isinstance(v, list) else v for key, v in given.items()}
-        found = []
-        for names, (_, usual) in zip(known, self.parts, strict=True):
-            defaults = {name: setting.default for name, setting in names.items()}
-            own = {name: value for name, value in values.items() if name in names}
-            found.append({**defaults, **usual, **own})
-        return found
+        known = [settings_of(part) for part in self.parts]
+        hints = {name: setting.hint for own in known for name, setting in own.items()}
+        where = f"[method.{self.name}]"
+        refuse_others(where, given, sorted(hints))
+        values = {
+            name: parse_value(value, hints[name], f"{name} of {where}", None)
+            for name, value in {**self.usual, **given}.items()
+        }
+        return [
+            {name: values.get(name, setting.default) for name, setting in own.items()}
+            for own in known
+        ]
 
     def resolve(self, given: Mapping[str, Any], *, sgd: bool) -> dict[str, Any]:
         """All settings in one table, as a run records them."""
@@ -127,52 +123,16 @@ class Method:
         given = self.resolve(given, sgd=setup.sgd)
         made = [
             part.attach(model, setup, **own)
-            for (part, _), own in zip(self.parts, self.settings(given), strict=True)
+            for part, own in zip(self.parts, self.settings(given), strict=True)
         ]
         if not made:
             return Regularizer()
         return made[0] if len(made) == 1 else Several(made)
 
 
-@dataclass(frozen=True, slots=True)
-class MethodSetting:
-    """What a regularizer is told: its default, and a value of the type that it takes."""
-
-    default: Any
-    like: Any
-
-
 def settings_of(part: type[Regularizer]) -> dict[str, MethodSetting]:
-    """What the constructor and `attach` of a regularizer can be given."""
-    keywords = list_keywords(part)
-    return {name: setting(p) for name, p in keywords.items() if name not in _BY_THE_RUN}
-
-
-def setting(parameter: inspect.Parameter) -> MethodSetting:
-    """The setting that a keyword is; where its default is None, by its annotation."""
-    like = parameter.default
-    if like is None:
-        like = 1 if str(parameter.annotation).startswith("int") else 1.0
-    return MethodSetting(parameter.default, like)
-
-
-def is_like(value: Any, like: Any) -> bool:
-    """Whether a value of TOML is of the type of another one."""
-    if isinstance(like, bool | str):
-        return isinstance(value, type(like))
-    if isinstance(like, tuple):
-        return (
-            isinstance(value, list | tuple)
-            and len(value) == len(like)
-            and all(is_like(entry, one) for entry, one in zip(value, like, strict=True))
-        )
-    kind = int if isinstance(like, int) else int | float
-    return isinstance(value, kind) and is_number(value)
-
-
-def example(like: Any) -> str:
-    """A value as somebody would write it."""
-    return str(list(like) if isinstance(like, tuple) else like)
+    """What people can set of a regularizer."""
+    return {k: v for k, v in list_settings(part).items() if k not in _BY_THE_RUN}
 
 
 _TO_UNTIED = ("untied", "mle")
@@ -183,25 +143,27 @@ METHODS: dict[str, Method] = {
     for method in (
         Method("mle", "MLE", source="the model as configured, trained by maximum likelihood"),
         Method("untied", "MLE, untied", tied=False, source="the model with two matrices"),
-        Method("cosreg", "CosReg", ((CosReg, {}),)),
+        Method("cosreg", "CosReg", (CosReg,)),
         Method(
             "sc-exp",
             "Spectrum control, exponential",
-            ((SpectrumControl, {"prior": "exponential"}),),
+            (SpectrumControl,),
+            {"prior": "exponential"},
         ),
         Method(
             "sc-poly",
             "Spectrum control, polynomial",
-            ((SpectrumControl, {"prior": "polynomial"}),),
+            (SpectrumControl,),
+            {"prior": "polynomial"},
         ),
-        Method("frage", "FRAGE", ((Frage, {}),)),
-        Method("al", "AL", ((AugmentedLoss, {}),), tied=False, reference=_TO_UNTIED),
-        Method("re", "RE", ((Tying, {}),), tied=True, reference=_TO_UNTIED),
-        Method("real", "REAL", ((Tying, {}), (AugmentedLoss, {})), tied=True, reference=_TO_UNTIED),
-        Method("spectral-norm", "Spectral normalization", ((SpectralNorm, {}),)),
-        Method("d-optimal", "SN + D-optimal", ((DOptimal, {}),)),
-        Method("moment-match", "Moment matching", ((MomentMatch, {}),)),
-        Method("adversarial", "Adversarial softmax", ((AdversarialSoftmax, {}),)),
+        Method("frage", "FRAGE", (Frage,)),
+        Method("al", "AL", (AugmentedLoss,), tied=False, reference=_TO_UNTIED),
+        Method("re", "RE", (Tying,), tied=True, reference=_TO_UNTIED),
+        Method("real", "REAL", (Tying, AugmentedLoss), tied=True, reference=_TO_UNTIED),
+        Method("spectral-norm", "Spectral normalization", (SpectralNorm,)),
+        Method("d-optimal", "SN + D-optimal", (DOptimal,)),
+        Method("moment-match", "Moment matching", (MomentMatch,)),
+        Method("adversarial", "Adversarial softmax", (AdversarialSoftmax,)),
         Method("coupled-adam", "Coupled Adam", coupled=True, source=CoupledAdam.SOURCE),
     )
 }

@@ -21,12 +21,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_type_hints
 
 import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
+from embgeo.training.checks import list_defaults
 from embgeo.training.methods.weights import Source, Weight, find_layer
 
 
@@ -193,7 +194,7 @@ class Regularizer(nn.Module):
 
     def extra_repr(self) -> str:
         """The settings: keywords of the constructor that are kept under their names."""
-        shown = [name for name in list_keywords(type(self)) if hasattr(self, name)]
+        shown = [name for name in list_settings(type(self)) if hasattr(self, name)]
         return ", ".join(f"{name}={getattr(self, name)}" for name in shown)
 
     def add_gradient(self, scale: float = 1.0) -> Tensor:
@@ -257,15 +258,23 @@ class WeightRegularizer(Regularizer):
         return [] if self.NEEDS else [self.weight()]
 
 
-def list_keywords(kind: type) -> dict[str, inspect.Parameter]:
-    """Keyword-only parameters of a class's constructor, and of those that it passes them on to."""
-    found: dict[str, inspect.Parameter] = {}
+class MethodSetting(NamedTuple):
+    """A keyword of a regularizer: its default and its type."""
+
+    default: Any
+    hint: Any
+
+
+def list_settings(kind: type[Regularizer]) -> dict[str, MethodSetting]:
+    """Keyword-only parameters of `attach` and of the constructors that it passes them on to."""
+    found: dict[str, MethodSetting] = {}
     for each in kind.__mro__:
-        for function in ("__init__", "attach"):
-            if issubclass(each, Regularizer) and function in vars(each):
-                parameters = inspect.signature(getattr(each, function)).parameters.values()
-                own = {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY}
-                found = {**own, **found}
+        for name in ("__init__", "attach"):
+            if issubclass(each, Regularizer) and name in vars(each):
+                function = getattr(each, name)
+                hints = get_type_hints(function)
+                defaults = list_defaults(function).items()
+                found = {key: MethodSetting(v, hints[key]) for key, v in defaults} | found
     return found
 
 

@@ -116,7 +116,6 @@ class NtAsgd:
         Of the model that is trained.
     window : int
         How many of the last checks do not count; 5 in the paper.
-    finetune : bool
 
     Attributes
     ----------

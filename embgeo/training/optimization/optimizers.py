@@ -31,7 +31,6 @@ def parameter_groups(
 
     Parameters
     ----------
-    model : Module
     special : sequence of dict
         Groups that are treated otherwise, such as `Regularizer.parameter_groups()`. Everything
         else, the embedding too, makes one group with the optimizer's own settings.

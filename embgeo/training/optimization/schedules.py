@@ -72,7 +72,6 @@ def epoch_decay(
         Of the step and of how many, which play no part, and the epoch, from 0.
     after : int
         Epochs with the full rate.
-    rate : float
     """
     return rate ** max(0, epoch + 1 - after)
 

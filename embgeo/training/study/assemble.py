@@ -30,8 +30,6 @@ class AnalyzedRun:
     ----------
     folder : str
         Relative to the folder of the comparison.
-    finished : FinishedRun
-    analysis : Analysis
     """
 
     folder: str

@@ -29,7 +29,6 @@ class PaperClaim:
 
     Attributes
     ----------
-    before, after : float
     what : str
         Which number, of which model on which text, and where it stands.
     """
@@ -49,8 +48,6 @@ class Claim:
 
     Attributes
     ----------
-    key : str
-    text : str
     source : str
         Where it is said.
     methods : tuple of str
@@ -66,7 +63,6 @@ class Claim:
         Differences are those of logarithms: for perplexities and times.
     factor : float
         Where `relative`: the number is said to be below (above) this many times the other.
-    published : tuple of PaperClaim
     """
 
     key: str

@@ -124,7 +124,6 @@ def prior(kind: str, d: int, settings: Mapping[str, Any]) -> FloatArray:
     Parameters
     ----------
     kind : {"exponential", "polynomial"}
-    d : int
     settings : mapping
         Of the method; ``gamma`` and ``tail_ratio`` (σ*_d, in place of c2) are looked at.
     """

@@ -32,11 +32,8 @@ class RunResult:
 
     Attributes
     ----------
-    method : str
-    seed : int
     steps : int
         Steps of the optimizer.
-    epochs : float
     tokens : int
         Targets that were trained on.
     seconds : float
@@ -52,9 +49,6 @@ class RunResult:
         The publication of the method.
     deviations : tuple of str
         Each way in which this is not what was published.
-    notes : tuple of str
-    versions : dict of str to str
-    command : str
     corpus : dict
         ``name``, ``unit``, ``rows``, ``tokens`` by split, ``files`` (file to sha256), ``notes``.
     initial_sha256 : str
@@ -130,8 +124,6 @@ class FinishedRun:
 
     Attributes
     ----------
-    result : RunResult
-    curves : dict of str to TrainingCurve
     numbers : dict of str to float
         Of the evaluation and of the speed.
     """

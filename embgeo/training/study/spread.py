@@ -20,10 +20,8 @@ class Spread:
 
     Attributes
     ----------
-    mean : float
     deviation : float or None
         Standard deviation over seeds (of a sample: n − 1); None for one seed.
-    n : int
     """
 
     mean: float
@@ -84,7 +82,6 @@ class Paired:
         95 % interval by Student's t with n − 1 degrees of freedom.
     before, after : float
         Means over the same seeds.
-    n : int
     """
 
     difference: float
@@ -102,7 +99,6 @@ def paired(
 
     Parameters
     ----------
-    before, after : mapping of seed to value
     relative : bool
         Take the differences of logarithms. None, then, if a value is not positive.
     """
