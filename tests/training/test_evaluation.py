@@ -14,7 +14,6 @@ from torch import Tensor  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.data import Vocabulary  # noqa: E402
 from embgeo.training.data.batches import IGNORED, streams  # noqa: E402
 from embgeo.training.evaluation import (  # noqa: E402
     PUBLISHED_CACHES,
@@ -27,6 +26,7 @@ from embgeo.training.evaluation import (  # noqa: E402
     dynamic_evaluation,
     perplexity,
 )
+from embgeo.training.methods import popular_rows  # noqa: E402
 from embgeo.training.models import AwdLstm, LanguageModel, Output, Transformer  # noqa: E402
 
 N = 23
@@ -51,8 +51,9 @@ def text(tokens: int = 120, seed: int = 0) -> Any:
     )  # fmt: skip
 
 
-def vocabulary() -> Vocabulary:
-    return Vocabulary(tuple(f"w{row}" for row in range(N)), np.arange(N, 0, -1), None, None)
+def mask_popular() -> Tensor:
+    """The first fifth of the rows, which are the most frequent."""
+    return popular_rows(torch.arange(N, 0, -1))
 
 
 class Scripted(LanguageModel):
@@ -168,7 +169,7 @@ def test_rare_and_popular_targets_are_told_apart() -> None:
     model, rows = lstm(), text()
     slow = np.array(token_by_token(model, rows))
     popular = rows[1:] < round(0.2 * N)
-    found = perplexity(model, rows, vocabulary=vocabulary(), bptt=13, batch=1)
+    found = perplexity(model, rows, popular=mask_popular(), bptt=13, batch=1)
     assert found.popular == pytest.approx(math.exp(slow[popular].mean()), rel=1e-12)
     assert found.rare == pytest.approx(math.exp(slow[~popular].mean()), rel=1e-12)
     assert found.of_popular.tokens + found.of_rare.tokens == found.tokens
@@ -181,7 +182,7 @@ def test_rare_and_popular_targets_are_told_apart() -> None:
 
 def test_a_class_without_targets_has_no_perplexity() -> None:
     rows = np.zeros(9, dtype=np.int64)
-    found = perplexity(lstm(), rows, vocabulary=vocabulary())
+    found = perplexity(lstm(), rows, popular=mask_popular())
     assert found.rare is None
     assert found.popular == pytest.approx(found.perplexity)
     unknown = perplexity(lstm(), rows)
@@ -234,7 +235,7 @@ def cached(model: AwdLstm, rows: Any, settings: CacheSettings) -> list[float]:
 def test_a_cache_is_what_its_definition_says(window: int, bptt: int) -> None:
     model, rows, settings = lstm(), text(), CacheSettings(window, theta=1.5, weight=0.3)
     slow = np.array(cached(model, rows, settings))
-    found = continuous_cache(model, rows, settings=settings, bptt=bptt, vocabulary=vocabulary())
+    found = continuous_cache(model, rows, settings=settings, bptt=bptt, popular=mask_popular())
     assert found.tokens == len(rows) - 1
     assert found.all.total == pytest.approx(slow.sum(), rel=1e-11)
     popular = rows[1:] < round(0.2 * N)
@@ -317,7 +318,7 @@ def adapted(model: AwdLstm, rows: Any, training: Any, settings: DynamicSettings)
 def test_dynamic_evaluation_is_what_was_published(decay: float) -> None:
     settings = DynamicSettings(bptt=4, lr=0.05, decay=decay, epsilon=0.01, batch=3)
     training, rows = text(3 * 41 + 1, seed=1), text(60)
-    found = dynamic_evaluation(lstm(), rows, training, settings=settings, vocabulary=vocabulary())
+    found = dynamic_evaluation(lstm(), rows, training, settings=settings, popular=mask_popular())
     assert found.all.total == pytest.approx(adapted(lstm(), rows, training, settings), rel=1e-10)
     assert found.tokens == 59 == found.of_rare.tokens + found.of_popular.tokens
     assert found.perplexity != pytest.approx(perplexity(lstm(), rows).perplexity, rel=1e-3)

@@ -11,13 +11,11 @@ from torch import Tensor
 
 from embgeo.training.checks import share, whole
 from embgeo.training.data.batches import streams
-from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.evaluation.perplexity import (
     LossTally,
     Perplexity,
     evaluating,
     log_losses,
-    popular_types,
     wide,
 )
 from embgeo.training.models.language_model import LanguageModel, detach
@@ -60,7 +58,6 @@ def continuous_cache(
     settings: CacheSettings = CacheSettings(),
     bptt: int = 70,
     device: torch.device | str = "cpu",
-    vocabulary: Vocabulary | None = None,
     popular: Tensor | None = None,
 ) -> Perplexity:
     """Perplexity of (1 − λ)·p + λ·p_cache, with p_cache(w) ∝ Σ_{i: x_{i+1} = w} exp(θ h_t·h_i).
@@ -72,7 +69,7 @@ def continuous_cache(
 
     Parameters
     ----------
-    model, rows, device, vocabulary, popular
+    model, rows, device, popular
         As in `perplexity`.
     bptt : int
         Tokens of a window; changes nothing for an LSTM.
@@ -87,7 +84,7 @@ def continuous_cache(
     Grave, Joulin and Usunier, "Improving neural language models with a continuous cache",
     ICLR 2017.
     """
-    tally = LossTally(device, popular_types(vocabulary, popular))
+    tally = LossTally(device, popular)
     states: Tensor | None = None
     followers = torch.zeros(0, dtype=torch.int64, device=device)
     with torch.no_grad(), evaluating(model):

@@ -16,13 +16,11 @@ from torch.nn import functional as F
 
 from embgeo.training.checks import nonnegative, positive, whole
 from embgeo.training.data.batches import IGNORED, streams
-from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.evaluation.perplexity import (
     LossTally,
     Perplexity,
     evaluating,
     log_losses,
-    popular_types,
 )
 from embgeo.training.models.language_model import LanguageModel, detach
 
@@ -73,7 +71,6 @@ def dynamic_evaluation(
     *,
     settings: DynamicSettings = DynamicSettings(),
     device: torch.device | str = "cpu",
-    vocabulary: Vocabulary | None = None,
     popular: Tensor | None = None,
 ) -> Perplexity:
     """Perplexity while the weights are adapted: each segment is predicted, then learned from.
@@ -89,7 +86,7 @@ def dynamic_evaluation(
 
     Parameters
     ----------
-    model, rows, device, vocabulary, popular
+    model, rows, device, popular
         As in `perplexity`. The model's weights are put back, also after an error; gradients that
         it holds are left alone.
     training : array of int64
@@ -106,7 +103,7 @@ def dynamic_evaluation(
     ICML 2018.
     """
     weights = [weight for weight in model.parameters() if weight.requires_grad]
-    tally = LossTally(device, popular_types(vocabulary, popular))
+    tally = LossTally(device, popular)
     with torch.enable_grad(), evaluating(model), _native_recurrence():
         sizes, windows = gradient_sizes(model, weights, training, settings, device)
         update = _Update(weights, sizes, windows, settings)

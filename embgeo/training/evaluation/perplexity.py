@@ -14,8 +14,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from embgeo.training.data.batches import IGNORED, streams
-from embgeo.training.data.vocabulary import Vocabulary
-from embgeo.training.methods.popular import popular_rows
 from embgeo.training.models.language_model import LanguageModel, detach
 
 #: Logits that are looked at together; bounds the memory of float64 copies to some 200 MB.
@@ -94,7 +92,6 @@ def perplexity(
     batch: int = 1,
     bptt: int = 70,
     device: torch.device | str = "cpu",
-    vocabulary: Vocabulary | None = None,
     popular: Tensor | None = None,
 ) -> Perplexity:
     """exp of the mean of −log p over all tokens of a split but the first.
@@ -117,18 +114,15 @@ def perplexity(
         The split; shape (n,).
     batch, bptt : int
         Streams, and tokens of a window.
-    vocabulary : Vocabulary, optional
-        Its counts say who is popular: the most frequent fifth of the types.
     popular : Tensor of bool, optional
-        Popular types, where they are others; shape (N,). Without this and `vocabulary` all tokens
-        count as rare.
+        Popular types, shape (N,); without it, nobody is popular or rare.
 
     Raises
     ------
     BadOption
         Less than two tokens, or no batch or window.
     """
-    tally = LossTally(device, popular_types(vocabulary, popular))
+    tally = LossTally(device, popular)
     with torch.no_grad(), evaluating(model):
         state = None
         for inputs, targets in streams(rows, batch, bptt, device):
@@ -203,13 +197,6 @@ def log_losses(model: LanguageModel, hidden: Tensor, targets: Tensor) -> Tensor:
         )
     ]
     return torch.cat(found).view_as(targets)
-
-
-def popular_types(vocabulary: Vocabulary | None, popular: Tensor | None) -> Tensor | None:
-    """The mask that is given, else the most frequent fifth of the vocabulary."""
-    if popular is not None or vocabulary is None:
-        return popular
-    return popular_rows(torch.from_numpy(vocabulary.counts))
 
 
 def wide(device: torch.device | str) -> torch.dtype:

@@ -90,7 +90,6 @@ class Scores:
             batch=self.settings.batch,
             bptt=self.settings.bptt,
             device=self.device,
-            vocabulary=self.corpus.vocabulary,
             popular=self.popular,
         )
         return {
