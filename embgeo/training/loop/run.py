@@ -87,10 +87,10 @@ def train_run(
         if world.leads:
             begin(config, corpus, folder)
             sinks = open_sinks(config.training.sinks, folder, config.tables(), stack)
-        session = Session(config, corpus, folder, device, world, identity, sinks)
+        session = Session(config, corpus, folder, device, world, identity, measure, sinks)
         stack.callback(session.close)
-        session.train(measure, progress, interrupts)
-        result = finish(session, measure, command)
+        session.train(progress, interrupts)
+        result = finish(session, command)
         if world.broadcast(interrupts.asked):
             raise KeyboardInterrupt
         return result
@@ -133,11 +133,11 @@ def prepare_folder(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def finish(session: Session, measure: Measure | None, command: str) -> RunResult:
+def finish(session: Session, command: str) -> RunResult:
     """Measure and write what was trained; the result comes last, and the state goes."""
     loop, folder = session.loop, session.folder
     with session.final() as model:
-        valid, test = session.final_scores(measure)
+        valid, test = session.final_scores()
         parameters = count_parameters(model)
         content = model_bytes(model) if session.world.leads else b""
     result = RunResult(

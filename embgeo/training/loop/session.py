@@ -130,6 +130,7 @@ class Session:
         device: torch.device,
         world: World,
         identity: dict[str, Any],
+        measure: Measure | None = None,
         sinks: Sequence[Sink] = (),
     ) -> None:
         self.config, self.corpus, self.folder = config, corpus, folder
@@ -139,6 +140,7 @@ class Session:
             checkpoint.require_same(state["identity"], identity, folder)
         self.loop = Loop(config, corpus, device, world)
         self.scores = Scores(config.evaluation, corpus, device)
+        self.measure = measure if config.geometry.every else None
         self.notes: list[str] = []
         self.best: dict[str, Any] = {"loss": math.inf, "step": 0, "model": None}
         self.interval = LossInterval()
@@ -159,7 +161,7 @@ class Session:
         """Time of all sessions of the run."""
         return self.before + time.perf_counter() - self.started
 
-    def train(self, measure: Measure | None, progress: Progress, interrupts: Interrupts) -> None:
+    def train(self, progress: Progress, interrupts: Interrupts) -> None:
         """All steps that are left.
 
         Raises
@@ -173,7 +175,7 @@ class Session:
         progress.start(f"{loop.method.name}, seed {self.config.seeds[0]}", loop.steps)
         progress.advance(loop.step_number)
         if not loop.step_number:
-            self.measure(measure)
+            self.measure_geometry()
         while not loop.finished:
             epoch = loop.batches.epoch
             began = time.perf_counter()
@@ -182,7 +184,7 @@ class Session:
             ended = loop.batches.epoch > epoch
             self.check(ended)
             if loop.step_number % (self.config.geometry.every or math.inf) == 0:
-                self.measure(measure)
+                self.measure_geometry()
             progress.advance(1)
             asked, due = stepped.flags
             if asked:
@@ -228,16 +230,16 @@ class Session:
         if self.loop.asgd is not None and self.loop.asgd.checked(found["loss"]):
             self.notes.append(f"averaging begins at step {self.loop.step_number:,} (NT-ASGD)")
 
-    def measure(self, measure: Measure | None) -> None:
+    def measure_geometry(self) -> None:
         """Geometry of the weights that an evaluation would take."""
-        if measure is None or self.config.geometry.every is None:
+        if self.measure is None:
             return
         with self.loop.evaluated():
             W, output = self.loop.matrices()
         if not bool(torch.isfinite(W).all()):  # in all processes, which hold the same
             raise self.diverged("the embedding holds numbers that are not finite")
         if self.world.leads:
-            self.log.write(self.loop.step_number, measure_matrices(measure, W, output))
+            self.log.write(self.loop.step_number, measure_matrices(self.measure, W, output))
 
     def finite(self, split: str, found: dict[str, float | None]) -> dict[str, float | None]:
         """The scores; what is infinite or no number, which JSON does not have, is not known.
@@ -310,9 +312,7 @@ class Session:
             make_plain(model)
             yield model
 
-    def final_scores(
-        self, measure: Measure | None
-    ) -> tuple[dict[str, float | None], dict[str, float | None] | None]:
+    def final_scores(self) -> tuple[dict[str, float | None], dict[str, float | None] | None]:
         """On the validation and the test split, and geometry once more."""
         found = None
         if self.world.leads:
@@ -321,8 +321,9 @@ class Session:
         valid, test = self.finite("validation", valid), test and self.finite("test", test)
         values = name_scores("valid", valid) | (name_scores("test", test) if test else {})
         self.log.write(self.loop.step_number, values)
-        if measure is not None and self.config.geometry.every is not None and self.world.leads:
-            self.log.write(self.loop.step_number, measure_matrices(measure, *self.loop.matrices()))
+        if self.measure is not None and self.world.leads:
+            numbers = measure_matrices(self.measure, *self.loop.matrices())
+            self.log.write(self.loop.step_number, numbers)
         return valid, test
 
 
