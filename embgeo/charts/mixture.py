@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from embgeo.charts.lookup import NO_FREQUENCIES
 from embgeo.charts.scatter import (
     MOST_PANELS,
@@ -36,7 +38,7 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
         CAPTION,
         PRINT,
         shading="share",
-        table=tabulate(subjects, UNCENTERED),
+        table=partial(tabulate, subjects, UNCENTERED),
     )
 
 

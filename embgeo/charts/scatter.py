@@ -132,7 +132,7 @@ def builder(
             printed + explain_colors(analyses, color),
             shading=color,  # type: ignore[arg-type]
             frequency_label=label,
-            table=tabulate(subjects, name),
+            table=partial(tabulate, subjects, name),
         )
 
     return build

@@ -195,8 +195,8 @@ class Specification:
         points, which a page without pictures shows by their density.
     frequency_label : str
         What a scale of frequencies is called.
-    table : FigureTable or None
-        None where the table follows from the panels.
+    table : FigureTable, callable or None
+        None where the table follows from the panels; a large one is made when it is asked for.
     notes : tuple of str
         What a caption should not hide.
     name, alternative : str
@@ -213,7 +213,7 @@ class Specification:
     quantity: str = ""
     shading: Literal["density", "class", "frequency", "none", "share"] = "density"
     frequency_label: str = ""
-    table: FigureTable | None = None
+    table: FigureTable | Callable[[], FigureTable] | None = None
     notes: tuple[str, ...] = ()
     name: str = ""
     alternative: str = ""

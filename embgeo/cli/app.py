@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -36,6 +37,9 @@ APPEARANCE: dict[str, Any] = {
     "rich_markup_mode": None,
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
+#: M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of glibc's malloc.h, in bytes.
+MALLOC_OPTIONS = {-3: 32 << 20, -1: 64 << 20}
+
 #: typer's own answer to an interrupt that it catches first.
 INTERRUPTED = 130
 
@@ -115,9 +119,23 @@ def main() -> None:
         # Tokens are arbitrary text: what the terminal cannot show is shown escaped.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    keep_freed_memory()
     # A polite request to end clears away scratch files like any other end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(FAILED))
     sys.exit(run(sys.argv[1:]))
+
+
+def keep_freed_memory() -> None:
+    """Let the C library keep the blocks of a pass, of a few MB each, when they are freed.
+
+    Otherwise glibc hands them back and takes them again: page faults for a tenth of the time.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):  # another C library
+        return
+    for option, size in MALLOC_OPTIONS.items():
+        mallopt(option, size)
 
 
 def run(arguments: list[str]) -> int:

@@ -121,7 +121,7 @@ class LogPartition(Statistic):
                 terms = xp.exp(part if s < len(self.scales) and factor == 1.0 else part * factor)
                 total[s, 0] += backend.sum64(terms)
                 if len(self.signs) == 2:
-                    total[s, 1] += backend.sum64(1.0 / terms)
+                    total[s, 1] += backend.sum64(xp.reciprocal(terms, out=terms))
         return total
 
     def _add_unbounded(self, block: Block) -> tuple[FloatArray, FloatArray]:
@@ -139,7 +139,7 @@ class LogPartition(Statistic):
                 exponents = scaled * sign
                 exponents -= top
                 tops[s, at] = wide.to_host(top)
-                total[s, at] = wide.sum64(xp.exp(exponents))
+                total[s, at] = wide.sum64(xp.exp(exponents, out=exponents))
         return tops, total
 
     def _inverse_norms(self, block: Block, backend: Backend, dtype: Any = None) -> list[Array]:

@@ -11,7 +11,7 @@ from embgeo.io.bounded.saved import csv_lines
 
 def render_csv(spec: Specification) -> bytes:
     """The table of a chart as CSV."""
-    table = spec.table or tabulate(spec)
+    table = spec.table() if callable(spec.table) else spec.table or tabulate(spec)
     return b"".join(csv_lines(table.columns, table.rows))
 
 
