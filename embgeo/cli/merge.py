@@ -19,6 +19,7 @@ from embgeo.cli.shared import (
     progress_bar,
 )
 from embgeo.core.errors import BadOption
+from embgeo.core.source import Source
 
 
 @guarded
@@ -64,7 +65,7 @@ def merge(
 
     if plan is not None:
         check_state_file(plan)
-    merged = StateMerge(states, tokens=tokens, counts=counts, rank_order=rank_order)
+    merged = StateMerge(states, Source(tokens=tokens, counts=counts, rank_order=rank_order))
     merged.check(makes_plan=plan is not None)
     if plan is not None:
         with progress_bar(quiet) as progress:

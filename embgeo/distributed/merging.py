@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
+from embgeo.core.errors import EmbgeoError, UnreadableFile, argument
 from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.source import Source
 from embgeo.distributed import files
 from embgeo.distributed.part import MeasuringSetup, StatePart
 from embgeo.distributed.plans import MergePlan, read_plan
@@ -26,8 +27,7 @@ from embgeo.distributed.states import (
 from embgeo.distributed.whole import check_cover, join_pieces, sort_parts
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.io.bounded.small_files import safe_text
-from embgeo.io.labeling import count_by_file
-from embgeo.io.labels.counts_file import from_rank
+from embgeo.io.labeling import count_named
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import RowCut, RowLabels, lay_given
 from embgeo.measure.provenance import installed
@@ -218,42 +218,28 @@ def load_plan(stored: files.Stored) -> MergePlan:
     return plan
 
 
-def label_plan(
-    plan: MergePlan, tokens: Path | None, counts: Path | None, rank_order: bool
-) -> MergePlan:
-    """The plan with labels and frequencies from files, one entry for each row of the whole.
-
-    Parameters
-    ----------
-    tokens, counts : Path or None
-        As for :func:`embgeo.load`.
+def label_plan(plan: MergePlan, source: Source) -> MergePlan:
+    """The plan with the labels and frequencies that a source names, one for each row of the whole.
 
     Raises
     ------
     EmbgeoError
         If they do not line up with the rows, or the parts have their own.
     """
-    if counts is not None and rank_order:
-        raise BadOption(
-            f"{argument('counts')} and {argument('rank_order')} exclude each other",
-            way_out="give one of them",
-        )
+    source.check()
     n, d = plan.matrix.n, plan.matrix.d
     cut = RowCut(n, 0, n)
     notes: tuple[str, ...] = ()
     labels = None
     if plan.matrix.tokens is not None:
         labels = RowLabels(plan.matrix.tokens, np.zeros(0, dtype=np.int64))
-    elif tokens is not None:
-        labels = lay_given(read_labels(tokens).tokens, cut, "auto", tokens, d)
+    elif source.tokens is not None:
+        labels = lay_given(read_labels(source.tokens).tokens, cut, "auto", source.tokens, d)
     frequency: Frequency | None = None
-    if rank_order:
-        frequency = from_rank(n)
-    elif counts is not None:
-        counting = count_by_file(counts, labels, cut, d)
+    if (counting := count_named(source, labels, cut, d)) is not None:
         labels, frequency, notes = counting.labels, counting.frequency, counting.notes
     given = None
-    if labels is not None and (tokens is not None or plan.matrix.tokens is None):
+    if labels is not None and (source.tokens is not None or plan.matrix.tokens is None):
         given = tuple(map(safe_text, labels.tokens))
         notes = (*labels.notes, *notes)
     plan = add_labels(plan, given, frequency)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from embgeo.core.errors import LabelMismatch, argument
 from embgeo.core.matrix import Frequency
+from embgeo.core.source import Source
 from embgeo.io.labels import fairseq
 from embgeo.io.labels.corpus_counts import NotUsable, count_tokens, count_words, missing_note
 from embgeo.io.labels.corpus_text import ByteProgress
@@ -104,14 +105,20 @@ def count_rows(
 ) -> Counting:
     """Frequencies in the way that the source names, else those that the files carry, if any."""
     source, labels, cut = selection.source, labeling.labels, selection.cut
-    if source.rank_order:
-        return Counting(labels, from_rank(cut.size))
-    if source.counts is not None:
-        return count_by_file(source.counts, labels, cut, selection.d)
+    named = count_named(source, labels, cut, selection.d)
+    if named is not None:
+        return named
     if source.corpus is not None:
         frequency, notes = _count_corpus(source.corpus, labeling, cut, progress)
         return Counting(labels, frequency, notes)
     return Counting(labels, _own_frequency(selection, labeling))
+
+
+def count_named(source: Source, labels: RowLabels | None, cut: RowCut, d: int) -> Counting | None:
+    """Frequencies by the order of the rows or by a counts file; None where neither is named."""
+    if source.rank_order:
+        return Counting(labels, from_rank(cut.size))
+    return None if source.counts is None else count_by_file(source.counts, labels, cut, d)
 
 
 def _own_frequency(selection: Selection, labeling: Labeling) -> Frequency | None:

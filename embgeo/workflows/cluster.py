@@ -121,4 +121,4 @@ def with_names(plan: MergePlan, source: Source) -> MergePlan:
             where=argument("corpus"),
             way_out=f"give {argument('counts', 'FILE')}",
         )
-    return label_plan(plan, source.tokens, source.counts, source.rank_order)
+    return label_plan(plan, source)

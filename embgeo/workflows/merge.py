@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from embgeo.core.arguments import as_path, refuse_type
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.progress import Progress
+from embgeo.core.source import Source
 from embgeo.distributed import (
     add_rows,
     extend_plan,
@@ -72,10 +74,10 @@ def merge(
     """
     if isinstance(states, str) or not isinstance(states, Iterable) or not (states := list(states)):
         raise refuse_type(states, "states", "the paths of one state or more in a list")
-    labels = {"tokens": tokens, "counts": counts}
-    files_of_labels = {name: as_path(file, name) for name, file in labels.items() if file}
     paths = [as_path(state, "states") for state in states]
-    merged = StateMerge(paths, rank_order=rank_order, **files_of_labels)
+    labels = {"tokens": tokens, "counts": counts}
+    files_of_labels: dict[str, Any] = {k: as_path(file, k) for k, file in labels.items() if file}
+    merged = StateMerge(paths, Source(rank_order=rank_order, **files_of_labels))
     if plan is not None:
         path = as_path(plan, "plan")
         check_state_file(path)
@@ -92,10 +94,8 @@ class StateMerge:
     ----------
     states : sequence of Path
         Of one round; the plan of a second round may be among them.
-    tokens, counts : Path, optional
-        Labels and counts of the whole, where the parts have none. For the first round only.
-    rank_order : bool
-        Rows are sorted by frequency, the most frequent first.
+    labels : Source
+        Tokens and frequencies of the whole, where the parts have none. For the first round only.
 
     Attributes
     ----------
@@ -108,27 +108,19 @@ class StateMerge:
         If the states do not belong together, or rows are missing.
     """
 
-    def __init__(
-        self,
-        states: Sequence[Path],
-        *,
-        tokens: Path | None = None,
-        counts: Path | None = None,
-        rank_order: bool = False,
-    ) -> None:
+    def __init__(self, states: Sequence[Path], labels: Source = Source()) -> None:
         stored = [files.read(path) for path in states]
         self._first = {one.kind for one in stored} == {"first"}
         if self._first:
             self._states, self._where = stored, stored[0].path
             with files.consistent(self._where):
                 whole = make_plan(merge_first(stored))
-                self.plan = label_plan(whole, tokens, counts, rank_order)
+                self.plan = label_plan(whole, labels)
             return
-        if tokens or counts or rank_order:
-            named = f"{argument('tokens')}, {argument('counts')} and {argument('rank_order')}"
+        if given := labels.collect_changes():
             raise BadOption(
-                "belong to the first round",
-                where=named,
+                "belongs to the first round",
+                where=argument(next(iter(given))),
                 way_out="give them where the plan is written",
             )
         check_mixture(stored)

@@ -10,14 +10,14 @@ from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
-from embgeo.core.source import Source
+from embgeo.core.source import FREQUENCIES, Source
 from embgeo.workflows.request import AnalysisRequest
 
 if TYPE_CHECKING:
     from embgeo.distributed.part import StatePart
 
 #: Options about labels, counts and hidden states, which the plan of the first round has.
-LABELED = ("tokens", "counts", "corpus", "rank_order", "hidden")
+LABELED = ("tokens", *FREQUENCIES, "hidden")
 
 
 @dataclass(frozen=True, slots=True)

@@ -256,7 +256,7 @@ def test_stdin_cannot_be_read_twice() -> None:
         ("t1.npz t2.npz t3.npz t2.npz -o out", "t2.npz: given twice"),
         ("t1.npz t3.npz -o out", "rows 40 to 79 are in no part"),
         ("t1.npz t2.npz t3.npz --plan more.npz", "those of the last round"),
-        ("t1.npz t2.npz t3.npz --rank-order -o out", "belong to the first round"),
+        ("t1.npz t2.npz t3.npz --rank-order -o out", "--rank-order: belongs to the first round"),
         ("W.npy s1.npz -o out", "W.npy: no state or plan of embgeo; make one with: embgeo anal"),
         ("tokens.txt", "tokens.txt: no state or plan"),
         ("cut_off.npz s2.npz", "cut_off.npz: a damaged or cut off state"),

@@ -13,6 +13,7 @@ import pytest
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix, Origin
 from embgeo.core.options import Options
+from embgeo.core.source import Source
 from embgeo.distributed import (
     add_rows,
     describe_part,
@@ -372,22 +373,22 @@ def test_labels_for_the_whole_line_up(tmp_path: Path) -> None:
     tokens, counts = tmp_path / "tokens.txt", tmp_path / "counts.tsv"
     tokens.write_text("".join(f"t{i}\n" for i in range(20)))
     counts.write_text("".join(f"t{i}\t{i}\n" for i in range(20)))
-    known = label_plan(plan, tokens, counts, rank_order=False).matrix
+    known = label_plan(plan, Source(tokens=tokens, counts=counts)).matrix
     assert known.tokens == tuple(f"t{i}" for i in range(20))
     assert known.frequency is not None
     np.testing.assert_array_equal(known.frequency.counts, np.arange(20.0))
-    ranked = label_plan(plan, None, None, rank_order=True).matrix.frequency
+    ranked = label_plan(plan, Source(rank_order=True)).matrix.frequency
     assert ranked is not None
     assert ranked.kind == "rank"
     tokens.write_text("one\n")
     with pytest.raises(EmbgeoError, match="1 tokens for 20 rows"):
-        label_plan(plan, tokens, None, rank_order=False)
+        label_plan(plan, Source(tokens=tokens))
 
 
 def test_labels_that_the_parts_have_already() -> None:
     plan = make_plan(first_round(sample(), describe_part(sample())))
     with pytest.raises(EmbgeoError, match="bring their own"):
-        label_plan(plan, None, None, rank_order=True)
+        label_plan(plan, Source(rank_order=True))
 
 
 def test_states_of_different_kinds_of_measuring(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.core.errors import LabelMismatch, UnreadableFile, argument
+from embgeo.core.errors import LabelMismatch, UnreadableFile
 from embgeo.core.matrix import Frequency
 from embgeo.io.bounded.small_files import parse_json, read_text, safe_text, split_lines
 from embgeo.io.labels import fairseq, side_tables
@@ -148,8 +148,7 @@ def _from_lines(lines: list[str], path: Path) -> Counts:
             raise UnreadableFile(
                 f"line {number:,} has no count",
                 where=path,
-                way_out="every line is a token, a tab and a count "
-                f"({argument('rank_order')} needs no counts)",
+                way_out="every line is a token, a tab and a count",
             )
         raw.append(cells[token_column])
         counts.append(_count(cells[count_column], f"line {number:,}", path))
