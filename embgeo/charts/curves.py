@@ -43,13 +43,11 @@ def first_line(curve: Series) -> FloatArray:
     return next(iter(curve.y.values()))
 
 
-def series_panel(
-    curve: Series, lines: tuple[Line, ...], guides: tuple[Guide, ...] = (), title: str = ""
-) -> Panel:
+def series_panel(curve: Series, lines: tuple[Line, ...], guides: tuple[Guide, ...] = ()) -> Panel:
     """A panel with the labels of `curve`; logarithmic where that is requested and useful."""
     log_x = curve.log_x and is_wide(np.concatenate([line.x for line in lines]))
     log_y = curve.log_y and is_wide(np.concatenate([line.y for line in lines]))
-    return Panel(Axis(curve.x_label, log_x), Axis(curve.y_label, log_y), lines, guides, title=title)
+    return Panel(Axis(curve.x_label, log_x), Axis(curve.y_label, log_y), lines, guides)
 
 
 def is_wide(values: FloatArray, ratio: float = 3.0) -> bool:

@@ -139,7 +139,7 @@ def deviations(level: float) -> float:
     return NormalDist().inv_cdf((1.0 + level) / 2.0)
 
 
-def show(amount: float, scale: tuple[str, ...] = (), digits: int = 4) -> str:
+def show(amount: float, scale: tuple[str, ...] = ()) -> str:
     """A number, or the word that it stands for.
 
     >>> show(0.25), show(1.0, SCALES[VERDICT])
@@ -147,4 +147,4 @@ def show(amount: float, scale: tuple[str, ...] = (), digits: int = 4) -> str:
     """
     if scale and amount in range(len(scale)):
         return scale[int(amount)]
-    return format_number(amount, digits)
+    return format_number(amount)

@@ -142,9 +142,9 @@ def _with(text: str, unit: str) -> str:
     return f"{text} {unit}" if unit else text
 
 
-def signed(value: float, digits: int = 4) -> str:
+def signed(value: float) -> str:
     """With its sign, also where it is positive; 0 only if exact."""
-    return f"+{format_number(value, digits)}" if value > 0 else format_number(value, digits)
+    return f"+{format_number(value)}" if value > 0 else format_number(value)
 
 
 def headline_rows(rows: list[RowView]) -> list[tuple[HeadlineText, RowView]]:
