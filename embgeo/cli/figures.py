@@ -7,7 +7,7 @@ import math
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Form(StrEnum):
-    """File formats of figures."""
+    """File formats of figures; Typer takes a list of no other type of choices."""
 
     pdf = "pdf"
     svg = "svg"
@@ -27,28 +27,9 @@ class Form(StrEnum):
     pgf = "pgf"
 
 
-class Color(StrEnum):
-    """What colors the points of a scatter."""
-
-    cls = "class"
-    frequency = "frequency"
-    none = "none"
-
-
-class Signs(StrEnum):
-    """Of the eigenvectors over which I1 and I2 are taken."""
-
-    both = "both"
-    one = "one"
-
-
-class VenueName(StrEnum):
-    """Whose widths figures have."""
-
-    iclr = "iclr"
-    neurips = "neurips"
-    icml = "icml"
-    acl = "acl"
+Color = Literal["class", "frequency", "none"]
+Signs = Literal["both", "one"]
+VenueName = Literal["iclr", "neurips", "icml", "acl"]
 
 
 @guarded
@@ -132,14 +113,14 @@ def figures(
         out=out,
         label=label or (),
         format=[form.value for form in format_ or ()],
-        venue=None if venue is None else venue.value,
+        venue=venue,
         text=text,
         width=width,
-        color=None if color is None else color.value,
+        color=color,
         x=numbers(x),
         parameter=parameter,
         scalar=scalar or (),
-        signs=None if signs is None else signs.value,
+        signs=signs,
         command=printable(command_line()),
     )
     if json_:

@@ -112,7 +112,7 @@ def progress_bar(quiet: bool) -> Iterator[Progress | None]:
     from embgeo.core.progress import Progress
 
     class Rate(ProgressColumn):
-        """So many a second."""
+        """Rows a second."""
 
         def render(self, task: Task) -> Text:
             return Text("" if task.speed is None else f"{task.speed:,.0f}/s")
