@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from embgeo.core.errors import BadOption
 from embgeo.core.read_ahead import read_ahead
+from embgeo.core.special import SpecialToken
 from embgeo.core.visible import visible
 
 #: Rows in a block where nobody says otherwise.
@@ -126,6 +127,13 @@ class Matrix:
     hidden : Matrix or None
         Hidden states of the model, one a row, d columns.
     final_norm : FinalNorm or None
+    special : tuple of SpecialToken
+        Tokens that the tokenizer or a chat template names, in the order of their rows.
+    vocabulary_size : int or None
+        Tokens of the tokenizer; None where it is not known, or a range of rows was cut out.
+    tied_as_configured : bool or None
+        Whether the file holds one matrix for input and output exactly if the model's
+        configuration says so; None where it says nothing.
     origin : Origin
     rounded : bool
         Whether rows are taken in float32 even where they are stored in float64.
@@ -139,6 +147,9 @@ class Matrix:
     output: Matrix | None = None
     hidden: Matrix | None = None
     final_norm: FinalNorm | None = None
+    special: tuple[SpecialToken, ...] = ()
+    vocabulary_size: int | None = None
+    tied_as_configured: bool | None = None
     origin: Origin = Origin()
     rounded: bool = False
 

@@ -122,7 +122,8 @@ def count_rows(path: Path, tensor: str | None, transpose: bool) -> int:
 def open_piece(piece: Piece) -> tuple[Matrix, StatePart]:
     matrix = open_shard(piece.shard)
     if piece.masked is not None:
-        matrix = replace(matrix, tokens=None, frequency=None, masked=dict(piece.masked))
+        own = dict(piece.masked)
+        matrix = replace(matrix, tokens=None, frequency=None, special=(), masked=own)
     first_row = piece.shard.first_row
     return matrix, describe_part(matrix, piece.start, piece.stop, first_row=first_row, digest=False)
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix, Origin
 from embgeo.core.options import Options
+from embgeo.core.special import SpecialToken
 from embgeo.distributed.part import Elsewhere, MeasuringSetup, StatePart
 from embgeo.numerics.block_rotation import BlockRotation
 from embgeo.numerics.eigen import Eigen
@@ -38,6 +39,7 @@ RECORDS: dict[str, type] = {
         Matrix,
         Options,
         Origin,
+        SpecialToken,
         StatePart,
         MeasuringSetup,
     )

@@ -33,7 +33,7 @@ from embgeo.metrics.family import ask
 from embgeo.stats import Census, Norms
 from embgeo.stats.block import Block
 from embgeo.stats.resources import Resources, shared_fold
-from embgeo.stats.statistic import Statistic
+from embgeo.stats.statistic import Statistic, fold
 
 
 def describe_part(
@@ -262,6 +262,8 @@ def second_round(
     if statistics:
         reader.announce("second pass", piece.n)
         shared_fold(reader.plan, piece.n, blocks, statistics, reader.progress.advance)
+        left_out = (block.renumber(part.start) for block in reader.read_left_out())
+        fold(left_out, [statistic for statistic in statistics if statistic.of_left_out])
     own = within(task.wanted, part)
     if not statistics:
         check_norms(seen, Block(own + part.start, piece.stored(own)), part)

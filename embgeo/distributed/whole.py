@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from embgeo.core.errors import EmbgeoError, argument
 from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.special import SpecialToken
 from embgeo.distributed.part import Elsewhere, MeasuringSetup, StatePart, span
 
 #: Notes of single parts that are shown; there may be thousands of parts.
@@ -151,6 +152,8 @@ def join_pieces(pieces: Sequence[Piece], setup: MeasuringSetup) -> Matrix:
         tokens=join_tokens(known),
         frequency=join_frequency(known, n),
         masked=join_masked(known),
+        special=join_special(known),
+        vocabulary_size=first.vocabulary_size if part.total is not None else None,
         output=output,
         origin=replace(
             first.origin,
@@ -208,6 +211,16 @@ def join_masked(known: Sequence[tuple[StatePart, Matrix]]) -> dict[str, npt.NDAr
         for reason, own in matrix.masked.items():
             rows.setdefault(reason, []).append(own + part.start)
     return {reason: np.concatenate(parts) for reason, parts in rows.items()}
+
+
+def join_special(known: Sequence[tuple[StatePart, Matrix]]) -> tuple[SpecialToken, ...]:
+    """Special tokens of all parts, numbered as in the whole."""
+    return tuple(
+        replace(one, row=one.row + part.start)
+        for part, matrix in known
+        for one in matrix.special
+        if one.row is not None
+    )
 
 
 def join_output(known: Sequence[tuple[StatePart, Matrix]], n: int) -> Matrix | None:

@@ -61,6 +61,7 @@ def build_matrix(selection: Selection, labeling: Labeling, counting: Counting) -
     output = replace(
         matrix,
         data=projection,
+        special=(),
         name=f"{matrix.name} (output)",
         origin=_of(origin, choice.output, choice.output_transposed, why),
     )

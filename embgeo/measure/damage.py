@@ -10,11 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.numerics.norm_gap import find_norm_gap
+from embgeo.numerics.norm_gap import find_norm_limit
 from embgeo.stats import Norms
-
-#: A gap between norms is wide from this many decades on.
-WIDE = 1.0
 
 
 def find_small_rows(norms: Norms, limit: float | None) -> tuple[IntArray, FloatArray]:
@@ -25,13 +22,8 @@ def find_small_rows(norms: Norms, limit: float | None) -> tuple[IntArray, FloatA
     norms : Norms
         Of all rows that are finite and not zero.
     limit : float or None
-        None: the upper end of the largest gap of log₁₀‖w‖ with at most 5 % of the rows below it,
-        where that is at least one decade wide.
+        None: the gap between norms decides.
     """
     values = np.asarray(norms.values())
-    if limit is None:
-        known = np.isfinite(values) & (values > 0)
-        gap = find_norm_gap(values[known])
-        limit = gap.above if gap is not None and gap.decades >= WIDE else 0.0
-    small = values < limit
+    small = values < find_norm_limit(values, limit)
     return norms.index()[small], values[small]

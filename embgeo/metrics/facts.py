@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
+import ml_dtypes
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix
+from embgeo.core.special import SpecialToken
 from embgeo.stats.reader import RowReader
 
 NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
@@ -33,6 +35,14 @@ class Facts:
         Why there is no output projection.
     final_norm : FinalNorm or None
         The model's final LayerNorm.
+    special : tuple of SpecialToken
+        Tokens that the tokenizer or a chat template names.
+    vocabulary_size : int or None
+        Tokens of the tokenizer.
+    tied_as_configured : bool or None
+        Whether the file is tied exactly if the model's configuration says so.
+    rounding : float
+        Distance of 1 to the next larger number of the stored type.
     masked : mapping of str to int array
         Rows left out by request, by reason.
     n_masked : int
@@ -55,6 +65,10 @@ class Facts:
     output_width: int | None = None
     output_absent: str = ""
     final_norm: FinalNorm | None = None
+    special: tuple[SpecialToken, ...] = ()
+    vocabulary_size: int | None = None
+    tied_as_configured: bool | None = None
+    rounding: float = 0.0
     masked: Mapping[str, IntArray] = field(default_factory=dict)
     n_masked: int = 0
     zero: IntArray = field(default_factory=lambda: NO_ROWS)
@@ -76,6 +90,10 @@ class Facts:
             output_width=None if matrix.output is None else matrix.output.d,
             output_absent=explain_no_output(matrix),
             final_norm=matrix.final_norm,
+            special=matrix.special,
+            vocabulary_size=matrix.vocabulary_size,
+            tied_as_configured=matrix.tied_as_configured,
+            rounding=find_rounding(matrix),
             masked=matrix.masked,
             n_masked=len(np.unique(masked)),
         )
@@ -104,6 +122,11 @@ class Facts:
         return np.sort(np.concatenate([self.zero, self.nonfinite, self.small]))
 
     @property
+    def vocabulary(self) -> IntArray:
+        """Rows that a token belongs to, ascending: kept and damaged ones."""
+        return np.sort(np.concatenate([self.kept, self.damaged]))
+
+    @property
     def pairs(self) -> int:
         """Number of unordered pairs of kept rows."""
         return self.m * (self.m - 1) // 2
@@ -127,6 +150,12 @@ class Facts:
     def token(self, row: int) -> str:
         """The label of a row, or its number where there are no labels."""
         return f"row {row}" if self.tokens is None else self.tokens[row]
+
+
+def find_rounding(matrix: Matrix) -> float:
+    """Distance of 1 to the next larger number of the stored type."""
+    finfo: Callable[[Any], Any] = ml_dtypes.finfo
+    return float(finfo(matrix.data.dtype).eps)
 
 
 def explain_no_output(matrix: Matrix) -> str:

@@ -10,6 +10,8 @@ from embgeo.core.arrays import FloatArray
 
 #: The group below a gap has at most one row of this many.
 ONE_OF = 20
+#: A gap separates damaged rows from this many decades on.
+WIDE = 1.0
 
 
 class NormGap(NamedTuple):
@@ -48,3 +50,19 @@ def find_norm_gap(norms: FloatArray) -> NormGap | None:
     gaps = np.diff(np.log10(smallest))
     at = int(np.argmax(gaps))
     return NormGap(float(smallest[at]), float(smallest[at + 1]), float(gaps[at]))
+
+
+def find_norm_limit(norms: FloatArray, given: float | None = None) -> float:
+    """The norm below which rows are damaged; 0 where none is.
+
+    Parameters
+    ----------
+    norms : float64 array, shape (M,)
+        Zero and non-finite ones are not looked at.
+    given : float, optional
+        Taken as it is. By default the upper end of the gap, where that is at least one decade wide.
+    """
+    if given is not None:
+        return given
+    gap = find_norm_gap(norms[np.isfinite(norms) & (norms > 0)])
+    return gap.above if gap is not None and gap.decades >= WIDE else 0.0

@@ -4,10 +4,18 @@ from embgeo.stats.census import Census
 from embgeo.stats.group_moments import GroupMoments
 from embgeo.stats.log_partition import LogPartition
 from embgeo.stats.moments import Moments
+from embgeo.stats.output_norms import OutputNorms
 from embgeo.stats.pair_cosines import PairHistogram, PairSample
 from embgeo.stats.paired_sums import PairedSums
 from embgeo.stats.partition_gradient import PartitionGradient
-from embgeo.stats.per_row import AngleAfterRemoval, AngleTo, Norms, Projection2, RowHashes
+from embgeo.stats.per_row import (
+    AngleAfterRemoval,
+    AngleTo,
+    DistanceTo,
+    Norms,
+    Projection2,
+    RowHashes,
+)
 from embgeo.stats.reduced_sums import ReducedSums
 from embgeo.stats.stacked_qr import StackedQR
 from embgeo.stats.top_neighbors import CloserRows, TopNeighbors
@@ -19,10 +27,12 @@ STATISTICS = (
     AngleTo,
     Census,
     CloserRows,
+    DistanceTo,
     GroupMoments,
     LogPartition,
     Moments,
     Norms,
+    OutputNorms,
     PairHistogram,
     PairSample,
     PairedSums,
@@ -41,10 +51,12 @@ __all__ = [
     "AngleTo",
     "Census",
     "CloserRows",
+    "DistanceTo",
     "GroupMoments",
     "LogPartition",
     "Moments",
     "Norms",
+    "OutputNorms",
     "PairHistogram",
     "PairSample",
     "PairedSums",

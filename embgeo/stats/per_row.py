@@ -111,6 +111,23 @@ class Projection2(PerRow):
         return block.wide.xp.stack(along, axis=1) - block.wide.put(self.shift @ self.axes)
 
 
+class DistanceTo(PerRow):
+    """Euclidean distance of each row to a point, from the differences of their entries."""
+
+    def __init__(self, name: str, point: FloatArray) -> None:
+        super().__init__()
+        self.name = name
+        self.point = point
+
+    @property
+    def key(self) -> Hashable:
+        return ("distance to", self.name)
+
+    def compute(self, block: Block) -> Array:
+        xp = block.wide.xp
+        return xp.linalg.vector_norm(block.rows - block.wide.constant(self.point), axis=1)
+
+
 class AngleTo(PerRow):
     """Angle in radians between each row and a unit direction.
 

@@ -18,7 +18,7 @@ from embgeo.numerics.eigen import Eigh
 from embgeo.stats import Census, PairHistogram, RowHashes
 from embgeo.stats.block import Block
 from embgeo.stats.resources import NARROW, Resources, shared_fold
-from embgeo.stats.statistic import Statistic
+from embgeo.stats.statistic import Statistic, fold
 
 if TYPE_CHECKING:
     from embgeo.stats.backend.executor import DeviceExecutor
@@ -155,9 +155,18 @@ class RowReader:
         """Feed the kept rows (or the named ones) to the statistics."""
         if self.executor is not None:
             self.executor.fold(statistics, rows)
-            return
-        n = None if rows is None else len(rows)
-        self._shared_fold(lambda start, stop: self.blocks(rows, start, stop), statistics, n)
+        else:
+            n = None if rows is None else len(rows)
+            self._shared_fold(lambda start, stop: self.blocks(rows, start, stop), statistics, n)
+        if rows is None:
+            fold(self.read_left_out(), [s for s in statistics if s.of_left_out])
+
+    def read_left_out(self) -> Iterator[Block]:
+        """Rows that are left out block by block, with their output rows if there are any."""
+        left_out, output = np.flatnonzero(~self.takes_part), self.matrix.output
+        for index, block in self.matrix.blocks(left_out, step=self.plan.block_rows):
+            read_paired = None if output is None else partial(output.take, index)
+            yield Block(index, block, read_paired)
 
     def _shared_fold(
         self,

@@ -27,6 +27,9 @@ class Statistic:
     STATE : tuple of str
         Names of the attributes that `clear` sets and rows change. Everything else is what the
         statistic was made with, and is shared by its copies.
+    of_left_out : bool
+        Whether it also sees the rows that are left out, such as damaged ones; only passes after
+        the first one bring these.
 
     Notes
     -----
@@ -37,6 +40,7 @@ class Statistic:
     """
 
     STATE: ClassVar[tuple[str, ...]] = ()
+    of_left_out: ClassVar[bool] = False
 
     @property
     def key(self) -> Hashable:

@@ -108,7 +108,13 @@ def with_file(plan: MergePlan, matrix: Matrix) -> MergePlan:
     """The plan with what is known of the one file here."""
     plan = add_labels(plan, matrix.tokens, matrix.frequency)
     whole = replace(
-        plan.matrix, name=matrix.name, origin=matrix.origin, final_norm=matrix.final_norm
+        plan.matrix,
+        name=matrix.name,
+        origin=matrix.origin,
+        final_norm=matrix.final_norm,
+        special=matrix.special,
+        vocabulary_size=matrix.vocabulary_size,
+        tied_as_configured=matrix.tied_as_configured,
     )
     return replace(plan, matrix=whole)
 

@@ -415,6 +415,20 @@ def check_duplicates(table, _c, _found):
     assert table.rows[1][2] == "t12 · t61"
 
 
+@twin_of("tokens.damaged")
+def check_damaged(table, c, _found):
+    data, output = (np.asarray(m.data, dtype=float) for m in (c.matrix, c.matrix.output))
+    masked = {int(row) for rows in c.matrix.masked.values() for row in rows}
+    rows = [row for row in range(len(data)) if row not in masked]
+    own, other = naive.damaged(data[rows]), naive.damaged(output[rows])
+    listed = {row[0]: (row[3] != "healthy", row[5] != "healthy") for row in table.rows}
+    assert listed == {
+        row: (mine, theirs)
+        for row, mine, theirs in zip(rows, own, other, strict=True)
+        if mine or theirs
+    }
+
+
 # Every pair, above and below the number that is kept --------------------------------------------
 
 

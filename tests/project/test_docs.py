@@ -21,6 +21,7 @@ import embgeo
 from embgeo.cli.app import COMMANDS, app
 from embgeo.core.matrix import Frequency, Matrix, Origin
 from embgeo.core.options import Options
+from embgeo.core.special import SpecialToken
 from embgeo.distributed import describe_part, finish, first_round, make_plan
 from embgeo.metrics import SECTIONS
 from embgeo.result.analysis import Analysis
@@ -198,6 +199,9 @@ def full_analysis() -> embgeo.Analysis:
         frequency=counts,
         masked=masked,
         output=output,
+        special=(SpecialToken("token 1", 1, ("bos",)),),
+        vocabulary_size=59,
+        tied_as_configured=True,
         hidden=Matrix(rng.standard_normal((40, 6)) + 2.0, origin=Origin(path="states.npy")),
     )
     options = Options(isotropy_rows=20, isotropy_runs=2, asked=(("token 1", ("token 2",)),))

@@ -10,6 +10,7 @@ import itertools
 import math
 from functools import cache
 
+import ml_dtypes
 import numpy as np
 import scipy.linalg
 from scipy.optimize import linprog, minimize
@@ -364,3 +365,42 @@ def two_nn(W):
         r1, r2 = np.sort(np.linalg.norm(np.delete(points, i, axis=0) - x, axis=1))[:2]
         logs.append(math.log(r2 / r1))
     return (len(logs) - 1) / math.fsum(logs)
+
+
+# Rows that are not alive -------------------------------------------------------------------------
+
+
+def widest_gap(lengths):
+    """In decades, with at most one row in twenty below; None where that is less than one row."""
+    ordered = sorted(lengths)
+    gaps = [
+        math.log10(ordered[i + 1]) - math.log10(ordered[i])
+        for i in range(len(ordered) - 1)
+        if (i + 1) * 20 <= len(ordered)
+    ]
+    return max(gaps, default=None)
+
+
+def damaged(rows):
+    """By row: zero, not finite, or below a gap of a decade."""
+    lengths = np.array([math.sqrt(sum(float(x) ** 2 for x in row)) for row in rows])
+    usable = np.isfinite(lengths) & (lengths > 0)
+    out = ~usable
+    ordered = sorted(lengths[usable])
+    best, limit = 1.0, 0.0
+    for i in range(len(ordered) - 1):
+        gap = math.log10(ordered[i + 1] / ordered[i])
+        if (i + 1) * 20 <= len(ordered) and gap >= best:
+            best, limit = gap, ordered[i + 1]
+    return out | (usable & (lengths < limit))
+
+
+def constant_rows(W):
+    return sum(np.std(row) < 1e-8 * np.linalg.norm(row) for row in W) if W.shape[1] > 1 else 0
+
+
+def mean_rows(W, dtype):
+    mean = W.mean(axis=0)
+    distances = [np.linalg.norm(row - mean) for row in W]
+    near = float(ml_dtypes.finfo(dtype).eps) * np.linalg.norm(mean)
+    return sum(d <= near and d < np.median(distances) / 10 for d in distances)

@@ -146,12 +146,38 @@ def subspace(c: Case):
     }
 
 
+def rows_of_the_vocabulary(side, rows):
+    """Norms and damage of one side."""
+    damaged = naive.damaged(rows)
+    finite = np.linalg.norm(rows[np.isfinite(rows).all(axis=1)], axis=1)
+    healthy, ill = (np.linalg.norm(rows[which], axis=1) for which in (~damaged, damaged))
+    small = ill[np.isfinite(ill) & (ill > 0)]
+    gap = np.log10(healthy.min() / small.max()) if len(small) else naive.widest_gap(healthy)
+    low, high = np.percentile(finite, [1, 99])
+    return {
+        f"{side}norm_min": finite.min(),
+        f"{side}norm_median": np.median(finite),
+        f"{side}norm_max": finite.max(),
+        f"{side}norm_rms": np.sqrt((healthy**2).mean()),
+        f"{side}norm_spread": high / low if low else None,
+        f"{side}damaged_rows": damaged.sum(),
+        f"{side}damaged_gap": gap,
+    }
+
+
 def tokens(c: Case):
     data = np.asarray(c.matrix.data, dtype=np.float64)
     masked = np.zeros(len(data), dtype=bool)
     for rows in c.matrix.masked.values():
         masked[rows] = True
     return {
+        **rows_of_the_vocabulary("", data[~masked]),
+        **rows_of_the_vocabulary("output_", np.asarray(c.matrix.output.data)[~masked]),
+        "constant_rows": naive.constant_rows(c.W),
+        "mean_rows": naive.mean_rows(c.W, c.matrix.data.dtype),
+        "one_sided_rows": sum(
+            naive.damaged(data[~masked]) != naive.damaged(np.asarray(c.matrix.output.data)[~masked])
+        ),
         "masked_rows": masked.sum(),
         "zero_rows": sum(not row.any() for row in data[~masked]),
         "nonfinite_rows": sum(not np.isfinite(row).all() for row in data[~masked]),

@@ -22,6 +22,165 @@ NONFINITE_ROWS = Quantity(
     "Rows with an infinite or NaN entry, left out of every statistic.",
     "#{i : w_i has an entry that is not finite}",
 )
+DAMAGED_ROWS = Quantity(
+    "tokens.damaged_rows",
+    "Damaged rows",
+    "Rows of the vocabulary that are zero, non-finite, or far shorter than all others: below the "
+    "widest gap between norms, if that is a factor of 10 or more with at most 5 % of the rows "
+    "below it, or below --damaged-below. They are left out of every other statistic.",
+    "#{i : w_i = 0, w_i not finite, or ‖w_i‖ below the gap}",
+    better="lower",
+)
+DAMAGED_GAP = Quantity(
+    "tokens.damaged_gap",
+    "Gap between norms",
+    "How many powers of ten lie between the norms of damaged rows and those of all others; where "
+    "no row is damaged, the widest gap among the smallest norms.",
+    "log₁₀ of the ratio of neighboring norms",
+    unit="decades",
+)
+CONSTANT_ROWS = Quantity(
+    "tokens.constant_rows",
+    "Constant rows",
+    "Rows whose entries are all alike, as an initialization leaves them; they are kept.",
+    "#{i : standard deviation of the entries of w_i < 1e-8·‖w_i‖}",
+    better="lower",
+)
+MEAN_ROWS = Quantity(
+    "tokens.mean_rows",
+    "Rows equal to the mean row",
+    "Rows that equal the mean row within the rounding of the stored type, as tokens that were "
+    "added with the mean of the others and never trained; they are kept.",
+    "#{i : ‖w_i − μ‖ ≤ ε·‖μ‖, and less than a tenth of the median distance}; ε: distance of 1 to "
+    "the next larger number of the stored type",
+    better="lower",
+)
+ONE_SIDED_ROWS = Quantity(
+    "tokens.one_sided_rows",
+    "One-sided rows",
+    "Tokens whose row is damaged in one of the input embedding and the output matrix, and not in "
+    "the other.",
+    "#{i : exactly one of input and output row is damaged}",
+    better="lower",
+)
+NORM_MIN = Quantity(
+    "tokens.norm_min",
+    "Smallest norm",
+    "Length of the shortest row of the vocabulary, damaged ones included.",
+    "min_i ‖w_i‖₂",
+)
+NORM_MEDIAN = Quantity(
+    "tokens.norm_median",
+    "Median norm",
+    "Length of the row in the middle, damaged ones included.",
+    "median_i ‖w_i‖₂",
+)
+NORM_MAX = Quantity(
+    "tokens.norm_max",
+    "Largest norm",
+    "Length of the longest row of the vocabulary.",
+    "max_i ‖w_i‖₂",
+)
+NORM_RMS = Quantity(
+    "tokens.norm_rms",
+    "Root mean square norm",
+    "Root of the mean squared length of the rows that are not damaged.",
+    "√(Σ‖w_i‖² / M)",
+)
+NORM_SPREAD = Quantity(
+    "tokens.norm_spread",
+    "Spread of norms",
+    "How many times longer the long rows are than the short ones, damaged rows included.",
+    "99th over 1st percentile of ‖w_i‖₂",
+)
+OUTPUT_DAMAGED_ROWS = Quantity(
+    "tokens.output_damaged_rows",
+    "Damaged output rows",
+    "Damaged rows of the output matrix of an untied model, by the same rule.",
+    "as for damaged rows",
+    better="lower",
+)
+OUTPUT_DAMAGED_GAP = Quantity(
+    "tokens.output_damaged_gap",
+    "Gap between output norms",
+    "As the gap between norms, for the rows of the output matrix.",
+    "log₁₀ of the ratio of neighboring norms",
+    unit="decades",
+)
+OUTPUT_NORM_MIN = Quantity(
+    "tokens.output_norm_min",
+    "Smallest output norm",
+    "Length of the shortest row of the output matrix of an untied model.",
+    "min_i ‖u_i‖₂",
+)
+OUTPUT_NORM_MEDIAN = Quantity(
+    "tokens.output_norm_median",
+    "Median output norm",
+    "Length of the row of the output matrix in the middle.",
+    "median_i ‖u_i‖₂",
+)
+OUTPUT_NORM_MAX = Quantity(
+    "tokens.output_norm_max",
+    "Largest output norm",
+    "Length of the longest row of the output matrix.",
+    "max_i ‖u_i‖₂",
+)
+OUTPUT_NORM_RMS = Quantity(
+    "tokens.output_norm_rms",
+    "Root mean square output norm",
+    "Root of the mean squared length of the rows of the output matrix that are not damaged.",
+    "√(mean of ‖u_i‖²)",
+)
+OUTPUT_NORM_SPREAD = Quantity(
+    "tokens.output_norm_spread",
+    "Spread of output norms",
+    "As the spread of norms, for the rows of the output matrix.",
+    "99th over 1st percentile of ‖u_i‖₂",
+)
+DAMAGED = Quantity(
+    "tokens.damaged",
+    "Damaged and untrained rows",
+    "The tokens whose rows are damaged, constant or equal to the mean row, on either side of an "
+    "untied model.",
+    "state and ‖w_i‖₂",
+)
+SPECIAL = Quantity(
+    "tokens.special",
+    "Special tokens",
+    "Tokens that the tokenizer or the chat template names, with the norms of their rows: a chat "
+    "template that uses a row which was never trained makes fine-tuning fail.",
+    "‖w_i‖₂ and the share of the vocabulary with a norm at most as large",
+)
+SPECIAL_DAMAGED_ROWS = Quantity(
+    "tokens.special_damaged_rows",
+    "Damaged special tokens",
+    "Special tokens with a damaged row, in the input embedding or the output matrix; a zero row of "
+    "the padding token is intended and does not count.",
+    "#{special i : row i is damaged}",
+    better="lower",
+)
+MISSING_ROWS = Quantity(
+    "tokens.missing_rows",
+    "Tokens without a row",
+    "Tokens of the tokenizer for which the matrix has no row.",
+    "#{tokens with an id of at least N}",
+    better="lower",
+)
+SURPLUS_ROWS = Quantity(
+    "tokens.surplus_rows",
+    "Rows beyond the vocabulary",
+    "Rows at the end to which no token of the tokenizer belongs; they are padding and left out, "
+    "unless they are kept by request.",
+    "#{i : no token has the id i}",
+)
+TIED_AS_CONFIGURED = Quantity(
+    "tokens.tied_as_configured",
+    "Tied as configured",
+    "Whether input embedding and output matrix are one as the model's configuration says "
+    "(tie_word_embeddings): 1 if what the file holds agrees, 0 if not.",
+    "1 or 0",
+    better="higher",
+)
 DUPLICATE_ROWS = Quantity(
     "tokens.duplicate_rows",
     "Duplicate rows",

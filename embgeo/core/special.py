@@ -1,0 +1,44 @@
+"""Tokens with a task of their own, and what a row can look like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+#: What a token is for: by the key that names it in the tokenizer's files, as an added token, or
+#: because the chat template writes it.
+Role = Literal[
+    "bos",
+    "eos",
+    "pad",
+    "unk",
+    "cls",
+    "sep",
+    "mask",
+    "additional",
+    "added",
+    "template",
+]
+
+#: What a row looks like, the gravest first: the first three are damaged and left out.
+RowState = Literal[
+    "zero", "non-finite", "damaged", "constant", "mean-initialized", "identical", "healthy"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialToken:
+    """A token that a tokenizer or a chat template names.
+
+    Attributes
+    ----------
+    token : str
+    row : int or None
+        Its row; None where the matrix has none for it.
+    roles : tuple of Role
+        In the order of `Role`; at least one.
+    """
+
+    token: str
+    row: int | None
+    roles: tuple[Role, ...]

@@ -1,0 +1,87 @@
+"""How long the rows are, on the input and on the output side (definitions, section 10).
+
+Examples
+--------
+>>> import embgeo
+>>> W = np.diag(np.arange(1.0, 41.0))
+>>> W[7] *= 1e-9
+>>> found = embgeo.analyze(W, sections=["tokens"], reference=False)
+>>> [found[f"tokens.norm_{name}"].text for name in ("min", "median", "max")]
+['8e-09', '20.5', '40']
+>>> found["tokens.damaged_gap"].text
+'8.097 decades'
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray
+from embgeo.core.options import Options
+from embgeo.core.quantities import tokens as q
+from embgeo.core.values import Quantity, Scalar, Value
+from embgeo.metrics.facts import Facts
+from embgeo.metrics.row_sides import Side, find_input_side, find_output_side
+from embgeo.metrics.shared import SharedStatistics
+from embgeo.stats import Norms, OutputNorms
+from embgeo.stats.statistic import Statistic
+
+FAMILY = "tokens"
+INPUT = (q.NORM_MIN, q.NORM_MEDIAN, q.NORM_MAX, q.NORM_RMS, q.NORM_SPREAD)
+OUTPUT = (
+    q.OUTPUT_NORM_MIN,
+    q.OUTPUT_NORM_MEDIAN,
+    q.OUTPUT_NORM_MAX,
+    q.OUTPUT_NORM_RMS,
+    q.OUTPUT_NORM_SPREAD,
+)
+FEW_ROWS = "fewer than 20 rows, of which 5 % is not one"
+
+
+def first() -> list[Statistic]:
+    return [Norms()]
+
+
+def second(facts: Facts) -> list[Statistic]:
+    return [OutputNorms()] if facts.output_width else []
+
+
+def compute(facts: Facts, options: Options, shared: SharedStatistics) -> list[Value]:
+    values: list[Value] = [*describe_norms(find_input_side(facts, shared), INPUT, q.DAMAGED_GAP)]
+    output = find_output_side(facts, options, shared)
+    if output is None:
+        return values
+    return [*values, *describe_norms(output, OUTPUT, q.OUTPUT_DAMAGED_GAP)]
+
+
+def describe_norms(side: Side, quantities: tuple[Quantity, ...], gap: Quantity) -> list[Scalar]:
+    """Smallest, median, largest, root mean square, spread, and the gap."""
+    smallest, median, largest, rms, spread = quantities
+    decades = side.decades
+    widest = gap.undefined(FEW_ROWS) if decades is None else gap.measured(decades)
+    norms, healthy = side.known_norms, side.healthy_norms
+    if not len(healthy):
+        return [*(one.undefined("every row is damaged") for one in quantities), widest]
+    low, high = np.quantile(norms, (0.01, 0.99))
+    return [
+        smallest.measured(float(norms.min())),
+        median.measured(float(np.median(norms))),
+        largest.measured(float(norms.max())),
+        rms.measured(root_mean_square(healthy)),
+        spread.undefined("one row in a hundred is zero")
+        if low == 0
+        else spread.measured(divide(high, low)),
+        widest,
+    ]
+
+
+def divide(high: float, low: float) -> float:
+    """The ratio; infinite where a floating-point number does not hold it."""
+    with np.errstate(over="ignore"):
+        return float(np.divide(high, low))
+
+
+def root_mean_square(norms: FloatArray) -> float:
+    """Without squares that overflow."""
+    largest = float(norms.max())
+    return largest * float(np.sqrt(np.mean(np.square(norms / largest))))

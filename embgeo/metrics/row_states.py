@@ -1,0 +1,183 @@
+"""Is every row alive? Damaged, constant and mean-initialized rows (definitions, section 10).
+
+Examples
+--------
+>>> import embgeo
+>>> W = np.random.default_rng(0).standard_normal((100, 8))
+>>> W[3], W[4], W[5] = 0.0, 1e-17 * W[4], 0.5
+>>> W[6] = np.delete(W, [3, 4, 6], axis=0).mean(axis=0)
+>>> found = embgeo.analyze(W, sections=["tokens"], reference=False)
+>>> [(row[0], row[3]) for row in found["tokens.damaged"].rows]
+[(3, 'zero'), (4, 'damaged'), (5, 'constant'), (6, 'mean-initialized')]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+
+from embgeo.core.arrays import IntArray
+from embgeo.core.options import Options
+from embgeo.core.quantities import tokens as q
+from embgeo.core.special import RowState
+from embgeo.core.values import Cell, Table, Value
+from embgeo.metrics.facts import NO_ROWS, Facts
+from embgeo.metrics.row_sides import Side, find_input_side, find_output_side
+from embgeo.metrics.shared import SharedStatistics, row_moments
+from embgeo.stats import DistanceTo, Norms, OutputNorms
+from embgeo.stats.reader import RowReader
+from embgeo.stats.statistic import Statistic
+
+FAMILY = "tokens"
+SHOWN = 100
+#: Spread of a constant row's entries, as a share of its norm.
+CONSTANT = 1e-8
+#: How much nearer to the mean row a row has to be than the median one.
+NEARER = 0.1
+#: Rows that are looked at at once.
+STEP = 1024
+ORDER = {state: rank for rank, state in enumerate(get_args(RowState))}
+MEAN_KEY = ("distance to", "mean row")
+
+
+@dataclass(frozen=True, slots=True)
+class RowStates:
+    """What the rows of the vocabulary look like.
+
+    Attributes
+    ----------
+    input : Side
+    output : Side or None
+    constant, mean : int array
+        Rows that are not damaged.
+    """
+
+    input: Side
+    output: Side | None
+    constant: IntArray
+    mean: IntArray
+
+    def state(self, row: int) -> RowState:
+        """Of a row of the embedding; duplicates are not looked for."""
+        found = self.input.state(self.find(row))
+        if found != "healthy":
+            return found
+        if row in self.constant:
+            return "constant"
+        return "mean-initialized" if row in self.mean else "healthy"
+
+    def output_state(self, row: int) -> RowState | None:
+        return None if self.output is None else self.output.state(self.find(row))
+
+    def find(self, row: int) -> int:
+        """Position of a row among those of the vocabulary."""
+        return int(np.searchsorted(self.input.rows, row))
+
+    @property
+    def one_sided(self) -> IntArray:
+        if self.output is None:
+            return NO_ROWS
+        differs = self.input.damaged != self.output.damaged
+        return np.asarray(self.input.rows[differs])
+
+    @property
+    def notable(self) -> IntArray:
+        """Rows that are not healthy on both sides, ascending."""
+        damaged = self.input.damaged
+        if self.output is not None:
+            damaged = damaged | self.output.damaged
+        return np.unique(np.concatenate([self.input.rows[damaged], self.constant, self.mean]))
+
+
+def first(facts: Facts, options: Options) -> list[Statistic]:
+    return [Norms(), row_moments(facts, options)]
+
+
+def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
+    wanted: list[Statistic] = [DistanceTo("mean row", shared.moments.mean)]
+    return [*wanted, OutputNorms()] if facts.output_width else wanted
+
+
+def rows_read(facts: Facts) -> IntArray:
+    return facts.flat if facts.d > 1 else NO_ROWS
+
+
+def compute(
+    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
+) -> list[Value]:
+    found = find_states(facts, options, reader, shared)
+    values: list[Value] = [
+        q.DAMAGED_ROWS.measured(int(found.input.damaged.sum())),
+        q.CONSTANT_ROWS.measured(len(found.constant)),
+        q.MEAN_ROWS.measured(len(found.mean)),
+    ]
+    if found.output is not None:
+        values.append(q.OUTPUT_DAMAGED_ROWS.measured(int(found.output.damaged.sum())))
+        values.append(q.ONE_SIDED_ROWS.measured(len(found.one_sided)))
+    return [*values, tabulate(facts, found)] if len(found.notable) else values
+
+
+def find_states(
+    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
+) -> RowStates:
+    """What the rows of the vocabulary look like, after both passes."""
+    return RowStates(
+        find_input_side(facts, shared),
+        find_output_side(facts, options, shared),
+        find_constant_rows(facts, reader),
+        find_mean_rows(facts, shared),
+    )
+
+
+def find_constant_rows(facts: Facts, reader: RowReader) -> IntArray:
+    """Kept rows of equal entries; a row of one entry is none."""
+    rows = np.intersect1d(rows_read(facts), facts.kept)
+    found = [NO_ROWS]
+    for start in range(0, len(rows), STEP):
+        index = rows[start : start + STEP]
+        block = reader.take(index)
+        spread = np.std(block, axis=1)
+        found.append(index[spread < CONSTANT * np.linalg.norm(block, axis=1)])
+    return np.concatenate(found)
+
+
+def find_mean_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
+    """Kept rows that equal the mean row but for the rounding of the stored type.
+
+    In a narrow cone all rows may: only those count that are far nearer to it than others.
+    """
+    distances = shared.find(DistanceTo, MEAN_KEY).values()
+    rounding = facts.rounding * float(np.linalg.norm(shared.moments.mean))
+    near = (distances <= rounding) & (distances < NEARER * np.median(distances))
+    return np.asarray(facts.kept[near])
+
+
+def tabulate(facts: Facts, found: RowStates) -> Table:
+    """Rows that are not healthy: special tokens first, the gravest first."""
+    special = {one.row for one in facts.special}
+    rows = sorted(
+        found.notable.tolist(), key=lambda row: (row not in special, ORDER[found.state(row)], row)
+    )
+    columns: tuple[str, ...] = ("row", "token", "count", "state", "‖w‖")
+    if found.output is not None:
+        columns = (*columns, "output", "‖u‖")
+    note = f"{len(rows):,} rows, {SHOWN} are shown" if len(rows) > SHOWN else ""
+    cells = tuple(list_cells(facts, found, row) for row in rows[:SHOWN])
+    return Table(q.DAMAGED, columns, cells, note=note)
+
+
+def list_cells(facts: Facts, found: RowStates, row: int) -> tuple[Cell, ...]:
+    at = found.find(row)
+    cells: tuple[Cell, ...] = (row, facts.token(row), facts.count(row), found.state(row))
+    cells = (*cells, format_norm(found.input, at))
+    if found.output is None:
+        return cells
+    return (*cells, found.output.state(at), format_norm(found.output, at))
+
+
+def format_norm(side: Side, at: int) -> float | None:
+    """The norm where it is finite."""
+    norm = float(side.norms[at])
+    return norm if np.isfinite(norm) else None

@@ -1,0 +1,137 @@
+"""Does the matrix fit its tokenizer: special tokens, missing and surplus rows, tied or not.
+
+Examples
+--------
+>>> import embgeo
+>>> from embgeo.core.matrix import Matrix
+>>> from embgeo.core.special import SpecialToken
+>>> W = np.random.default_rng(0).standard_normal((40, 8))
+>>> W[39] *= 1e-17
+>>> special = (SpecialToken("<s>", 0, ("bos",)), SpecialToken("<|im_end|>", 39, ("template",)))
+>>> found = embgeo.analyze(Matrix(W, special=special), sections=["tokens"], reference=False)
+>>> [(row[0], row[1], row[4]) for row in found["tokens.special"].rows]
+[('<|im_end|>', 39, 'damaged'), ('<s>', 0, 'healthy')]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.core.arrays import IntArray
+from embgeo.core.options import Options
+from embgeo.core.quantities import tokens as q
+from embgeo.core.special import RowState, SpecialToken
+from embgeo.core.values import Cell, Scalar, Table, Value
+from embgeo.metrics import row_states
+from embgeo.metrics.facts import NO_ROWS, Facts
+from embgeo.metrics.row_states import ORDER, RowStates, find_states, format_norm
+from embgeo.metrics.shared import SharedStatistics
+from embgeo.metrics.tokens import group_equal_hashes, split_equal_rows
+from embgeo.stats import RowHashes
+from embgeo.stats.reader import RowReader
+from embgeo.stats.statistic import Statistic
+
+FAMILY = "tokens"
+SHOWN = 200
+COLUMNS = ("token", "row", "named as", "count", "state", "‖w‖", "percentile")
+
+
+def first(facts: Facts, options: Options) -> list[Statistic]:
+    return [*row_states.first(facts, options), RowHashes(facts.d)] if facts.special else []
+
+
+def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
+    return row_states.second(facts, shared) if facts.special else []
+
+
+def rows_read(facts: Facts, shared: SharedStatistics) -> IntArray:
+    return np.concatenate([NO_ROWS, *list_candidates(facts, shared)]) if facts.special else NO_ROWS
+
+
+def compute(
+    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
+) -> list[Value]:
+    values: list[Value] = [*compare_sizes(facts)]
+    if facts.tied_as_configured is not None:
+        values.append(q.TIED_AS_CONFIGURED.measured(float(facts.tied_as_configured)))
+    known = set(facts.vocabulary.tolist())
+    special = [one for one in facts.special if one.row is None or one.row in known]
+    if not special:
+        return values
+    found = find_states(facts, options, reader, shared)
+    identical = find_identical(facts, reader, shared)
+    values.append(q.SPECIAL_DAMAGED_ROWS.measured(sum(is_damaged(found, one) for one in special)))
+    return [*values, tabulate(facts, found, special, identical)]
+
+
+def compare_sizes(facts: Facts) -> list[Scalar]:
+    """Rows without a token, and tokens without a row; nothing where the tokenizer is not known."""
+    if facts.vocabulary_size is None:
+        return []
+    return [
+        q.MISSING_ROWS.measured(max(0, facts.vocabulary_size - facts.n)),
+        q.SURPLUS_ROWS.measured(max(0, facts.n - facts.vocabulary_size)),
+    ]
+
+
+def is_damaged(found: RowStates, one: SpecialToken) -> bool:
+    """Whether a row is damaged on either side, but for padding that is zero as intended."""
+    if one.row is None:
+        return False
+    at = found.find(one.row)
+    sides = [side for side in (found.input, found.output) if side is not None]
+    return any(
+        side.damaged[at] and not ("pad" in one.roles and side.norms[at] == 0.0) for side in sides
+    )
+
+
+def list_candidates(facts: Facts, shared: SharedStatistics) -> list[IntArray]:
+    """Groups of rows with equal hashes that a special token is in."""
+    special = [one.row for one in facts.special if one.row is not None]
+    groups = group_equal_hashes(facts, shared.find(RowHashes, "RowHashes").values())
+    return [rows for rows in groups if np.isin(special, rows).any()]
+
+
+def find_identical(facts: Facts, reader: RowReader, shared: SharedStatistics) -> IntArray:
+    """Rows that equal another one, among those of special tokens and the ones they equal."""
+    groups = [split_equal_rows(facts, reader, rows) for rows in list_candidates(facts, shared)]
+    return np.concatenate([NO_ROWS, *(rows for split in groups for rows in split)])
+
+
+def tabulate(
+    facts: Facts, found: RowStates, special: list[SpecialToken], identical: IntArray
+) -> Table:
+    """Every special token, the gravest state first."""
+
+    def state(one: SpecialToken) -> RowState | None:
+        if one.row is None:
+            return None
+        own = found.state(one.row)
+        return "identical" if own == "healthy" and one.row in identical else own
+
+    def rank(one: SpecialToken) -> tuple[int, int]:
+        own = state(one)
+        return (-1, 0) if own is None or one.row is None else (ORDER[own], one.row)
+
+    cells: list[tuple[Cell, ...]] = []
+    for one in sorted(special, key=rank)[:SHOWN]:
+        named = ", ".join(one.roles)
+        if one.row is None:
+            cells.append((one.token, None, named, None, "no row", None, None))
+        else:
+            at = found.find(one.row)
+            norm = format_norm(found.input, at), found.input.rank(at)
+            cells.append((one.token, one.row, named, facts.count(one.row), state(one), *norm))
+        if found.output is not None:
+            cells[-1] += list_output_cells(found, one.row)
+    columns = COLUMNS if found.output is None else (*COLUMNS, "output", "‖u‖", "output percentile")
+    note = f"{len(special):,} tokens, {SHOWN} are shown" if len(special) > SHOWN else ""
+    return Table(q.SPECIAL, columns, tuple(cells), note=note)
+
+
+def list_output_cells(found: RowStates, row: int | None) -> tuple[Cell, ...]:
+    """State, norm and percentile of the output row."""
+    if row is None or found.output is None:
+        return (None, None, None)
+    at = found.find(row)
+    return found.output.state(at), format_norm(found.output, at), found.output.rank(at)

@@ -1,0 +1,142 @@
+"""Damaged, constant, mean-initialized and one-sided rows; special tokens; both sides' norms."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from embgeo.core.matrix import Matrix
+from embgeo.core.options import Options
+from embgeo.core.special import SpecialToken
+from embgeo.measure.analyze import analyze
+from tests.support.in_parts import check_analyses, in_parts
+from tests.support.matrices import gaussian
+
+N, D = 200, 8
+SPECIAL = (
+    SpecialToken("<pad>", 0, ("pad",)),
+    SpecialToken("<|im_start|>", 3, ("added", "template")),
+    SpecialToken("<s>", 10, ("bos",)),
+    SpecialToken("<extra>", None, ("added",)),
+)
+
+
+def untied() -> Matrix:
+    """Zero padding, a dead row on either side, a constant one, one equal to the mean, twins."""
+    W, U = gaussian(310, N, D), gaussian(311, N, 5) + 3.0
+    W[0] = 0.0
+    W[3] *= 1e-17
+    W[5] = -0.25
+    W[11] = W[10]
+    U[0] = U[7] = 0.0
+    U[8, 2] = np.inf
+    W[6] = np.delete(W, [0, 3, 6, N - 1], axis=0).mean(axis=0)
+    return Matrix(
+        W,
+        tokens=tuple(f"t{row}" for row in range(N)),
+        output=Matrix(U),
+        special=SPECIAL,
+        vocabulary_size=N + 1,
+        tied_as_configured=False,
+        masked={"padding beyond the vocabulary": np.array([N - 1])},
+    )
+
+
+@pytest.fixture(scope="module")
+def found():
+    return analyze(untied(), sections=("tokens",), reference=False)
+
+
+def test_counts(found):
+    expected = {
+        "damaged_rows": 2,
+        "output_damaged_rows": 3,
+        "one_sided_rows": 3,
+        "constant_rows": 1,
+        "mean_rows": 1,
+        "special_damaged_rows": 1,
+        "missing_rows": 1,
+        "surplus_rows": 0,
+        "tied_as_configured": 0,
+    }
+    assert {name: found[f"tokens.{name}"].value for name in expected} == expected
+
+
+def test_norms_are_those_of_the_vocabulary(found):
+    matrix = untied()
+    for side, rows in (("", matrix.data), ("output_", matrix.output.data)):
+        norms = np.linalg.norm(rows[: N - 1], axis=1)
+        norms = norms[np.isfinite(norms)]
+        assert found[f"tokens.{side}norm_min"].value == pytest.approx(norms.min())
+        assert found[f"tokens.{side}norm_median"].value == pytest.approx(np.median(norms))
+        assert found[f"tokens.{side}norm_max"].value == pytest.approx(norms.max())
+    assert found["tokens.norm_spread"].undefined == "one row in a hundred is zero"
+
+
+def test_every_row_that_is_not_healthy_is_listed(found):
+    table = found["tokens.damaged"]
+    assert table.columns == ("row", "token", "count", "state", "‖w‖", "output", "‖u‖")
+    assert [(row[0], row[3], row[5]) for row in table.rows] == [
+        (0, "zero", "zero"),
+        (3, "damaged", "healthy"),
+        (5, "constant", "healthy"),
+        (6, "mean-initialized", "healthy"),
+        (7, "healthy", "zero"),
+        (8, "healthy", "non-finite"),
+    ]
+
+
+def test_special_tokens(found):
+    table = found["tokens.special"]
+    states = {row[0]: (row[1], row[2], row[4], row[7]) for row in table.rows}
+    assert states == {
+        "<extra>": (None, "added", "no row", None),
+        "<pad>": (0, "pad", "zero", "zero"),
+        "<|im_start|>": (3, "added, template", "damaged", "healthy"),
+        "<s>": (10, "bos", "identical", "healthy"),
+    }
+    shares = {row[0]: row[6] for row in table.rows}
+    norms = np.linalg.norm(untied().data[: N - 1], axis=1)
+    assert shares["<s>"] == pytest.approx(100 * (norms <= norms[10]).mean())
+    assert shares["<|im_start|>"] == pytest.approx(100 * 2 / (N - 1))
+
+
+def test_in_parts(tmp_path):
+    matrix = untied()
+    wanted = {"sections": ("tokens",), "options": Options(), "reference": False}
+    whole, _ = in_parts(
+        matrix, [(0, 4), (4, 90), (90, N)], tmp_path, lambda rows: matrix.data[rows], **wanted
+    )
+    # A tokenizer's token without a row belongs to no part.
+    special = SPECIAL[:3]
+    expected = Matrix(**{name: getattr(matrix, name) for name in ("data", "tokens", "output")})
+    object.__setattr__(expected, "special", special)
+    for name in ("masked", "vocabulary_size", "tied_as_configured"):
+        object.__setattr__(expected, name, getattr(matrix, name))
+    check_analyses(whole, analyze(expected, **wanted))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
+def test_mean_initialized_rows_of_any_type(dtype):
+    W = (gaussian(312, 100, 32) + 0.5).astype(dtype).astype(np.float64)
+    W[[4, 40]] = np.delete(W, [4, 40], axis=0).mean(axis=0)
+    table = analyze(Matrix(W.astype(dtype)), sections=("tokens",), reference=False)[
+        "tokens.damaged"
+    ]
+    assert [(row[0], row[3]) for row in table.rows] == [
+        (4, "mean-initialized"),
+        (40, "mean-initialized"),
+    ]
+
+
+def test_rows_of_a_narrow_cone_are_not_mean_initialized():
+    """All of them equal the mean row but for the rounding of bfloat16."""
+    W = (1.0 + 1e-4 * gaussian(313, 100, 8)).astype(ml_dtypes.bfloat16)
+    found = analyze(Matrix(W), sections=("tokens",), reference=False)
+    assert found["tokens.mean_rows"].value == 0
+
+
+def test_a_single_column_is_not_constant():
+    found = analyze(Matrix(gaussian(314, 30, 1)), sections=("tokens",), reference=False)
+    assert found["tokens.constant_rows"].value == 0
