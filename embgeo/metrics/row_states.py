@@ -24,6 +24,7 @@ from embgeo.core.quantities import tokens as q
 from embgeo.core.special import RowState
 from embgeo.core.values import Cell, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
+from embgeo.metrics.row_norms import root_mean_square
 from embgeo.metrics.row_sides import Side, find_input_side, find_output_side
 from embgeo.metrics.shared import SharedStatistics, row_moments
 from embgeo.stats import DistanceTo, Norms, OutputNorms
@@ -144,12 +145,12 @@ def find_constant_rows(facts: Facts, reader: RowReader) -> IntArray:
 
 
 def find_mean_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
-    """Kept rows that equal the mean row but for the rounding of the stored type.
+    """Kept rows that equal the mean row but for rounding: that of a sum over rows when it was made.
 
     In a narrow cone all rows may: only those count that are far nearer to it than others.
     """
     distances = shared.find(DistanceTo, MEAN_KEY).values()
-    rounding = facts.rounding * float(np.linalg.norm(shared.moments.mean))
+    rounding = facts.rounding * root_mean_square(shared.norms)
     near = (distances <= rounding) & (distances < NEARER * np.median(distances))
     return np.asarray(facts.kept[near])
 

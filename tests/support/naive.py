@@ -402,5 +402,5 @@ def constant_rows(W):
 def mean_rows(W, dtype):
     mean = W.mean(axis=0)
     distances = [np.linalg.norm(row - mean) for row in W]
-    near = float(ml_dtypes.finfo(dtype).eps) * np.linalg.norm(mean)
+    near = float(ml_dtypes.finfo(dtype).eps) * np.sqrt((W**2).sum(axis=1).mean())
     return sum(d <= near and d < np.median(distances) / 10 for d in distances)

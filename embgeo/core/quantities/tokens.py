@@ -51,8 +51,8 @@ MEAN_ROWS = Quantity(
     "Rows equal to the mean row",
     "Rows that equal the mean row within the rounding of the stored type, as tokens that were "
     "added with the mean of the others and never trained; they are kept.",
-    "#{i : ‖w_i − μ‖ ≤ ε·‖μ‖, and less than a tenth of the median distance}; ε: distance of 1 to "
-    "the next larger number of the stored type",
+    "#{i : ‖w_i − μ‖ ≤ ε·√(mean ‖w_j‖²), and less than a tenth of the median distance}; ε: "
+    "distance of 1 to the next larger number of the stored type",
     better="lower",
 )
 ONE_SIDED_ROWS = Quantity(
