@@ -4,7 +4,6 @@ from embgeo.stats.census import Census
 from embgeo.stats.group_moments import GroupMoments
 from embgeo.stats.log_partition import LogPartition
 from embgeo.stats.moments import Moments
-from embgeo.stats.output_norms import OutputNorms
 from embgeo.stats.pair_cosines import PairHistogram, PairSample
 from embgeo.stats.paired_sums import PairedSums
 from embgeo.stats.partition_gradient import PartitionGradient
@@ -13,6 +12,7 @@ from embgeo.stats.per_row import (
     AngleTo,
     DistanceTo,
     Norms,
+    OutputNorms,
     Projection2,
     RowHashes,
 )

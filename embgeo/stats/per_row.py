@@ -65,6 +65,16 @@ class Norms(PerRow):
         return block.norms
 
 
+class OutputNorms(PerRow):
+    """Euclidean norm of each output row (left-out ones too); not finite if an entry is not."""
+
+    of_left_out = True
+
+    def compute(self, block: Block) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return block.wide.xp.sqrt(block.wide.xp.vecdot(block.paired, block.paired))
+
+
 class RowHashes(PerRow):
     """A 64-bit hash of each row's stored bits; equal rows have equal hashes.
 
