@@ -28,6 +28,7 @@ TITLES = {
     "projection": "Projections",
     "cosine": "Pairwise cosine",
     "isotropy": "Isotropy",
+    "coordinates": "Coordinates",
     "frequency": "Rare against popular",
     "subspace": "Input against output embedding",
     "hidden": "Hidden states and the final LayerNorm",

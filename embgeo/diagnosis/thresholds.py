@@ -159,10 +159,11 @@ ROGUE_VARIANCE = Threshold(
 ROGUE_SPREAD = Threshold(
     "spread of a coordinate",
     "variance of that coordinate as a multiple of the median one",
-    10.0,
-    50.0,
+    25.0,
+    100.0,
     "above",
-    "with few dimensions every coordinate holds a large share: both tests must agree",
+    "five and ten times the spread; with few dimensions every coordinate holds a large share: "
+    "both tests must agree",
 )
 
 THRESHOLDS: tuple[Threshold, ...] = (

@@ -93,7 +93,7 @@ def _headline(state: State, findings: tuple[Finding, ...]) -> str:
     worst = [
         f.clause
         for f in findings
-        if f.key in ("cone", "spectrum", "two-sided") and f.state == state and f.clause
+        if f.key not in ("isotropy", "frequency") and f.state == state and f.clause
     ]
     if state in ("mild", "degenerate"):
         clauses = worst or [by_key["isotropy"].clause]

@@ -23,7 +23,7 @@ from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
 
 #: Sections whose values mean something on isotropic Gaussian rows.
-REFERENCE_SECTIONS = ("spectrum", "projection", "cosine", "isotropy")
+REFERENCE_SECTIONS = ("spectrum", "projection", "cosine", "isotropy", "coordinates")
 #: Values that say nothing when compared with a reference matrix.
 NO_REFERENCE = (isotropy.EIGENGAP.name,)
 

@@ -1,6 +1,7 @@
 """Metric families, one a file: what each needs from the passes, then its values."""
 
 from embgeo.metrics import (
+    coordinates,
     cosine,
     frequency,
     hidden,
@@ -28,6 +29,7 @@ FAMILIES: tuple[Family, ...] = (
     projection,
     cosine,
     isotropy,
+    coordinates,
     frequency,
     probe,
     neighbors,

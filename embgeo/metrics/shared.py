@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from embgeo.core.arrays import FloatArray
+from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.options import Options
 from embgeo.metrics.facts import Facts
 from embgeo.numerics.block_rotation import BlockRotation, block_rotation
@@ -125,6 +125,16 @@ class SharedStatistics:
         # Next to a long mean the others keep the digits that they have in the centered matrix.
         scale = max(known.values[0], np.finfo(float).eps * values[0])
         return Eigen(values, known.vectors @ q, float(scale)), block_rotation(q)
+
+    def directions_without(self, coordinates: IntArray) -> FloatArray:
+        """Eigenvectors of WᵀW once these coordinates are zeroed in W, shape (d, d − count)."""
+        whole = self.eigen
+        left = np.setdiff1d(np.arange(len(whole.values)), coordinates)
+        rows = whole.vectors[left]
+        directions = np.zeros((len(whole.values), len(left)))
+        gram = (rows * whole.values) @ rows.T
+        directions[left] = signed_eigen(gram, None, self._eigh).vectors
+        return directions
 
     @cached_property
     def eigen_centered(self) -> Eigen:

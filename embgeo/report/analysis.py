@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.charts.subject import Subject
-from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, tokens
+from embgeo.core.quantities import coordinates, cosine, frequency, isotropy, spectrum, tokens
 from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds
 from embgeo.diagnosis.verdict import judge
@@ -52,6 +52,7 @@ _PLACED = frozenset(
         spectrum.DECAY.name,
         cosine.QUANTILES.name,
         cosine.TOP_DIMENSIONS.name,
+        coordinates.LARGEST.name,
         frequency.BY_FREQUENCY_BIN.name,
         frequency.NEIGHBORS.name,
         frequency.NEIGHBOR_RANKS.name,

@@ -15,7 +15,16 @@ from embgeo.result.analysis import Analysis
 T = TypeVar("T")
 
 #: Sections with a place of their own on the page.
-SECTIONS = ("spectrum", "projection", "cosine", "isotropy", "frequency", "subspace", "tokens")
+SECTIONS = (
+    "spectrum",
+    "projection",
+    "cosine",
+    "isotropy",
+    "coordinates",
+    "frequency",
+    "subspace",
+    "tokens",
+)
 #: Rows of the headline table, at most.
 MOST = 10
 

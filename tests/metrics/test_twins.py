@@ -36,6 +36,7 @@ STORED = {
     ),
     *(f"isotropy.{pair}{of}_mean_sign" for pair in ("i1", "i2") for of in ("", "_unit")),
     *(f"isotropy.{pair}_sampled{of}" for pair in ("i1", "i2") for of in ("", "_mean_sign")),
+    *(f"coordinates.i1_without_{count}" for count in (1, 3, 5)),
     *(f"isotropy.{name}" for name in ("log_i1", "z_random_std", "z_random_min", "z_random_max")),
 }
 #: Rounding of a sum of numbers of size one that cancel.

@@ -92,6 +92,14 @@ def dirty():
     return W
 
 
+def rogue():
+    """One coordinate with a large variance, one with a large mean."""
+    W = gaussian(17)
+    W[:, 2] *= 12.0
+    W[:, 4] += 5.0
+    return W
+
+
 MATRICES: dict[str, Callable[[], np.ndarray]] = {
     "gaussian": gaussian,
     "negative": lambda: -0.2 - np.abs(gaussian(1)),
@@ -108,6 +116,7 @@ MATRICES: dict[str, Callable[[], np.ndarray]] = {
     "bf16": lambda: (gaussian(13) * 0.5 + 0.3).astype(ml_dtypes.bfloat16),
     "dirty": dirty,
     "wide": lambda: gaussian(14, n=14, d=17),
+    "rogue coordinates": rogue,
     "d = 2": lambda: gaussian(15, d=2) + 0.3,
 }
 NAMES = tuple(MATRICES)

@@ -228,6 +228,15 @@ def unit_scale(W):
     return W / norms(W).mean()
 
 
+def energy_of_coordinates(W):
+    return (W**2).mean(axis=0)
+
+
+def without_top_coordinates(W, count):
+    """W with its coordinates of largest energy left out: zeros change no cosine and no norm."""
+    return np.delete(W, np.argsort(-energy_of_coordinates(W), kind="stable")[:count], axis=1)
+
+
 def eigengap(W):
     """Least gap between neighboring eigenvalues of WᵀW, relative to the larger of the two.
 

@@ -87,6 +87,27 @@ def isotropy(c: Case):
     }
 
 
+def coordinates(c: Case):
+    variance = c.W.var(axis=0)
+    v = naive.right_vectors(c.W)[:, 0]
+    d = c.W.shape[1]
+    out = {
+        "variance_share": variance.max() / variance.sum(),
+        "variance_ratio": variance.max() / np.median(variance),
+        "first_direction_share": (v**2).max(),
+    }
+    energy = naive.energy_of_coordinates(c.W)
+    stands_out = energy.max() >= 10 * np.median(energy)
+    for count in (1, 3, 5):
+        left = naive.without_top_coordinates(c.W, count) if count < d else None
+        cosine = None if left is None else naive.mean_cosine(left)
+        i1 = None
+        if stands_out and left is not None:
+            i1 = naive.i1(naive.both_signs(naive.unit(left), left))
+        out |= {f"mean_cosine_without_{count}": cosine, f"i1_without_{count}": i1}
+    return out
+
+
 def frequency(c: Case):
     W, popular = c.W, c.popular
 
@@ -198,7 +219,17 @@ def hidden(c: Case):
     }
 
 
-SECTIONS = (spectrum, projection, cosine, isotropy, frequency, subspace, hidden, tokens)
+SECTIONS = (
+    spectrum,
+    projection,
+    cosine,
+    isotropy,
+    coordinates,
+    frequency,
+    subspace,
+    hidden,
+    tokens,
+)
 
 
 @cache
