@@ -11,7 +11,7 @@ from embgeo.core.arrays import Array, FloatArray, IntArray
 from embgeo.numerics.block_rotation import BlockRotation
 from embgeo.stats.backend.backend import Backend
 from embgeo.stats.backend.numpy import HOST
-from embgeo.stats.block import Block
+from embgeo.stats.block import SQUARABLE, Block
 from embgeo.stats.statistic import Statistic
 
 #: Exponents up to this are good to 5e-7 in float32: half its spacing there.
@@ -131,23 +131,33 @@ class LogPartition(Statistic):
         xp, tops, total = wide.xp, np.empty_like(self._top), np.empty_like(self._sum)
         if self.offset is not None:
             products -= wide.put(self.offset)
-        for s, factor in enumerate((*self.scales, *self._inverse_norms(block, wide))):
-            scaled = products * factor
-            high, low = xp.max(scaled, axis=0), xp.min(scaled, axis=0)
+        scaled = [(products, scale) for scale in self.scales]
+        if self.unit_rows:
+            if xp.min(block.norms) < SQUARABLE[0]:  # which cannot be divided by
+                block = Block(block.index, block.unit, backend=wide)
+                products = block.rows @ wide.constant(self.directions)
+            scaled.append((products, self._inverse_norms(block, wide)[0]))
+        for s, (of, factor) in enumerate(scaled):
+            exponents = of * factor
+            high, low = xp.max(exponents, axis=0), xp.min(exponents, axis=0)
             for at, sign in enumerate(self.signs):
                 top = high if sign > 0 else -low
-                exponents = scaled * sign
-                exponents -= top
                 tops[s, at] = wide.to_host(top)
-                total[s, at] = wide.sum64(xp.exp(exponents, out=exponents))
+                terms = exponents * sign
+                terms -= top
+                total[s, at] = wide.sum64(xp.exp(terms, out=terms))
         return tops, total
 
     def _inverse_norms(self, block: Block, backend: Backend, dtype: Any = None) -> list[Array]:
-        """What makes the products those of unit rows, shape (b, 1); empty where not asked for."""
+        """What makes the products those of unit rows, shape (b, 1); empty where not asked for.
+
+        A row with nothing left has no direction: its product is 0 with every one.
+        """
         if not self.unit_rows:
             return []
         norms = block.norms if self.zeroed is None else block.norms_without(self.zeroed)
-        inverse = 1.0 / block.wide.to_host(norms)
+        norms = block.wide.to_host(norms)
+        inverse = np.divide(1.0, norms, out=np.zeros(len(norms)), where=norms > 0.0)
         return [backend.put(inverse, dtype or backend.xp.float64)[:, None]]
 
     def merge(self, other: Self) -> None:

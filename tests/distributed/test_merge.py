@@ -204,7 +204,14 @@ def test_one_round_gives_what_needs_no_more() -> None:
         assert mine.value == pytest.approx(value.value, rel=1e-12)
         if value.reference is not None:
             assert mine.reference == pytest.approx(value.reference, rel=1e-12)
-    assert found.missing == ("projection", "cosine", "isotropy", "frequency", "tokens")
+    assert found.missing == (
+        "projection",
+        "cosine",
+        "isotropy",
+        "coordinates",
+        "frequency",
+        "tokens",
+    )
     assert set(found.missing) <= set(found.analysis.absent)
 
 

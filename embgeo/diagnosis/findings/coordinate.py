@@ -83,9 +83,10 @@ def _by_mean_cosine(a: Numbers) -> Answer | None:
         " of the mean cosine (a random direction in "
         f"{d:,} dimensions: about {format_percent(expected)})",
     ]
-    left = [found for q in WITHOUT if (found := a.scalar(q)) and found.value is not None]
+    scalars = [a.scalar(quantity) for quantity in WITHOUT]
+    left = [scalar for scalar in scalars if scalar is not None and scalar.value is not None]
     if left:
-        parts.append("; without the top 1, 3 and 5 coordinates it is ")
+        parts.append("; without the top 1, 3, 5 coordinates it is ")
         for at, scalar in enumerate(left):
             parts += [*([", "] if at else []), Quote(scalar.name, format_number(float(scalar), 3))]
     clause = f"one coordinate makes {format_percent(value)} of the mean cosine"
