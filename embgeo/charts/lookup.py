@@ -106,6 +106,7 @@ def find_frequencies(analysis: Analysis) -> Frequencies | None:
     if analysis.counts is None or not isinstance(stored, dict):
         return None
     if stored.get("kind") == "rank":
+        # Ranks are kept as falling numbers, so that larger is more frequent.
         return Frequencies("rank", float(analysis.provenance["n"]) + 1.0 - analysis.counts)
     return Frequencies("count", analysis.counts)
 

@@ -16,7 +16,7 @@ from embgeo.comparison.originals import saved_folder
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import BadOption, EmbgeoError, argument, looking_at, writing
 from embgeo.io.bounded.records import ARRAYS_NAME
-from embgeo.io.bounded.saved import write_text
+from embgeo.io.bounded.saved import is_record, write_text
 from embgeo.result.analysis import REPORT_NAME, Analysis
 from embgeo.result.saved import JSON_NAME
 
@@ -163,15 +163,6 @@ def write_file(path: Path, text: str) -> None:
         write_text(path, text)
 
 
-def is_ours(record: Path, form: str) -> bool:
-    """Whether `record` is a JSON file whose ``format`` is `form`."""
-    try:
-        said = json.loads(record.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(said, dict) and said.get("format") == form
-
-
 def check_free(folder: Path, name: str, suffixes: tuple[str, ...], form: str) -> None:
     """Refuse to write ``NAME.suffix`` over files without a record of ours next to them."""
     record = folder / f"{name}.json"
@@ -183,7 +174,7 @@ def check_free(folder: Path, name: str, suffixes: tuple[str, ...], form: str) ->
             for suffix in (*suffixes, ".json")
             if (path := folder / f"{name}{suffix}").exists() or path.is_symlink()
         ]
-    if taken and not is_ours(record, form):
+    if taken and not is_record(record, form):
         cause = "exists and was not made by this command"
         raise BadOption(cause, where=taken[0], way_out=_ELSEWHERE)
 

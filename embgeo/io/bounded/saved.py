@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import tempfile
 import zipfile
@@ -55,6 +56,15 @@ def write_text(target: Path, text: str) -> None:
     """Write UTF-8 text with Unix line ends, whole or not at all."""
     with AtomicFile(target) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def is_record(path: Path, form: str) -> bool:
+    """Whether a file is JSON whose ``format`` is `form`."""
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(said, dict) and said.get("format") == form
 
 
 def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.charts.lookup import find_frequencies
 from embgeo.core.values import Cell, Column, Points
 from embgeo.result.analysis import Analysis
 
@@ -16,13 +17,8 @@ Array = npt.NDArray[Any]
 
 def frequency(analysis: Analysis) -> tuple[str, Array] | None:
     """``"count"`` or ``"rank"`` with the values; None where the analysis does not say."""
-    said = analysis.provenance.get("frequency")
-    if analysis.counts is None or not isinstance(said, dict):
-        return None
-    if said.get("kind") == "rank":
-        # Ranks are kept as falling numbers, so that larger is more frequent.
-        return "rank", as_whole(float(analysis.provenance["n"]) + 1.0 - analysis.counts)
-    return "count", as_whole(analysis.counts)
+    known = find_frequencies(analysis)
+    return None if known is None else (known.kind, as_whole(known.values))
 
 
 def as_whole(values: Array) -> Array:

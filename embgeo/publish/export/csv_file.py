@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from embgeo.io.bounded.saved import csv_lines
+from embgeo.io.bounded.saved import csv_lines, is_record
 from embgeo.publish.export.columns import collect_columns, iterate_rows
 from embgeo.publish.export.target import FORMAT, Request, Target
 
@@ -21,11 +21,7 @@ def write(request: Request, path: Path) -> None:
 
 
 def is_ours(path: Path) -> bool:
-    try:
-        said = json.loads(path.with_name(path.name + BESIDE).read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(said, dict) and said.get("format") == FORMAT
+    return is_record(path.with_name(path.name + BESIDE), FORMAT)
 
 
 TARGET = Target("csv", ".csv", write, is_ours)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.io.bounded.saved import is_record
 from embgeo.publish.export.escaping import protobuf_text, tsv_cell
 from embgeo.publish.export.target import FORMAT, Labels, Request, Target, Vectors
 
@@ -79,11 +80,7 @@ def configuration(vectors: Vectors, tensors: str) -> str:
 
 
 def is_ours(path: Path) -> bool:
-    try:
-        said = json.loads((path / RECORD).read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(said, dict) and said.get("format") == FORMAT
+    return is_record(path / RECORD, FORMAT)
 
 
 TARGET = Target("projector", ".projector", write, is_ours, needs_vectors=True)
