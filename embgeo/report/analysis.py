@@ -17,8 +17,7 @@ from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds
 from embgeo.diagnosis.verdict import judge
 from embgeo.io.bounded.saved import write_text
-from embgeo.report import assets
-from embgeo.report.page import code, draw_charts, environment
+from embgeo.report.page import ANALYSIS, code, draw_charts, environment
 from embgeo.report.payload import build
 from embgeo.report.tables import (
     TableView,
@@ -140,7 +139,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
             if key != "hidden" or "hidden" in numbers
         ],
         **code(
-            assets.ANALYSIS,
+            ANALYSIS,
             gallery.charts,
             payload.meta if payload else None,
             payload.block if payload else "",

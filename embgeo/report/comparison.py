@@ -25,21 +25,22 @@ from embgeo.core.quantities.compare import NEIGHBOR_OVERLAP
 from embgeo.core.values import Quantity, format_number
 from embgeo.core.visible import visible
 from embgeo.io.bounded.saved import write_text
-from embgeo.report import assets
 from embgeo.report.comparison_payload import build, choose_mapped
 from embgeo.report.comparison_tables import (
     MOST_COLUMNS,
     choose_places,
+    curve_families,
+    explain_no_bend,
     families,
     headline_rows,
+    list_bends,
     matches,
     number_rows,
     pair_rows,
 )
-from embgeo.report.page import Gallery, code, draw_charts, environment
+from embgeo.report.page import COMPARISON, Bundle, Gallery, code, draw_charts, environment
 from embgeo.report.tables import group_by_family, provenance_rows
 from embgeo.report.tables import quantities as quantities_of
-from embgeo.report.track_table import curve_families, explain_no_bend, list_bends
 from embgeo.result.analysis import REPORT_NAME
 
 SECTIONS = (
@@ -83,7 +84,7 @@ def write(comparison: Comparison, folder: Path) -> Path:
 def context(
     comparison: Comparison,
     *,
-    bundle: assets.Bundle = assets.COMPARISON,
+    bundle: Bundle = COMPARISON,
     more: Gallery | None = None,
     columns: int = MOST_COLUMNS,
 ) -> dict[str, Any]:

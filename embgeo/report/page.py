@@ -1,25 +1,30 @@
-"""What every kind of page is made with: templates that escape all text, and their code."""
+"""What every kind of page is made with: templates that escape all text, code and style."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from embgeo.charts import CHARTS
+from embgeo.charts import CHARTS, theme
 from embgeo.charts.render.interactive import chart_key, is_interactive, render_interactive
 from embgeo.charts.render.svg import render_svg
 from embgeo.charts.specification import Choices, Specification
 from embgeo.charts.subject import Subject
 from embgeo.core.values import format_number
 from embgeo.core.visible import visible, visible_text
-from embgeo.report import assets
 from embgeo.report.tables import capital
+
+#: Third-party scripts, each an element of its own.
+VENDOR_SCRIPTS = ("vendor/uplot/uPlot.iife.min.js", "vendor/kdbush/kdbush.min.js")
 
 
 @cache
@@ -137,7 +142,7 @@ def name_members(spec: Specification) -> str:
 
 
 def code(
-    bundle: assets.Bundle, charts: dict[str, Any], meta: dict[str, Any] | None, block: str
+    bundle: Bundle, charts: dict[str, Any], meta: dict[str, Any] | None, block: str
 ) -> dict[str, Any]:
     """Script, style and data: with the figures, the only text that goes into a page unescaped.
 
@@ -153,9 +158,9 @@ def code(
         base64, see :mod:`embgeo.report.payload`.
     """
     return {
-        "policy": Markup(assets.policy(bundle)),
-        "style": Markup(assets.style(bundle)),
-        "scripts": [Markup(text) for text in assets.scripts(bundle)],
+        "policy": Markup(policy(bundle)),
+        "style": Markup(style(bundle)),
+        "scripts": [Markup(text) for text in scripts(bundle)],
         "charts": Markup(script_json(charts)),
         "payload": meta and {"meta": Markup(script_json(meta)), "block": Markup(block)},
     }
@@ -165,3 +170,99 @@ def script_json(value: Any) -> str:
     """JSON that may stand inside a script element: nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What one kind of page carries.
+
+    Attributes
+    ----------
+    own_scripts : tuple of str
+        Files under ``static`` that become one script element, one function scope, in this order.
+    styles : tuple of str
+        Files under ``static`` that become the page's one style element.
+    """
+
+    own_scripts: tuple[str, ...]
+    styles: tuple[str, ...]
+
+
+ANALYSIS = Bundle(
+    own_scripts=(
+        "visible.js",
+        "data.js",
+        "store.js",
+        "colors.js",
+        "scatter.js",
+        "gestures.js",
+        "lasso.js",
+        "histogram.js",
+        "tokens.js",
+        "search.js",
+        "charts.js",
+        "page.js",
+        "app.js",
+    ),
+    styles=("vendor/uplot/uPlot.min.css", "report.css"),
+)
+
+COMPARISON = Bundle(
+    own_scripts=(
+        *ANALYSIS.own_scripts[:-1],
+        "compared_data.js",
+        "compared_maps.js",
+        "compared_app.js",
+    ),
+    styles=(*ANALYSIS.styles, "comparison.css"),
+)
+
+TRAINING = Bundle(COMPARISON.own_scripts, (*COMPARISON.styles, "training.css"))
+
+#: Every kind of page.
+BUNDLES = (ANALYSIS, COMPARISON, TRAINING)
+
+
+@cache
+def scripts(bundle: Bundle = ANALYSIS) -> tuple[str, ...]:
+    """The text of every script element of a page."""
+    own = "\n".join(_read(name) for name in bundle.own_scripts)
+    code = f'(() => {{\n"use strict";\n{own}}})();\n'
+    return (*(_read(name) for name in VENDOR_SCRIPTS), code)
+
+
+@cache
+def style(bundle: Bundle = ANALYSIS) -> str:
+    """The text of the page's one style element."""
+    return "\n".join((theme.stylesheet(), *(_read(name) for name in bundle.styles)))
+
+
+@cache
+def policy(bundle: Bundle = ANALYSIS) -> str:
+    """The content security policy: these scripts, this style, nothing else, from nowhere."""
+    allowed = " ".join(_hash(text) for text in scripts(bundle))
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {allowed}",
+            f"style-src {_hash(style(bundle))}",
+            "base-uri 'none'",
+            "form-action 'none'",
+            # No string may become markup, whatever the code does.
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        )
+    )
+
+
+def _read(name: str) -> str:
+    text = files("embgeo.report").joinpath("static", name).read_text(encoding="utf-8")
+    # Inside <script> and <style> nothing can be escaped, so the files must not need it.
+    if "</script" in text.lower() or "</style" in text.lower() or "<!--" in text:
+        raise ValueError(f"{name} would end its own element")
+    return text
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

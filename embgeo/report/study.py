@@ -17,11 +17,10 @@ from embgeo.comparison.comparison import Comparison
 from embgeo.core.values import Quantity, format_number
 from embgeo.core.visible import visible
 from embgeo.io.bounded.saved import write_text
-from embgeo.report import assets
 from embgeo.report.comparison import SECTIONS as OF_COMPARISON
 from embgeo.report.comparison import context as of_comparison
 from embgeo.report.comparison import quantities_of_comparison
-from embgeo.report.page import Gallery, code, draw_charts, environment
+from embgeo.report.page import TRAINING, Gallery, code, draw_charts, environment
 from embgeo.report.study_tables import claim_rows, headline, heads, method_rows, settings_text
 from embgeo.report.tables import group_by_family, provenance_rows
 from embgeo.result.analysis import REPORT_NAME
@@ -63,10 +62,10 @@ def context(training: Training, comparison: Comparison | None) -> dict[str, Any]
         found: dict[str, Any] = {
             "figures": gallery,
             "defined": frozenset(q.name for q in training.quantities),
-            **code(assets.TRAINING, gallery.charts, None, ""),
+            **code(TRAINING, gallery.charts, None, ""),
         }
     else:
-        found = of_comparison(comparison, bundle=assets.TRAINING, more=gallery, columns=COLUMNS)
+        found = of_comparison(comparison, bundle=TRAINING, more=gallery, columns=COLUMNS)
     found |= describe_methods(training, comparison)
     found["defined"] = found["defined"] | {q.name for q in training.quantities}
     found["sections"] = sections(training, comparison, found["figures"])

@@ -22,10 +22,15 @@ from embgeo.comparison.matching import Matching
 from embgeo.comparison.moved import list_moved_tokens
 from embgeo.comparison.pair import Difference
 from embgeo.comparison.shifts import shifts
-from embgeo.report import assets
+from embgeo.report import page as pages
 from embgeo.report.comparison import draw_comparison, render, write
-from embgeo.report.comparison_tables import choose_places, number_rows, signed
-from embgeo.report.track_table import curve_families, small_curve
+from embgeo.report.comparison_tables import (
+    choose_places,
+    curve_families,
+    number_rows,
+    signed,
+    small_curve,
+)
 from embgeo.result.analysis import Analysis
 from tests.support.html_page import Page
 from tests.support.outlined import drawn_or_not, drawn_pages, outlined
@@ -91,7 +96,7 @@ def test_nothing_is_loaded_and_nothing_is_inline(options: dict[str, Any]) -> Non
 def test_the_policy_allows_these_scripts_and_this_style_only() -> None:
     parsed = page()
     policy = next(value for tag, name, value in parsed.attributes if "default-src" in value)
-    assert policy == assets.policy(assets.COMPARISON)
+    assert policy == pages.policy(pages.COMPARISON)
     assert "unsafe" not in policy
     run = [text for attrs, text in parsed.scripts if "type" not in attrs]
     assert len(run) == 3

@@ -18,7 +18,7 @@ import pytest
 from embgeo.charts.subject import Subject
 from embgeo.core.values import Quantity, Table
 from embgeo.core.visible import LIMIT, visible
-from embgeo.report import assets
+from embgeo.report import page as pages
 from embgeo.report.analysis import render, write
 from embgeo.report.page import draw_charts, script_json
 from embgeo.report.tables import (
@@ -109,15 +109,15 @@ def test_the_policy_allows_these_scripts_and_this_style_only() -> None:
 
 
 def test_own_script_never_turns_text_into_markup() -> None:
-    own = assets.scripts()[-1]
+    own = pages.scripts()[-1]
     for forbidden in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
         assert forbidden not in own
 
 
 def test_every_own_file_is_in_a_page() -> None:
-    folder = Path(assets.__file__).parent / "static"
-    listed = {name for b in assets.BUNDLES for name in (*b.own_scripts, *b.styles)}
-    listed |= set(assets.VENDOR_SCRIPTS)
+    folder = Path(pages.__file__).parent / "static"
+    listed = {name for b in pages.BUNDLES for name in (*b.own_scripts, *b.styles)}
+    listed |= set(pages.VENDOR_SCRIPTS)
     found = {
         p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.suffix in (".js", ".css")
     }

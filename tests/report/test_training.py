@@ -19,7 +19,7 @@ from embgeo.charts import balance, training
 from embgeo.cli.app import run as command
 from embgeo.cli.train_summary import duration, table
 from embgeo.core.errors import UnreadableFile
-from embgeo.report import assets
+from embgeo.report import page as pages
 from embgeo.report.study import draw_methods, render
 from embgeo.report.study_tables import headline, method_rows
 from embgeo.result.analysis import load_analysis
@@ -102,7 +102,7 @@ def test_every_link_leads_somewhere_inside_the_page(options: dict[str, Any]) -> 
 def test_the_policy_allows_these_scripts_and_this_style_only() -> None:
     parsed = page()
     policy = next(value for _, _, value in parsed.attributes if "default-src" in value)
-    assert policy == assets.policy(assets.TRAINING)
+    assert policy == pages.policy(pages.TRAINING)
     run = [text for attrs, text in parsed.scripts if "type" not in attrs]
     assert len(run) == 3
     for text in (*run, *parsed.styles):
