@@ -35,6 +35,7 @@ from tests.support.documents import (
     commands,
     documents,
 )
+from tests.support.outlined import outlined
 
 README = ROOT / "README.md"
 
@@ -51,7 +52,8 @@ class Shell:
         if line not in self.seen:
             program, *arguments = shlex.split(line)
             assert program == "embgeo", f"only embgeo is run here: {line}"
-            with contextlib.chdir(self.folder):
+            # What is printed does not depend on the figures in reports.
+            with contextlib.chdir(self.folder), outlined():
                 result = CliRunner().invoke(app, arguments)
             self.seen[line] = result.exit_code, result.output
         return self.seen[line]
