@@ -113,6 +113,8 @@ def test_averaging_began_in_the_run_with_nt_asgd(whole: dict[str, Path]) -> None
 def test_a_signal_saves_the_state_and_ends_the_run(
     number: signal.Signals, whole: dict[str, Path], tmp_path: Path
 ) -> None:
+    # A shell that starts the tests in the background has them ignore interrupts.
+    before = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM)}
     steps = []
 
     def advance(done: int) -> None:
@@ -123,7 +125,7 @@ def test_a_signal_saves_the_state_and_ends_the_run(
     with pytest.raises(KeyboardInterrupt):
         run(CASES["frage"], tmp_path, Progress(advance=advance))
     assert (tmp_path / "state.pt").is_file()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert {name: signal.getsignal(name) for name in before} == before
     run(CASES["frage"], tmp_path)
     assert_same(tmp_path, whole["frage"])
 
