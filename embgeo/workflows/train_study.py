@@ -159,9 +159,8 @@ def write_study(
 
 def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) -> Training:
     """Everything the runs say, side by side."""
-    from embgeo.result.analysis import load_analysis
     from embgeo.training.methods.catalog import choose_reference, method
-    from embgeo.training.study.assemble import AnalyzedRun, assemble_study
+    from embgeo.training.study.assemble import assemble_study
     from embgeo.training.study.run_result import read_run
 
     kept = [run for run in task.runs if run not in diverged]
@@ -170,9 +169,7 @@ def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) ->
     for name in names:
         for seed in task.settings.seeds:
             if (name, seed) in kept:
-                home = task.home(name, seed)
-                place = home.relative_to(task.folder).as_posix()
-                trained.append(AnalyzedRun(place, read_run(home), load_analysis(home)))
+                trained.append(read_run(task.folder, task.home(name, seed)))
     references = {name: choose_reference(name, tuple(names)) or "" for name in names}
     titles = {name: method(name).title for name in names}
     provenance = {"command": task.command, "settings": task.settings.tables()}

@@ -22,8 +22,7 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.report import page as pages
 from embgeo.report.study import draw_methods, render
 from embgeo.report.study_tables import headline, method_rows
-from embgeo.result.analysis import load_analysis
-from embgeo.training.study.assemble import AnalyzedRun, assemble_study, notes
+from embgeo.training.study.assemble import assemble_study, notes
 from embgeo.training.study.log import LOG_NAME, Log
 from embgeo.training.study.run_result import (
     MOST_POINTS,
@@ -236,9 +235,8 @@ def test_runs_are_read_from_their_folders(tmp_path: Path) -> None:
     runs = []
     for made in made_runs(METHODS, 2):
         home = write_run(tmp_path, made)
-        place = home.relative_to(tmp_path).as_posix()
-        runs.append(AnalyzedRun(place, read_run(home), load_analysis(home)))
-    settings = runs[0].finished.result.settings
+        runs.append(read_run(tmp_path, home))
+    settings = runs[0].result.settings
     read = assemble_study(
         runs,
         {name: REFERENCES[name] for name in METHODS},
@@ -259,7 +257,7 @@ def test_a_damaged_result_of_a_run(field: str, value: Any, tmp_path: Path) -> No
         json.dumps({**RUN_RESULT.to_json(result(Made("mle", 0, 1.0))), field: value})
     )
     with pytest.raises(UnreadableFile, match=r"result\.json"):
-        read_run(home)
+        read_run(tmp_path, home)
 
 
 def test_a_run_without_log_or_test_split(tmp_path: Path) -> None:
@@ -267,15 +265,15 @@ def test_a_run_without_log_or_test_split(tmp_path: Path) -> None:
     (home / LOG_NAME).unlink()
     content = RUN_RESULT.to_json(result(Made("mle", 0, 100.0)))
     (home / RESULT_NAME).write_text(json.dumps({**content, "test": None}))
-    found = read_run(home)
+    found = read_run(tmp_path, home)
     assert found.curves == {}
     assert "test.perplexity" not in found.numbers
     assert found.numbers["valid.perplexity"] == 104.0
     del content["format_version"]
     (home / RESULT_NAME).write_text(json.dumps({**content, "format": 1}))  # of embgeo 0.1
-    assert read_run(home).result.test is not None
+    assert read_run(tmp_path, home).result.test is not None
     with pytest.raises(UnreadableFile, match="not finished"):
-        read_run(tmp_path)
+        read_run(tmp_path, tmp_path)
 
 
 def test_long_curves_are_thinned_and_keep_their_ends() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.result.analysis import Analysis
-from embgeo.training.study.assemble import AnalyzedRun, assemble_study
+from embgeo.training.study.assemble import assemble_study
 from embgeo.training.study.log import LOG_NAME, Log
 from embgeo.training.study.run_result import (
     RESULT_NAME,
@@ -112,7 +112,7 @@ def analysis_of(made: Made, *, hostile: bool = False) -> Analysis:
     return _sample("cone" if made.method == "mle" else "isotropic", hostile, made.seed)
 
 
-def trained(made: Made, *, hostile: bool = False) -> AnalyzedRun:
+def trained(made: Made, *, hostile: bool = False) -> FinishedRun:
     """A run as it is read, without files."""
     curves: dict[str, dict[float, float]] = {}
     for line in log_lines(made).splitlines():
@@ -124,10 +124,9 @@ def trained(made: Made, *, hostile: bool = False) -> AnalyzedRun:
         Log({n: (np.array(list(c)), np.array(list(c.values()))) for n, c in curves.items()})
     )
     own = result(made, hostile=hostile)
-    finished = FinishedRun(own, kept, {**collect_numbers(own, kept), **made.numbers})
-    return AnalyzedRun(
-        f"{made.method}/seed-{made.seed}", finished, analysis_of(made, hostile=hostile)
-    )
+    numbers = {**collect_numbers(own, kept), **made.numbers}
+    place = f"{made.method}/seed-{made.seed}"
+    return FinishedRun(place, own, kept, numbers, analysis_of(made, hostile=hostile))
 
 
 #: Perplexity of each method in the samples, and how far apart its seeds are.
@@ -155,7 +154,7 @@ def sample_training(
 ) -> Training:
     """Methods side by side."""
     runs = [trained(made, hostile=hostile) for made in made_runs(methods, seeds)]
-    settings = runs[0].finished.result.settings
+    settings = runs[0].result.settings
     return assemble_study(
         runs,
         {name: REFERENCES[name] if REFERENCES[name] in methods else "" for name in methods},

@@ -160,9 +160,9 @@ def _splits(
 ) -> dict[str, Ids]:
     if "all" in layout.splits:
         text = encode_files(layout.splits["all"], encode, rules)
-        cut = cut_text(text, stream=rules.end is None, seed=seed)
-        notes.append(f"a twentieth each for validation and test: {cut.how}")
-        return {"train": cut.train[:tokens], "valid": cut.valid, "test": cut.test}
+        cut, how = cut_text(text, stream=rules.end is None, seed=seed)
+        notes.append(f"a twentieth each for validation and test: {how}")
+        return {**cut, "train": cut["train"][:tokens]}
     return {
         split: encode_files(files, encode, rules, limit=tokens if split == "train" else None).ids
         for split, files in layout.splits.items()

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile
+from embgeo.training.data.layouts import SPLITS
 from embgeo.training.data.text import pieces
 from embgeo.training.data.vocabulary import END
 
@@ -165,27 +166,11 @@ SHARE = 0.05
 #: With fewer units than this a draw would not come near the share.
 _FEWEST_UNITS = 200
 
-Ids = npt.NDArray[np.int32]
 
-
-@dataclass(frozen=True, slots=True)
-class TextSplit:
-    """A text in three.
-
-    Attributes
-    ----------
-    how : str
-        What was done, in words.
-    """
-
-    train: Ids
-    valid: Ids
-    test: Ids
-    how: str
-
-
-def cut_text(text: EncodedText, *, stream: bool, seed: int) -> TextSplit:
-    """Take a twentieth of the tokens each for validation and for test.
+def cut_text(
+    text: EncodedText, *, stream: bool, seed: int
+) -> tuple[dict[str, npt.NDArray[np.int32]], str]:
+    """Take a twentieth of the tokens each for validation and for test, and say how.
 
     A stream has them at its end. Of a text in sentences, whole paragraphs are drawn (or lines,
     where there are fewer than 200 paragraphs), and each split keeps the order of the text; so a
@@ -201,14 +186,13 @@ def cut_text(text: EncodedText, *, stream: bool, seed: int) -> TextSplit:
     for name, ends in units.items():
         if len(ends) >= _FEWEST_UNITS and not stream:
             parts = _draw_splits(ends, len(text.ids), seed)
-            train, valid, test = (
-                text.ids[np.repeat(parts == k, np.diff(ends, prepend=0))] for k in range(3)
-            )
-            return TextSplit(train, valid, test, f"whole {name} drawn with seed {seed}")
+            sizes = np.diff(ends, prepend=0)
+            cut = {split: text.ids[np.repeat(parts == k, sizes)] for k, split in enumerate(SPLITS)}
+            return cut, f"whole {name} drawn with seed {seed}"
     size = int(SHARE * len(text.ids))
     start = len(text.ids) - 2 * size
-    train, valid, test = np.split(text.ids, [start, start + size])
-    return TextSplit(train, valid, test, "the last tenth of the text, first validation, then test")
+    cut = dict(zip(SPLITS, np.split(text.ids, [start, start + size]), strict=True))
+    return cut, "the last tenth of the text, first validation, then test"
 
 
 def _draw_splits(ends: npt.NDArray[np.int64], tokens: int, seed: int) -> npt.NDArray[np.int8]:

@@ -62,19 +62,14 @@ class StepBoundary:
                 reg.after_step(lr)
 
 
-class TrainerRegularizer(TrainerBase):  # type: ignore[misc]
-    """For the Trainer of transformers: ``Trainer(…, callbacks=[TrainerRegularizer(reg)])``.
-
-    The gradient is added after that of the loss was clipped, and is not clipped itself. In float16
-    leave clipping on (it is by default): it is then that the Trainer takes the scale of the loss
-    out of the gradients. What a regularizer owns, such as a discriminator, is not in the Trainer's
-    checkpoints.
+class StepRegularizer:
+    """Adds the gradients of regularizers once per step of the optimizer.
 
     Parameters
     ----------
     *regularizers : Regularizer
         On the model that is trained. Replace layers (`SpectrumControl.attach`) before the Trainer
-        is made.
+        or the optimizer is made.
 
     Attributes
     ----------
@@ -90,6 +85,16 @@ class TrainerRegularizer(TrainerBase):  # type: ignore[misc]
     def __init__(self, *regularizers: Regularizer) -> None:
         self.between = StepBoundary(regularizers)
         self.values = self.between.values
+
+
+class TrainerRegularizer(StepRegularizer, TrainerBase):  # type: ignore[misc]
+    """For the Trainer of transformers: ``Trainer(…, callbacks=[TrainerRegularizer(reg)])``.
+
+    The gradient is added after that of the loss was clipped, and is not clipped itself. In float16
+    leave clipping on (it is by default): it is then that the Trainer takes the scale of the loss
+    out of the gradients. What a regularizer owns, such as a discriminator, is not in the Trainer's
+    checkpoints.
+    """
 
     def on_pre_optimizer_step(
         self, _args: Any, _state: Any, _control: Any, *, optimizer: Any, **_: Any
@@ -102,32 +107,12 @@ class TrainerRegularizer(TrainerBase):  # type: ignore[misc]
         self.between.after()
 
 
-class LightningRegularizer(LightningBase):  # type: ignore[misc]
+class LightningRegularizer(StepRegularizer, LightningBase):  # type: ignore[misc]
     """For Lightning: ``Trainer(…, callbacks=[LightningRegularizer(reg)])``.
 
     The gradient is added before clipping, if the Trainer clips. What a regularizer owns, such as a
     discriminator, is kept in Lightning's checkpoints.
-
-    Parameters
-    ----------
-    *regularizers : Regularizer
-        On the module that is trained. Replace layers (`SpectrumControl.attach`) before the
-        optimizer is made.
-
-    Attributes
-    ----------
-    values : dict
-        The last value of each penalty, by name.
-
-    Raises
-    ------
-    BadOption
-        A method that needs what a callback does not see.
     """
-
-    def __init__(self, *regularizers: Regularizer) -> None:
-        self.between = StepBoundary(regularizers)
-        self.values = self.between.values
 
     def on_before_optimizer_step(self, _trainer: Any, _module: Any, optimizer: Any) -> None:
         """Add the gradients; not for an optimizer that has none of the weights."""

@@ -39,10 +39,8 @@ class AwdLstm(RecurrentModel):
         Weight of the mean square of the last layer's states, after dropout (AR).
     beta : float
         Weight of the mean square of their change from one token to the next, before dropout (TAR).
-    tied : bool
-        One matrix for the embedding and the output layer.
-    bias : bool
-        Whether the output layer has a bias.
+    tied, bias
+        See :class:`LanguageModel`.
 
     Raises
     ------

@@ -46,6 +46,9 @@ class LanguageModel(nn.Module):
     embedding_dropout : float
         The share of tokens whose embedding is zero throughout a window of training.
 
+    Models also take ``tied`` (bool: one matrix for the embedding and the output layer) and ``bias``
+    (bool: whether the output layer has a bias).
+
     Attributes
     ----------
     NAME : str

@@ -118,10 +118,8 @@ class RecurrentModel(LanguageModel):
     layers : int
     input_dropout, hidden_dropout, output_dropout : float
         Of what goes into the first layer, from one layer to the next, and into the output layer.
-    tied : bool
-        One matrix for the embedding and the output layer.
-    bias : bool
-        Whether the output layer has a bias.
+    tied, bias
+        See :class:`LanguageModel`.
     row_bound : float
         The rows of the embedding and of the output layer are drawn uniformly from ± this.
     lstm_bound : float, optional

@@ -39,10 +39,8 @@ class Transformer(LanguageModel):
     positions : {"learned", "rotary"}
     context : int
         How many positions are learned: windows may not be longer. Rotary positions have no end.
-    tied : bool
-        One matrix for the embedding and the output layer.
-    bias : bool
-        Whether the output layer has a bias.
+    tied, bias
+        See :class:`LanguageModel`.
 
     Raises
     ------

@@ -52,10 +52,8 @@ class VdLstm(RecurrentModel):
         The share of tokens whose embedding is zero throughout a window; none in the paper.
     bound : float, optional
         All weights are drawn uniformly from ± this; 0.1, 0.05 or 0.04 by size.
-    tied : bool
-        One matrix for the embedding and the output layer.
-    bias : bool
-        Whether the output layer has a bias.
+    tied, bias
+        See :class:`LanguageModel`.
 
     Raises
     ------

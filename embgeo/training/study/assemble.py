@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from embgeo.core.quantities import spectrum, subspace
@@ -22,27 +22,8 @@ SINGULAR_VALUES = spectrum.SINGULAR_VALUES.name
 OF_TWO = subspace.DISTANCE.name
 
 
-@dataclass(frozen=True, slots=True)
-class AnalyzedRun:
-    """A finished run with the analysis of its embedding.
-
-    Attributes
-    ----------
-    folder : str
-        Relative to the folder of the comparison.
-    """
-
-    folder: str
-    finished: FinishedRun
-    analysis: Analysis
-
-    @property
-    def method(self) -> str:
-        return self.finished.result.method
-
-
 def assemble_study(
-    trained: Sequence[AnalyzedRun],
+    trained: Sequence[FinishedRun],
     references: Mapping[str, str],
     titles: Mapping[str, str],
     provenance: Mapping[str, Any],
@@ -52,7 +33,7 @@ def assemble_study(
 
     Parameters
     ----------
-    trained : sequence of AnalyzedRun
+    trained : sequence of FinishedRun
         StudyMethod by method, within one by seed; the baseline first.
     references : mapping of str to str
         By method, what it is held against; empty for the baseline.
@@ -71,7 +52,7 @@ def assemble_study(
         method_of(name, titles.get(name, name), references.get(name, ""), trained)
         for name in dict.fromkeys(one.method for one in trained)
     )
-    first = trained[0].finished.result
+    first = trained[0].result
     training = Training(
         provenance={
             **provenance,
@@ -87,8 +68,8 @@ def assemble_study(
     return replace(training, sentences=describe_methods(training))
 
 
-def run_of(one: AnalyzedRun, priors: Mapping[str, Mapping[str, Any]]) -> Run:
-    result = one.finished.result
+def run_of(one: FinishedRun, priors: Mapping[str, Mapping[str, Any]]) -> Run:
+    result = one.result
     scalars = {s.name: s.value for s in one.analysis.scalars if s.value is not None}
     return Run(
         method=one.method,
@@ -100,23 +81,23 @@ def run_of(one: AnalyzedRun, priors: Mapping[str, Mapping[str, Any]]) -> Run:
         seconds=result.seconds,
         parameters=result.parameters,
         numbers={
-            **one.finished.numbers,
+            **one.numbers,
             **scalars,
             **from_priors(one.analysis, priors),
         },
-        curves=one.finished.curves,
+        curves=one.curves,
         initial=result.initial_sha256,
         notes=result.notes,
     )
 
 
-def prior_settings(trained: Iterable[AnalyzedRun]) -> dict[str, Mapping[str, Any]]:
+def prior_settings(trained: Iterable[FinishedRun]) -> dict[str, Mapping[str, Any]]:
     """Settings of the priors by kind, of the methods of spectrum control that were trained."""
     found: dict[str, Mapping[str, Any]] = {}
     for one in trained:
         for kind, name in PRIOR_OF.items():
             if one.method == name:
-                found[kind] = one.finished.result.own_settings
+                found[kind] = one.result.own_settings
     return found
 
 
@@ -135,8 +116,8 @@ def from_priors(analysis: Analysis, priors: Mapping[str, Mapping[str, Any]]) -> 
     return {name: value for name, value in found.items() if math.isfinite(value)}
 
 
-def method_of(name: str, title: str, reference: str, trained: Sequence[AnalyzedRun]) -> StudyMethod:
-    result = next(one for one in trained if one.method == name).finished.result
+def method_of(name: str, title: str, reference: str, trained: Sequence[FinishedRun]) -> StudyMethod:
+    result = next(one for one in trained if one.method == name).result
     return StudyMethod(
         name,
         title,
@@ -147,7 +128,7 @@ def method_of(name: str, title: str, reference: str, trained: Sequence[AnalyzedR
     )
 
 
-def quantities(trained: Sequence[AnalyzedRun], runs: Sequence[Run]) -> tuple[Quantity, ...]:
+def quantities(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[Quantity, ...]:
     """The facts of every number that some run holds; those of trainings first."""
     held = {name for run in runs for name in run.numbers}
     found = {q.name: q for q in QUANTITIES if q.name in held}
@@ -158,9 +139,9 @@ def quantities(trained: Sequence[AnalyzedRun], runs: Sequence[Run]) -> tuple[Qua
     return tuple(found.values())
 
 
-def notes(trained: Sequence[AnalyzedRun], runs: Sequence[Run]) -> tuple[str, ...]:
+def notes(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[str, ...]:
     """What a reader has to know: the text, one seed only, notes that all runs share."""
-    corpus = trained[0].finished.result.corpus
+    corpus = trained[0].result.corpus
     said = [f"text: {note}" for note in corpus.get("notes") or []]
     if len({run.seed for run in runs}) == 1:
         said.append(

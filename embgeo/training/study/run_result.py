@@ -16,6 +16,7 @@ from typing import Any
 from embgeo.core.errors import UnreadableFile
 from embgeo.core.typed import is_number
 from embgeo.io.bounded.records import RecordFormat
+from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.training.study.log import LOG_NAME, Log, read_log
 from embgeo.training.study.numbers import OF_A_SPLIT, PARAMETERS, SECONDS, SECONDS_PER_TOKEN
 from embgeo.training.study.training import TrainingCurve
@@ -120,25 +121,39 @@ SPEED = "train.tokens_per_second"
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """What a finished run says about itself.
+    """What is known of a finished run.
 
     Attributes
     ----------
+    folder : str
+        Relative to the folder of the study.
+    result : RunResult
+    curves : dict of str to TrainingCurve
     numbers : dict of str to float
         Of the evaluation and of the speed.
+    analysis : Analysis
+        Of the embedding.
     """
 
+    folder: str
     result: RunResult
     curves: Mapping[str, TrainingCurve]
     numbers: Mapping[str, float]
+    analysis: Analysis
+
+    @property
+    def method(self) -> str:
+        return self.result.method
 
 
-def read_run(folder: Path) -> FinishedRun:
-    """Read a run; UnreadableFile for a missing or damaged file, or one of an unknown format."""
-    result = load_result(folder)
-    log = folder / LOG_NAME
-    curves = {} if not log.exists() else thin_curves(read_log(log))
-    return FinishedRun(result, curves, collect_numbers(result, curves))
+def read_run(study: Path, home: Path) -> FinishedRun:
+    """Read a run of a study; UnreadableFile for a missing or damaged file."""
+    result = load_result(home)
+    log = home / LOG_NAME
+    curves = thin_curves(read_log(log)) if log.exists() else {}
+    numbers = collect_numbers(result, curves)
+    place = home.relative_to(study).as_posix()
+    return FinishedRun(place, result, curves, numbers, load_analysis(home))
 
 
 def thin_curves(log: Log) -> dict[str, TrainingCurve]:
