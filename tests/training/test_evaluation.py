@@ -92,22 +92,22 @@ def token_by_token(model: AwdLstm, rows: Any) -> list[float]:
 def test_a_uniform_model_has_a_perplexity_of_as_many_as_there_are_types(types: int) -> None:
     rows = np.arange(300) % types
     found = perplexity(Scripted(torch.full((300, types), 7.0)), rows, bptt=11)
-    assert found.perplexity == pytest.approx(types, rel=1e-13)
-    assert found.loss == pytest.approx(math.log(types), rel=1e-14)
-    assert found.tokens == 299
+    assert found.all.perplexity == pytest.approx(types, rel=1e-13)
+    assert found.all.loss == pytest.approx(math.log(types), rel=1e-14)
+    assert found.all.tokens == 299
 
 
 def test_a_model_that_knows_the_next_token_has_one() -> None:
     rows = text()
     script = torch.full((len(rows), N), -torch.inf)
     script[torch.arange(len(rows) - 1), torch.from_numpy(rows[1:])] = 0.0
-    assert perplexity(Scripted(script), rows, bptt=7).perplexity == 1.0
+    assert perplexity(Scripted(script), rows, bptt=7).all.perplexity == 1.0
 
 
 def test_a_model_that_excludes_a_token_has_infinity() -> None:
     script = torch.zeros(10, N)
     script[:, 5] = -torch.inf
-    assert perplexity(Scripted(script), np.full(10, 5)).perplexity == math.inf
+    assert perplexity(Scripted(script), np.full(10, 5)).all.perplexity == math.inf
     assert TokenSubset(1e6, 10).perplexity == math.inf
     assert math.isnan(TokenSubset(math.nan, 10).perplexity or 0.0)
 
@@ -116,8 +116,8 @@ def test_each_token_after_the_first_is_predicted_once() -> None:
     model, rows = lstm(), text()
     slow = token_by_token(model, rows)
     found = perplexity(model, rows)
-    assert found.tokens == len(rows) - 1 == len(slow)
-    assert found.perplexity == pytest.approx(math.exp(sum(slow) / len(slow)), rel=1e-12)
+    assert found.all.tokens == len(rows) - 1 == len(slow)
+    assert found.all.perplexity == pytest.approx(math.exp(sum(slow) / len(slow)), rel=1e-12)
 
 
 @pytest.mark.parametrize("bptt", [1, 2, 7, 119, 500])
@@ -136,7 +136,7 @@ def test_windows_of_a_transformer_stand_alone() -> None:
     apart = [perplexity(model, rows[start : start + 11]).all.total for start in range(0, 40, 10)]
     found = perplexity(model, rows, bptt=10)
     assert found.all.total == pytest.approx(sum(apart), rel=1e-12)
-    assert found.tokens == 40
+    assert found.all.tokens == 40
 
 
 @pytest.mark.parametrize("batch", [2, 3, 7, 118, 119, 1000])
@@ -144,7 +144,7 @@ def test_a_batch_predicts_each_token_once_too(batch: int) -> None:
     """Streams start without a state, and from the last token of the stream before."""
     model, rows = lstm(), text()
     found = perplexity(model, rows, batch=batch, bptt=9)
-    assert found.tokens == len(rows) - 1
+    assert found.all.tokens == len(rows) - 1
     length = -(-(len(rows) - 1) // batch)
     slow = [
         loss
@@ -170,23 +170,25 @@ def test_rare_and_popular_targets_are_told_apart() -> None:
     slow = np.array(token_by_token(model, rows))
     popular = rows[1:] < round(0.2 * N)
     found = perplexity(model, rows, popular=mask_popular(), bptt=13, batch=1)
-    assert found.popular == pytest.approx(math.exp(slow[popular].mean()), rel=1e-12)
-    assert found.rare == pytest.approx(math.exp(slow[~popular].mean()), rel=1e-12)
-    assert found.of_popular.tokens + found.of_rare.tokens == found.tokens
-    total = found.of_popular.total + found.of_rare.total
+    assert found.popular.perplexity == pytest.approx(math.exp(slow[popular].mean()), rel=1e-12)
+    assert found.rare.perplexity == pytest.approx(math.exp(slow[~popular].mean()), rel=1e-12)
+    assert found.popular.tokens + found.rare.tokens == found.all.tokens
+    total = found.popular.total + found.rare.total
     assert found.all.total == pytest.approx(total, rel=1e-14)
     mask = torch.arange(N) == 2
     other = perplexity(model, rows, popular=mask)
-    assert other.popular == pytest.approx(math.exp(slow[rows[1:] == 2].mean()), rel=1e-12)
+    assert other.popular.perplexity == pytest.approx(
+        math.exp(slow[rows[1:] == 2].mean()), rel=1e-12
+    )
 
 
 def test_a_class_without_targets_has_no_perplexity() -> None:
     rows = np.zeros(9, dtype=np.int64)
     found = perplexity(lstm(), rows, popular=mask_popular())
-    assert found.rare is None
-    assert found.popular == pytest.approx(found.perplexity)
+    assert found.rare.perplexity is None
+    assert found.popular.perplexity == pytest.approx(found.all.perplexity)
     unknown = perplexity(lstm(), rows)
-    assert unknown.rare is unknown.popular is None
+    assert unknown.rare.perplexity is unknown.popular.perplexity is None
 
 
 def test_the_mode_of_the_model_is_left_as_it_was() -> None:
@@ -236,10 +238,10 @@ def test_a_cache_is_what_its_definition_says(window: int, bptt: int) -> None:
     model, rows, settings = lstm(), text(), CacheSettings(window, theta=1.5, weight=0.3)
     slow = np.array(cached(model, rows, settings))
     found = continuous_cache(model, rows, settings=settings, bptt=bptt, popular=mask_popular())
-    assert found.tokens == len(rows) - 1
+    assert found.all.tokens == len(rows) - 1
     assert found.all.total == pytest.approx(slow.sum(), rel=1e-11)
     popular = rows[1:] < round(0.2 * N)
-    assert found.popular == pytest.approx(math.exp(slow[popular].mean()), rel=1e-11)
+    assert found.popular.perplexity == pytest.approx(math.exp(slow[popular].mean()), rel=1e-11)
 
 
 def test_a_cache_without_weight_is_no_cache() -> None:
@@ -251,8 +253,11 @@ def test_a_cache_without_weight_is_no_cache() -> None:
 
 def test_a_cache_helps_on_a_text_that_repeats_a_word() -> None:
     rows = np.where(np.arange(300) % 10, 7, text(300))
-    plain = perplexity(lstm(), rows).perplexity
-    assert continuous_cache(lstm(), rows, settings=CacheSettings(weight=0.5)).perplexity < plain / 3
+    plain = perplexity(lstm(), rows).all.perplexity
+    assert (
+        continuous_cache(lstm(), rows, settings=CacheSettings(weight=0.5)).all.perplexity
+        < plain / 3
+    )
 
 
 def test_published_settings() -> None:
@@ -320,8 +325,8 @@ def test_dynamic_evaluation_is_what_was_published(decay: float) -> None:
     training, rows = text(3 * 41 + 1, seed=1), text(60)
     found = dynamic_evaluation(lstm(), rows, training, settings=settings, popular=mask_popular())
     assert found.all.total == pytest.approx(adapted(lstm(), rows, training, settings), rel=1e-10)
-    assert found.tokens == 59 == found.of_rare.tokens + found.of_popular.tokens
-    assert found.perplexity != pytest.approx(perplexity(lstm(), rows).perplexity, rel=1e-3)
+    assert found.all.tokens == 59 == found.rare.tokens + found.popular.tokens
+    assert found.all.perplexity != pytest.approx(perplexity(lstm(), rows).all.perplexity, rel=1e-3)
 
 
 def test_the_model_is_as_it_was_before_also_after_an_error() -> None:
@@ -359,9 +364,9 @@ def test_without_steps_it_is_plain_evaluation() -> None:
 
 def test_it_learns_from_a_text_unlike_the_training_text() -> None:
     rows, training = np.full(200, 7), text(400, seed=1)
-    plain = perplexity(lstm(), rows).perplexity
+    plain = perplexity(lstm(), rows).all.perplexity
     settings = DynamicSettings(lr=0.05, decay=0.0)
-    assert dynamic_evaluation(lstm(), rows, training, settings=settings).perplexity < plain / 2
+    assert dynamic_evaluation(lstm(), rows, training, settings=settings).all.perplexity < plain / 2
 
 
 def test_statistics_of_fewer_windows() -> None:
@@ -406,6 +411,6 @@ def test_settings_that_make_no_sense(make: Any) -> None:
 
 def test_results_are_plain_values() -> None:
     found = Perplexity(TokenSubset(2.0, 4), TokenSubset(2.0, 3), TokenSubset(0.0, 1))
-    assert (found.loss, found.popular, found.tokens) == (0.5, 1.0, 4)
-    assert found.perplexity == math.exp(0.5)
-    assert found.rare == math.exp(2 / 3)
+    assert (found.all.loss, found.popular.perplexity, found.all.tokens) == (0.5, 1.0, 4)
+    assert found.all.perplexity == math.exp(0.5)
+    assert found.rare.perplexity == math.exp(2 / 3)

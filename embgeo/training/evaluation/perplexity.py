@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,53 +37,24 @@ class TokenSubset:
     tokens: int
 
     @property
+    def loss(self) -> float:
+        """Mean of −log p(token), natural logarithm; not a number without tokens."""
+        return self.total / self.tokens if self.tokens else math.nan
+
+    @property
     def perplexity(self) -> float | None:
-        """exp(total / tokens); None without tokens, infinite beyond the range of float64."""
+        """exp(loss); None without tokens, infinite beyond the range of float64."""
         if not self.tokens:
             return None
-        mean = self.total / self.tokens
-        return math.exp(mean) if mean < 709.0 or math.isnan(mean) else math.inf
+        return math.exp(self.loss) if not self.loss >= 709.0 else math.inf
 
 
-@dataclass(frozen=True, slots=True)
-class Perplexity:
-    """What a model makes of a split.
-
-    Attributes
-    ----------
-    all, of_rare, of_popular : Part
-        All tokens; those that are rare, and those that are popular, as targets.
-    """
+class Perplexity(NamedTuple):
+    """What a model makes of a split: of all tokens but the first, and of two classes of targets."""
 
     all: TokenSubset
-    of_rare: TokenSubset
-    of_popular: TokenSubset
-
-    @property
-    def loss(self) -> float:
-        """Mean of −log p(token), natural logarithm."""
-        return self.all.total / self.all.tokens
-
-    @property
-    def tokens(self) -> int:
-        """How many tokens were predicted: all of the split but the first."""
-        return self.all.tokens
-
-    @property
-    def perplexity(self) -> float:
-        found = self.all.perplexity
-        assert found is not None
-        return found
-
-    @property
-    def rare(self) -> float | None:
-        """Perplexity of the positions whose target is rare; None if there are none."""
-        return self.of_rare.perplexity
-
-    @property
-    def popular(self) -> float | None:
-        """Perplexity of the positions whose target is popular; None if there are none."""
-        return self.of_popular.perplexity
+    rare: TokenSubset
+    popular: TokenSubset
 
 
 def perplexity(

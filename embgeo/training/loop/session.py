@@ -74,12 +74,12 @@ class Scores:
             cached = continuous_cache(
                 model, rows, settings=cache, bptt=self.settings.bptt, device=self.device
             )
-            found["cache"] = cached.perplexity
+            found["cache"] = cached.all.perplexity
         if self.settings.dynamic:
             dynamic = PUBLISHED_DYNAMIC.get(name, DynamicSettings())
             found["dynamic"] = dynamic_evaluation(
                 model, rows, self.corpus.train, settings=dynamic, device=self.device
-            ).perplexity
+            ).all.perplexity
         return found
 
     def of(self, model: LanguageModel, split: str) -> Found:
@@ -93,11 +93,11 @@ class Scores:
             popular=self.popular,
         )
         return {
-            "perplexity": found.perplexity,
-            "loss": found.loss,
-            "tokens": found.tokens,
-            "rare": found.rare,
-            "popular": found.popular,
+            "perplexity": found.all.perplexity,
+            "loss": found.all.loss,
+            "tokens": found.all.tokens,
+            "rare": found.rare.perplexity,
+            "popular": found.popular.perplexity,
         }
 
 
