@@ -27,9 +27,9 @@ from embgeo.distributed.states import (
 from embgeo.distributed.whole import check_cover, join_pieces, sort_parts
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.io.bounded.small_files import safe_text
-from embgeo.io.labeling import count_named
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import RowCut, RowLabels, lay_given
+from embgeo.io.selecting import count_named
 from embgeo.measure.provenance import installed
 from embgeo.stats import Census
 

@@ -1,9 +1,12 @@
 """Checkpoints and vector files: opened, labeled and counted as matrices.
 
-The rooms, from the ground up: `bounded` (files within limits), `pickle` (a machine that cannot
-call anything), `labels`, `formats` (one module each), `memory` (objects of other libraries), and
-the way from a path to a matrix: `opening`, `selecting`, `labeling`, `counting`, `building`, which
-`loading` walks in this order. Importing the package imports none of them.
+From the ground up: `bounded` (files within limits), `pickle` (a machine that cannot call anything),
+`labels`, `formats` (one module each), `memory` (objects of other libraries), and the way from a
+path to a matrix: `opening`, `selecting`, `building`, which `loading` walks in this order.
+
+Readers raise `Damaged` with a cause and a way out. `formats.format.open_with` and, for other files,
+`bounded.guard.reading` make of it, and of whatever else bad bytes cause, an `UnreadableFile` that
+names the file in one line. Importing the package imports none of them.
 """
 
 from __future__ import annotations

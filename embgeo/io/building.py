@@ -15,9 +15,8 @@ from embgeo.core.matrix import Matrix, Origin
 from embgeo.io.bounded.guard import cannot_read, short
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import Tensor
-from embgeo.io.labeling import Counting, Labeling
 from embgeo.io.labels.rows import PADDING_REASON
-from embgeo.io.selecting import Selection
+from embgeo.io.selecting import Counting, Labeling, Selection
 
 _HASH_BLOCK = 4 * 2**20
 _COMPARED_ROWS = 4096

@@ -13,11 +13,10 @@ from embgeo.io.bounded.maps import Array, count
 from embgeo.io.building import build_matrix
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.choosing import EMBEDDING, TensorRole
-from embgeo.io.final_norm import find_final_norm
-from embgeo.io.labeling import count_rows, label_rows
 from embgeo.io.labels.corpus_text import ByteProgress
+from embgeo.io.model_facts import find_final_norm
 from embgeo.io.opening import open_checkpoint
-from embgeo.io.selecting import select
+from embgeo.io.selecting import count_rows, label_rows, select
 
 HIDDEN_STATES = TensorRole(
     "hidden_tensor",

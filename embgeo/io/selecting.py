@@ -1,13 +1,27 @@
-"""What a source selects from a checkpoint: tensors and rows. Nothing of them is read here."""
+"""What a source selects from a checkpoint: tensors, rows, their labels and frequencies."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.errors import LabelMismatch, argument
+from embgeo.core.matrix import Frequency
 from embgeo.core.source import Source
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.choosing import EMBEDDING, Choice, TensorRole, choose
-from embgeo.io.labels.rows import RowCut, parse_rows
+from embgeo.io.labels import fairseq
+from embgeo.io.labels.corpus_counts import NotUsable, count_tokens, count_words, missing_note
+from embgeo.io.labels.corpus_text import ByteProgress
+from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
+from embgeo.io.labels.label_file import read_labels
+from embgeo.io.labels.rows import RowCut, RowLabels, lay_found, lay_given, mismatch, parse_rows
+from embgeo.io.labels.vocabulary import TokenizerVocabulary
+from embgeo.io.labels.word_lists import find_fitting
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +64,203 @@ def select(checkpoint: Checkpoint, source: Source, role: TensorRole = EMBEDDING)
     )
     n, d = choice.input.shape[::-1] if choice.input_transposed else choice.input.shape
     return Selection(source, checkpoint, choice, parse_rows(source.rows, n), d)
+
+
+@dataclass(frozen=True, slots=True)
+class Labeling:
+    """Labels along the rows, the vocabulary that they come from, and notes on its files."""
+
+    labels: RowLabels | None = None
+    vocabulary: TokenizerVocabulary | None = None
+    notes: tuple[str, ...] = ()
+
+
+def label_rows(selection: Selection) -> Labeling:
+    """Labels from the named file, a word list in the checkpoint, its tokens, or a file next to it.
+
+    Raises
+    ------
+    UnreadableFile, LabelMismatch
+        About the named file.
+    """
+    return (
+        _from_named_file(selection)
+        or _from_word_list(selection)
+        or _from_checkpoint(selection)
+        or _from_dictionary_beside(selection)
+    )
+
+
+def _from_named_file(selection: Selection) -> Labeling | None:
+    path, cut = selection.source.tokens, selection.cut
+    if path is None:
+        return None
+    vocabulary = fairseq.fit_to(read_labels(path), cut)
+    labels = lay_given(vocabulary.tokens, cut, selection.source.padding, path, selection.d)
+    return Labeling(labels, vocabulary, vocabulary.notes)
+
+
+def _from_word_list(selection: Selection) -> Labeling | None:
+    """From several word lists in the file, that with an entry for each row."""
+    cut = selection.cut
+    words, origin = find_fitting(
+        selection.checkpoint.vocabularies, selection.choice.input.name, cut.total
+    )
+    if words is None:
+        return None
+    return Labeling(lay_found(words, cut, selection.source.padding, origin))
+
+
+def _from_checkpoint(selection: Selection) -> Labeling | None:
+    checkpoint = selection.checkpoint
+    tokens = checkpoint.tokens
+    if tokens is None or selection.is_of_other_rows(len(tokens)):
+        return None
+    vocabulary = TokenizerVocabulary(tokens, checkpoint.tokens_source, encoder=checkpoint.encoder)
+    labels = lay_found(tokens, selection.cut, selection.source.padding, vocabulary.source)
+    return Labeling(labels, vocabulary)
+
+
+def _from_dictionary_beside(selection: Selection) -> Labeling:
+    vocabulary, notes = fairseq.find_beside(selection.checkpoint.path, selection.cut)
+    if vocabulary is None:
+        return Labeling(notes=notes)
+    labels = lay_found(
+        vocabulary.tokens, selection.cut, selection.source.padding, vocabulary.source
+    )
+    return Labeling(labels, vocabulary, (*notes, f"tokens from {vocabulary.source}"))
+
+
+_Counted = tuple[Frequency, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """Frequencies along the rows, the labels (a counts file may give them), and notes."""
+
+    labels: RowLabels | None
+    frequency: Frequency | None
+    notes: tuple[str, ...] = ()
+
+
+def count_rows(
+    selection: Selection, labeling: Labeling, progress: ByteProgress | None = None
+) -> Counting:
+    """Frequencies in the way that the source names, else those that the files carry, if any."""
+    source, labels, cut = selection.source, labeling.labels, selection.cut
+    named = count_named(source, labels, cut, selection.d)
+    if named is not None:
+        return named
+    if source.corpus is not None:
+        frequency, notes = _count_corpus(source.corpus, labeling, cut, progress)
+        return Counting(labels, frequency, notes)
+    return Counting(labels, _own_frequency(selection, labeling))
+
+
+def count_named(source: Source, labels: RowLabels | None, cut: RowCut, d: int) -> Counting | None:
+    """Frequencies by the order of the rows or by a counts file; None where neither is named."""
+    if source.rank_order:
+        return Counting(labels, from_rank(cut.size))
+    return None if source.counts is None else count_by_file(source.counts, labels, cut, d)
+
+
+def _own_frequency(selection: Selection, labeling: Labeling) -> Frequency | None:
+    """The counts that the tokens' file or the checkpoint itself gives; 0 beyond the last one."""
+    cut, vocabulary, checkpoint = selection.cut, labeling.vocabulary, selection.checkpoint
+    if vocabulary is not None and vocabulary.counts is not None and labeling.labels is not None:
+        values = lay_counts(vocabulary.counts, labeling.labels.first, cut)
+        return Frequency("counts", values, f"counts in {vocabulary.source}")
+    counts = checkpoint.counts
+    if counts is None or selection.is_of_other_rows(len(counts)):
+        return None
+    return Frequency("counts", lay_counts(counts, 0, cut), checkpoint.counts_source)
+
+
+def count_by_file(path: Path, labels: RowLabels | None, cut: RowCut, d: int) -> Counting:
+    """Counts of a file by token; without labels its entries label the rows in their order.
+
+    Raises
+    ------
+    UnreadableFile
+    LabelMismatch
+        Without labels: another number of counts than of rows.
+    """
+    counts = read_counts(path)
+    if labels is not None:
+        return Counting(labels, *_of_labeled(labels, lambda t: from_counts(t, counts)))
+    if cut.fit(len(counts.tokens)) is None:
+        counts = counts.as_listed()
+    fitting = cut.fit(len(counts.tokens))
+    if fitting is None:
+        raise mismatch("counts", len(counts.tokens), cut, path, d)
+    values = np.array(counts.counts[fitting], dtype=np.float64)
+    note = f"{counts.name} lists as many tokens as there are rows and labels them in its order"
+    found = RowLabels(counts.tokens[fitting], np.zeros(0, dtype=np.int64), (*counts.notes, note))
+    return Counting(found, Frequency("counts", values, f"counts file {counts.name}"))
+
+
+def _count_corpus(
+    path: Path, labeling: Labeling, cut: RowCut, progress: ByteProgress | None
+) -> _Counted:
+    """Counts by the model's own tokenizer where there is one that can be run, else by words."""
+    labels, vocabulary = labeling.labels, labeling.vocabulary
+    if labels is None:
+        raise LabelMismatch(
+            "a corpus cannot be counted, because the rows have no labels",
+            where=path,
+            way_out=f"name the rows with {argument('tokens', 'FILE')}",
+        )
+    if vocabulary is None or vocabulary.encoder is None:
+        return _of_labeled(labels, lambda tokens: count_words(tokens, path, progress))
+    try:
+        return _by_tokenizer(path, labels, vocabulary, cut, progress)
+    except NotUsable as error:
+        why = f"the model's own {vocabulary.encoder.name} is not used: {error}"
+    try:
+        frequency, notes = _of_labeled(labels, lambda t: count_words(t, path, progress))
+    except LabelMismatch as error:
+        raise LabelMismatch(error.cause, where=path, way_out=why) from error
+    return replace(frequency, source=f"{frequency.source}; {why}"), notes
+
+
+def _by_tokenizer(
+    path: Path,
+    labels: RowLabels,
+    vocabulary: TokenizerVocabulary,
+    cut: RowCut,
+    progress: ByteProgress | None,
+) -> _Counted:
+    assert vocabulary.encoder is not None
+    counted = count_tokens(vocabulary.encoder, len(vocabulary.tokens), path, progress)
+    values = lay_counts(counted.counts, labels.first, cut)
+    if not values.any():
+        raise LabelMismatch(
+            "none of its tokens belongs to a row of the matrix",
+            where=path,
+            way_out="give a corpus in the language of the model",
+        )
+    real = np.delete(values, labels.masked)
+    notes = (*counted.notes, *missing_note(real, counted.name))
+    return Frequency("counts", values, counted.source), notes
+
+
+def lay_counts(
+    values: Sequence[int] | npt.NDArray[np.float64], first: int, cut: RowCut
+) -> npt.NDArray[np.float64]:
+    """The entries of the cut rows, where entry 0 belongs to row `first`; 0 where there is none."""
+    given = np.asarray(values, dtype=np.float64)
+    places = np.arange(cut.start, cut.stop) - first
+    is_given = (places >= 0) & (places < len(given))
+    laid = np.zeros(cut.size, dtype=np.float64)
+    laid[is_given] = given[places[is_given]]
+    return laid
+
+
+def _of_labeled(labels: RowLabels, count: Callable[[Sequence[str]], _Counted]) -> _Counted:
+    """Frequencies of the rows that stand for tokens; padding gets 0 and is in no note."""
+    padding = set(labels.masked.tolist())
+    real = [row for row in range(len(labels.tokens)) if row not in padding]
+    frequency, notes = count([labels.tokens[row] for row in real])
+    values = np.zeros(len(labels.tokens), dtype=np.float64)
+    values[real] = frequency.counts
+    return Frequency(frequency.kind, values, frequency.source), notes

@@ -217,7 +217,7 @@ def is_analysis(one: Any) -> bool:
 
 def order_by_step(paths: Sequence[Path]) -> tuple[list[Path], Steps]:
     """The checkpoints of a run by rising step, and their steps."""
-    from embgeo.io.training_step import training_step
+    from embgeo.io.model_facts import training_step
 
     found = steps_of(paths, training_step)
     order = found.order

@@ -12,7 +12,7 @@ from embgeo.comparison.bends import bend
 from embgeo.comparison.steps import from_names, steps_of
 from embgeo.comparison.track import Bend
 from embgeo.core.errors import BadOption
-from embgeo.io.training_step import training_step
+from embgeo.io.model_facts import training_step
 from tests.support.compared import comparison, entered
 from tests.support.matrices import gaussian, rng
 

@@ -12,7 +12,7 @@ import pytest
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
-from embgeo.io.formats.fasttext import model
+from embgeo.io.formats import fasttext as model
 from embgeo.io.formats.format import open_with
 from embgeo.io.formats.text import glove_binary, projector
 from tests.support.binary_files import head, open_all, quick, refused

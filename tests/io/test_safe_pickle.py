@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.pickle import machine, opcodes, tree
+from embgeo.io.pickle import machine, objects, opcodes, tree
 from embgeo.io.pickle.loading import load
-from embgeo.io.pickle.machine import Stub
+from embgeo.io.pickle.objects import Stub
 from embgeo.io.pickle.tree import walk
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
@@ -435,7 +435,7 @@ def test_the_readme_states_the_modules_and_limits() -> None:
     for limit in (
         f"{machine.MOST_OPCODES:,} opcodes",
         f"{machine.MOST_MEMORY // 2**20} MiB",
-        f"{machine._MOST_STATES} states",
+        f"{objects._MOST_STATES} states",
         f"{opcodes._LONGEST_NAME:,} bytes for a name",
         f"{opcodes._LONGEST_INTEGER:,} for an integer",
         f"{tree.DEEPEST} levels",

@@ -18,7 +18,7 @@ from embgeo.io.formats import (
     sharded,
     tensorflow,
 )
-from embgeo.io.formats.fasttext import model as fasttext_model
+from embgeo.io.formats import fasttext as fasttext_model
 from embgeo.io.formats.format import Described, Format, NeighborFormat, find_plugin
 from embgeo.io.formats.text import (
     glove_binary,

@@ -22,15 +22,15 @@ import numpy.typing as npt
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Array, map_file
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
-from embgeo.io.formats.fasttext.subwords import LONGEST_NGRAM, Subwords, mean_vectors
 from embgeo.io.formats.npy import NotNumbers, array_tensor, read_header
 from embgeo.io.formats.parts import find_shard
+from embgeo.io.formats.subwords import LONGEST_NGRAM, Subwords, mean_vectors
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.labels.word_lists import word_list
-from embgeo.io.pickle.leaves import tensors_of
+from embgeo.io.pickle.contents import tensors_of
 from embgeo.io.pickle.loading import load
-from embgeo.io.pickle.machine import Stub
 from embgeo.io.pickle.numpy_arrays import PickledArray
+from embgeo.io.pickle.objects import Stub
 
 NAME = "gensim"
 RECOGNIZED = "a pickle (protocol 2 to 5) whose first name is one of gensim's classes"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from embgeo.io.bounded.guard import GET_AGAIN, Damaged
 from embgeo.io.bounded.maps import Array, count, number_type
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 from embgeo.io.labels.word_lists import tokens_for, word_list, word_lists
-from embgeo.io.pickle.leaves import Leaf, tensors_of
+from embgeo.io.pickle.objects import Leaf
 from embgeo.io.pickle.tree import walk
 
 #: Fewer vectors of one length are a few parameters, no table.
@@ -217,3 +217,24 @@ def _walk_tuple(root: object) -> Iterator[tuple[str, object]]:
         for place, value in enumerate(root):
             if isinstance(value, (list, tuple, dict)) and len(value) > 1:
                 yield f"entry {place}", value
+
+
+def tensors_of(leaves: Iterable[tuple[str, Leaf]], left_out: Omissions) -> tuple[Tensor, ...]:
+    """The named leaves as tensors; those that are not read are noted in `left_out`.
+
+    Raises
+    ------
+    Damaged
+        Where a leaf reaches beyond its bytes.
+    """
+    tensors: list[Tensor] = []
+    first: dict[object, str] = {}
+    for name, leaf in leaves:
+        if leaf.unread:
+            left_out.add(name or "the array", leaf.unread)
+            continue
+        leaf.check()
+        alias = first.setdefault(leaf.key, name)
+        shared = "" if alias == name else alias
+        tensors.append(Tensor(name, leaf.shape, leaf.dtype, leaf.open, shared))
+    return tuple(tensors)

@@ -8,18 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.pickle.machine import (
-    MOST_OPCODES,
-    PAIR_COST,
-    Constructor,
-    Global,
-    Machine,
-    Stub,
-    as_key,
-)
+from embgeo.io.pickle.machine import MOST_OPCODES, PAIR_COST, Constructor, Machine
 from embgeo.io.pickle.numpy_arrays import NUMPY
+from embgeo.io.pickle.objects import Global, LatinText, LongText, Stub, as_key
 from embgeo.io.pickle.opcodes import run
-from embgeo.io.pickle.strings import LatinText, LongText
 
 #: What an entry of a copied list is counted for: more than its place, as whoever looks for arrays
 #: and vocabularies goes through it once more.

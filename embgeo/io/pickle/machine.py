@@ -1,4 +1,4 @@
-"""The state of a pickle machine that cannot call anything, and the inert objects it builds.
+"""The state of a pickle machine that cannot call anything.
 
 A pickle is a program for a stack machine, and Python's own machine imports and calls whatever the
 program names. This one knows the opcodes only. A name in the file becomes a :class:`Global`, which
@@ -15,10 +15,10 @@ a walk over them notes.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping
 
 from embgeo.io.bounded.guard import Damaged
+from embgeo.io.pickle.objects import Global, Stub
 
 #: A place on the stack, in a list or in the memo.
 ENTRY_COST = 8
@@ -45,8 +45,6 @@ for _opcodes, _cost in (
         COSTS[_opcode] += _cost
 
 
-T = TypeVar("T")
-
 Constructor = Callable[["Machine", tuple[object, ...]], object]
 
 #: A vocabulary of a million words, and its counts, take half as many.
@@ -54,92 +52,10 @@ MOST_OPCODES = 8_000_000
 #: What the objects of one pickle may take, with what a walk over them notes; a vocabulary of
 #: three million words takes less.
 MOST_MEMORY = 700 * 2**20
-#: Objects that a Stub gathers from BUILD: the state, and the keyword arguments of NEWOBJ_EX.
-_MOST_STATES = 8
 #: Lines of this length are counted before they become text: four bytes a character at most.
 _LONG_LINE = 2**16
 
 _WINDOW = 256
-
-#: Integers beyond it hash alike by construction; as keys they would make a dict quadratic.
-_LARGEST_KEY = 2**60
-
-
-class Global:
-    """A name that the file mentions: ``module.name``; never resolved."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-
-class Stub:
-    """What stands for an object whose class is not on the list.
-
-    Attributes
-    ----------
-    name : str
-        Qualified name of what the file wanted to call.
-    args : tuple
-        What it would have been called with.
-    states, items, entries : sequence
-        What BUILD, APPEND and SETITEM put into it.
-    """
-
-    __slots__ = ("args", "entries", "items", "name", "states")
-
-    def __init__(self, name: str, args: tuple[object, ...] = ()) -> None:
-        self.name = name
-        self.args = args
-        # Most stubs never get any: the lists are made when they do.
-        self.states: Sequence[object] = ()
-        self.items: Sequence[object] = ()
-        self.entries: Sequence[tuple[object, object]] = ()
-
-    def add_state(self, state: object) -> None:
-        if len(self.states) == _MOST_STATES:
-            raise Damaged("the pickle sets the state of one object over and over")
-        self.states = (*self.states, state)
-
-    def add_items(self, values: Sequence[object]) -> None:
-        self.items = _extend(self.items, values)
-
-    def add_entries(self, pairs: Sequence[tuple[object, object]]) -> None:
-        self.entries = _extend(self.entries, pairs)
-
-
-def _extend(known: Sequence[T], more: Sequence[T]) -> list[T]:
-    extended = known if isinstance(known, list) else []
-    extended.extend(more)
-    return extended
-
-
-class Buildable:
-    """An object of a constructor that takes the state given by BUILD."""
-
-    __slots__ = ()
-
-    def build(self, state: object) -> None:
-        raise NotImplementedError
-
-
-class OddKey:
-    """A dict key other than a short scalar, kept by identity so that it is never hashed."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-
-
-def as_key(value: object) -> object:
-    """`value` where hashing it is cheap and safe, boxed otherwise."""
-    if value is None or isinstance(value, (str, bytes, float)):
-        return value
-    if isinstance(value, int) and -_LARGEST_KEY < value < _LARGEST_KEY:
-        return value
-    return OddKey(value)
 
 
 class Machine:

@@ -11,9 +11,8 @@ import numpy as np
 
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Array, count, is_numeric, number_type, view, whole_numbers
-from embgeo.io.pickle.leaves import Leaf
-from embgeo.io.pickle.machine import Buildable, Constructor, Global, Machine, Stub
-from embgeo.io.pickle.strings import LatinText
+from embgeo.io.pickle.machine import Constructor, Machine
+from embgeo.io.pickle.objects import Buildable, Global, LatinText, Leaf, Stub
 
 _CODE = re.compile(r"[biufc]\d{1,2}|[SU][1-9]\d{0,7}")
 

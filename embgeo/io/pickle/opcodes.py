@@ -7,17 +7,16 @@ import sys
 from collections.abc import Callable
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.pickle.machine import (
-    COSTS,
-    PAIR_COST,
-    TEXT_COST,
+from embgeo.io.pickle.machine import COSTS, PAIR_COST, TEXT_COST, Machine
+from embgeo.io.pickle.objects import (
     Buildable,
     Global,
-    Machine,
+    LongText,
     Stub,
     as_key,
+    old_string,
+    unescape_string,
 )
-from embgeo.io.pickle.strings import LongText, old_string, unescape_string
 
 _LONGEST_NAME = 1000
 _LONGEST_INTEGER = 1024

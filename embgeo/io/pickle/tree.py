@@ -10,8 +10,7 @@ from typing import Any
 
 from embgeo.io.bounded.guard import Damaged, plain
 from embgeo.io.labels.word_lists import is_vocabulary_name
-from embgeo.io.pickle.leaves import Leaf
-from embgeo.io.pickle.machine import Stub, as_key
+from embgeo.io.pickle.objects import Leaf, Stub, as_key
 
 #: Entries met again because what holds them serves under several names, or in several objects.
 MOST_REPEATS = 100_000

@@ -32,8 +32,7 @@ from embgeo.io.formats.text.blocks import (
     is_plain_number,
     line_blocks,
 )
-from embgeo.io.formats.text.table import read_table
-from embgeo.io.formats.text.table_layout import TableLayout
+from embgeo.io.formats.text.table import TableLayout, read_table
 from embgeo.io.labels import side_tables
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 

@@ -20,7 +20,7 @@ from embgeo.io.formats.parts import fill, find_shard, put_together
 from embgeo.io.formats.torch.tensors import DTYPES, TORCH
 from embgeo.io.formats.torch.zip_checkpoint import saved_tensor
 from embgeo.io.pickle.loading import load
-from embgeo.io.pickle.machine import Global, OddKey, Stub
+from embgeo.io.pickle.objects import Global, OddKey, Stub
 
 NAME = "torch.distributed.checkpoint"
 RECOGNIZED = "a folder with .metadata, a pickle of torch.distributed.checkpoint.metadata.Metadata"

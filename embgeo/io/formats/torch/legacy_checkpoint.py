@@ -22,7 +22,8 @@ from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.torch.tensors import TORCH, Storage, storage_bytes
 from embgeo.io.pickle.contents import checkpoint_of
 from embgeo.io.pickle.loading import load_with_end
-from embgeo.io.pickle.machine import MOST_OPCODES, Constructor, Global, Stub
+from embgeo.io.pickle.machine import MOST_OPCODES, Constructor
+from embgeo.io.pickle.objects import Global, Stub
 
 NAME = "legacy torch checkpoint"
 RECOGNIZED = "a pickle of torch's magic number at the start, whatever the name"

@@ -17,7 +17,7 @@ from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.torch.tensors import TORCH, Storage, TorchTensor, storage_bytes
 from embgeo.io.pickle.contents import checkpoint_of
 from embgeo.io.pickle.loading import load, load_with_end
-from embgeo.io.pickle.machine import Global
+from embgeo.io.pickle.objects import Global
 from embgeo.io.pickle.tree import MOST_LEAVES
 
 NAME = "torch tar checkpoint"

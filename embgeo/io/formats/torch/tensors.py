@@ -18,8 +18,8 @@ from embgeo.io.bounded.maps import (
     view,
     whole_numbers,
 )
-from embgeo.io.pickle.leaves import Leaf, Unread
-from embgeo.io.pickle.machine import Constructor, Global, Machine, Stub
+from embgeo.io.pickle.machine import Constructor, Machine
+from embgeo.io.pickle.objects import Global, Leaf, Stub, Unread
 
 #: torch's name of a type, and numpy's or ml_dtypes'.
 DTYPES = {

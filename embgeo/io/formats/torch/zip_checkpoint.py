@@ -24,9 +24,9 @@ from embgeo.io.bounded.zip_members import (
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.torch.tensors import TORCH, Storage, storage_bytes
 from embgeo.io.pickle.contents import checkpoint_of
-from embgeo.io.pickle.leaves import Leaf
 from embgeo.io.pickle.loading import load
-from embgeo.io.pickle.machine import MOST_OPCODES, Global, Stub
+from embgeo.io.pickle.machine import MOST_OPCODES
+from embgeo.io.pickle.objects import Global, Leaf, Stub
 
 NAME = "torch checkpoint"
 SCRIPT_NAME = "TorchScript archive"

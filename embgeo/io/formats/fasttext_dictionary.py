@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.formats.fasttext.subwords import END_OF_SENTENCE, LONGEST_NGRAM, Subwords
+from embgeo.io.formats.subwords import END_OF_SENTENCE, LONGEST_NGRAM, Subwords
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.labels.word_lists import room_for_words
 

@@ -29,7 +29,7 @@ from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.maps import SWAPPED, Array, Bytes, map_file, view
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats.fasttext.dictionary import (
+from embgeo.io.formats.fasttext_dictionary import (
     ENTRY,
     MAGIC,
     SETTINGS,
@@ -39,7 +39,7 @@ from embgeo.io.formats.fasttext.dictionary import (
     settings_fit,
     sizes_fit,
 )
-from embgeo.io.formats.fasttext.subwords import Floats, Integers, mean_vectors
+from embgeo.io.formats.subwords import Floats, Integers, mean_vectors
 from embgeo.io.labels.word_lists import decode_words
 
 NAME = "fastText binary"
