@@ -36,11 +36,8 @@ def overlay(
 ) -> Panel:
     """One panel with all histograms.
 
-    Parameters
-    ----------
-    density : str
-        Label of the axis of densities, where one member has densities too; by default it has
-        counts. Bins of several members may differ: only their densities compare.
+    `density`: label of the axis of densities, where one member has densities too; by default it has
+    counts. Bins of several members may differ: only their densities compare.
     """
     alone = len(subjects) == 1
     counted = alone and not density

@@ -81,10 +81,7 @@ def rare_tokens(comparison: Comparison) -> frozenset[Cell]:
 def map_moved_rows(comparison: Comparison, rows: npt.NDArray[np.int64]) -> dict[str, Any]:
     """For the page's script: by member and line, where token and neighbors stand in its data.
 
-    Parameters
-    ----------
-    rows : int array
-        Positions among the baseline's kept rows of the tokens that the page holds.
+    `rows`: positions among the baseline's kept rows of the tokens that the page holds.
     """
     analysis = comparison.baseline.analysis
     if analysis.tokens is None:

@@ -21,11 +21,8 @@ def saved_folder(path: Path) -> Path | None:
 def original(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
     """The matrix that was analyzed, or why it cannot be read.
 
-    Parameters
-    ----------
-    folder : Path
-        Where it was saved: a relative path in its provenance is looked for from the present
-        folder, then from the one around `folder`.
+    `folder`: where it was saved: a relative path in its provenance is looked for from the present
+    folder, then from the one around `folder`.
     """
     p = analysis.provenance
     given, digest = str(p.get("file") or ""), str(p.get("sha256") or "")

@@ -64,10 +64,7 @@ def rows_of(differences: Sequence[Difference], place: int) -> dict[str, Differen
 def describe_isotropy(rows: Mapping[str, Difference], norms: tuple[float, float] | None) -> str:
     """I1 as it is and at unit scale, so that shrunken norms cannot pass for isotropy.
 
-    Parameters
-    ----------
-    norms : tuple of two floats or None
-        Median norm of the rows on either side.
+    `norms`: median norm of the rows on either side.
     """
     raw, unit = rows.get(isotropy.I1.name), rows.get(isotropy.I1_UNIT.name)
     if raw is None or raw.difference is None:

@@ -70,10 +70,7 @@ class Stored:
     def unpack(self, **kinds: Kind) -> dict[str, Any]:
         """The named parts of the content, each of the kind given.
 
-        Parameters
-        ----------
-        **kinds : type, or a list of one type or tuple of types
-            By name. ``[Part]`` is a list of parts, ``[(Part, int)]`` one of such pairs.
+        `**kinds`: by name. ``[Part]`` is a list of parts, ``[(Part, int)]`` one of such pairs.
         """
         with reading(self.path, "state"):
             archive = open_archive(self.path)

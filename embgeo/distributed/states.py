@@ -107,10 +107,7 @@ def save_first(state: FirstState, path: Path) -> None:
 def read_first(stored: files.Stored, blanks: Sequence[Statistic]) -> FirstState:
     """Read what :func:`save_first` wrote.
 
-    Parameters
-    ----------
-    blanks : sequence of Statistic
-        The statistics of the first pass, without rows.
+    `blanks`: the statistics of the first pass, without rows.
     """
     piece = (StatePart, Matrix | None)
     found = stored.unpack(setup=MeasuringSetup, pieces=[piece], census=dict, states=[STATE])

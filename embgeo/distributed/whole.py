@@ -29,10 +29,7 @@ def sort_parts(parts: Sequence[StatePart]) -> list[StatePart]:
 def check_cover(parts: Sequence[StatePart], total: int | None = None) -> int:
     """That the parts are all rows of one matrix, each once; the number of rows.
 
-    Parameters
-    ----------
-    total : int, optional
-        Rows that there are to be.
+    `total`: the number of rows that the whole has, where it is known.
     """
     ordered = sort_parts(parts)
     check_one_whole(ordered, total)

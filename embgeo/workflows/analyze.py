@@ -195,7 +195,13 @@ def analyze_file(
     request: AnalysisRequest, *, command: str = "", progress: Progress | None = None
 ) -> Analysis:
     """Measure what a request names."""
-    matrix = request.load(progress)
+    return measure_requested(request.load(progress), request, command, progress)
+
+
+def measure_requested(
+    matrix: Matrix, request: AnalysisRequest, command: str, progress: Progress | None
+) -> Analysis:
+    """The analysis of a matrix that is open, as a request says."""
     return measure(
         matrix,
         request.options_for(matrix),

@@ -32,10 +32,7 @@ def analyze_in_cluster(
 ) -> Analysis:
     """Both passes over a file, or over all files that a pattern means, on a dask cluster.
 
-    Parameters
-    ----------
-    scheduler : str, optional
-        Address of the cluster; one of its own on this machine by default.
+    `scheduler`: address of the cluster; one of its own on this machine by default.
     """
     source, resources = request.source, request.resources or Resources()
     paths = files_of(Path(source.path))

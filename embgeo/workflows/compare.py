@@ -20,7 +20,7 @@ from embgeo.core.arguments import as_texts
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.metrics import SECTIONS
 from embgeo.training.study.training import TRAINING_NAME
-from embgeo.workflows.analyze import is_path, load_analysis, measure
+from embgeo.workflows.analyze import is_path, load_analysis, measure_requested
 from embgeo.workflows.folders import default_name, result_name
 from embgeo.workflows.request import AnalysisRequest
 
@@ -260,7 +260,10 @@ def run_comparison(
     members, timing = [], {}
     for place, (one, name) in enumerate(zip(opened, names, strict=True)):
         began = time.perf_counter()
-        analysis = one.analysis or measure_opened(one, request, command, progress)
+        analysis = one.analysis
+        if analysis is None:
+            assert one.matrix is not None
+            analysis = measure_requested(one.matrix, request, command, progress)
         step = None if steps is None else steps.values[place]
         member = Member(name, one.given, analysis, one.from_saved, one.matrix_absent, step)
         members.append(ComparisonInput(member, one.matrix))
@@ -307,21 +310,6 @@ def of_analysis(
 ) -> OpenedInput:
     matrix, absent = original(analysis, folder)
     return OpenedInput(name, given, matrix, cut_to(analysis, request.sections), True, absent)
-
-
-def measure_opened(
-    opened: OpenedInput, request: AnalysisRequest, command: str, progress: Progress | None
-) -> Analysis:
-    assert opened.matrix is not None
-    return measure(
-        opened.matrix,
-        request.options_for(opened.matrix),
-        sections=request.sections,
-        reference=request.reference,
-        command=command,
-        progress=progress,
-        resources=request.resources,
-    )
 
 
 def cut_to(analysis: Analysis, sections: Sequence[str] | None) -> Analysis:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from embgeo.core.arguments import as_path, refuse_type
+from embgeo.core.arguments import as_path, refuse_if, refuse_type
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
@@ -72,12 +72,12 @@ def merge(
         If the states do not belong together, rows are missing, or every section needs a second
         round.
     """
-    if isinstance(states, str) or not isinstance(states, Iterable) or not (states := list(states)):
-        raise refuse_type(states, "states", "the paths of one state or more in a list")
+    if isinstance(states, str) or not isinstance(states, Iterable):
+        raise refuse_type(states, "states", "the paths of states in a list")
     paths = [as_path(state, "states") for state in states]
-    labels = {"tokens": tokens, "counts": counts}
-    files_of_labels: dict[str, Any] = {k: as_path(file, k) for k, file in labels.items() if file}
-    merged = StateMerge(paths, Source(rank_order=rank_order, **files_of_labels))
+    refuse_if(not paths, argument("states"), "there are none", "give the states of all parts")
+    labels: dict[str, Any] = {"tokens": tokens, "counts": counts}
+    merged = StateMerge(paths, Source(rank_order=rank_order, **labels))
     if plan is not None:
         path = as_path(plan, "plan")
         check_state_file(path)

@@ -82,10 +82,7 @@ MATH = {
 def settings(preamble: str = "") -> Iterator[None]:
     """Matplotlib's own defaults and those of papers, whatever the user's matplotlibrc says.
 
-    Parameters
-    ----------
-    preamble : str
-        LaTeX that text in PGF needs.
+    `preamble`: LaTeX that text in PGF needs.
     """
     import matplotlib
 
