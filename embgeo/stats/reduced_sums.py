@@ -55,8 +55,9 @@ class ReducedSums(Statistic):
         squares = np.stack([left + named[:, count:].sum(axis=1) for count in self.counts])
         alive = squares > 0.0
         inverse = np.where(alive, 1.0 / np.sqrt(np.where(alive, squares, 1.0)), 0.0)
+        sums = wide.to_host(wide.put(inverse) @ unit)
         self.n += alive.sum(axis=1)
-        self.sums += wide.to_host(wide.put(inverse) @ unit) * self._keep
+        self.sums += sums * self._keep
 
     def merge(self, other: Self) -> None:
         self.n += other.n
