@@ -146,17 +146,17 @@ def _describe(row: Difference) -> str:
 
 
 def sampling(comparison: Comparison, place: int) -> str:
-    """How many of the sampled differences of a member are larger than sampling explains."""
+    """How many of the differences of a member are larger than other tokens explain."""
     judged = [
         d for d in comparison.differences_of(place) if d.change in ("beyond error", "within error")
     ]
     if not judged:
-        return "none rests on a sample: all are exact"
+        return "none has an error over tokens"
     beyond = sum(d.change == "beyond error" for d in judged)
     if len(judged) == 1:
         held = "exceeds" if beyond else "is within"
-        return f"the one that is sampled {held} its sampling error"
-    return f"{beyond} of the {len(judged)} sampled ones exceed their sampling error"
+        return f"the one that has an error over tokens {held} it"
+    return f"{beyond} of the {len(judged)} with an error over tokens exceed it"
 
 
 def is_noticed(difference: float) -> bool:

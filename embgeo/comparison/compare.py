@@ -11,7 +11,6 @@ from embgeo.comparison.curves import track_of
 from embgeo.comparison.differences import differences
 from embgeo.comparison.overlap import NEIGHBORS
 from embgeo.comparison.pair import Pair
-from embgeo.comparison.paired import PairedError, paired_errors
 from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions, compared
 from embgeo.comparison.sentences import sentences, track_sentences
 from embgeo.core.errors import BadOption
@@ -59,7 +58,7 @@ def compare_inputs(
         pairs.append(compared(inputs, first, second, options, progress))
         name = f"{members[first].name} and {members[second].name}"
         seconds[name] = round(time.perf_counter() - began, 4)
-    rows = differences(members, same_samples(inputs, pairs))
+    rows = differences(members, {pair.second: pair.matching for pair in pairs if pair.first == 0})
     track = track_of(members, pairs, steps_source) if steps_source else None
     said = (
         sentences(members, pairs, rows) if track is None else track_sentences(members, rows, track)
@@ -80,23 +79,6 @@ def places(members: int, consecutive: bool) -> list[tuple[int, int]]:
     """Pairs of members: each with the baseline, then each with the one before."""
     found = [(0, second) for second in range(1, members)]
     return found + [(i, i + 1) for i in range(1, members - 1)] if consecutive else found
-
-
-def same_samples(
-    inputs: Sequence[ComparisonInput], pairs: Sequence[Pair]
-) -> dict[int, Mapping[str, PairedError]]:
-    """Errors of differences from the baseline that a shared sample gives, by member."""
-    found: dict[int, Mapping[str, PairedError]] = {}
-    for pair in pairs:
-        one, other = inputs[pair.first], inputs[pair.second]
-        if pair.first == 0 and one.matrix is not None and other.matrix is not None:
-            found[pair.second] = paired_errors(
-                one.member.analysis,
-                other.member.analysis,
-                (one.matrix, other.matrix),
-                pair.matching,
-            )
-    return found
 
 
 def provenance(

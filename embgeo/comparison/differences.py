@@ -8,38 +8,61 @@ from dataclasses import replace
 import numpy as np
 
 from embgeo.comparison.comparison import Member
+from embgeo.comparison.matching import Matching
 from embgeo.comparison.pair import Change, Difference, Direction
-from embgeo.comparison.paired import PairedError
+from embgeo.comparison.paired import INDEPENDENT, PairedError, population_error
 from embgeo.core.values import Quantity, Scalar
+from embgeo.numerics.multiple_tests import adjust_holm, student_reach, two_sided
 
 #: Standard errors to either side of an estimate that make a 95 % interval.
 REACH = 1.96
+#: A difference is beyond error where it would be that large by chance less often than this, after
+#: Holm's correction for the number of differences that are judged.
+LEVEL = 0.05
 #: Exact numbers that agree to this share of the larger (or of `SMALL`) differ by rounding only.
 ROUNDING = 1e-9
 SMALL = 1e-3
-INDEPENDENT = "errors of both sides added in squares, as if independent"
 
 
 def differences(
-    members: Sequence[Member], paired: Mapping[int, Mapping[str, PairedError]]
+    members: Sequence[Member], matchings: Mapping[int, Matching]
 ) -> tuple[Difference, ...]:
     """Of every scalar that the baseline or another member has, quantity by quantity.
 
     Parameters
     ----------
-    paired : mapping of int to mapping of str to PairedError
-        By member and name: differences whose error was found from the same sample on both sides.
+    members : sequence of Member
+    matchings : mapping of int to Matching
+        By member: its rows and those of the baseline that are one token.
     """
     rows = []
     for quantity in every_quantity(members):
         old = members[0].analysis.scalar(quantity.name)
         for place, member in enumerate(members[1:], start=1):
             new = member.analysis.scalar(quantity.name)
-            row = difference(quantity, place, old, new, paired.get(place, {}).get(quantity.name))
+            error = None
+            if old is not None and new is not None:
+                both = (members[0].analysis, member.analysis)
+                error = population_error(old, new, both, matchings.get(place))
+            row = difference(quantity, place, old, new, error)
             if row.undefined and (old is None or new is None):
                 row = replace(row, undefined=describe_absence(members, place, quantity, old))
             rows.append(row)
-    return tuple(rows)
+    return judge(rows)
+
+
+def judge(rows: Sequence[Difference]) -> tuple[Difference, ...]:
+    """The same with what is known of each, after Holm's correction over those that are judged."""
+    adjusted = iter(adjust_holm([row.p_value for row in rows if row.p_value is not None]))
+    judged = []
+    for row in rows:
+        if row.p_value is not None:
+            p = next(adjusted)
+            change: Change = "beyond error" if p < LEVEL else "within error"
+            row = replace(row, p_adjusted=p, change=change)
+        way = direction(row.quantity, row.difference or 0.0, row.change)
+        judged.append(replace(row, direction=way))
+    return tuple(judged)
 
 
 def every_quantity(members: Sequence[Member]) -> list[Quantity]:
@@ -65,9 +88,9 @@ def difference(
     member: int,
     old: Scalar | None,
     new: Scalar | None,
-    paired: PairedError | None = None,
+    population: PairedError | None = None,
 ) -> Difference:
-    """One row; undefined unless both sides have a value."""
+    """One row, not yet judged together with others; undefined unless both sides have a value."""
     before = None if old is None else old.value
     after = None if new is None else new.value
     row = Difference(quantity, member, before, after, None, change="undefined")
@@ -75,42 +98,37 @@ def difference(
         return replace(row, undefined="one side was not measured")
     if before is None or after is None:
         return replace(row, undefined=old.undefined or new.undefined)
+    if old.size != new.size:
+        sizes = " and ".join(
+            "an unknown number of" if s is None else f"{s:,}" for s in (old.size, new.size)
+        )
+        return replace(row, undefined=f"it depends on the number of rows: {sizes} rows")
     step = after - before
     row = replace(row, difference=step, note=other_conventions(old, new))
-    unjudged = paired is None and any(is_unjudged(scalar) for scalar in (old, new))
-    if paired is not None:
-        row = replace(
-            row,
-            standard_error=paired.standard_error,
-            interval=(step + paired.below, step + paired.above),
-            error_note=paired.note,
-        )
-    elif not unjudged and (old.standard_error, new.standard_error) != (None, None):
-        error = float(np.hypot(old.standard_error or 0.0, new.standard_error or 0.0))
-        reach = REACH * error
-        row = replace(
-            row,
-            standard_error=error,
-            interval=(step - reach, step + reach),
-            error_note=INDEPENDENT,
-        )
-    change: Change = "not judged" if unjudged else change_of(row)
-    return replace(row, change=change, direction=direction(quantity, step, change))
+    exact = old.known == new.known == "exact"
+    if exact and abs(step) <= ROUNDING * max(abs(before), abs(after), SMALL):
+        return replace(row, change="equal")
+    if population is not None:
+        row = with_error(row, population.standard_error, population.note)
+        error = population.standard_error
+        p = two_sided(step / error) if error else float(step == 0.0)
+        return replace(row, error_kind="population", p_value=p)
+    if exact:
+        return replace(row, change="exact")
+    errors = [s.standard_error for s in (old, new) if s.known != "exact"]
+    known = [error for error in errors if error is not None]
+    if len(known) == len(errors):
+        few = [s.freedom for s in (old, new) if s.freedom is not None]
+        row = with_error(row, float(np.hypot.reduce(known)), INDEPENDENT, min(few, default=None))
+        row = replace(row, error_kind="monte_carlo")
+    return replace(row, change="not judged")
 
 
-def is_unjudged(scalar: Scalar) -> bool:
-    """Sampled, without a word on how far off it may be."""
-    return bool(scalar.sample) and scalar.standard_error is None
-
-
-def change_of(row: Difference) -> Change:
-    if row.difference is None or row.baseline is None or row.value is None:
-        return "undefined"
-    if row.interval is not None:
-        low, high = row.interval
-        return "within error" if low <= 0.0 <= high else "beyond error"
-    size = max(abs(row.baseline), abs(row.value), SMALL)
-    return "equal" if abs(row.difference) <= ROUNDING * size else "exact"
+def with_error(row: Difference, error: float, note: str, freedom: int | None = None) -> Difference:
+    """With the standard error of the difference and the interval that it makes."""
+    step, reach = row.difference or 0.0, student_reach(REACH, freedom) * error
+    interval = (step - reach, step + reach)
+    return replace(row, standard_error=error, interval=interval, error_note=note)
 
 
 def direction(quantity: Quantity, step: float, change: Change) -> Direction:

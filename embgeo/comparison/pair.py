@@ -9,6 +9,7 @@ from embgeo.comparison.matching import Matching
 from embgeo.core.typed import INLINE
 from embgeo.core.values import (
     Column,
+    ErrorKind,
     Histogram,
     Quantity,
     Scalar,
@@ -18,10 +19,12 @@ from embgeo.core.values import (
     format_number,
 )
 
-#: What is known of a difference. "beyond error": larger than sampling explains (its 95 % interval
-#: leaves out 0); "within error": it may be chance; "not judged": sampled, but without a standard
-#: error on some side; "exact": nothing was sampled; "equal": exact, and equal but for rounding;
-#: "undefined": one side has no value, or the two are no measurements of the same thing.
+#: What is known of a difference. "beyond error": other tokens of the same population would hardly
+#: ever make it that large (by its error over tokens, after Holm's correction over all differences
+#: that are judged); "within error": they may; "not judged": sampled, and its error over tokens is
+#: not known; "exact": not sampled, its error over tokens not known; "equal": exact, and equal
+#: but for rounding; "undefined": one side has no value, or the two are no measurements of the same
+#: thing.
 Change = Literal["beyond error", "within error", "not judged", "exact", "equal", "undefined"]
 Direction = Literal["better", "worse"] | None
 
@@ -95,9 +98,14 @@ class Difference:
     difference : float or None
         ``value − baseline``; None exactly if `undefined` gives a reason.
     standard_error : float or None
-        One standard error of the difference, where it was sampled.
+        One standard error of the difference, where it is known.
+    error_kind : {"monte_carlo", "population"} or None
+        What the standard error is about; "monte_carlo" where that over tokens is not known.
     interval : tuple of two floats or None
-        95 % interval of the difference, where it was sampled.
+        95 % interval of the difference, where its standard error is known.
+    p_value, p_adjusted : float or None
+        Chance of a difference of this size at least, if the populations have none; and after Holm's
+        correction. Of differences that are judged.
     error_note : str
         How error and interval were found; empty where there is neither.
     change : Change
@@ -115,7 +123,10 @@ class Difference:
     value: float | None
     difference: float | None
     standard_error: float | None = None
+    error_kind: ErrorKind | None = None
     interval: tuple[float, float] | None = None
+    p_value: float | None = None
+    p_adjusted: float | None = None
     error_note: str = ""
     change: Change = "exact"
     direction: Direction = None

@@ -86,6 +86,8 @@ def _upgrade_1(content: Json) -> Json:
         matching = pair["matching"]
         matching["first"], matching["second"] = matching.pop("arrays")
         pair["scalars"] = [scalar | read_typed_facts(scalar) for scalar in pair["scalars"]]
+    unknown = {"error_kind": None, "p_value": None, "p_adjusted": None}
+    content["differences"] = [{**row, **unknown} for row in content["differences"]]
     return content
 
 

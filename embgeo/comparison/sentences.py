@@ -122,16 +122,16 @@ def neighborhoods(pair: Pair | None) -> str:
 
 
 def counted(rows: Sequence[Difference]) -> str:
-    """How many of the sampled differences are larger than sampling explains."""
+    """How many of the judged differences other tokens may explain."""
     judged = [d for d in rows if d.change in ("beyond error", "within error")]
     inside = [d for d in judged if d.change == "within error"]
     if not inside:
         return ""
     if len(inside) == len(judged):
-        return "every difference between sampled numbers is within sampling error"
+        return "every difference that has an error over tokens is within it"
     return (
-        f"of {len(judged)} differences between sampled numbers {len(inside)} "
-        f"{'is' if len(inside) == 1 else 'are'} within sampling error"
+        f"of {len(judged)} differences with an error over tokens {len(inside)} "
+        f"{'is' if len(inside) == 1 else 'are'} within it"
     )
 
 

@@ -15,9 +15,9 @@ from embgeo.diagnosis.verdict import judge
 
 #: What is known of a difference, inside a sentence.
 SURENESS: dict[Change, str] = {
-    "beyond error": "beyond sampling error",
-    "within error": "within sampling error",
-    "not judged": "sampled, its error unknown",
+    "beyond error": "beyond error",
+    "within error": "within error",
+    "not judged": "its error over tokens unknown",
     "exact": "exact",
     "equal": "equal",
     "undefined": "not comparable",

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+SingleArray = npt.NDArray[np.float32]
 #: float32 or float64.
 WorkingArray = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]

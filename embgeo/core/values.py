@@ -7,12 +7,12 @@ with what was measured. Report, comparison, gate and figures need nothing else.
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import Literal, Self
 
-from embgeo.core.arrays import FloatArray
+from embgeo.core.arrays import FloatArray, IntArray, SingleArray
+from embgeo.core.number_like import NumberLike
+from embgeo.core.number_text import format_number as format_number
 from embgeo.core.typed import INLINE
 
 Cell = str | int | float | None
@@ -25,6 +25,12 @@ Known = Literal["exact", "sampled", "at_least", "at_most"]
 #: What a standard error is about: the random choices of this run, the folds of a
 #: cross-validation, or other tokens that might have been in the vocabulary.
 ErrorKind = Literal["monte_carlo", "cross_validation", "population"]
+#: What an error of this kind is over, in a word.
+ERROR_WORDS: dict[ErrorKind, str] = {
+    "monte_carlo": "sampling",
+    "cross_validation": "folds",
+    "population": "tokens",
+}
 #: What a reference is: the value of isotropic rows, or what chance gives.
 ReferenceKind = Literal["isotropic", "chance", "none"]
 #: What a reader of one number has to beware of: it depends on the choice of eigenvectors, or its
@@ -88,6 +94,9 @@ class Quantity:
         *,
         standard_error: float | None = None,
         error_kind: ErrorKind | None = None,
+        population_error: float | None = None,
+        freedom: int | None = None,
+        size: int | None = None,
         known: Known | None = None,
         sample: str = "",
         convention: str = "",
@@ -102,16 +111,20 @@ class Quantity:
         """
         if not math.isfinite(value):
             return self.undefined("the computation gave no finite number", convention=convention)
-        if standard_error is not None and not math.isfinite(standard_error):
-            standard_error = None
+        standard_error, population_error = map(_finite_error, (standard_error, population_error))
+        if error_kind == "population":
+            population_error = standard_error
         if known is None:
             known = "sampled" if sample or standard_error is not None else "exact"
         return Scalar(
             self,
             float(value),
             known=known,
-            standard_error=None if standard_error is None else float(standard_error),
+            standard_error=standard_error,
             error_kind=None if standard_error is None else error_kind,
+            population_error=population_error,
+            freedom=None if standard_error is None else freedom,
+            size=size,
             sample=sample,
             convention=convention,
             caveats=caveats,
@@ -123,6 +136,10 @@ class Quantity:
     def undefined(self, reason: str, *, convention: str = "") -> Scalar:
         """A scalar that has no value, and why."""
         return Scalar(self, None, undefined=reason, convention=convention)
+
+
+def _finite_error(error: float | None) -> float | None:
+    return None if error is None or not math.isfinite(error) else float(error)
 
 
 class Named:
@@ -143,7 +160,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Scalar(Named):
+class Scalar(Named, NumberLike):
     """One number, which also compares, formats and converts as one.
 
     In a condition it is its value, as a number of NumPy is: 0 is false, and one without a value
@@ -155,7 +172,8 @@ class Scalar(Named):
     value : float or None
         None exactly if `undefined` gives a reason.
     standard_error : float or None
-        One standard error, where the value was sampled.
+        One standard error of the value as a number of this matrix, where it was sampled; where
+        tokens are all that was sampled, that over tokens.
     sample : str
         What was sampled, in words, e.g. ``"200,000 pairs"``; empty where exact.
     convention : str
@@ -170,6 +188,14 @@ class Scalar(Named):
         Whether the value is the number itself, an estimate, or a bound that a sample has shown.
     error_kind : {"monte_carlo", "cross_validation", "population"} or None
         What the standard error is about; None exactly if there is none.
+    population_error : float or None
+        One standard error of the value as an estimate for the population that the tokens are a
+        sample of. It includes sampling errors, and exists also for exact values.
+    freedom : int or None
+        Degrees of freedom of the standard error, where few draws give it; None: it is normal.
+    size : int or None
+        Rows it was taken over, where the number itself depends on that: values of unlike size are
+        not differenced.
     reference_kind : {"isotropic", "chance", "none"}
     caveats : tuple of {"basis_dependent", "not_converged", "sign_dependent"}
     """
@@ -184,20 +210,37 @@ class Scalar(Named):
     reference_note: str = ""
     known: Known = "exact"
     error_kind: ErrorKind | None = None
+    population_error: float | None = None
+    freedom: int | None = None
+    size: int | None = None
     reference_kind: ReferenceKind = "none"
     caveats: tuple[Caveat, ...] = ()
 
     @property
+    def errors(self) -> dict[ErrorKind, float]:
+        """Every standard error by its kind; the first is the one that is printed."""
+        found: dict[ErrorKind, float] = {}
+        if self.standard_error is not None and self.error_kind is not None:
+            found[self.error_kind] = self.standard_error
+        if self.population_error is not None:
+            found["population"] = self.population_error
+        return found
+
+    @property
     def text(self) -> str:
-        """The value as people read it, with its standard error."""
+        """The value as people read it, with one standard error and the kind of that."""
         if self.value is None:
             return f"not defined: {self.undefined}"
         shown = format_number(self.value)
         if self.quantity.unit:
             shown = f"{shown} {self.quantity.unit}"
-        if self.standard_error is not None:
-            shown = f"{shown} ± {format_number(self.standard_error, 2)}"
-        return shown
+        return " ".join([shown, *self.errors_text.split("; ")[:1]]).rstrip()
+
+    @property
+    def errors_text(self) -> str:
+        """``"± 0.0021 (sampling); ± 0.011 (tokens)"``; empty where there is no error."""
+        shown = (f"± {format_number(e, 2)} ({ERROR_WORDS[k]})" for k, e in self.errors.items())
+        return "; ".join(shown)
 
     @property
     def reference_text(self) -> str:
@@ -212,28 +255,6 @@ class Scalar(Named):
     def __format__(self, spec: str) -> str:
         return format(float(self), spec) if spec else self.text
 
-    def __float__(self) -> float:
-        """The value.
-
-        Raises
-        ------
-        ValueError
-            If there is none; the message says why.
-        """
-        if self.value is None:
-            raise ValueError(f"{self.name} is not defined: {self.undefined}")
-        return self.value
-
-    def __bool__(self) -> bool:
-        """Whether the value is not 0, as of a number; ValueError if there is none."""
-        return bool(float(self))
-
-    def __int__(self) -> int:
-        return int(float(self))
-
-    def __round__(self, digits: int | None = None) -> float:
-        return round(float(self), digits)
-
     def __eq__(self, other: object) -> bool:
         """With a number by value, with another scalar in every field."""
         if isinstance(other, Scalar):
@@ -244,23 +265,6 @@ class Scalar(Named):
 
     def __hash__(self) -> int:
         return hash(self.value)
-
-    def __lt__(self, other: Scalar | float) -> bool:
-        return self._ordered(operator.lt, other)
-
-    def __le__(self, other: Scalar | float) -> bool:
-        return self._ordered(operator.le, other)
-
-    def __gt__(self, other: Scalar | float) -> bool:
-        return self._ordered(operator.gt, other)
-
-    def __ge__(self, other: Scalar | float) -> bool:
-        return self._ordered(operator.ge, other)
-
-    def _ordered(self, compare: Callable[[float, float], bool], other: Scalar | float) -> bool:
-        if not isinstance(other, Scalar | int | float):
-            return NotImplemented
-        return compare(float(self), float(other))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -357,25 +361,35 @@ class Table(Named):
         return f"{len(self.rows):,} rows of {', '.join(self.columns)}"
 
 
-Value = Scalar | Series | Histogram | Points | Column | Table
+@dataclass(frozen=True, slots=True, repr=False)
+class Influence(Named):
+    """The part that single rows have in the deviation of a scalar from its population value.
 
+    The sum of squares is the variance of the scalar over tokens, up to a factor that all its
+    entries share. Two matrices of the same tokens deviate together: the variance of the difference
+    of their scalars is the sum of squares of the differences, row by row (Efron 1982, §6.3; for the
+    area under a ROC curve this is the paired test of DeLong, DeLong & Clarke-Pearson 1988).
 
-def format_number(value: float, digits: int = 4) -> str:
-    """`value` with `digits` significant digits; 0 and ±1 are printed only when exact.
-
-    >>> format_number(0.99999999), format_number(1.0), format_number(12345678.0)
-    ('1 − 1e-08', '1', '12,345,678')
+    Attributes
+    ----------
+    quantity : Quantity
+        Of the scalar.
+    values : float array, shape (r,)
+    rows : int array, shape (r,), or None
+        Places among the kept rows, ascending; None: all of them.
     """
-    if value == int(value) and abs(value) < 1e15:
-        return f"{int(value):,}".replace("-", "−")
-    text = f"{value:.{digits}g}"
-    if float(text) == 1.0:
-        gap = 1.0 - value
-        return f"1 {'−' if gap > 0 else '+'} {abs(gap):.2g}"
-    if float(text) == -1.0:
-        gap = value + 1.0
-        return f"−1 {'+' if gap > 0 else '−'} {abs(gap):.2g}"
-    whole = math.floor(math.log10(abs(float(text))))
-    if digits <= whole + 1 < 16:
-        text = f"{value:,.0f}"
-    return text.replace("-", "−", 1) if text.startswith("-") else text
+
+    quantity: Quantity = field(metadata=INLINE)
+    values: SingleArray = field(metadata=IN_ARCHIVE)
+    rows: IntArray | None = field(default=None, metadata={"archive": "rows", "key": "rows"})
+
+    @classmethod
+    def of(cls, quantity: Quantity, values: FloatArray, rows: IntArray | None = None) -> Self:
+        """Kept in single precision: an error needs no more."""
+        return cls(quantity, values.astype("float32"), rows)
+
+    def _content(self) -> str:
+        return f"of {len(self.values):,} rows"
+
+
+Value = Scalar | Series | Histogram | Points | Column | Table | Influence

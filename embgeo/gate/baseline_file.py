@@ -68,7 +68,8 @@ def to_json(reading: RuleValue) -> Any:
         return value
     if reading.standard_error is None:
         return {"value": value, "known": reading.known}
-    return {"value": value, "standard_error": round_digits(reading.standard_error, ERROR_DIGITS)}
+    known = {"value": value, "standard_error": round_digits(reading.standard_error, ERROR_DIGITS)}
+    return known if reading.freedom is None else known | {"freedom": reading.freedom}
 
 
 def is_baseline(path: Path) -> bool:
@@ -159,7 +160,10 @@ def from_json(entry: Any, name: str = "") -> RuleValue:
         error = _number(entry["standard_error"])
         if error < 0:
             raise ValueError(f"a standard error of {error}")
-        return RuleValue(_number(entry["value"]), error, "sampled")
+        freedom = entry.get("freedom")
+        if freedom is not None and (type(freedom) is not int or freedom < 1):
+            raise ValueError(f"{freedom!r} degrees of freedom")
+        return RuleValue(_number(entry["value"]), error, "sampled", freedom=freedom)
     if entry["known"] not in get_args(Known):
         raise ValueError(f"known {entry['known']!r}")
     return RuleValue(_number(entry["value"]), None, entry["known"])

@@ -11,6 +11,7 @@ from embgeo.core.arguments import require_number
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Scalar, format_number
 from embgeo.diagnosis.verdict import Verdict
+from embgeo.numerics.multiple_tests import student_reach
 
 #: How much of a normal distribution an interval holds unless something else is asked for.
 LEVEL = 0.95
@@ -42,6 +43,8 @@ class RuleValue:
         As the analysis has them; empty where only the number is known.
     scale : tuple of str
         The words that whole numbers from 0 stand for; empty for numbers.
+    freedom : int or None
+        Degrees of freedom of the standard error, where few draws give it.
     """
 
     value: float | None
@@ -52,6 +55,7 @@ class RuleValue:
     unit: str = ""
     convention: str = ""
     scale: tuple[str, ...] = ()
+    freedom: int | None = None
 
     @classmethod
     def of(cls, scalar: Scalar) -> RuleValue:
@@ -65,6 +69,7 @@ class RuleValue:
             scalar.quantity.title,
             scalar.quantity.unit,
             scalar.convention,
+            freedom=scalar.freedom,
         )
 
     @classmethod
@@ -84,9 +89,12 @@ class RuleValue:
         return replace(self, standard_error=None, known="exact")
 
     def slack(self, z: float) -> tuple[float, float]:
-        """How far the true value may lie below and above `value`, at `z` standard errors."""
+        """How far the true value may lie below and above `value`, at `z` standard errors.
+
+        With few degrees of freedom at more of them, which hold as much of Student's t.
+        """
         if self.known == "sampled":
-            width = z * (self.standard_error or 0.0)
+            width = student_reach(z, self.freedom) * (self.standard_error or 0.0)
             return width, width
         below = math.inf if self.known in ("most", "unsure") else 0.0
         above = math.inf if self.known in ("least", "unsure") else 0.0

@@ -13,7 +13,7 @@ from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.quantities import isotropy, spectrum
-from embgeo.core.values import Column, Histogram, Points, Scalar, Series, Table, Value
+from embgeo.core.values import Column, Histogram, Influence, Points, Scalar, Series, Table, Value
 from embgeo.measure.checks import check_usable
 from embgeo.measure.passes import Measurement, open_rows
 from embgeo.measure.provenance import notes, provenance
@@ -184,6 +184,7 @@ def assemble(
         points=tuple(v for v in values if isinstance(v, Points)),
         columns=tuple(v for v in values if isinstance(v, Column)),
         tables=tuple(v for v in values if isinstance(v, Table)),
+        influences=tuple(v for v in values if isinstance(v, Influence)),
         absent=measurement.absent,
         notes=notes(matrix, facts, 0 if hidden is None else hidden.count_left_out()),
         rows=kept,

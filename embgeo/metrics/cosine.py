@@ -13,13 +13,16 @@ Examples
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import cosine as q
-from embgeo.core.values import Column, Histogram, Series, Table, Value
+from embgeo.core.values import Column, Histogram, Influence, Scalar, Series, Table, Value
 from embgeo.metrics.facts import Facts
+from embgeo.metrics.pair_errors import errors_of_mean
 from embgeo.metrics.pairs import compute_pair_values, list_pair_rows, sample_pairs_ahead
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.stats import AngleTo, Moments, Norms
@@ -60,16 +63,44 @@ def rows_read(facts: Facts, options: Options) -> IntArray:
 def compute(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> list[Value]:
-    values = compute_exact_values(shared.unit_moments)
-    values += compute_cone_values(shared)
-    values += compute_pair_values(
-        facts, options, reader, shared.norms, shared.statistics.get("PairSample")
+    mean, std, cosreg = compute_exact_values(shared.unit_moments)
+    spread = (mean.value or 0.0, std.value or 0.0)
+    pairs, errors = compute_pair_values(
+        facts, options, reader, shared.norms, spread, shared.statistics.get("PairSample")
     )
-    values += compute_dimension_values(shared)
-    return values
+    exact = add_mean_errors(shared, mean, cosreg, spread[1])
+    return [
+        exact[0],
+        replace(std, population_error=errors.error(q.STD)),
+        *exact[1:],
+        *compute_cone_values(shared),
+        *pairs,
+        *compute_dimension_values(shared),
+        *errors.influences(),
+    ]
 
 
-def compute_exact_values(moments: Moments) -> list[Value]:
+def add_mean_errors(
+    shared: SharedStatistics, mean: Scalar, cosreg: Scalar, std: float
+) -> list[Value]:
+    """Mean cosine and regularizer with their errors over tokens, and their influences."""
+    moments, key = shared.unit_moments, ("angle to", "mean")
+    if mean.value is None or key not in shared.statistics:
+        return [mean, cosreg]
+    length = moments.n * float(np.linalg.norm(moments.mean))
+    found = errors_of_mean(shared.find(AngleTo, key).values(), length, mean.value, std)
+    if found is None:
+        return [mean, cosreg]
+    share = (moments.n - 1.0) / moments.n
+    return [
+        replace(mean, population_error=found.error),
+        replace(cosreg, population_error=share * found.error),
+        Influence.of(q.MEAN, found.influence),
+        Influence.of(q.COSREG_VALUE, share * found.influence),
+    ]
+
+
+def compute_exact_values(moments: Moments) -> list[Scalar]:
     """Mean, spread and regularizer over all ordered pairs i ≠ j, from sums over rows.
 
     The variance is formed from the centered scatter C of the unit rows, Σ_ij (cos_ij − ‖ū‖²)² =

@@ -29,6 +29,7 @@ from embgeo.metrics.shared import SharedStatistics, row_moments
 from embgeo.metrics.sphere import measure_sphere
 from embgeo.numerics.eigen import Eigen, signed_eigen
 from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.numerics.scores import error_of, mean_influence
 from embgeo.stats import LogPartition, Norms
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
@@ -46,6 +47,9 @@ SHORT, LONG_MEAN = 0.25, 10.0
 ROUNDING = 1e-13
 #: Pairs of a random direction and its negative, which one product serves: 1,000 directions.
 RANDOM_PAIRS = 500
+#: The variance of Z over random directions has an error where at least this many pairs hold it (the
+#: squared sum over the sum of squares): with fewer, 95 % intervals hold less than 92 %.
+LEAST_PAIRS = 60
 #: Above this many entries `i_sphere`, which reads the matrix once a step, is only made on demand.
 SPHERE_LIMIT = 10**8
 
@@ -231,10 +235,7 @@ def measure_random_directions(shared: SharedStatistics) -> list[Scalar]:
     relative /= relative.mean()
     spread = float(relative.std(ddof=1))
     sample = f"{relative.size:,} random directions, {relative.shape[1]:,} and their negatives"
-    # A direction and its negative are no two draws: the standard error is that over pairs.
-    squares = np.square(relative - 1.0).mean(axis=0)
-    variance_error = float(np.std(squares, ddof=1) / np.sqrt(len(squares)))
-    error = float(variance_error / (2 * spread)) if spread > 0 else 0.0
+    error = spread_error(relative, spread)
     return [
         q.Z_RANDOM_STD.measured(
             spread, standard_error=error, error_kind="monte_carlo", sample=sample
@@ -248,6 +249,26 @@ def measure_random_directions(shared: SharedStatistics) -> list[Scalar]:
             float(relative.max()), known="at_least", sample=sample, convention="a lower bound"
         ),
     ]
+
+
+def spread_error(relative: FloatArray, spread: float) -> float | None:
+    """Standard error of the deviation of Z over random directions, relative to its mean.
+
+    To first order the deviation s of a relative Z moves with a draw z by
+    ((z − 1)² − s²)/(2s) − s(z − 1). A direction and its negative are one draw. Where a few of them
+    hold nearly all of the variance, a sample does not show how large it is, nor how far off.
+
+    Parameters
+    ----------
+    relative : float64 array, shape (2, pairs)
+    spread : float
+    """
+    if not spread > 0:
+        return 0.0
+    squares = np.square(relative - 1.0).mean(axis=0)
+    if float(squares.sum()) ** 2 < LEAST_PAIRS * float(squares @ squares):
+        return None
+    return error_of(mean_influence(squares / (2.0 * spread) - spread * relative.mean(axis=0)))
 
 
 def compute_isoscore(shared: SharedStatistics) -> Scalar:
@@ -314,6 +335,7 @@ def measure_samples(facts: Facts, options: Options, reader: RowReader, rows: int
                 float(column.mean()),
                 standard_error=None if deviation is None else deviation / float(np.sqrt(len(runs))),
                 error_kind="monte_carlo",
+                freedom=len(runs) - 1,
                 sample=sample + spread,
                 convention=BOTH if at < 2 else ONE,
             )

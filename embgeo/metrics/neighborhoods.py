@@ -19,12 +19,13 @@ import numpy.typing as npt
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import tokens as q
-from embgeo.core.values import Scalar, Table, Value
+from embgeo.core.values import Influence, Table, Value
 from embgeo.metrics.all_neighbors import count_all_occurrences
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.shared import SharedStatistics, row_moments
 from embgeo.numerics.hubness import TIE, count_occurrences, skewness
 from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.numerics.scores import error_of, mean_influence
 from embgeo.stats import RowHashes, TwoNearest
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
@@ -90,39 +91,46 @@ def compute(
 ) -> list[Value]:
     return [
         *measure_hubs(facts, options, reader, shared),
-        measure_intrinsic_dimension(facts, options, reader, shared),
+        *measure_intrinsic_dimension(facts, options, reader, shared),
     ]
 
 
 def measure_intrinsic_dimension(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> Scalar:
+) -> list[Value]:
+    """TwoNN by maximum likelihood; its error from the spread of the ratios, not from the model."""
     rows = find_distinct_rows(facts, shared)
     if len(rows) < 3:
-        return q.INTRINSIC_DIMENSION.undefined(
-            f"{len(rows)} distinct rows have no two neighbors each"
-        )
+        reason = f"{len(rows)} distinct rows have no two neighbors each"
+        return [q.INTRINSIC_DIMENSION.undefined(reason)]
     distances = find_two_nearest(facts, options, reader, shared, rows)
     # Distances of very short rows may vanish or be lost next to long ones.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log(distances[:, 1] / distances[:, 0])
-    ratios = ratios[np.isfinite(ratios)]
+    finite = np.isfinite(ratios)
+    ratios = ratios[finite]
     if len(ratios) < 3 or not ratios.sum() > TIE * len(ratios):
-        return q.INTRINSIC_DIMENSION.undefined(
-            "the two nearest rows of every query are equally far"
-        )
+        reason = "the two nearest rows of every query are equally far"
+        return [q.INTRINSIC_DIMENSION.undefined(reason)]
     n = len(ratios)
     value = (n - 1) / float(ratios.sum())
     duplicates = facts.m - len(rows)
     exact = n == len(rows)
-    return q.INTRINSIC_DIMENSION.measured(
+    parts = -value / ratios.mean() * mean_influence(ratios)
+    error = error_of(parts)
+    drawn = error * float(np.sqrt(1.0 - n / len(rows)))
+    scalar = q.INTRINSIC_DIMENSION.measured(
         value,
-        standard_error=value / float(np.sqrt(n)),
+        standard_error=error if exact else drawn,
         error_kind="population" if exact else "monte_carlo",
+        population_error=error,
         sample=f"{'all' if exact else ''} {n:,} queries against {len(rows):,} rows".strip(),
         convention="Euclidean; every point once"
         + (f", {duplicates:,} duplicate rows left out" if duplicates else ""),
     )
+    asked = rows if options.neighbors_of == "all" else draw_queries(facts, options, rows)
+    places = np.searchsorted(facts.kept, asked[finite])
+    return [scalar, Influence.of(q.INTRINSIC_DIMENSION, parts, places)]
 
 
 def find_two_nearest(

@@ -21,12 +21,13 @@ import numpy.typing as npt
 from embgeo.core.arrays import IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import frequency as q
-from embgeo.core.values import Cell, Quantity, Scalar, Table, Value
+from embgeo.core.values import Cell, Influence, Quantity, Table, Value
 from embgeo.metrics.all_neighbors import find_all_neighbors
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.popularity import Popularity, explain_absence, rank_by_frequency
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.numerics.scores import error_of, mean_influence
 from embgeo.stats import CloserRows, TopNeighbors
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
@@ -135,8 +136,8 @@ def compute(
     is_rare = known.labels(facts) == 0
     popular, rare = draw_queries(facts, options, known)
     values: list[Value] = [
-        measure_rarity(facts, options, q.NEIGHBOR_RARITY_RARE, asked, rare, is_rare, known),
-        measure_rarity(facts, options, q.NEIGHBOR_RARITY_POPULAR, asked, popular, is_rare, known),
+        *measure_rarity(facts, options, q.NEIGHBOR_RARITY_RARE, asked, rare, is_rare, known),
+        *measure_rarity(facts, options, q.NEIGHBOR_RARITY_POPULAR, asked, popular, is_rare, known),
         make_neighbor_table(facts, found, choose_shown_rows(facts, options, known), is_rare),
     ]
     if any(others for _, others in options.asked):
@@ -152,8 +153,8 @@ def measure_rarity(
     queries: IntArray,
     is_rare: BoolArray,
     known: Popularity,
-) -> Scalar:
-    """Mean share of rare neighbors; its error treats the queries as the sample."""
+) -> list[Value]:
+    """Mean share of rare neighbors, and the part of each query in its deviation."""
     k = options.neighbors
     neighbors = found.neighbors[np.searchsorted(found.index, queries), :k]
     share = is_rare[neighbors].mean(axis=1)
@@ -162,17 +163,23 @@ def measure_rarity(
     whole = int(known.popular.sum()) if quantity is q.NEIGHBOR_RARITY_POPULAR else rare
     # All queries of the class asked: nothing was sampled.
     exact = len(queries) == whole
-    error = float(share.std(ddof=1) / np.sqrt(len(share))) if len(share) > 1 else None
-    return quantity.measured(
+    parts = mean_influence(share) if len(share) > 1 else np.zeros(0)
+    error = error_of(parts) if len(share) > 1 else None
+    drawn = None if exact or error is None else error * np.sqrt(1.0 - len(queries) / whole)
+    scalar = quantity.measured(
         float(share.mean()),
-        standard_error=None if exact else error,
+        standard_error=drawn,
         error_kind="monte_carlo",
+        population_error=error,
         sample="" if exact else f"{len(queries):,} of {whole:,} queries",
         convention=f"k = {k}, cosine, the token itself left out; {known.convention}",
         reference=(rare - itself) / (facts.m - 1),
         reference_kind="chance",
         reference_note="chance: the share of rare tokens among the others",
     )
+    if error is None:
+        return [scalar]
+    return [scalar, Influence.of(quantity, parts, np.searchsorted(facts.kept, queries))]
 
 
 #: Column of the nearest neighbor in the table of neighbors.

@@ -11,6 +11,7 @@ from embgeo.core.options import Options
 from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Histogram, Scalar, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
+from embgeo.metrics.pair_errors import PairErrors, errors_of_all, errors_of_sample
 from embgeo.numerics.sampling import generator
 from embgeo.numerics.scores import quantile_error, share_error
 from embgeo.stats import PairHistogram, PairSample
@@ -35,30 +36,44 @@ def compute_pair_values(
     options: Options,
     reader: RowReader,
     norms: FloatArray,
+    spread: tuple[float, float],
     ready: Statistic | None = None,
-) -> list[Value]:
-    """From every pair or from a sample of pairs; `norms` of the kept rows; `ready`: the sample."""
+) -> tuple[list[Value], PairErrors]:
+    """From every pair or from a sample of pairs, and how far they would move with other tokens.
+
+    Parameters
+    ----------
+    norms : float64 array, shape (M,)
+    spread : tuple of two floats
+        Mean and standard deviation of the cosine over all pairs.
+    ready : Statistic or None
+        The sample, where it was drawn ahead.
+    """
     if facts.m < 2 or options.pairs == 0:
         reason = "a single row has no pairs" if facts.m < 2 else "no pairs were asked for"
         return [
             quantity.undefined(reason)
             for quantity in (q.POSITIVE_SHARE, q.CONE_APERTURE, q.UNIFORMITY)
-        ]
+        ], PairErrors({})
     pairs = facts.pairs
     wanted = options.pairs
     if pairs <= (wanted or 0) or (wanted is None and pairs <= KEPT_PAIRS):
-        return summarize_sample(
-            visit_all_pairs(facts, reader, PairSample()), f"all {pairs:,} pairs", True
-        )
+        errors = errors_of_all(facts, options, reader, *spread)
+        sample = visit_all_pairs(facts, reader, PairSample())
+        return summarize_sample(sample, f"all {pairs:,} pairs", errors, exact=True), errors
     if wanted is None:
+        errors = errors_of_all(facts, options, reader, *spread)
         counted = reader.count_pairs() or visit_all_pairs(facts, reader, PairHistogram())
-        return summarize_histogram(counted, f"all {pairs:,} pairs")
+        return summarize_histogram(counted, f"all {pairs:,} pairs", errors), errors
     sample = (
         ready
         if isinstance(ready, PairSample)
         else sample_pairs(facts, options, reader, norms, wanted)
     )
-    return summarize_sample(sample, f"{wanted:,} of {pairs:,} pairs, drawn uniformly", False)
+    drawn = draw_pairs(facts, options, wanted)
+    errors = errors_of_sample(drawn, sample.in_order(), facts.m, *spread)
+    looked_at = f"{wanted:,} of {pairs:,} pairs, drawn uniformly"
+    return summarize_sample(sample, looked_at, errors, exact=False), errors
 
 
 def sample_pairs_ahead(
@@ -144,27 +159,32 @@ def visit_all_pairs(facts: Facts, reader: RowReader, statistic: P) -> P:
     return statistic
 
 
-def summarize_sample(sample: PairSample, looked_at: str, exact: bool) -> list[Value]:
+def summarize_sample(
+    sample: PairSample, looked_at: str, errors: PairErrors, *, exact: bool
+) -> list[Value]:
     """Values from the cosines themselves, with standard errors unless every pair is there."""
     cosines = sample.values()
     n = len(cosines)
     positive = float(np.count_nonzero(cosines > 0)) / n
     mean_exp, exp_error = _mean_exp(cosines)
+    of_share, of_log = (0.0, 0.0) if exact else (share_error(positive, n), exp_error / mean_exp)
     note = "" if exact else looked_at
     low, high = _range(float(cosines[0]), float(cosines[-1]))
     counts, edges = np.histogram(cosines, bins=80, range=(low, high))
     return [
         q.POSITIVE_SHARE.measured(
             positive,
-            standard_error=None if exact else share_error(positive, n),
+            standard_error=None if exact else of_share,
             error_kind="monte_carlo",
+            population_error=errors.error(q.POSITIVE_SHARE, of_share),
             sample=note,
         ),
         measure_aperture(float(cosines[0]), looked_at, exact),
         q.UNIFORMITY.measured(
             np.log(mean_exp),
-            standard_error=None if exact else exp_error / mean_exp,
+            standard_error=None if exact else of_log,
             error_kind="monte_carlo",
+            population_error=errors.error(q.UNIFORMITY, of_log),
             sample=note,
             convention="t = 2",
         ),
@@ -181,7 +201,7 @@ def summarize_sample(sample: PairSample, looked_at: str, exact: bool) -> list[Va
     ]
 
 
-def summarize_histogram(pairs: PairHistogram, looked_at: str) -> list[Value]:
+def summarize_histogram(pairs: PairHistogram, looked_at: str, errors: PairErrors) -> list[Value]:
     """Values over every pair, quantiles to the width of a fine bin."""
     low, high = _range(pairs.lowest, pairs.highest)
     centers = (np.arange(FINE_BINS) + 0.5) * (2.0 / FINE_BINS) - 1.0
@@ -193,9 +213,15 @@ def summarize_histogram(pairs: PairHistogram, looked_at: str) -> list[Value]:
         weights=pairs.counts[used].astype(np.float64),
     )
     return [
-        q.POSITIVE_SHARE.measured(pairs.positive / pairs.n),
+        q.POSITIVE_SHARE.measured(
+            pairs.positive / pairs.n, population_error=errors.error(q.POSITIVE_SHARE)
+        ),
         measure_aperture(pairs.lowest, looked_at, True),
-        q.UNIFORMITY.measured(float(np.log(pairs.exp_sum / pairs.n)), convention="t = 2"),
+        q.UNIFORMITY.measured(
+            float(np.log(pairs.exp_sum / pairs.n)),
+            population_error=errors.error(q.UNIFORMITY),
+            convention="t = 2",
+        ),
         Table(
             q.QUANTILES,
             ("quantile", "cosine", "standard error"),

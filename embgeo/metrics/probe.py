@@ -25,13 +25,13 @@ import numpy.typing as npt
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import frequency as q
-from embgeo.core.values import Scalar, Value
+from embgeo.core.values import Influence, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.popularity import Popularity, explain_absence, rank_by_frequency
 from embgeo.numerics.logistic import log_odds
 from embgeo.numerics.ridge import ridge_prediction
 from embgeo.numerics.sampling import FOLDS, Fold, deal_folds, generator
-from embgeo.numerics.scores import auc, balanced_accuracy, balanced_loss, r_squared
+from embgeo.numerics.scores import auc, balanced_accuracy, balanced_loss, error_of, r_squared
 from embgeo.stats.reader import RowReader
 
 FAMILY = "frequency"
@@ -72,8 +72,8 @@ def compute(facts: Facts, options: Options, reader: RowReader) -> list[Value]:
     found = list(reader.spread(fit, len(classes) + len(lines)))
     scores, predicted = found[: len(classes)], found[len(classes) :]
     return [
-        *measure_probe(popular, classes, scores, known.convention, sample),
-        measure_ridge(facts, log_count, lines, predicted, known.convention, sample),
+        *measure_probe(popular, at, classes, scores, known.convention, sample),
+        *measure_ridge(facts, log_count, at, lines, predicted, known.convention, sample),
     ]
 
 
@@ -117,11 +117,12 @@ def choose_probe_rows(facts: Facts, options: Options, known: Popularity) -> tupl
 
 def measure_probe(
     popular: BoolArray,
+    at: IntArray,
     dealt: Sequence[Fold],
     found: Sequence[tuple[FloatArray, bool]],
     convention: str,
     sample: str,
-) -> list[Scalar]:
+) -> list[Value]:
     quantities = (q.PROBE_AUC, q.PROBE_ACCURACY, q.PROBE_LOSS)
     if not dealt:
         reason = f"{FOLDS} folds need at least {FOLDS} tokens of each class"
@@ -131,11 +132,15 @@ def measure_probe(
     how = "standardized columns, L2 with C = 1, balanced classes"
     convention = f"{convention}; {how}" + ("" if settled else "; did not settle in 100 steps")
     chance = (0.5, 0.5, 2.0 * np.log(2.0))
-    measured = [judge(score, ~popular) for judge in (auc, balanced_accuracy, balanced_loss)]
-    return [
+    judged = [judge(score, ~popular) for judge in (auc, balanced_accuracy, balanced_loss)]
+    influences: list[Value] = [
+        Influence.of(quantity, parts, at)
+        for quantity, (_, parts) in zip(quantities, judged, strict=True)
+    ]
+    return influences + [
         quantity.measured(
             value,
-            standard_error=error,
+            standard_error=error_of(parts),
             error_kind="population",
             sample=sample,
             convention=convention,
@@ -144,27 +149,28 @@ def measure_probe(
             reference_kind="chance",
             reference_note="chance",
         )
-        for quantity, (value, error), level in zip(quantities, measured, chance, strict=True)
+        for quantity, (value, parts), level in zip(quantities, judged, chance, strict=True)
     ]
 
 
 def measure_ridge(
     facts: Facts,
     target: FloatArray,
+    at: IntArray,
     dealt: Sequence[Fold],
     found: Sequence[FloatArray],
     convention: str,
     sample: str,
-) -> Scalar:
+) -> list[Value]:
     if not dealt:
-        return q.FREQUENCY_R2.undefined(f"{len(target)} tokens are too few for {FOLDS} folds")
+        return [q.FREQUENCY_R2.undefined(f"{len(target)} tokens are too few for {FOLDS} folds")]
     if np.ptp(target) == 0:
-        return q.FREQUENCY_R2.undefined("all sampled tokens have the same count")
-    r2, error = r_squared(target, join_folds(dealt, found))
+        return [q.FREQUENCY_R2.undefined("all sampled tokens have the same count")]
+    r2, parts = r_squared(target, join_folds(dealt, found))
     what = "−ln(rank)" if facts.is_ranked else "ln(1 + count)"
-    return q.FREQUENCY_R2.measured(
+    scalar = q.FREQUENCY_R2.measured(
         r2,
-        standard_error=error,
+        standard_error=error_of(parts),
         error_kind="population",
         sample=sample,
         convention=f"{convention}; of {what}; penalty chosen inside each fold",
@@ -172,3 +178,4 @@ def measure_ridge(
         reference_kind="chance",
         reference_note="chance",
     )
+    return [scalar, Influence.of(q.FREQUENCY_R2, parts, at)]

@@ -1,7 +1,9 @@
-"""How well scores separate two classes, or predict a target: each with its standard error.
+"""How well scores separate two classes, or predict a target: each with its error over rows.
 
 The observations are taken as a sample, the classifier as given: an error says how far the number
-would move with other observations, not with another fit.
+would move with other observations, not with another fit. Each function returns the number and the
+part of each observation in its deviation (its influence): the root of the sum of their squares is
+the standard error, and that of the squares of differences is the error of a paired difference.
 """
 
 from __future__ import annotations
@@ -13,9 +15,27 @@ from embgeo.core.arrays import FloatArray
 from embgeo.numerics.ranking import average_ranks
 
 BoolArray = npt.NDArray[np.bool_]
+Judged = tuple[float, FloatArray]
 
 
-def auc(score: FloatArray, positive: BoolArray) -> tuple[float, float]:
+def error_of(influence: FloatArray) -> float:
+    """The standard error that the parts of all observations make."""
+    return float(np.sqrt(influence @ influence))
+
+
+def mean_influence(values: FloatArray) -> FloatArray:
+    """Of each of n ≥ 2 values on their mean; the squares sum to s²/n.
+
+    Examples
+    --------
+    >>> round(error_of(mean_influence(np.array([1.0, 2.0, 3.0, 6.0]))), 6)
+    1.080123
+    """
+    n = len(values)
+    return np.asarray((values - values.mean()) / np.sqrt(n * (n - 1.0)))
+
+
+def auc(score: FloatArray, positive: BoolArray) -> Judged:
     """Area under the ROC curve: the chance that a positive scores above a negative.
 
     The area is the mean over positives of the share of negatives below them, V₁₀(i), and the mean
@@ -25,8 +45,8 @@ def auc(score: FloatArray, positive: BoolArray) -> tuple[float, float]:
 
     Examples
     --------
-    >>> value, error = auc(np.array([3.0, 1.0, 2.0, 0.0]), np.array([True, True, False, False]))
-    >>> value, round(error, 6)
+    >>> value, parts = auc(np.array([3.0, 1.0, 2.0, 0.0]), np.array([True, True, False, False]))
+    >>> value, round(error_of(parts), 6)
     (0.75, 0.353553)
     """
     ranks = average_ranks(score)
@@ -34,31 +54,37 @@ def auc(score: FloatArray, positive: BoolArray) -> tuple[float, float]:
     n_high, n_low = int(high.sum()), int(low.sum())
     above = (ranks[high] - average_ranks(score[high])) / n_low
     below = 1.0 - (ranks[low] - average_ranks(score[low])) / n_high
-    variance = np.var(above, ddof=1) / n_high + np.var(below, ddof=1) / n_low
-    return float(above.mean()), float(np.sqrt(variance))
+    influence = np.empty(len(score))
+    influence[high], influence[low] = mean_influence(above), mean_influence(below)
+    return float(above.mean()), influence
 
 
-def balanced_accuracy(score: FloatArray, positive: BoolArray) -> tuple[float, float]:
+def balanced_accuracy(score: FloatArray, positive: BoolArray) -> Judged:
     """Mean of both recalls of the rule score > 0, with the binomial error ½√(Σ r(1 − r)/n)."""
-    recalls = [float(np.mean(score[positive] > 0)), float(np.mean(score[~positive] <= 0))]
-    sizes = [int(positive.sum()), int((~positive).sum())]
-    variance = sum(r * (1 - r) / n for r, n in zip(recalls, sizes, strict=True)) / 4.0
-    return sum(recalls) / 2.0, float(np.sqrt(variance))
+    right = ((score > 0) == positive).astype(np.float64)
+    influence = np.empty(len(score))
+    recalls = []
+    for members in (positive, ~positive):
+        recalls.append(float(right[members].mean()))
+        influence[members] = (right[members] - recalls[-1]) / (2.0 * members.sum())
+    return sum(recalls) / 2.0, influence
 
 
-def balanced_loss(score: FloatArray, positive: BoolArray) -> tuple[float, float]:
+def balanced_loss(score: FloatArray, positive: BoolArray) -> Judged:
     """−mean log P(own class) summed over both classes, from log-odds."""
-    parts = (np.logaddexp(0.0, -score[positive]), np.logaddexp(0.0, score[~positive]))
-    variance = sum(float(np.var(part, ddof=1)) / len(part) for part in parts)
-    return float(sum(part.mean() for part in parts)), float(np.sqrt(variance))
+    loss = np.logaddexp(0.0, np.where(positive, -score, score))
+    influence = np.empty(len(score))
+    for members in (positive, ~positive):
+        influence[members] = mean_influence(loss[members])
+    return float(loss[positive].mean() + loss[~positive].mean()), influence
 
 
-def r_squared(target: FloatArray, predicted: FloatArray) -> tuple[float, float]:
+def r_squared(target: FloatArray, predicted: FloatArray) -> Judged:
     """Share of the target's variance that is predicted, 1 − Σ(y − ŷ)²/Σ(y − ȳ)².
 
-    A ratio of two sums over the same observations: to first order its deviation is the mean of
-    e_i − (1 − R²)·s_i over the mean of s_i, for squares e of the errors and s of the spread, which
-    gives the error √(Σ(e_i − (1 − R²)·s_i)²)/Σs_i (the delta method, Cochran 1977, §2.11).
+    A ratio of two sums over the same observations: to first order its deviation is the sum of
+    (1 − R²)·s_i − e_i over Σs_i, for squares e of the errors and s of the spread (the delta
+    method, Cochran 1977, §2.11).
 
     Raises
     ------
@@ -69,7 +95,7 @@ def r_squared(target: FloatArray, predicted: FloatArray) -> tuple[float, float]:
     spread = np.square(target - target.mean())
     total = float(spread.sum())
     rest = float(wrong.sum()) / total
-    return 1.0 - rest, float(np.sqrt(np.square(wrong - rest * spread).sum())) / total
+    return 1.0 - rest, np.asarray((rest * spread - wrong) / total)
 
 
 def share_error(share: float, n: int) -> float:

@@ -28,6 +28,7 @@ from embgeo.core.quantities import (
 from embgeo.core.values import (
     Column,
     Histogram,
+    Influence,
     Note,
     Points,
     Quantity,
@@ -76,6 +77,8 @@ class Analysis:
         (``docs/analysis-json.md`` lists every field).
     scalars, series, histograms, points, columns, tables : tuple
         The values, in the order in which they are shown.
+    influences : tuple of Influence
+        What differences of scalars are judged by; not among the values.
     absent : dict of str to str
         Families that were left out, and why.
     notes : tuple of Note
@@ -99,6 +102,7 @@ class Analysis:
     points: tuple[Points, ...] = ()
     columns: tuple[Column, ...] = ()
     tables: tuple[Table, ...] = ()
+    influences: tuple[Influence, ...] = ()
     absent: dict[str, str] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     rows: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -139,6 +143,10 @@ class Analysis:
         if scalar is None and name_of(quantity) not in QUANTITIES:
             raise self._missing(name_of(quantity))
         return scalar
+
+    def influence(self, name: str) -> Influence | None:
+        """The part of each row in the deviation of a scalar, where it is known."""
+        return next((one for one in self.influences if one.name == name), None)
 
     def values(self) -> tuple[Value, ...]:
         return (
@@ -205,6 +213,7 @@ class Analysis:
             self.points,
             self.columns,
             self.tables,
+            self.influences,
             self.timing,
         )
 
@@ -253,6 +262,7 @@ def load_analysis(folder: Path) -> Analysis:
             points=saved.points,
             columns=saved.columns,
             tables=saved.tables,
+            influences=saved.influences,
             absent=saved.absent,
             notes=saved.notes,
             rows=arrays["rows"],
@@ -284,5 +294,17 @@ def _check_rows(analysis: Analysis) -> None:
     per_row: list[Any] = [analysis.tokens, analysis.counts, analysis.popular]
     per_row += [p.xy for p in analysis.points] + [c.values for c in analysis.columns]
     lengths = {len(part) for part in per_row if part is not None}
+    for influence in analysis.influences:
+        _check_places(influence, rows)
     if not lengths <= {rows} or analysis.provenance.get("kept", rows) != rows:
         raise ValueError(f"not everything has {rows:,} rows")
+
+
+def _check_places(influence: Influence, rows: int) -> None:
+    """ValueError unless the rows of an influence are rows of the analysis."""
+    places = influence.rows
+    count = rows if places is None else len(places)
+    if len(influence.values) != count:
+        raise ValueError(f"the influences on {influence.name} are not of {count:,} rows")
+    if places is not None and count and not 0 <= places.min() <= places.max() < rows:
+        raise ValueError(f"the influences on {influence.name} are of rows that are not there")

@@ -5,8 +5,8 @@ Format history
 1 : first version (embgeo 0.1). Scalars were a list, notes were plain text, what a number is known
     by stood in its convention, stars stood behind rare tokens, and series and tables had British
     labels.
-2 : typed facts of scalars (``known``, ``error_kind``, ``caveats``, ``reference_kind``), scalars by
-    name, notes with a code, rare cells of tables, and the verdict.
+2 : typed facts of scalars (``known``, ``error_kind``, ``caveats``, ``reference_kind``, …), scalars
+    by name, notes with a code, rare cells of tables, influences of rows, and the verdict.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.quantities import QUANTITIES, frequency, tokens
-from embgeo.core.values import Column, Histogram, Note, Points, Scalar, Series, Table
+from embgeo.core.values import Column, Histogram, Influence, Note, Points, Scalar, Series, Table
 from embgeo.io.bounded.records import Json, RecordFormat
 
 JSON_NAME = "analysis.json"
@@ -44,6 +44,7 @@ class SavedAnalysis:
     points: tuple[Points, ...]
     columns: tuple[Column, ...]
     tables: tuple[Table, ...]
+    influences: tuple[Influence, ...]
     timing: dict[str, float]
 
 
@@ -93,7 +94,7 @@ def upgrade_1(content: Json) -> Json:
         {"code": "tied" if text.startswith("tied") else "loading", "text": text}
         for text in content["notes"]
     ]
-    return found | {"verdict": {}}
+    return found | {"verdict": {}, "influences": []}
 
 
 def read_stars(rows: list[list[Any]], first: int | None) -> Json:
@@ -147,6 +148,9 @@ def read_typed_facts(scalar: Json) -> Json:
     return {
         "known": known,
         "error_kind": kind,
+        "population_error": scalar["standard_error"] if kind == "population" else None,
+        "freedom": None,
+        "size": None,
         "caveats": caveats,
         "reference_kind": reference_kind,
     }

@@ -43,7 +43,11 @@ class PairSample(Statistic):
 
     def values(self) -> FloatArray:
         """All of them, ascending."""
-        return np.sort(concatenate(self._values))
+        return np.sort(self.in_order())
+
+    def in_order(self) -> FloatArray:
+        """All of them, as they were added."""
+        return np.asarray(concatenate(self._values))
 
 
 class PairHistogram(Statistic):

@@ -10,11 +10,13 @@ import pytest
 from embgeo.comparison.bootstrap import mean_interval, resampled_means
 from embgeo.comparison.change import explain, is_carried
 from embgeo.comparison.comparison import Member
-from embgeo.comparison.differences import difference, differences
-from embgeo.comparison.paired import draw_pairs, paired, paired_errors
+from embgeo.comparison.differences import difference, differences, judge
+from embgeo.comparison.paired import population_error
 from embgeo.comparison.sentences import describe_isotropy, sentences
-from embgeo.core.quantities.cosine import POSITIVE_SHARE, UNIFORMITY
-from embgeo.core.quantities.frequency import PROBE_AUC
+from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.quantities.cosine import MEAN, POSITIVE_SHARE, STD, UNIFORMITY
+from embgeo.core.quantities.frequency import FREQUENCY_R2, PROBE_AUC
+from embgeo.core.quantities.tokens import INTRINSIC_DIMENSION
 from embgeo.core.values import Quantity
 from embgeo.result.analysis import Analysis
 from tests.support.compared import comparison, entered
@@ -24,14 +26,25 @@ PLAIN = Quantity("a.b", "Plain", "A number.")
 GOOD = replace(PLAIN, better="higher")
 
 
-def row(old, new, quantity=PLAIN, paired=None):
+def row(old, new, quantity=PLAIN):
+    """Of (value, error over tokens, sampling error), or a reason why there is no value."""
+
     def scalar(facts):
         if isinstance(facts, str):
             return quantity.undefined(facts)
-        value, error, sample = (*facts, None, "")[:3] if len(facts) < 3 else facts
-        return quantity.measured(value, standard_error=error, sample=sample or "")
+        value, tokens, sampling = (*facts, None, None)[:3]
+        return quantity.measured(
+            value,
+            standard_error=None if sampling == "unknown" else sampling,
+            error_kind="monte_carlo",
+            sample="" if sampling is None else "a sample",
+            population_error=tokens,
+        )
 
-    return difference(quantity, 1, scalar(old), scalar(new), paired)
+    sides = (scalar(old), scalar(new))
+    nobody = (Analysis({}), Analysis({}))
+    error = population_error(*sides, nobody, None)
+    return judge([difference(quantity, 1, *sides, error)])[0]
 
 
 @pytest.mark.parametrize(
@@ -42,13 +55,16 @@ def row(old, new, quantity=PLAIN, paired=None):
         ((1.0,), (1.0 + 1e-12,), "equal"),
         ((0.0,), (1e-15,), "equal"),
         ((0.0,), (1e-6,), "exact"),
-        ((1.0, 0.1, "s"), (1.1, 0.1, "s"), "within error"),
-        ((1.0, 0.1, "s"), (2.0, 0.1, "s"), "beyond error"),
-        ((1.0, 0.1, "s"), (2.0,), "beyond error"),
-        ((1.0,), (1.1, 0.1, "s"), "within error"),
-        ((1.0, None, "s"), (2.0, None, "s"), "not judged"),
-        ((1.0, None, "s"), (2.0,), "not judged"),
-        ((1.0, None, "s"), (2.0, 0.1, "s"), "not judged"),
+        ((1.0, 0.1), (1.1, 0.1), "within error"),
+        ((1.0, 0.1), (2.0, 0.1), "beyond error"),
+        ((1.0, 0.1), (1.0, 0.1), "equal"),
+        ((1.0, 0.1), (2.0,), "exact"),
+        ((1.0, 0.1, 0.1), (1.1, 0.1, 0.1), "within error"),
+        ((1.0, 0.1, 0.1), (2.0, 0.1), "beyond error"),
+        ((1.0, 0.1, 0.1), (1.0, 0.1, 0.1), "within error"),
+        ((1.0, None, 0.1), (2.0, None, 0.1), "not judged"),
+        ((1.0, None, "unknown"), (2.0, None, "unknown"), "not judged"),
+        ((1.0, None, "unknown"), (2.0,), "not judged"),
         ("no pairs", (1.0,), "undefined"),
         ((1.0,), "no pairs", "undefined"),
     ],
@@ -57,8 +73,26 @@ def test_what_is_known_of_a_difference(old, new, change):
     assert row(old, new).change == change
 
 
+def test_differences_are_judged_together():
+    """One that is alone 2.5 errors off is beyond error, and not among five."""
+    sides = (PLAIN.measured(0.0, population_error=0.6), PLAIN.measured(2.5, population_error=0.8))
+    nobody = (Analysis({}), Analysis({}))
+    one = difference(PLAIN, 1, *sides, population_error(*sides, nobody, None))
+    assert one.p_value == pytest.approx(0.0124193, rel=1e-5)
+    assert judge([one])[0].change == "beyond error"
+    assert judge([one] * 5)[4].change == "within error"
+    assert judge([one] * 5)[0].p_adjusted == pytest.approx(5 * one.p_value)
+
+
+def test_numbers_that_depend_on_the_number_of_rows_have_no_difference():
+    sides = (PLAIN.measured(1.0, size=4_000), PLAIN.measured(2.0, size=40_000))
+    found = difference(PLAIN, 1, *sides)
+    assert (found.difference, found.change) == (None, "undefined")
+    assert found.undefined == "it depends on the number of rows: 4,000 and 40,000 rows"
+
+
 def test_errors_of_both_sides_are_added_in_squares():
-    found = row((1.0, 0.3, "s"), (2.0, 0.4, "s"))
+    found = row((1.0, 0.3), (2.0, 0.4))
     assert found.standard_error == pytest.approx(0.5)
     assert found.interval == pytest.approx((1 - 0.98, 1 + 0.98))
     assert "squares" in found.error_note
@@ -76,7 +110,7 @@ def test_an_undefined_side_gives_its_reason():
         ((1.0,), (2.0,), "better"),
         ((2.0,), (1.0,), "worse"),
         ((1.0,), (1.0,), None),
-        ((1.0, 0.5, "s"), (1.1, 0.5, "s"), None),
+        ((1.0, 0.5), (1.1, 0.5), None),
     ],
 )
 def test_only_what_changed_is_better_or_worse(old, new, direction):
@@ -113,95 +147,67 @@ def test_every_number_of_every_member_has_a_row():
     assert len(made.differences) == 2 * len(names)
 
 
-# The same sample on both sides ------------------------------------------------------------------
+# Errors over tokens -----------------------------------------------------------------------------
 
-PAIRS = 3_000
-PAIRED = (POSITIVE_SHARE, UNIFORMITY)
+SETTINGS = {"sections": ("cosine", "tokens", "frequency"), "pairs": 3_000}
+JUDGED = (MEAN, STD, POSITIVE_SHARE, UNIFORMITY, PROBE_AUC, FREQUENCY_R2, INTRINSIC_DIMENSION)
 
 
-def sampled(W, name, **more):
-    return entered(W, name, sections=("cosine", "tokens"), pairs=PAIRS, **more)
+def counted(W, name, **more):
+    counts = Frequency("counts", np.linspace(5000, 1, len(W)), "made up")
+    return entered(Matrix(W, frequency=counts), name, **SETTINGS | more)
 
 
 def alike():
-    W = narrow_cone()[np.arange(60) % 60].repeat(4, axis=0) + 0.3 * gaussian(7, n=240)
+    W = gaussian(7, n=240) + 0.5
     return W, W + 0.05 * gaussian(8, n=240)
 
 
-def test_a_shared_sample_gives_a_smaller_error_than_two_of_their_own():
-    made = comparison(*(sampled(W, n) for W, n in zip(alike(), "ab", strict=True)))
+def test_what_both_sides_share_drops_out_of_the_error():
+    made = comparison(*(counted(W, n) for W, n in zip(alike(), "ab", strict=True)))
     rows = {d.name: d for d in made.differences}
-    for name in (UNIFORMITY.name,):
-        found = rows[name]
-        assert "the same 3,000 pairs on both sides" in found.error_note
-        own = [m.analysis.scalar(name).standard_error for m in made.members]
-        assert found.standard_error < 0.5 * np.hypot(*own)
+    for quantity in JUDGED:
+        found = rows[quantity.name]
+        assert (found.error_kind, found.error_note) == ("population", "paired, token by token")
+        own = [m.analysis.scalar(quantity).population_error for m in made.members]
+        assert found.standard_error < 0.8 * np.hypot(*own), quantity.name
         low, high = found.interval
         assert low < found.difference < high
 
 
-@pytest.mark.parametrize("other", ["seed", "pairs", "rows", "all pairs"])
-def test_other_samples_are_not_paired(other):
+def test_other_rows_are_not_paired():
     X, Y = alike()
-    one = sampled(X, "a")
-    if other == "seed":
-        two = sampled(Y, "b", seed=1)
-    elif other == "pairs":
-        two = entered(Y, "b", sections=("cosine", "tokens"), pairs=PAIRS + 1)
-    elif other == "rows":
-        two = sampled(Y[:-1], "b")
-    else:
-        one, two = (entered(W, "c", sections=("cosine",), pairs=None) for W in (X, Y))
-    made = comparison(one, two, match="row")
-    row = next(d for d in made.differences if d.name == UNIFORMITY.name)
-    assert "paired" not in row.error_note
-    matching = made.pairs[0].matching
-    matrices = (one.matrix, two.matrix)
-    assert not paired_errors(one.member.analysis, two.member.analysis, matrices, matching)
+    made = comparison(counted(X, "a"), counted(Y[:0:-1], "b"), match="row")
+    row = next(d for d in made.differences if d.name == MEAN.name)
+    own = [m.analysis.scalar(MEAN).population_error for m in made.members]
+    assert row.standard_error == pytest.approx(np.hypot(*own), rel=0.15)
+
+
+def test_a_matrix_does_not_differ_from_itself():
+    W, _ = alike()
+    made = comparison(counted(W, "a"), counted(W, "b"))
+    assert {d.change for d in made.differences} <= {
+        "equal",
+        "within error",
+        "not judged",
+        "undefined",
+    }
 
 
 @pytest.mark.slow
-def test_a_paired_error_is_the_spread_of_differences_over_seeds():
-    """Of analyses that draw other pairs each time, the same on both sides."""
-    X = gaussian(11, n=240)
-    Y = X + 0.3 * gaussian(12, n=240)
+def test_a_paired_error_is_the_spread_of_differences_over_populations():
+    """Of two noisy copies of rows that are drawn anew each time."""
     found = []
     for seed in range(40):
-        made = comparison(
-            *(entered(W, "w", sections=("cosine",), seed=seed, pairs=500) for W in (X, Y)),
-            queries=0,
+        W = gaussian(seed, n=200, d=6) + 0.4
+        sides = (
+            counted(W + 0.2 * gaussian(100 + i + seed, n=200, d=6), "w", sections=("cosine",))
+            for i in (0, 1000)
         )
-        rows = {d.name: d for d in made.differences}
-        found.append([(rows[q.name].difference, rows[q.name].standard_error) for q in PAIRED])
+        rows = {d.name: d for d in comparison(*sides, queries=0).differences}
+        found.append([(rows[q.name].difference, rows[q.name].standard_error) for q in JUDGED[:4]])
     for spread, errors in np.array(found).transpose(1, 2, 0):
-        assert errors.mean() == pytest.approx(spread.std(ddof=1), rel=0.35)
-
-
-@pytest.mark.slow
-def test_a_paired_interval_covers_the_truth():
-    """Of 40 seeds about 38 must; 33 would already be a sign of wrong intervals."""
-    exact = comparison(
-        *(entered(W, "t", sections=("cosine",), pairs=None) for W in alike()), queries=0
-    )
-    truth = {d.name: d.difference for d in exact.differences}
-    covered = 0
-    for seed in range(40):
-        made = comparison(
-            *(entered(W, "w", sections=("cosine",), seed=seed, pairs=500) for W in alike()),
-            queries=0,
-        )
-        row = next(d for d in made.differences if d.name == UNIFORMITY.name)
-        assert row.interval[0] < row.difference < row.interval[1]
-        covered += row.interval[0] <= truth[row.name] <= row.interval[1]
-    assert covered >= 34
-
-
-def test_pairs_are_of_two_different_rows_and_uniform():
-    first, second = draw_pairs(5, 20_000, 0)
-    assert not np.any(first == second)
-    counts = np.zeros((5, 5))
-    np.add.at(counts, (first, second), 1)
-    assert counts[~np.eye(5, dtype=bool)].min() > 900
+        assert errors.mean() == pytest.approx(spread.std(ddof=1), rel=0.3)
 
 
 # Bootstrap --------------------------------------------------------------------------------------
@@ -322,31 +328,3 @@ def test_groups_of_unequal_size_count_by_their_size():
     spread = draws.std() / np.sqrt(750)
     assert abs(means.mean() - draws.mean()) < spread / 5
     assert means.std() == pytest.approx(spread, rel=0.1)
-
-
-def test_the_ends_of_a_paired_interval_are_not_swapped():
-    skewed = rng(6).exponential(size=20_000) - 1.0
-    found = paired(skewed, 0.5, "")
-    low, high = np.quantile(skewed, [0.025, 0.975])
-    assert found.below == pytest.approx(0.5 * low)
-    assert found.above == pytest.approx(0.5 * high)
-    assert found.standard_error == pytest.approx(0.5 * skewed.std(ddof=1))
-
-
-def test_an_error_from_some_of_the_pairs_is_that_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    def errors():
-        one, two = (
-            entered(gaussian(seed, n=300, d=6) + 0.3, "W", sections=("cosine",), pairs=2_000)
-            for seed in (3, 4)
-        )
-        compared = comparison(one, two, queries=0)
-        matching = compared.pairs[0].matching
-        first, second = one.member.analysis, two.member.analysis
-        return paired_errors(first, second, (one.matrix, two.matrix), matching)
-
-    whole = errors()
-    monkeypatch.setattr("embgeo.comparison.paired.MOST_PAIRS", 500)
-    some = errors()
-    assert whole.keys() == some.keys() != set()
-    for name, found in some.items():
-        assert found.standard_error == pytest.approx(whole[name].standard_error, rel=0.15)

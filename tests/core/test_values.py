@@ -99,11 +99,32 @@ def test_every_printed_scalar_can_be_read_back():
 def test_scalar_text():
     angle = Quantity("cosine.cone", "Cone", "", unit="°")
     assert angle.measured(12.3456).text == "12.35 °"
-    assert angle.measured(12.3456, standard_error=0.0123).text == "12.35 ° ± 0.012"
+    sampled = angle.measured(12.3456, standard_error=0.0123, error_kind="monte_carlo")
+    assert sampled.text == "12.35 ° ± 0.012 (sampling)"
     assert angle.undefined("a single row").text == "not defined: a single row"
     assert angle.measured(1.0, reference=0.5).reference_text == "0.5"
     assert angle.measured(1.0).reference_text == ""
     assert (angle.family, angle.measured(1.0).name) == ("cosine", "cosine.cone")
+
+
+def test_errors_have_kinds():
+    exact = QUANTITY.measured(1.5, population_error=0.25)
+    assert (exact.known, exact.standard_error, exact.errors) == (
+        "exact",
+        None,
+        {"population": 0.25},
+    )
+    assert exact.text == exact.errors_text.join(["1.5 ", ""]) == "1.5 ± 0.25 (tokens)"
+    both = QUANTITY.measured(
+        1.5, standard_error=0.1, error_kind="monte_carlo", population_error=0.25
+    )
+    assert both.text == "1.5 ± 0.1 (sampling)"
+    assert both.errors_text == "± 0.1 (sampling); ± 0.25 (tokens)"
+    tokens = QUANTITY.measured(1.5, standard_error=0.1, error_kind="population")
+    assert tokens.population_error == tokens.standard_error == 0.1
+    folds = QUANTITY.measured(1.5, standard_error=0.1, error_kind="cross_validation", freedom=4)
+    assert (folds.errors_text, folds.freedom) == ("± 0.1 (folds)", 4)
+    assert QUANTITY.measured(1.5, population_error=math.nan).errors == {}
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float64("nan")])
@@ -128,8 +149,8 @@ def test_a_scalar_behaves_like_its_number() -> None:
     assert one < 0.5 <= quantity.measured(0.5)
     assert one >= 0.25 > quantity.measured(0.1)
     assert sorted([quantity.measured(2), one])[0] is one
-    assert (f"{one:.3f}", f"{one}", str(one)) == ("0.250", "0.25 ° ± 0.01", "0.25 ° ± 0.01")
-    assert repr(one) == "<Scalar family.name: 0.25 ° ± 0.01>"
+    assert (f"{one:.3f}", f"{one}", str(one)) == ("0.250", *["0.25 ° ± 0.01 (sampling)"] * 2)
+    assert repr(one) == "<Scalar family.name: 0.25 ° ± 0.01 (sampling)>"
     assert one == quantity.measured(
         0.25, standard_error=0.01, error_kind="monte_carlo", sample="9 pairs"
     )

@@ -9,6 +9,7 @@ from embgeo.numerics.scores import (
     auc,
     balanced_accuracy,
     balanced_loss,
+    error_of,
     quantile_error,
     r_squared,
     share_error,
@@ -45,9 +46,27 @@ def test_the_error_of_the_auc_is_the_literal_one(n_high: int, n_low: int, spread
     high, low = score[positive], score[~positive]
     wins = (high[:, None] > low) + 0.5 * (high[:, None] == low)
     variance = wins.mean(1).var(ddof=1) / n_high + wins.mean(0).var(ddof=1) / n_low
-    value, error = auc(score, positive)
+    value, parts = auc(score, positive)
     assert value == pytest.approx(wins.mean(), rel=1e-12)
-    assert error == pytest.approx(np.sqrt(variance), rel=1e-12)
+    assert error_of(parts) == pytest.approx(np.sqrt(variance), rel=1e-12)
+
+
+def test_the_paired_error_of_two_aucs_is_the_literal_one() -> None:
+    """DeLong's covariances over all pairs, of two scores of the same observations."""
+    score, positive = draw(40, 90)
+    other = score + np.random.default_rng(3).normal(0.0, 0.3, len(score))
+    n_high, n_low = int(positive.sum()), int((~positive).sum())
+    components = []
+    for values in (score, other):
+        high, low = values[positive][:, None], values[~positive]
+        wins = (high > low) + 0.5 * (high == low)
+        components.append((wins.mean(1), wins.mean(0)))
+    above, below = np.cov(*(c[0] for c in components)), np.cov(*(c[1] for c in components))
+    contrast = np.array([1.0, -1.0])
+    variance = contrast @ (above / n_high + below / n_low) @ contrast
+    paired = auc(score, positive)[1] - auc(other, positive)[1]
+    assert error_of(paired) == pytest.approx(np.sqrt(variance), rel=1e-12)
+    assert error_of(paired) < 0.5 * error_of(auc(score, positive)[1])
 
 
 @pytest.mark.parametrize("noise", [0.3, 1.0, 3.0])
@@ -57,7 +76,7 @@ def test_the_error_of_r_squared_is_that_of_the_bootstrap(noise: float) -> None:
     predicted = rng.standard_normal(2000)
     target = predicted + noise * rng.standard_normal(2000)
     draws = [r_squared(target[at], predicted[at])[0] for at in rng.integers(0, 2000, (600, 2000))]
-    assert r_squared(target, predicted)[1] == pytest.approx(np.std(draws), rel=0.12)
+    assert error_of(r_squared(target, predicted)[1]) == pytest.approx(np.std(draws), rel=0.12)
 
 
 def test_the_error_of_a_quantile_is_that_of_the_bootstrap() -> None:

@@ -1,0 +1,26 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+
+
+def format_number(value: float, digits: int = 4) -> str:
+    """`value` with `digits` significant digits; 0 and ±1 are printed only when exact.
+
+    >>> format_number(0.99999999), format_number(1.0), format_number(12345678.0)
+    ('1 − 1e-08', '1', '12,345,678')
+    """
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}".replace("-", "−")
+    text = f"{value:.{digits}g}"
+    if float(text) == 1.0:
+        gap = 1.0 - value
+        return f"1 {'−' if gap > 0 else '+'} {abs(gap):.2g}"
+    if float(text) == -1.0:
+        gap = value + 1.0
+        return f"−1 {'+' if gap > 0 else '−'} {abs(gap):.2g}"
+    whole = math.floor(math.log10(abs(float(text))))
+    if digits <= whole + 1 < 16:
+        text = f"{value:,.0f}"
+    return text.replace("-", "−", 1) if text.startswith("-") else text

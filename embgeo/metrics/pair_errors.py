@@ -1,0 +1,153 @@
+"""How far numbers over pairs of rows would move with other tokens (definitions, section 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.options import Options
+from embgeo.core.quantities import cosine as q
+from embgeo.core.values import Influence, Quantity
+from embgeo.metrics.facts import Facts
+from embgeo.numerics.pair_errors import (
+    LEAST_ROWS,
+    PairError,
+    error_from_pairs,
+    error_from_row_means,
+)
+from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.stats.reader import RowReader
+
+#: Where every pair counts, rows whose means over all others are formed for the errors, at most:
+#: enough to know an error to about 2 %.
+ROWS = 1_000
+#: Cosines that are held at a time.
+HELD = 2**22
+
+
+@dataclass(frozen=True, slots=True)
+class PairErrors:
+    """Errors over tokens of numbers that are means of a kernel over all pairs, by quantity.
+
+    Attributes
+    ----------
+    by_name : dict of str to PairError
+    rows : int array or None
+        Places among the kept rows of those that were looked at; None: all.
+    """
+
+    by_name: dict[str, PairError]
+    rows: IntArray | None = None
+
+    def error(self, quantity: Quantity, sampling: float = 0.0) -> float | None:
+        """With the sampling error of a mean over some of the pairs."""
+        found = self.by_name.get(quantity.name)
+        return None if found is None else float(np.hypot(found.error, sampling))
+
+    def influences(self) -> list[Influence]:
+        """For differences of two matrices."""
+        quantities = (q.POSITIVE_SHARE, q.UNIFORMITY, q.STD)
+        return [
+            Influence.of(quantity, self.by_name[quantity.name].influence, self.rows)
+            for quantity in quantities
+            if quantity.name in self.by_name
+        ]
+
+
+def make_kernels(mean: float, std: float) -> dict[str, Callable[[FloatArray], FloatArray]]:
+    """By quantity: what of a cosine its mean is over, divided so that errors are its own.
+
+    The uniformity is the log of a mean, the standard deviation the root of one: to first order
+    their errors are those of exp(4·cos − 4) over its mean, which the caller divides by, and of
+    (cos − mean)²/(2·std).
+    """
+    kernels: dict[str, Callable[[FloatArray], FloatArray]] = {
+        q.POSITIVE_SHARE.name: lambda cosines: (cosines > 0).astype(np.float64),
+        q.UNIFORMITY.name: lambda cosines: np.exp(4.0 * cosines - 4.0),
+    }
+    if std > 0.0:
+        kernels[q.STD.name] = lambda cosines: np.square(cosines - mean) / (2.0 * std)
+    return kernels
+
+
+def scale(name: str, mean: float, found: PairError) -> PairError:
+    """The error of a log from that of the mean."""
+    if name != q.UNIFORMITY.name:
+        return found
+    return PairError(found.error / mean, found.influence / mean)
+
+
+def errors_of_sample(
+    pairs: tuple[IntArray, IntArray], cosines: FloatArray, m: int, mean: float, std: float
+) -> PairErrors:
+    """From the cosines of drawn pairs, in the order of the pairs."""
+    if m < LEAST_ROWS:
+        return PairErrors({})
+    found = {}
+    for name, kernel in make_kernels(mean, std).items():
+        values = kernel(cosines)
+        found[name] = scale(name, float(values.mean()), error_from_pairs(*pairs, values, m))
+    return PairErrors(found)
+
+
+def errors_of_all(
+    facts: Facts, options: Options, reader: RowReader, mean: float, std: float
+) -> PairErrors:
+    """From the means of some rows over all pairs that they are part of."""
+    if facts.m < LEAST_ROWS:
+        return PairErrors({})
+    places = sample_rows(np.arange(facts.m), ROWS, generator(options.seed, "pair errors"))
+    kernels = make_kernels(mean, std)
+    step = max(1, HELD // facts.m)
+
+    def average(number: int) -> FloatArray:
+        """Mean of each kernel over the pairs of a row, and of its square; (kernels, 2, rows)."""
+        part = places[number * step : (number + 1) * step]
+        cosines = compute_cosines(facts, reader, part)
+        others = np.ones(cosines.shape, dtype=bool)
+        others[np.arange(len(part)), part] = False
+        values = (kernel(cosines) for kernel in kernels.values())
+        return np.asarray([[p.mean(axis=1, where=others) for p in (v, v * v)] for v in values])
+
+    means = np.concatenate(list(reader.spread(average, -(-len(places) // step))), axis=2)
+    found = {}
+    for name, (rows, squares) in zip(kernels, means, strict=True):
+        level = float(rows.mean())
+        spread = float(np.sqrt(max(0.0, squares.mean() - level**2)))
+        found[name] = scale(name, level, error_from_row_means(rows, level, spread, facts.m))
+    return PairErrors(found, None if len(places) == facts.m else places)
+
+
+def compute_cosines(facts: Facts, reader: RowReader, places: IntArray) -> FloatArray:
+    """Cosines of some kept rows with all of them, shape (len(places), M)."""
+    unit = reader.take_unit(facts.kept[places])
+    step = max(1, HELD // facts.d)
+    parts = [
+        unit @ reader.take_unit(facts.kept[start : start + step]).T
+        for start in range(0, facts.m, step)
+    ]
+    return np.clip(np.hstack(parts), -1.0, 1.0)
+
+
+def errors_of_mean(angles: FloatArray, length: float, mean: float, std: float) -> PairError | None:
+    """Of the mean cosine, from the angles of all rows to their mean direction.
+
+    The mean cosine of a row with the others is (cos θ_i·‖Σŵ‖ − 1)/(M − 1).
+
+    Parameters
+    ----------
+    angles : float64 array, shape (M,)
+        In radians.
+    length : float
+        ‖Σŵ‖.
+    mean, std : float
+        Of the cosine over all pairs.
+    """
+    m = len(angles)
+    if m < LEAST_ROWS:
+        return None
+    row_means = (np.cos(angles) * length - 1.0) / (m - 1.0)
+    return error_from_row_means(row_means, mean, std, m)

@@ -1,0 +1,61 @@
+"""How far intervals reach, and p-values of one test and of several at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def two_sided(z: float) -> float:
+    """Chance that a standard normal deviate is at least as far from 0 as `z`.
+
+    Examples
+    --------
+    >>> round(two_sided(-1.959964), 6)
+    0.05
+    """
+    return math.erfc(abs(z) / math.sqrt(2.0))
+
+
+def student_reach(z: float, freedom: int | None) -> float:
+    """Standard errors that hold as much of Student's t as `z` do of a normal distribution.
+
+    Parameters
+    ----------
+    z : float
+    freedom : int or None
+        Degrees of freedom; None: infinitely many.
+
+    Examples
+    --------
+    >>> round(student_reach(1.959964, 9), 4), student_reach(1.96, None)
+    (2.2622, 1.96)
+    """
+    if freedom is None or z == 0.0:
+        return z
+    if freedom < 1:
+        return math.inf
+    from scipy.special import ndtr, stdtrit
+
+    return float(-stdtrit(freedom, ndtr(-z)))
+
+
+def adjust_holm(p_values: Sequence[float]) -> list[float]:
+    """p-values after Holm's step-down correction (Holm 1979).
+
+    Rejecting those below α rejects a true null hypothesis at all with probability α at most,
+    whatever the dependence between the tests.
+
+    Examples
+    --------
+    >>> adjust_holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(steps, 1.0)
+    return [float(value) for value in adjusted]

@@ -1,0 +1,100 @@
+"""How far a mean over pairs of rows would move with other rows.
+
+The mean U of a symmetric kernel over the pairs of m independent rows is a U-statistic (Hoeffding
+1948). With ζ₂ the variance of the kernel and ζ₁ the covariance of two pairs that share a row,
+
+    var U = (4(m − 2)·ζ₁ + 2·ζ₂) / (m(m − 1)),
+
+because two pairs without a common row are independent. ζ₁ is estimated from products of deviations
+of pairs that share a row and never from a pair with itself, so that the noise of row means does
+not pass for a spread between rows. Where ζ₁ vanishes, as for isotropic rows, ζ₂ alone is left: the
+variance is never set below that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray, IntArray
+
+#: Rows without which the variance of a mean over their pairs cannot be estimated.
+LEAST_ROWS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PairError:
+    """Standard error of a mean over all pairs, and the part of each row in its deviation.
+
+    Attributes
+    ----------
+    error : float
+    influence : float64 array
+        Of the rows that were looked at.
+    """
+
+    error: float
+    influence: FloatArray
+
+
+def error_from_row_means(row_means: FloatArray, mean: float, spread: float, m: int) -> PairError:
+    """From the mean kernel of some or all rows with all others.
+
+    For all rows the squared error is unbiased.
+
+    Parameters
+    ----------
+    row_means : float64 array, shape (r,)
+        Of all m rows or of a uniform sample of them.
+    mean : float
+        Over all pairs.
+    spread : float
+        Standard deviation of the kernel over all pairs.
+    m : int
+        Rows, 4 at least.
+
+    Examples
+    --------
+    >>> x = np.array([0.0, 1.0, 2.0, 5.0, 7.0])  # kernel (x + y)/2: the mean is that of x
+    >>> k = (x[:, None] + x) / 2
+    >>> off = ~np.eye(5, dtype=bool)
+    >>> row_means = (k.sum(axis=1) - x) / 4
+    >>> found = error_from_row_means(row_means, k[off].mean(), k[off].std(), 5)
+    >>> round(found.error, 12) == round(x.std(ddof=1) / 5**0.5, 12)
+    True
+    """
+    away = row_means - mean
+    both = (m - 2.0) * (m - 3.0)
+    variance = 4.0 * (m - 1.0) / both * float(np.mean(np.square(away))) - 2.0 * spread**2 / both
+    least = 2.0 * spread**2 / (m * (m - 1.0))
+    influence = 2.0 / np.sqrt(m * len(away)) * away
+    return PairError(float(np.sqrt(max(variance, least))), influence)
+
+
+def error_from_pairs(first: IntArray, second: IntArray, kernel: FloatArray, m: int) -> PairError:
+    """From pairs that were drawn uniformly, with replacement.
+
+    Products of all pairs that share a row come from sums over rows: Σ_i (Σ_{p∋i} k_p)² counts them
+    once, and each pair with itself (and with its repetitions) twice.
+
+    Parameters
+    ----------
+    first, second : int arrays, shape (n,)
+        The rows of each pair, unlike.
+    kernel : float64 array, shape (n,)
+    m : int
+    """
+    n = len(kernel)
+    away = kernel - kernel.mean()
+    sums = np.bincount(first, away, m) + np.bincount(second, away, m)
+    often = (np.bincount(first, minlength=m) + np.bincount(second, minlength=m)).astype(np.float64)
+    number = np.minimum(first, second) * np.int64(m) + np.maximum(first, second)
+    _, place, repeated = np.unique(number, return_inverse=True, return_counts=True)
+    times = repeated[place]
+    shared = float(np.square(sums).sum()) - 2.0 * float(times @ np.square(away))
+    products = float(np.square(often).sum()) - 2.0 * float(times.sum())
+    zeta_two = float(away @ away) / n
+    zeta_one = max(shared / products, 0.0) if products > 0 else 0.0
+    variance = (4.0 * (m - 2.0) * zeta_one + 2.0 * zeta_two) / (m * (m - 1.0))
+    return PairError(float(np.sqrt(variance)), sums / n)
