@@ -265,10 +265,10 @@ def test_sampled_differences_are_counted() -> None:
     changes = {d.change: d for d in found.differences}
     beyond, within, exact = (changes[c] for c in ("beyond error", "within error", "exact"))
     for rows, said in (
-        ((exact,), "none rests on a sample: all are exact"),
-        ((beyond, exact), "the one that is sampled exceeds its sampling error"),
-        ((within,), "the one that is sampled is within its sampling error"),
-        ((within, beyond, within), "1 of the 3 sampled ones exceed their sampling error"),
+        ((exact,), "none has an error over tokens"),
+        ((beyond, exact), "the one that has an error over tokens exceeds it"),
+        ((within,), "the one that has an error over tokens is within it"),
+        ((within, beyond, within), "1 of the 3 with an error over tokens exceed it"),
     ):
         assert sampling(replace(found, differences=rows), 1) == said
 
@@ -297,7 +297,7 @@ def test_raw_and_unit_stand_side_by_side_with_the_norms() -> None:
     assert "(exact)" in sentence
     assert told["cone"].before.state == "degenerate"  # type: ignore[union-attr]
     assert told["cone"].after.state == "healthy"  # type: ignore[union-attr]
-    assert "(within sampling error)" in told["frequency"].sentence
+    assert "(within error)" in told["frequency"].sentence
     assert "(chance: 0.0085)" in told["tokens"].sentence
     assert sentence in page().text
 
