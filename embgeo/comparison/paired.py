@@ -42,10 +42,10 @@ def population_error(
     matching : Matching or None
         Rows of either analysis that are one token.
     """
-    errors = old.population_error, new.population_error
-    if errors[0] is None or errors[1] is None:
+    before, after = old.population_error, new.population_error
+    if before is None or after is None:
         return None
-    known = float(np.hypot(*errors))
+    known = float(np.hypot(before, after))
     first, second = (a.influence(old.name) for a in analyses)
     if first is None or second is None or matching is None or matching.by is None:
         return PairedError(known, INDEPENDENT)
