@@ -9,9 +9,9 @@ from typing import Literal
 
 from embgeo.core.arguments import require_number
 from embgeo.core.errors import BadOption
+from embgeo.core.reach import student_reach
 from embgeo.core.values import Scalar, format_number
 from embgeo.diagnosis.verdict import Verdict
-from embgeo.numerics.multiple_tests import student_reach
 
 #: How much of a normal distribution an interval holds unless something else is asked for.
 LEVEL = 0.95

@@ -1,4 +1,4 @@
-"""How far intervals reach, and p-values of one test and of several at once."""
+"""p-values of one test, and of several at once."""
 
 from __future__ import annotations
 
@@ -17,29 +17,6 @@ def two_sided(z: float) -> float:
     0.05
     """
     return math.erfc(abs(z) / math.sqrt(2.0))
-
-
-def student_reach(z: float, freedom: int | None) -> float:
-    """Standard errors that hold as much of Student's t as `z` do of a normal distribution.
-
-    Parameters
-    ----------
-    z : float
-    freedom : int or None
-        Degrees of freedom; None: infinitely many.
-
-    Examples
-    --------
-    >>> round(student_reach(1.959964, 9), 4), student_reach(1.96, None)
-    (2.2622, 1.96)
-    """
-    if freedom is None or z == 0.0:
-        return z
-    if freedom < 1:
-        return math.inf
-    from scipy.special import ndtr, stdtrit
-
-    return float(-stdtrit(freedom, ndtr(-z)))
 
 
 def adjust_holm(p_values: Sequence[float]) -> list[float]:
