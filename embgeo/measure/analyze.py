@@ -17,13 +17,21 @@ from embgeo.core.values import Column, Histogram, Influence, Points, Scalar, Ser
 from embgeo.measure.checks import check_usable
 from embgeo.measure.passes import Measurement, open_rows
 from embgeo.measure.provenance import notes, provenance
-from embgeo.measure.reference import NOTE, expected, isotropic_twin
+from embgeo.measure.reference import (
+    MAX_ENTRIES,
+    NOTE,
+    expected,
+    expected_of_many,
+    isotropic_twin,
+)
 from embgeo.metrics.popularity import explain_absence, rank_by_frequency
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
 
 #: Sections whose values mean something on isotropic Gaussian rows.
 REFERENCE_SECTIONS = ("spectrum", "projection", "cosine", "isotropy", "coordinates")
+#: Those that one pass in float32 gives, where a twin is too large to be measured like the matrix.
+LARGE_REFERENCE_SECTIONS = ("spectrum",)
 #: Values that say nothing when compared with a reference matrix.
 NO_REFERENCE = (isotropy.EIGENGAP.name,)
 
@@ -125,21 +133,25 @@ def with_reference(
     norms = measurement.shared.norms
     found = expected(norms, d)
     twin = isotropic_twin(norms, d, options.seed, reader.spread)
-    note = {"rows": measurement.facts.m if twin else 0, "note": NOTE}
+    reader.announce("isotropic reference", 0)
+    # Flat all over, its extremes take many steps to find and say little.
+    plain = replace(options, isotropy_rows=None, asked=(), pairs=0, sphere=False, random=False)
+    plain = replace(plain, damaged_below=0.0)  # its norms are those of healthy rows
+    simulated = list(wanted)
+    if len(norms) * d > MAX_ENTRIES:
+        simulated = [section for section in wanted if section in LARGE_REFERENCE_SECTIONS]
+        plain = replace(plain, precision="float32")
+        found |= expected_of_many(len(norms), d)
     other: Analysis | None = None
-    if twin is None:
-        note["note"] = f"{NOTE}: closed forms only, the matrix is too large to simulate"
-    else:
-        reader.announce("isotropic reference", 0)
-        # Flat all over, its extremes take many steps to find and say little.
-        plain = replace(options, isotropy_rows=None, asked=(), pairs=0, sphere=False, random=False)
-        plain = replace(plain, damaged_below=0.0)  # its norms are those of healthy rows
+    if simulated:
         # Norms that float32 does not hold are kept off devices, which may have nothing wider.
         single = twin.working is np.float32
         resources = reader.resources if single else replace(reader.resources, device="cpu")
-        other = analyze(twin, sections=wanted, options=plain, reference=False, resources=resources)
-        simulated = {s.name: s.value for s in other.scalars if s.value is not None}
-        found = simulated | found
+        other = analyze(
+            twin, sections=simulated, options=plain, reference=False, resources=resources
+        )
+        found = {s.name: s.value for s in other.scalars if s.value is not None} | found
+    note = {"rows": measurement.facts.m, "note": NOTE}
     changed = [
         replace(value, reference=found[value.name], reference_kind="isotropic", reference_note=NOTE)
         if isinstance(value, Scalar)

@@ -16,13 +16,15 @@ import numpy.typing as npt
 from embgeo.core.matrix import Matrix, Origin
 from embgeo.core.quantities import cosine, isotropy
 
-#: Above this many entries no reference matrix is made: measuring it costs as much as the matrix.
+#: Above this many entries reference rows are read once, for their spectrum: to measure them like
+#: the matrix would cost as much as the matrix.
 MAX_ENTRIES = 40_000_000
 #: Up to this many entries the rows are held; beyond, they are drawn again whenever they are read.
 HELD_ENTRIES = 20_000_000
 NOTE = "isotropic Gaussian rows, same N, d and norms"
 
-_CHUNK = 1024
+#: Rows that are drawn together.
+CHUNK = 1024
 
 Spread = Callable[[Callable[[int], npt.NDArray[Any]], int], Iterator[npt.NDArray[Any]]]
 
@@ -42,14 +44,14 @@ class GaussianRows:
 
     def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
         start, stop, _ = rows.indices(self.shape[0])
-        first = start // _CHUNK
-        chunks = [self.chunk(number) for number in range(first, (stop - 1) // _CHUNK + 1)]
-        offset = first * _CHUNK
+        first = start // CHUNK
+        chunks = [self.chunk(number) for number in range(first, (stop - 1) // CHUNK + 1)]
+        offset = first * CHUNK
         return np.concatenate(chunks)[start - offset : stop - offset]
 
     def chunk(self, number: int) -> npt.NDArray[Any]:
         """1,024 rows from the one of this number times 1,024 on."""
-        norms = self.norms[number * _CHUNK : (number + 1) * _CHUNK]
+        norms = self.norms[number * CHUNK : (number + 1) * CHUNK]
         drawn = np.random.default_rng([self.seed, 0x150, number]).standard_normal(
             (len(norms), self.shape[1]), dtype=np.float32
         )
@@ -57,10 +59,8 @@ class GaussianRows:
         return np.asarray(drawn * (norms / lengths).astype(self.dtype)[:, None])
 
 
-def isotropic_twin(
-    norms: npt.NDArray[np.float64], d: int, seed: int, spread: Spread
-) -> Matrix | None:
-    """The reference matrix; None where it would be too large.
+def isotropic_twin(norms: npt.NDArray[np.float64], d: int, seed: int, spread: Spread) -> Matrix:
+    """The reference matrix, held in memory where it is small.
 
     Parameters
     ----------
@@ -70,13 +70,10 @@ def isotropic_twin(
     spread : callable
         ``spread(work, count)`` gives ``work(0)`` to ``work(count − 1)`` in order, on all threads.
     """
-    entries = len(norms) * d
-    if entries > MAX_ENTRIES:
-        return None
     rows = GaussianRows(norms, d, seed)
     data = cast(npt.NDArray[Any], rows)
-    if entries <= HELD_ENTRIES:
-        data = np.concatenate(list(spread(rows.chunk, -(-len(norms) // _CHUNK))))
+    if len(norms) * d <= HELD_ENTRIES:
+        data = np.concatenate(list(spread(rows.chunk, -(-len(norms) // CHUNK))))
     return Matrix(data, name="isotropic reference", origin=Origin(format="array"))
 
 
@@ -105,3 +102,28 @@ def expected(norms: npt.NDArray[np.float64], d: int) -> dict[str, float]:
         mean, square = hyp0f1(d / 2.0, norms**2 / 4.0), hyp0f1(d / 2.0, norms**2)
         spread = float(np.sqrt(np.maximum(square - mean**2, 0.0).sum()) / mean.sum())
     return found | ({isotropy.Z_RANDOM_STD.name: spread} if np.isfinite(spread) else {})
+
+
+def expected_of_many(m: int, d: int) -> dict[str, float]:
+    """I1 and I2 of so many isotropic unit rows that Z is normally distributed.
+
+    Z(a) is a sum of M terms exp(cos) with mean f(1) and variance f(2) − f(1)², f(t) =
+    ₀F₁(; d/2; t²/4). Z(−a) lies as far on the other side of the mean but for terms of order 1/d,
+    so over d directions and their negatives the extremes are 1 ± s·E max_k |g_k| of d standard
+    normals g_k, s the relative standard deviation of Z.
+
+    Parameters
+    ----------
+    m, d : int
+        Rows and dimensions, with m·d large: the error of I1 is of the order 1/(m·d).
+    """
+    from scipy.special import hyp0f1, ndtr
+
+    mean, square = hyp0f1(d / 2.0, 0.25), hyp0f1(d / 2.0, 1.0)
+    s = float(np.sqrt((square - mean**2) / m) / mean)
+    g = np.linspace(0.0, 12.0, 4801)
+    largest = float(np.trapezoid(1.0 - (2.0 * ndtr(g) - 1.0) ** d, g))
+    return {
+        isotropy.I1_UNIT_ROWS.name: (1.0 - s * largest) / (1.0 + s * largest),
+        isotropy.I2_UNIT_ROWS.name: s,
+    }

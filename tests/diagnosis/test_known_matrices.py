@@ -1,0 +1,142 @@
+"""The verdict about matrices of known state: each was once judged wrongly."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.diagnosis.verdict import Verdict
+
+SECTIONS = ("spectrum", "cosine", "isotropy", "coordinates", "tokens")
+
+
+def verdict(W: np.ndarray) -> Verdict:
+    found = embgeo.analyze(
+        embgeo.Matrix(W), sections=SECTIONS, pairs=500, sphere=False, random=False
+    )
+    return found.verdict
+
+
+def isotropic(n: int, d: int, seed: int = 0, spread: float = 0.0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((n, d))
+    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    return np.asarray(rows * np.exp(spread * rng.standard_normal((n, 1))))
+
+
+def normal(n: int, d: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def sentence(verdict: Verdict, key: str) -> str:
+    finding = verdict.finding(key)
+    assert finding is not None, key
+    return finding.sentence
+
+
+@pytest.mark.parametrize("n", [500, 3000, 20_000])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_norms_and_the_number_of_rows_do_not_change_the_verdict(n, streamed, monkeypatch):
+    if streamed:
+        monkeypatch.setattr("embgeo.measure.analyze.MAX_ENTRIES", 10)
+    assert verdict(isotropic(n, 16, spread=1.0)).state == "healthy"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [624_000, 626_000])
+def test_the_verdict_does_not_change_where_the_reference_is_streamed(n):
+    W = isotropic(n, 64, spread=1.0).astype(np.float32)
+    found = embgeo.analyze(
+        embgeo.Matrix(W), sections=("spectrum", "cosine", "isotropy"), pairs=500,
+        sphere=False, random=False,
+    )  # fmt: skip
+    assert found.verdict.state == "healthy"
+    assert found["spectrum.effective_rank"].reference is not None
+    assert found["isotropy.i1_unit_rows"].reference == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize("n", [300, 5000])
+@pytest.mark.parametrize(("rho", "state"), [(0.0, "healthy"), (0.2, "mild"), (0.5, "degenerate")])
+def test_a_cone_is_as_narrow_with_any_number_of_rows(n, rho, state):
+    W = isotropic(n, 32)
+    W[:, 0] += np.sqrt(rho / (1 - rho))
+    found = verdict(W @ np.linalg.qr(normal(32, 32))[0])
+    assert found.state == state
+
+
+def test_the_clause_names_the_test_that_decided():
+    rng = np.random.default_rng(0)
+    found = verdict(rng.standard_normal((1000, 5)) @ rng.standard_normal((5, 64)))
+    assert found.state == "degenerate"
+    assert "an effective rank of 4." in found.headline
+    assert "one direction holds" not in found.headline
+    assert sentence(found, "spectrum").startswith(
+        "The spectrum has collapsed: the effective rank is 4."
+    )
+
+
+@pytest.mark.parametrize("d", [16, 64, 300])
+def test_an_ordinary_decay_is_healthy_in_any_dimension(d):
+    basis = np.linalg.qr(normal(d, d, 1))[0]
+    W = normal(1500, d) * np.arange(1, d + 1) ** -0.5 @ basis
+    assert verdict(W).state == "healthy"
+
+
+@pytest.mark.parametrize("d", [16, 64, 300])
+def test_a_steep_decay_is_a_fault_in_any_dimension(d):
+    basis = np.linalg.qr(normal(d, d, 1))[0]
+    W = normal(1500, d) / np.arange(1, d + 1) ** 1.5 @ basis
+    assert verdict(W).finding("spectrum").state == "degenerate"
+
+
+@cache
+def two_raised() -> Verdict:
+    W = normal(1500, 768)
+    W[:, :2] += 6.0
+    return verdict(W)
+
+
+def test_a_faint_cone_is_said():
+    assert sentence(two_raised(), "cone").startswith("There is a faint cone: two random rows")
+    assert "standard errors" in sentence(two_raised(), "cone")
+
+
+def test_coordinates_are_asked_for_in_a_faint_cone():
+    found = two_raised()
+    assert found.state == "mild"
+    assert "one coordinate makes" in found.headline
+    assert "without the top 1, 3, 5 coordinates it is 0.0" in sentence(found, "coordinate")
+
+
+def test_an_insignificant_mean_cosine_is_no_cone():
+    assert sentence(verdict(isotropic(1000, 64)), "cone").startswith("There is no cone")
+
+
+@pytest.mark.parametrize(("d", "state"), [(64, "degenerate"), (768, "mild")])
+def test_a_wide_coordinate_of_zero_mean_is_rogue(d, state):
+    W = normal(1500, d)
+    W[:, 5] *= 11.0
+    found = verdict(W)
+    assert found.state == state
+    assert found.finding("coordinate").state == state
+    assert "of the variance" in found.headline
+
+
+def test_a_coordinate_of_twice_the_spread_is_not_rogue():
+    W = normal(1500, 64)
+    W[:, 5] *= 2.0
+    assert verdict(W).state == "healthy"
+
+
+def test_a_few_long_rows_are_named():
+    W = isotropic(3000, 64)
+    W[17] *= 500.0
+    found = verdict(W)
+    assert found.state == "mild"
+    assert found.headline.startswith("Mildly degenerate: a few long rows hold 9")
+    assert "a few rows of very large norm carry that energy" in sentence(found, "spectrum")
+    assert found.blame_lead == "Largest norms"
+    assert found.blame[0] == "row 17"
