@@ -6,22 +6,23 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from embgeo.core.matrix import Matrix, Origin
 from embgeo.io.bounded.guard import cannot_read, short
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.labels.rows import PADDING_REASON
+from embgeo.io.matrix_facts import (
+    Rows,
+    count_vocabulary,
+    cut_special,
+    has_same_values,
+    is_tied_as_configured,
+    read_rows,
+)
 from embgeo.io.selecting import Counting, Labeling, Selection
 
 _HASH_BLOCK = 4 * 2**20
-_COMPARED_ROWS = 4096
-
-_Rows = npt.NDArray[Any]
 
 
 def build_matrix(selection: Selection, labeling: Labeling, counting: Counting) -> Matrix:
@@ -52,6 +53,9 @@ def build_matrix(selection: Selection, labeling: Labeling, counting: Counting) -
         tokens=tuple(map(safe_text, labels.tokens)) if labels else None,
         frequency=counting.frequency,
         masked={PADDING_REASON: labels.masked} if labels and len(labels.masked) else {},
+        special=cut_special(selection),
+        vocabulary_size=count_vocabulary(selection, labeling),
+        tied_as_configured=is_tied_as_configured(selection, data, projection, origin.tied),
         origin=_of(origin, choice.input, choice.input_transposed, choice.reason),
     )
     if projection is None or choice.output is None:
@@ -87,33 +91,15 @@ def _shape_note(selection: Selection) -> tuple[str, ...]:
     return (f"fewer rows ({n:,}) than columns ({d:,}): if words are {whose}, {way_out}",)
 
 
-def read_rows(tensor: Tensor, transposed: bool, selection: Selection) -> _Rows:
-    """The selected rows of a tensor, mapped where its format allows it."""
-    array, cut = tensor.open(), selection.cut
-    if transposed:
-        array = array.T
-    return array if cut.is_whole else array[cut.start : cut.stop]
-
-
-def _read_output(selection: Selection, data: _Rows) -> tuple[_Rows | None, str]:
+def _read_output(selection: Selection, data: Rows) -> tuple[Rows | None, str]:
     """The rows of the output projection; none, and why, if it is a copy of the embedding."""
     choice = selection.choice
     if choice.output is None:
         return None, ""
     projection = read_rows(choice.output, choice.output_transposed, selection)
-    if selection.source.output is None and _same_values(data, projection):
+    if selection.source.output is None and has_same_values(data, projection):
         return None, f"{short(choice.output.name)} holds the same numbers"
     return projection, ""
-
-
-def _same_values(one: _Rows, other: _Rows) -> bool:
-    """Whether two matrices are equal number by number; stops at the first block that is not."""
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    return all(
-        np.array_equal(one[start : start + _COMPARED_ROWS], other[start : start + _COMPARED_ROWS])
-        for start in range(0, len(one), _COMPARED_ROWS)
-    )
 
 
 def sha256_of(files: Sequence[Path]) -> str:

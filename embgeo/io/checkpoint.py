@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.special import SpecialToken
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import SWAPPED, Bytes, count, number_type, view
 from embgeo.io.labels.vocabulary import TextEncoder
@@ -103,6 +104,8 @@ class Checkpoint:
         Where the counts come from, in words.
     encoder : TextEncoder or None
         The tokenizer whose ids are the rows, where it lies next to the weights.
+    special : tuple of SpecialToken
+        Tokens that the tokenizer or a chat template names.
     """
 
     path: Path
@@ -117,6 +120,7 @@ class Checkpoint:
     counts: npt.NDArray[np.float64] | None = None
     counts_source: str = ""
     encoder: TextEncoder | None = None
+    special: tuple[SpecialToken, ...] = ()
 
 
 class Omissions:

@@ -13,6 +13,7 @@ from embgeo.io.bounded.small_files import read_json
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.torch.distributed_checkpoint import METADATA
 from embgeo.io.labels.model_folder import vocabulary_of
+from embgeo.io.labels.special_tokens import find_special
 from embgeo.io.unknown import unknown_folder
 
 NAME = "model folder"
@@ -91,6 +92,7 @@ def open_folder(
             tokens_source=vocabulary.source,
             vocabularies=(),
             encoder=vocabulary.encoder,
+            special=find_special(folder, vocabulary),
         )
     return replace(checkpoint, format=f"{NAME} ({weights.format})", notes=tuple(notes))
 

@@ -90,7 +90,9 @@ def _from_vocab_json(path: Path) -> TokenizerVocabulary:
     data = _object(path)
     if not data:
         raise _no_ids(path)
-    vocabulary = tokenizer_json.from_ids({**data, **_read_added(path.parent)}, path)
+    added = _read_added(path.parent)
+    vocabulary = tokenizer_json.from_ids({**data, **added}, path)
+    vocabulary = replace(vocabulary, added={safe_text(token): row for token, row in added.items()})
     merges = path.with_name("merges.txt")
     if "byte-level" in vocabulary.source and merges.is_file():
         encoder = TextEncoder("byte-level BPE", (path, merges))
@@ -134,7 +136,8 @@ def _with_added(vocabulary: TokenizerVocabulary, path: Path) -> TokenizerVocabul
         return vocabulary
     pairs = [(token, number) for number, token in enumerate(vocabulary.tokens)]
     tokens, notes = in_order([*pairs, *added.items()], path)
-    return replace(vocabulary, tokens=tokens, notes=(*vocabulary.notes, *notes))
+    rows = {safe_text(token): row for token, row in added.items()}
+    return replace(vocabulary, tokens=tokens, notes=(*vocabulary.notes, *notes), added=rows)
 
 
 def _read_added(folder: Path) -> dict[str, Any]:

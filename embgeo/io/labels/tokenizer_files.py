@@ -63,7 +63,8 @@ def from_tokenizer_json(data: Any, path: Path) -> TokenizerVocabulary:
     pairs = [(read(token), number) for token, number in pieces] + added
     tokens, notes = in_order(pairs, path)
     encoder = TextEncoder("tokenizer.json", (path,))
-    return TokenizerVocabulary(tokens, _source(path, scheme), notes, encoder=encoder)
+    rows = {safe_text(token): row for token, row in added}
+    return TokenizerVocabulary(tokens, _source(path, scheme), notes, encoder=encoder, added=rows)
 
 
 def from_ids(data: dict[Any, Any], path: Path) -> TokenizerVocabulary:

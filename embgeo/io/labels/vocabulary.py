@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -53,6 +53,8 @@ class TokenizerVocabulary:
         Labels at the beginning that the file does not list; its program puts them there.
     encoder : TextEncoder or None
         The tokenizer whose ids these are.
+    added : mapping of str to int
+        Tokens that were added to the model's own, and their rows.
     """
 
     tokens: tuple[str, ...]
@@ -61,6 +63,7 @@ class TokenizerVocabulary:
     counts: tuple[int, ...] | None = None
     implied: int = 0
     encoder: TextEncoder | None = None
+    added: Mapping[str, int] = field(default_factory=dict)
 
 
 Scheme = Literal["byte-level", "sentencepiece", "plain"]

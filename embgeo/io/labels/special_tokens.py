@@ -1,0 +1,145 @@
+"""Special tokens of a model folder: those that its tokenizer's files and chat templates name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from embgeo.core.special import Role, SpecialToken
+from embgeo.io.bounded.small_files import read_json, read_text, safe_text
+from embgeo.io.labels.vocabulary import TokenizerVocabulary
+
+#: Keys of tokenizer_config.json and special_tokens_map.json by role.
+_NAMED: dict[str, Role] = {
+    "bos_token": "bos",
+    "eos_token": "eos",
+    "pad_token": "pad",
+    "unk_token": "unk",
+    "cls_token": "cls",
+    "sep_token": "sep",
+    "mask_token": "mask",
+}
+_LISTS = ("additional_special_tokens", "extra_special_tokens")
+#: Keys of config.json, whose values are row numbers.
+_IDS: dict[str, Role] = {"bos_token_id": "bos", "eos_token_id": "eos", "pad_token_id": "pad"}
+#: Spellings in a template that may be tokens; whether they are, the vocabulary says.
+_SPELLED = re.compile(
+    r"<\|[^|<>\s]{1,80}\|>|<｜[^｜<>\s]{1,80}｜>|</?[A-Za-z_][\w.:-]{0,80}>|\[/?[A-Za-z_]{1,80}\]"
+)
+_ORDER = {role: place for place, role in enumerate(get_args(Role))}
+
+_SETTINGS = "tokenizer_config.json"
+
+_Names = dict[str, set[Role]]
+
+
+def find_special(folder: Path, vocabulary: TokenizerVocabulary) -> tuple[SpecialToken, ...]:
+    """The special tokens, by row; those without a row come last.
+
+    Parameters
+    ----------
+    folder : Path
+    vocabulary : TokenizerVocabulary
+        Its tokens are the rows of the matrix.
+
+    Raises
+    ------
+    UnreadableFile
+        A damaged file.
+    """
+    settings = [_object(folder / name) for name in ("special_tokens_map.json", _SETTINGS)]
+    named: _Names = {}
+    for token in vocabulary.added:
+        named.setdefault(token, set()).add("added")
+    for table in settings:
+        for role, token in _list_named(table):
+            named.setdefault(token, set()).add(role)
+    template = "\n".join(_templates(folder, settings[-1]))
+    for token in _find_used(template, named):
+        named.setdefault(token, set()).add("template")
+    found = _with_rows(named, vocabulary)
+    _add_by_row(found, _object(folder / "config.json"), vocabulary)
+    return tuple(sorted(found.values(), key=lambda one: (one.row is None, one.row, one.token)))
+
+
+def _object(path: Path) -> Mapping[str, Any]:
+    data = read_json(path) if path.is_file() else {}
+    return data if isinstance(data, dict) else {}
+
+
+def _list_named(table: Mapping[str, Any]) -> Iterator[tuple[Role, str]]:
+    for key, role in _NAMED.items():
+        if text := _content(table.get(key)):
+            yield role, text
+    for key in _LISTS:
+        listed = table.get(key)
+        entries = list(listed.values()) if isinstance(listed, dict) else listed
+        for entry in entries if isinstance(entries, list) else ():
+            if text := _content(entry):
+                yield "additional", text
+
+
+def _content(entry: Any) -> str:
+    """The text of a token, which may be wrapped in an object; empty if there is none."""
+    text = entry.get("content") if isinstance(entry, dict) else entry
+    return safe_text(text) if isinstance(text, str) else ""
+
+
+def _templates(folder: Path, settings: Mapping[str, Any]) -> Iterator[str]:
+    """Chat templates, from each place where they are kept."""
+    for value in (
+        settings.get("chat_template"),
+        _object(folder / "chat_template.json").get("chat_template"),
+    ):
+        entries = value if isinstance(value, list) else [value]
+        texts = (entry.get("template") if isinstance(entry, dict) else entry for entry in entries)
+        yield from (text for text in texts if isinstance(text, str))
+    path = folder / "chat_template.jinja"
+    if path.is_file():
+        yield read_text(path)
+
+
+def _find_used(template: str, named: _Names) -> Iterator[str]:
+    """Tokens that a template writes: those with a role, and whatever is spelled like one."""
+    for token, roles in named.items():
+        variables = (key for key, role in _NAMED.items() if role in roles)
+        # A word may be one of the template's own language.
+        is_word = not token.strip() or token.isidentifier()
+        if (not is_word and token in template) or any(key in template for key in variables):
+            yield token
+    yield from (safe_text(spelled) for spelled in _SPELLED.findall(template))
+
+
+def _with_rows(named: _Names, vocabulary: TokenizerVocabulary) -> dict[int | str, SpecialToken]:
+    """Named tokens by row, or by themselves where the vocabulary does not have them.
+
+    What only a template spells is a token if the vocabulary has it: it may be markup.
+    """
+    rows = {token: row for row, token in enumerate(vocabulary.tokens) if token in named}
+    rows |= {token: row for token, row in vocabulary.added.items() if token in named}
+    found: dict[int | str, SpecialToken] = {}
+    for token, roles in named.items():
+        row = rows.get(token)
+        if row is not None or roles != {"template"}:
+            ordered = tuple(sorted(roles, key=_ORDER.__getitem__))
+            found[token if row is None else row] = SpecialToken(token, row, ordered)
+    return found
+
+
+def _add_by_row(
+    found: dict[int | str, SpecialToken],
+    config: Mapping[str, Any],
+    vocabulary: TokenizerVocabulary,
+) -> None:
+    """Add the roles that the configuration gives to row numbers."""
+    for key, role in _IDS.items():
+        ids = config.get(key)
+        for row in ids if isinstance(ids, list) else [ids]:
+            if type(row) is not int or not 0 <= row < len(vocabulary.tokens):
+                continue
+            known = found.get(row)
+            roles = {role} if known is None else {role, *known.roles}
+            ordered = tuple(sorted(roles, key=_ORDER.__getitem__))
+            found[row] = SpecialToken(vocabulary.tokens[row], row, ordered)

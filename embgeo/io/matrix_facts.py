@@ -1,0 +1,92 @@
+"""What a model says of the selected matrix in its tokenizer's files and its configuration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.special import SpecialToken
+from embgeo.io.checkpoint import Tensor
+from embgeo.io.choosing import choose
+from embgeo.io.parameter_names import output_rank
+from embgeo.io.selecting import Labeling, Selection
+
+_COMPARED_ROWS = 4096
+
+Rows = npt.NDArray[Any]
+
+
+def read_rows(tensor: Tensor, transposed: bool, selection: Selection) -> Rows:
+    """The selected rows of a tensor, mapped where its format allows it."""
+    array, cut = tensor.open(), selection.cut
+    if transposed:
+        array = array.T
+    return array if cut.is_whole else array[cut.start : cut.stop]
+
+
+def has_same_values(one: Rows, other: Rows) -> bool:
+    """Whether two matrices are equal number by number; stops at the first block that is not."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return all(
+        np.array_equal(one[start : start + _COMPARED_ROWS], other[start : start + _COMPARED_ROWS])
+        for start in range(0, len(one), _COMPARED_ROWS)
+    )
+
+
+def cut_special(selection: Selection) -> tuple[SpecialToken, ...]:
+    """Special tokens with the rows that they have in the cut.
+
+    Of the whole matrix, also those without a row.
+    """
+    cut = selection.cut
+    placed = [
+        one if one.row is None or one.row < cut.total else replace(one, row=None)
+        for one in selection.checkpoint.special
+    ]
+    if cut.is_whole:
+        return tuple(placed)
+    return tuple(
+        replace(one, row=one.row - cut.start)
+        for one in placed
+        if one.row is not None and cut.start <= one.row < cut.stop
+    )
+
+
+def count_vocabulary(selection: Selection, labeling: Labeling) -> int | None:
+    """Tokens of the tokenizer that labels the rows; None without one, and for a cut of rows."""
+    vocabulary = labeling.vocabulary
+    if vocabulary is None or vocabulary.encoder is None or not selection.cut.is_whole:
+        return None
+    return len(vocabulary.tokens)
+
+
+def is_tied_as_configured(
+    selection: Selection, data: Rows, projection: Rows | None, is_tied: bool
+) -> bool | None:
+    """Whether the file holds one matrix exactly if the configuration says so; None: not known.
+
+    Parameters
+    ----------
+    selection : Selection
+    data : array
+        The embedding matrix.
+    projection : array or None
+        The output projection, if it is another matrix.
+    is_tied : bool
+        Whether the tensors themselves show that there is one.
+    """
+    source, checkpoint, choice = selection.source, selection.checkpoint, selection.choice
+    if checkpoint.tied is None or source.output is not None:
+        return None
+    if not checkpoint.tied:
+        unsure = any(output_rank(tensor.name) is not None for tensor in choice.candidates)
+        return None if projection is None and unsure and not is_tied else projection is not None
+    silent = replace(checkpoint, tied=None)
+    stored = choose(silent, tensor=choice.input.name, transpose=source.transpose)
+    if stored.output is None:
+        return True
+    return has_same_values(data, read_rows(stored.output, stored.output_transposed, selection))

@@ -1,0 +1,132 @@
+"""Special tokens from the files of a model folder, and whether the file is tied as it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.errors import UnreadableFile
+from embgeo.core.special import SpecialToken
+from tests.io.test_model_folder import N, W, folder, tokenizer
+
+WORDS = {"a": 0, "<s>": 1, "b": 2, "c": 3}
+ADDED = [
+    {"id": 4, "content": "<|im_start|>", "special": True},
+    {"id": 5, "content": "<tool>", "special": False},
+]
+FILES: dict[str, Any] = {
+    "tokenizer.json": tokenizer(WORDS, added_tokens=ADDED),
+    "special_tokens_map.json": {
+        "bos_token": {"content": "<s>", "lstrip": False},
+        "eos_token": "<|im_end|>",
+        "additional_special_tokens": ["<|im_start|>", {"content": "b"}],
+    },
+    "tokenizer_config.json": {"chat_template": "{{ bos_token }}<|im_start|>user<i>"},
+    "config.json": {"pad_token_id": 0, "eos_token_id": [3, 99]},
+}
+
+
+def special(path: Path, **options: Any) -> tuple[SpecialToken, ...]:
+    return embgeo.load(path, **options).special
+
+
+def test_every_place(tmp_path: Path) -> None:
+    assert special(folder(tmp_path, FILES)) == (
+        SpecialToken("a", 0, ("pad",)),
+        SpecialToken("<s>", 1, ("bos", "template")),
+        SpecialToken("b", 2, ("additional",)),
+        SpecialToken("c", 3, ("eos",)),
+        SpecialToken("<|im_start|>", 4, ("additional", "added", "template")),
+        SpecialToken("<tool>", 5, ("added",)),
+        SpecialToken("<|im_end|>", None, ("eos",)),
+    )
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"chat_template.jinja": "<|im_start|>"},
+        {"chat_template.json": {"chat_template": "<|im_start|>"}},
+        {"tokenizer_config.json": {"chat_template": [{"name": "rag", "template": "<|im_start|>"}]}},
+    ],
+)
+def test_each_place_of_a_template(tmp_path: Path, files: dict[str, Any]) -> None:
+    plain = {"tokenizer.json": tokenizer({**WORDS, "<|im_start|>": 4})}
+    found = special(folder(tmp_path, plain | files))
+    assert found == (SpecialToken("<|im_start|>", 4, ("template",)),)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"vocab.json": WORDS, "added_tokens.json": {"<x>": 4}},
+        {"vocab.txt": "a\n<s>\nb\nc\n", "added_tokens.json": {"<x>": 4}},
+        {
+            "vocab.txt": "a\n<s>\nb\nc\n",
+            "tokenizer_config.json": {"added_tokens_decoder": {"4": {"content": "<x>"}}},
+        },
+    ],
+)
+def test_added_tokens_of_older_tokenizers(tmp_path: Path, files: dict[str, Any]) -> None:
+    assert special(folder(tmp_path, files)) == (SpecialToken("<x>", 4, ("added",)),)
+
+
+def test_a_range_of_rows_and_rows_beyond_the_matrix(tmp_path: Path) -> None:
+    more = [*ADDED, {"id": N, "content": "<beyond>"}]
+    path = folder(tmp_path, {"tokenizer.json": tokenizer(WORDS, added_tokens=more)})
+    matrix = embgeo.load(path)
+    assert matrix.special[-1] == SpecialToken("<beyond>", None, ("added",))
+    assert matrix.vocabulary_size == N + 1
+    cut = embgeo.load(path, rows="4:6")
+    assert [(one.token, one.row) for one in cut.special] == [("<|im_start|>", 0), ("<tool>", 1)]
+    assert cut.vocabulary_size is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [],
+        {"bos_token": 3, "additional_special_tokens": "x", "chat_template": {"a": 1}},
+        {"additional_special_tokens": [None, {"content": 5}], "chat_template": [7, None]},
+        {"eos_token": "\ud800\u202e"},
+    ],
+)
+def test_odd_values_name_nothing_that_is_not_there(tmp_path: Path, content: Any) -> None:
+    files = {"tokenizer.json": tokenizer(WORDS), "special_tokens_map.json": content}
+    found = special(folder(tmp_path, files))
+    assert all(one.row is None for one in found)
+    assert all(one.token.encode() for one in found)
+
+
+def test_a_damaged_file_is_one_line(tmp_path: Path) -> None:
+    files = {"tokenizer.json": tokenizer(WORDS), "special_tokens_map.json": "{"}
+    with pytest.raises(UnreadableFile, match=r"special_tokens_map\.json"):
+        embgeo.load(folder(tmp_path, files))
+
+
+@pytest.mark.parametrize(
+    ("tied", "head", "agrees"),
+    [
+        (None, W + 1, None),
+        (True, None, True),
+        (True, W, True),
+        (True, W + 1, False),
+        (False, W + 1, True),
+        (False, None, False),
+        (False, W, False),
+    ],
+)
+def test_tied_as_configured(
+    tmp_path: Path, tied: bool | None, head: np.ndarray | None, agrees: bool | None
+) -> None:
+    config = {} if tied is None else {"tie_word_embeddings": tied}
+    tensors = {"model.embed_tokens.weight": W}
+    if head is not None:
+        tensors["lm_head.weight"] = head
+    assert embgeo.load(folder(tmp_path, {"config.json": config}, **tensors)).tied_as_configured is (
+        agrees
+    )
