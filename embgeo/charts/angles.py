@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from embgeo.charts.curves import first_line, series_lines, series_panel
 from embgeo.charts.lookup import find_series
+from embgeo.charts.panels import first_line, series_lines, series_panel
 from embgeo.charts.specification import Chart, Choices, Specification, StyledSubjects
 from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import compare

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from embgeo.charts.curves import series_lines, series_panel
 from embgeo.charts.lookup import collect_stored, find_series, refuse_without
+from embgeo.charts.panels import series_lines, series_panel
 from embgeo.charts.specification import Chart, Choices, Specification, StyledSubjects
 from embgeo.core.quantities import cosine
 

@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from embgeo.charts.histograms import overlay, tabulate
 from embgeo.charts.lookup import collect_stored, find_histogram, refuse_without
+from embgeo.charts.panels import overlay, tabulate
 from embgeo.charts.specification import (
     Chart,
     Choices,

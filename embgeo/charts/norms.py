@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from embgeo.charts.histograms import overlay, tabulate
 from embgeo.charts.lookup import collect_stored, find_histogram, refuse_without
+from embgeo.charts.panels import overlay, tabulate
 from embgeo.charts.specification import Chart, Choices, Specification, StyledSubjects
 from embgeo.core.quantities import tokens
 

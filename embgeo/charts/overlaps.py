@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from embgeo.charts.histograms import overlay, tabulate
 from embgeo.charts.lookup import find_histogram
+from embgeo.charts.panels import overlay, tabulate
 from embgeo.charts.specification import Chart, Choices, Specification, StyledSubjects
 from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import compare

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from embgeo.charts.curves import empty_cells, series_lines, series_panel
 from embgeo.charts.lookup import collect_stored, find_singular_values, refuse_without
+from embgeo.charts.panels import empty_cells, series_lines, series_panel
 from embgeo.charts.specification import (
     Chart,
     Choices,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from embgeo.charts.curves import empty_cells, is_wide
+from embgeo.charts.panels import empty_cells, is_wide
 from embgeo.charts.specification import (
     Axis,
     Chart,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from embgeo.charts.curves import is_wide
+from embgeo.charts.panels import is_wide
 from embgeo.charts.specification import (
     Axis,
     Chart,

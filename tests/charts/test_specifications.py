@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 
 import embgeo
 from embgeo.charts import CHARTS, theme
-from embgeo.charts.histograms import compute_density
 from embgeo.charts.lookup import find_singular_values
 from embgeo.charts.norms_by_frequency import quartiles
+from embgeo.charts.panels import compute_density
 from embgeo.charts.render import paper
 from embgeo.charts.render.drawing import draw
 from embgeo.charts.render.interactive import render_interactive
