@@ -11,8 +11,8 @@ from embgeo.comparison.shared import Shared
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import compare as q
 from embgeo.core.values import Scalar, Series
-from embgeo.metrics.spectrum import compute_effective_rank
 from embgeo.numerics.principal_angles import column_basis, principal_cosines_and_sines
+from embgeo.numerics.spectra import compute_effective_rank
 from embgeo.stats import Moments, PairedSums, StackedQR
 from embgeo.stats.statistic import Statistic
 

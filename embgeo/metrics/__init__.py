@@ -18,6 +18,7 @@ from embgeo.metrics import (
     tokenizer_fit,
     tokens,
     undertrained,
+    weighted,
 )
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family
@@ -31,6 +32,7 @@ FAMILIES: tuple[Family, ...] = (
     isotropy,
     coordinates,
     frequency,
+    weighted,
     probe,
     neighbors,
     subspace,

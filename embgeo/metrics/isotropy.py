@@ -30,6 +30,7 @@ from embgeo.metrics.sphere import measure_sphere
 from embgeo.numerics.eigen import Eigen, signed_eigen
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.numerics.scores import error_of, mean_influence
+from embgeo.numerics.spectra import compute_isoscore, compute_symmetry
 from embgeo.stats import LogPartition, Norms
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
@@ -150,7 +151,7 @@ def compute(
         q.LOG_I1.measured(float(raw.min() - raw.max()), **by_basis(BOTH, unsafe)),
         gap,
         *(measure_random_directions(shared) if options.random else []),
-        compute_isoscore(shared),
+        *measure_covariance(shared),
         make_z_series(q.Z, raw),
         make_z_series(q.Z_UNIT, unit),
     ]
@@ -271,20 +272,21 @@ def spread_error(relative: FloatArray, spread: float) -> float | None:
     return error_of(mean_influence(squares / (2.0 * spread) - spread * relative.mean(axis=0)))
 
 
-def compute_isoscore(shared: SharedStatistics) -> Scalar:
-    """Rudman et al. 2022 from the eigenvalues of the covariance."""
+def measure_covariance(shared: SharedStatistics) -> list[Scalar]:
+    """IsoScore and both moments of symmetry, from the mean and the covariance."""
     eigenvalues = shared.eigen_centered.values
-    d = len(eigenvalues)
-    if d < 2:
-        return q.ISOSCORE.undefined("d = 1: one direction cannot be compared with others")
-    if shared.all_rows_equal:
-        return q.ISOSCORE.undefined(shared.all_rows_equal)
-    # By the largest first: squares of eigenvalues overflow where the entries do not yet.
-    relative = eigenvalues / eigenvalues[0]
-    scaled = np.sqrt(d) * relative / np.linalg.norm(relative)
-    defect = np.linalg.norm(scaled - 1.0) / np.sqrt(2.0 * (d - np.sqrt(d)))
-    phi = (d - defect**2 * (d - np.sqrt(d))) ** 2 / d**2
-    return q.ISOSCORE.measured(float(np.clip((d * phi - 1.0) / (d - 1.0), 0.0, 1.0)))
+    reason = shared.all_rows_equal
+    if len(eigenvalues) < 2:
+        reason = "d = 1: one direction cannot be compared with others"
+    first, second = compute_symmetry(shared.moments.mean, float(shared.norms.mean()), eigenvalues)
+    centrality = q.SYMMETRY_FIRST.measured(first)
+    if reason or second is None:
+        return [q.ISOSCORE.undefined(reason), centrality, q.SYMMETRY_SECOND.undefined(reason)]
+    return [
+        q.ISOSCORE.measured(compute_isoscore(eigenvalues)),
+        centrality,
+        q.SYMMETRY_SECOND.measured(second),
+    ]
 
 
 def make_z_series(quantity: Quantity, log_z: FloatArray) -> Series:

@@ -20,6 +20,7 @@ from embgeo.core.values import Cell, Series, Table, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.shared import SharedStatistics, row_moments
 from embgeo.numerics.decay_fit import LARGEST_C2, fit_exponential, fit_polynomial
+from embgeo.numerics.spectra import compute_effective_rank
 from embgeo.stats import StackedQR
 from embgeo.stats.statistic import Statistic
 
@@ -111,12 +112,6 @@ def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:
         values.append(q.CONDITION_NUMBER.measured(float(sigma[0] / sigma[-1])))
     values.append(q.NUMERICAL_RANK.measured(float(rank)))
     return values
-
-
-def compute_effective_rank(sigma: FloatArray) -> float:
-    """exp of the entropy of σ/Σσ."""
-    p = sigma[sigma > 0] / sigma.sum()
-    return float(np.exp(-np.sum(p * np.log(p))))
 
 
 def fit_decays(normalized: FloatArray) -> list[Value]:

@@ -20,6 +20,7 @@ from embgeo.stats.reduced_sums import ReducedSums
 from embgeo.stats.stacked_qr import StackedQR
 from embgeo.stats.top_neighbors import CloserRows, TopNeighbors
 from embgeo.stats.two_nearest import TwoNearest
+from embgeo.stats.weighted_sum import WeightedSum
 
 #: Every statistic; the tests of the monoid law run over this tuple.
 STATISTICS = (
@@ -43,6 +44,7 @@ STATISTICS = (
     StackedQR,
     TopNeighbors,
     TwoNearest,
+    WeightedSum,
 )
 
 __all__ = [
@@ -67,4 +69,5 @@ __all__ = [
     "StackedQR",
     "TopNeighbors",
     "TwoNearest",
+    "WeightedSum",
 ]

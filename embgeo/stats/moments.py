@@ -37,26 +37,36 @@ class Moments(Statistic):
         cone are taken in float64 as well.
     single : bool
         Also the rows in the precision in which they are stored.
+    weights : float64 array, shape (N,), optional
+        Of every row of the matrix: the sums are over the rows, each times its weight.
 
     Attributes
     ----------
-    n : int
+    n : int or float
+        Sum of the weights, where there are weights.
     mean : float64 array, shape (d,)
         Always summed in float64.
     """
 
     STATE = ("n", "mean", "_triangle", "_recent", "_recent_blocks", "_kept")
 
-    def __init__(self, d: int, of: Literal["rows", "unit"] = "rows", single: bool = False) -> None:
+    def __init__(
+        self,
+        d: int,
+        of: Literal["rows", "unit"] = "rows",
+        single: bool = False,
+        weights: FloatArray | None = None,
+    ) -> None:
         self.d = d
         self.of = of
         self.single = single
+        self.weights = weights
         self.clear()
 
     def clear(self) -> None:
         # Diagonal, sum of squares and value along the mean row, once the scatter is forgotten.
         self._kept: tuple[FloatArray, float, float] | None = None
-        self.n = 0
+        self.n: float = 0
         self.mean: FloatArray = np.zeros(self.d)
         # Upper triangles, in the column order of BLAS, which adds to them in place.
         self._triangle: Array = None
@@ -65,13 +75,20 @@ class Moments(Statistic):
 
     @property
     def key(self) -> tuple[str, str]:
-        return ("moments", self.of)
+        return ("moments", self.of if self.weights is None else f"weighted {self.of}")
 
     def update(self, block: Block) -> None:
         if not len(block.index):
             return
-        n, wide = len(block.index), block.wide
-        if self.of == "rows":
+        n: float = len(block.index)
+        wide, root = block.wide, None
+        if self.weights is not None:
+            weights = self.weights[block.index]
+            n, root = float(weights.sum()), np.sqrt(weights)[:, None]
+            if not n:
+                return
+            mean, x = wide.put(weights / n) @ block.rows, block.rows
+        elif self.of == "rows":
             mean = wide.xp.mean(block.rows, axis=0)
             x = block.stored if self.single else block.rows
         else:
@@ -82,9 +99,11 @@ class Moments(Statistic):
         backend = wide if x.dtype == wide.xp.float64 else block.backend
         total = self.n + n
         step = mean - self.mean
-        centered = backend.xp.empty((n + 1, self.d), dtype=x.dtype, device=x.device)
-        backend.xp.subtract(x, backend.put(mean, x.dtype), out=centered[:n])
-        centered[n] = backend.put(step * np.sqrt(self.n * n / total), x.dtype)
+        centered = backend.xp.empty((len(x) + 1, self.d), dtype=x.dtype, device=x.device)
+        backend.xp.subtract(x, backend.put(mean, x.dtype), out=centered[:-1])
+        if root is not None:
+            centered[:-1] *= backend.put(root, x.dtype)
+        centered[-1] = backend.put(step * np.sqrt(self.n * n / total), x.dtype)
         self._add(backend, centered)
         self.mean = self.mean + step * (n / total)
         self.n = total

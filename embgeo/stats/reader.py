@@ -57,7 +57,8 @@ class RowReader:
         self.matrix = matrix
         self.resources = resources or Resources()
         self.progress = progress or Progress()
-        self.plan = self.resources.plan(matrix.n, matrix.d)
+        weighted = matrix.frequency is not None and matrix.frequency.kind != "rank"
+        self.plan = self.resources.plan(matrix.n, matrix.d, weighted)
         self.census = Census()
         self._lock = Lock()
         self.takes_part: npt.NDArray[np.bool_] = np.ones(matrix.n, dtype=bool)

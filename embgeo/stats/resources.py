@@ -51,16 +51,17 @@ class Resources:
     threads: int | None = None
     device: str = "cpu"
 
-    def plan(self, n: int, d: int) -> PassPlan:
-        """Workers and block size for a matrix of n rows and d columns."""
+    def plan(self, n: int, d: int, weighted: bool = False) -> PassPlan:
+        """Workers and block size for a matrix of n rows and d columns, with weights or without."""
         threads = self.threads or blas_threads()
         # In the first pass each worker keeps sums of d×d, in float64 and in float32 (of very many
         # rows also what was moved from the latter to the former); in the second all share the
-        # eigenvectors of two matrices, in both precisions.
+        # eigenvectors of two matrices, in both precisions, and weighted sums are each worker's own.
         own, shared = (12 if n < MANY_ROWS else 20) * d * d, 24 * d * d
         row = COPIES * 8 * d
         workers = max(1, min(threads, self.memory // (own + row * LEAST_ROWS)))
-        left = (self.memory - max(workers * own, shared)) // workers
+        later = shared + (8 * d * d * workers if weighted else 0)
+        left = (self.memory - max(workers * own, later)) // workers
         most = MOST_ROWS if d > NARROW else min(MOST_ROWS, NARROW_ENTRIES // d)
         rows = max(LEAST_ROWS, min(most, left // row))
         workers = max(1, min(workers, -(-n // rows)))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import embgeo
+from embgeo.core.quantities.frequency import WEIGHTED_MEAN_COSINE
 from embgeo.core.values import Table, format_number
 from embgeo.diagnosis.finding import format_percent
 from embgeo.diagnosis.thresholds import CONE, PARTITION, THRESHOLDS
@@ -309,3 +310,14 @@ def test_one_dimension_is_undecided() -> None:
 def test_a_share_and_its_percentage_are_rounded_alike() -> None:
     assert format_percent(0.99985) == "99.99\u00a0%"
     assert format_number(0.99985) == "0.9999"
+
+
+def test_the_frequency_sentence_says_where_the_weighted_cone_is_another() -> None:
+    plain = sample("isotropic")
+    agreeing, other = (
+        replace(plain, scalars=(*plain.scalars, WEIGHTED_MEAN_COSINE.measured(value)))
+        for value in (0.01, 0.52)
+    )
+    assert "as often as it occurs" not in sentence(judge(agreeing), "frequency")
+    said = "With each token counted as often as it occurs, the mean cosine is 0.52 instead of"
+    assert said in sentence(judge(other), "frequency")

@@ -25,6 +25,8 @@ LOOSER = {
     "hidden.combination_residual": 2e-6,
     # Of eigenvalues of the Gram matrix, where those of a narrow cone differ by 1e6.
     "isotropy.eigengap": 1e-7,
+    # Of square roots of eigenvalues: one of 0 is known to 1e-8 of the largest.
+    "frequency.weighted_effective_rank": 1e-6,
 }
 #: Taken in the precision of the stored entries; float32 errs by less than 1e-6.
 STORED = {

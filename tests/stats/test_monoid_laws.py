@@ -33,6 +33,7 @@ from embgeo.stats import (
     StackedQR,
     TopNeighbors,
     TwoNearest,
+    WeightedSum,
 )
 from embgeo.stats.block import Block
 from tests.support import naive
@@ -44,6 +45,7 @@ DIRECTIONS = np.linalg.qr(rng(1).standard_normal((D, D)))[0]
 QUERIES = naive.unit(gaussian(21, n=5))
 OUTPUT = gaussian(22, n=N, d=3)
 LABELS = np.arange(N) % 4 - 1
+WEIGHTS = np.arange(N) % 5 / N
 
 ROWS = {
     "plain": lambda: gaussian(23, n=N),
@@ -102,6 +104,8 @@ MAKERS = {
     "gradient of log Z": (PartitionGradient, lambda: PartitionGradient(DIRECTIONS[:, :3])),
     "moments": (Moments, lambda: Moments(D)),
     "moments, unit": (Moments, lambda: Moments(D, of="unit")),
+    "moments, weighted": (Moments, lambda: Moments(D, weights=WEIGHTS)),
+    "weighted sum": (WeightedSum, lambda: WeightedSum(WEIGHTS, D)),
     "norms": (Norms, Norms),
     "output norms": (OutputNorms, OutputNorms),
     "pair histogram": (PairHistogram, PairHistogram),
@@ -188,6 +192,8 @@ def answers(statistic):
             return [s.first, s.second, s.product, s.difference]
         case PairSample():
             return [statistic.values()]
+        case WeightedSum():
+            return [statistic.total]
         case _:
             return [statistic.index(), statistic.values()]
 

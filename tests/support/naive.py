@@ -280,11 +280,29 @@ def isoscore(W):
     n = W.shape[1]
     C = centered(W)
     points = C @ np.linalg.svd(C, full_matrices=True)[2].T
-    variances = np.diag(np.cov(points, rowvar=False).reshape(n, n))
+    return isoscore_of(np.diag(np.cov(points, rowvar=False).reshape(n, n)))
+
+
+def isoscore_of(variances):
+    """Algorithm 1 from step 4 on: from the variances along the principal axes."""
+    n = len(variances)
     normalized = math.sqrt(n) * variances / np.linalg.norm(variances)
     defect = np.linalg.norm(normalized - np.ones(n)) / math.sqrt(2.0 * (n - math.sqrt(n)))
     used = (n - defect**2 * (n - math.sqrt(n))) ** 2 / n**2
     return (n * used - 1.0) / (n - 1.0)
+
+
+def symmetry(W, p=None):
+    """Both moments of Yokoi et al. 2024 of rows that are drawn with probability p."""
+    p = np.full(len(W), 1.0 / len(W)) if p is None else p
+    mean = sum(q * w for q, w in zip(p, W, strict=True))
+    lengths = sum(q * np.linalg.norm(w) for q, w in zip(p, W, strict=True))
+    centered = np.sqrt(p)[:, None] * (W - mean)
+    energy = np.linalg.svd(centered, compute_uv=False) ** 2
+    share = energy[energy > 0] / energy.sum()
+    return 1.0 - np.linalg.norm(mean) / lengths, -(share * np.log(share)).sum() / math.log(
+        W.shape[1]
+    )
 
 
 # 6. Subspace distance ---------------------------------------------------------------------------

@@ -143,3 +143,11 @@ def frequency_bins(counts, bins=10):
 def duplicate_rows(W):
     """Rows that equal an earlier row exactly."""
     return sum(any((W[i] == W[j]).all() for j in range(i)) for i in range(len(W)))
+
+
+def weighted_mean_cosine(W, p):
+    """Over all pairs of different rows, each as likely as its two tokens together."""
+    unit = W / np.linalg.norm(W, axis=1)[:, None]
+    pairs = [(i, j) for i in range(len(W)) for j in range(len(W)) if i != j]
+    both = math.fsum(p[i] * p[j] * float(unit[i] @ unit[j]) for i, j in pairs)
+    return both / math.fsum(p[i] * p[j] for i, j in pairs)

@@ -81,6 +81,7 @@ def isotropy(c: Case):
         "eigengap": naive.eigengap(c.W),
         "i_sphere": naive.sphere_ratio(c.W) or None,
         "isoscore": naive.isoscore(c.W),
+        **dict(zip(("symmetry_first", "symmetry_second"), naive.symmetry(c.W), strict=True)),
         "z_random_std": Z.std(ddof=1),
         "z_random_min": Z.min() or None,
         "z_random_max": Z.max(),
@@ -127,6 +128,7 @@ def frequency(c: Case):
         ),
         "frequency_r2": naive_frequency.r_squared(np.log1p(c.counts), ridge_out_of_fold(c)),
     }
+    out |= weighted(c)
     if popular.sum() < 5:
         return {**out, "probe_auc": None, "probe_accuracy": None, "probe_loss": None}
     rare = rare_out_of_fold(c)
@@ -135,6 +137,21 @@ def frequency(c: Case):
         "probe_auc": naive_frequency.auc(rare, ~popular),
         "probe_accuracy": naive_frequency.balanced_accuracy(rare, ~popular),
         "probe_loss": naive_frequency.probe_loss(rare, ~popular),
+    }
+
+
+def weighted(c: Case):
+    p = c.counts / c.counts.sum()
+    first, second = naive.symmetry(c.W, p)
+    covariance = np.cov(c.W, rowvar=False, aweights=p, ddof=0)
+    return {
+        "weighted_mean_cosine": naive_frequency.weighted_mean_cosine(c.W, p),
+        "weighted_effective_rank": naive.effective_rank(
+            naive.singular_values(np.sqrt(p)[:, None] * c.W)
+        ),
+        "weighted_isoscore": naive.isoscore_of(np.linalg.eigvalsh(covariance)),
+        "weighted_symmetry_first": first,
+        "weighted_symmetry_second": second,
     }
 
 

@@ -121,3 +121,48 @@ NEIGHBOR_RANKS = Quantity(
     "1 + #{rows closer by cosine}",
     "Gong et al. 2018 (FRAGE), Table 5",
 )
+_YOKOI = "Yokoi et al. 2024, §3"
+WEIGHTED_MEAN_COSINE = Quantity(
+    "frequency.weighted_mean_cosine",
+    "Mean cosine, by frequency",
+    "Average cosine between two different tokens of a text, where each occurs as often as counted.",
+    "Σ_(i≠j) p_i p_j cos_ij / Σ_(i≠j) p_i p_j, p_i = share of the counts",
+    "Gao et al. 2019, §4, under the weights of Yokoi et al. 2024",
+)
+WEIGHTED_SINGULAR_VALUES = Quantity(
+    "frequency.weighted_singular_values",
+    "Singular values, by frequency",
+    "The singular spectrum where each token counts as often as it occurs.",
+    "square roots of the eigenvalues of Σ p_i w_i w_iᵀ, divided by the first",
+    _YOKOI,
+)
+WEIGHTED_EFFECTIVE_RANK = Quantity(
+    "frequency.weighted_effective_rank",
+    "Effective rank, by frequency",
+    "How many directions a text effectively uses.",
+    "exp(−Σ q_k ln q_k), q_k = σ_k / Σσ, σ_k² the eigenvalues of Σ p_i w_i w_iᵀ",
+    "Roy & Vetterli 2007, under the weights of Yokoi et al. 2024",
+)
+WEIGHTED_ISOSCORE = Quantity(
+    "frequency.weighted_isoscore",
+    "IsoScore, by frequency",
+    "How evenly the variance is spread over directions, where each token counts as often as it "
+    "occurs: 0 one direction, 1 all alike.",
+    "IsoScore of Σ p_i (w_i − μ_p)(w_i − μ_p)ᵀ, μ_p = Σ p_i w_i",
+    "Rudman et al. 2022, under the weights of Yokoi et al. 2024",
+)
+WEIGHTED_SYMMETRY_FIRST = Quantity(
+    "frequency.weighted_symmetry_first",
+    "Symmetry, first moment, by frequency",
+    "How well the rows of a text are centered: 1 if their mean is the origin, 0 if they are all "
+    "equal.",
+    "1 − ‖Σ p_i w_i‖ / Σ p_i ‖w_i‖",
+    f"{_YOKOI} (degree of centrality)",
+)
+WEIGHTED_SYMMETRY_SECOND = Quantity(
+    "frequency.weighted_symmetry_second",
+    "Symmetry, second moment, by frequency",
+    "How evenly the variance of a text is spread over directions: 1 if all have the same.",
+    "−Σ q_k ln q_k / ln d, q_k = λ_k / Σλ of Σ p_i (w_i − μ_p)(w_i − μ_p)ᵀ",
+    f"{_YOKOI} (degree of isotropy)",
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from embgeo.core.quantities import frequency
+from embgeo.core.quantities import cosine, frequency
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.finding import (
     RANK,
@@ -41,6 +41,7 @@ def answer(a: Numbers) -> Answer:
     parts: list[Part] = [_frequency_lead(state, by_norm_only=state not in (by_probe, by_neighbors))]
     for i, (_, piece) in enumerate(said):
         parts += [*(["; "] if i else []), *piece]
+    parts += _weights(a)
     if state == "healthy":
         clause = f"rare and popular tokens are mixed (AUC {format_short(value)})"
     elif by_probe == state:
@@ -103,6 +104,21 @@ def _norms(a: Numbers) -> Answer:
         ")",
     )
     return state, parts, f"norms follow frequency (rank correlation {format_short(rho.value)})"
+
+
+def _weights(a: Numbers) -> tuple[Part, ...]:
+    """Where a text, in which tokens occur as often as counted, has another cone than the matrix."""
+    plain, weighted = a.scalar(cosine.MEAN), a.scalar(frequency.WEIGHTED_MEAN_COSINE)
+    if plain is None or weighted is None or plain.value is None or weighted.value is None:
+        return ()
+    if limits.CONE.state(plain.value) == limits.CONE.state(weighted.value):
+        return ()
+    return (
+        ". With each token counted as often as it occurs, the mean cosine is ",
+        Quote(weighted.name, weighted.text),
+        " instead of ",
+        Quote(plain.name, plain.text),
+    )
 
 
 QUESTION = Question(

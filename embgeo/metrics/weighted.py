@@ -1,0 +1,122 @@
+"""The geometry that text sees: each token counts as often as it occurs (definitions, section 11).
+
+Examples
+--------
+>>> import embgeo
+>>> W = np.random.default_rng(0).standard_normal((500, 8))
+>>> W[:5] += 3.0  # a few tokens, which make up most of the text
+>>> counts = np.where(np.arange(500) < 5, 1000, 1)
+>>> found = embgeo.analyze(W, counts=counts, reference=False)
+>>> for name in ("cosine.mean", "frequency.weighted_mean_cosine"):
+...     print(name, round(found[name].value, 2))
+cosine.mean -0.0
+frequency.weighted_mean_cosine 0.76
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray
+from embgeo.core.quantities import frequency as q
+from embgeo.core.values import Scalar, Series, Value
+from embgeo.metrics.facts import Facts
+from embgeo.metrics.popularity import explain_absence
+from embgeo.metrics.shared import SharedStatistics
+from embgeo.numerics.spectra import compute_effective_rank, compute_isoscore, compute_symmetry
+from embgeo.stats import Moments, Norms, WeightedSum
+from embgeo.stats.statistic import Statistic
+
+FAMILY = "frequency"
+QUANTITIES = (
+    q.WEIGHTED_MEAN_COSINE,
+    q.WEIGHTED_EFFECTIVE_RANK,
+    q.WEIGHTED_ISOSCORE,
+    q.WEIGHTED_SYMMETRY_FIRST,
+    q.WEIGHTED_SYMMETRY_SECOND,
+)
+
+
+def absent(facts: Facts) -> str:
+    return explain_absence(facts)
+
+
+def first() -> list[Statistic]:
+    return [Norms()]
+
+
+def second(facts: Facts) -> list[Statistic]:
+    weights = find_weights(facts)
+    if weights is None:
+        return []
+    return [Moments(facts.d, weights=weights), WeightedSum(weights, facts.d)]
+
+
+def find_weights(facts: Facts) -> FloatArray | None:
+    """Share of each of the N tokens in the text, over kept rows; None where it is unknown."""
+    counts = facts.counts
+    if counts is None or not np.count_nonzero(counts[facts.kept]) > 1:
+        return None
+    weights = np.zeros(facts.n)
+    weights[facts.kept] = counts[facts.kept]
+    return np.asarray(weights / weights.sum())
+
+
+def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
+    weights = find_weights(facts)
+    if weights is None:
+        reason = (
+            "only the order of the frequencies is known"
+            if facts.is_ranked
+            else "fewer than two tokens have a count above 0"
+        )
+        return [quantity.undefined(reason) for quantity in QUANTITIES]
+    p = weights[facts.kept]
+    moments = shared.find(Moments, ("moments", "weighted rows"))
+    total = shared.find(WeightedSum, "WeightedSum").total
+    scatter = moments.scatter
+    variances = np.maximum(np.linalg.eigvalsh(scatter)[::-1], 0.0)
+    scatter += np.outer(moments.mean, moments.n * moments.mean)
+    energies = np.linalg.eigvalsh(scatter)[::-1]
+    # Roots of rounding errors are no singular values.
+    floor = energies[0] * max(facts.m, facts.d) * np.finfo(float).eps
+    sigma = np.sqrt(np.where(energies > floor, energies, 0.0))
+    own = float(p @ p)
+    return [
+        q.WEIGHTED_MEAN_COSINE.measured(
+            (float(total @ total) - own) / (1.0 - own),
+            convention="over ordered pairs of different tokens, weight p_i·p_j",
+            reference=0.0,
+            reference_kind="isotropic",
+        ),
+        q.WEIGHTED_EFFECTIVE_RANK.measured(
+            compute_effective_rank(sigma), convention="σ, not σ²; uncentered"
+        ),
+        *summarize_covariance(moments, float(p @ shared.norms), variances),
+        Series(
+            q.WEIGHTED_SINGULAR_VALUES,
+            np.arange(1, facts.d + 1, dtype=np.float64),
+            {"weighted": sigma / sigma[0]},
+            "index k",
+            "σ_k / σ₁",
+            log_y=True,
+        ),
+    ]
+
+
+def summarize_covariance(moments: Moments, mean_norm: float, variances: FloatArray) -> list[Scalar]:
+    """IsoScore and both moments of symmetry of the weighted covariance."""
+    first, second = compute_symmetry(moments.mean, mean_norm, variances)
+    left = float(variances.sum()) > 1e-28 * float(np.square(moments.mean).sum())
+    reason = "d = 1 has no directions to compare" if len(variances) < 2 else "all rows are equal"
+    if second is None or not left:
+        undefined = [q.WEIGHTED_ISOSCORE, q.WEIGHTED_SYMMETRY_SECOND]
+        return [
+            q.WEIGHTED_SYMMETRY_FIRST.measured(first),
+            *(quantity.undefined(reason) for quantity in undefined),
+        ]
+    return [
+        q.WEIGHTED_ISOSCORE.measured(compute_isoscore(variances)),
+        q.WEIGHTED_SYMMETRY_FIRST.measured(first),
+        q.WEIGHTED_SYMMETRY_SECOND.measured(second),
+    ]
