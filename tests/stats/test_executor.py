@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from embgeo.core.matrix import Matrix
-from embgeo.stats import Census, Moments, Norms, StackedQR, TopNeighbors
+from embgeo.stats import Census, Moments, Norms, OutputNorms, StackedQR, TopNeighbors
 from embgeo.stats.backend.memory import DeviceFull
 from embgeo.stats.backend.torch import TorchBackend
 from embgeo.stats.block import Block
@@ -37,7 +37,7 @@ def rows_of(name, rows, dtype=np.float64):
 
 
 def matrix_of(name, W):
-    output = Matrix(OUTPUT[: len(W)]) if MAKERS[name][0] is StackedQR else None
+    output = Matrix(OUTPUT[: len(W)]) if MAKERS[name][0] in (OutputNorms, StackedQR) else None
     return replace(Matrix(W), output=output)
 
 
