@@ -417,6 +417,7 @@ def test_interrupted_before_any_command(
     assert capsys.readouterr().err == "embgeo: interrupted; nothing was written\n"
 
 
+@pytest.mark.slow
 def test_interrupted_while_the_program_is_read() -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
@@ -492,6 +493,7 @@ def test_a_run_from_beginning_to_end(here: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes are closed in another way on Windows")
+@pytest.mark.slow
 def test_a_reader_that_has_gone_is_no_crash() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", MAIN, "inspect", str(TINY / "tiny.pt")],
@@ -597,6 +599,7 @@ def test_report_does_not_write_over_another_file(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["analyze", "--help"]])
+@pytest.mark.slow
 def test_a_full_disk_under_stdout_is_told_in_one_line(arguments: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
@@ -611,6 +614,7 @@ def test_a_full_disk_under_stdout_is_told_in_one_line(arguments: list[str]) -> N
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_python_m_embgeo_is_the_command_line() -> None:
     command = [sys.executable, "-m", "embgeo", "--version"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -157,6 +157,7 @@ def test_exit_codes_of_a_process(arguments: tuple[object, ...], code: int) -> No
     assert run.stderr.count("\n") == (1 if code == 2 else 0)
 
 
+@pytest.mark.slow
 def test_a_broken_installation_is_2(here: Path) -> None:
     """Python's own exit code would be that of a failed gate."""
     (here / "typer.py").write_text("raise ImportError('half\\ninstalled')")

@@ -281,6 +281,7 @@ def test_without_a_logger_that_is_said_once() -> None:
 # --- What is imported -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_that_is_not_asked_for() -> None:
     import subprocess
 

@@ -331,6 +331,7 @@ def test_no_character_is_cut_and_none_is_lost(
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="the system has no such clock")
+@pytest.mark.slow
 def test_the_worker_ends_itself_when_it_computes_too_long() -> None:
     code = f"import runpy; runpy.run_path({worker_main.__file__!r})['limit_time'](0.2)\n"
     done = subprocess.run(

@@ -324,6 +324,7 @@ def test_arrays_that_are_no_matrix(tmp_path: Path, array: np.ndarray, expected: 
     assert expected in refused(EmbgeoError, saved(tmp_path, array))
 
 
+@pytest.mark.slow
 def test_importing_embgeo_is_light() -> None:
     program = "import sys, embgeo; print(embgeo.__version__, 'numpy' in sys.modules)"
     done = subprocess.run(

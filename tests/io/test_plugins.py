@@ -110,6 +110,7 @@ def test_every_format_fits_the_protocol(known: Format) -> None:
     assert isinstance(known, Format)
 
 
+@pytest.mark.slow
 def test_importing_a_part_of_io_imports_no_format() -> None:
     program = (
         "import sys, embgeo.io.bounded.guard, embgeo.io.checkpoint, embgeo.io.pickle\n"

@@ -213,6 +213,7 @@ def test_the_search_for_module_level_imports_sees_what_runs() -> None:
     assert not found & {"x", "y"}
 
 
+@pytest.mark.slow
 def test_help_imports_nothing_heavy() -> None:
     """Also not numpy, which alone takes longer than the rest of ``--help``."""
     code = (

@@ -222,6 +222,7 @@ def test_a_call_in_a_process_gives_what_a_call_here_gives(made):
     assert in_a_process(truth, {"path": path}) == here(truth, {"path": path}) == known
 
 
+@pytest.mark.slow
 def test_a_process_that_fails_says_why(tmp_path):
     missing = str(tmp_path / "missing.npy")
     with pytest.raises(Failed, match=r"truth ended with 1: FileNotFoundError.*missing\.npy"):
@@ -358,6 +359,7 @@ def test_options_without_meaning_are_refused(option, capsys):
     assert option[0] in capsys.readouterr().err.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_peers_are_asked_for_in_their_own_python():
     assert peers.installed(None) == {}
     assert peers.installed(Path(sys.executable))["numpy"] == np.__version__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -81,9 +82,9 @@ AS_STORED = dict.fromkeys((*BOUNDED, "moments, unit"), 1e-6)
 IN_A_CONE = {"moments, unit": 1e-3}
 
 
-@pytest.mark.parametrize("device", [WIDE, SINGLE])
-@pytest.mark.parametrize("rows", CASES)
-@pytest.mark.parametrize("name", FED)
+@pytest.mark.parametrize(
+    ("name", "rows", "device"), sampled(product(FED, CASES, (WIDE, SINGLE)), 5)
+)
 def test_also_of_entries_in_float32(name, rows, device):
     W = rows_of(name, rows, np.float32)
     found, expected = on_device(name, W, 7, device), by_numpy(name, W)

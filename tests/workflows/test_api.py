@@ -39,6 +39,7 @@ def test_everything_is_exported_and_listed() -> None:
         embgeo.analyse  # noqa: B018
 
 
+@pytest.mark.slow
 def test_importing_embgeo_is_light() -> None:
     code = "import embgeo, sys; dir(embgeo); assert not {'numpy', 'typer'} & {*sys.modules}"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
