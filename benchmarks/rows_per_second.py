@@ -100,7 +100,8 @@ def measure(
     for name, value in right.items():
         scalar = found.scalar(name)
         if scalar is None or scalar.value is None or abs(scalar.value / value - 1) > 1e-5:
-            raise SystemExit(f"{name} is {value:.9g}, the rounds gave {scalar and scalar.value}")
+            gave = None if scalar is None else scalar.value
+            raise SystemExit(f"{name} is {value:.9g}, the rounds gave {gave}")
     return {
         "first": matrix.n / first_seconds,
         "second": matrix.n / second_seconds,
