@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from embgeo.core.errors import AmbiguousTensor, BadOption, UnreadableFile, argument
+from embgeo.core.errors import AmbiguousTensor, BadOption, argument
 from embgeo.io import parameter_names as names
-from embgeo.io.bounded.guard import short
+from embgeo.io.bounded.guard import RIGHT_FILE, refuse, short
 from embgeo.io.checkpoint import Checkpoint, Tensor
 
 #: An unnamed matrix is taken for the embedding if it has this many rows a column …
@@ -148,10 +148,10 @@ def choose(
         groups = _alike(every, min((g.kind for g in every), default=0))
         chosen, reason = _find_input(checkpoint, groups, role)
     if 0 in chosen.shape:
-        raise UnreadableFile(
+        raise refuse(
+            checkpoint.path,
             f"tensor {chosen.name!r} is empty ({shape_text(chosen)})",
-            where=checkpoint.path,
-            way_out=f"name another one with {argument(role.argument)}",
+            f"name another one with {argument(role.argument)}",
         )
     n = chosen.shape[1] if transpose else chosen.shape[0]
     found, found_transposed, tied_by, notes = _find_output(checkpoint, groups, chosen, n, output)
@@ -357,9 +357,7 @@ def _output_candidates(
 
 def _no_matrix(checkpoint: Checkpoint, role: TensorRole) -> AmbiguousTensor:
     if not checkpoint.tensors:
-        return AmbiguousTensor(
-            "it holds no tensors", where=checkpoint.path, way_out="check that it is the right file"
-        )
+        return AmbiguousTensor("it holds no tensors", where=checkpoint.path, way_out=RIGHT_FILE)
     flat = [t for t in checkpoint.tensors if len(t.shape) == 2]
     if flat:
         cause = f"no matrix of real numbers, only {_listing(flat)}"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.io.bounded.compressed import MAX_BYTES
-from embgeo.io.bounded.guard import Damaged, cannot_read, reading, short
+from embgeo.io.bounded.guard import Damaged, cannot_read, reading, refuse, short
 from embgeo.io.bounded.maps import Array
 from embgeo.io.bounded.scratch import ScratchFile, write_scratch
 from embgeo.io.bounded.small_files import read_head
@@ -82,10 +82,10 @@ def _open_file(path: Path, member: str = "") -> Checkpoint:
     try:
         while container := find_container(inner, head):
             if len(layers) == DEEPEST:
-                raise UnreadableFile(
+                raise refuse(
+                    path,
                     f"is wrapped more than twice ({' in '.join(reversed(layers))} and more)",
-                    where=path,
-                    way_out="unpack it once and try again",
+                    "unpack it once and try again",
                 )
             found = container.unfold(inner, member, packed)
             if held is not None:
@@ -97,10 +97,10 @@ def _open_file(path: Path, member: str = "") -> Checkpoint:
             notes += found.notes
             inner, head = held.path, read_head(held.path)
         if member:
-            raise UnreadableFile(
+            raise refuse(
+                path,
                 f"is no archive, it has no member {short(member)}",
-                where=path,
-                way_out=f"leave {MEMBER_SIGN} and what follows out",
+                f"leave {MEMBER_SIGN} and what follows out",
             )
         checkpoint = _open_plain(inner, head)
     except EmbgeoError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from embgeo.core.errors import UnreadableFile, argument
+from embgeo.io.bounded.guard import RIGHT_FILE, refuse
 from embgeo.io.bounded.small_files import HEAD_BYTES
 
 _UNPACK = "unpack it and name the file inside"
@@ -17,7 +18,6 @@ _MATLAB = "save the matrix with scipy as .npy"
 _JOBLIB = "load it with joblib and save the matrix with numpy.save"
 _R = "write the matrix with write.table, words first"
 _EXPORT = "save the matrix as .npy or as text"
-_RIGHT_FILE = "check that it is the right file"
 
 #: First bytes, what they mean, and the way out.
 WELL_KNOWN: tuple[tuple[bytes, str, str], ...] = (
@@ -44,12 +44,12 @@ WELL_KNOWN: tuple[tuple[bytes, str, str], ...] = (
     (b"A\n3\n", "is an R object (.rds), which is not read", _R),
     (b"SQLite format 3\0", "is an SQLite database, which is not read", _EXPORT),
     (b"\xd0\xcf\x11\xe0", "is an old Office document, which is not read", _EXPORT),
-    (b"\x7fELF", "is a program or library, not a checkpoint", _RIGHT_FILE),
-    (b"%PDF-", "is a PDF document, not a checkpoint", _RIGHT_FILE),
-    (b"\x89PNG", "is a picture (PNG), not a checkpoint", _RIGHT_FILE),
-    (b"\xff\xd8\xff", "is a picture (JPEG), not a checkpoint", _RIGHT_FILE),
-    (b"GIF8", "is a picture (GIF), not a checkpoint", _RIGHT_FILE),
-    (b"\n\x0e\n\x05<unk>", "is a SentencePiece model, a tokenizer without vectors", _RIGHT_FILE),
+    (b"\x7fELF", "is a program or library, not a checkpoint", RIGHT_FILE),
+    (b"%PDF-", "is a PDF document, not a checkpoint", RIGHT_FILE),
+    (b"\x89PNG", "is a picture (PNG), not a checkpoint", RIGHT_FILE),
+    (b"\xff\xd8\xff", "is a picture (JPEG), not a checkpoint", RIGHT_FILE),
+    (b"GIF8", "is a picture (GIF), not a checkpoint", RIGHT_FILE),
+    (b"\n\x0e\n\x05<unk>", "is a SentencePiece model, a tokenizer without vectors", RIGHT_FILE),
     (b"<!DOCTYPE", "is a web page", "download the file itself"),
     (b"<html", "is a web page", "download the file itself"),
 )
@@ -150,22 +150,20 @@ def unknown_format(path: Path, head: bytes) -> UnreadableFile:
     """The error for a file that begins with `head`, with advice where its kind is known."""
     for magic, cause, way_out in WELL_KNOWN:
         if head.startswith(magic):
-            return UnreadableFile(cause, where=path, way_out=way_out)
+            return refuse(path, cause, way_out)
     if head[257:262] == b"ustar":
-        return UnreadableFile(
-            "is a damaged tar archive", where=path, way_out="download or pack it once more"
-        )
+        return refuse(path, "is a damaged tar archive", "download or pack it once more")
     named = _by_other_signs(path, head)
     if named is not None:
-        return UnreadableFile(named[0], where=path, way_out=named[1])
+        return refuse(path, named[0], named[1])
     if _are_bare_numbers(head):
-        return UnreadableFile(
+        return refuse(
+            path,
             "looks like bare numbers, without anything that says what they are",
-            where=path,
-            way_out="put beside it what its program wrote: GloVe's vocab.txt, or the projector's "
+            "put beside it what its program wrote: GloVe's vocab.txt, or the projector's "
             "projector_config.pbtxt",
         )
-    return UnreadableFile("its format is not known", where=path, way_out=_READ)
+    return refuse(path, "its format is not known", _READ)
 
 
 def _by_other_signs(path: Path, head: bytes) -> tuple[str, str] | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.guard import refuse
 
 #: Never unfold more than this,
 MAX_BYTES = 64 * 2**30
@@ -107,18 +107,18 @@ class BoundedStream:
         try:
             piece = self._source.read(min(size, _PIECE))
         except (EOFError, ValueError, zlib.error, gzip.BadGzipFile) as error:
-            raise UnreadableFile(
+            raise refuse(
+                self._path,
                 f"its {self._codec.name} data are damaged or cut off ({error})",
-                where=self._path,
-                way_out="download or compress it once more",
+                "download or compress it once more",
             ) from error
         self._given += len(piece)
         if self._given > self._budget:
-            raise UnreadableFile(
+            raise refuse(
+                self._path,
                 f"its {self._codec.name} data unfold to more than {self._budget // 2**20:,} MiB "
                 f"from {self._packed:,} bytes, as a decompression bomb does",
-                where=self._path,
-                way_out="if you trust it, decompress it yourself and give the plain file",
+                "if you trust it, decompress it yourself and give the plain file",
             )
         return piece
 
@@ -227,10 +227,10 @@ def _open_zstd(path: Path) -> ByteStream:
     try:
         import zstandard
     except ImportError as error:
-        raise UnreadableFile(
+        raise refuse(
+            path,
             "is compressed with zstd, which needs an extra package",
-            where=path,
-            way_out="pip install 'embgeo[zstd]', or decompress it first",
+            "pip install 'embgeo[zstd]', or decompress it first",
         ) from error
 
     def fresh() -> _Zstandard:

@@ -57,16 +57,19 @@ class Damaged(Exception):
         self.way_out = way_out
 
 
+def refuse(path: Path | str, cause: str, way_out: str) -> UnreadableFile:
+    """The error for a file that is not read: where, what is wrong, and the way out."""
+    return UnreadableFile(cause, where=path, way_out=way_out)
+
+
 def cannot_read(path: Path, error: OSError) -> UnreadableFile:
     """The error for what the operating system refused."""
     if isinstance(error, FileNotFoundError):
-        return UnreadableFile("there is no such file", where=path, way_out="check the path")
+        return refuse(path, "there is no such file", "check the path")
     if isinstance(error, PermissionError):
-        return UnreadableFile(
-            "permission to read it is denied", where=path, way_out="change its permissions"
-        )
+        return refuse(path, "permission to read it is denied", "change its permissions")
     reason = error.strerror or str(error) or type(error).__name__
-    return UnreadableFile(f"cannot be read ({reason})", where=path, way_out="check the path")
+    return refuse(path, f"cannot be read ({reason})", "check the path")
 
 
 @contextmanager
@@ -85,18 +88,18 @@ def reading(path: Path, what: str) -> Iterator[None]:
     except EmbgeoError:
         raise
     except Damaged as error:
-        raise UnreadableFile(error.cause, where=path, way_out=error.way_out) from None
+        raise refuse(path, error.cause, error.way_out) from None
     except OSError as error:
         raise cannot_read(path, error) from error
     except MemoryError as error:
-        raise UnreadableFile(
+        raise refuse(
+            path,
             f"this {what} needs more memory than there is",
-            where=path,
-            way_out="use a machine with more memory, or save the matrix alone as .npy",
+            "use a machine with more memory, or save the matrix alone as .npy",
         ) from error
     except _CAUSED_BY_BYTES as error:
-        raise UnreadableFile(
-            f"a damaged or cut off {what} ({type(error).__name__})", where=path, way_out=GET_AGAIN
+        raise refuse(
+            path, f"a damaged or cut off {what} ({type(error).__name__})", GET_AGAIN
         ) from error
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.compressed import BoundedStream, codec_of
-from embgeo.io.bounded.guard import cannot_read
+from embgeo.io.bounded.guard import RIGHT_FILE, cannot_read, refuse
 
 #: What every format's ``sniff`` gets to see.
 HEAD_BYTES = 4096
@@ -31,9 +31,7 @@ def read_head(path: Path) -> bytes:
     """The first `HEAD_BYTES` bytes of a regular, non-empty file."""
     try:
         if path.exists() and not path.is_file():
-            raise UnreadableFile(
-                "is not a regular file", where=path, way_out="save it as a file first"
-            )
+            raise refuse(path, "is not a regular file", "save it as a file first")
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
     except OSError as error:
@@ -41,9 +39,7 @@ def read_head(path: Path) -> bytes:
     except ValueError as error:  # an embedded NUL in the name
         raise UnreadableFile("is no file name", where=repr(str(path))) from error
     if not head:
-        raise UnreadableFile(
-            "the file is empty", where=path, way_out="write or download it once more"
-        )
+        raise refuse(path, "the file is empty", "write or download it once more")
     return head
 
 
@@ -60,10 +56,10 @@ def read_bytes(path: Path, limit: int = SIDE_FILE_BYTES) -> bytes:
     except OSError as error:
         raise cannot_read(path, error) from error
     if len(data) > limit:
-        raise UnreadableFile(
+        raise refuse(
+            path,
             f"more than {limit // 2**20:,} MiB, too long for a file of this kind",
-            where=path,
-            way_out="check that it is the right file",
+            RIGHT_FILE,
         )
     return data
 
@@ -76,19 +72,19 @@ def decode_text(data: bytes, path: Path) -> str:
     except UnicodeDecodeError as error:
         # utf-8-sig counts from behind the mark.
         mark = 3 if encoding == "utf-8-sig" and data.startswith(b"\xef\xbb\xbf") else 0
-        raise UnreadableFile(
+        raise refuse(
+            path,
             f"is not valid {'UTF-16' if encoding == 'utf-16' else 'UTF-8'} "
             f"at byte {error.start + mark:,}",
-            where=path,
-            way_out="save it as UTF-8",
+            "save it as UTF-8",
         ) from error
     lines = text.count("\n")
     # One sign beyond the basic plane makes each sign of the text take four bytes.
     if len(data) + sys.getsizeof(text) + lines * _LINE_COST > _MOST_MEMORY:
-        raise UnreadableFile(
+        raise refuse(
+            path,
             f"{lines:,} lines are too many for a file of this kind",
-            where=path,
-            way_out="check that it is the right file",
+            RIGHT_FILE,
         )
     return text
 
@@ -117,11 +113,7 @@ def check_json(text: str, path: Path) -> None:
     """
     cost = sys.getsizeof(text) + sum(text.count(sign) * cost for sign, cost in _COST.items())
     if cost > _MOST_MEMORY:
-        raise UnreadableFile(
-            "its JSON holds absurdly many values",
-            where=path,
-            way_out="check that it is the right file",
-        )
+        raise refuse(path, "its JSON holds absurdly many values", RIGHT_FILE)
 
 
 def parse_json(text: str, path: Path) -> Any:
@@ -130,22 +122,18 @@ def parse_json(text: str, path: Path) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise UnreadableFile(
+        raise refuse(
+            path,
             f"is not valid JSON at line {error.lineno} column {error.colno} ({error.msg})",
-            where=path,
-            way_out="write or download it once more",
+            "write or download it once more",
         ) from error
     except RecursionError as error:
-        raise UnreadableFile(
-            "its JSON is nested too deeply to be read",
-            where=path,
-            way_out="check that it is the right file",
-        ) from error
+        raise refuse(path, "its JSON is nested too deeply to be read", RIGHT_FILE) from error
     except ValueError as error:
-        raise UnreadableFile(
+        raise refuse(
+            path,
             f"its JSON holds a value that cannot be read ({str(error)[:80]})",
-            where=path,
-            way_out="check that it is the right file",
+            RIGHT_FILE,
         ) from error
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.guard import cannot_read
+from embgeo.io.bounded.guard import cannot_read, refuse
 from embgeo.io.bounded.small_files import read_json
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.torch.distributed_checkpoint import METADATA
@@ -117,21 +116,19 @@ def _weights_file(folder: Path, is_known: Callable[[Path], bool]) -> Path:
         return known[0]
     if known:
         listing = _listing([file.name for file in known])
-        raise UnreadableFile(
-            f"the folder holds several files with tensors: {listing}",
-            where=folder,
-            way_out="name one of them",
+        raise refuse(
+            folder, f"the folder holds several files with tensors: {listing}", "name one of them"
         )
     listing = _listing([file.name for file in files])
     other = unknown_folder(by_name)
     if other is not None:
-        raise UnreadableFile(f"the folder is {other[0]}", where=folder, way_out=other[1])
-    raise UnreadableFile(
+        raise refuse(folder, f"the folder is {other[0]}", other[1])
+    raise refuse(
+        folder,
         f"no model weights in this folder (it holds {listing})"
         if files
         else "no model weights in this folder (it holds no files)",
-        where=folder,
-        way_out="name a checkpoint file, or a folder with model.safetensors or pytorch_model.bin",
+        "name a checkpoint file, or a folder with model.safetensors or pytorch_model.bin",
     )
 
 
@@ -150,9 +147,7 @@ def _configuration(folder: Path) -> _Configuration:
         return _Configuration()
     data = read_json(path)
     if not isinstance(data, dict):
-        raise UnreadableFile(
-            "is not a JSON object", where=path, way_out="download the configuration once more"
-        )
+        raise refuse(path, "is not a JSON object", "download the configuration once more")
     # Models of text and pictures keep the language model's part under text_config.
     inner = data.get("text_config")
     parts = [data, inner] if isinstance(inner, dict) else [data]

@@ -20,9 +20,9 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import LabelMismatch, UnreadableFile, argument
+from embgeo.core.errors import LabelMismatch, argument
 from embgeo.core.matrix import Frequency
-from embgeo.io.bounded.guard import plain
+from embgeo.io.bounded.guard import plain, refuse
 from embgeo.io.bounded.worker_process import MOST_MEMORY, worker_command
 from embgeo.io.labels.corpus_text import ByteProgress, CorpusText
 from embgeo.io.labels.counts_file import examples
@@ -124,10 +124,10 @@ def _talk(
     last = _answer(worker.stdout)
     data = worker.stdout.read(8 * size)
     if "error" in last or len(data) != 8 * size:
-        raise UnreadableFile(
+        raise refuse(
+            encoder.files[0],
             f"the tokenizer fails on the corpus ({last.get('error', 'it ends early')})",
-            where=encoder.files[0],
-            way_out=f"give the counts with {argument('counts', 'FILE')}",
+            f"give the counts with {argument('counts', 'FILE')}",
         )
     counts = np.frombuffer(data, dtype="<i8").astype(np.float64)
     return counts, int(last["total"]), int(last["beyond"])

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.compressed import BoundedStream, Codec, codec_of
-from embgeo.io.bounded.guard import cannot_read
+from embgeo.io.bounded.guard import cannot_read, refuse
 from embgeo.io.bounded.small_files import read_head
 from embgeo.io.checkpoint import Omissions
 
@@ -100,7 +99,7 @@ class CorpusText:
                 is_first = False
                 if why := _no_text(block):
                     if not self._is_folder:
-                        raise UnreadableFile(why, where=file, way_out="give text in UTF-8")
+                        raise refuse(file, why, "give text in UTF-8")
                     self._left_out.add(file.name, why)
                     return
                 block = block.removeprefix(_MARK)
@@ -109,10 +108,10 @@ class CorpusText:
             whole, rest = _cut(rest + block)
             if len(rest) > _LONGEST_WORD:
                 if words:
-                    raise UnreadableFile(
+                    raise refuse(
+                        file,
                         f"more than {_LONGEST_WORD / 2**20:,.3g} MiB without white space",
-                        where=file,
-                        way_out="give plain text, words separated by white space",
+                        "give plain text, words separated by white space",
                     )
                 at = _between_characters(rest)
                 whole, rest = whole + rest[:at], rest[at:]
@@ -138,16 +137,12 @@ def _files(folder: Path) -> list[Path]:
             if not name.startswith(".") and file.is_file() and not file.is_symlink():
                 found.append(file)
         if len(found) > _MOST_FILES:
-            raise UnreadableFile(
-                f"the folder holds more than {_MOST_FILES:,} files",
-                where=folder,
-                way_out="join them into one",
+            raise refuse(
+                folder, f"the folder holds more than {_MOST_FILES:,} files", "join them into one"
             )
     files = [file for file in found if file.stat().st_size]
     if not files:
-        raise UnreadableFile(
-            "the folder holds no files with text", where=folder, way_out="check the path"
-        )
+        raise refuse(folder, "the folder holds no files with text", "check the path")
     return files
 
 

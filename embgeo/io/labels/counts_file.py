@@ -12,6 +12,7 @@ import numpy as np
 
 from embgeo.core.errors import LabelMismatch, UnreadableFile
 from embgeo.core.matrix import Frequency
+from embgeo.io.bounded.guard import refuse
 from embgeo.io.bounded.small_files import parse_json, read_text, safe_text, split_lines
 from embgeo.io.labels import fairseq, side_tables
 from embgeo.io.labels.vocabulary import READERS, guess_scheme, marks_words_by_spaces, word_of
@@ -145,10 +146,8 @@ def _from_lines(lines: list[str], path: Path) -> Counts:
     for number, line in numbered:
         cells = _cells(line)
         if len(cells) <= max(token_column, count_column):
-            raise UnreadableFile(
-                f"line {number:,} has no count",
-                where=path,
-                way_out="every line is a token, a tab and a count",
+            raise refuse(
+                path, f"line {number:,} has no count", "every line is a token, a tab and a count"
             )
         raw.append(cells[token_column])
         counts.append(_count(cells[count_column], f"line {number:,}", path))
@@ -156,7 +155,7 @@ def _from_lines(lines: list[str], path: Path) -> Counts:
     if changed:
         notes += (f"backslash escapes in {changed:,} tokens of {path.name} are resolved",)
     if not tokens:
-        raise UnreadableFile("it holds no counts", where=path, way_out="token and count a line")
+        raise refuse(path, "it holds no counts", "token and count a line")
     return Counts(tuple(tokens), tuple(counts), path.name, notes)
 
 
@@ -189,10 +188,10 @@ def _within_range(count: int, place: str, path: Path) -> int:
 
 
 def _bad_count(shown: str, what: str, place: str, path: Path) -> UnreadableFile:
-    return UnreadableFile(
+    return refuse(
+        path,
         f"{place}: the count {shown} {what or 'is not a whole number'}",
-        where=path,
-        way_out="counts are whole numbers from 0",
+        "counts are whole numbers from 0",
     )
 
 
@@ -204,10 +203,10 @@ def _from_json(data: Any, path: Path) -> Counts:
     else:
         pairs = []
     if not pairs:
-        raise UnreadableFile(
+        raise refuse(
+            path,
             "its JSON is neither a dict of tokens and counts nor a list of such pairs",
-            where=path,
-            way_out='write {"token": count, …}',
+            'write {"token": count, …}',
         )
     tokens, counts = [], []
     for token, count in pairs:

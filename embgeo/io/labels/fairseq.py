@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.guard import short
+from embgeo.io.bounded.guard import refuse, short
 from embgeo.io.bounded.small_files import read_text, safe_text, split_lines
 from embgeo.io.labels.rows import RowCut
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
@@ -44,10 +44,10 @@ def from_text(text: str, path: Path) -> TokenizerVocabulary:
     for number, line in enumerate(split_lines(text), 1):
         found = _LINE.fullmatch(line.rstrip())
         if found is None:
-            raise UnreadableFile(
+            raise refuse(
+                path,
                 f"line {number:,} of this fairseq dictionary is not a token, a space and a count",
-                where=path,
-                way_out="counts are whole numbers from 0",
+                "counts are whole numbers from 0",
             )
         tokens.append(safe_text(found[1]))
         counts.append(int(found[2]))

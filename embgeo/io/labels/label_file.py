@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.compressed import codec_of
+from embgeo.io.bounded.guard import refuse
 from embgeo.io.bounded.small_files import (
     check_json,
     decode_text,
@@ -62,7 +62,7 @@ def _from_text(text: str, path: Path) -> TokenizerVocabulary:
         return fairseq.from_text(text, path)
     lines = split_lines(text)
     if not lines:
-        raise UnreadableFile("it holds no tokens", where=path, way_out="one token a line")
+        raise refuse(path, "it holds no tokens", "one token a line")
     return _from_lines(lines, path)
 
 
@@ -82,22 +82,22 @@ def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
     if isinstance(data, list):
         wrong = next((place for place, item in enumerate(data) if not isinstance(item, str)), None)
         if wrong is not None:
-            raise UnreadableFile(
+            raise refuse(
+                path,
                 f"entry {wrong:,} of its list is {ascii(data[wrong])[:40]}, not a token",
-                where=path,
-                way_out="a list of strings is wanted",
+                "a list of strings is wanted",
             )
         if not data:
-            raise UnreadableFile("it holds no tokens", where=path, way_out="list one for each row")
+            raise refuse(path, "it holds no tokens", "list one for each row")
         return TokenizerVocabulary(tuple(safe_text(token) for token in data), _source(path))
     if tokenizer_json.is_tokenizer_json(data):
         return tokenizer_json.from_tokenizer_json(data, path)
     if isinstance(data, dict) and data:
         return tokenizer_json.from_ids(data, path)
-    raise UnreadableFile(
+    raise refuse(
+        path,
         "its JSON is neither a list of tokens nor a dict of tokens and ids",
-        where=path,
-        way_out="a list of strings is wanted",
+        "a list of strings is wanted",
     )
 
 
@@ -122,7 +122,7 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
     if changed:
         notes.append(f"backslash escapes in {changed:,} tokens of {path.name} are resolved")
     if not tokens:
-        raise UnreadableFile("it holds no tokens", where=path, way_out="one token a line")
+        raise refuse(path, "it holds no tokens", "one token a line")
     return TokenizerVocabulary(tuple(tokens), _source(path), tuple(notes), counts)
 
 

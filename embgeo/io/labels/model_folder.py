@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.guard import short
+from embgeo.io.bounded.guard import refuse, short
 from embgeo.io.bounded.small_files import (
     decode_text,
     read_bytes,
@@ -162,10 +162,10 @@ def _object(path: Path) -> dict[str, Any]:
 
 
 def _no_ids(path: Path) -> UnreadableFile:
-    return UnreadableFile(
+    return refuse(
+        path,
         "is not a JSON object of tokens and ids"
         if path.name != "tokenizer_config.json"
         else "is not a JSON object",
-        where=path,
-        way_out="download the tokenizer once more",
+        "download the tokenizer once more",
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import UnreadableFile, argument
-from embgeo.io.bounded.guard import Damaged, reading
+from embgeo.io.bounded.guard import Damaged, reading, refuse
 from embgeo.io.bounded.protobuf import BYTES, Message, raw, text
 from embgeo.io.bounded.small_files import safe_text, split_lines
 from embgeo.io.labels.vocabulary import (
@@ -162,10 +162,10 @@ def _source(path: Path, scheme: Scheme) -> str:
 
 
 def _malformed_error(path: Path, what: str) -> UnreadableFile:
-    return UnreadableFile(
+    return refuse(
+        path,
         f"its vocabulary cannot be used: it holds {what}",
-        where=path,
-        way_out=f"give the tokens as a text file, one a line, with {argument('tokens')}",
+        f"give the tokens as a text file, one a line, with {argument('tokens')}",
     )
 
 
@@ -198,10 +198,10 @@ def read_tiktoken(text: str, path: Path) -> TokenizerVocabulary:
             continue
         found = _LINE.fullmatch(line)
         if found is None:
-            raise UnreadableFile(
+            raise refuse(
+                path,
                 f"line {number:,} is no token in base64 with its rank",
-                where=path,
-                way_out="download the tokenizer once more",
+                "download the tokenizer once more",
             )
         pairs.append((from_bytes(base64.b64decode(found[1])), int(found[2])))
     tokens, notes = in_order(pairs, path)

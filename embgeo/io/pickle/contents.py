@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,34 +20,11 @@ from embgeo.io.pickle.tree import walk
 _FEWEST = 8
 
 
-@dataclass(frozen=True, slots=True)
-class StackedVectors:
-    """Vectors of one length that stand side by side.
+def stack_vectors(root: object, path: Path) -> tuple[Tensor, tuple[str, ...] | None] | None:
+    """The vectors of a dict or list that holds nothing else, and the words under which they stand.
 
-    Attributes
-    ----------
-    shape : tuple of int
-    dtype : str
-    open : callable
-        Copies them into one array; beyond `scratch.MEMORY_BYTES` in a temporary file.
-    words : tuple of str or None
-        The keys under which they stand; None for a list, and for keys 0, 1, …, N−1.
-    """
-
-    shape: tuple[int, int]
-    dtype: str
-    open: Callable[[], Array]
-    words: tuple[str, ...] | None
-
-
-def stack_vectors(root: object, path: Path) -> StackedVectors | None:
-    """The vectors of an unpickled dict or list that holds nothing else; None where it is none.
-
-    Parameters
-    ----------
-    root : object
-    path : Path
-        The file; its size bounds what is copied.
+    They are copied into one array, beyond `scratch.MEMORY_BYTES` in a temporary file. The words are
+    None for a list, and for keys 0, 1, …, N−1; all is None where `root` is no such dict or list.
 
     Raises
     ------
@@ -62,9 +38,10 @@ def stack_vectors(root: object, path: Path) -> StackedVectors | None:
     found = _leaves(values) or _lists(values)
     if found is None:
         return None
-    if count(found.shape) * number_type(found.dtype).itemsize > _room(path):
+    # The size of the file bounds what is copied.
+    if found.nbytes > max(RATIO_FREE_BYTES, MAX_RATIO * path.stat().st_size):
         raise Damaged("its vectors use the same bytes over and over")
-    return StackedVectors(found.shape, found.dtype, found.open, _words(keys))
+    return found, _words(keys)
 
 
 def _entries(root: object) -> tuple[list[object] | None, Sequence[object]]:
@@ -85,11 +62,7 @@ def _words(keys: list[object] | None) -> tuple[str, ...] | None:
     return word_list([str(key) if isinstance(key, (int, float)) else key for key in keys])
 
 
-def _room(path: Path) -> int:
-    return max(RATIO_FREE_BYTES, MAX_RATIO * path.stat().st_size)
-
-
-def _leaves(values: Sequence[object]) -> StackedVectors | None:
+def _leaves(values: Sequence[object]) -> Tensor | None:
     """Arrays or tensors of one shape, (d) or (1, d)."""
     first = values[0]
     if not isinstance(first, Leaf) or first.unread:
@@ -113,10 +86,10 @@ def _leaves(values: Sequence[object]) -> StackedVectors | None:
         out.flags.writeable = False
         return out
 
-    return StackedVectors(whole, dtype, stack, None)
+    return Tensor("vectors", whole, dtype, stack)
 
 
-def _lists(values: Sequence[object]) -> StackedVectors | None:
+def _lists(values: Sequence[object]) -> Tensor | None:
     """Python's own lists of numbers."""
     first = values[0]
     if not isinstance(first, (list, tuple)) or len(first) < 2 or not _are_numbers(first):
@@ -136,7 +109,7 @@ def _lists(values: Sequence[object]) -> StackedVectors | None:
         out.flags.writeable = False
         return out
 
-    return StackedVectors(whole, "float64", stack, None)
+    return Tensor("vectors", whole, "float64", stack)
 
 
 def _are_numbers(values: Sequence[object]) -> bool:
@@ -171,7 +144,7 @@ def checkpoint_of(
     """
     rows = stack_vectors(root, path) if constants is None else None
     if rows is not None:
-        return _of_stacked(rows, path, name)
+        return _of_stacked(*rows, path, name)
     found = walk(root)
     leaves = found.leaves
     if constants is not None:
@@ -197,18 +170,12 @@ def checkpoint_of(
     )
 
 
-def _of_stacked(rows: StackedVectors, path: Path, name: str) -> Checkpoint:
-    n, _ = rows.shape
-    tensor = Tensor("vectors", rows.shape, rows.dtype, rows.open)
-    return Checkpoint(
-        path,
-        name,
-        (tensor,),
-        (path,),
-        rows.words,
-        "the words under which the vectors stand" if rows.words else "",
-        notes=(f"{n:,} vectors that the file holds one by one are the rows of a matrix",),
-    )
+def _of_stacked(
+    vectors: Tensor, words: tuple[str, ...] | None, path: Path, name: str
+) -> Checkpoint:
+    source = "the words under which the vectors stand" if words else ""
+    note = f"{vectors.shape[0]:,} vectors that the file holds one by one are the rows of a matrix"
+    return Checkpoint(path, name, (vectors,), (path,), words, source, notes=(note,))
 
 
 def _walk_tuple(root: object) -> Iterator[tuple[str, object]]:
