@@ -166,6 +166,25 @@ ROGUE_SPREAD = Threshold(
     "both tests must agree",
 )
 
+CLUSTERS = Threshold(
+    "clusters",
+    "mean silhouette of the best clusters of directions",
+    0.6,
+    0.7,
+    "above",
+    "0.7 is a strong structure (Kaufman & Rousseeuw 1990); even directions in a plane, cut into "
+    "arcs, reach 0.55",
+)
+DUPLICATES = Threshold(
+    "equal rows",
+    "share of rows that equal an earlier row",
+    0.05,
+    0.25,
+    "above",
+    "reserved tokens that were never trained are often equal, and few; equal rows cannot be told "
+    "apart by anything that reads them",
+)
+
 THRESHOLDS: tuple[Threshold, ...] = (
     CONE,
     TOP_SHARE,
@@ -182,6 +201,8 @@ THRESHOLDS: tuple[Threshold, ...] = (
     ROGUE_RATIO,
     ROGUE_VARIANCE,
     ROGUE_SPREAD,
+    CLUSTERS,
+    DUPLICATES,
 )
 
 #: Standard errors from chance within which a sampled number decides nothing.
@@ -189,6 +210,10 @@ STANDARD_ERRORS = 3.0
 
 #: Relative gap between neighboring eigenvalues below which I1 and I2 depend on the basis chosen.
 EIGENGAP = 1e-6
+
+#: Root mean square of the norms over their median from which a few long rows hold nearly all
+#: energy: 96 % of it is not that of ordinary rows.
+LONG_ROWS = 5.0
 
 #: Mean cosine, as a multiple of the cosine's spread among isotropic rows (1/√d), from which a cone
 #: that is no fault is still mentioned: about 70 % of the pairs are positive there.

@@ -8,7 +8,7 @@ from typing import Any
 from embgeo.diagnosis.blame import blame_tokens
 from embgeo.diagnosis.finding import RANK, Finding, Numbers, State
 from embgeo.diagnosis.findings import FINDINGS
-from embgeo.diagnosis.findings.spectrum import few_large_rows
+from embgeo.diagnosis.findings.spectrum import share_of_long_rows
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -81,7 +81,7 @@ def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
     """Of what single tokens can be the cause; a split by frequency is nobody's."""
     states = {f.key: f.state for f in findings}
     causes = ["cone"] if states["cone"] in ("mild", "degenerate") else []
-    if states["spectrum"] in ("mild", "degenerate") and few_large_rows(analysis):
+    if states["spectrum"] in ("mild", "degenerate") and share_of_long_rows(analysis) is not None:
         causes.append("large norms")
     return causes
 

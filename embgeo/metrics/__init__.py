@@ -1,6 +1,7 @@
 """Metric families, one a file: what each needs from the passes, then its values."""
 
 from embgeo.metrics import (
+    clusters,
     coordinates,
     cosine,
     frequency,
@@ -29,6 +30,7 @@ FAMILIES: tuple[Family, ...] = (
     spectrum,
     projection,
     cosine,
+    clusters,
     isotropy,
     coordinates,
     frequency,

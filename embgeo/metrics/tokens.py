@@ -17,7 +17,7 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import tokens as q
-from embgeo.core.values import Cell, Column, Histogram, Quantity, Table, Value
+from embgeo.core.values import Cell, Column, Histogram, Quantity, Scalar, Table, Value
 from embgeo.metrics.cosine import round_range
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
@@ -53,6 +53,7 @@ def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[V
         q.ZERO_ROWS.measured(len(facts.zero)),
         q.NONFINITE_ROWS.measured(len(facts.nonfinite)),
         q.DUPLICATE_ROWS.measured(sum(len(group) - 1 for group in groups)),
+        measure_distinct(facts, reader, shared.unit_moments, groups),
         Column(q.NORM, norms, "‖w‖"),
         Histogram(q.NORMS, edges, counts.astype(np.float64), "‖w‖", "tokens"),
         tabulate_extremes(facts, q.SMALLEST_NORMS, norms, "‖w‖"),
@@ -115,6 +116,26 @@ def split_equal_rows(facts: Facts, reader: RowReader, rows: IntArray) -> list[In
             groups.append(rows[same])
         rows = rows[~same]
     return groups
+
+
+def measure_distinct(
+    facts: Facts, reader: RowReader, unit: Moments, groups: list[IntArray]
+) -> Scalar:
+    """The mean cosine once all but one of each group of equal rows are left out."""
+    if not groups:
+        return q.MEAN_COSINE_DISTINCT.undefined("no two rows are equal")
+    extra = np.array([len(group) - 1 for group in groups])
+    m = facts.m - int(extra.sum())
+    if m < 2:
+        return q.MEAN_COSINE_DISTINCT.undefined("all rows are equal")
+    total = unit.n * unit.mean
+    step = max(1, 2**22 // facts.d)
+    first = np.array([group[0] for group in groups])
+    for start in range(0, len(first), step):
+        some = slice(start, start + step)
+        total = total - extra[some] @ reader.take_unit(first[some])
+    squared = float(np.square(total).sum())
+    return q.MEAN_COSINE_DISTINCT.measured((squared - m) / (m * (m - 1.0)))
 
 
 def make_duplicate_table(facts: Facts, groups: list[IntArray]) -> Table:

@@ -140,3 +140,39 @@ def test_a_few_long_rows_are_named():
     assert "a few rows of very large norm carry that energy" in sentence(found, "spectrum")
     assert found.blame_lead == "Largest norms"
     assert found.blame[0] == "row 17"
+
+
+def clustered(clusters: int, noise: float) -> np.ndarray:
+    rng = np.random.default_rng(3)
+    centers = np.linalg.qr(rng.standard_normal((32, 32)))[0][:clusters]
+    return np.asarray(centers[rng.integers(0, clusters, 800)] + noise * isotropic(800, 32))
+
+
+def test_clusters_are_named_in_place_of_a_cone():
+    found = verdict(clustered(4, 0.2))
+    assert "4 tight clusters" in found.headline
+    assert "a wide cone" not in found.headline
+    assert "once each cluster's mean is subtracted, the mean cosine is −0.00" in sentence(
+        found, "cone"
+    )
+
+
+def test_loose_clusters_are_none():
+    assert verdict(clustered(30, 1.0)).finding("clusters") is None
+
+
+def test_duplicates_are_named_in_place_of_a_cone():
+    W = isotropic(1000, 32)
+    W[np.random.default_rng(0).permutation(1000)[:470]] = W[0]
+    found = verdict(W)
+    assert "47\u00a0% duplicate rows" in found.headline
+    assert "a wide cone" not in found.headline
+    assert "with every row counted once, the mean cosine is" in sentence(found, "cone")
+
+
+def test_several_long_rows_are_named():
+    W = isotropic(3000, 64)
+    W[[5, 17, 99, 1000, 2000]] *= 500.0
+    found = verdict(W)
+    assert found.headline.startswith("Mildly degenerate: a few long rows hold 99")
+    assert set(found.blame) == {"row 5", "row 17", "row 99", "row 1,000", "row 2,000"}

@@ -237,6 +237,21 @@ def without_top_coordinates(W, count):
     return np.delete(W, np.argsort(-energy_of_coordinates(W), kind="stable")[:count], axis=1)
 
 
+def silhouette(points, labels):
+    """Mean over the points, by the definition."""
+    scores = []
+    for i, own in enumerate(labels):
+        apart = np.linalg.norm(points - points[i], axis=1)
+        mates = [apart[j] for j in range(len(points)) if labels[j] == own and j != i]
+        others = [apart[labels == label].mean() for label in set(labels) - {own}]
+        if not mates or not others or max(np.mean(mates), min(others)) == 0:
+            scores.append(0.0)
+            continue
+        a, b = np.mean(mates), min(others)
+        scores.append((b - a) / max(a, b))
+    return np.mean(scores)
+
+
 def eigengap(W):
     """Least gap between neighboring eigenvalues of WᵀW, relative to the larger of the two.
 

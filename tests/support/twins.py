@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 
+from embgeo.numerics.clusters import find_clusters
 from embgeo.numerics.sampling import deal_folds
 from tests.support import naive, naive_frequency
 from tests.support.matrices import Case, case
@@ -40,6 +41,30 @@ def projection(c: Case):
     }
 
 
+def clusters(c: Case):
+    """The same draws; silhouettes and what is left within clusters are computed anew."""
+    names = ("clusters", "silhouette", "mean_within_clusters", "i1_within_clusters")
+    if len(c.W) < 20 or c.W.shape[1] < 2:
+        return dict.fromkeys(names)
+    unit, g = naive.unit(c.W), drawn("centers")
+    found = {}
+    for k in (2, 3, 4, 5, 6, 8, 10, 12, 16):
+        if 2 * k <= len(unit):
+            labels = find_clusters(unit, k, g)
+            found[k] = naive.silhouette(unit, labels), labels
+    best = max(found, key=lambda k: found[k][0])
+    score, labels = found[best]
+    if score < 0.6:
+        return dict(zip(names, (1, score, None, None), strict=True))
+    rest = unit - np.array([unit[labels == label].mean(axis=0) for label in labels])
+    rest = naive.unit(rest[np.linalg.norm(rest, axis=1) > 1e-9])
+    if not len(rest):
+        return dict(zip(names, (len(set(labels)), score, None, None), strict=True))
+    i1 = naive.i1(naive.both_signs(rest))
+    values = (len(set(labels)), score, naive.mean_cosine(rest), i1)
+    return dict(zip(names, values, strict=True))
+
+
 def cosine(c: Case):
     angles = naive.angles_to_mean(c.W)
     return {
@@ -50,11 +75,17 @@ def cosine(c: Case):
         "cone_aperture": naive.cone_aperture(c.W),
         "uniformity": naive.uniformity(c.W),
         "max_dimension_share": naive.mean_share_by_dimension(c.W).max(),
+        **clusters(c),
         "cone_half_angle_max": angles.max(),
         "cone_half_angle_p99": np.quantile(angles, 0.99),
         "cone_half_angle_p95": np.quantile(angles, 0.95),
         "cone_half_angle_median": np.median(angles),
     }
+
+
+def distinct(c: Case):
+    rows = np.unique(c.W + 0.0, axis=0)
+    return None if len(rows) == len(c.W) or len(rows) < 2 else naive.mean_cosine(rows)
 
 
 def isotropy_pair(suffix, logs):
@@ -220,6 +251,7 @@ def tokens(c: Case):
         "zero_rows": sum(not row.any() for row in data[~masked]),
         "nonfinite_rows": sum(not np.isfinite(row).all() for row in data[~masked]),
         "duplicate_rows": naive_frequency.duplicate_rows(c.W),
+        "mean_cosine_distinct": distinct(c),
         "hubness": naive.skewness(naive.occurrences(c.W, 10)),
         "intrinsic_dimension": naive.two_nn(c.W),
     }

@@ -129,3 +129,36 @@ HISTOGRAM = Quantity(
     "histogram of cos_ij over pairs i ≠ j",
     "Gao et al. 2019, §3.1; Mimno & Thompson 2017",
 )
+_CLUSTERED = "Cai et al. 2021, §3 (isotropy in clusters); Mickus et al. 2024"
+CLUSTERS = Quantity(
+    "cosine.clusters",
+    "Clusters of directions",
+    "Number of clusters that the directions of rows form; 1 where they form none. Rows in tight "
+    "clusters have a mean cosine without a cone.",
+    "k of largest mean silhouette, where that is at least 0.6",
+    _CLUSTERED,
+)
+SILHOUETTE = Quantity(
+    "cosine.silhouette",
+    "Silhouette of the best clusters",
+    "How much nearer rows are to their own cluster than to the next one. 0: no clusters; from 0.5 "
+    "a reasonable and from 0.7 a strong structure; 1: points.",
+    "mean (b_i − a_i)/max(a_i, b_i), distances of unit rows",
+    "Rousseeuw 1987; Kaufman & Rousseeuw 1990, ch. 2",
+)
+MEAN_WITHIN_CLUSTERS = Quantity(
+    "cosine.mean_within_clusters",
+    "Mean cosine, cluster means subtracted",
+    "The mean cosine after the mean of its cluster is subtracted from every unit row: what is left "
+    "of the cone within clusters.",
+    "mean cos(ŵ_i − c(i), ŵ_j − c(j)) over pairs i ≠ j",
+    _CLUSTERED,
+)
+I1_WITHIN_CLUSTERS = Quantity(
+    "cosine.i1_within_clusters",
+    "I1, unit rows, cluster means subtracted",
+    "I1 after the mean of its cluster is subtracted from every unit row and the rest scaled to "
+    "norm 1: how even directions are within clusters.",
+    "min_E Z(a) / max_E Z(a) of (ŵ_i − c(i))/‖ŵ_i − c(i)‖",
+    f"{_CLUSTERED}; Mu & Viswanath 2018",
+)

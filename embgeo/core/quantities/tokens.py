@@ -187,6 +187,14 @@ DUPLICATE_ROWS = Quantity(
     "Rows that equal an earlier row exactly; they are kept.",
     "#{i : w_i = w_j for some j < i}",
 )
+MEAN_COSINE_DISTINCT = Quantity(
+    "tokens.mean_cosine_distinct",
+    "Mean cosine of distinct rows",
+    "The mean cosine with every row counted once, however often it occurs: what is left of the "
+    "cone without duplicates.",
+    "(‖Σŵ_i‖² − M) / (M(M−1)) over the M distinct rows",
+    "Gao et al. 2019, §4",
+)
 NORM = Quantity(
     "tokens.norm", "Norm", "Length of the token's row.", "‖w_i‖₂", "Gong et al. 2018, §3"
 )

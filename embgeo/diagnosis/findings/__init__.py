@@ -6,7 +6,25 @@ Every sentence quotes the numbers that it rests on; every limit stands in
 
 from types import ModuleType
 
-from embgeo.diagnosis.findings import cone, coordinate, frequency, isotropy, spectrum, two_sided
+from embgeo.diagnosis.findings import (
+    clusters,
+    cone,
+    coordinate,
+    duplicates,
+    frequency,
+    isotropy,
+    spectrum,
+    two_sided,
+)
 
 #: Each has a `QUESTION`.
-FINDINGS: tuple[ModuleType, ...] = (cone, spectrum, two_sided, isotropy, frequency, coordinate)
+FINDINGS: tuple[ModuleType, ...] = (
+    cone,
+    spectrum,
+    two_sided,
+    isotropy,
+    clusters,
+    duplicates,
+    coordinate,
+    frequency,
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embgeo.core.quantities import cosine
+from embgeo.core.quantities import cosine, tokens
 from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.finding import (
@@ -54,13 +54,46 @@ def answer(a: Numbers) -> Answer:
             " of the mean direction (isotropic rows: 90°)",
         ]
     parts.append(".")
-    clause = {
-        "degenerate": f"a narrow cone (mean cosine {format_short(value)})",
-        "mild": f"a wide cone (mean cosine {format_short(value)})",
-        "faint": f"a faint cone (mean cosine {format_short(value)})",
-        "healthy": f"no cone (mean cosine {format_short(value)})",
-    }[shape]
+    cause, said = _find_cause(a, state)
+    parts += said
+    clause = (
+        cause
+        or {
+            "degenerate": f"a narrow cone (mean cosine {format_short(value)})",
+            "mild": f"a wide cone (mean cosine {format_short(value)})",
+            "faint": f"a faint cone (mean cosine {format_short(value)})",
+            "healthy": f"no cone (mean cosine {format_short(value)})",
+        }[shape]
+    )
     return state, tuple(parts), clause
+
+
+def _find_cause(a: Numbers, state: State) -> tuple[str, list[Part]]:
+    """What makes a mean cosine without a cone, and the number without it; empty if nothing does."""
+    if state == "healthy":
+        return "", []
+    for quantity, cause, clause in _CAUSES:
+        scalar = a.scalar(quantity)
+        if scalar is None or scalar.value is None:
+            continue
+        if limits.CONE.state(scalar.value) == "healthy":
+            text = format_number(scalar.value, 2)
+            return clause.format(text), [f" {cause} ", Quote(scalar.name, text), "."]
+    return "", []
+
+
+_CAUSES = (
+    (
+        tokens.MEAN_COSINE_DISTINCT,
+        "Duplicate rows make it: with every row counted once, the mean cosine is",
+        "duplicates in place of a cone (mean cosine without them {})",
+    ),
+    (
+        cosine.MEAN_WITHIN_CLUSTERS,
+        "Clusters make it: once each cluster's mean is subtracted, the mean cosine is",
+        "clusters in place of a cone (mean cosine within them {})",
+    ),
+)
 
 
 QUESTION = Question(

@@ -22,7 +22,7 @@ from embgeo.diagnosis.finding import (
     need,
     value_of,
 )
-from embgeo.diagnosis.findings.spectrum import few_large_rows
+from embgeo.diagnosis.findings.spectrum import share_of_long_rows
 from embgeo.diagnosis.question import Answer, Question
 
 #: What is left of the mean cosine once coordinates are zeroed.
@@ -50,7 +50,7 @@ def answer(a: Numbers) -> Answer:
 
 def _by_variance(a: Numbers) -> Answer | None:
     share, ratio = a.scalar(coordinates.VARIANCE_SHARE), a.scalar(coordinates.VARIANCE_RATIO)
-    if few_large_rows(a):
+    if share_of_long_rows(a) is not None:
         return None  # what these rows hold in a coordinate is no matter of coordinates
     if share is None or ratio is None or share.value is None or ratio.value is None:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embgeo.core.quantities import cosine, spectrum
+from embgeo.core.quantities import cosine, spectrum, tokens
 from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.finding import (
@@ -29,10 +29,12 @@ def answer(a: Numbers) -> Answer:
     share, d = value_of(top), dimensions(a)
     share_reference = reference_of(top, 1.0 / d)
     rank_reference = reference_of(rank, float(d))
-    by_norms = few_large_rows(a)
+    by_norms = share_of_long_rows(a)
+    by_top: State = judge_share(a, share)
     # Long rows do not bend the others: what they hold is worth a word, and no collapse.
-    by_top: State = milder("mild", judge_share(a, share)) if by_norms else judge_share(a, share)
-    if not by_norms and is_made_by_norms(a, share):
+    if by_norms is not None:
+        by_top = "mild"
+    elif is_made_by_norms(a, share):
         by_top = "healthy"
     by_rank = limits.RANK_RATIO.state(value_of(rank) / rank_reference)
     state: State = max(by_top, by_rank, key=RANK.__getitem__)
@@ -60,8 +62,8 @@ def answer(a: Numbers) -> Answer:
         parts += ["the effective rank is ", *rank_parts]
         parts += [", and the strongest direction holds ", *top_parts, "."]
         clause = f"an effective rank of {format_short(value_of(rank))} in {d:,} dimensions"
-    if by_norms:
-        clause = f"a few long rows hold {format_percent(share)} of the energy"
+    if by_norms is not None:
+        clause = f"a few long rows hold {format_percent(by_norms)} of the energy"
         parts += [
             " Directions are spread all the same (mean squared cosine ",
             Quote(cosine.STD.name, format_number(mean_squared_cosine(a) or 0.0, 3)),
@@ -78,12 +80,19 @@ def judge_share(a: Numbers, share: float) -> State:
     )
 
 
-def few_large_rows(a: Numbers) -> bool:
-    """Whether one direction holds most of the energy while the directions of rows are spread."""
-    top = a.scalar(spectrum.TOP_SHARE)
-    if top is None or top.value is None:
-        return False
-    return judge_share(a, top.value) == "degenerate" and is_made_by_norms(a, top.value)
+def share_of_long_rows(a: Numbers) -> float | None:
+    """Share of the energy in a few long rows while directions are spread; None if it is small."""
+    top, squared = a.scalar(spectrum.TOP_SHARE), mean_squared_cosine(a)
+    if top is None or top.value is None or squared is None:
+        return None
+    if judge_share(a, top.value) == "degenerate" and is_made_by_norms(a, top.value):
+        return top.value
+    rms, median = a.scalar(tokens.NORM_RMS), a.scalar(tokens.NORM_MEDIAN)
+    if rms is None or median is None or not rms.value or not median.value:
+        return None
+    if limits.LINE.state(squared) != "healthy" or rms.value < limits.LONG_ROWS * median.value:
+        return None
+    return 1.0 - (median.value / rms.value) ** 2
 
 
 def is_made_by_norms(a: Numbers, share: float) -> bool:
