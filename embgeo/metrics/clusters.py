@@ -24,7 +24,7 @@ from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Scalar, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.isotropy import compute_i1_i2
-from embgeo.numerics.clusters import find_clusters, members, silhouettes
+from embgeo.numerics.clusters import STARTS, find_clusters, members, silhouettes
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.stats.reader import RowReader
 
@@ -60,12 +60,13 @@ def compute(facts: Facts, options: Options, reader: RowReader) -> list[Value]:
     labels, scores = choose_clusters(unit, generator(options.seed, "centers"))
     k = int(labels.max()) + 1
     partial = len(rows) < facts.m
-    sample = f"{len(rows):,} of {facts.m:,} rows" if partial else ""
+    starts = f"{STARTS} random starts"
+    sample = f"{len(rows):,} of {facts.m:,} rows, {starts}" if partial else starts
     # Of rows drawn without replacement.
     shrink = float(np.sqrt((1.0 - len(rows) / facts.m) / len(rows)))
     convention = f"spherical k-means, k among {', '.join(map(str, TRIED))} of largest silhouette"
     values: list[Value] = [
-        q.CLUSTERS.measured(k, known="sampled" if partial else "exact", sample=sample,
+        q.CLUSTERS.measured(k, sample=sample,
                             convention=f"{convention}; 1 below a silhouette of {REASONABLE}"),
         q.SILHOUETTE.measured(
             float(scores.mean()),
@@ -117,7 +118,7 @@ def measure_mean(rest: FloatArray, shrink: float, sample: str) -> Scalar:
     by_row = (rest @ total - 1.0) / (n - 1.0)
     return q.MEAN_WITHIN_CLUSTERS.measured(
         float(by_row.mean()),
-        standard_error=2.0 * float(by_row.std(ddof=1)) * shrink if sample else None,
+        standard_error=2.0 * float(by_row.std(ddof=1)) * shrink if shrink else None,
         error_kind="monte_carlo",
         sample=sample,
     )
@@ -129,7 +130,6 @@ def measure_i1(rest: FloatArray, sample: str) -> Scalar:
     log_z = np.log(np.stack([np.exp(exponents).sum(axis=0), np.exp(-exponents).sum(axis=0)]))
     return q.I1_WITHIN_CLUSTERS.measured(
         compute_i1_i2(log_z)[0],
-        known="sampled" if sample else "exact",
         sample=sample,
         convention="E = right singular vectors of the sample, v and −v",
     )

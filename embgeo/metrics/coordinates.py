@@ -12,8 +12,8 @@ Examples
 >>> found = embgeo.analyze(rows, sections=["cosine", "coordinates"], reference=False)
 >>> for name in ("cosine.mean", "coordinates.mean_cosine_without_1"):
 ...     print(f"{found[name].value:.3f}")
-0.516
-0.000
+0.495
+0.001
 """
 
 from __future__ import annotations

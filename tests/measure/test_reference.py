@@ -65,6 +65,8 @@ def test_an_isotropic_matrix_equals_its_reference():
     assert without == {
         "isotropy.eigengap",
         "cosine.cone_aperture",
+        "cosine.mean_within_clusters",
+        "cosine.i1_within_clusters",
         "isotropy.i_sphere",
         "isotropy.z_random_min",
         "isotropy.z_random_max",

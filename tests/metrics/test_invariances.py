@@ -26,6 +26,9 @@ from tests.support.matrices import (
 EXACT = {"sphere": True, "isotropy_rows": None}
 #: Drawn anew with the seed, so tied to rows or columns by number.
 DRAWN = {"isotropy.z_random_std", "isotropy.z_random_min", "isotropy.z_random_max"}
+#: Starts of k-means go by row number.
+STARTS = {"cosine.clusters", "cosine.silhouette"}
+STARTS |= {"cosine.mean_within_clusters", "cosine.i1_within_clusters"}
 #: Folds go by row number, and standardized columns and penalties by column.
 PROBES = {f"frequency.{key}" for key in ("probe_auc", "probe_accuracy", "probe_loss")}
 PROBES |= {"frequency.frequency_r2"}
@@ -118,7 +121,7 @@ def test_order_of_the_rows():
         frequency=replace(base.frequency, counts=base.frequency.counts[order]),
         output=replace(base.output, data=base.output.data[order]),
     )
-    same(scalars(moved), scalars(base), PROBES)
+    same(scalars(moved), scalars(base), PROBES | STARTS)
 
 
 def padded(base, extra, masked):
@@ -258,7 +261,8 @@ def test_leaving_sections_out_moves_no_number():
         alone = scalars(base, sections=(section,), **options)
         assert alone
         for name, value in alone.items():
-            assert value == pytest.approx(every[name], rel=1e-12), name
+            expected = every[name]
+            assert value == expected or value == pytest.approx(expected, rel=1e-12), name
 
 
 def test_another_seed_moves_sampled_values_only():
