@@ -23,7 +23,7 @@ def blame_tokens(analysis: Numbers, causes: Iterable[str]) -> tuple[str, tuple[s
     ----------
     analysis : Numbers
     causes : iterable of str
-        "cone" or "large norms", the most telling first.
+        "rows", "cone" or "large norms", the most telling first.
     """
     for cause in causes:
         lead, name = _TABLES[cause]
@@ -32,18 +32,21 @@ def blame_tokens(analysis: Numbers, causes: Iterable[str]) -> tuple[str, tuple[s
             row_at, token_at = table.columns.index("row"), table.columns.index("token")
             labeled = analysis.tokens is not None
             return lead, tuple(
-                _name(row[token_at] if labeled else None, row[row_at]) for row in table.rows[:NAMED]
+                show_token(row[token_at] if labeled else None, row[row_at])
+                for row in table.rows[:NAMED]
             )
     return "", ()
 
 
 _TABLES = {
+    "rows": ("Not alive", tokens.DAMAGED.name),
     "cone": ("Deepest in the cone", tokens.NEAREST_TO_MEAN.name),
     "large norms": ("Largest norms", tokens.LARGEST_NORMS.name),
 }
 
 
-def _name(token: Cell, row: Cell) -> str:
+def show_token(token: Cell, row: Cell) -> str:
+    """A token as a sentence names it; its row by number where the token is not known."""
     if not isinstance(token, str):
         return f"row {row:,}" if isinstance(row, int) else f"row {row}"
     shown = visible(token)

@@ -52,7 +52,7 @@ class Finding:
     Attributes
     ----------
     key : str
-        "cone", "spectrum", "two-sided", "isotropy", "frequency" or "coordinate".
+        "rows", "cone", "spectrum", "two-sided", "isotropy", "frequency" or "coordinate".
     title : str
         The question as a heading.
     state : {"healthy", "mild", "degenerate", "undecided"}

@@ -72,15 +72,30 @@ def judge(analysis: Numbers) -> Verdict:
     # Other healthy numbers must not hide that an essential question was never looked at.
     if state == "healthy" and any(f.state == "undecided" for q, f in asked if q.essential):
         state = "undecided"
-    return Verdict(
-        _headline(state, shown), state, shown, *blame_tokens(analysis, _causes(analysis, shown))
-    )
+    headline = _headline(state, shown)
+    rows = next((f for f in shown if f.key == "rows"), None)
+    # Where nothing else is known, rows that are merely idle decide nothing.
+    faults = ("degenerate",) if state == "undecided" else ("mild", "degenerate")
+    if rows is not None and rows.state in faults:
+        frequency = next(f for f in shown if f.key == "frequency")
+        is_calm = state == "healthy" and frequency.state in ("healthy", "undecided")
+        headline = _with_rows(rows, is_calm, headline)
+        state = max(state, rows.state, key=RANK.__getitem__)
+    return Verdict(headline, state, shown, *blame_tokens(analysis, _causes(analysis, shown)))
+
+
+def _with_rows(rows: Finding, is_calm: bool, headline: str) -> str:
+    """The headline about all other rows, after what is wrong with some."""
+    verb = "show" if is_calm else "are"
+    first = rows.clause[0].upper() + rows.clause[1:]
+    return f"{first}. The other rows {verb} {headline[0].lower()}{headline[1:]}"
 
 
 def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
     """Of what single tokens can be the cause; a split by frequency is nobody's."""
     states = {f.key: f.state for f in findings}
-    causes = ["cone"] if states["cone"] in ("mild", "degenerate") else []
+    causes = ["rows"] if states.get("rows") in ("mild", "degenerate") else []
+    causes += ["cone"] if states["cone"] in ("mild", "degenerate") else []
     if states["spectrum"] in ("mild", "degenerate") and share_of_long_rows(analysis) is not None:
         causes.append("large norms")
     return causes
@@ -93,7 +108,7 @@ def _headline(state: State, findings: tuple[Finding, ...]) -> str:
     worst = [
         f.clause
         for f in findings
-        if f.key not in ("isotropy", "frequency") and f.state == state and f.clause
+        if f.key not in ("rows", "isotropy", "frequency") and f.state == state and f.clause
     ]
     if state in ("mild", "degenerate"):
         clauses = worst or [by_key["isotropy"].clause]
@@ -104,7 +119,7 @@ def _headline(state: State, findings: tuple[Finding, ...]) -> str:
         lead = "Degenerate" if state == "degenerate" else "Mildly degenerate"
         return f"{lead}: {_listed([*clauses, frequency.clause] if apart else clauses)}."
     if state == "undecided":
-        open_question = next(f for f in findings if f.state == "undecided")
+        open_question = next(f for f in findings if f.state == "undecided" and f.key != "rows")
         known = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.clause]
         if apart:
             known.append(frequency.clause)

@@ -16,6 +16,8 @@ from embgeo.core.values import Note, format_number
 from embgeo.measure.passes import Measurement
 from embgeo.metrics import Facts
 
+#: Damaged special tokens that are named at most.
+MOST_NAMED = 20
 #: Packages whose version can change a number.
 PACKAGES = ("numpy", "scipy", "ml_dtypes")
 #: Those that compute on a device as well.
@@ -112,6 +114,7 @@ def provenance(
         "d": matrix.d,
         "kept": facts.m,
         "masked": count_left_out(matrix, facts),
+        "damaged": describe_damage(facts),
         "frequency": frequency,
         "output": output,
         "hidden": hidden,
@@ -130,6 +133,37 @@ def count_left_out(matrix: Matrix, facts: Facts) -> dict[str, int]:
     """Rows that are left out, by reason."""
     rows = {"exactly zero": facts.zero, "non-finite": facts.nonfinite, "damaged": facts.small}
     return {reason: len(own) for reason, own in (matrix.masked | rows).items() if len(own)}
+
+
+def describe_damage(facts: Facts) -> dict[str, Any]:
+    """Damaged rows by kind, and which of them are special tokens."""
+    zero = set(facts.zero.tolist())
+    damaged = set(facts.damaged.tolist())
+    padding = {one.row for one in facts.special if "pad" in one.roles} & zero
+    if facts.tokens is not None:
+        padding |= {row for row in zero if is_padding(facts.tokens[row])}
+    named = [
+        {"token": one.token, "template": "template" in one.roles}
+        for one in facts.special
+        if one.row in damaged - padding
+    ]
+    return {
+        "zero": len(zero),
+        "nonfinite": len(facts.nonfinite),
+        "small": len(facts.small),
+        "padding": len(padding),
+        # Those that the chat template uses come first.
+        "named": sorted(named, key=lambda one: not one["template"])[:MOST_NAMED],
+    }
+
+
+def is_padding(token: str) -> bool:
+    """Whether a token is spelled as padding, whose row a model may set to zero.
+
+    >>> is_padding("<pad>"), is_padding("[PAD]"), is_padding("pads")
+    (True, True, False)
+    """
+    return token.strip("<>[]|_").lower() in ("pad", "padding", "blank")
 
 
 def conventions(options: Options) -> dict[str, str]:

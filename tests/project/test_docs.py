@@ -201,7 +201,7 @@ def full_analysis() -> embgeo.Analysis:
         frequency=counts,
         masked=masked,
         output=output,
-        special=(SpecialToken("token 1", 1, ("bos",)),),
+        special=(SpecialToken("token 1", 1, ("bos",)), SpecialToken("token 7", 7, ("eos",))),
         vocabulary_size=59,
         tied_as_configured=True,
         hidden=Matrix(rng.standard_normal((40, 6)) + 2.0, origin=Origin(path="states.npy")),

@@ -13,12 +13,14 @@ from embgeo.diagnosis.findings import (
     duplicates,
     frequency,
     isotropy,
+    rows,
     spectrum,
     two_sided,
 )
 
 #: Each has a `QUESTION`.
 FINDINGS: tuple[ModuleType, ...] = (
+    rows,
     cone,
     spectrum,
     two_sided,

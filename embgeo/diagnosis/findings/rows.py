@@ -1,0 +1,97 @@
+"""Is every row alive? Damaged rows on either side, and rows that training never touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from embgeo.core.quantities import tokens
+from embgeo.core.values import Quantity
+from embgeo.diagnosis.blame import show_token
+from embgeo.diagnosis.finding import Numbers, Part, Quote, State, Undecided, format_short
+from embgeo.diagnosis.question import Answer, Question
+
+#: Special tokens that the sentence names, at most.
+NAMED = 3
+
+
+def answer(a: Numbers) -> Answer:
+    damage = a.provenance.get("damaged")
+    if not isinstance(damage, Mapping):
+        raise Undecided("this analysis does not say which rows are damaged")
+    own = damage["zero"] + damage["nonfinite"] + damage["small"] - damage["padding"]
+    output, idle = _count(a, tokens.OUTPUT_DAMAGED_ROWS), _count_idle(a)
+    output -= min(output, damage["padding"])
+    clauses = [text for text in (_input_clause(own, damage), _output_clause(output)) if text]
+    state: State = "degenerate" if clauses else "mild" if idle else "healthy"
+    if not clauses:
+        clauses = [_idle_clause(a)] if idle else ["every row is alive"]
+    clause = " and ".join(clauses)
+    parts: tuple[Part, ...] = (clause[0].upper() + clause[1:], *_describe(a, damage), ".")
+    return state, parts, clause
+
+
+def _input_clause(rows: int, damage: Mapping[str, Any]) -> str:
+    """``79 rows are dead, among them <|im_start|>, which the chat template uses``."""
+    if not rows:
+        return ""
+    word = "not finite" if rows == damage["nonfinite"] else "dead"
+    said = f"{_counted(rows)} {word}"
+    used = [one for one in damage["named"] if one["template"]]
+    named = [show_token(one["token"], None) for one in (used or damage["named"])[:NAMED]]
+    if not named:
+        return said
+    which = ", which the chat template uses" if used else ""
+    return f"{said}, among them {_listed(named)}{which}"
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _output_clause(rows: int) -> str:
+    return f"{_counted(rows, 'of the output matrix ')} dead" if rows else ""
+
+
+def _counted(rows: int, of: str = "") -> str:
+    return f"{rows:,} row {of}is" if rows == 1 else f"{rows:,} rows {of}are"
+
+
+def _count(a: Numbers, quantity: Quantity) -> int:
+    scalar = a.scalar(quantity)
+    return 0 if scalar is None or scalar.value is None else int(scalar.value)
+
+
+def _count_idle(a: Numbers) -> int:
+    return _count(a, tokens.CONSTANT_ROWS) + _count(a, tokens.MEAN_ROWS)
+
+
+def _idle_clause(a: Numbers) -> str:
+    """Rows as an initialization leaves them."""
+    constant, mean = _count(a, tokens.CONSTANT_ROWS), _count(a, tokens.MEAN_ROWS)
+    said = [f"{_counted(constant)} constant"] if constant else []
+    if mean:
+        verb = "equals" if mean == 1 else "equal"
+        said.append(f"{mean:,} row{'' if mean == 1 else 's'} {verb} the mean row")
+    return " and ".join(said)
+
+
+def _describe(a: Numbers, damage: Mapping[str, Any]) -> tuple[Part, ...]:
+    """Why rows count as damaged: how far below the others they are; the norms of the rest."""
+    parts: list[Part] = []
+    gap, median = a.scalar(tokens.DAMAGED_GAP), a.scalar(tokens.NORM_MEDIAN)
+    if gap is not None and gap.value is not None:
+        shown = Quote(gap.name, f"{format_short(gap.value)} decades")
+        if damage["small"]:
+            parts += [f": {damage['small']:,} of them shorter than all others by ", shown]
+        else:
+            parts += [": the widest gap among the smallest norms is ", shown]
+    if median is not None and median.value is not None:
+        parts += [" (median norm ", Quote(median.name, format_short(median.value)), ")"]
+    idle = _count_idle(a)
+    if idle and (damage["small"] or damage["zero"] or damage["nonfinite"]):
+        parts += [f"; {_idle_clause(a)}"]
+    return tuple(parts)
+
+
+QUESTION = Question("rows", "Is every row alive?", answer, shown="decided", one_dimension=True)

@@ -1,0 +1,164 @@
+"""Is every row alive? By name where one is not; nothing claimed of matrices that are healthy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.matrix import Matrix
+from embgeo.core.special import SpecialToken
+from embgeo.diagnosis.verdict import Verdict
+from tests.support.chat_model import write_chat_model
+from tests.support.documents import ROOT
+from tests.support.matrices import gaussian
+
+REAL = ROOT.parent / "shared" / "data" / "real_embeddings"
+FEW = ("spectrum", "cosine", "isotropy")
+
+
+def judged(matrix: object, sections: tuple[str, ...] = FEW) -> Verdict:
+    return embgeo.analyze(matrix, sections=sections, reference=False).verdict
+
+
+@pytest.fixture(scope="module")
+def chat(tmp_path_factory: pytest.TempPathFactory) -> embgeo.Analysis:
+    folder = write_chat_model(tmp_path_factory.mktemp("chat") / "model")
+    return embgeo.analyze(folder, sections=[*FEW, "tokens"], reference=False)
+
+
+def test_dead_rows_are_named(chat: embgeo.Analysis) -> None:
+    verdict = chat.verdict
+    assert verdict.state == "degenerate"
+    assert verdict.headline.startswith(
+        "79 rows are dead, among them <|im_start|>, which the chat template uses. "
+        "The other rows show no sign of degeneration: "
+    )
+    first = verdict.findings[0]
+    assert (first.key, first.title, first.state) == ("rows", "Is every row alive?", "degenerate")
+    assert "79 of them shorter than all others by 16" in first.sentence
+    assert first.quoted == ("tokens.damaged_gap", "tokens.norm_median")
+    assert verdict.blame_sentence == "Not alive: <|im_start|>, w2900, w2901, w2902, w2903"
+    assert verdict.to_dict()["findings"][0]["key"] == "rows"
+
+
+def test_its_special_tokens(chat: embgeo.Analysis) -> None:
+    states = {row[0]: (row[2], row[4]) for row in chat["tokens.special"].rows}
+    assert states == {
+        "<|im_start|>": ("added, template", "damaged"),
+        "<s>": ("bos, added", "healthy"),
+        "<pad>": ("pad, added", "healthy"),
+        "<|im_end|>": ("added, template", "healthy"),
+    }
+    numbers = {"special_damaged_rows": 1, "missing_rows": 0, "surplus_rows": 10}
+    assert {name: chat[f"tokens.{name}"].value for name in numbers} == numbers
+
+
+def test_a_healthy_model_says_so(tmp_path: Path) -> None:
+    verdict = judged(write_chat_model(tmp_path / "model", dead=False), (*FEW, "tokens"))
+    first = verdict.findings[0]
+    assert (first.key, first.state, first.clause) == ("rows", "healthy", "every row is alive")
+    assert first.sentence.startswith("Every row is alive: the widest gap among the smallest norms")
+    assert verdict.headline.startswith("No sign of degeneration: ")
+
+
+def test_without_the_section_of_tokens() -> None:
+    """Dead rows are known from the first pass: no choice of sections hides them."""
+    W = gaussian(400, 300, 8)
+    W[7] *= 1e-12
+    verdict = judged(Matrix(W, special=(SpecialToken("<s>", 7, ("bos",)),)))
+    assert verdict.state == "degenerate"
+    assert verdict.headline.startswith("1 row is dead, among them <s>. The other rows show no sign")
+
+
+@pytest.mark.parametrize(
+    ("value", "clause"), [(0.0, "1 row is dead"), (np.nan, "1 row is not finite")]
+)
+def test_one_row(value: float, clause: str) -> None:
+    W = gaussian(401, 300, 8)
+    W[3] = value
+    verdict = judged(W)
+    assert verdict.findings[0].clause == clause
+    assert verdict.state == "degenerate"
+
+
+@pytest.mark.parametrize("token", ["<pad>", "[PAD]", "<blank>"])
+def test_a_zero_row_of_padding_is_intended(token: str) -> None:
+    W = gaussian(402, 300, 8)
+    W[3] = 0.0
+    labels = [token if row == 3 else f"t{row}" for row in range(300)]
+    assert embgeo.analyze(W, tokens=labels, sections=FEW, reference=False).verdict.findings[
+        0
+    ].state == ("healthy")
+
+
+def test_rows_as_they_were_initialized_are_mild() -> None:
+    W = gaussian(403, 300, 8)
+    W[3], W[4] = 0.5, np.delete(W, [3, 4], axis=0).mean(axis=0)
+    W[4] += (0.5 - W[4]) / 299  # the constant row is part of the mean, too
+    verdict = judged(W, (*FEW, "tokens"))
+    assert verdict.findings[0].state == "mild"
+    assert verdict.headline.startswith(
+        "1 row is constant and 1 row equals the mean row. The other rows show no sign"
+    )
+
+
+def test_dead_rows_of_the_output_matrix() -> None:
+    U = gaussian(404, 300, 8)
+    U[:5] = 0.0
+    verdict = judged(Matrix(gaussian(405, 300, 8), output=Matrix(U)), (*FEW, "tokens"))
+    assert verdict.findings[0].clause == "5 rows of the output matrix are dead"
+    assert verdict.blame == ("row 0", "row 1", "row 2", "row 3", "row 4")
+
+
+def test_the_others_are_judged_too() -> None:
+    W = gaussian(406, 300, 8) + 3.0
+    W[5] = 0.0
+    headline = judged(W).headline
+    assert headline.startswith("1 row is dead. The other rows are degenerate: a narrow cone")
+
+
+HEALTHY = (
+    "rnnlm_oreilly.pkl",
+    "cbow_oreilly.pkl",
+    "crystal_5000.npy",
+    "crystal_40000.npy",
+    "glove.500.50d.txt",
+    "lee_fasttext.bin",
+    "lee_fasttext.vec",
+    "fairy_tales_lstm_full_module.pt",
+    "opennmt_legacy_b.pt",
+)
+
+
+def load_real(name: str) -> Matrix:
+    if not (REAL / name).exists():
+        pytest.skip(f"{name} is not here")
+    tensor = "model.encoder.embeddings.emb_luts.0.weight" if "opennmt" in name else None
+    return embgeo.load(REAL / name, tensor=tensor)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HEALTHY)
+def test_nothing_is_claimed_of_real_matrices(name: str) -> None:
+    found = embgeo.analyze(load_real(name), sections=["spectrum"], reference=False)
+    damage = found.provenance["damaged"]
+    assert (damage["small"], damage["nonfinite"], damage["zero"] - damage["padding"]) == (0, 0, 0)
+
+
+@pytest.mark.slow
+def test_rows_that_word2vec_never_trained() -> None:
+    """They lie within the range of its initialization, ±1/(2d), as no other row does."""
+    matrix = load_real("w2v_papers_24118x40.bin")
+    found = embgeo.analyze(matrix, sections=["spectrum"], reference=False)
+    untrained = np.flatnonzero(np.abs(matrix.data).max(axis=1) <= 0.5 / matrix.d)
+    np.testing.assert_array_equal(np.setdiff1d(np.arange(matrix.n), found.rows), untrained)
+    assert len(untrained) == 9
+
+
+@pytest.mark.parametrize("name", ["baseline.pt", "cosreg.safetensors"])
+def test_nothing_is_claimed_of_the_fixtures(name: str) -> None:
+    found = embgeo.analyze(ROOT / "fixtures" / name, sections=["spectrum"], reference=False)
+    assert found.verdict.findings[0].state == "healthy"
