@@ -15,6 +15,7 @@ from embgeo.metrics import (
     row_states,
     spectrum,
     subspace,
+    tail,
     token_groups,
     tokenizer_fit,
     tokens,
@@ -28,6 +29,7 @@ from embgeo.metrics.shared import SharedStatistics
 #: Every family, in the order of the report. A new one is a file and a line here.
 FAMILIES: tuple[Family, ...] = (
     spectrum,
+    tail,
     projection,
     cosine,
     clusters,

@@ -30,6 +30,28 @@ def spectrum(c: Case):
         "condition_number": s[0] / s[-1] if rank == len(s) else None,
         "numerical_rank": rank,
         **{f"energy_{q}": naive.energy(s, q / 100) for q in (50, 90, 95, 99)},
+        **tail(c, centered),
+    }
+
+
+def tail(c: Case, sigma):
+    n, d = len(c.W) - 1, c.W.shape[1]
+    positive = sigma[sigma > sigma[0] * max(c.W.shape) * np.finfo(float).eps] ** 2
+    large, small = max(n, d), min(n, d)
+    level = np.median(sigma[:small] ** 2) / naive.marchenko_pastur_median(large, small)
+    edge = (np.sqrt(n) + np.sqrt(d)) ** 2
+    found = naive.power_law_tail(positive) if len(positive) >= 10 else (None, None)
+    known = level > 1e-15 * sigma[0] ** 2
+    return {
+        "nesum": (sigma**2).sum() / sigma[0] ** 2,
+        "decay_slope": naive.slope(positive) if len(positive) > 1 else None,
+        "above_edge": (sigma**2 > level * edge).sum() if known else None,
+        "largest_p": naive.largest_p(sigma[0] ** 2 / level, large, small) if known else None,
+        "tail_exponent": found[0],
+        "tail_distance": found[1],
+        "tail_p": None
+        if found[0] is None
+        else naive.power_law_p(positive, 60, drawn("tail of the spectrum")),
     }
 
 

@@ -95,7 +95,8 @@ ISOSCORE = Quantity(
     "isotropy.isoscore",
     "IsoScore",
     "How evenly the variance is spread over the principal directions, from 0 (one direction) to 1 "
-    "(all alike). It looks at the centered rows and does not see a common offset.",
+    "(all alike). It looks at the centered rows and does not see a common offset. It is the "
+    "IsoScore* of Rudman & Eickhoff 2024 without shrinkage.",
     "(d·φ − 1)/(d − 1), φ = (d − δ²(d − √d))²/d², δ = ‖√d·λ/‖λ‖ − 1‖ / √(2(d − √d))",
     "Rudman et al. 2022",
 )
