@@ -117,8 +117,10 @@ def measure_intrinsic_dimension(
     duplicates = facts.m - len(rows)
     exact = n == len(rows)
     parts = -value / ratios.mean() * mean_influence(ratios)
-    error = error_of(parts)
-    drawn = error * float(np.sqrt(1.0 - n / len(rows)))
+    drawn = error_of(parts) * float(np.sqrt(1.0 - n / len(rows)))
+    # Two rows that are nearest to each other have their distance in common, and are one draw.
+    _, pair = np.unique(distances[finite, 0].astype(np.float32), return_inverse=True)
+    error = error_of(np.bincount(pair, parts))
     scalar = q.INTRINSIC_DIMENSION.measured(
         value,
         standard_error=error if exact else drawn,
