@@ -6,6 +6,7 @@ from embgeo.metrics import (
     cosine,
     frequency,
     hidden,
+    hubs,
     isotropy,
     neighborhoods,
     neighbors,
@@ -47,6 +48,7 @@ FAMILIES: tuple[Family, ...] = (
     tokens,
     token_groups,
     undertrained,
+    hubs,
     neighborhoods,
 )
 

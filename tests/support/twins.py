@@ -275,6 +275,8 @@ def tokens(c: Case):
         "duplicate_rows": naive_frequency.duplicate_rows(c.W),
         "mean_cosine_distinct": distinct(c),
         "hubness": naive.skewness(naive.occurrences(c.W, 10)),
+        "antihub_share": np.mean(naive.occurrences(c.W, 10) == 0),
+        "robin_hood": np.abs(naive.occurrences(c.W, 10) - 10).mean() / 20,
         "intrinsic_dimension": naive.two_nn(c.W),
     }
 

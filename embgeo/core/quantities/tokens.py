@@ -252,9 +252,27 @@ HUBNESS = Quantity(
     "tokens.hubness",
     "Hubness",
     "Skewness of how often a token is among the nearest neighbors of others. 0: all equally "
-    "often; large: a few hubs are neighbors of nearly everything.",
+    "often; large: a few hubs are neighbors of nearly everything. It depends on the number of "
+    "rows.",
     "skewness of N_k(i) = #{j : i among the k nearest of j by cosine}, equally near rows sharing",
     "Radovanović et al. 2010",
+)
+ANTIHUB_SHARE = Quantity(
+    "tokens.antihub_share",
+    "Anti-hubs",
+    "Share of the tokens that are among the nearest neighbors of no other. It depends on the "
+    "number of rows.",
+    "#{i : N_k(i) = 0} / M",
+    "Feldbauer et al. 2018; Radovanović et al. 2010",
+)
+ROBIN_HOOD = Quantity(
+    "tokens.robin_hood",
+    "Robin Hood index",
+    "Share of all places among nearest neighbors that would have to change hands for every token "
+    "to have equally many. 0: all have; near 1: a few hubs have them all. It depends on the number "
+    "of rows.",
+    "Σ_i |N_k(i) − k| / (2·M·k)",
+    "Feldbauer et al. 2018",
 )
 HUBS = Quantity(
     "tokens.hubs",
