@@ -109,8 +109,8 @@ def measure_sample(facts: Facts, options: Options, shared: SharedStatistics) -> 
     found = shared.find(TopNeighbors, ("top neighbors", NAME))
     hashes = shared.find(RowHashes, "RowHashes").values()
     places = share_among_equals(
-        np.searchsorted(facts.kept, found.neighbors),
-        np.searchsorted(facts.kept, found.index),
+        np.asarray(np.searchsorted(facts.kept, found.neighbors)),
+        np.asarray(np.searchsorted(facts.kept, found.index)),
         np.unique(hashes, return_inverse=True)[1].astype(np.int64),
     )
     every = np.ones(len(found.index), dtype=bool)

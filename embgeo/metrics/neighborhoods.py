@@ -105,7 +105,7 @@ def compute(
     # Two rows that are nearest to each other have their distance in common, and are one draw.
     nearest = distances[finite, 0] / distances[finite, 0].max()
     _, pair = np.unique(nearest.astype(np.float32), return_inverse=True)
-    error = error_of(np.bincount(pair, parts))
+    error = error_of(np.asarray(np.bincount(pair, parts), dtype=np.float64))
     scalar = q.INTRINSIC_DIMENSION.measured(
         value,
         standard_error=error if exact else drawn,

@@ -102,13 +102,14 @@ class SampledPlaces:
         group, share, query = self.group[chosen], self.share[chosen], self.query[chosen]
         inside = self.group_of[self.own[query]] == group
         rows = self.own[query[inside]]
-        found = []
+        found: list[FloatArray] = []
         for power in (1, 2, 3):
             parts = share**power
             by_group = np.bincount(group, parts, self.group_of.max() + 1)
             by_row = by_group[self.group_of]
             # A query gives no place to itself.
-            found.append(by_row - np.bincount(rows, parts[inside], len(self.group_of)))
+            own = np.bincount(rows, parts[inside], len(self.group_of))
+            found.append(np.asarray(by_row - own, dtype=np.float64))
         return found[0], found[1], found[2]
 
     def skewness(self, used: npt.NDArray[np.bool_], k: int) -> float | None:
