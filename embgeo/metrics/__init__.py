@@ -21,6 +21,7 @@ from embgeo.metrics import (
     tokenizer_fit,
     tokens,
     undertrained,
+    unigram,
     weighted,
 )
 from embgeo.metrics.facts import Facts
@@ -38,6 +39,7 @@ FAMILIES: tuple[Family, ...] = (
     coordinates,
     frequency,
     weighted,
+    unigram,
     probe,
     neighbors,
     subspace,

@@ -11,7 +11,7 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray
 
-#: Mean, variance and skewness of the Tracy–Widom law of real matrices (Bornemann 2010, Table 4).
+#: Mean, variance and skewness of the Tracy–Widom law of real matrices (Bornemann 2010).
 TRACY_WIDOM = (-1.2065335745820, 1.6077810345810, 0.29346452408)
 #: Points of the numerical integral of the Marchenko–Pastur density.
 POINTS = 4001
@@ -64,7 +64,7 @@ def compute_largest_p(largest: float, n: int, p: int) -> float:
 
 
 def estimate_level(eigenvalues: FloatArray, n: int, d: int) -> float:
-    """Variance of a coordinate, from the median eigenvalue (Gavish & Donoho 2014, §III-E).
+    """Variance of a coordinate, from the median eigenvalue (Gavish & Donoho 2014).
 
     Parameters
     ----------

@@ -23,6 +23,7 @@ def spectrum(c: Case):
     rank = int((s > s[0] * max(c.W.shape) * np.finfo(float).eps).sum())
     return {
         "effective_rank": naive.effective_rank(s),
+        "singular_entropy": np.log(len(s)) - np.log(naive.effective_rank(s)),
         "effective_rank_centered": naive.effective_rank(centered),
         "stable_rank": naive.stable_rank(c.W),
         "participation_ratio": naive.participation_ratio(s),
@@ -181,7 +182,7 @@ def frequency(c: Case):
         ),
         "frequency_r2": naive_frequency.r_squared(np.log1p(c.counts), ridge_out_of_fold(c)),
     }
-    out |= weighted(c)
+    out |= weighted(c) | unigram(c)
     if popular.sum() < 5:
         return {**out, "probe_auc": None, "probe_accuracy": None, "probe_loss": None}
     rare = rare_out_of_fold(c)
@@ -190,6 +191,19 @@ def frequency(c: Case):
         "probe_auc": naive_frequency.auc(rare, ~popular),
         "probe_accuracy": naive_frequency.balanced_accuracy(rare, ~popular),
         "probe_loss": naive_frequency.probe_loss(rare, ~popular),
+    }
+
+
+def unigram(c: Case):
+    y, centered = np.log1p(c.counts), naive.centered(c.W)
+    gram = centered.T @ centered
+    penalty = 0.01 * np.trace(gram) / len(gram)
+    beta = np.linalg.solve(gram + penalty * np.eye(len(gram)), centered.T @ (y - y.mean()))
+    mean, first = c.W.mean(axis=0), np.linalg.svd(centered)[2][0]
+    unit = beta / np.linalg.norm(beta)
+    return {
+        "mean_unigram_cosine": unit @ mean / np.linalg.norm(mean),
+        "first_unigram_cosine": abs(unit @ first),
     }
 
 

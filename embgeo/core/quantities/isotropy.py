@@ -142,12 +142,12 @@ SYMMETRY_FIRST = Quantity(
     "Symmetry, first moment",
     "How well the rows are centered: 1 if their mean is the origin, 0 if they are all equal.",
     "1 − ‖E w‖ / E ‖w‖",
-    "Yokoi et al. 2024, §3 (degree of centrality)",
+    "Yokoi et al. 2024 (degree of centrality)",
 )
 SYMMETRY_SECOND = Quantity(
     "isotropy.symmetry_second",
     "Symmetry, second moment",
     "How evenly the variance is spread over directions: 1 if all have the same, 0 if one has all.",
     "−Σ p_k ln p_k / ln d, p_k = λ_k / Σλ of the covariance",
-    "Yokoi et al. 2024, §3 (degree of isotropy)",
+    "Yokoi et al. 2024 (degree of isotropy)",
 )

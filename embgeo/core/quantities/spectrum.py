@@ -110,7 +110,7 @@ DECAY_SLOPE = Quantity(
     "How steeply the variance falls over the directions, if it falls like a power: about 1 for "
     "representations that generalize well, 0 if all directions hold the same.",
     "α of λ_k ∝ k^(−α), least squares of ln λ_k on ln k with weights 1/k",
-    "α-ReQ, Agrawal et al. 2022, §3; the fit is that of Stringer et al. 2019",
+    "α-ReQ, Agrawal et al. 2022; the fit is that of Stringer et al. 2019",
 )
 ABOVE_EDGE = Quantity(
     "spectrum.above_edge",
@@ -118,7 +118,7 @@ ABOVE_EDGE = Quantity(
     "How many directions hold more variance than any would if the rows were isotropic noise of "
     "the level that the median direction shows.",
     "#{k : λ_k > s²(√n + √d)²}, n = M − 1, s² = median λ / median of the Marchenko–Pastur law",
-    "Marchenko & Pastur 1967; level after Gavish & Donoho 2014, §III-E",
+    "Marchenko & Pastur 1967; level after Gavish & Donoho 2014",
 )
 LARGEST_P = Quantity(
     "spectrum.largest_p",
@@ -149,4 +149,13 @@ TAIL_P = Quantity(
     "tail is not a power law.",
     "semi-parametric bootstrap",
     "Clauset, Shalizi & Newman 2009, §4.1",
+)
+SINGULAR_ENTROPY = Quantity(
+    "spectrum.singular_entropy",
+    "Singular entropy",
+    "How far the singular values are from all being equal: 0 if they are, ln d if one holds "
+    "everything. It rises where an output layer saturates.",
+    "Σ p_k ln(d·p_k) = ln d − ln(effective rank), p_k = σ_k / Σσ",
+    "Godey, de la Clergerie & Sagot 2024 (divergence of the singular values from equal ones)",
+    unit="nats",
 )
