@@ -20,20 +20,10 @@ Role = Literal[
     "template",
 ]
 
-#: What a row looks like, the gravest first. Zero, non-finite and damaged ones are left out, and the
-#: zero row of a padding token, which is as intended.
+#: What a row looks like, the gravest first: the first three are damaged and left out.
 RowState = Literal[
-    "zero",
-    "non-finite",
-    "damaged",
-    "constant",
-    "mean-initialized",
-    "identical",
-    "padding",
-    "healthy",
+    "zero", "non-finite", "damaged", "constant", "mean-initialized", "identical", "healthy"
 ]
-#: Those of rows that something is wrong with, and that are left out.
-DAMAGED_STATES: tuple[RowState, ...] = ("zero", "non-finite", "damaged")
 
 
 @dataclass(frozen=True, slots=True)
