@@ -16,7 +16,7 @@ from embgeo.result.analysis import Analysis
 NAMED = 4
 
 #: Findings that say what is wrong with a shape, the most telling first.
-_CAUSES = ("cone", "spectrum", "two-sided")
+_CAUSES = ("rows", "cone", "spectrum", "two-sided")
 
 _STATES: dict[State, str] = {
     "healthy": "not degenerate",

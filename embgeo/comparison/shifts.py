@@ -111,6 +111,14 @@ def state_rows(comparison: Comparison, places: Sequence[int]) -> tuple[StateRow,
     return tuple(row for row in rows if any(row.findings))
 
 
+def _rows(sides: _Sides) -> list[Part]:
+    """Only where a row is damaged on either side."""
+    found = sides.both(tokens.DAMAGED_ROWS.name)
+    if found is None or not (found[0].value or found[1].value):
+        return []
+    return ["Damaged rows ", *sides.describe_move(tokens.DAMAGED_ROWS.name), "."]
+
+
 def _cone(sides: _Sides) -> list[Part]:
     mean = sides.describe_move(cosine.MEAN.name)
     if not mean:
@@ -194,6 +202,7 @@ def _tokens(sides: _Sides) -> list[Part]:
 
 
 _QUESTIONS: tuple[tuple[str, str, Callable[[_Sides], list[Part]]], ...] = (
+    ("rows", "Is every row alive?", _rows),
     ("cone", "Do the rows point the same way?", _cone),
     ("spectrum", "Do a few directions hold everything?", _spectrum),
     ("isotropy", "Are all directions alike?", _isotropy),

@@ -55,6 +55,8 @@ _PLACED = frozenset(
         frequency.BY_FREQUENCY_BIN.name,
         frequency.NEIGHBORS.name,
         frequency.NEIGHBOR_RANKS.name,
+        tokens.DAMAGED.name,
+        tokens.SPECIAL.name,
         tokens.GROUPS.name,
         tokens.UNDERTRAINED.name,
         tokens.HUBS.name,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import embgeo
+from embgeo.comparison.shifts import shifts
 from embgeo.core.matrix import Matrix
 from embgeo.core.special import SpecialToken
 from embgeo.diagnosis.verdict import Verdict
@@ -162,3 +163,15 @@ def test_rows_that_word2vec_never_trained() -> None:
 def test_nothing_is_claimed_of_the_fixtures(name: str) -> None:
     found = embgeo.analyze(ROOT / "fixtures" / name, sections=["spectrum"], reference=False)
     assert found.verdict.findings[0].state == "healthy"
+
+
+def test_a_comparison_says_which_side_has_dead_rows() -> None:
+    W = gaussian(407, 200, 8)
+    V = W.copy()
+    V[3] = 0.0
+    tokens = tuple(f"t{row}" for row in range(200))
+    pair = Matrix(W, tokens=tokens), Matrix(V, tokens=tokens)
+    found = embgeo.compare(*pair, sections=(*FEW, "tokens"), reference=False)
+    rows = shifts(found, 1)[0]
+    assert (rows.key, rows.sentence) == ("rows", "Damaged rows 0 → 1.")
+    assert (rows.before.state, rows.after.state) == ("healthy", "degenerate")

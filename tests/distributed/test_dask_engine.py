@@ -101,6 +101,16 @@ def test_the_same_answer(client: Any) -> None:
         assert [what, rows, rows] in bars
 
 
+def test_damaged_rows_are_left_out_of_a_repeated_first_pass(client: Any) -> None:
+    W = np.load("W.npy")
+    W[60:70] *= 1e-12  # all rows of one piece, and some of another
+    np.save("W.npy", W)
+    wanted: dict[str, Any] = {"sections": ("spectrum", "cosine", "tokens")}
+    found = on_cluster(client, **wanted)
+    check_analyses(found, in_one_run(**wanted))
+    assert found.provenance["masked"] == {"exactly zero": 2, "damaged": 10}
+
+
 @pytest.mark.slow
 def test_a_search_that_makes_passes_of_its_own(client: Any) -> None:
     found = on_cluster(client, sections=("isotropy",), reference=False)
