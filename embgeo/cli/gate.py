@@ -50,6 +50,9 @@ def gate(
             "addition to those of the settings.",
         ),
     ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="Also the rules of this name: finetune-ready.")
+    ] = None,
     baseline: Annotated[
         Path | None,
         typer.Option(
@@ -109,8 +112,9 @@ def gate(
         from embgeo.workflows.gate import check_files
 
         settings = gate_settings(config, search=not no_config)
+        given = {**loading, **measuring}
         planned = plan_gate(
-            rule or (), sources or (), baseline, level, {**loading, **measuring}, settings
+            rule or (), sources or (), baseline, level, given, settings, preset=preset
         )
         check_files(outputs.files, planned.files)
         if update_baseline:

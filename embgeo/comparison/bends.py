@@ -1,4 +1,10 @@
-"""Where a curve bends: two straight segments that meet, fitted by least squares."""
+"""Where a curve bends: two straight segments that meet, fitted by least squares.
+
+Values over training are autocorrelated: each lies near the one before, and a random walk looks like
+a line with a bend. So the test is one of the slopes between neighboring steps: where the curve does
+not bend, every order of them is as likely as any other (exactly so for a random walk with drift;
+with independent noise around a line, slopes alternate and a bend is found even less often).
+"""
 
 from __future__ import annotations
 
@@ -7,10 +13,11 @@ import numpy as np
 from embgeo.comparison.track import Bend
 from embgeo.core.arrays import FloatArray
 
-#: Two segments have four parameters (with the place where they meet): fewer points fit always.
-LEAST_POINTS = 5
-#: Two segments are taken for better than one if so good a fit is less likely than this by chance.
+#: Fewer slopes than five have too few orders for any to be unlikely.
+LEAST_POINTS = 6
+#: The curve bends if its slopes are ordered as well by chance less often than this.
 LEVEL = 0.05
+ORDERS = 999
 #: Residuals below this share of the values' spread are rounding.
 ROUNDING = 1e-20
 
@@ -18,9 +25,9 @@ ROUNDING = 1e-20
 def bend(steps: FloatArray, values: FloatArray) -> Bend | str:
     """The step at which a curve bends, or why it does not.
 
-    ``a + b·t + c·max(0, t − τ)`` is fitted for τ at every inner step; the τ that leaves least is
-    compared with a straight line by the F test of two more parameters, Bonferroni-corrected for
-    the number of places that were tried.
+    ``a + b·t + c·max(0, t − τ)`` is fitted for τ at every inner step, and the place is the τ that
+    leaves least. Whether there is one is decided by the largest distance between the curve and the
+    line through its ends, among those of curves with the same slopes in random order.
 
     Parameters
     ----------
@@ -42,8 +49,8 @@ def bend(steps: FloatArray, values: FloatArray) -> Bend | str:
         return "it is a straight line"
     tried = [(residual(t, centered, tau), at) for at, tau in enumerate(t[1:-1], start=1)]
     best, at = min(tried)
-    if is_chance(straight, best, m, len(tried)):
-        return "two segments explain it no better than one"
+    if is_chance(t, values):
+        return "its slopes may as well come in any other order"
     slopes = fit_lines(t, centered, t[at])[1:] / (steps[-1] - steps[0])
     return Bend(
         float(steps[at]), float(slopes[0]), float(slopes[0] + slopes[1]), float(best / straight)
@@ -67,11 +74,19 @@ def residual(t: FloatArray, values: FloatArray, tau: float | None) -> float:
     return float(left @ left)
 
 
-def is_chance(straight: float, best: float, points: int, places: int) -> bool:
-    from scipy.stats import f
+def is_chance(t: FloatArray, values: FloatArray) -> bool:
+    """Whether the slopes between neighboring steps may be in random order.
 
-    freedom = points - 4
-    if best <= ROUNDING * straight:
-        return False
-    ratio = (straight - best) / 2.0 / (best / freedom)
-    return bool(f.sf(ratio, 2, freedom) * places > LEVEL)
+    Deviations from the mean slope are divided by the roots of the distances between steps, as the
+    increments of a random walk are; their largest partial sum is compared with those of `ORDERS`
+    random orders (the permutation test of a change in mean; Antoch & Hušková 2001).
+    """
+    between = np.diff(t)
+    drift = (values[-1] - values[0]) / (t[-1] - t[0])
+    steps = (np.diff(values) - drift * between) / np.sqrt(between)
+    steps -= steps.mean()
+    rng = np.random.default_rng(0)
+    orders = rng.permuted(np.tile(steps, (ORDERS, 1)), axis=1)
+    seen = np.abs(np.cumsum(steps)).max() * (1.0 - 1e-12)
+    reached = np.abs(np.cumsum(orders, axis=1)).max(axis=1) >= seen
+    return bool((1 + np.count_nonzero(reached)) / (1 + ORDERS) > LEVEL)

@@ -20,10 +20,20 @@ Role = Literal[
     "template",
 ]
 
-#: What a row looks like, the gravest first: the first three are damaged and left out.
+#: What a row looks like, the gravest first. Zero, non-finite and damaged ones are left out, and the
+#: zero row of a padding token, which is as intended.
 RowState = Literal[
-    "zero", "non-finite", "damaged", "constant", "mean-initialized", "identical", "healthy"
+    "zero",
+    "non-finite",
+    "damaged",
+    "constant",
+    "mean-initialized",
+    "identical",
+    "padding",
+    "healthy",
 ]
+#: Those of rows that something is wrong with, and that are left out.
+DAMAGED_STATES: tuple[RowState, ...] = ("zero", "non-finite", "damaged")
 
 
 @dataclass(frozen=True, slots=True)

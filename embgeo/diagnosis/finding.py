@@ -52,8 +52,7 @@ class Finding:
     Attributes
     ----------
     key : str
-        "rows", "clump", "cone", "spectrum", "two-sided", "isotropy", "clusters", "duplicates",
-        "coordinate" or "frequency".
+        "rows", "cone", "spectrum", "two-sided", "isotropy", "frequency" or "coordinate".
     title : str
         The question as a heading.
     state : {"healthy", "mild", "degenerate", "undecided"}

@@ -9,6 +9,7 @@ from typing import Any
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.values import Scalar
 from embgeo.gate.decide import Decision, State, decide
+from embgeo.gate.named_rows import name_rows
 from embgeo.gate.rule import Rule
 from embgeo.gate.rule_value import LEVEL, VERDICT, RuleValue, deviations
 from embgeo.result.analysis import Analysis
@@ -35,6 +36,8 @@ class Measured:
         Why there is no verdict.
     is_default : bool
         Whether rules that name no tensor are about this matrix.
+    rows : mapping of str to str
+        Some of the rows that a count is about, by its name.
     """
 
     provenance: Mapping[str, Any]
@@ -43,6 +46,7 @@ class Measured:
     absent: Mapping[str, str] = field(default_factory=dict)
     undecided: str = "it was not measured with these options"
     is_default: bool = True
+    rows: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -52,6 +56,7 @@ class Measured:
         readings = {s.name: RuleValue.of(s) for s in analysis.scalars}
         others = tuple(v.name for v in analysis.values() if not isinstance(v, Scalar))
         found = cls(analysis.provenance, readings, others, analysis.absent, is_default=is_default)
+        found = replace(found, rows=name_rows(analysis))
         if not with_verdict:
             return found
         verdict = RuleValue.of_verdict(analysis.verdict)
@@ -195,7 +200,11 @@ def check_rules(
             before = None
             if rule.is_relative:
                 before = counterpart(matrix, matrices, baseline, baseline_name).reading(rule.name)
-            checks.append(Check(rule, matrix, reading, before, decide(rule, reading, before, z)))
+            decision = decide(rule, reading, before, z)
+            if decision.state in ("failed", "warned") and rule.name in matrix.rows:
+                reason = f"{decision.reason}: {matrix.rows[rule.name]}"
+                decision = Decision(decision.state, reason)
+            checks.append(Check(rule, matrix, reading, before, decision))
     return Outcome(tuple(checks), tuple(matrices), level, baseline_name)
 
 

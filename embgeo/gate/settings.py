@@ -42,6 +42,8 @@ class GateSettings:
     ----------
     path : Path or None
         The file; the paths in it are relative to its folder.
+    preset : str or None
+        Name of rules in addition.
     rules : tuple of RuleEntry
     sources : tuple of str
         What is gated where the command line names nothing.
@@ -52,6 +54,7 @@ class GateSettings:
     """
 
     path: Path | None = field(default=None, metadata=UNSAVED)
+    preset: str | None = None
     rules: tuple[RuleEntry, ...] = ()
     sources: tuple[str, ...] = ()
     baseline: str | None = None

@@ -15,6 +15,7 @@ from embgeo.core.options import Options
 from embgeo.core.values import Note, format_number
 from embgeo.measure.passes import Measurement
 from embgeo.metrics import Facts
+from embgeo.metrics.row_sides import Side, find_output_side
 
 #: Damaged special tokens that are named at most.
 MOST_NAMED = 20
@@ -114,7 +115,7 @@ def provenance(
         "d": matrix.d,
         "kept": facts.m,
         "masked": count_left_out(matrix, facts),
-        "damaged": describe_damage(facts),
+        "damaged": describe_damage(measurement),
         "frequency": frequency,
         "output": output,
         "hidden": hidden,
@@ -135,35 +136,33 @@ def count_left_out(matrix: Matrix, facts: Facts) -> dict[str, int]:
     return {reason: len(own) for reason, own in (matrix.masked | rows).items() if len(own)}
 
 
-def describe_damage(facts: Facts) -> dict[str, Any]:
+def describe_damage(measurement: Measurement) -> dict[str, Any]:
     """Damaged rows by kind, and which of them are special tokens."""
-    zero = set(facts.zero.tolist())
+    facts = measurement.facts
+    output = find_output_side(facts, measurement.options, measurement.shared)
     damaged = set(facts.damaged.tolist())
-    padding = {one.row for one in facts.special if "pad" in one.roles} & zero
-    if facts.tokens is not None:
-        padding |= {row for row in zero if is_padding(facts.tokens[row])}
+    padding = {row for row in facts.zero.tolist() if facts.is_padding(row)}
     named = [
         {"token": one.token, "template": "template" in one.roles}
         for one in facts.special
         if one.row in damaged - padding
     ]
     return {
-        "zero": len(zero),
+        "zero": len(facts.zero),
         "nonfinite": len(facts.nonfinite),
         "small": len(facts.small),
         "padding": len(padding),
+        "output": None if output is None else count_output_damage(facts, output),
         # Those that the chat template uses come first.
         "named": sorted(named, key=lambda one: not one["template"])[:MOST_NAMED],
     }
 
 
-def is_padding(token: str) -> bool:
-    """Whether a token is spelled as padding, whose row a model may set to zero.
-
-    >>> is_padding("<pad>"), is_padding("[PAD]"), is_padding("pads")
-    (True, True, False)
-    """
-    return token.strip("<>[]|_").lower() in ("pad", "padding", "blank")
+def count_output_damage(facts: Facts, output: Side) -> int:
+    """Damaged rows of the output matrix, without zero rows of padding tokens."""
+    damaged = np.flatnonzero(output.damaged)
+    zero = output.rows[damaged[output.norms[damaged] == 0.0]]
+    return len(damaged) - sum(facts.is_padding(row) for row in zero.tolist())
 
 
 def conventions(options: Options) -> dict[str, str]:

@@ -98,10 +98,24 @@ def expected(norms: npt.NDArray[np.float64], d: int) -> dict[str, float]:
         cosine.POSITIVE_SHARE.name: 0.5,
         cosine.UNIFORMITY.name: float(np.log(hyp0f1(d / 2.0, 4.0)) - 4.0),
     }
+    if d > 1:
+        found[isotropy.ISOSCORE.name] = expect_isoscore(norms, d)
     with np.errstate(over="ignore", invalid="ignore"):
         mean, square = hyp0f1(d / 2.0, norms**2 / 4.0), hyp0f1(d / 2.0, norms**2)
         spread = float(np.sqrt(np.maximum(square - mean**2, 0.0).sum()) / mean.sum())
     return found | ({isotropy.Z_RANDOM_STD.name: spread} if np.isfinite(spread) else {})
+
+
+def expect_isoscore(norms: npt.NDArray[np.float64], d: int) -> float:
+    """IsoScore is (r − 1)/(d − 1), r = (Σλ)²/Σλ² of the covariance's eigenvalues.
+
+    Of rows of norms n_i, Σλ = Σn_i² and E Σλ² = Σn_i⁴ + Σ_(i≠j) n_i²n_j²/d, so that fewer rows, and
+    such of unlike norms, score lower. Centering, which takes one degree of freedom, is left out.
+    """
+    share = np.square(norms / norms.max())
+    share /= share.sum()
+    same = float(share @ share)
+    return (1.0 / (same + (1.0 - same) / d) - 1.0) / (d - 1.0)
 
 
 def expected_of_many(m: int, d: int) -> dict[str, float]:

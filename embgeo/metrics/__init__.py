@@ -1,12 +1,12 @@
 """Metric families, one a file: what each needs from the passes, then its values."""
 
 from embgeo.metrics import (
-    clump,
     clusters,
     coordinates,
     cosine,
     frequency,
     hidden,
+    hubs,
     isotropy,
     neighborhoods,
     neighbors,
@@ -16,10 +16,12 @@ from embgeo.metrics import (
     row_states,
     spectrum,
     subspace,
+    tail,
     token_groups,
     tokenizer_fit,
     tokens,
     undertrained,
+    unigram,
     weighted,
 )
 from embgeo.metrics.facts import Facts
@@ -29,6 +31,7 @@ from embgeo.metrics.shared import SharedStatistics
 #: Every family, in the order of the report. A new one is a file and a line here.
 FAMILIES: tuple[Family, ...] = (
     spectrum,
+    tail,
     projection,
     cosine,
     clusters,
@@ -36,6 +39,7 @@ FAMILIES: tuple[Family, ...] = (
     coordinates,
     frequency,
     weighted,
+    unigram,
     probe,
     neighbors,
     subspace,
@@ -45,8 +49,8 @@ FAMILIES: tuple[Family, ...] = (
     tokenizer_fit,
     tokens,
     token_groups,
-    clump,
     undertrained,
+    hubs,
     neighborhoods,
 )
 

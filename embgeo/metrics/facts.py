@@ -126,6 +126,12 @@ class Facts:
         """Rows that a token belongs to, ascending: kept and damaged ones."""
         return np.sort(np.concatenate([self.kept, self.damaged]))
 
+    def is_padding(self, row: int) -> bool:
+        """Whether a row is that of a padding token, by its task or by its spelling."""
+        if any(one.row == row and "pad" in one.roles for one in self.special):
+            return True
+        return self.tokens is not None and is_padding(self.tokens[row])
+
     @property
     def pairs(self) -> int:
         """Number of unordered pairs of kept rows."""
@@ -150,6 +156,15 @@ class Facts:
     def token(self, row: int) -> str:
         """The label of a row, or its number where there are no labels."""
         return f"row {row}" if self.tokens is None else self.tokens[row]
+
+
+def is_padding(token: str) -> bool:
+    """Whether a token is spelled as padding, whose row a model may set to zero.
+
+    >>> is_padding("<pad>"), is_padding("[PAD]"), is_padding("pads")
+    (True, True, False)
+    """
+    return token.strip("<>[]|_").lower() in ("pad", "padding", "blank")
 
 
 def find_rounding(matrix: Matrix) -> float:

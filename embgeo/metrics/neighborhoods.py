@@ -1,4 +1,4 @@
-"""Hubs and intrinsic dimension: the shape of neighborhoods (definitions, section 8).
+"""Intrinsic dimension: how rows spread around each other (definitions, section 8).
 
 Examples
 --------
@@ -19,11 +19,10 @@ import numpy.typing as npt
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import tokens as q
-from embgeo.core.values import Influence, Table, Value
-from embgeo.metrics.all_neighbors import count_all_occurrences
+from embgeo.core.values import Influence, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.shared import SharedStatistics, row_moments
-from embgeo.numerics.hubness import TIE, count_occurrences, skewness
+from embgeo.numerics.hubness import TIE
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.numerics.scores import error_of, mean_influence
 from embgeo.stats import RowHashes, TwoNearest
@@ -31,15 +30,10 @@ from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
-#: A sample of rows has these many at least and at most, and not more entries if it can be helped.
-SAMPLE_ROWS = (1_000, 2_000)
-SAMPLE_ENTRIES = 5_000_000
-SAMPLES = 4
 #: Queries of the intrinsic dimension, against every row: this many entries at most, within
 #: bounds.
 QUERY_ENTRIES = 2**18
 QUERIES = (300, 600)
-SHOWN = 10
 
 
 def first(facts: Facts, options: Options) -> list[Statistic]:
@@ -70,8 +64,7 @@ def among(facts: Facts, rows: IntArray) -> npt.NDArray[np.bool_]:
 def rows_read(facts: Facts, options: Options, shared: SharedStatistics) -> IntArray:
     if options.neighbors_of == "all":
         return facts.kept
-    queries = draw_queries(facts, options, find_distinct_rows(facts, shared))
-    return np.unique(np.concatenate([queries, *draw_hub_samples(facts, options)]))
+    return draw_queries(facts, options, find_distinct_rows(facts, shared))
 
 
 def draw_queries(facts: Facts, options: Options, rows: IntArray) -> IntArray:
@@ -87,15 +80,6 @@ def find_distinct_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
 
 
 def compute(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> list[Value]:
-    return [
-        *measure_hubs(facts, options, reader, shared),
-        *measure_intrinsic_dimension(facts, options, reader, shared),
-    ]
-
-
-def measure_intrinsic_dimension(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> list[Value]:
     """TwoNN by maximum likelihood; its error from the spread of the ratios, not from the model."""
@@ -117,8 +101,11 @@ def measure_intrinsic_dimension(
     duplicates = facts.m - len(rows)
     exact = n == len(rows)
     parts = -value / ratios.mean() * mean_influence(ratios)
-    error = error_of(parts)
-    drawn = error * float(np.sqrt(1.0 - n / len(rows)))
+    drawn = error_of(parts) * float(np.sqrt(1.0 - n / len(rows)))
+    # Two rows that are nearest to each other have their distance in common, and are one draw.
+    nearest = distances[finite, 0] / distances[finite, 0].max()
+    _, pair = np.unique(nearest.astype(np.float32), return_inverse=True)
+    error = error_of(np.asarray(np.bincount(pair, parts), dtype=np.float64))
     scalar = q.INTRINSIC_DIMENSION.measured(
         value,
         standard_error=error if exact else drawn,
@@ -146,69 +133,3 @@ def find_two_nearest(
         "two nearest rows",
     )
     return np.concatenate([part.distances for part in found])
-
-
-def draw_hub_samples(facts: Facts, options: Options) -> list[IntArray]:
-    """The rows among which hubs are looked for: several samples, or once all rows if few."""
-    k = options.neighbors
-    if facts.m <= k:
-        return []
-    low, high = SAMPLE_ROWS
-    size = max(low, 2 * k, min(high, SAMPLE_ENTRIES // facts.d))
-    if facts.m <= 2 * size:
-        return [facts.kept]
-    rng = generator(options.seed, "hubness")
-    return [sample_rows(facts.kept, size, rng) for _ in range(SAMPLES)]
-
-
-def measure_hubs(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> list[Value]:
-    k = options.neighbors
-    if facts.m <= k:
-        return [q.HUBNESS.undefined(f"{facts.m} rows have no {k} neighbors each")]
-    if options.neighbors_of == "all":
-        occurrences = count_all_occurrences(facts, options, reader, shared)
-    else:
-        samples = draw_hub_samples(facts, options)
-        if len(samples) > 1:
-            return measure_sampled_hubs(facts, reader, k, samples)
-        occurrences = count_occurrences(reader.take_unit(facts.kept), k)
-    skew = skewness(occurrences)
-    if skew is None:
-        return [q.HUBNESS.undefined("every token is a neighbor equally often")]
-    scalar = q.HUBNESS.measured(skew, convention=f"k = {k}, cosine")
-    return [scalar, make_hub_table(facts, facts.kept, occurrences, "all rows")]
-
-
-def measure_sampled_hubs(
-    facts: Facts, reader: RowReader, k: int, samples: list[IntArray]
-) -> list[Value]:
-    """Mean over a few samples, neighbors searched within each; the spread gives the error."""
-
-    def search(number: int) -> FloatArray:
-        return count_occurrences(reader.take_unit(samples[number]), k)
-
-    occurrences = list(reader.spread(search, SAMPLES))
-    found = [skew for skew in map(skewness, occurrences) if skew is not None]
-    if len(found) < 2:
-        return [q.HUBNESS.undefined("every sampled token is a neighbor equally often")]
-    note = f"{SAMPLES} samples of {len(samples[0]):,} of {facts.m:,} rows"
-    return [
-        q.HUBNESS.measured(
-            float(np.mean(found)),
-            standard_error=float(np.std(found, ddof=1) / np.sqrt(len(found))),
-            error_kind="monte_carlo",
-            sample=note,
-            convention=f"k = {k}, cosine, neighbors within the sample (hubness grows with it)",
-        ),
-        make_hub_table(facts, samples[-1], occurrences[-1], f"the last of {note}"),
-    ]
-
-
-def make_hub_table(facts: Facts, rows: IntArray, occurrences: FloatArray, note: str) -> Table:
-    top = np.argsort(-occurrences, kind="stable")[:SHOWN]
-    body = tuple(
-        (int(rows[at]), facts.token(int(rows[at])), round(float(occurrences[at]), 3)) for at in top
-    )
-    return Table(q.HUBS, ("row", "token", "neighbor of"), body, note=note)

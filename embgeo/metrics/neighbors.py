@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import IntArray
+from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Cell, Influence, Quantity, Table, Value
@@ -51,7 +51,7 @@ def second(facts: Facts, options: Options, reader: RowReader) -> list[Statistic]
         return []
     rows = choose_queries(facts, options)
     wanted: list[Statistic] = [
-        TopNeighbors("queries", rows, reader.take_unit(rows), options.neighbors)
+        TopNeighbors("queries", rows, reader.take_unit(rows), options.neighbors + 1)
     ]
     index, others = find_asked_pairs(facts, options)
     if len(index):
@@ -138,7 +138,7 @@ def compute(
     values: list[Value] = [
         *measure_rarity(facts, options, q.NEIGHBOR_RARITY_RARE, asked, rare, is_rare, known),
         *measure_rarity(facts, options, q.NEIGHBOR_RARITY_POPULAR, asked, popular, is_rare, known),
-        make_neighbor_table(facts, found, choose_shown_rows(facts, options, known), is_rare),
+        make_neighbor_table(facts, found, choose_shown_rows(facts, options, known), is_rare, k),
     ]
     if any(others for _, others in options.asked):
         values.append(make_rank_table(facts, shared.find(CloserRows, "closer rows"), is_rare))
@@ -156,19 +156,20 @@ def measure_rarity(
 ) -> list[Value]:
     """Mean share of rare neighbors, and the part of each query in its deviation."""
     k = options.neighbors
-    neighbors = found.neighbors[np.searchsorted(found.index, queries), :k]
-    share = is_rare[neighbors].mean(axis=1)
+    near = found.neighbors[np.searchsorted(found.index, queries)]
+    share = is_rare[near[:, :k]].mean(axis=1)
     rare = int((~known.popular).sum())
     itself = 1 if quantity is q.NEIGHBOR_RARITY_RARE else 0
     whole = int(known.popular.sum()) if quantity is q.NEIGHBOR_RARITY_POPULAR else rare
     # All queries of the class asked: nothing was sampled.
     exact = len(queries) == whole
-    parts = mean_influence(share) if len(share) > 1 else np.zeros(0)
-    error = error_of(parts) if len(share) > 1 else None
-    drawn = None if exact or error is None else error * np.sqrt(1.0 - len(queries) / whole)
+    drawn = error = None
+    if len(share) > 1:
+        drawn = error_of(mean_influence(share)) * float(np.sqrt(1.0 - len(queries) / whole))
+        parts, error = influence_of_tokens(facts, queries, near, is_rare, k)
     scalar = quantity.measured(
         float(share.mean()),
-        standard_error=drawn,
+        standard_error=None if exact else drawn,
         error_kind="monte_carlo",
         population_error=error,
         sample="" if exact else f"{len(queries):,} of {whole:,} queries",
@@ -179,7 +180,38 @@ def measure_rarity(
     )
     if error is None:
         return [scalar]
-    return [scalar, Influence.of(quantity, parts, np.searchsorted(facts.kept, queries))]
+    return [scalar, Influence.of(quantity, parts)]
+
+
+def influence_of_tokens(
+    facts: Facts, queries: IntArray, near: IntArray, is_rare: BoolArray, k: int
+) -> tuple[FloatArray, float]:
+    """The part of each kept row in the deviation of the mean share, and the error over tokens.
+
+    A token counts as a query, and as a neighbor: without it, the next nearest row takes its place
+    among the neighbors of a query. The spread between queries holds what the neighbors of one
+    query contribute to it, so that their squares are left out of the sum.
+
+    Parameters
+    ----------
+    near : int array, shape (n, k + 1)
+        Neighbors of the queries, the last one next in line.
+    """
+    rare_near = is_rare[near]
+    share = rare_near[:, :k].mean(axis=1)
+    n = len(queries)
+    parts = np.zeros(facts.m)
+    parts[np.searchsorted(facts.kept, queries)] = mean_influence(share)
+    # A place that no row is next in line for stays as it is.
+    moved = (rare_near[:, :k].astype(np.float64) - rare_near[:, k:]) * (near[:, k:] >= 0) / (k * n)
+    parts += np.bincount(
+        np.searchsorted(facts.kept, near[:, :k]).ravel(), moved.ravel(), minlength=facts.m
+    )
+    # The share of rare tokens is fixed: where a token leaves, another one changes its class.
+    label = is_rare[facts.kept].astype(np.float64)
+    parts -= (label - label.mean()) / facts.m
+    variance = float(parts @ parts) - float(np.square(moved).sum())
+    return parts, float(np.sqrt(max(variance, 0.0)))
 
 
 #: Column of the nearest neighbor in the table of neighbors.
@@ -187,12 +219,12 @@ FIRST_NEIGHBOR = 3
 
 
 def make_neighbor_table(
-    facts: Facts, found: TopNeighbors, rows: IntArray, is_rare: BoolArray
+    facts: Facts, found: TopNeighbors, rows: IntArray, is_rare: BoolArray, k: int
 ) -> Table:
     body: list[tuple[Cell, ...]] = []
     rare: list[tuple[int, int]] = []
     for place, row in enumerate(map(int, rows)):
-        neighbors = found.neighbors[int(np.searchsorted(found.index, row))]
+        neighbors = found.neighbors[int(np.searchsorted(found.index, row)), :k]
         count = facts.count(row)
         if facts.is_ranked and facts.frequency is not None:
             count = facts.n + 1 - int(facts.frequency.counts[row])
@@ -200,7 +232,7 @@ def make_neighbor_table(
         body.append((facts.token(row), kind, count, *(facts.token(int(i)) for i in neighbors)))
         rare += [(place, FIRST_NEIGHBOR + int(i)) for i in np.flatnonzero(is_rare[neighbors])]
     what = "rank" if facts.is_ranked else "count"
-    columns = ("token", "class", what, *(f"neighbor {i + 1}" for i in range(found.k)))
+    columns = ("token", "class", what, *(f"neighbor {i + 1}" for i in range(k)))
     note = "nearest first; * rare"
     return Table(q.NEIGHBORS, columns, tuple(body), note=note, rare=tuple(rare))
 

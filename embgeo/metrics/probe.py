@@ -31,7 +31,14 @@ from embgeo.metrics.popularity import Popularity, explain_absence, rank_by_frequ
 from embgeo.numerics.logistic import log_odds
 from embgeo.numerics.ridge import ridge_prediction
 from embgeo.numerics.sampling import FOLDS, Fold, deal_folds, generator
-from embgeo.numerics.scores import auc, balanced_accuracy, balanced_loss, error_of, r_squared
+from embgeo.numerics.scores import (
+    auc,
+    balanced_accuracy,
+    balanced_loss,
+    error_of,
+    learned_noise,
+    r_squared,
+)
 from embgeo.stats.reader import RowReader
 
 FAMILY = "frequency"
@@ -72,7 +79,7 @@ def compute(facts: Facts, options: Options, reader: RowReader) -> list[Value]:
     found = list(reader.spread(fit, len(classes) + len(lines)))
     scores, predicted = found[: len(classes)], found[len(classes) :]
     return [
-        *measure_probe(popular, at, classes, scores, known.convention, sample),
+        *measure_probe(facts.d, popular, at, classes, scores, known.convention, sample),
         *measure_ridge(facts, log_count, at, lines, predicted, known.convention, sample),
     ]
 
@@ -116,6 +123,7 @@ def choose_probe_rows(facts: Facts, options: Options, known: Popularity) -> tupl
 
 
 def measure_probe(
+    d: int,
     popular: BoolArray,
     at: IntArray,
     dealt: Sequence[Fold],
@@ -133,6 +141,10 @@ def measure_probe(
     convention = f"{convention}; {how}" + ("" if settled else "; did not settle in 100 steps")
     chance = (0.5, 0.5, 2.0 * np.log(2.0))
     judged = [judge(score, ~popular) for judge in (auc, balanced_accuracy, balanced_loss)]
+    fitted = (FOLDS - 1) / FOLDS
+    sizes = round(fitted * (~popular).sum()), round(fitted * popular.sum())
+    noise = learned_noise(judged[0][0], *sizes, d)
+    judged[:2] = [(value, with_fit(parts, noise)) for value, parts in judged[:2]]
     influences: list[Value] = [
         Influence.of(quantity, parts, at)
         for quantity, (_, parts) in zip(quantities, judged, strict=True)
@@ -153,6 +165,15 @@ def measure_probe(
     ]
 
 
+def with_fit(influence: FloatArray, noise: float) -> FloatArray:
+    """The parts of tokens that are scored by probes fitted to the others.
+
+    Every two tokens of unlike folds meet twice, each once in the fit. What the fit has learned of
+    noise moves the number by both at once: this share of the variance counts twice.
+    """
+    return np.asarray(np.sqrt(1.0 + noise) * influence)
+
+
 def measure_ridge(
     facts: Facts,
     target: FloatArray,
@@ -167,6 +188,8 @@ def measure_ridge(
     if np.ptp(target) == 0:
         return [q.FREQUENCY_R2.undefined("all sampled tokens have the same count")]
     r2, parts = r_squared(target, join_folds(dealt, found))
+    noise = facts.d / len(target)
+    parts = with_fit(parts, noise / (max(r2, 0.0) + noise))
     what = "−ln(rank)" if facts.is_ranked else "ln(1 + count)"
     scalar = q.FREQUENCY_R2.measured(
         r2,

@@ -21,7 +21,7 @@ import numpy as np
 from embgeo.core.arrays import IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import tokens as q
-from embgeo.core.special import RowState
+from embgeo.core.special import DAMAGED_STATES, RowState
 from embgeo.core.values import Cell, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.row_norms import root_mean_square
@@ -49,12 +49,14 @@ class RowStates:
 
     Attributes
     ----------
+    facts : Facts
     input : Side
     output : Side or None
     constant, mean : int array
         Rows that are not damaged.
     """
 
+    facts: Facts
     input: Side
     output: Side | None
     constant: IntArray
@@ -62,7 +64,7 @@ class RowStates:
 
     def state(self, row: int) -> RowState:
         """Of a row of the embedding; duplicates are not looked for."""
-        found = self.input.state(self.find(row))
+        found = self.find_side_state(self.input, row)
         if found != "healthy":
             return found
         if row in self.constant:
@@ -70,7 +72,16 @@ class RowStates:
         return "mean-initialized" if row in self.mean else "healthy"
 
     def output_state(self, row: int) -> RowState | None:
-        return None if self.output is None else self.output.state(self.find(row))
+        return None if self.output is None else self.find_side_state(self.output, row)
+
+    def find_side_state(self, side: Side, row: int) -> RowState:
+        """What the norm says of a row on one side; the zero row of padding is as intended."""
+        found = side.state(self.find(row))
+        return "padding" if found == "zero" and self.facts.is_padding(row) else found
+
+    def is_damaged(self, row: int) -> bool:
+        """Whether something is wrong with a row on either side."""
+        return self.state(row) in DAMAGED_STATES or self.output_state(row) in DAMAGED_STATES
 
     def find(self, row: int) -> int:
         """Position of a row among those of the vocabulary."""
@@ -85,11 +96,13 @@ class RowStates:
 
     @property
     def notable(self) -> IntArray:
-        """Rows that are not healthy on both sides, ascending."""
+        """Rows with which something is wrong on either side, or that were never trained."""
         damaged = self.input.damaged
         if self.output is not None:
             damaged = damaged | self.output.damaged
-        return np.unique(np.concatenate([self.input.rows[damaged], self.constant, self.mean]))
+        rows = [row for row in self.input.rows[damaged].tolist() if self.is_damaged(row)]
+        wrong = np.array(rows, dtype=np.int64)
+        return np.unique(np.concatenate([wrong, self.constant, self.mean]))
 
 
 def first(facts: Facts, options: Options) -> list[Statistic]:
@@ -125,6 +138,7 @@ def find_states(
 ) -> RowStates:
     """What the rows of the vocabulary look like, after both passes."""
     return RowStates(
+        facts,
         find_input_side(facts, shared),
         find_output_side(facts, options, shared),
         find_constant_rows(facts, reader),
@@ -175,7 +189,7 @@ def list_cells(facts: Facts, found: RowStates, row: int) -> tuple[Cell, ...]:
     cells = (*cells, format_norm(found.input, at))
     if found.output is None:
         return cells
-    return (*cells, found.output.state(at), format_norm(found.output, at))
+    return (*cells, found.output_state(row), format_norm(found.output, at))
 
 
 def format_norm(side: Side, at: int) -> float | None:

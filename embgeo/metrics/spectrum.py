@@ -20,7 +20,7 @@ from embgeo.core.values import Cell, Series, Table, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.shared import SharedStatistics, row_moments
 from embgeo.numerics.decay_fit import LARGEST_C2, fit_exponential, fit_polynomial
-from embgeo.numerics.spectra import compute_effective_rank
+from embgeo.numerics.spectra import compute_effective_rank, compute_entropy
 from embgeo.stats import StackedQR
 from embgeo.stats.statistic import Statistic
 
@@ -94,6 +94,9 @@ def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:
     values: list[Value] = [
         q.EFFECTIVE_RANK.measured(
             compute_effective_rank(sigma), convention="σ, not σ²; uncentered"
+        ),
+        q.SINGULAR_ENTROPY.measured(
+            max(float(np.log(facts.d)) - compute_entropy(sigma), 0.0), convention="uncentered"
         ),
         q.STABLE_RANK.measured(total, convention="uncentered"),
         q.PARTICIPATION_RATIO.measured(

@@ -60,7 +60,8 @@ def compute(
         return values
     found = find_states(facts, options, reader, shared)
     identical = find_identical(facts, reader, shared)
-    values.append(q.SPECIAL_DAMAGED_ROWS.measured(sum(is_damaged(found, one) for one in special)))
+    damaged = sum(found.is_damaged(one.row) for one in special if one.row is not None)
+    values.append(q.SPECIAL_DAMAGED_ROWS.measured(damaged))
     return [*values, tabulate(facts, found, special, identical)]
 
 
@@ -72,17 +73,6 @@ def compare_sizes(facts: Facts) -> list[Scalar]:
         q.MISSING_ROWS.measured(max(0, facts.vocabulary_size - facts.n)),
         q.SURPLUS_ROWS.measured(max(0, facts.n - facts.vocabulary_size)),
     ]
-
-
-def is_damaged(found: RowStates, one: SpecialToken) -> bool:
-    """Whether a row is damaged on either side, but for padding that is zero as intended."""
-    if one.row is None:
-        return False
-    at = found.find(one.row)
-    sides = [side for side in (found.input, found.output) if side is not None]
-    return any(
-        side.damaged[at] and not ("pad" in one.roles and side.norms[at] == 0.0) for side in sides
-    )
 
 
 def list_candidates(facts: Facts, shared: SharedStatistics) -> list[IntArray]:
@@ -134,4 +124,4 @@ def list_output_cells(found: RowStates, row: int | None) -> tuple[Cell, ...]:
     if row is None or found.output is None:
         return (None, None, None)
     at = found.find(row)
-    return found.output.state(at), format_norm(found.output, at), found.output.rank(at)
+    return found.output_state(row), format_norm(found.output, at), found.output.rank(at)

@@ -28,6 +28,7 @@ from embgeo.stats import Moments, Norms, WeightedSum
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "frequency"
+NAME = "counts"
 QUANTITIES = (
     q.WEIGHTED_MEAN_COSINE,
     q.WEIGHTED_EFFECTIVE_RANK,
@@ -49,7 +50,7 @@ def second(facts: Facts) -> list[Statistic]:
     weights = find_weights(facts)
     if weights is None:
         return []
-    return [Moments(facts.d, weights=weights), WeightedSum(weights, facts.d)]
+    return [Moments(facts.d, weights=weights), WeightedSum(NAME, weights, facts.d, of="unit")]
 
 
 def find_weights(facts: Facts) -> FloatArray | None:
@@ -73,7 +74,7 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         return [quantity.undefined(reason) for quantity in QUANTITIES]
     p = weights[facts.kept]
     moments = shared.find(Moments, ("moments", "weighted rows"))
-    total = shared.find(WeightedSum, "WeightedSum").total
+    total = shared.find(WeightedSum, ("weighted sum", NAME)).total
     scatter = moments.scatter
     variances = np.maximum(np.linalg.eigvalsh(scatter)[::-1], 0.0)
     scatter += np.outer(moments.mean, moments.n * moments.mean)

@@ -7,9 +7,12 @@ does not choose between them.
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
 
-from embgeo.core.arrays import FloatArray
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.arrays import FloatArray, IntArray
 
 #: Cosines nearer than this are equal.
 TIE = 1e-12
@@ -54,3 +57,113 @@ def skewness(values: FloatArray) -> float | None:
     if spread <= 1e-9 * abs(float(values.mean())):
         return None
     return float(np.mean(centered**3)) / spread**3
+
+
+def robin_hood(values: FloatArray) -> float:
+    """Half the mean distance from the mean, relative to the mean (Hoover's index).
+
+    Examples
+    --------
+    >>> robin_hood(np.array([4.0, 0.0, 0.0, 0.0])), robin_hood(np.array([2.0, 2.0]))
+    (0.75, 0.0)
+    """
+    return float(np.abs(values - values.mean()).sum() / (2.0 * values.sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class SampledPlaces:
+    """Places that some of the rows, the queries, give to others.
+
+    A place is given to a group of equal rows, which share it; most groups have one row.
+
+    Attributes
+    ----------
+    query : int array, shape (p,)
+        Number of the query, ascending from 0.
+    group : int array, shape (p,)
+        That has a place; no pair of query and group occurs twice.
+    share : float64 array, shape (p,)
+        Of a row of the group, the query itself excepted.
+    own : int array, shape (queries,)
+        The row of each query.
+    group_of : int array, shape (m,)
+        Of each row.
+    """
+
+    query: IntArray
+    group: IntArray
+    share: FloatArray
+    own: IntArray
+    group_of: IntArray
+
+    def sums(self, used: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """For each row the sums of its shares, of their squares and cubes over the used queries."""
+        chosen = used[self.query]
+        group, share, query = self.group[chosen], self.share[chosen], self.query[chosen]
+        inside = self.group_of[self.own[query]] == group
+        rows = self.own[query[inside]]
+        found: list[FloatArray] = []
+        for power in (1, 2, 3):
+            parts = share**power
+            by_group = np.bincount(group, parts, self.group_of.max() + 1)
+            by_row = by_group[self.group_of]
+            # A query gives no place to itself.
+            own = np.bincount(rows, parts[inside], len(self.group_of))
+            found.append(np.asarray(by_row - own, dtype=np.float64))
+        return found[0], found[1], found[2]
+
+    def skewness(self, used: npt.NDArray[np.bool_], k: int) -> float | None:
+        """Estimate of the skewness of N_k, as it is with all rows for queries.
+
+        A row's N is a sum over m queries, of which n are used. Products of the shares of two and of
+        three unlike queries are sums over the used ones times m(m − 1)/(n(n − 1)), and so on: the
+        second and third moments of N are estimated without bias, however few are used (factorial
+        moments under sampling without replacement). None where no spread is left.
+        """
+        m, n = len(self.group_of), int(used.sum())
+        first, second, third = self.sums(used)
+        one = m / n
+        two = one * (m - 1.0) / (n - 1.0)
+        three = two * (m - 2.0) / (n - 2.0)
+        squares = two * (first**2 - second) + one * second
+        cubes = three * (first**3 - 3.0 * first * second + 2.0 * third)
+        cubes += 3.0 * two * (second * first - third) + one * third
+        variance = float(squares.mean()) - k**2
+        if not variance > 1e-9 * k**2:
+            return None
+        return float((cubes.mean() - 3.0 * k * squares.mean() + 2.0 * k**3) / variance**1.5)
+
+
+def share_among_equals(neighbors: IntArray, own: IntArray, group_of: IntArray) -> SampledPlaces:
+    """Places of groups of equal rows among the k nearest of some queries.
+
+    Parameters
+    ----------
+    neighbors : int array, shape (queries, k)
+        Rows; of equal rows, any that fit.
+    own : int array, shape (queries,)
+    group_of : int array, shape (m,)
+    """
+    groups = int(group_of.max()) + 1
+    number = np.arange(len(own))[:, None] * groups + group_of[neighbors]
+    pairs, places = np.unique(number, return_counts=True)
+    query, group = np.divmod(pairs, groups)
+    size = np.bincount(group_of)[group] - (group_of[own[query]] == group)
+    return SampledPlaces(query, group, places / size, own, group_of)
+
+
+def jackknife_error(places: SampledPlaces, k: int, parts: int) -> float | None:
+    """Standard error of the estimated skewness, from leaving out a part of the queries at a time.
+
+    Queries are a sample without replacement, all of which would leave no error. Where there are
+    hardly any hubs, the estimate rests on products of three queries, and the error comes out up to
+    1.7 times too large (Efron & Stein 1981: never too small on average).
+    """
+    n = len(places.own)
+    part = np.arange(n) % parts
+    found = [places.skewness(part != left, k) for left in range(parts)]
+    known = np.array([value for value in found if value is not None])
+    if len(known) < parts:
+        return None
+    rest = 1.0 - n / len(places.group_of)
+    return float(np.sqrt(rest * (parts - 1.0) * known.var()))

@@ -44,7 +44,7 @@ def compute_isoscore(variances: FloatArray) -> float:
 def compute_symmetry(
     mean: FloatArray, mean_norm: float, variances: FloatArray
 ) -> tuple[float, float | None]:
-    """First and second moment of symmetry (Yokoi et al. 2024, §3: centrality and isotropy).
+    """First and second moment of symmetry (Yokoi et al. 2024: degrees of centrality and isotropy).
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Weighted sum of the unit rows: where tokens point on average, each as often as it occurs."""
+"""Weighted sums of rows: where they point on average, each as much as it weighs."""
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -12,13 +12,16 @@ from embgeo.stats.statistic import Statistic
 
 
 class WeightedSum(Statistic):
-    """Σ a_i ŵ_i over the rows.
+    """Σ a_i w_i or Σ a_i ŵ_i over the rows.
 
     Parameters
     ----------
+    name : str
     weights : float64 array, shape (N,)
         Of every row of the matrix.
     d : int
+    of : {"rows", "unit"}
+        The rows, or the rows divided by their norms.
 
     Attributes
     ----------
@@ -27,7 +30,9 @@ class WeightedSum(Statistic):
 
     STATE = ("total",)
 
-    def __init__(self, weights: FloatArray, d: int) -> None:
+    def __init__(self, name: str, weights: FloatArray, d: int, of: Literal["rows", "unit"]) -> None:
+        self.name = name
+        self.of = of
         self.weights = weights
         self.d = d
         self.clear()
@@ -35,10 +40,15 @@ class WeightedSum(Statistic):
     def clear(self) -> None:
         self.total: FloatArray = np.zeros(self.d)
 
+    @property
+    def key(self) -> tuple[str, str]:
+        return ("weighted sum", self.name)
+
     def update(self, block: Block) -> None:
         if len(block.index):
-            wide = block.wide
-            self.total = self.total + wide.to_host(wide.put(self.weights[block.index]) @ block.unit)
+            rows = block.rows if self.of == "rows" else block.unit
+            weights = block.wide.put(self.weights[block.index])
+            self.total = self.total + block.wide.to_host(weights @ rows)
 
     def merge(self, other: Self) -> None:
         self.total = self.total + other.total

@@ -15,6 +15,7 @@ from embgeo.core.options import Options
 from embgeo.core.quantities import QUANTITIES, require_known
 from embgeo.core.source import Source
 from embgeo.gate.check import Outcome
+from embgeo.gate.presets import read_preset
 from embgeo.gate.rule import Place, Rule
 from embgeo.gate.rule_value import LEVEL, VERDICT, deviations
 from embgeo.gate.settings import GateSettings, RuleEntry, find_gate, read_gate
@@ -33,6 +34,7 @@ LISTS = ("asked",)
 def check(
     *sources: Any,
     rules: str | Sequence[str] = (),
+    preset: str | None = None,
     baseline: Any = None,
     level: float | None = None,
     command: str = "",
@@ -48,6 +50,8 @@ def check(
         not analyzed yet only the sections that rules name are measured.
     rules : str or sequence of str
         Such as ``"cosine.mean <= 0.1"`` or ``"isotropy.i1 drop <= 5%, warn"`` (docs/gate.md).
+    preset : str, optional
+        Name of rules in addition: "finetune-ready".
     baseline : path or Analysis, optional
         What drop, rise and change compare with: a baseline file, a saved analysis, an analysis
         or a checkpoint.
@@ -71,7 +75,8 @@ def check(
     EmbgeoError
         If a source cannot be read or measured.
     """
-    gate = plan_gate(as_texts(rules, "rules"), sources, baseline, level, settings)
+    texts = as_texts(rules, "rules")
+    gate = plan_gate(texts, sources, baseline, level, settings, preset=preset)
     return gate.check(command, progress)
 
 
@@ -82,6 +87,7 @@ def plan_gate(
     level: float | None = None,
     given: Mapping[str, Any] | None = None,
     settings: GateSettings | None = None,
+    preset: str | None = None,
 ) -> Gate:
     """What is to be checked, refused as far as that needs nothing measured.
 
@@ -102,6 +108,8 @@ def plan_gate(
     settings, given = settings or GateSettings(), given or {}
     parsed = [rule_of_settings(entry, settings) for entry in settings.rules]
     parsed += [Rule.parse(text) for text in rules]
+    for name in dict.fromkeys(one for one in (settings.preset, preset) if one is not None):
+        parsed += read_preset(name)
     items = [Path(one) if is_path(one) else one for one in sources]
     items = items or [settings_path(settings, name) for name in settings.sources]
     if not items:

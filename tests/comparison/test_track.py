@@ -145,7 +145,7 @@ def hinge(tau, before=1.0, after=-0.5, steps=STEPS):
     return before * np.minimum(steps, tau) + after * np.maximum(0.0, steps - tau)
 
 
-@pytest.mark.parametrize("tau", [100.0, 700.0, 1900.0])
+@pytest.mark.parametrize("tau", [300.0, 700.0, 1600.0])
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 def test_a_bend_is_found_where_it_is(tau, scale):
     found = bend(STEPS, scale * hinge(tau))
@@ -165,7 +165,7 @@ def test_a_noisy_bend_is_found_near_where_it_is():
 
 
 def test_a_bend_of_unevenly_spaced_steps():
-    steps = np.array([1.0, 10, 100, 1000, 2000, 3000, 10_000, 30_000])
+    steps = np.array([1.0, 10, 30, 100, 300, 1000, 2000, 3000, 5000, 10_000, 20_000, 30_000])
     found = bend(steps, hinge(1000.0, 2.0, 0.1, steps))
     assert isinstance(found, Bend)
     assert found.step == 1000.0
@@ -177,7 +177,7 @@ def test_a_bend_of_unevenly_spaced_steps():
         (3.0 * STEPS + 2.0, "straight line"),
         (np.full(len(STEPS), 0.1), "does not change"),
         (np.zeros(len(STEPS)), "does not change"),
-        (STEPS + 300.0 * rng(81).standard_normal(len(STEPS)), "no better than one"),
+        (STEPS + 300.0 * rng(81).standard_normal(len(STEPS)), "any other order"),
     ],
 )
 def test_what_does_not_bend(values, reason):
@@ -186,16 +186,18 @@ def test_what_does_not_bend(values, reason):
     assert reason in found
 
 
-@pytest.mark.parametrize("m", [1, 2, 4])
+@pytest.mark.parametrize("m", [1, 2, 5])
 def test_few_points_do_not_bend(m):
-    assert bend(STEPS[:m], hinge(100.0)[:m]) == f"{m} points, a bend takes 5"
+    assert bend(STEPS[:m], hinge(100.0)[:m]) == f"{m} points, a bend takes 6"
 
 
 @pytest.mark.slow
-def test_noise_is_rarely_called_a_bend():
-    """At a level of 5 % with the correction for the places tried: of 400 lines at most 20."""
-    found = [bend(STEPS, rng(1000 + i).standard_normal(len(STEPS))) for i in range(400)]
-    assert sum(isinstance(b, Bend) for b in found) <= 20
+@pytest.mark.parametrize("walk", [False, True])
+def test_noise_is_rarely_called_a_bend(walk):
+    """At a level of 5 %: 20 of 400, and 31 would be a sign of more."""
+    draws = [rng(1000 + i).standard_normal(len(STEPS)) for i in range(400)]
+    found = [bend(STEPS, np.cumsum(draw) if walk else draw) for draw in draws]
+    assert sum(isinstance(b, Bend) for b in found) <= 31
 
 
 def test_the_fit_is_the_best_of_all_places():
@@ -215,9 +217,9 @@ def test_the_fit_is_the_best_of_all_places():
 
 @pytest.fixture(scope="module")
 def tracked():
-    """A cone that forms from the third of seven checkpoints on."""
+    """A cone that forms from the fourth of ten checkpoints on."""
     W, direction = gaussian(90, n=120), np.ones(6)
-    cosines = np.array([0.0, 0.001, 0.0, 0.2, 0.4, 0.6, 0.8])
+    cosines = np.array([0.0, 0.001, 0.0, 0.001, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9])
     depths = np.sqrt(cosines / (1 - cosines))
     runs = [
         entered(
@@ -239,13 +241,13 @@ def test_every_scalar_has_a_curve(tracked):
     ]
     mean = next(c for c in curves if c.quantity.name == "cosine.mean")
     assert list(mean.values) == [m.analysis.scalar("cosine.mean").value for m in tracked.members]
-    assert tracked.track.steps == tuple(100.0 * i for i in range(7))
+    assert tracked.track.steps == tuple(100.0 * i for i in range(10))
 
 
 def test_pairs_are_to_the_first_and_to_the_one_before(tracked):
     assert [(p.first, p.second) for p in tracked.pairs] == [
-        *((0, i) for i in range(1, 7)),
-        *((i, i + 1) for i in range(1, 6)),
+        *((0, i) for i in range(1, 10)),
+        *((i, i + 1) for i in range(1, 9)),
     ]
     by_key = {(c.quantity.name, c.against): c for c in tracked.track.curves}
     first, previous = (by_key["compare.cka", a] for a in ("first", "previous"))
@@ -258,8 +260,8 @@ def test_pairs_are_to_the_first_and_to_the_one_before(tracked):
 def test_the_cone_bends_where_it_begins(tracked):
     curve = next(c for c in tracked.track.curves if c.quantity.name == "cosine.mean")
     assert curve.bend is not None
-    assert curve.bend.step == 200.0
-    assert any(s.startswith("From step 0 to 600, I1 fell") for s in tracked.sentences)
+    assert curve.bend.step == 300.0
+    assert any(s.startswith("From step 0 to 900, I1 fell") for s in tracked.sentences)
 
 
 def test_curves_without_a_bend_say_why(tracked):

@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.core.options import Options
 from embgeo.core.values import Scalar, Table
-from embgeo.metrics.facts import Facts
-from embgeo.metrics.neighborhoods import SAMPLES, draw_hub_samples
-from embgeo.numerics.hubness import count_occurrences, skewness
 from embgeo.stats import RowHashes
-from tests.support import naive
 from tests.support.matrices import from_spectrum, gaussian
 
 
@@ -71,19 +66,6 @@ def test_a_count_that_is_not_known_is_not_shown(rank_order: bool) -> None:
     )
     for row, _, count, _ in table(counted, "tokens.smallest_norms").rows:
         assert count == row
-
-
-def test_the_error_of_hubness_is_that_of_the_mean_over_samples(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("embgeo.metrics.neighborhoods.SAMPLE_ROWS", (60, 60))
-    W = gaussian(5, 400, 5)
-    found = scalar(embgeo.analyze(W, sections=["tokens"], reference=False), "tokens.hubness")
-    samples = draw_hub_samples(Facts(400, 5, kept=np.arange(400)), Options())
-    skews = [skewness(count_occurrences(naive.unit(W[rows]), 10)) for rows in samples]
-    assert len(skews) == SAMPLES
-    assert found.value == pytest.approx(np.mean(skews))
-    assert found.standard_error == pytest.approx(np.std(skews, ddof=1) / np.sqrt(SAMPLES))
 
 
 def test_the_rank_tolerance_is_that_of_the_longer_side() -> None:

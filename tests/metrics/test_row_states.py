@@ -80,7 +80,6 @@ def test_every_row_that_is_not_healthy_is_listed(found):
     table = found["tokens.damaged"]
     assert table.columns == ("row", "token", "count", "state", "‖w‖", "output", "‖u‖")
     assert [(row[0], row[3], row[5]) for row in table.rows] == [
-        (0, "zero", "zero"),
         (3, "damaged", "healthy"),
         (5, "constant", "healthy"),
         (6, "mean-initialized", "healthy"),
@@ -94,7 +93,7 @@ def test_special_tokens(found):
     states = {row[0]: (row[1], row[2], row[4], row[7]) for row in table.rows}
     assert states == {
         "<extra>": (None, "added", "no row", None),
-        "<pad>": (0, "pad", "zero", "zero"),
+        "<pad>": (0, "pad", "padding", "padding"),
         "<|im_start|>": (3, "added, template", "damaged", "healthy"),
         "<s>": (10, "bos", "identical", "healthy"),
     }

@@ -10,7 +10,7 @@ import embgeo
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.values import Column, Scalar, Table
 from embgeo.metrics.token_groups import classify_token
-from embgeo.numerics.hubness import count_occurrences, skewness
+from embgeo.numerics.hubness import count_occurrences, share_among_equals
 from tests.support import naive
 
 Array = npt.NDArray[np.float64]
@@ -222,21 +222,37 @@ def test_ties_do_not_depend_on_the_order_of_rows() -> None:
     np.testing.assert_allclose(count_occurrences(lattice, 5), naive.occurrences(lattice, 5))
 
 
-def test_hubness_of_a_sample_is_near_that_of_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("embgeo.metrics.neighborhoods.SAMPLE_ROWS", (200, 200))
+def test_hubness_of_some_queries_estimates_that_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With equal rows among them, which share their places."""
     g = np.random.default_rng(3)
-    rows = g.standard_normal((2000, 8)) + 0.5
-    found = scalar(tokens_of(Matrix(rows)), "hubness")
-    others = [skewness(naive_k(rows[g.choice(2000, 200, replace=False)])) or 0.0 for _ in range(40)]
-    assert found.sample == "4 samples of 200 of 2,000 rows"
-    assert found.value is not None
-    assert found.standard_error is not None
-    spread = np.hypot(found.standard_error, np.std(others) / 2)
-    assert abs(found.value - np.mean(others)) < 4 * spread
+    rows = g.standard_normal((900, 40)) * np.exp(0.5 * g.standard_normal((900, 1))) + 0.5
+    rows[-60:] = rows[:60]
+    exact = scalar(tokens_of(Matrix(rows)), "hubness").value
+    monkeypatch.setattr("embgeo.metrics.hubs.ALL_ROWS", 800)
+    monkeypatch.setattr("embgeo.metrics.hubs.QUERIES", 300)
+    found = [scalar(tokens_of(Matrix(rows), seed), "hubness") for seed in range(12)]
+    assert found[0].sample == "300 queries against all 900 rows"
+    assert (found[0].size, found[0].freedom) == (900, 19)
+    values = np.array([float(one) for one in found])
+    errors = np.array([one.standard_error for one in found], dtype=float)
+    assert abs(values.mean() - exact) < 4 * values.std() / np.sqrt(12)
+    assert errors.mean() == pytest.approx(values.std(), rel=0.5)
+    left_out = scalar(tokens_of(Matrix(rows)), "antihub_share")
+    assert "--neighbors-of all" in left_out.undefined
 
 
-def naive_k(rows: Array) -> Array:
-    return count_occurrences(naive.unit(rows), 10)
+def test_all_queries_give_the_skewness_itself() -> None:
+    rows = naive.unit(np.random.default_rng(5).standard_normal((90, 4)))
+    rows[30:36] = rows[0]
+    cosines = rows @ rows.T
+    np.fill_diagonal(cosines, -np.inf)
+    near = np.argsort(-cosines, axis=1, kind="stable")[:, :5]
+    group = np.unique(rows.round(12), axis=0, return_inverse=True)[1].ravel()
+    places = share_among_equals(near, np.arange(90), group)
+    every = np.ones(90, dtype=bool)
+    counts = naive.occurrences(rows, 5)
+    np.testing.assert_allclose(places.sums(every)[0], counts, atol=1e-12)
+    assert places.skewness(every, 5) == pytest.approx(naive.skewness(counts), rel=1e-9)
 
 
 # Intrinsic dimension ----------------------------------------------------------------------------

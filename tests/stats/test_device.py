@@ -258,7 +258,8 @@ def test_neighbors_of_all_rows_of_a_larger_matrix(monkeypatch, device):
     W = (gaussian(86, n=300) + 0.3).astype(np.float32)
     W[200:230] = W[100:130]
     W[5:20] = W[5]
-    monkeypatch.setattr("embgeo.metrics.neighborhoods.SAMPLE_ROWS", (40, 40))
+    monkeypatch.setattr("embgeo.metrics.hubs.ALL_ROWS", 200)
+    monkeypatch.setattr("embgeo.metrics.hubs.QUERIES", 40)
     monkeypatch.setattr("embgeo.metrics.neighborhoods.QUERIES", (50, 50))
     monkeypatch.setattr("embgeo.stats.backend.device_rows.MOST_ROWS", 70)
     monkeypatch.setattr("embgeo.stats.resources.MOST_ROWS", 110)
@@ -271,7 +272,7 @@ def test_neighbors_of_all_rows_of_a_larger_matrix(monkeypatch, device):
     assert dimension.value == pytest.approx(naive.two_nn(wide), rel=1e-9)
     assert dimension.sample == "all 256 queries against 256 rows"
     sampled = measured(Matrix(W), device, sections=("tokens",), neighbors=4)
-    assert sampled["tokens.hubness"].sample == "4 samples of 40 of 300 rows"
+    assert sampled["tokens.hubness"].sample == "40 queries against all 300 rows"
 
 
 @pytest.mark.parametrize("device", [WIDE, SINGLE])

@@ -105,7 +105,11 @@ MAKERS = {
     "moments": (Moments, lambda: Moments(D)),
     "moments, unit": (Moments, lambda: Moments(D, of="unit")),
     "moments, weighted": (Moments, lambda: Moments(D, weights=WEIGHTS)),
-    "weighted sum": (WeightedSum, lambda: WeightedSum(WEIGHTS, D)),
+    "weighted sum": (WeightedSum, lambda: WeightedSum("counts", WEIGHTS, D, of="unit")),
+    "weighted sum of rows": (
+        WeightedSum,
+        lambda: WeightedSum("log count", WEIGHTS - 0.02, D, of="rows"),
+    ),
     "norms": (Norms, Norms),
     "output norms": (OutputNorms, OutputNorms),
     "pair histogram": (PairHistogram, PairHistogram),

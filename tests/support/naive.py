@@ -12,8 +12,10 @@ from functools import cache
 
 import ml_dtypes
 import numpy as np
+import scipy.integrate
 import scipy.linalg
-from scipy.optimize import linprog, minimize
+import scipy.stats
+from scipy.optimize import brentq, linprog, minimize
 from scipy.special import logsumexp
 
 
@@ -318,6 +320,60 @@ def symmetry(W, p=None):
     return 1.0 - np.linalg.norm(mean) / lengths, -(share * np.log(share)).sum() / math.log(
         W.shape[1]
     )
+
+
+def slope(eigenvalues):
+    """Weighted least squares over the ranks, by the normal equations of polyfit."""
+    k = np.arange(1, len(eigenvalues) + 1)
+    return -np.polyfit(np.log(k), np.log(eigenvalues), 1, w=np.sqrt(1.0 / k))[0]
+
+
+def marchenko_pastur_median(n, p):
+    """By quadrature of the density on its interval and bisection."""
+    low, high = (math.sqrt(n) - math.sqrt(p)) ** 2, (math.sqrt(n) + math.sqrt(p)) ** 2
+
+    def below(x):
+        points = low + (x - low) * np.linspace(0, 1, 50_001)[1:-1] ** 3
+        density = np.sqrt((high - points) * (points - low)) / points
+        return scipy.integrate.trapezoid(density, points)
+
+    half = below(high) / 2
+    return brentq(lambda x: below(x) - half, low + 1e-9, high)
+
+
+def largest_p(largest, n, p):
+    """Johnstone 2001, with the gamma distribution of Chiani 2014 and its printed constants."""
+    center = (math.sqrt(n) + math.sqrt(p)) ** 2
+    scale = (math.sqrt(n) + math.sqrt(p)) * (n**-0.5 + p**-0.5) ** (1 / 3)
+    return scipy.stats.gamma.sf((largest - center) / scale + 9.84801, 46.446, scale=0.186054)
+
+
+def power_law_tail(x):
+    """Exponent, distance and size of the tail of least distance, of at least ten values."""
+    x = sorted(x, reverse=True)
+    best = None
+    for size in range(10, len(x) + 1):
+        tail, low = x[:size], x[size - 1]
+        if tail[0] == low:
+            continue
+        alpha = 1 + size / math.fsum(math.log(v / low) for v in tail)
+        distance = scipy.stats.kstest(tail, lambda v, s=low, a=alpha: 1 - (v / s) ** (1 - a))[0]
+        if best is None or distance < best[1]:
+            best = alpha, distance, size
+    return best
+
+
+def power_law_p(x, draws, rng):
+    alpha, distance, size = power_law_tail(x)
+    x = np.array(sorted(x, reverse=True))
+    farther = 0
+    for _ in range(draws):
+        tail = rng.binomial(len(x), size / len(x)) if size < len(x) else len(x)
+        sample = list(x[size - 1] * (1 - rng.random(tail)) ** (1 / (1 - alpha)))
+        if tail < len(x):
+            sample += list(rng.choice(x[size:], len(x) - tail))
+        farther += power_law_tail(sample)[1] >= distance
+    return farther / draws
 
 
 # 6. Subspace distance ---------------------------------------------------------------------------

@@ -23,6 +23,7 @@ def spectrum(c: Case):
     rank = int((s > s[0] * max(c.W.shape) * np.finfo(float).eps).sum())
     return {
         "effective_rank": naive.effective_rank(s),
+        "singular_entropy": np.log(len(s)) - np.log(naive.effective_rank(s)),
         "effective_rank_centered": naive.effective_rank(centered),
         "stable_rank": naive.stable_rank(c.W),
         "participation_ratio": naive.participation_ratio(s),
@@ -30,6 +31,28 @@ def spectrum(c: Case):
         "condition_number": s[0] / s[-1] if rank == len(s) else None,
         "numerical_rank": rank,
         **{f"energy_{q}": naive.energy(s, q / 100) for q in (50, 90, 95, 99)},
+        **tail(c, centered),
+    }
+
+
+def tail(c: Case, sigma):
+    n, d = len(c.W) - 1, c.W.shape[1]
+    positive = sigma[sigma > sigma[0] * max(c.W.shape) * np.finfo(float).eps] ** 2
+    large, small = max(n, d), min(n, d)
+    level = np.median(sigma[:small] ** 2) / naive.marchenko_pastur_median(large, small)
+    edge = (np.sqrt(n) + np.sqrt(d)) ** 2
+    found = naive.power_law_tail(positive) if len(positive) >= 10 else (None, None)
+    known = level > 1e-15 * sigma[0] ** 2
+    return {
+        "nesum": (sigma**2).sum() / sigma[0] ** 2,
+        "decay_slope": naive.slope(positive) if len(positive) > 1 else None,
+        "above_edge": (sigma**2 > level * edge).sum() if known else None,
+        "largest_p": naive.largest_p(sigma[0] ** 2 / level, large, small) if known else None,
+        "tail_exponent": found[0],
+        "tail_distance": found[1],
+        "tail_p": None
+        if found[0] is None
+        else naive.power_law_p(positive, 60, drawn("tail of the spectrum")),
     }
 
 
@@ -159,7 +182,7 @@ def frequency(c: Case):
         ),
         "frequency_r2": naive_frequency.r_squared(np.log1p(c.counts), ridge_out_of_fold(c)),
     }
-    out |= weighted(c)
+    out |= weighted(c) | unigram(c)
     if popular.sum() < 5:
         return {**out, "probe_auc": None, "probe_accuracy": None, "probe_loss": None}
     rare = rare_out_of_fold(c)
@@ -168,6 +191,19 @@ def frequency(c: Case):
         "probe_auc": naive_frequency.auc(rare, ~popular),
         "probe_accuracy": naive_frequency.balanced_accuracy(rare, ~popular),
         "probe_loss": naive_frequency.probe_loss(rare, ~popular),
+    }
+
+
+def unigram(c: Case):
+    y, centered = np.log1p(c.counts), naive.centered(c.W)
+    gram = centered.T @ centered
+    penalty = 0.01 * np.trace(gram) / len(gram)
+    beta = np.linalg.solve(gram + penalty * np.eye(len(gram)), centered.T @ (y - y.mean()))
+    mean, first = c.W.mean(axis=0), np.linalg.svd(centered)[2][0]
+    unit = beta / np.linalg.norm(beta)
+    return {
+        "mean_unigram_cosine": unit @ mean / np.linalg.norm(mean),
+        "first_unigram_cosine": abs(unit @ first),
     }
 
 
@@ -252,18 +288,9 @@ def tokens(c: Case):
         "nonfinite_rows": sum(not np.isfinite(row).all() for row in data[~masked]),
         "duplicate_rows": naive_frequency.duplicate_rows(c.W),
         "mean_cosine_distinct": distinct(c),
-        # Of fewer than 100 rows; tests/metrics/test_clump.py has larger matrices.
-        **dict.fromkeys(
-            (
-                "angle_excess",
-                "norm_excess",
-                "clump_rows",
-                "clump_share",
-                "clump_angle",
-                "clump_mean_cosine",
-            )
-        ),
         "hubness": naive.skewness(naive.occurrences(c.W, 10)),
+        "antihub_share": np.mean(naive.occurrences(c.W, 10) == 0),
+        "robin_hood": np.abs(naive.occurrences(c.W, 10) - 10).mean() / 20,
         "intrinsic_dimension": naive.two_nn(c.W),
     }
 

@@ -121,7 +121,7 @@ NEIGHBOR_RANKS = Quantity(
     "1 + #{rows closer by cosine}",
     "Gong et al. 2018 (FRAGE), Table 5",
 )
-_YOKOI = "Yokoi et al. 2024, §3"
+_YOKOI = "Yokoi et al. 2024"
 WEIGHTED_MEAN_COSINE = Quantity(
     "frequency.weighted_mean_cosine",
     "Mean cosine, by frequency",
@@ -165,4 +165,21 @@ WEIGHTED_SYMMETRY_SECOND = Quantity(
     "How evenly the variance of a text is spread over directions: 1 if all have the same.",
     "−Σ q_k ln q_k / ln d, q_k = λ_k / Σλ of Σ p_i (w_i − μ_p)(w_i − μ_p)ᵀ",
     f"{_YOKOI} (degree of isotropy)",
+)
+_UNIGRAM = "β = ridge regression of log count on w − μ, over all rows"
+MEAN_UNIGRAM_COSINE = Quantity(
+    "frequency.mean_unigram_cosine",
+    "Mean row and frequency direction",
+    "Whether the mean row points where the log count grows: ±1 if the cone is the direction of "
+    "frequency, 0 if it has nothing to do with it.",
+    f"cos(μ, β), {_UNIGRAM}",
+    "after Mu & Viswanath 2018, §2 (top directions encode frequency)",
+)
+FIRST_UNIGRAM_COSINE = Quantity(
+    "frequency.first_unigram_cosine",
+    "First direction and frequency direction",
+    "Whether the direction of most variance is the one along which the log count grows: 1 if it "
+    "is.",
+    f"|cos(v₁, β)|, v₁ of the centered matrix, {_UNIGRAM}",
+    "after Mu & Viswanath 2018, §2 (top directions encode frequency)",
 )

@@ -95,7 +95,8 @@ ISOSCORE = Quantity(
     "isotropy.isoscore",
     "IsoScore",
     "How evenly the variance is spread over the principal directions, from 0 (one direction) to 1 "
-    "(all alike). It looks at the centered rows and does not see a common offset.",
+    "(all alike). It looks at the centered rows and does not see a common offset. It is the "
+    "IsoScore* of Rudman & Eickhoff 2024 without shrinkage.",
     "(d·φ − 1)/(d − 1), φ = (d − δ²(d − √d))²/d², δ = ‖√d·λ/‖λ‖ − 1‖ / √(2(d − √d))",
     "Rudman et al. 2022",
 )
@@ -141,12 +142,12 @@ SYMMETRY_FIRST = Quantity(
     "Symmetry, first moment",
     "How well the rows are centered: 1 if their mean is the origin, 0 if they are all equal.",
     "1 − ‖E w‖ / E ‖w‖",
-    "Yokoi et al. 2024, §3 (degree of centrality)",
+    "Yokoi et al. 2024 (degree of centrality)",
 )
 SYMMETRY_SECOND = Quantity(
     "isotropy.symmetry_second",
     "Symmetry, second moment",
     "How evenly the variance is spread over directions: 1 if all have the same, 0 if one has all.",
     "−Σ p_k ln p_k / ln d, p_k = λ_k / Σλ of the covariance",
-    "Yokoi et al. 2024, §3 (degree of isotropy)",
+    "Yokoi et al. 2024 (degree of isotropy)",
 )

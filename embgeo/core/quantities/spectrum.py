@@ -96,3 +96,66 @@ DECAY_FIT = Quantity(
     "σ_k/σ₁, c₁·exp(−c₂·k^γ), c₁·k^(−γ)",
     "Wang et al. 2020, §4.2",
 )
+NESUM = Quantity(
+    "spectrum.nesum",
+    "Normalized eigenvalue sum",
+    "Total variance measured in units of the strongest direction's: d if all directions hold the "
+    "same, 1 if one holds everything. The stable rank of the centered matrix.",
+    "Σλ_k / λ₁, λ_k the eigenvalues of the covariance",
+    "NESum, He & Ozay 2022",
+)
+DECAY_SLOPE = Quantity(
+    "spectrum.decay_slope",
+    "Slope of the eigenvalues",
+    "How steeply the variance falls over the directions, if it falls like a power: about 1 for "
+    "representations that generalize well, 0 if all directions hold the same.",
+    "α of λ_k ∝ k^(−α), least squares of ln λ_k on ln k with weights 1/k",
+    "α-ReQ, Agrawal et al. 2022; the fit is that of Stringer et al. 2019",
+)
+ABOVE_EDGE = Quantity(
+    "spectrum.above_edge",
+    "Directions above chance",
+    "How many directions hold more variance than any would if the rows were isotropic noise of "
+    "the level that the median direction shows.",
+    "#{k : λ_k > s²(√n + √d)²}, n = M − 1, s² = median λ / median of the Marchenko–Pastur law",
+    "Marchenko & Pastur 1967; level after Gavish & Donoho 2014",
+)
+LARGEST_P = Quantity(
+    "spectrum.largest_p",
+    "Chance of the largest eigenvalue",
+    "How probable so strong a first direction is in isotropic noise of the same level.",
+    "P(TW₁ ≥ (λ₁/s² − μ)/σ), μ = (√n + √d)², σ = (√n + √d)(1/√n + 1/√d)^(1/3)",
+    "Johnstone 2001, Theorem 1.1; the law after Chiani 2014",
+)
+TAIL_EXPONENT = Quantity(
+    "spectrum.tail_exponent",
+    "Exponent of the tail",
+    "If the largest eigenvalues follow a power law, its exponent; the smaller, the heavier the "
+    "tail.",
+    "1 + n / Σ ln(λ_k/λ_n) over the n largest, n by the least Kolmogorov–Smirnov distance",
+    "Clauset, Shalizi & Newman 2009, Eq. 3.1 and §3.3",
+)
+TAIL_DISTANCE = Quantity(
+    "spectrum.tail_distance",
+    "Distance of the tail from a power law",
+    "Largest difference of the tail's distribution from that of the fitted power law.",
+    "Kolmogorov–Smirnov distance of the n largest eigenvalues from (λ/λ_n)^(1−α)",
+    "Clauset, Shalizi & Newman 2009, Eq. 3.9",
+)
+TAIL_P = Quantity(
+    "spectrum.tail_p",
+    "Chance of that distance",
+    "Share of samples of the fitted power law that lie farther from their own fit. Below 0.1: the "
+    "tail is not a power law.",
+    "semi-parametric bootstrap",
+    "Clauset, Shalizi & Newman 2009, §4.1",
+)
+SINGULAR_ENTROPY = Quantity(
+    "spectrum.singular_entropy",
+    "Singular entropy",
+    "How far the singular values are from all being equal: 0 if they are, ln d if one holds "
+    "everything. It rises where an output layer saturates.",
+    "Σ p_k ln(d·p_k) = ln d − ln(effective rank), p_k = σ_k / Σσ",
+    "Godey, de la Clergerie & Sagot 2024 (divergence of the singular values from equal ones)",
+    unit="nats",
+)

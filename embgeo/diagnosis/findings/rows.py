@@ -20,9 +20,9 @@ def answer(a: Numbers) -> Answer:
     if not isinstance(damage, Mapping):
         raise Undecided("this analysis does not say which rows are damaged")
     own = damage["zero"] + damage["nonfinite"] + damage["small"] - damage["padding"]
-    output, idle = _count(a, tokens.OUTPUT_DAMAGED_ROWS), _count_idle(a)
-    output -= min(output, damage["padding"])
-    clauses = [text for text in (_input_clause(own, damage), _output_clause(output)) if text]
+    idle = _count_idle(a)
+    both = _input_clause(own, damage), _output_clause(damage["output"] or 0)
+    clauses = [text for text in both if text]
     state: State = "degenerate" if clauses else "mild" if idle else "healthy"
     if not clauses:
         clauses = [_idle_clause(a)] if idle else ["every row is alive"]

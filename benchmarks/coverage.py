@@ -1,0 +1,219 @@
+"""Whether 95 % intervals hold what they claim in 92 to 98 % of draws.
+
+    python benchmarks/coverage.py [--draws N]
+
+Three tables: errors over tokens, over matrices drawn from one population; sampling errors, over
+seeds of one matrix; and differences, between matrices of one population, between seeds of one
+matrix, and between two noisy copies of the same rows. The last column of the first two is the mean
+standard error over the spread that was seen: 1 is right.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+import embgeo
+from embgeo.comparison.compare import compare_inputs
+from embgeo.comparison.comparison import Comparison, Member
+from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions
+from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.options import Options
+from embgeo.core.quantities import cosine, frequency, isotropy, tokens
+from embgeo.core.reach import student_reach
+from embgeo.core.values import ErrorKind, Quantity
+from embgeo.result.analysis import Analysis
+
+Rows = npt.NDArray[np.float64]
+
+ROWS, COLUMNS = 500, 16
+#: Of the fixed matrix whose sampling errors are looked at: more rows than are asked.
+MANY_ROWS = 3_000
+PAIRS = 10_000
+SECTIONS = ("cosine", "isotropy", "frequency", "tokens")
+REACH = 1.96
+LOWEST, HIGHEST = 0.92, 0.98
+
+
+def draw_log_counts(rng: np.random.Generator, rows: int) -> Rows:
+    """Of counts by a Zipf-like law."""
+    return rng.exponential(2.0, size=rows)
+
+
+def isotropic(rng: np.random.Generator, log_counts: Rows) -> Rows:
+    return rng.standard_normal((len(log_counts), COLUMNS)) / 2
+
+
+def cone(rng: np.random.Generator, log_counts: Rows) -> Rows:
+    """Rows of unlike lengths around a common direction, rare tokens farther along it."""
+    rows = isotropic(rng, log_counts)
+    rows[:, 0] += 1.0 - 0.2 * log_counts
+    return rows * np.exp(0.3 * rng.standard_normal((len(rows), 1)))
+
+
+def clusters(rng: np.random.Generator, log_counts: Rows) -> Rows:
+    """Ten clusters of unlike sizes, each with a frequency of its own."""
+    centers = np.random.default_rng(10).standard_normal((10, COLUMNS))
+    member = np.minimum(rng.geometric(0.25, size=len(log_counts)) - 1, 9)
+    member = np.where(rng.random(len(member)) < 0.5, member, np.minimum(log_counts.astype(int), 9))
+    return centers[member] / 2 + isotropic(rng, log_counts)
+
+
+POPULATIONS = (isotropic, cone, clusters)
+
+
+def draw_matrix(
+    population: Callable[[np.random.Generator, Rows], Rows], seed: int, rows: int = ROWS
+) -> Matrix:
+    rng = np.random.default_rng([seed, 0xC0])
+    log_counts = draw_log_counts(rng, rows)
+    counts = Frequency("counts", np.round(10.0 * np.exp(log_counts)), "drawn")
+    return Matrix(population(rng, log_counts), frequency=counts)
+
+
+def measure(matrix: Matrix, seed: int, **more: object) -> Analysis:
+    options = Options(**{"seed": seed, "pairs": PAIRS, "sphere": False} | more)  # type: ignore[arg-type]
+    return embgeo.analyze(matrix, sections=SECTIONS, options=options, reference=False)
+
+
+def cover(
+    analyses: Sequence[Analysis], kind: ErrorKind, truth: dict[str, float]
+) -> Iterator[tuple[str, float, float]]:
+    """Of each number with such an error: share of intervals that hold the truth, and error/spread.
+
+    Where no truth is known it is the mean over the draws.
+    """
+    for scalar in analyses[0].scalars:
+        found = [a.scalar(scalar.name) for a in analyses]
+        pairs = [
+            (float(s), s.errors[kind], s.freedom)
+            for s in found
+            if s is not None and kind in s.errors
+        ]
+        if len(pairs) < len(analyses):
+            continue
+        values, errors = (np.array([pair[i] for pair in pairs], dtype=float) for i in (0, 1))
+        reach = student_reach(REACH, pairs[0][2] if kind == "monte_carlo" else None)
+        middle = truth.get(scalar.name, float(values.mean()))
+        held = float(np.mean(np.abs(values - middle) <= reach * errors))
+        yield scalar.name, held, float(errors.mean() / values.std(ddof=1))
+
+
+def show(title: str, name: str, held: float, ratio: float | None = None) -> None:
+    mark = "" if LOWEST <= held <= HIGHEST else "  <--"
+    more = "" if ratio is None else f"{ratio:8.2f}"
+    print(f"  {title:<12}{name:<36}{100 * held:7.1f} %{more}{mark}", flush=True)
+
+
+def show_population_errors(draws: int) -> None:
+    print(f"errors over tokens: {draws} matrices of {ROWS} × {COLUMNS}")
+    for population in POPULATIONS:
+        for pairs in (PAIRS, None):
+            found = [measure(draw_matrix(population, s), s, pairs=pairs) for s in range(draws)]
+            title = population.__name__ + ("" if pairs else ", all")
+            for name, held, ratio in cover(found, "population", {}):
+                if pairs or name.startswith("cosine."):
+                    show(title, name, held, ratio)
+
+
+def find_truth(matrix: Matrix) -> dict[str, float]:
+    """What the sampled numbers of a matrix are estimates of, from everything there is."""
+    every = measure(matrix, 0, pairs=None, neighbors_of="all")
+    sampled: tuple[Quantity, ...] = (
+        cosine.POSITIVE_SHARE,
+        cosine.UNIFORMITY,
+        frequency.NEIGHBOR_RARITY_RARE,
+        frequency.NEIGHBOR_RARITY_POPULAR,
+        tokens.INTRINSIC_DIMENSION,
+        tokens.HUBNESS,
+    )
+    truth = {q.name: float(s) for q in sampled if (s := every.scalar(q)) is not None}
+    rows = matrix.take(np.arange(matrix.n))
+    directions = np.random.default_rng(1).standard_normal((COLUMNS, 50_000))
+    along = rows @ (directions / np.linalg.norm(directions, axis=0))
+    z = np.exp(along).sum(axis=0)
+    return truth | {isotropy.Z_RANDOM_STD.name: float(z.std() / z.mean())}
+
+
+def show_sampling_errors(draws: int) -> None:
+    print(f"sampling errors: {draws} seeds of a matrix of {MANY_ROWS} × {COLUMNS}")
+    for population in POPULATIONS:
+        matrix = draw_matrix(population, 0, MANY_ROWS)
+        found = [measure(matrix, s, isotropy_rows=300) for s in range(draws)]
+        for name, held, ratio in cover(found, "monte_carlo", find_truth(matrix)):
+            show(population.__name__, name, held, ratio)
+
+
+def compare(matrices: tuple[Matrix, Matrix], seeds: tuple[int, int]) -> Comparison:
+    inputs = [
+        ComparisonInput(Member(name, name, measure(matrix, seed)), matrix)
+        for name, matrix, seed in zip("ab", matrices, seeds, strict=True)
+    ]
+    return compare_inputs(inputs, ComparisonOptions(queries=0))
+
+
+def is_flagged(found: Comparison) -> bool:
+    return any(row.change == "beyond error" for row in found.differences)
+
+
+def show_differences(draws: int) -> None:
+    print(f"differences: {draws} comparisons; share that calls anything beyond error")
+    for population in POPULATIONS:
+        two = (
+            compare((draw_matrix(population, s), draw_matrix(population, s + draws)), (0, 0))
+            for s in range(draws)
+        )
+        flagged = float(np.mean([is_flagged(found) for found in two]))
+        print(f"  {population.__name__:<12}two draws of the population{100 * flagged:10.1f} %")
+        same = (compare((m := draw_matrix(population, s), m), (0, 1)) for s in range(draws))
+        flagged = float(np.mean([is_flagged(found) for found in same]))
+        print(f"  {population.__name__:<12}two seeds of one matrix{100 * flagged:14.1f} %")
+
+
+def copy_twice(matrix: Matrix, seed: int) -> tuple[Matrix, Matrix]:
+    """The same rows with noise of two kinds: differences that are not 0."""
+    rng = np.random.default_rng([seed, 0xD1])
+    rows = matrix.take(np.arange(matrix.n))
+    noise = 0.2 * rng.standard_normal((2, *rows.shape))
+    noise[1] += 0.05
+    one, two = (Matrix(rows + part, frequency=matrix.frequency) for part in noise)
+    return one, two
+
+
+def show_paired_differences(draws: int) -> None:
+    print(f"paired differences: two noisy copies of the rows of {draws} matrices")
+    for population in POPULATIONS:
+        made = [compare(copy_twice(draw_matrix(population, s), s), (0, 0)) for s in range(draws)]
+        for place, first in enumerate(made[0].differences):
+            rows = [found.differences[place] for found in made]
+            if any(row.p_value is None for row in rows):
+                continue
+            values = np.array([row.difference for row in rows], dtype=float)
+            errors = np.array([row.standard_error for row in rows], dtype=float)
+            held = float(np.mean(np.abs(values - values.mean()) <= REACH * errors))
+            show(population.__name__, first.name, held, float(errors.mean() / values.std(ddof=1)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--only", choices=("tokens", "sampling", "differences", "paired"))
+    options = parser.parse_args()
+    tables = {
+        "tokens": show_population_errors,
+        "sampling": show_sampling_errors,
+        "differences": show_differences,
+        "paired": show_paired_differences,
+    }
+    for name, table in tables.items():
+        if options.only in (None, name):
+            table(options.draws)
+
+
+if __name__ == "__main__":
+    main()

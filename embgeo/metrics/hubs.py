@@ -1,0 +1,144 @@
+"""Hubs: are a few rows among the nearest neighbors of everything? (definitions, section 8)
+
+Examples
+--------
+>>> import embgeo
+>>> W = np.random.default_rng(0).standard_normal((500, 50)) + 1.0
+>>> hub = np.vstack([W, W.mean(axis=0)])
+>>> for rows in (W, hub):
+...     found = embgeo.analyze(rows, sections=["tokens"], reference=False)
+...     print(f"{found['tokens.hubness'].value:.0f} {found['tokens.antihub_share'].value:.2f}")
+3 0.14
+20 0.21
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.options import Options
+from embgeo.core.quantities import tokens as q
+from embgeo.core.values import Table, Value
+from embgeo.metrics.all_neighbors import count_all_occurrences
+from embgeo.metrics.facts import NO_ROWS, Facts
+from embgeo.metrics.shared import SharedStatistics
+from embgeo.numerics.hubness import (
+    count_occurrences,
+    jackknife_error,
+    robin_hood,
+    share_among_equals,
+    skewness,
+)
+from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.stats import RowHashes, TopNeighbors
+from embgeo.stats.reader import RowReader
+from embgeo.stats.statistic import Statistic
+
+FAMILY = "tokens"
+#: Up to this many rows all of them are queries; of more, a sample of one size at every N and d.
+ALL_ROWS = 4_000
+QUERIES = 1_000
+#: Parts of the queries that are left out in turn for the error.
+PARTS = 20
+NAME = "hub queries"
+SHOWN = 10
+ASK_ALL = "only some of the rows are queries; --neighbors-of all takes every row"
+
+
+def first(facts: Facts) -> list[Statistic]:
+    return [RowHashes(facts.d)]
+
+
+def is_sampled(facts: Facts, options: Options) -> bool:
+    return options.neighbors_of == "sample" and facts.m > max(ALL_ROWS, options.neighbors)
+
+
+def draw_queries(facts: Facts, options: Options) -> IntArray:
+    return sample_rows(facts.kept, QUERIES, generator(options.seed, "hubness"))
+
+
+def second(facts: Facts, options: Options, reader: RowReader) -> list[Statistic]:
+    if not is_sampled(facts, options):
+        return []
+    rows = draw_queries(facts, options)
+    return [TopNeighbors(NAME, rows, reader.take_unit(rows), options.neighbors)]
+
+
+def rows_read(facts: Facts, options: Options) -> IntArray:
+    if facts.m <= options.neighbors:
+        return NO_ROWS
+    return draw_queries(facts, options) if is_sampled(facts, options) else facts.kept
+
+
+def compute(
+    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
+) -> list[Value]:
+    k = options.neighbors
+    if facts.m <= k:
+        reason = f"{facts.m} rows have no {k} neighbors each"
+        return [quantity.undefined(reason) for quantity in QUANTITIES]
+    if is_sampled(facts, options):
+        return measure_sample(facts, options, shared)
+    if options.neighbors_of == "all":
+        occurrences = count_all_occurrences(facts, options, reader, shared)
+    else:
+        occurrences = count_occurrences(reader.take_unit(facts.kept), k)
+    skew = skewness(occurrences)
+    convention = f"k = {k}, cosine"
+    hubness = (
+        q.HUBNESS.undefined("every token is a neighbor equally often")
+        if skew is None
+        else q.HUBNESS.measured(skew, convention=convention, size=facts.m)
+    )
+    never = float(np.count_nonzero(occurrences == 0.0)) / facts.m
+    return [
+        hubness,
+        q.ANTIHUB_SHARE.measured(never, convention=convention, size=facts.m),
+        q.ROBIN_HOOD.measured(robin_hood(occurrences), convention=convention, size=facts.m),
+        make_hub_table(facts, occurrences, "all rows"),
+    ]
+
+
+QUANTITIES = (q.HUBNESS, q.ANTIHUB_SHARE, q.ROBIN_HOOD)
+
+
+def measure_sample(facts: Facts, options: Options, shared: SharedStatistics) -> list[Value]:
+    """From the neighbors of some rows among all of them; equal rows share their places."""
+    k = options.neighbors
+    found = shared.find(TopNeighbors, ("top neighbors", NAME))
+    hashes = shared.find(RowHashes, "RowHashes").values()
+    places = share_among_equals(
+        np.asarray(np.searchsorted(facts.kept, found.neighbors)),
+        np.asarray(np.searchsorted(facts.kept, found.index)),
+        np.unique(hashes, return_inverse=True)[1].astype(np.int64),
+    )
+    every = np.ones(len(found.index), dtype=bool)
+    skew = places.skewness(every, k)
+    rest = [q.ANTIHUB_SHARE.undefined(ASK_ALL), q.ROBIN_HOOD.undefined(ASK_ALL)]
+    note = f"{len(found.index):,} queries against all {facts.m:,} rows"
+    if skew is None:
+        return [q.HUBNESS.undefined("every token is a neighbor equally often"), *rest]
+    occurrences = places.sums(every)[0] * (facts.m / len(found.index))
+    return [
+        q.HUBNESS.measured(
+            skew,
+            standard_error=jackknife_error(places, k, PARTS),
+            error_kind="monte_carlo",
+            freedom=PARTS - 1,
+            size=facts.m,
+            sample=note,
+            convention=f"k = {k}, cosine",
+        ),
+        *rest,
+        make_hub_table(facts, occurrences, f"estimated from {note}"),
+    ]
+
+
+def make_hub_table(facts: Facts, occurrences: FloatArray, note: str) -> Table:
+    top = np.argsort(-occurrences, kind="stable")[:SHOWN]
+    body = tuple(
+        (int(facts.kept[at]), facts.token(int(facts.kept[at])), round(float(occurrences[at]), 3))
+        for at in top
+    )
+    return Table(q.HUBS, ("row", "token", "neighbor of"), body, note=note)

@@ -1,0 +1,118 @@
+"""The spectrum against power laws and against chance (definitions, section 1).
+
+Everything is computed from the singular values of the centered matrix.
+
+Examples
+--------
+>>> import embgeo
+>>> W = np.random.default_rng(0).standard_normal((2000, 30)) * np.arange(1, 31) ** -0.5
+>>> found = embgeo.analyze(W, sections=["spectrum"], reference=False)
+>>> for name in ("decay_slope", "above_edge"):
+...     print(name, round(found[f"spectrum.{name}"].value, 2))
+decay_slope 1.0
+above_edge 12.0
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray
+from embgeo.core.options import Options
+from embgeo.core.quantities import spectrum as q
+from embgeo.core.values import Value
+from embgeo.metrics.facts import Facts
+from embgeo.metrics.shared import SharedStatistics, row_moments
+from embgeo.metrics.spectrum import singular_values
+from embgeo.numerics.power_law import LEAST_TAIL, compute_tail_p, fit_slope, fit_tail
+from embgeo.numerics.random_matrix import compute_largest_p, estimate_level, find_edge
+from embgeo.numerics.sampling import generator
+from embgeo.stats.statistic import Statistic
+
+FAMILY = "spectrum"
+#: Samples of the fitted power law.
+DRAWS = 60
+
+EVERY = (
+    q.NESUM,
+    q.DECAY_SLOPE,
+    q.ABOVE_EDGE,
+    q.LARGEST_P,
+    q.TAIL_EXPONENT,
+    q.TAIL_DISTANCE,
+    q.TAIL_P,
+)
+
+
+def first(facts: Facts, options: Options) -> list[Statistic]:
+    return [row_moments(facts, options)]
+
+
+def compute(facts: Facts, options: Options, shared: SharedStatistics) -> list[Value]:
+    if shared.all_rows_equal:
+        return [quantity.undefined(shared.all_rows_equal) for quantity in EVERY]
+    sigma = singular_values(shared, "centered", shared.eigen_centered.values)
+    relative = np.square(sigma / sigma[0])
+    positive = relative[sigma > sigma[0] * max(facts.m, facts.d) * np.finfo(float).eps]
+    slope: Value = q.DECAY_SLOPE.undefined("fewer than two eigenvalues differ from zero")
+    if len(positive) > 1:
+        slope = q.DECAY_SLOPE.measured(
+            fit_slope(positive), convention="ranks 1 … r, weighted by 1/k; covariance"
+        )
+    return [
+        q.NESUM.measured(float(relative.sum()), convention="centered"),
+        slope,
+        *compare_with_chance(relative, facts.m - 1, facts.d),
+        *measure_tail(positive, options),
+    ]
+
+
+def compare_with_chance(relative: FloatArray, n: int, d: int) -> list[Value]:
+    """How many eigenvalues isotropic Gaussian rows would not have, and how odd the largest is.
+
+    Parameters
+    ----------
+    relative : float64 array, shape (d,)
+        Eigenvalues of the centered scatter, as a share of the largest.
+    n : int
+        Degrees of freedom: rows less one.
+    """
+    level = estimate_level(relative, n, d)
+    if not level > np.finfo(float).eps * d:
+        reason = "the median eigenvalue is 0 up to rounding: there is no level to compare with"
+        return [q.ABOVE_EDGE.undefined(reason), q.LARGEST_P.undefined(reason)]
+    convention = "level by the median eigenvalue; Gaussian rows"
+    return [
+        q.ABOVE_EDGE.measured(
+            float(np.count_nonzero(relative > level * find_edge(n, d))), convention=convention
+        ),
+        q.LARGEST_P.measured(compute_largest_p(1.0 / level, n, d), convention=convention),
+    ]
+
+
+def measure_tail(positive: FloatArray, options: Options) -> list[Value]:
+    fit = fit_tail(positive)
+    if fit is None:
+        reason = f"fewer than {LEAST_TAIL} eigenvalues differ from zero and from each other"
+        return [x.undefined(reason) for x in (q.TAIL_EXPONENT, q.TAIL_DISTANCE, q.TAIL_P)]
+    convention = f"the {fit.size:,} largest eigenvalues of the covariance"
+    values: list[Value] = [
+        q.TAIL_EXPONENT.measured(fit.alpha, convention=convention),
+        q.TAIL_DISTANCE.measured(fit.distance, convention=convention),
+    ]
+    if not options.random:
+        return values
+    rng = generator(options.seed, "tail of the spectrum")
+    p = compute_tail_p(positive, fit, DRAWS, rng)
+    # Of a share of 0 or 1 the sample shows no spread: one more draw on either side (Laplace).
+    smoothed = (p * DRAWS + 1.0) / (DRAWS + 2.0)
+    return [
+        *values,
+        q.TAIL_P.measured(
+            p,
+            standard_error=float(np.sqrt(smoothed * (1.0 - smoothed) / DRAWS)),
+            error_kind="monte_carlo",
+            sample=f"{DRAWS} samples of the fitted law",
+            convention=convention,
+        ),
+    ]

@@ -1,0 +1,106 @@
+"""``--preset``: its rules, what it says of a damaged model, and of one without a tokenizer."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import embgeo
+from embgeo.cli.app import app
+from embgeo.core.errors import BadOption
+from embgeo.gate.presets import PRESETS, read_preset
+from tests.support.chat_model import write_chat_model
+from tests.support.matrices import gaussian
+
+PRESET = "finetune-ready"
+
+
+def states(outcome: embgeo.Outcome) -> dict[str, str]:
+    return {check.rule.name.removeprefix("tokens."): check.state for check in outcome.checks}
+
+
+@pytest.fixture(scope="module")
+def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_chat_model(tmp_path_factory.mktemp("chat") / "model")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_rules(name: str) -> None:
+    assert all(rule.text for rule in read_preset(name))
+
+
+def test_a_damaged_model(damaged: Path) -> None:
+    outcome = embgeo.check(damaged, preset=PRESET)
+    assert states(outcome) == {
+        "special_damaged_rows": "failed",
+        "nonfinite_rows": "passed",
+        "missing_rows": "passed",
+        "tied_as_configured": "passed",
+        "damaged_rows": "warned",
+        "output_damaged_rows": "passed",
+    }
+    reasons = {check.rule.name: check.decision.reason for check in outcome.checks}
+    assert reasons["tokens.special_damaged_rows"] == (
+        "is 1, has to be exactly 0: row 2,950 <|im_start|>"
+    )
+    assert reasons["tokens.damaged_rows"].endswith("row 2,903 w2903 and 74 more")
+
+
+def test_exit_codes(damaged: Path, tmp_path: Path) -> None:
+    healthy = write_chat_model(tmp_path / "healthy", dead=False)
+    options = ["--preset", PRESET, "--no-config", "--quiet"]
+    for source, code in ((damaged, 1), (healthy, 0), (tmp_path / "missing", 2)):
+        assert CliRunner().invoke(app, ["gate", str(source), *options]).exit_code == code
+    wrong = CliRunner().invoke(app, ["gate", str(healthy), "--preset", "x", "--no-config"])
+    assert wrong.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "failing"),
+    [({"tied": True}, {"tied_as_configured"}), ({"tied": False}, set())],
+)
+def test_each_promise_of_the_configuration(
+    tmp_path: Path, change: dict[str, bool], failing: set[str]
+) -> None:
+    outcome = embgeo.check(write_chat_model(tmp_path / "m", dead=False, **change), preset=PRESET)
+    assert {name for name, state in states(outcome).items() if state == "failed"} == failing
+
+
+def test_tokens_without_a_row(damaged: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(damaged, tmp_path / "model")
+    (folder / "added_tokens.json").unlink(missing_ok=True)
+    text = (folder / "tokenizer.json").read_text()
+    (folder / "tokenizer.json").write_text(text.replace('"w2989": 2989', '"w2989": 3000'))
+    assert states(embgeo.check(folder, preset=PRESET))["missing_rows"] == "failed"
+
+
+def test_what_a_matrix_does_not_say_is_skipped() -> None:
+    W = gaussian(500, 100, 4)
+    W[3] = np.nan
+    outcome = embgeo.check(W, preset=PRESET)
+    assert [check.state for check in outcome.checks] == [
+        "skipped",
+        "failed",
+        "skipped",
+        "skipped",
+        "warned",
+        "skipped",
+    ]
+    assert outcome.checks[1].decision.reason == "is 1, has to be exactly 0: row 3"
+
+
+def test_in_the_settings(damaged: Path, tmp_path: Path) -> None:
+    config = tmp_path / "embgeo.toml"
+    config.write_text(f'[gate]\npreset = "{PRESET}"\n')
+    done = CliRunner().invoke(app, ["gate", str(damaged), "--config", str(config)])
+    assert done.exit_code == 1
+    assert "row 2,950 <|im_start|>" in done.output
+
+
+def test_there_is_no_such_preset() -> None:
+    with pytest.raises(BadOption, match="there is no preset 'x'; there is finetune-ready"):
+        read_preset("x")
