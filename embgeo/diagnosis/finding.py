@@ -52,7 +52,8 @@ class Finding:
     Attributes
     ----------
     key : str
-        "rows", "cone", "spectrum", "two-sided", "isotropy", "frequency" or "coordinate".
+        "rows", "clump", "cone", "spectrum", "two-sided", "isotropy", "clusters", "duplicates",
+        "coordinate" or "frequency".
     title : str
         The question as a heading.
     state : {"healthy", "mild", "degenerate", "undecided"}

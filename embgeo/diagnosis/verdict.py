@@ -95,6 +95,7 @@ def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
     """Of what single tokens can be the cause; a split by frequency is nobody's."""
     states = {f.key: f.state for f in findings}
     causes = ["rows"] if states.get("rows") in ("mild", "degenerate") else []
+    causes += ["clump"] if states.get("clump") == "mild" else []
     causes += ["cone"] if states["cone"] in ("mild", "degenerate") else []
     if states["spectrum"] in ("mild", "degenerate") and share_of_long_rows(analysis) is not None:
         causes.append("large norms")
@@ -110,12 +111,19 @@ def _headline(state: State, findings: tuple[Finding, ...]) -> str:
         for f in findings
         if f.key not in ("rows", "isotropy", "frequency") and f.state == state and f.clause
     ]
+    calm = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.state == "healthy"]
+    if state == "mild" and _is_clump_alone(findings):
+        text = f"Healthy but for {by_key['clump'].clause}: {_listed(calm)}"
+        return f"{text}, yet {frequency.clause}." if apart else f"{text}."
     if state in ("mild", "degenerate"):
         clauses = worst or [by_key["isotropy"].clause]
-        # A milder cone beside a collapsed spectrum still belongs to the picture.
-        cone = by_key["cone"]
-        if state == "degenerate" and cone.state == "mild":
-            clauses = [*clauses, cone.clause]
+        # What is milder beside a collapsed spectrum still belongs to the picture.
+        if state == "degenerate":
+            clauses += [
+                by_key[key].clause
+                for key in ("cone", "clump")
+                if key in by_key and by_key[key].state == "mild"
+            ]
         lead = "Degenerate" if state == "degenerate" else "Mildly degenerate"
         return f"{lead}: {_listed([*clauses, frequency.clause] if apart else clauses)}."
     if state == "undecided":
@@ -126,13 +134,19 @@ def _headline(state: State, findings: tuple[Finding, ...]) -> str:
         return (
             f"Undecided: {'; '.join([open_question.open, *([_listed(known)] if known else [])])}."
         )
-    calm = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.state == "healthy"]
     if apart:
         lead = f"Not degenerate, but {frequency.word} by frequency"
         return f"{lead}: {_listed(calm)}, yet {frequency.clause}."
     if frequency.clause:
         calm.append(frequency.clause)
     return f"No sign of degeneration: {_listed(calm)}."
+
+
+def _is_clump_alone(findings: tuple[Finding, ...]) -> bool:
+    """Whether rows that lie together are all that is wrong with the geometry."""
+    states = {f.key: f.state for f in findings if f.key not in ("rows", "frequency")}
+    faults = [key for key, state in states.items() if state in ("mild", "degenerate")]
+    return faults == ["clump"] and "undecided" not in (states["cone"], states["spectrum"])
 
 
 def _listed(clauses: list[str]) -> str:

@@ -1,6 +1,7 @@
 """Metric families, one a file: what each needs from the passes, then its values."""
 
 from embgeo.metrics import (
+    clump,
     clusters,
     coordinates,
     cosine,
@@ -49,6 +50,7 @@ FAMILIES: tuple[Family, ...] = (
     tokenizer_fit,
     tokens,
     token_groups,
+    clump,
     undertrained,
     hubs,
     neighborhoods,

@@ -288,6 +288,17 @@ def tokens(c: Case):
         "nonfinite_rows": sum(not np.isfinite(row).all() for row in data[~masked]),
         "duplicate_rows": naive_frequency.duplicate_rows(c.W),
         "mean_cosine_distinct": distinct(c),
+        # Of fewer than 100 rows; tests/metrics/test_clump.py has larger matrices.
+        **dict.fromkeys(
+            (
+                "angle_excess",
+                "norm_excess",
+                "clump_rows",
+                "clump_share",
+                "clump_angle",
+                "clump_mean_cosine",
+            )
+        ),
         "hubness": naive.skewness(naive.occurrences(c.W, 10)),
         "antihub_share": np.mean(naive.occurrences(c.W, 10) == 0),
         "robin_hood": np.abs(naive.occurrences(c.W, 10) - 10).mean() / 20,

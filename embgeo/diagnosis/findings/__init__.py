@@ -7,6 +7,7 @@ Every sentence quotes the numbers that it rests on; every limit stands in
 from types import ModuleType
 
 from embgeo.diagnosis.findings import (
+    clump,
     clusters,
     cone,
     coordinate,
@@ -21,6 +22,7 @@ from embgeo.diagnosis.findings import (
 #: Each has a `QUESTION`.
 FINDINGS: tuple[ModuleType, ...] = (
     rows,
+    clump,
     cone,
     spectrum,
     two_sided,

@@ -1,0 +1,209 @@
+"""Do some rows lie together, apart from all others? By two modes of angle and of norm.
+
+Rows that training hardly touches keep moving along one common direction (Gao et al. 2019, §4), so
+that they gather around it with norms of their own: in the histograms of the angle to the mean
+direction and of the norm they are a second mode.
+
+Examples
+--------
+>>> import embgeo
+>>> W = np.random.default_rng(0).standard_normal((2000, 32))
+>>> W[:100] = 0.1 * W[:100] + 0.3
+>>> names = [f"[unused{i}]" for i in range(100)] + [f"word{i}" for i in range(1900)]
+>>> found = embgeo.analyze(W, tokens=names, sections=["tokens"], reference=False)
+>>> found["tokens.clump_rows"].text, found["tokens.clump_kinds"].rows[0][:2]
+('100', ('unused', 100))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray, IntArray, Mask
+from embgeo.core.quantities import tokens as q
+from embgeo.core.values import Cell, Scalar, Table, Value
+from embgeo.metrics.facts import Facts
+from embgeo.metrics.shared import SharedStatistics
+from embgeo.metrics.token_groups import find_unused_rows, list_examples
+from embgeo.metrics.token_kinds import find_kinds
+from embgeo.numerics.excess_mass import Modes, find_critical_excess, find_modes
+from embgeo.stats import AngleTo, Moments, Norms, RowHashes
+from embgeo.stats.statistic import Statistic
+
+FAMILY = "tokens"
+#: Rows that are listed.
+SHOWN = 20
+#: Fewer rows show no second mode unless it holds more than a seventh of them.
+LEAST_ROWS = 100
+#: Rows that both groups of short angle and of unlike norm share, of those in one of them.
+AGREEMENT = 0.5
+FEW_ROWS = f"fewer than {LEAST_ROWS} different rows"
+NO_DIRECTION = "the unit rows cancel, there is no common direction"
+NO_CLUMP = "no rows lie together apart from the others"
+ANGLE_KEY = ("angle to", "mean")
+
+
+@dataclass(frozen=True, slots=True)
+class Clump:
+    """Modes of angle and log norm over different rows, and which of the kept rows lie together.
+
+    Attributes
+    ----------
+    angles, norms : Modes
+        Angles in radians, logarithms of norms.
+    distinct : int
+        Rows that differ from each other.
+    rows : bool array, shape (M,)
+    """
+
+    angles: Modes
+    norms: Modes
+    distinct: int
+    rows: Mask
+
+
+def first(facts: Facts) -> list[Statistic]:
+    return [Norms(), RowHashes(facts.d), Moments(facts.d, of="unit")]
+
+
+def second(shared: SharedStatistics) -> list[Statistic]:
+    direction = shared.mean_direction
+    return [] if direction is None else [AngleTo("mean", direction)]
+
+
+def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
+    if ANGLE_KEY not in shared.statistics:
+        return [one.undefined(NO_DIRECTION) for one in (*TESTS, *OF_CLUMP)]
+    angles = shared.find(AngleTo, ANGLE_KEY).values()
+    hashes = shared.find(RowHashes, "RowHashes").values()
+    clump = find_clump(angles, shared.norms, hashes)
+    if clump is None:
+        return [one.undefined(FEW_ROWS) for one in (*TESTS, *OF_CLUMP)]
+    values: list[Value] = [*describe_modes(clump), *describe_clump(clump, angles)]
+    if not clump.rows.any():
+        return values
+    kinds = find_kinds(facts)
+    return [
+        *values,
+        *count_unused(facts, clump),
+        tabulate_kinds(facts, clump, kinds),
+        tabulate_rows(facts, clump, kinds, angles, shared.norms),
+    ]
+
+
+def find_clump(
+    angles: FloatArray, norms: FloatArray, hashes: np.ndarray[tuple[int], np.dtype[np.uint64]]
+) -> Clump | None:
+    """Rows on the near side of the valley of angles and on one side of that of norms.
+
+    Equal rows count once in both tests. None for fewer than `LEAST_ROWS` different rows.
+    """
+    lengths = np.log(norms)
+    different = np.unique(hashes, return_index=True)[1]
+    if len(different) < LEAST_ROWS:
+        return None
+    of_angles, of_norms = find_modes(angles[different]), find_modes(lengths[different])
+    near, short = angles <= of_angles.valley, lengths <= of_norms.valley
+    side = max((short, ~short), key=lambda side: measure_agreement(near, side))
+    critical = find_critical_excess(len(different))
+    together = (
+        min(of_angles.excess, of_norms.excess) >= critical
+        and measure_agreement(near, side) >= AGREEMENT
+        and 2 * int((near & side)[different].sum()) < len(different)
+    )
+    rows = near & side if together else np.zeros(len(angles), dtype=bool)
+    return Clump(of_angles, of_norms, len(different), rows)
+
+
+def measure_agreement(first: Mask, second: Mask) -> float:
+    """Rows in both groups, as a share of those in either (Jaccard)."""
+    return float((first & second).sum() / max(1, int((first | second).sum())))
+
+
+TESTS = (q.ANGLE_EXCESS, q.NORM_EXCESS)
+OF_CLUMP = (q.CLUMP_ROWS, q.CLUMP_SHARE, q.CLUMP_ANGLE, q.CLUMP_MEAN_COSINE)
+
+
+def describe_modes(clump: Clump) -> list[Scalar]:
+    critical = find_critical_excess(clump.distinct)
+    return [
+        quantity.measured(
+            modes.excess,
+            reference=critical,
+            reference_kind="chance",
+            reference_note="what one mode stays below",
+        )
+        for quantity, modes in zip(TESTS, (clump.angles, clump.norms), strict=True)
+    ]
+
+
+def describe_clump(clump: Clump, angles: FloatArray) -> list[Scalar]:
+    """How many rows, and how near to each other.
+
+    Unit rows have a mean at least as long as its part along the direction; that gives the bound.
+    """
+    rows, count = clump.rows, int(clump.rows.sum())
+    counted = [q.CLUMP_ROWS.measured(count), q.CLUMP_SHARE.measured(count / len(rows))]
+    if not count:
+        return [*counted, *(one.undefined(NO_CLUMP) for one in OF_CLUMP[2:])]
+    angle = q.CLUMP_ANGLE.measured(float(np.degrees(clump.angles.valley)))
+    if count < 2:
+        return [*counted, angle, q.CLUMP_MEAN_COSINE.undefined("a single row has no pairs")]
+    along = float(np.cos(angles[rows]).sum())
+    bound = (along**2 - count) / (count * (count - 1.0))
+    return [*counted, angle, q.CLUMP_MEAN_COSINE.measured(bound, known="at_least")]
+
+
+def count_unused(facts: Facts, clump: Clump) -> list[Scalar]:
+    """Which share of the tokens that are known to be unused; nothing where none is."""
+    unused, said = find_unused_rows(facts)
+    if not len(unused):
+        return []
+    inside = np.isin(unused, facts.kept[clump.rows])
+    return [q.CLUMP_UNUSED_SHARE.measured(float(inside.mean()), convention=said)]
+
+
+def group_positions(clump: Clump, kinds: list[str]) -> dict[str, IntArray]:
+    """Positions of the clump's rows by kind, the largest kind first."""
+    members: dict[str, list[int]] = {}
+    for at in np.flatnonzero(clump.rows).tolist():
+        members.setdefault(kinds[at], []).append(at)
+    ordered = sorted(members.items(), key=lambda item: (-len(item[1]), item[0]))
+    return {kind: np.array(positions) for kind, positions in ordered}
+
+
+def tabulate_kinds(facts: Facts, clump: Clump, kinds: list[str]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for kind, positions in group_positions(clump, kinds).items():
+        share = len(positions) / kinds.count(kind)
+        rows.append((kind, len(positions), share, list_examples(facts, facts.kept[positions])))
+    if facts.counts is not None:
+        never = facts.counts[facts.kept] == 0
+        both = np.flatnonzero(clump.rows & never)
+        if len(both):
+            share = len(both) / int(never.sum())
+            rows.append(
+                ("never in the counts", len(both), share, list_examples(facts, facts.kept[both]))
+            )
+    return Table(q.CLUMP_KINDS, ("kind", "rows", "share of the kind", "tokens"), tuple(rows))
+
+
+def tabulate_rows(
+    facts: Facts, clump: Clump, kinds: list[str], angles: FloatArray, norms: FloatArray
+) -> Table:
+    """Rows nearest to the direction, one of each kind in turn."""
+    groups = [
+        positions[np.argsort(angles[positions], kind="stable")]
+        for positions in group_positions(clump, kinds).values()
+    ]
+    turns = chain.from_iterable(zip_longest(*(group[:SHOWN].tolist() for group in groups)))
+    rows: list[tuple[Cell, ...]] = []
+    for at in [at for at in turns if at is not None][:SHOWN]:
+        row, angle = int(facts.kept[at]), float(np.degrees(angles[at]))
+        rows.append((row, facts.token(row), facts.count(row), kinds[at], angle, float(norms[at])))
+    columns = ("row", "token", "count", "kind", "angle (°)", "‖w‖")
+    note = f"{int(clump.rows.sum()):,} rows, {SHOWN} are shown" if clump.rows.sum() > SHOWN else ""
+    return Table(q.CLUMP, columns, tuple(rows), note=note)

