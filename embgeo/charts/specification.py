@@ -259,8 +259,9 @@ class Chart:
         From subjects that lack nothing, with their looks, to the specification.
     section : str
         Of a report: "maps", "spectrum", "plane", "cosine", "isotropy", "frequency", "subspace",
-        "tokens", "together" (pairs), "training" or "balance"; empty for a chart that takes
-        choices which a report does not make.
+        "tokens", "together" (pairs), "training" or "balance"; or a family without a section of
+        its own, whose numbers it follows. Empty for a chart that takes choices which a report
+        does not make.
     pages : tuple of str
         Kinds of reports that show it: "analysis", "comparison", "training".
     least : int

@@ -7,24 +7,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
+from embgeo.core.quantities import QUANTITIES, cosine, frequency, isotropy, spectrum, subspace
 from embgeo.core.values import Cell, Quantity, Scalar, Table, format_number
 from embgeo.core.visible import visible
 from embgeo.result.analysis import Analysis
 
 T = TypeVar("T")
 
-#: Sections with a place of their own on the page.
-SECTIONS = (
-    "spectrum",
-    "projection",
-    "cosine",
-    "isotropy",
-    "coordinates",
-    "frequency",
-    "subspace",
-    "tokens",
-)
+#: What ``--sections`` can leave out.
+SECTIONS = tuple(dict.fromkeys(quantity.family for quantity in QUANTITIES.values()))
 #: Rows of the headline table, at most.
 MOST = 10
 

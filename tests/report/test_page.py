@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from embgeo.charts import CHARTS
 from embgeo.charts.subject import Subject
 from embgeo.core.values import Quantity, Table
 from embgeo.core.visible import LIMIT, visible
@@ -270,6 +271,20 @@ def test_any_family_may_be_left_out(family: str) -> None:
     assert all(link[1:] in parsed.ids for link in parsed.links)
     assert "left out with --sections" in parsed.text
     assert ("embgeo-block" in parsed.ids) == (family != "projection")
+
+
+@pytest.mark.parametrize("section", ["", "projection"])
+@pytest.mark.usefixtures("outlines")
+def test_every_chart_is_on_the_page(section: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one whose section is a family that has none: it follows the numbers of the family."""
+    if section:
+        changed = [replace(c, section=section) if c.name == "decay" else c for c in CHARTS]
+        monkeypatch.setattr("embgeo.report.page.CHARTS", tuple(changed))
+    gallery = draw_charts([Subject("", sample())], "analysis")
+    assert "decay" in gallery
+    text = Page(render(sample())).text
+    for figure in gallery.left.values():
+        assert figure.caption in text, f"{figure.name}: no section {figure.section!r} of a report"
 
 
 @pytest.mark.usefixtures("outlines")
