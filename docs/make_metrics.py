@@ -7,6 +7,7 @@ from pathlib import Path
 from embgeo.core.quantities import QUANTITIES
 from embgeo.core.values import Quantity
 from embgeo.measure.provenance import CONVENTIONS
+from embgeo.metrics import SECTIONS
 
 TARGET = Path(__file__).with_name("metrics.md")
 
@@ -69,8 +70,10 @@ def document() -> str:
         )
         for family in families
     )
+    names = ", ".join(f"`{name}`" for name in SECTIONS)
     return (
-        f"{OPENING}\nConventions, the same in every analysis:\n\n{conventions}{''.join(sections)}"
+        f"{OPENING}\nThe sections, as `--sections` and `embgeo.analyze` take them: {names}.\n"
+        f"\nConventions, the same in every analysis:\n\n{conventions}{''.join(sections)}"
     )
 
 

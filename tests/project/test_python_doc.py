@@ -14,7 +14,6 @@ import pytest
 import embgeo
 from embgeo.integrations import Gauge
 from embgeo.integrations.gauge import SCALARS
-from embgeo.metrics import SECTIONS
 from tests.support.documents import FIRST_CELL, ROOT, agrees, blocks
 
 PAGE = ROOT / "docs" / "python.md"
@@ -64,11 +63,6 @@ def test_arguments_of_the_gauge() -> None:
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])}
     assert named == set(inspect.signature(Gauge).parameters)
     assert all(f"`{name}`" in TEXT for name in SCALARS)
-
-
-def test_sections_are_all_named() -> None:
-    (row,) = [line for line in TEXT.splitlines() if line.startswith("| `sections` |")]
-    assert tuple(re.findall(r"`(\w+)`", row))[1:] == SECTIONS
 
 
 def test_fields_of_the_options() -> None:
