@@ -27,8 +27,8 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME,NAME,...",
-            help="Methods: mle, untied, cosreg, sc-exp, sc-poly, frage, al, re, real, "
-            "spectral-norm, d-optimal, moment-match, adversarial, coupled-adam.",
+            help="Methods by name, such as mle,cosreg,frage; docs/training.md lists all, and so "
+            "does the message about an unknown one.",
         ),
     ] = None,
     preset: Annotated[

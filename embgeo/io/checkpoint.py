@@ -70,8 +70,12 @@ def stored_tensor(
         Other than the bytes that the shape asks for.
     """
     kind = number_type(dtype)
-    if len(raw) != count(shape) * kind.itemsize:
-        raise Damaged(f"{short(name)} has other than the bytes that its shape asks for")
+    needed = count(shape) * kind.itemsize
+    if len(raw) != needed:
+        raise Damaged(
+            f"{short(name) or 'the tensor'} has other than the bytes that its shape asks for: "
+            f"{len(raw):,} in place of {needed:,}"
+        )
     return Tensor(name, shape, kind.name, partial(view, raw, kind, shape, swapped=swapped))
 
 

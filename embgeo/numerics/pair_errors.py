@@ -61,7 +61,7 @@ def error_from_row_means(row_means: FloatArray, mean: float, spread: float, m: i
     >>> off = ~np.eye(5, dtype=bool)
     >>> row_means = (k.sum(axis=1) - x) / 4
     >>> found = error_from_row_means(row_means, k[off].mean(), k[off].std(), 5)
-    >>> round(found.error, 12) == round(x.std(ddof=1) / 5**0.5, 12)
+    >>> bool(np.isclose(found.error, x.std(ddof=1) / 5**0.5, rtol=1e-12))
     True
     """
     away = row_means - mean

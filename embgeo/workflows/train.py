@@ -126,8 +126,8 @@ def train(
         A text file, or a folder with a training, validation and test split; may also stand in
         `config`, or be that of the runs which are resumed.
     compare : sequence of str, optional
-        Methods by name, or their names with commas: mle, untied, cosreg, sc-exp, sc-poly, frage,
-        al, re, real, spectral-norm, d-optimal, moment-match, adversarial, coupled-adam.
+        Methods by name, or their names with commas, such as ``"mle,cosreg,frage"``;
+        docs/training.md lists all, as does the message about an unknown one.
     preset : {"tiny-cpu", "ptb-inan", "wt2-fast", "wt2-paper"}, optional
         Settings to begin with; by default "tiny-cpu".
     config : path, optional

@@ -90,7 +90,8 @@ def test_no_twin_stands_beside_nothing():
     measured = {
         scalar.name for name, rows in SIZES.items() for scalar in analysis(name, rows).scalars
     }
-    assert {twin for name in NAMES for twin in twins(name)} == measured
+    known = {twin for name in NAMES for twin in twins(name)}
+    assert known == measured, f"in tests/support/twins.py or measured: {sorted(known ^ measured)}"
 
 
 @each_matrix

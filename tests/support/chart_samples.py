@@ -43,5 +43,7 @@ def specification(
 ) -> Specification:
     """The chart of every subject that it can show."""
     spec = chart_named(name).specify(every_subject(hostile=hostile), choices)
-    assert spec is not None
+    assert spec is not None, (
+        f"no subject has what the chart {name} shows: add it to tests/support/sample_values.py"
+    )
     return spec

@@ -98,10 +98,10 @@ def test_names_and_deviations_are_told() -> None:
     names = [method.NAME for method in REGULARIZERS]
     assert len(set(names)) == len(names)
     for method in REGULARIZERS:
-        assert method.DEVIATIONS
+        assert method.DEVIATIONS, f"{method.NAME} has no DEVIATIONS"
         assert method.SOURCE
         assert all(isinstance(line, str) and line for line in method.DEVIATIONS)
-        assert "References" in (method.__doc__ or "")
+        assert "References" in (method.__doc__ or ""), f"the docstring of {method.NAME}"
 
 
 @each_method
