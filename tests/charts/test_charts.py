@@ -46,6 +46,7 @@ def drawn(name: str) -> tuple[str, RenderedFigure]:
 
 
 @each_chart
+@pytest.mark.slow
 def test_svg_survives_a_server_that_strips_styles(name: str) -> None:
     """Also with names that try to break out of it."""
     spec = specification(name, hostile=True)
@@ -73,6 +74,7 @@ def test_svg_survives_a_server_that_strips_styles(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sampled([chart.name for chart in CHARTS], 4))
+@pytest.mark.slow
 def test_equal_charts_give_equal_bytes_under_any_settings(name: str) -> None:
     svg, figure = drawn(name)
     with matplotlib.rc_context({"font.size": 30, "axes.grid": True, "savefig.dpi": 10}):

@@ -219,6 +219,7 @@ def test_spectra_are_those_of_the_analyses() -> None:
 
 
 @pytest.mark.parametrize("shape", [(16, 300), (3, 40), (1, 5), (40, 3)])
+@pytest.mark.slow
 def test_fewer_rows_than_dimensions_draw_without_a_warning(shape: tuple[int, int]) -> None:
     values = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     analysis = embgeo.analyze(embgeo.Matrix(values), sections=("spectrum",))

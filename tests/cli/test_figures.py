@@ -113,6 +113,7 @@ def test_two_runs_give_the_same_bytes(in_home: Path) -> None:
         2,
     ),
 )
+@pytest.mark.slow
 def test_widths(in_home: Path, options: tuple[str, ...], width: float) -> None:
     result = run("baseline", "--figure", "spectrum", *options, "-o", in_home, "--json")
     assert json.loads(result.stdout)[0]["width"] == width
@@ -137,6 +138,7 @@ def test_python_draws_the_same_bytes(in_home: Path) -> None:
         draw("baseline", figure="cone", color="none")
 
 
+@pytest.mark.slow
 def test_a_sweep_by_names_and_by_values(home: Path, in_home: Path) -> None:
     base = sample(n=60)
     paths = []
@@ -217,6 +219,7 @@ def test_what_a_user_can_get_wrong(in_home: Path, arguments: tuple[str, ...], sa
         (("baseline", "slow", "--scalar", "no.such"), "--scalar: has nothing to be used for"),
     ],
 )
+@pytest.mark.slow
 def test_what_changes_none_of_the_figures_that_can_be_made(
     in_home: Path, arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ def same(a, b, path="comparison"):
 
 
 @pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.slow
 def test_what_is_saved_is_read_back(tmp_path, name):
     comparison = sample_comparison(**SAMPLES[name])
     comparison.save(tmp_path)
@@ -61,6 +62,7 @@ def test_equal_comparisons_have_equal_bytes(tmp_path):
 @pytest.mark.parametrize(
     "name", ["../../evil", "a/b\\c", "", ".", "\x00", "x" * 500, "שלום", "</script>"]
 )
+@pytest.mark.slow
 def test_no_name_leads_out_of_the_folder(tmp_path, name):
     comparison = sample_comparison()
     member = dataclasses.replace(comparison.members[1], name=name)
@@ -96,6 +98,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("name", DAMAGE)
+@pytest.mark.slow
 def test_damaged_json_is_refused_in_one_line(tmp_path, name):
     sample_comparison().save(tmp_path)
     edited(tmp_path, DAMAGE[name])

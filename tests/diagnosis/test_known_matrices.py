@@ -39,6 +39,7 @@ def sentence(verdict: Verdict, key: str) -> str:
 
 @pytest.mark.parametrize("n", [500, 3000, 20_000])
 @pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.slow
 def test_norms_and_the_number_of_rows_do_not_change_the_verdict(n, streamed, monkeypatch):
     if streamed:
         monkeypatch.setattr("embgeo.measure.analyze.MAX_ENTRIES", 10)
@@ -60,6 +61,7 @@ def test_the_verdict_does_not_change_where_the_reference_is_streamed(n):
 
 @pytest.mark.parametrize("n", [300, 5000])
 @pytest.mark.parametrize(("rho", "state"), [(0.0, "healthy"), (0.2, "mild"), (0.5, "degenerate")])
+@pytest.mark.slow
 def test_a_cone_is_as_narrow_with_any_number_of_rows(n, rho, state):
     W = isotropic(n, 32)
     W[:, 0] += np.sqrt(rho / (1 - rho))
@@ -79,6 +81,7 @@ def test_the_clause_names_the_test_that_decided():
 
 
 @pytest.mark.parametrize("d", [16, 64, 300])
+@pytest.mark.slow
 def test_an_ordinary_decay_is_healthy_in_any_dimension(d):
     basis = np.linalg.qr(normal(d, d, 1))[0]
     W = normal(1500, d) * np.arange(1, d + 1) ** -0.5 @ basis
@@ -86,6 +89,7 @@ def test_an_ordinary_decay_is_healthy_in_any_dimension(d):
 
 
 @pytest.mark.parametrize("d", [16, 64, 300])
+@pytest.mark.slow
 def test_a_steep_decay_is_a_fault_in_any_dimension(d):
     basis = np.linalg.qr(normal(d, d, 1))[0]
     W = normal(1500, d) / np.arange(1, d + 1) ** 1.5 @ basis
@@ -99,6 +103,7 @@ def two_raised() -> Verdict:
     return verdict(W)
 
 
+@pytest.mark.slow
 def test_a_faint_cone_is_said():
     assert sentence(two_raised(), "cone").startswith("There is a faint cone: two random rows")
     assert "standard errors" in sentence(two_raised(), "cone")
@@ -116,6 +121,7 @@ def test_an_insignificant_mean_cosine_is_no_cone():
 
 
 @pytest.mark.parametrize(("d", "state"), [(64, "degenerate"), (768, "mild")])
+@pytest.mark.slow
 def test_a_wide_coordinate_of_zero_mean_is_rogue(d, state):
     W = normal(1500, d)
     W[:, 5] *= 11.0
@@ -131,6 +137,7 @@ def test_a_coordinate_of_twice_the_spread_is_not_rogue():
     assert verdict(W).state == "healthy"
 
 
+@pytest.mark.slow
 def test_a_few_long_rows_are_named():
     W = isotropic(3000, 64)
     W[17] *= 500.0

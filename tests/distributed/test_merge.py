@@ -99,6 +99,7 @@ def test_however_the_rows_are_cut(cuts: Cuts, tmp_path: Path) -> None:
     assert [part["rows"] for part in found.provenance["parts"]] == sorted(map(list, cuts))
 
 
+@pytest.mark.slow
 def test_rows_within_reach_save_a_round(tmp_path: Path) -> None:
     matrix = sample()
     found, rounds = in_parts(
@@ -119,6 +120,7 @@ def test_the_order_of_the_states_changes_no_bit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+@pytest.mark.slow
 def test_single_rows_come_as_they_are_stored(dtype: Any, tmp_path: Path) -> None:
     matrix = Matrix(gaussian(302, 200, 5).astype(dtype), **labels(200))
     found, _ = in_parts(matrix, even(200, 3), tmp_path)
@@ -126,6 +128,7 @@ def test_single_rows_come_as_they_are_stored(dtype: Any, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("sections", [("cosine",), ("frequency", "subspace"), ("tokens",)])
+@pytest.mark.slow
 def test_sections(sections: tuple[str, ...], tmp_path: Path) -> None:
     found, _ = in_parts(sample(), even(300, 3), tmp_path, sections=sections)
     check_analyses(found, whole(sample(), Options(), sections=sections))

@@ -322,6 +322,7 @@ HEADERS: dict[str, Any] = {
 
 @pytest.mark.parametrize("kind", ["state", "plan"])
 @pytest.mark.parametrize("change", HEADERS.values(), ids=HEADERS)
+@pytest.mark.slow
 def test_hostile_headers(kind: str, change: Any, request: pytest.FixtureRequest) -> None:
     path = with_header(request.getfixturevalue(kind), change)
     with pytest.raises(EmbgeoError) as caught:
@@ -330,6 +331,7 @@ def test_hostile_headers(kind: str, change: Any, request: pytest.FixtureRequest)
 
 
 @pytest.mark.parametrize("kind", ["state", "plan"])
+@pytest.mark.slow
 def test_every_array_may_be_damaged(kind: str, request: pytest.FixtureRequest) -> None:
     """Left out, of another shape, of another type, or with flipped bits: one line each time."""
     path = request.getfixturevalue(kind)

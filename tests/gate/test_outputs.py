@@ -103,6 +103,7 @@ def test_every_output_is_deterministic_text(output: Any) -> None:
 @pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.NAME)
 @few
 @given(text=names.filter(bool))
+@pytest.mark.slow
 def test_hostile_names_stay_in_their_place(output: Any, text: str) -> None:
     """As many lines as with harmless names, every one of them printable UTF-8."""
     shown = output.render(hostile(text))
@@ -306,6 +307,7 @@ def test_summary_of_hostile_names_has_five_cells_a_row(text: str) -> None:
 
 @few
 @given(names.filter(bool))
+@pytest.mark.slow
 def test_summary_of_hostile_names_is_a_table_of_plain_text_to_a_markdown_reader(text: str) -> None:
     reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     tokens = reader.parse(github_summary.render(hostile(text)))

@@ -104,6 +104,7 @@ def test_many_columns_are_one_matrix(tmp_path: Path) -> None:
     assert embgeo.load(path).data.dtype == np.float64
 
 
+@pytest.mark.slow
 def test_which_column_labels_the_rows(tmp_path: Path) -> None:
     path = tmp_path / "a"
     write_parquet(path, table(language=["en"] * N))

@@ -148,6 +148,7 @@ def test_cut_and_damaged_data_are_refused(tmp_path: Path, scratch: Path, codec: 
 
 
 @each_codec
+@pytest.mark.slow
 def test_bombs(tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, codec: str) -> None:
     monkeypatch.setattr(compressed, "RATIO_FREE_BYTES", 2**20)
     path = written(tmp_path, COMPRESSORS[codec](bytes(20_000_000)))

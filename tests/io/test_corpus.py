@@ -82,6 +82,7 @@ def test_the_models_own_tokenizer_counts(tmp_path: Path, kind: str, packed: bool
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
+@pytest.mark.slow
 def test_a_sentencepiece_model_counts(tmp_path: Path, kind: str) -> None:
     data = tokenizer_makers.sentencepiece_model(kind)
     processor = tokenizer_makers.sentencepiece_processor(written(tmp_path / "m.model", data))
@@ -116,6 +117,7 @@ def test_merges_and_vocab_json_count(tmp_path: Path) -> None:
         ("[UNK]\nthe\nc\n##at\n", False, [2, 1, 1, 1]),
     ],
 )
+@pytest.mark.slow
 def test_vocab_txt_counts_as_bert_does(
     tmp_path: Path, words: str, settings: bool | None, expected: list[int]
 ) -> None:

@@ -143,6 +143,7 @@ def test_a_long_word_of_stray_continuation_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SOUND)
+@pytest.mark.slow
 def test_cut_fasttext(tmp_path: Path, name: str) -> None:
     content, path = SOUND[name], tmp_path / "a"
     for end in [*range(0, min(len(content), 400), 3), len(content) - 1]:

@@ -66,6 +66,7 @@ def of_each_format() -> list[Case]:
 
 
 @pytest.mark.parametrize("case", of_each_format(), ids=lambda case: case.id)
+@pytest.mark.slow
 def test_in_this_process(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,6 +13,7 @@ from tests.support.fuzz_seeds import SEEDS
 
 
 @pytest.mark.parametrize("name", ["gguf", "onnx", "tensorflow", "flax"])
+@pytest.mark.slow
 def test_cuts(name: str, tmp_path: Path) -> None:
     seed = SEEDS[name]
     if seed.needs:

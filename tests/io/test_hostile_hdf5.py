@@ -89,6 +89,7 @@ def bomb(file: Any) -> None:
         (bomb, "promises 40,000,000 bytes"),
     ],
 )
+@pytest.mark.slow
 def test_hdf5(tmp_path: Path, fill: Callable[[Any], None], expected: str) -> None:
     refused(hdf5_file, hdf5(tmp_path, fill), expected)
 

@@ -54,6 +54,7 @@ def keras_file(target: Any) -> None:
         file["optimizer_weights/Adam/m/embedding/embeddings:0"] = W
 
 
+@pytest.mark.slow
 def test_keras_h5(tmp_path: Path) -> None:
     path = tmp_path / "model.h5"
     keras_file(path)
@@ -105,6 +106,7 @@ def test_hdf5_storage(tmp_path: Path, storage: str, dtype: str) -> None:
     assert is_mapped(array) == (not options)
 
 
+@pytest.mark.slow
 def test_hdf5_shapes_types_and_words(tmp_path: Path) -> None:
     h5py = needs("h5py")
     path = tmp_path / "w.h5"
@@ -126,6 +128,7 @@ def test_hdf5_shapes_types_and_words(tmp_path: Path) -> None:
     assert checkpoint.tokens == tuple(words)
 
 
+@pytest.mark.slow
 def test_pandas_frame(tmp_path: Path) -> None:
     """As pandas' fixed format lays a frame out: labels of fixed width, numbers in a block."""
     h5py = needs("h5py")

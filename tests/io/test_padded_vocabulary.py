@@ -60,6 +60,7 @@ def pair(
 Pair = tuple[embgeo.Analysis, embgeo.Analysis]
 
 
+@pytest.mark.slow
 def test_the_padding_is_seen(pair: Pair) -> None:
     plain, padded = pair
     assert (plain.provenance["n"], padded.provenance["n"]) == (N, PADDED)

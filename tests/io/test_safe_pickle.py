@@ -316,6 +316,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("bomb", list(BOMBS))
+@pytest.mark.slow
 def test_bombs_are_refused_at_once(bomb: str) -> None:
     started = time.process_time()
     with pytest.raises(Damaged):

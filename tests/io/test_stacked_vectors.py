@@ -111,6 +111,7 @@ def test_matrices_among_vectors_are_left_as_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("row", [np.zeros(100_000), [0.5] * 100_000])
+@pytest.mark.slow
 def test_one_row_that_stands_for_very_many(tmp_path: Path, row: Any) -> None:
     path = pickled(tmp_path, {str(k): row for k in range(50_000)})
     with pytest.raises(UnreadableFile, match="same bytes over and over"):

@@ -135,6 +135,7 @@ def test_what_torch_saves(torch: Any, saved: Path) -> None:
     assert matrix.name == "step-7"
 
 
+@pytest.mark.slow
 def test_the_metadata_file_may_be_named_itself(saved: Path) -> None:
     checkpoint = open_checkpoint(saved / ".metadata")
     assert checkpoint.format == "torch.distributed.checkpoint"
@@ -278,6 +279,7 @@ HOSTILE: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize("case", list(HOSTILE))
+@pytest.mark.slow
 def test_hostile_metadata(torch: Any, tmp_path: Path, case: str) -> None:
     change, match = HOSTILE[case]
     folder = Folder(torch, tmp_path / "c", files=1)

@@ -80,6 +80,7 @@ def test_healthy_rows_are_read_once():
 
 
 @pytest.mark.parametrize("options", [{}, {"damaged_below": 1e-3}])
+@pytest.mark.slow
 def test_in_parts(tmp_path, options):
     """One part holds damaged rows only, and no part could see the gap by itself."""
     W = planted(rows=range(90, 100), dtype=np.float64)

@@ -98,6 +98,7 @@ def lognormal(n, d, seed=63):
     return Matrix(W / np.linalg.norm(W, axis=1)[:, None] * norms)
 
 
+@pytest.mark.slow
 def test_a_large_reference_has_the_spectrum_of_the_whole_one(monkeypatch):
     whole = analyze(lognormal(3000, 24), sections=("spectrum", "isotropy"))
     monkeypatch.setattr("embgeo.measure.analyze.MAX_ENTRIES", 10)

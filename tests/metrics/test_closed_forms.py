@@ -177,6 +177,7 @@ def test_regular_simplex(n):
 
 
 @pytest.mark.parametrize("used", [1, 2, 3, 5, 7])
+@pytest.mark.slow
 def test_isoscore_counts_used_dimensions(used):
     """Rudman et al.: k of d dimensions used evenly score (k − 1)/(d − 1)."""
     d = 7

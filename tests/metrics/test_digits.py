@@ -47,6 +47,7 @@ def value(W, name, **options):
 
 
 @pytest.mark.parametrize("ratio", [3, 10, 30, 100, 300, 1000])
+@pytest.mark.slow
 def test_cosines_of_a_narrow_cone(ratio):
     W = cone(ratio)
     assert value(W, "cosine.std") == approx(std_cosine(W), rel=1e-6)

@@ -148,6 +148,7 @@ def hard(kind: str, rng: np.random.Generator) -> FloatArray:
     "kind",
     ["inside", "nearly inside", "outside", "a plane", "a plane through the origin", "clusters"],
 )
+@pytest.mark.slow
 def test_few_passes_are_enough(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the combination gets shorter from each to the next."""
     lengths: list[float] = []
@@ -322,6 +323,7 @@ def write(folder: Path) -> tuple[Path, FloatArray]:
 
 
 @pytest.mark.parametrize("name", ["states.npy", "states.npz", "states.safetensors"])
+@pytest.mark.slow
 def test_hidden_states_from_the_command_line(name: str, tmp_path: Path) -> None:
     model, states = write(tmp_path)
     path, extra = tmp_path / name, []

@@ -69,6 +69,7 @@ def same(found, expected, left_out=(), rel=1e-8):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
 def test_rotating_the_columns(seed):
     W = cone()
     rotation = np.linalg.qr(gaussian(80 + seed, 6, 6))[0]
@@ -87,6 +88,7 @@ def test_swapping_and_flipping_columns():
 
 
 @pytest.mark.parametrize("name", ["gaussian", "negative", "narrow cone", "fp16"])
+@pytest.mark.slow
 def test_headline_isotropy_under_twelve_bases(name):
     """As measured elsewhere, one sign per eigenvector gave two answers for one geometry."""
     W = case(name).W
@@ -152,6 +154,7 @@ OF_ALL_ROWS = ("tokens.damaged", "tokens.norm", "tokens.one_sided", "tokens.outp
 
 
 @pytest.mark.parametrize("kind", ["zero", "NaN", "masked"])
+@pytest.mark.slow
 def test_unusable_rows_change_nothing(kind):
     """20 % zero rows moved I1 from 0.223 to 0.256 where they were not left out."""
     base = matrix(cone())
@@ -196,6 +199,7 @@ MOVES = {
 
 
 @pytest.mark.parametrize("factor", [0.25, 4.0, 1e-3, 3e5])
+@pytest.mark.slow
 def test_scale(factor):
     base = matrix(cone())
     scaled = replace(base, data=base.data * factor)
@@ -291,6 +295,7 @@ def assert_sphere_is_lowest(found):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_the_sphere_is_never_above_its_eigenvectors(name):
     assert_sphere_is_lowest(analysis(name))
 

@@ -56,6 +56,7 @@ def check(matrix: Matrix, options: Options) -> int:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_every_row_that_is_read_was_said(name: str) -> None:
     m = len(case(name).kept)
     options = Options(
@@ -65,6 +66,7 @@ def test_every_row_that_is_read_was_said(name: str) -> None:
 
 
 @pytest.mark.parametrize("options", [Options(sphere=False), Options(sphere=False, pairs=300)])
+@pytest.mark.slow
 def test_samples_of_larger_matrices_are_said(options: Options) -> None:
     """Few enough that not all rows are looked at anyway."""
     n = 9_000

@@ -266,6 +266,7 @@ def cube(k: int, d: int, n: int, seed: int) -> Array:
 
 
 @pytest.mark.parametrize(("k", "d"), [(1, 3), (2, 2), (2, 20), (3, 10)])
+@pytest.mark.slow
 def test_two_nn_finds_the_dimension_of_a_cube(k: int, d: int) -> None:
     found = scalar(tokens_of(Matrix(cube(k, d, 3000, seed=k))), "intrinsic_dimension")
     assert found.value is not None

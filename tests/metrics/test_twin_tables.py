@@ -459,6 +459,7 @@ def test_all_pairs_on_demand(name, kept_pairs, monkeypatch):
         check_histogram(found["cosine.histogram"], exact)
 
 
+@pytest.mark.slow
 def test_a_sample_of_pairs_as_large_as_all_is_all():
     few = analyzed(case("gaussian").matrix, sections=("cosine",), pairs=1770)
     assert few["cosine.positive_share"].standard_error is None

@@ -60,9 +60,17 @@ def tolerance(scalar, expected, working=np.float64):
 
 #: The size of blocks at which ordinary runs take each matrix; the nightly run takes all three.
 SIZES = dict(zip(NAMES, cycle(BLOCKS), strict=False))
+#: What the fast tests take.
+FAST = ("gaussian", "two-sided", "fp16")
+CASES = sampled(product(NAMES, BLOCKS), lambda case: SIZES[case[0]] == case[1])
 each_matrix = pytest.mark.parametrize(
     ("name", "block_rows"),
-    sampled(product(NAMES, BLOCKS), lambda case: SIZES[case[0]] == case[1]),
+    [
+        case
+        if hasattr(case, "marks") or case[0] in FAST
+        else pytest.param(*case, marks=pytest.mark.slow)
+        for case in CASES
+    ],
 )
 
 
@@ -86,6 +94,7 @@ def test_every_scalar_equals_its_twin(name, block_rows):
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_no_twin_stands_beside_nothing():
     measured = {
         scalar.name for name, rows in SIZES.items() for scalar in analysis(name, rows).scalars

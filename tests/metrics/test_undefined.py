@@ -130,6 +130,7 @@ def test_one_column(sign):
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("row", [[0.1] * 4, [0.3, -1.7, 2.2, 0.05]])
+@pytest.mark.slow
 def test_all_rows_equal(dtype, row):
     found = checked(matrix(np.tile(np.array(row, dtype), (30, 1))))
     gaps = reasons(found)
@@ -186,6 +187,7 @@ def test_too_few_tokens_for_folds():
 
 
 @pytest.mark.parametrize("kind", HIDDEN[1:])
+@pytest.mark.slow
 def test_hidden_states_of_every_kind(kind):
     found = checked(matrix(gaussian(n=30), hidden=Matrix(hidden_states(kind, 6))))
     distance = found["hidden.hull_distance"]
@@ -281,6 +283,7 @@ def test_one_entry_that_cannot_be_squared():
 
 
 @pytest.mark.parametrize("size", [1e138, 1e100, 1e38, 1e10, 1e-10, 1e-38, 1e-100, 1e-138])
+@pytest.mark.slow
 def test_far_magnitudes_give_the_numbers_of_near_ones(size):
     """What does not depend on scale is the same at any; log I1 grows in proportion."""
     W = gaussian(n=30)

@@ -56,6 +56,7 @@ SPECTRA = {
 
 
 @pytest.mark.parametrize("name", SPECTRA)
+@pytest.mark.slow
 def test_no_other_start_of_another_search_ends_lower(name: str) -> None:
     y = SPECTRA[name] / SPECTRA[name][0]
     exponential = fit_exponential(y)

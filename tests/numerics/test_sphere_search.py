@@ -27,6 +27,7 @@ def test_a_quadratic_form_has_its_eigenvectors_for_extremes(seed: int) -> None:
     assert abs(best[:, high] @ eigen.vectors[:, 0]) == pytest.approx(1, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_log_partition_functions_end_no_worse_than_scipy() -> None:
     rng = np.random.default_rng(5)
     W = rng.standard_normal((40, 3))

@@ -140,6 +140,7 @@ def test_the_loop_over_eigenvectors_gives_i1(made):
 
 
 @pytest.mark.parametrize("name", ours.TOLERANCES)
+@pytest.mark.slow
 def test_a_wrong_answer_of_embgeo_stops_everything(made, name):
     path, known = made
     found = ours.from_memory(path, sections=ours.GEOMETRY)["answers"]

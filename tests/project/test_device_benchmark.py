@@ -39,6 +39,7 @@ def test_a_page_and_a_file_are_written_once_the_answers_agree(tmp_path, capsys):
     assert "| all pairs |" in shown
 
 
+@pytest.mark.slow
 def test_a_wrong_answer_ends_with_1(tmp_path, monkeypatch, capsys):
     right = gpu.analysis
 

@@ -287,6 +287,7 @@ def test_numbers_are_numbers_in_yaml(value: float, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda t: ascii(t)[:20])
+@pytest.mark.slow
 def test_hostile_names_are_one_scalar_in_yaml(text: str, tmp_path: Path) -> None:
     if "\ud800" in text:
         assert yaml_text(text) == '"\\ud800lone"'

@@ -64,6 +64,7 @@ each_kind = pytest.mark.parametrize(
 
 
 @each_kind
+@pytest.mark.slow
 def test_every_element_is_closed_and_every_id_unique(options: dict[str, Any]) -> None:
     parsed = page(**options)
     assert parsed.open == []
@@ -506,6 +507,7 @@ def test_write_puts_the_page_into_the_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("outlines")
+@pytest.mark.slow
 def test_embgeo_report_renders_a_saved_comparison_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -55,6 +55,7 @@ def test_the_table_is_small_and_plain(analysis: Analysis) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.slow
 def test_names_in_the_table_are_text(text: str) -> None:
     plain = sample()
     named = Analysis.of(plain)

@@ -265,6 +265,7 @@ def test_undefined_numbers_and_absent_families_are_words() -> None:
     "family", ["spectrum", "projection", "cosine", "isotropy", "frequency", "subspace", "tokens"]
 )
 @pytest.mark.usefixtures("outlines")
+@pytest.mark.slow
 def test_any_family_may_be_left_out(family: str) -> None:
     parsed = Page(render(without(sample(), family)))
     assert parsed.open == []

@@ -83,6 +83,7 @@ each_kind = pytest.mark.parametrize(
 
 
 @each_kind
+@pytest.mark.slow
 def test_every_element_is_closed_and_every_id_unique(options: dict[str, Any]) -> None:
     parsed = page(**options)
     assert parsed.open == []
@@ -299,6 +300,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("outlines")
+@pytest.mark.slow
 def test_report_renders_a_training_again(folder: Path) -> None:
     assert command(["report", str(folder), "-q"]) == 0
     again = (folder / "report.html").read_text(encoding="utf-8")

@@ -74,6 +74,7 @@ def assert_equal(a, b):
 
 
 @pytest.mark.parametrize("name", ["gaussian", "narrow cone, long", "dirty", "wide", "d = 2"])
+@pytest.mark.slow
 def test_saved_and_loaded(name, tmp_path):
     found = analysis(name)
     found.save(tmp_path / "out")
@@ -216,6 +217,7 @@ def test_json_with_a_part_of_another_shape(folder, part, other):
 
 @pytest.mark.parametrize("key", ["x", "y", "share", "columns", "rows", "edges", "array"])
 @pytest.mark.parametrize("other", [None, 7, "text", [], {}, [None], [["text"]]])
+@pytest.mark.slow
 def test_json_with_a_field_of_another_shape(folder, key, other):
     content = json.loads((folder / JSON_NAME).read_text())
     for part in ("series", "histograms", "points", "columns", "tables"):
@@ -243,6 +245,7 @@ def test_truncated_arrays(folder, share):
     refused(folder)
 
 
+@pytest.mark.slow
 def test_damaged_arrays(folder):
     """One byte changed at many places: refused, or not part of what is read."""
     whole = (folder / ARRAYS_NAME).read_bytes()

@@ -21,6 +21,7 @@ SIZES = (30, 256, 300, 321)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.slow
 def test_every_pair_is_met_once(monkeypatch, n, dtype, threads):
     monkeypatch.setattr("embgeo.metrics.pairs.BLOCK_ROWS", 64)
     W = (gaussian(81, n=n, d=5) + 0.4).astype(dtype)

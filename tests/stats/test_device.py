@@ -86,6 +86,7 @@ def test_an_analysis_on_a_device_is_that_of_numpy(name, monkeypatch):
 
 @pytest.mark.parametrize("device", [WIDE, SINGLE])
 @pytest.mark.parametrize("name", ["gaussian", "negative", "two-sided", "dirty", "wide", "bf16"])
+@pytest.mark.slow
 def test_also_of_entries_in_float32(name, device):
     c = case(name)
     with np.errstate(invalid="ignore"):
@@ -242,6 +243,7 @@ def test_all_pairs_of_an_analysis(monkeypatch, device):
 
 @pytest.mark.parametrize("device", ["cpu", WIDE])
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_neighbors_of_all_rows_are_those_of_a_small_matrix(name, device):
     """Of few rows all are asked anyway: both ways are to agree, ties and duplicates included."""
     sections = ("frequency", "tokens")

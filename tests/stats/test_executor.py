@@ -70,6 +70,7 @@ def agree(found, expected, relative=1e-9, absolute=1e-13):
 @pytest.mark.parametrize("step", sampled([7, N, 1], 3))
 @pytest.mark.parametrize("rows", CASES)
 @pytest.mark.parametrize("name", FED)
+@pytest.mark.slow
 def test_a_device_sees_what_numpy_sees(name, rows, step):
     W = rows_of(name, rows)
     agree(on_device(name, W, step), by_numpy(name, W))

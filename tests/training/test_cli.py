@@ -89,6 +89,7 @@ def test_a_comparison_leaves_everything_in_one_folder(home: Path) -> None:
         }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_runs_of_a_seed_start_alike_and_end_apart(home: Path) -> None:
     training = load_training(home / "words.runs")
     starts = {(run.seed, run.initial) for run in training.runs}
@@ -139,6 +140,7 @@ def test_resume_finds_everything_finished(
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.slow
 def test_python_gets_the_study_that_is_saved() -> None:
     lines: list[str] = []
     monitor = RunMonitor(expect=lambda runs: lines.append(f"{runs} runs"), say=lines.append)
@@ -418,6 +420,7 @@ def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
     ],
 )
 @pytest.mark.usefixtures("here")
+@pytest.mark.slow
 def test_mistakes_are_told_in_one_line(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

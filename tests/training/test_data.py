@@ -54,6 +54,7 @@ def words_of(corpus: Corpus, rows: np.ndarray) -> str:
         ("ptb", (929_589, 73_760, 82_430), 10_000),
     ],
 )
+@pytest.mark.slow
 def test_published_corpora_have_the_published_numbers(
     name: str, lengths: tuple[int, ...], types: int
 ) -> None:

@@ -234,6 +234,7 @@ def cached(model: AwdLstm, rows: Any, settings: CacheSettings) -> list[float]:
 
 @pytest.mark.parametrize("window", [1, 5, 40, 1000])
 @pytest.mark.parametrize("bptt", [1, 7, 200])
+@pytest.mark.slow
 def test_a_cache_is_what_its_definition_says(window: int, bptt: int) -> None:
     model, rows, settings = lstm(), text(), CacheSettings(window, theta=1.5, weight=0.3)
     slow = np.array(cached(model, rows, settings))
@@ -320,6 +321,7 @@ def adapted(model: AwdLstm, rows: Any, training: Any, settings: DynamicSettings)
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.5, 30.0])
+@pytest.mark.slow
 def test_dynamic_evaluation_is_what_was_published(decay: float) -> None:
     settings = DynamicSettings(bptt=4, lr=0.05, decay=decay, epsilon=0.01, batch=3)
     training, rows = text(3 * 41 + 1, seed=1), text(60)
@@ -369,6 +371,7 @@ def test_it_learns_from_a_text_unlike_the_training_text() -> None:
     assert dynamic_evaluation(lstm(), rows, training, settings=settings).all.perplexity < plain / 2
 
 
+@pytest.mark.slow
 def test_statistics_of_fewer_windows() -> None:
     model, rows, training = lstm(), text(), text(101, seed=1)
     some = dynamic_evaluation(model, rows, training, settings=DynamicSettings(batch=1, windows=4))

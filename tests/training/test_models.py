@@ -196,6 +196,7 @@ def test_layers_can_be_replaced(name: str) -> None:
 
 @each_model
 @each_tying
+@pytest.mark.slow
 def test_copies_and_saved_states_go_on_alike(name: str, tied: bool) -> None:
     model = made(name, tied=tied)
     loss_of(model, tokens()).backward()  # what a call left behind is no obstacle

@@ -68,6 +68,7 @@ def test_workflows_know_no_terminal() -> None:
                 )
 
 
+@pytest.mark.slow
 def test_a_path_is_analyzed_as_the_command_does(tmp_path: Path) -> None:
     out = tmp_path / "made"
     options = ["--sections", "tokens,spectrum", "--no-reference", "--rows", "0:500", "--seed", "3"]
@@ -82,6 +83,7 @@ def test_a_path_is_analyzed_as_the_command_does(tmp_path: Path) -> None:
     assert mine == theirs
 
 
+@pytest.mark.slow
 def test_labels_beside_a_path_may_be_files_or_objects() -> None:
     counts = ROOT / "fixtures" / "vocab_counts.tsv"
     named = embgeo.analyze(BASELINE, counts=counts, sections="frequency", reference=False)
@@ -116,6 +118,7 @@ def test_a_matrix_in_memory_takes_no_options_of_files() -> None:
         embgeo.compare(np.eye(5), np.eye(5), tensor="x")
 
 
+@pytest.mark.slow
 def test_whatever_holds_a_matrix_is_compared(baseline: embgeo.Analysis, tmp_path: Path) -> None:
     baseline.save(tmp_path / "saved")
     W = np.random.default_rng(0).standard_normal((60, 8))
@@ -145,6 +148,7 @@ def test_what_cannot_be_compared_is_refused(
         embgeo.compare(*inputs, **settings)
 
 
+@pytest.mark.slow
 def test_rules_are_checked_like_the_command_does(baseline: embgeo.Analysis) -> None:
     passing = embgeo.check(COSREG, rules="cosine.mean <= 0.1")
     assert passing.passed
@@ -173,6 +177,7 @@ def test_rules_that_check_nothing_are_refused(settings: dict[str, Any], error: s
 
 
 @pytest.mark.usefixtures("outlines")
+@pytest.mark.slow
 def test_results_are_rendered(baseline: embgeo.Analysis, tmp_path: Path) -> None:
     page = embgeo.render(baseline, tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text("utf-8") == page

@@ -26,6 +26,7 @@ def test_every_chart_of_one_analysis_is_a_method(analysis: Analysis) -> None:
         _ = analysis.plot.spectra
 
 
+@pytest.mark.slow
 def test_a_plot_is_a_picture_and_its_numbers(analysis: Analysis, tmp_path: Path) -> None:
     plot = analysis.plot.spectrum()
     assert plot._repr_svg_().startswith("<svg")
