@@ -19,13 +19,15 @@ import numpy.typing as npt
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import tokens as q
-from embgeo.core.values import Influence, Value
+from embgeo.core.values import Cell, Influence, Scalar, Table, Value
 from embgeo.metrics.facts import Facts
+from embgeo.metrics.popularity import explain_absence, rank_by_frequency
 from embgeo.metrics.shared import SharedStatistics, row_moments
 from embgeo.numerics.hubness import TIE
+from embgeo.numerics.local_dimension import USED, compute_inverse_dimensions, fit_two_nn
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.numerics.scores import error_of, mean_influence
-from embgeo.stats import RowHashes, TwoNearest
+from embgeo.stats import NearestDistances, RowHashes
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
@@ -34,6 +36,12 @@ FAMILY = "tokens"
 #: bounds.
 QUERY_ENTRIES = 2**18
 QUERIES = (300, 600)
+#: Neighbors of each query, of which the first two are those of TwoNN.
+NEAREST = 20
+#: Samples of the queries that give the error of the trimmed form.
+RESAMPLES = 100
+SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
+EVERY = (q.INTRINSIC_DIMENSION, q.INTRINSIC_DIMENSION_TRIMMED, q.LOCAL_DIMENSION)
 
 
 def first(facts: Facts, options: Options) -> list[Statistic]:
@@ -47,7 +55,11 @@ def second(
     if len(rows) < 3 or options.neighbors_of == "all":
         return []
     queries = draw_queries(facts, options, rows)
-    return [TwoNearest(queries, reader.take(queries), among(facts, rows), find_shift(shared))]
+    return [
+        NearestDistances(
+            queries, reader.take(queries), among(facts, rows), NEAREST, find_shift(shared)
+        )
+    ]
 
 
 def find_shift(shared: SharedStatistics) -> FloatArray | None:
@@ -82,12 +94,22 @@ def find_distinct_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
 def compute(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> list[Value]:
-    """TwoNN by maximum likelihood; its error from the spread of the ratios, not from the model."""
     rows = find_distinct_rows(facts, shared)
     if len(rows) < 3:
         reason = f"{len(rows)} distinct rows have no two neighbors each"
-        return [q.INTRINSIC_DIMENSION.undefined(reason)]
-    distances = find_two_nearest(facts, options, reader, shared, rows)
+        return [quantity.undefined(reason) for quantity in EVERY]
+    distances = find_nearest(facts, options, reader, shared, rows)
+    asked = rows if options.neighbors_of == "all" else draw_queries(facts, options, rows)
+    return [
+        *measure_two_nn(facts, options, distances, asked, len(rows)),
+        *measure_local(facts, options, distances, asked, len(rows)),
+    ]
+
+
+def measure_two_nn(
+    facts: Facts, options: Options, distances: FloatArray, asked: IntArray, rows: int
+) -> list[Value]:
+    """TwoNN by maximum likelihood; its error from the spread of the ratios, not from the model."""
     # Distances of very short rows may vanish or be lost next to long ones.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log(distances[:, 1] / distances[:, 0])
@@ -95,13 +117,13 @@ def compute(
     ratios = ratios[finite]
     if len(ratios) < 3 or not ratios.sum() > TIE * len(ratios):
         reason = "the two nearest rows of every query are equally far"
-        return [q.INTRINSIC_DIMENSION.undefined(reason)]
+        return [quantity.undefined(reason) for quantity in EVERY[:2]]
     n = len(ratios)
     value = (n - 1) / float(ratios.sum())
-    duplicates = facts.m - len(rows)
-    exact = n == len(rows)
+    duplicates = facts.m - rows
+    exact = n == rows
     parts = -value / ratios.mean() * mean_influence(ratios)
-    drawn = error_of(parts) * float(np.sqrt(1.0 - n / len(rows)))
+    drawn = error_of(parts) * float(np.sqrt(1.0 - n / rows))
     # Two rows that are nearest to each other have their distance in common, and are one draw.
     nearest = distances[finite, 0] / distances[finite, 0].max()
     _, pair = np.unique(nearest.astype(np.float32), return_inverse=True)
@@ -111,24 +133,76 @@ def compute(
         standard_error=error if exact else drawn,
         error_kind="population" if exact else "monte_carlo",
         population_error=error,
-        sample=f"{'all' if exact else ''} {n:,} queries against {len(rows):,} rows".strip(),
+        sample=f"{'all' if exact else ''} {n:,} queries against {rows:,} rows".strip(),
         convention="Euclidean; every point once"
         + (f", {duplicates:,} duplicate rows left out" if duplicates else ""),
     )
-    asked = rows if options.neighbors_of == "all" else draw_queries(facts, options, rows)
     places = np.searchsorted(facts.kept, asked[finite])
-    return [scalar, Influence.of(q.INTRINSIC_DIMENSION, parts, places)]
+    trimmed = measure_trimmed(options, ratios, rows)
+    return [scalar, Influence.of(q.INTRINSIC_DIMENSION, parts, places), trimmed]
 
 
-def find_two_nearest(
+def measure_trimmed(options: Options, ratios: FloatArray, rows: int) -> Scalar:
+    """TwoNN fitted without the largest ratios; its error by drawing the queries again."""
+    n = len(ratios)
+    if not np.median(ratios) > TIE:
+        reason = "the two nearest rows of most queries are equally far"
+        return q.INTRINSIC_DIMENSION_TRIMMED.undefined(reason)
+    rng = generator(options.seed, "trimmed dimension")
+    again = [fit_two_nn(rng.choice(ratios, n)) for _ in range(RESAMPLES)]
+    error, exact = float(np.std(again, ddof=1)), n == rows
+    return q.INTRINSIC_DIMENSION_TRIMMED.measured(
+        fit_two_nn(ratios),
+        standard_error=error if exact else error * float(np.sqrt(1.0 - n / rows)),
+        error_kind="population" if exact else "monte_carlo",
+        population_error=error,
+        sample=f"{'all' if exact else ''} {n:,} queries against {rows:,} rows".strip(),
+        convention=f"Euclidean; the {USED:.0%} smallest ratios",
+    )
+
+
+def measure_local(
+    facts: Facts, options: Options, distances: FloatArray, asked: IntArray, rows: int
+) -> list[Value]:
+    """The dimension around each query, over all of them and by class of frequency."""
+    if rows <= NEAREST:
+        return [q.LOCAL_DIMENSION.undefined(f"{rows} distinct rows have no {NEAREST} neighbors")]
+    usable = (distances[:, 0] > 0) & np.isfinite(distances[:, -1])
+    inverse, asked = compute_inverse_dimensions(distances[usable]), asked[usable]
+    if len(inverse) < 3 or not inverse.min() > TIE:
+        return [q.LOCAL_DIMENSION.undefined("the neighbors of a query are equally far")]
+    n, mean = len(inverse), float(inverse.mean())
+    error, exact = error_of(mean_influence(inverse)) / mean**2, n == rows
+    scalar = q.LOCAL_DIMENSION.measured(
+        1.0 / mean,
+        standard_error=error if exact else error * float(np.sqrt(1.0 - n / rows)),
+        error_kind="population" if exact else "monte_carlo",
+        population_error=error,
+        sample=f"{'all' if exact else ''} {n:,} queries against {rows:,} rows".strip(),
+        convention=f"k = {NEAREST}, Euclidean; mean of the inverse dimensions",
+    )
+    groups = {"all": np.ones(n, dtype=bool)}
+    if not explain_absence(facts):
+        popular = rank_by_frequency(facts, options).popular[np.searchsorted(facts.kept, asked)]
+        groups |= {"popular": popular, "rare": ~popular}
+    body: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, int(chosen.sum()), *map(float, np.quantile(1.0 / inverse[chosen], SHARES)))
+        for name, chosen in groups.items()
+        if chosen.any()
+    )
+    columns = ("tokens", "queries", *(f"{share:.0%}" for share in SHARES))
+    return [scalar, Table(q.LOCAL_DIMENSIONS, columns, body, note=scalar.convention)]
+
+
+def find_nearest(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics, rows: IntArray
 ) -> FloatArray:
     """Distances of the queries, or of all the rows where these are asked for."""
     if options.neighbors_of == "sample":
-        return np.asarray(shared.find(TwoNearest, "two nearest").distances)
+        return np.asarray(shared.find(NearestDistances, "nearest distances").distances)
     takes_part, shift = among(facts, rows), find_shift(shared)
     found = reader.sweep(
-        lambda block: TwoNearest(block.index, block.rows, takes_part, shift),
+        lambda block: NearestDistances(block.index, block.rows, takes_part, NEAREST, shift),
         rows,
         "two nearest rows",
     )

@@ -4,6 +4,7 @@ from embgeo.stats.census import Census
 from embgeo.stats.group_moments import GroupMoments
 from embgeo.stats.log_partition import LogPartition
 from embgeo.stats.moments import Moments
+from embgeo.stats.nearest_distances import NearestDistances
 from embgeo.stats.pair_cosines import PairHistogram, PairSample
 from embgeo.stats.paired_sums import PairedSums
 from embgeo.stats.partition_gradient import PartitionGradient
@@ -19,7 +20,6 @@ from embgeo.stats.per_row import (
 from embgeo.stats.reduced_sums import ReducedSums
 from embgeo.stats.stacked_qr import StackedQR
 from embgeo.stats.top_neighbors import CloserRows, TopNeighbors
-from embgeo.stats.two_nearest import TwoNearest
 from embgeo.stats.weighted_sum import WeightedSum
 
 #: Every statistic; the tests of the monoid law run over this tuple.
@@ -43,7 +43,7 @@ STATISTICS = (
     RowHashes,
     StackedQR,
     TopNeighbors,
-    TwoNearest,
+    NearestDistances,
     WeightedSum,
 )
 
@@ -57,6 +57,7 @@ __all__ = [
     "GroupMoments",
     "LogPartition",
     "Moments",
+    "NearestDistances",
     "Norms",
     "OutputNorms",
     "PairHistogram",
@@ -68,6 +69,5 @@ __all__ = [
     "RowHashes",
     "StackedQR",
     "TopNeighbors",
-    "TwoNearest",
     "WeightedSum",
 ]

@@ -21,6 +21,7 @@ from embgeo.stats import (
     GroupMoments,
     LogPartition,
     Moments,
+    NearestDistances,
     Norms,
     OutputNorms,
     PairedSums,
@@ -32,7 +33,6 @@ from embgeo.stats import (
     RowHashes,
     StackedQR,
     TopNeighbors,
-    TwoNearest,
     WeightedSum,
 )
 from embgeo.stats.block import Block
@@ -120,9 +120,9 @@ MAKERS = {
     "QR": (StackedQR, lambda: StackedQR("uncentered", D)),
     "QR, centered": (StackedQR, lambda: StackedQR("centered", D, shift=np.full(D, 0.2))),
     "QR, paired": (StackedQR, lambda: StackedQR("input|output", D + 3, of="paired")),
-    "two nearest": (
-        TwoNearest,
-        lambda: TwoNearest(np.arange(5), 2.0 * QUERIES, np.arange(N) != 11),
+    "nearest distances": (
+        NearestDistances,
+        lambda: NearestDistances(np.arange(5), 2.0 * QUERIES, np.arange(N) != 11, 3),
     ),
     "paired sums": (PairedSums, lambda: PairedSums(D // 2)),
     "paired sums, unequal widths": (PairedSums, lambda: PairedSums(D - 2)),
@@ -189,7 +189,7 @@ def answers(statistic):
             return [statistic.closer]
         case TopNeighbors():
             return [statistic.neighbors, statistic.cosines]
-        case TwoNearest():
+        case NearestDistances():
             return [statistic.distances]
         case PairedSums():
             s = statistic

@@ -457,12 +457,35 @@ def skewness(x):
 
 def two_nn(W):
     """Facco et al. 2017, maximum likelihood, every point once."""
-    points = np.unique(W + 0.0, axis=0)
-    logs = []
-    for i, x in enumerate(points):
-        r1, r2 = np.sort(np.linalg.norm(np.delete(points, i, axis=0) - x, axis=1))[:2]
-        logs.append(math.log(r2 / r1))
+    logs = [math.log(row[1] / row[0]) for row in neighbor_distances(W)]
     return (len(logs) - 1) / math.fsum(logs)
+
+
+def neighbor_distances(W):
+    """From each different point to all others, rising."""
+    points = np.unique(W + 0.0, axis=0)
+    return [
+        np.sort(np.linalg.norm(np.delete(points, i, axis=0) - x, axis=1))
+        for i, x in enumerate(points)
+    ]
+
+
+def two_nn_trimmed(W):
+    """Facco et al. 2017: a line through the origin, without the tenth of largest ratios."""
+    logs = sorted(math.log(row[1] / row[0]) for row in neighbor_distances(W))
+    n = len(logs)
+    used = logs[: int(0.9 * n)]
+    heights = [-math.log(1 - (i + 1) / n) for i in range(len(used))]
+    return np.linalg.lstsq(np.array(used)[:, None], np.array(heights), rcond=None)[0][0]
+
+
+def local_dimension(W, k=20):
+    """Levina & Bickel 2005, averaged after MacKay & Ghahramani 2005."""
+    rows = neighbor_distances(W)
+    if len(rows) <= k:
+        return None
+    inverse = [math.fsum(math.log(r[k - 1] / t) for t in r[: k - 1]) / (k - 1) for r in rows]
+    return 1 / (math.fsum(inverse) / len(inverse))
 
 
 # Rows that are not alive -------------------------------------------------------------------------

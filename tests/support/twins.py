@@ -303,6 +303,8 @@ def tokens(c: Case):
         "antihub_share": np.mean(naive.occurrences(c.W, 10) == 0),
         "robin_hood": np.abs(naive.occurrences(c.W, 10) - 10).mean() / 20,
         "intrinsic_dimension": naive.two_nn(c.W),
+        "intrinsic_dimension_trimmed": naive.two_nn_trimmed(c.W),
+        "local_dimension": naive.local_dimension(c.W),
     }
 
 

@@ -359,3 +359,25 @@ INTRINSIC_DIMENSION = Quantity(
     "TwoNN: (n − 1) / Σ ln(r₂/r₁)",
     "Facco et al. 2017 (maximum-likelihood form)",
 )
+INTRINSIC_DIMENSION_TRIMMED = Quantity(
+    "tokens.intrinsic_dimension_trimmed",
+    "Intrinsic dimension, trimmed",
+    "The same without the tenth of the rows whose second neighbor is much farther than the first: "
+    "a few outliers do not move it.",
+    "slope through the origin of −ln(1 − F) on ln(r₂/r₁), over the 90 % smallest ratios",
+    "Facco et al. 2017 (its fitted form)",
+)
+LOCAL_DIMENSION = Quantity(
+    "tokens.local_dimension",
+    "Local dimension",
+    "In how many dimensions the nearest twenty rows spread around a row, on average.",
+    "1 / mean_i [ (1/(k−1)) Σ_(j<k) ln(T_k/T_j) ], T_j the distance of row i to its j-th nearest",
+    "Levina & Bickel 2005, Eq. 8; mean after MacKay & Ghahramani 2005",
+)
+LOCAL_DIMENSIONS = Quantity(
+    "tokens.local_dimensions",
+    "Local dimensions",
+    "Quantiles of the dimension around single rows, over all of them and by frequency.",
+    "quantiles of 1 / [ (1/(k−1)) Σ_(j<k) ln(T_k/T_j) ]",
+    "Levina & Bickel 2005, Eq. 8",
+)

@@ -1,4 +1,4 @@
-"""Distances to the first and second nearest other row, for TwoNN."""
+"""Distances to the k nearest other rows, for intrinsic dimensions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from embgeo.stats.nearest import (
 )
 from embgeo.stats.statistic import Statistic
 
-#: Candidates whose distance is computed from the difference: the product form loses small ones.
-CANDIDATES = 4
+#: Candidates beyond k whose distance is computed from the difference: products lose small ones.
+MORE = 2
 #: If the largest square lies between these, float32 neither loses digits of it nor overflows.
 SINGLE_SQUARES = (1e-30, 1e30)
 
 
-class TwoNearest(Statistic):
-    """The two smallest Euclidean distances from each query to rows that take part.
+class NearestDistances(Statistic):
+    """The k smallest Euclidean distances from each query to rows that take part.
 
     Parameters
     ----------
@@ -36,15 +36,16 @@ class TwoNearest(Statistic):
     queries : float64 array, shape (q, d)
         On the host or where the blocks are.
     takes_part : bool array, shape (N,)
-        Rows that may be neighbors; TwoNN needs each point of space once.
+        Rows that may be neighbors; dimensions need each point of space once.
+    k : int
     shift : float64 array, shape (d,), optional
         Subtracted from all rows before products are taken, where these would cancel: their mean,
         if it is long.
 
     Attributes
     ----------
-    distances : float64 array, shape (q, 2)
-        Infinite where fewer than two rows were seen.
+    distances : float64 array, shape (q, k)
+        Rising; infinite where fewer than k rows were seen.
     """
 
     STATE = ("distances",)
@@ -54,20 +55,22 @@ class TwoNearest(Statistic):
         index: IntArray,
         queries: Array,
         takes_part: Mask,
+        k: int,
         shift: FloatArray | None = None,
     ) -> None:
         self.index = index
         self.queries = queries
         self.takes_part = takes_part
+        self.k = k
         self.shift = shift
         self.clear()
 
     def clear(self) -> None:
-        self.distances: Array = np.full((len(self.index), 2), np.inf)
+        self.distances: Array = np.full((len(self.index), self.k), np.inf)
 
     @property
     def key(self) -> str:
-        return "two nearest"
+        return "nearest distances"
 
     def update(self, block: Block) -> None:
         chosen = self.takes_part[block.index]
@@ -101,10 +104,11 @@ class TwoNearest(Statistic):
         scores *= 2.0
         scores -= backend.put(squares, stored.dtype)
         leave_out_self(backend, scores, self.index, block.index)
-        least = own - xp.square(wide.put(self.distances)[:, 1])
-        least = raise_least(backend, least, scores, 2)
+        least = own - xp.square(wide.put(self.distances)[:, -1])
+        least = raise_least(backend, least, scores, self.k)
         slack = 2.0 * bound_rounding(backend, stored)
-        return find_candidates(backend, scores, least - slack * xp.clip(own, longest, None), 2)
+        least = least - slack * xp.clip(own, longest, None)
+        return find_candidates(backend, scores, least, self.k)
 
     def _search_all(self, block: Block) -> tuple[Array, Array]:
         """Where the product cannot tell the rows apart: the few best of it in float64."""
@@ -114,7 +118,7 @@ class TwoNearest(Statistic):
         scores *= 2.0
         scores -= xp.sum(xp.square(block.rows), axis=1)
         leave_out_self(wide, scores, self.index, block.index)
-        best = wide.topk(scores, min(CANDIDATES, len(block.index)))
+        best = wide.topk(scores, min(self.k + MORE, len(block.index)))
         query, place = xp.nonzero(xp.take_along_axis(scores, best, axis=1) > -np.inf)
         return query, best[query, place]
 
@@ -132,14 +136,15 @@ class TwoNearest(Statistic):
         )
 
     def merge(self, other: Self) -> None:
-        every = np.repeat(np.arange(len(self.index)), 2)
+        every = np.repeat(np.arange(len(self.index)), self.k)
         self._join(HOST, every, other.distances.ravel())
 
     def _join(self, wide: Backend, query: Array, distances: Array) -> None:
         if not len(self.index):
             return
-        mine = wide.put(np.repeat(np.arange(len(self.index)), 2))
+        mine = wide.put(np.repeat(np.arange(len(self.index)), self.k))
         every = wide.xp.concat([wide.xp.reshape(wide.put(self.distances), (-1,)), distances])
         number = wide.xp.concat([mine, query])
-        _, best = keep_best(wide, number, wide.xp.zeros_like(number), -every, len(self.index), 2)
+        none = wide.xp.zeros_like(number)
+        _, best = keep_best(wide, number, none, -every, len(self.index), self.k)
         self.distances = -best
