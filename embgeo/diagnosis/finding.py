@@ -63,6 +63,10 @@ class Finding:
         What the headline takes over; empty if it says nothing there.
     open : str
         Why the question is undecided; empty if it is decided.
+    why : str
+        What the fault costs, with the source; empty where there is none.
+    advice : str
+        What is known to help, with the source and the command; empty where there is no fault.
     """
 
     key: str
@@ -71,6 +75,8 @@ class Finding:
     parts: tuple[Part, ...]
     clause: str = ""
     open: str = ""
+    why: str = ""
+    advice: str = ""
 
     @property
     def word(self) -> str:
@@ -94,6 +100,8 @@ class Finding:
             "state": self.state,
             "sentence": self.sentence,
             "quoted": list(self.quoted),
+            "why": self.why,
+            "advice": self.advice,
         }
 
 

@@ -31,6 +31,8 @@ class Question:
         Whether the finding is shown always, unless it is undecided, or only if it is a fault.
     one_dimension : bool
         Whether it can be asked of rows with a single entry.
+    why, advice : str
+        What a fault costs, and what is known to help; docs/interpret.md says more.
     """
 
     key: str
@@ -40,6 +42,8 @@ class Question:
     essential: bool = False
     shown: Literal["always", "decided", "fault"] = "always"
     one_dimension: bool = False
+    why: str = ""
+    advice: str = ""
 
     def decide(self, analysis: Numbers) -> Finding:
         """The finding; undecided, with the reason, where a number misses."""
@@ -52,7 +56,9 @@ class Question:
             return Finding(
                 self.key, self.title, "undecided", (f"Not decided: {reason}.",), open=reason
             )
-        return Finding(self.key, self.title, state, parts, clause)
+        fault = state in ("mild", "degenerate")
+        why, advice = (self.why, self.advice) if fault else ("", "")
+        return Finding(self.key, self.title, state, parts, clause, why=why, advice=advice)
 
     def shows(self, finding: Finding) -> bool:
         """Whether its finding is worth a line."""

@@ -99,13 +99,13 @@ PARTITION = Threshold(
     "below",
     "a cone of mean cosine ρ gives I1 ≈ exp(−2√ρ): 0.53 at ρ = 0.1, 0.33 at ρ = 0.3",
 )
-PARTITION_RATIO = Threshold(
-    "partition ratio",
-    "that I1 as a share of what isotropic rows give",
-    0.75,
-    0.5,
-    "below",
-    "a few rows are uneven by chance alone: both tests must agree",
+PARTITION_MULTIPLE = Threshold(
+    "partition multiple",
+    "log of that I1 as a multiple of what isotropic rows give",
+    3.0,
+    4.0,
+    "above",
+    "few rows are uneven by chance alone: both tests must agree",
 )
 PROBE = Threshold(
     "probe",
@@ -193,7 +193,7 @@ THRESHOLDS: tuple[Threshold, ...] = (
     LINE,
     LINE_ODDS,
     PARTITION,
-    PARTITION_RATIO,
+    PARTITION_MULTIPLE,
     PROBE,
     NEIGHBOR_GAP,
     NORM_RANK,

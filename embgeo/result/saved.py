@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.quantities import QUANTITIES, frequency, tokens
+from embgeo.core.quantities import QUANTITIES, frequency, isotropy, tokens
 from embgeo.core.values import Column, Histogram, Influence, Note, Points, Scalar, Series, Table
 from embgeo.io.bounded.records import Json, RecordFormat
 
@@ -132,6 +132,8 @@ def read_typed_facts(scalar: Json) -> Json:
         bounds = {"a lower bound": "at_least", "an upper bound": "at_most"}
         matches = (bounds[words] for words in bounds if convention.startswith(words))
         known = next(matches, "sampled")
+    if scalar["name"] == isotropy.I_SPHERE.name and scalar["value"] is not None:
+        known = "at_most"
     kind = None
     if scalar["standard_error"] is not None:
         every = scalar["name"] == tokens.INTRINSIC_DIMENSION.name and scalar["sample"][:3] == "all"

@@ -13,6 +13,7 @@ import embgeo
 from embgeo.core.quantities.frequency import WEIGHTED_MEAN_COSINE
 from embgeo.core.values import Table, format_number
 from embgeo.diagnosis.finding import format_percent
+from embgeo.diagnosis.findings import FINDINGS
 from embgeo.diagnosis.thresholds import CONE, PARTITION, THRESHOLDS
 from embgeo.diagnosis.verdict import Verdict, judge
 from embgeo.result.analysis import Analysis
@@ -321,3 +322,26 @@ def test_the_frequency_sentence_says_where_the_weighted_cone_is_another() -> Non
     assert "as often as it occurs" not in sentence(judge(agreeing), "frequency")
     said = "With each token counted as often as it occurs, the mean cosine is 0.52 instead of"
     assert said in sentence(judge(other), "frequency")
+
+
+def test_a_fault_says_why_it_matters_and_what_helps():
+    for finding in judge(sample("cone")).findings:
+        assert (
+            bool(finding.why) == bool(finding.advice) == (finding.state in ("mild", "degenerate"))
+        )
+    saved = judge(sample("cone")).to_dict()["findings"][0]
+    assert "Gao et al. 2019" in saved["why"]
+    assert "embgeo train --data TEXT --compare mle,cosreg,coupled-adam" in saved["advice"]
+
+
+@pytest.mark.parametrize("question", [module.QUESTION for module in FINDINGS], ids=lambda q: q.key)
+def test_advice_names_sources_methods_and_options_that_exist(question):
+    from embgeo.training.methods.catalog import METHODS
+
+    assert question.why
+    assert re.search(r"(19|20)\d\d\)", question.why + question.advice) or not re.search(
+        "et al", question.why + question.advice
+    )
+    for methods in re.findall(r"--compare ([\w,-]+)", question.advice):
+        assert set(methods.strip(",").split(",")) <= set(METHODS)
+    assert "embgeo repair" not in question.advice

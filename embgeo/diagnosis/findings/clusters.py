@@ -35,4 +35,15 @@ def answer(a: Numbers) -> Answer:
     return state, (*parts, "."), f"{count:,} {tight}clusters"
 
 
-QUESTION = Question("clusters", "Do the rows form clusters?", answer, geometry=True, shown="fault")
+QUESTION = Question(
+    "clusters",
+    "Do the rows form clusters?",
+    answer,
+    geometry=True,
+    shown="fault",
+    why="Clusters raise the mean cosine and lower isotropy without a cone. They are no fault "
+    "by themselves: a linear classifier needs them (Mickus et al. 2024).",
+    advice="See on the map what the clusters are (languages, scripts, added tokens, two matrices "
+    "in one file), and read the numbers with the cluster means subtracted. For "
+    "similarities, center every cluster by itself (Rajaee and Pilehvar 2021).",
+)

@@ -97,5 +97,16 @@ _CAUSES = (
 
 
 QUESTION = Question(
-    "cone", "Do the rows point the same way?", answer, geometry=True, essential=True
+    "cone",
+    "Do the rows point the same way?",
+    answer,
+    geometry=True,
+    essential=True,
+    why="Unrelated tokens then have a large cosine too, and rare tokens, which lie deepest in "
+    "the cone, are hard to tell apart (Gao et al. 2019).",
+    advice="In training, cosine regularization (Gao et al. 2019) and Coupled Adam (Stollenwerk "
+    "and Stollenwerk 2025) keep rows apart: embgeo train --data TEXT --compare "
+    "mle,cosreg,coupled-adam, or CosReg in a training loop of your own "
+    "(docs/regularizers.md). For similarity search, subtract the mean row (Mu and "
+    "Viswanath 2018); not in a language model, whose other layers expect it.",
 )

@@ -94,5 +94,15 @@ def _by_mean_cosine(a: Numbers) -> Answer | None:
 
 
 QUESTION = Question(
-    "coordinate", "Is a single coordinate to blame?", answer, geometry=True, shown="fault"
+    "coordinate",
+    "Is a single coordinate to blame?",
+    answer,
+    geometry=True,
+    shown="fault",
+    why="One to three coordinates can decide cosines and distances while hardly anything in "
+    "the model depends on them (Timkey and van Schijndel 2021).",
+    advice="Before rows are compared, standardize every coordinate: subtract its mean and divide "
+    "by its standard deviation (Timkey and van Schijndel 2021). Do not zero such "
+    "coordinates in the model itself: removing outlier dimensions degrades it (Kovaleva "
+    "et al. 2021).",
 )

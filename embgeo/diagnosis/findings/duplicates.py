@@ -26,4 +26,14 @@ def answer(a: Numbers) -> Answer:
     return state, (*parts, "."), f"{format_percent(share)} duplicate rows"
 
 
-QUESTION = Question("duplicates", "Are many rows equal?", answer, geometry=True, shown="fault")
+QUESTION = Question(
+    "duplicates",
+    "Are many rows equal?",
+    answer,
+    geometry=True,
+    shown="fault",
+    why="Nothing that reads them can tell equal rows apart. Most were never trained and keep "
+    "a common initial value.",
+    advice="The table of duplicate rows names them. Train these tokens, or leave their rows out "
+    "before the other numbers are read.",
+)

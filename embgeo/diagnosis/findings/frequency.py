@@ -122,5 +122,12 @@ def _weights(a: Numbers) -> tuple[Part, ...]:
 
 
 QUESTION = Question(
-    "frequency", "Do rare and popular tokens live apart?", answer, one_dimension=True
+    "frequency",
+    "Do rare and popular tokens live apart?",
+    answer,
+    one_dimension=True,
+    why="Neighbors of a rare token are then rare tokens, whatever they mean (Gong et al. 2018).",
+    advice="In training, an adversary that cannot tell rare from popular rows mixes them (Gong "
+    "et al. 2018): embgeo train --data TEXT --compare mle,frage,moment-match. For "
+    "similarity search, center and whiten with weights by frequency (Yokoi et al. 2024).",
 )

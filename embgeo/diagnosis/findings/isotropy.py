@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from embgeo.core.quantities import isotropy
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.finding import (
@@ -23,8 +25,9 @@ def answer(a: Numbers) -> Answer:
     unit = need(a, isotropy.I1_UNIT if old else isotropy.I1_UNIT_ROWS)
     value = value_of(unit)
     state: State = limits.PARTITION.state(value)
-    if unit.reference:
-        state = milder(state, limits.PARTITION_RATIO.state(value / unit.reference))
+    if unit.reference is not None and 0.0 < unit.reference < 1.0 and value > 0.0:
+        multiple = math.log(value) / math.log(unit.reference)
+        state = milder(state, limits.PARTITION_MULTIPLE.state(multiple))
     parts: list[Part] = [
         {
             "degenerate": "Directions are far from alike: with every row scaled to norm 1, the "
@@ -62,4 +65,14 @@ def answer(a: Numbers) -> Answer:
     )
 
 
-QUESTION = Question("isotropy", "Are all directions alike?", answer, geometry=True)
+QUESTION = Question(
+    "isotropy",
+    "Are all directions alike?",
+    answer,
+    geometry=True,
+    why="Logits then depend on where a context points, whatever the token: log-linear models "
+    "presuppose a partition function that is nearly the same in all directions (Arora et "
+    "al. 2016).",
+    advice="It mostly follows from a cone or a collapsed spectrum, and goes with them. Compare "
+    "the centered I1: where that is near 1, the mean row is the cause.",
+)

@@ -94,4 +94,15 @@ def _describe(a: Numbers, damage: Mapping[str, Any]) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-QUESTION = Question("rows", "Is every row alive?", answer, shown="decided", one_dimension=True)
+QUESTION = Question(
+    "rows",
+    "Is every row alive?",
+    answer,
+    shown="decided",
+    one_dimension=True,
+    why="A token whose row is dead reaches the model as nothing, or as rounding noise that a "
+    "normalization layer scales up; prompts with such tokens lead astray (Land and Bartolo 2024).",
+    advice="Before fine-tuning, give these rows values of ordinary length, such as the mean row or "
+    "the mean of the pieces of the token's text (Hewitt 2021), or train them. embgeo gate --preset "
+    "finetune-ready checks the special tokens of a model in continuous integration.",
+)

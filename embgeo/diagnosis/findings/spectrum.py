@@ -106,5 +106,15 @@ def is_made_by_norms(a: Numbers, share: float) -> bool:
 
 
 QUESTION = Question(
-    "spectrum", "Do a few directions hold everything?", answer, geometry=True, essential=True
+    "spectrum",
+    "Do a few directions hold everything?",
+    answer,
+    geometry=True,
+    essential=True,
+    why="Tokens then differ along few directions, and the other dimensions add little (Gao et "
+    "al. 2019; Wang et al. 2020).",
+    advice="In training, spectrum control sets how singular values fall (Wang et al. 2020): "
+    "embgeo train --data TEXT --compare mle,sc-exp,sc-poly. Where a few long rows hold "
+    "the energy, look at the table of the largest norms first, and compare rows by "
+    "cosine, which norms do not change.",
 )

@@ -48,5 +48,15 @@ def answer(a: Numbers) -> Answer:
 
 
 QUESTION = Question(
-    "two-sided", "Is there a collapse that the mean hides?", answer, geometry=True, shown="decided"
+    "two-sided",
+    "Is there a collapse that the mean hides?",
+    answer,
+    geometry=True,
+    shown="decided",
+    why="Tokens then differ by little more than a sign and a length, which the mean cosine "
+    "cannot show.",
+    advice="Look at the map first: two groups often are two matrices in one file, such as input "
+    "and output vectors, of which --rows takes one. In training, spectrum control sets "
+    "how singular values fall (Wang et al. 2020): embgeo train --data TEXT --compare "
+    "mle,sc-exp,sc-poly.",
 )
