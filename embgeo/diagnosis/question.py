@@ -51,8 +51,8 @@ class Question:
             if not self.one_dimension and analysis.provenance.get("d") == 1:
                 raise Undecided("one dimension has only two directions")
             state, parts, clause = self.answer(analysis)
-        except Undecided as why:
-            reason = str(why).rstrip(".")
+        except Undecided as error:
+            reason = str(error).rstrip(".")
             return Finding(
                 self.key, self.title, "undecided", (f"Not decided: {reason}.",), open=reason
             )
