@@ -74,9 +74,11 @@ def draw_matrix(
     return Matrix(population(rng, log_counts), frequency=counts)
 
 
-def measure(matrix: Matrix, seed: int, **more: object) -> Analysis:
+def measure(
+    matrix: Matrix, seed: int, sections: Sequence[str] = SECTIONS, **more: object
+) -> Analysis:
     options = Options(**{"seed": seed, "pairs": PAIRS, "sphere": False} | more)  # type: ignore[arg-type]
-    return embgeo.analyze(matrix, sections=SECTIONS, options=options, reference=False)
+    return embgeo.analyze(matrix, sections=sections, options=options, reference=False)
 
 
 def cover(
@@ -111,12 +113,12 @@ def show(title: str, name: str, held: float, ratio: float | None = None) -> None
 def show_population_errors(draws: int) -> None:
     print(f"errors over tokens: {draws} matrices of {ROWS} × {COLUMNS}")
     for population in POPULATIONS:
-        for pairs in (PAIRS, None):
-            found = [measure(draw_matrix(population, s), s, pairs=pairs) for s in range(draws)]
-            title = population.__name__ + ("" if pairs else ", all")
-            for name, held, ratio in cover(found, "population", {}):
-                if pairs or name.startswith("cosine."):
-                    show(title, name, held, ratio)
+        matrices = [draw_matrix(population, s) for s in range(draws)]
+        found = [measure(matrix, s) for s, matrix in enumerate(matrices)]
+        every = [measure(matrix, 0, ("cosine",), pairs=None) for matrix in matrices]
+        for title, analyses in (("", found), ("all pairs: ", every)):
+            for name, held, ratio in cover(analyses, "population", {}):
+                show(population.__name__, title + name, held, ratio)
 
 
 def find_truth(matrix: Matrix) -> dict[str, float]:

@@ -167,6 +167,9 @@ class ClaimRow:
     chip: str
     reason: str
     published: str
+    p_value: str
+    p_adjusted: str
+    detectable: str
 
 
 def claim_rows(training: Training) -> tuple[ClaimRow, ...]:
@@ -192,7 +195,17 @@ def claim_row(training: Training, o: ClaimOutcome) -> ClaimRow:
         CHIPS[o.verdict],
         o.reason,
         o.published,
+        *(("–" if p is None else format_number(p, 2)) for p in (o.p_value, o.p_adjusted)),
+        describe_detectable(o),
     )
+
+
+def describe_detectable(o: ClaimOutcome) -> str:
+    """``"1.3 %"``: the change that would have been found in most studies of this size."""
+    if o.detectable is None:
+        return "–"
+    unit = " %" if o.relative else ""
+    return f"{format_number(in_percent(o.detectable) if o.relative else o.detectable, 2)}{unit}"
 
 
 def headline(training: Training) -> str:

@@ -51,6 +51,32 @@ def test_truth_table(claim: Claim, before: list[float], after: list[float], verd
     assert found.reason
 
 
+def test_p_values_are_those_of_the_paired_t_test_and_holm_s() -> None:
+    from scipy.stats import ttest_rel
+
+    before = [0.50, 0.52, 0.54, 0.49]
+    after = [0.44, 0.50, 0.51, 0.48]
+    other = Claim("other", "t", "s", ("frage",), "cosine.mean", "lower")
+    made = runs(before, after)
+    made += [run("frage", seed, cosine__mean=v) for seed, v in enumerate([0.30, 0.33, 0.35, 0.29])]
+    first, second = decide_claims(made, (LOWER, other))
+    assert first.p_value == pytest.approx(ttest_rel(after, before).pvalue)
+    assert first.p_adjusted == first.p_value
+    assert second.p_adjusted == pytest.approx(2 * second.p_value)
+    assert first.standard_error is not None
+    reach = 3.182446305284263 + 0.978472312363405  # quantiles of t with 3 degrees of freedom
+    assert first.detectable == pytest.approx(reach * first.standard_error)
+    (single,) = decide_claims(runs([0.5], [0.4]), (LOWER,))
+    assert (single.p_value, single.p_adjusted, single.detectable) == (None, None, None)
+
+
+def test_the_p_value_of_a_factor_is_about_that_factor() -> None:
+    (found,) = decide_claims(runs([1.0, 1.0, 1.0], [1.19, 1.31, 1.12]), (RATIO,))
+    steps = np.log([1.19, 1.31, 1.12]) - np.log(1.2)
+    t = steps.mean() / (steps.std(ddof=1) / np.sqrt(3))
+    assert found.p_value == pytest.approx(1.0 - abs(t) / np.sqrt(2.0 + t**2))  # two degrees
+
+
 def test_the_interval_is_student_s() -> None:
     steps = np.array([0.2, 0.25, 0.21, 0.3])
     before = {seed: 0.5 + 0.1 * seed for seed in range(4)}

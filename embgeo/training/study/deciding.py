@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import format_number
+from embgeo.numerics.multiple_tests import adjust_holm
 from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
-from embgeo.training.study.spread import Paired, in_percent, paired, percent_text, spread
+from embgeo.training.study.spread import (
+    CONFIDENCE,
+    Paired,
+    in_percent,
+    paired,
+    percent_text,
+    spread,
+)
 from embgeo.training.study.training import ClaimOutcome, Run, StudyMethod, Training, Verdict
 
 #: Seeds without which nothing is known of the spread between them.
 LEAST_SEEDS = 2
+#: Of the minimum detectable effect.
+POWER = 0.8
 
 
 def decide_claims(
@@ -26,7 +37,10 @@ def decide_claims(
         for method in claim.methods:
             if method in trained and method != reference:
                 found.append(decide_claim(claim, method, reference, runs))
-    return tuple(found)
+    adjusted = iter(adjust_holm([one.p_value for one in found if one.p_value is not None]))
+    return tuple(
+        one if one.p_value is None else replace(one, p_adjusted=next(adjusted)) for one in found
+    )
 
 
 def decide_claim(claim: Claim, method: str, reference: str, runs: Sequence[Run]) -> ClaimOutcome:
@@ -38,6 +52,7 @@ def decide_claim(claim: Claim, method: str, reference: str, runs: Sequence[Run])
     )
     held = paired(before, after, relative=claim.relative)
     verdict, reason = decide(claim, held)
+    p_value, detectable = test_difference(held, limit_of(claim))
     if not reference:
         reason = f"the paper holds it against {claim.against[0]}, which was not trained"
     return ClaimOutcome(
@@ -57,7 +72,32 @@ def decide_claim(claim: Claim, method: str, reference: str, runs: Sequence[Run])
         seeds=0 if held is None else held.n,
         reason=reason,
         published="; ".join(p.text for p in claim.published),
+        p_value=p_value,
+        detectable=detectable,
     )
+
+
+def limit_of(claim: Claim) -> float:
+    """The difference on whose sides the claim holds or does not."""
+    return math.log(claim.factor) if claim.relative else 0.0
+
+
+def test_difference(held: Paired | None, limit: float) -> tuple[float | None, float | None]:
+    """p-value of Student's t for a mean at the limit, and the minimum detectable effect.
+
+    The effect is the sum of the quantiles for a level of 5 % (two-sided) and a power of 80 %, times
+    the standard error (Bloom 1995).
+    """
+    if held is None or held.standard_error is None:
+        return None, None
+    from scipy.special import stdtr, stdtrit
+
+    freedom, error = held.n - 1, held.standard_error
+    distance = abs(held.difference - limit)
+    if error == 0.0:
+        return (0.0 if distance else 1.0), 0.0
+    reach = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0) + stdtrit(freedom, POWER))
+    return float(2.0 * stdtr(freedom, -distance / error)), reach * error
 
 
 def perplexity_name(runs: Sequence[Run]) -> str:
@@ -80,7 +120,7 @@ def decide(claim: Claim, held: Paired | None) -> tuple[Verdict, str]:
         return "not decidable", "no two runs of one seed hold this number"
     if held.n < LEAST_SEEDS or held.interval is None:
         return "not decidable", "one seed says nothing of the spread between seeds"
-    limit = math.log(claim.factor) if claim.relative else 0.0
+    limit = limit_of(claim)
     low, high = held.interval
     below, above = high < limit, low > limit
     text = f"{difference_text(held, relative=claim.relative)} over {held.n} seeds"

@@ -21,7 +21,7 @@ from embgeo.core.arguments import as_path
 from embgeo.core.typed import keyed
 from embgeo.core.values import Quantity
 from embgeo.core.visible import visible, visible_text
-from embgeo.io.bounded.records import RecordFormat
+from embgeo.io.bounded.records import Json, RecordFormat
 
 #: Methods and sentences that a `repr` shows.
 MOST_SHOWN = 8
@@ -135,6 +135,14 @@ class ClaimOutcome:
         In words, how it was decided.
     published : str
         What the paper reports, with where it stands.
+    p_value : float or None
+        Chance of a difference at least as far from the limit of the claim, if it lay there:
+        two-sided, by Student's t over the seeds.
+    p_adjusted : float or None
+        After Holm's correction over all claims of the comparison that have one.
+    detectable : float or None
+        The distance from the limit that this many seeds would find at 5 % in about 80 % of studies;
+        of logarithms where `relative`.
     """
 
     key: str
@@ -153,6 +161,9 @@ class ClaimOutcome:
     seeds: int
     reason: str
     published: str = ""
+    p_value: float | None = None
+    p_adjusted: float | None = None
+    detectable: float | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -239,14 +250,21 @@ def check(training: Training) -> None:
             raise ValueError("a run in no folder of its own")
 
 
+def _upgrade_1(content: Json) -> Json:
+    """Version 1 as version 2, which has p-values of claims."""
+    unknown = {"p_value": None, "p_adjusted": None, "detectable": None}
+    return content | {"claims": [{**claim, **unknown} for claim in content["claims"]]}
+
+
 TRAINING = RecordFormat(
     "embgeo.training",
-    1,
+    2,
     Training,
     TRAINING_NAME,
     what="a comparison of methods",
     again="train again with: embgeo train --resume",
     check=check,
+    upgrades={1: _upgrade_1},
 )
 
 
