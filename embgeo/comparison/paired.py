@@ -49,6 +49,10 @@ def population_error(
     first, second = (a.influence(old.name) for a in analyses)
     if first is None or second is None or matching is None or matching.by is None:
         return PairedError(known, INDEPENDENT)
+    # Scores out of fold have a fit in them, which other folds do not share.
+    seeds = {a.provenance.get("seed") for a in analyses}
+    if old.error_kind == "population" and len(seeds) > 1:
+        return PairedError(known, INDEPENDENT)
     a, b = (
         spread_out(part, len(x.rows)) for part, x in zip((first, second), analyses, strict=True)
     )

@@ -195,7 +195,8 @@ def claim_row(training: Training, o: ClaimOutcome) -> ClaimRow:
         CHIPS[o.verdict],
         o.reason,
         o.published,
-        *(("–" if p is None else format_number(p, 2)) for p in (o.p_value, o.p_adjusted)),
+        "–" if o.p_value is None else format_number(o.p_value, 2),
+        "–" if o.p_adjusted is None else format_number(o.p_adjusted, 2),
         describe_detectable(o),
     )
 
