@@ -165,6 +165,17 @@ def test_nothing_is_claimed_of_the_fixtures(name: str) -> None:
     assert found.verdict.findings[0].state == "healthy"
 
 
+def test_hostile_tokens_are_escaped() -> None:
+    W = gaussian(408, 300, 8)
+    W[7] = 0.0
+    hostile = SpecialToken("<img src=x>\u202e", 7, ("template",))
+    found = embgeo.analyze(Matrix(W, special=(hostile,)), sections=FEW, reference=False)
+    assert "‹U+202E›" in found.verdict.headline
+    page = embgeo.render(found)
+    assert "&lt;img src=x&gt;" in page
+    assert "<img src=x" not in page
+
+
 def test_a_comparison_says_which_side_has_dead_rows() -> None:
     W = gaussian(407, 200, 8)
     V = W.copy()
