@@ -391,7 +391,8 @@ def test_paper_shows_the_figures_and_no_controls(driver: Any, folder: Path, name
             ".filter(e => e.getClientRects().length > 0).length;"
             "return [seen('svg.figure'), seen('button, select, input, canvas, .contents')]"
         )
-        assert (figures, controls) == ({"page": 9, "track": 10, "many": 9}[name], 0)
+        drawn = (folder / f"{name}.html").read_text("utf-8").count(' class="figure"')
+        assert (figures, controls) == (drawn, 0)
         # A4 less its margins at 96 pixels an inch: nothing is cut at the edge.
         metrics = {"width": 688, "height": 1017, "deviceScaleFactor": 1, "mobile": False}
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
