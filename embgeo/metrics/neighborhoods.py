@@ -38,6 +38,8 @@ QUERY_ENTRIES = 2**18
 QUERIES = (300, 600)
 #: Neighbors of each query, of which the first two are those of TwoNN.
 NEAREST = 20
+#: With fewer queries a tenth of them is none.
+LEAST_TRIMMED = 10
 #: Samples of the queries that give the error of the trimmed form.
 RESAMPLES = 100
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -145,8 +147,8 @@ def measure_two_nn(
 def measure_trimmed(options: Options, ratios: FloatArray, rows: int) -> Scalar:
     """TwoNN fitted without the largest ratios; its error by drawing the queries again."""
     n = len(ratios)
-    if not np.median(ratios) > TIE:
-        reason = "the two nearest rows of most queries are equally far"
+    if n < LEAST_TRIMMED or not np.median(ratios) > TIE:
+        reason = f"fewer than {LEAST_TRIMMED} rows, or of most the two nearest are equally far"
         return q.INTRINSIC_DIMENSION_TRIMMED.undefined(reason)
     rng = generator(options.seed, "trimmed dimension")
     again = [fit_two_nn(rng.choice(ratios, n)) for _ in range(RESAMPLES)]
