@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from embgeo.core.quantities import tokens
+from embgeo.core.quantities import clump, tokens
 from embgeo.core.values import Cell
 from embgeo.core.visible import visible
 from embgeo.diagnosis.finding import Numbers
@@ -40,7 +40,7 @@ def blame_tokens(analysis: Numbers, causes: Iterable[str]) -> tuple[str, tuple[s
 
 _TABLES = {
     "rows": ("Not alive", tokens.DAMAGED.name),
-    "clump": ("Lie together", tokens.CLUMP.name),
+    "clump": ("Lie together", clump.CLUMP.name),
     "cone": ("Deepest in the cone", tokens.NEAREST_TO_MEAN.name),
     "large norms": ("Largest norms", tokens.LARGEST_NORMS.name),
 }

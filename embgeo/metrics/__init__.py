@@ -1,6 +1,7 @@
 """Metric families, one a file: what each needs from the passes, then its values."""
 
 from embgeo.metrics import (
+    centroid,
     clump,
     clusters,
     coordinates,
@@ -50,6 +51,7 @@ FAMILIES: tuple[Family, ...] = (
     tokenizer_fit,
     tokens,
     token_groups,
+    centroid,
     clump,
     undertrained,
     hubs,

@@ -23,24 +23,23 @@ from itertools import chain, zip_longest
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
-from embgeo.core.quantities import tokens as q
+from embgeo.core.quantities import clump as q
 from embgeo.core.values import Cell, Scalar, Table, Value
 from embgeo.metrics.facts import Facts
+from embgeo.metrics.script_table import tabulate_scripts
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.metrics.token_groups import find_unused_rows, list_examples
 from embgeo.metrics.token_kinds import find_kinds
-from embgeo.numerics.excess_mass import Modes, find_critical_excess, find_modes
+from embgeo.numerics.excess_mass import LEAST, Modes, find_critical_excess, find_modes
 from embgeo.stats import AngleTo, Moments, Norms, RowHashes
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
 #: Rows that are listed.
 SHOWN = 20
-#: Fewer rows show no second mode unless it holds more than a seventh of them.
-LEAST_ROWS = 100
 #: Rows that both groups of short angle and of unlike norm share, of those in one of them.
 AGREEMENT = 0.5
-FEW_ROWS = f"fewer than {LEAST_ROWS} different rows"
+FEW_ROWS = f"fewer than {LEAST} different rows"
 NO_DIRECTION = "the unit rows cancel, there is no common direction"
 NO_CLUMP = "no rows lie together apart from the others"
 ANGLE_KEY = ("angle to", "mean")
@@ -77,20 +76,23 @@ def second(shared: SharedStatistics) -> list[Statistic]:
 def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     if ANGLE_KEY not in shared.statistics:
         return [one.undefined(NO_DIRECTION) for one in (*TESTS, *OF_CLUMP)]
-    angles = shared.find(AngleTo, ANGLE_KEY).values()
-    hashes = shared.find(RowHashes, "RowHashes").values()
-    clump = find_clump(angles, shared.norms, hashes)
+    angles, norms = shared.find(AngleTo, ANGLE_KEY).values(), shared.norms
+    clump = find_clump(angles, norms, shared.find(RowHashes, "RowHashes").values())
+    kinds = find_kinds(facts, facts.kept)
+    rows = None if clump is None else clump.rows
+    scripts = (
+        [tabulate_scripts(facts, kinds, norms, angles, rows)] if facts.tokens is not None else []
+    )
     if clump is None:
-        return [one.undefined(FEW_ROWS) for one in (*TESTS, *OF_CLUMP)]
-    values: list[Value] = [*describe_modes(clump), *describe_clump(clump, angles)]
+        return [*(one.undefined(FEW_ROWS) for one in (*TESTS, *OF_CLUMP)), *scripts]
+    values: list[Value] = [*describe_modes(clump), *describe_clump(clump, angles), *scripts]
     if not clump.rows.any():
         return values
-    kinds = find_kinds(facts)
     return [
         *values,
         *count_unused(facts, clump),
         tabulate_kinds(facts, clump, kinds),
-        tabulate_rows(facts, clump, kinds, angles, shared.norms),
+        tabulate_rows(facts, clump, kinds, angles, norms),
     ]
 
 
@@ -99,11 +101,11 @@ def find_clump(
 ) -> Clump | None:
     """Rows on the near side of the valley of angles and on one side of that of norms.
 
-    Equal rows count once in both tests. None for fewer than `LEAST_ROWS` different rows.
+    Equal rows count once in both tests. None for fewer than `LEAST` different rows.
     """
     lengths = np.log(norms)
     different = np.unique(hashes, return_index=True)[1]
-    if len(different) < LEAST_ROWS:
+    if len(different) < LEAST:
         return None
     of_angles, of_norms = find_modes(angles[different]), find_modes(lengths[different])
     near, short = angles <= of_angles.valley, lengths <= of_norms.valley

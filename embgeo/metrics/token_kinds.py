@@ -5,26 +5,35 @@ from __future__ import annotations
 import unicodedata
 from functools import cache
 
+from embgeo.core.arrays import IntArray
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.token_groups import classify_token
 
-#: First words of the Unicode names of letters that are not names of scripts.
+#: First words of names that say how a letter looks, in front of its script …
 FORMS = frozenset({"FULLWIDTH", "HALFWIDTH", "SMALL", "CIRCLED", "SQUARE", "SQUARED"})
-#: Blocks of letters whose names begin with what they look like.
+#: … and in place of one.
 NOT_SCRIPTS = frozenset(
-    {"MODIFIER", "SUPERSCRIPT", "SUBSCRIPT", "DOUBLE-STRUCK", "SCRIPT", "FEMININE", "MASCULINE"}
+    {
+        "DOUBLE-STRUCK",
+        "FEMININE",
+        "MASCULINE",
+        "MICRO",
+        "MODIFIER",
+        "OTHER",
+        "SCRIPT",
+        "SUBSCRIPT",
+        "SUPERSCRIPT",
+    }
 )
-#: Written with capitals.
-ABBREVIATED = {"CJK": "CJK"}
 UNLABELED = "unlabeled"
 
 
-def find_kinds(facts: Facts) -> list[str]:
-    """One kind for each kept row."""
+def find_kinds(facts: Facts, rows: IntArray) -> list[str]:
+    """One kind for each of the rows."""
     if facts.tokens is None:
-        return [UNLABELED] * facts.m
+        return [UNLABELED] * len(rows)
     tokens = facts.tokens
-    return [find_kind(tokens[row]) for row in facts.kept.tolist()]
+    return [find_kind(tokens[row]) for row in rows.tolist()]
 
 
 def find_kind(token: str) -> str:
@@ -53,19 +62,22 @@ def find_script(token: str) -> str:
 
 @cache
 def name_script(character: str) -> str:
-    """The script of a letter, ``"digits"`` of a digit, empty for anything else.
+    """The script of a letter or a vowel sign, ``"digits"`` of a digit, empty for anything else.
 
-    >>> [name_script(character) for character in "ａ二ᴮ-"]
-    ['Latin', 'CJK', 'other letters', '']
+    >>> [name_script(character) for character in "ａ二ाー-µ"]
+    ['Latin', 'CJK', 'Devanagari', 'Katakana', '', 'other letters']
     """
     category = unicodedata.category(character)
     if category[0] == "N":
         return "digits"
-    if category[0] != "L":
+    if category[0] not in "LM":
         return ""
     words = unicodedata.name(character, "OTHER").split()
     if words[0] in FORMS and len(words) > 1:
         words = words[1:]
-    if words[0] in NOT_SCRIPTS or words[0] == "OTHER":
+    if category[0] == "M" and words[0] in ("COMBINING", "VARIATION", "OTHER"):
+        return ""
+    if words[0] in NOT_SCRIPTS:
         return "other letters"
-    return ABBREVIATED.get(words[0], words[0].capitalize())
+    script = words[0].partition("-")[0]
+    return script if script == "CJK" else script.capitalize()

@@ -83,6 +83,25 @@ def test_kinds_and_examples():
     assert all(row[0] < CLUMP for row in listed)
 
 
+def test_scripts_of_the_clump():
+    rows = {row[0]: row[1:] for row in example()["tokens.by_script"].rows}
+    assert list(rows) == ["Latin", "unused", "Cyrillic"]
+    assert rows["Cyrillic"][0] == 50
+    assert rows["Cyrillic"][4:] == (1.0, 0.0)
+    assert rows["Latin"][4:] == (0.0, 0.0)
+    assert rows["Cyrillic"][2] < 2.5 < 4 < rows["Latin"][2]
+    assert rows["Cyrillic"][3] > 0.8 > 0.2 > rows["Latin"][3]
+
+
+def test_rows_near_the_mean_row_are_counted():
+    assert example()["tokens.centroid_near_rows"] == CLUMP
+    knee = example()["tokens.centroid_knee"].value
+    assert (example()["tokens.centroid_distance"].values <= knee).sum() == CLUMP
+    isotropic = measure(unlike("isotropic", 0))
+    assert isotropic["tokens.centroid_near_rows"] == 0
+    assert isotropic["tokens.centroid_knee"].undefined.startswith("the distances have one mode")
+
+
 def test_rotation_scale_order_and_repeated_rows_change_nothing():
     W = planted()
     rng = np.random.default_rng(5)

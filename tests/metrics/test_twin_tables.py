@@ -329,6 +329,29 @@ def check_farthest(table, c, _found):
     check_extremes(table, c, -naive.angles_to_mean(c.W))
 
 
+@twin_of("tokens.centroid_distance")
+def check_centroid_distance(column, c, _found):
+    close(column.values, np.linalg.norm(c.W - c.W.mean(axis=0), axis=1))
+
+
+@twin_of("tokens.by_script")
+def check_scripts(table, c, _found):
+    names = {1: "special", 7: "special", 2: "unused", 4: "unused", 6: "byte"}
+    lengths, cosines = naive.norms(c.W), np.cos(np.radians(naive.angles_to_mean(c.W)))
+    rows = {row[0]: row[1:] for row in table.rows}
+    masked = {int(row) for rows in c.matrix.masked.values() for row in rows}
+    vocabulary = [row for row in range(len(c.matrix.data)) if row not in masked]
+    kinds = {row: names.get(row, "Latin") for row in vocabulary}
+    assert set(rows) == set(kinds.values())
+    for kind, (count, share, norm, cosine, inside, damaged) in rows.items():
+        own = [row for row in vocabulary if kinds[row] == kind]
+        at = [i for i, row in enumerate(c.kept.tolist()) if row in own]
+        assert (count, inside) == (len(own), None)
+        close([share, damaged], [len(own) / len(vocabulary), 1 - len(at) / len(own)])
+        if at:
+            close([norm, cosine], [np.median(lengths[at]), cosines[at].mean()])
+
+
 @twin_of("tokens.groups")
 def check_groups(table, c, _found):
     lengths, row_of = naive.norms(c.W), dict(zip(c.kept.tolist(), range(len(c.W)), strict=True))

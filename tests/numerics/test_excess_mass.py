@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from embgeo.numerics.excess_mass import LEVELS, find_critical_excess, find_modes
+from embgeo.numerics.excess_mass import find_critical_excess, find_levels, find_modes
 
 
 def naive_excess(numbers: np.ndarray) -> float:
@@ -17,7 +17,7 @@ def naive_excess(numbers: np.ndarray) -> float:
     known = lengths[lengths > 0]
     intervals = list(combinations(range(len(numbers)), 2))
     best = 0.0
-    for level in np.geomspace(mass / known.max(), mass / known.min(), LEVELS):
+    for level in find_levels(mass / known):
         gains = {(a, b): float(np.sum(mass - level * lengths[a:b])) for a, b in intervals}
         one = max(0.0, *gains.values())
         ending, starting = dict.fromkeys(range(len(numbers)), 0.0), {}

@@ -218,6 +218,15 @@ def bare_analysis() -> embgeo.Analysis:
 
 
 @pytest.fixture(scope="module")
+def clumped_analysis() -> embgeo.Analysis:
+    """With rows that lie together."""
+    rows = np.random.default_rng(3).standard_normal((400, 8))
+    rows[:60] = 0.02 * rows[:60] + 0.1
+    tokens = tuple(f"[unused{row}]" if row < 30 else f"token {row}" for row in range(400))
+    return embgeo.analyze(Matrix(rows, tokens=tokens), sections=["tokens"], reference=False)
+
+
+@pytest.fixture(scope="module")
 def merged_analysis() -> Analysis:
     """Made of a part that happens to be the whole."""
     matrix = Matrix(np.random.default_rng(2).standard_normal((30, 4)))
@@ -269,11 +278,14 @@ def test_the_table_of_metrics_is_up_to_date() -> None:
 
 
 def test_the_table_of_metrics_names_what_analyses_hold(
-    full_analysis: embgeo.Analysis, bare_analysis: embgeo.Analysis
+    full_analysis: embgeo.Analysis,
+    bare_analysis: embgeo.Analysis,
+    clumped_analysis: embgeo.Analysis,
 ) -> None:
     listed = FIRST_CELL.findall((ROOT / "docs/metrics.md").read_text("utf-8"))
     assert len(listed) == len(set(listed))
-    held = {value.name for a in (full_analysis, bare_analysis) for value in a.values()}
+    analyses = (full_analysis, bare_analysis, clumped_analysis)
+    held = {value.name for a in analyses for value in a.values()}
     # A vocabulary known by rank alone has ranks in place of counts.
     assert set(listed) - held == {"frequency.rank"}
     assert held <= set(listed)

@@ -297,6 +297,9 @@ def tokens(c: Case):
                 "clump_share",
                 "clump_angle",
                 "clump_mean_cosine",
+                "centroid_excess",
+                "centroid_near_rows",
+                "centroid_knee",
             )
         ),
         "hubness": naive.skewness(naive.occurrences(c.W, 10)),

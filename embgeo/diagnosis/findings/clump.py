@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embgeo.core.quantities import tokens
+from embgeo.core.quantities import clump
 from embgeo.core.values import format_number
 from embgeo.diagnosis.finding import (
     Numbers,
@@ -18,16 +18,16 @@ from embgeo.diagnosis.question import Answer, Question
 
 #: Kinds of token that the sentence names, at most.
 NAMED = 4
-#: Share of the tokens known to be unused from which the clump is one of under-trained tokens.
+#: Share of the tokens known to be unused from which the clump is one of under-trained clump.
 MOST = 0.5
 
 
 def answer(a: Numbers) -> Answer:
-    found = need(a, tokens.CLUMP_ROWS)
+    found = need(a, clump.CLUMP_ROWS)
     rows = int(value_of(found))
     if not rows:
         return "healthy", ("No rows lie together apart from the others.",), ""
-    share, angle = need(a, tokens.CLUMP_SHARE), need(a, tokens.CLUMP_ANGLE)
+    share, angle = need(a, clump.CLUMP_SHARE), need(a, clump.CLUMP_ANGLE)
     verb = "lies" if rows == 1 else "lie together"
     parts: list[Part] = [
         Quote(found.name, _count(rows, "row")),
@@ -42,7 +42,7 @@ def answer(a: Numbers) -> Answer:
     if kinds:
         parts.append(f": {kinds}")
     parts.append(".")
-    unused = a.scalar(tokens.CLUMP_UNUSED_SHARE)
+    unused = a.scalar(clump.CLUMP_UNUSED_SHARE)
     if unused is None or unused.value is None or unused.value < MOST:
         return "mild", tuple(parts), f"a clump of {_count(rows, 'row')}"
     parts += [
@@ -55,7 +55,7 @@ def answer(a: Numbers) -> Answer:
 
 def _quote_modes(a: Numbers) -> tuple[Part, ...]:
     """The test: how large the second modes are, and what one mode stays below."""
-    angles, norms = a.scalar(tokens.ANGLE_EXCESS), a.scalar(tokens.NORM_EXCESS)
+    angles, norms = a.scalar(clump.ANGLE_EXCESS), a.scalar(clump.NORM_EXCESS)
     if angles is None or norms is None or angles.value is None or norms.value is None:
         raise Undecided("the test for a second mode is missing")
     return (
@@ -68,7 +68,7 @@ def _quote_modes(a: Numbers) -> tuple[Part, ...]:
 
 
 def _list_kinds(a: Numbers) -> str:
-    table = next((t for t in a.tables if t.name == tokens.CLUMP_KINDS.name), None)
+    table = next((t for t in a.tables if t.name == clump.CLUMP_KINDS.name), None)
     if table is None or a.tokens is None:
         return ""
     kind, count = table.columns.index("kind"), table.columns.index("rows")

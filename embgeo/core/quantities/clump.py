@@ -1,0 +1,110 @@
+"""Rows that lie together, apart from the others, and the scripts of tokens."""
+
+from __future__ import annotations
+
+from embgeo.core.values import Quantity
+
+ANGLE_EXCESS = Quantity(
+    "tokens.angle_excess",
+    "Second mode of angles",
+    "The share of the rows that would have to move for their angles to the mean direction to have "
+    "a single mode. It is about half the rows of a small group that lies apart, and of rows with "
+    "one mode it stays below the number that is given for chance. Equal rows count once.",
+    "max over λ of E₂(λ) − E₁(λ), with E_k(λ) the largest Σ F(C) − λ|C| over k disjoint intervals",
+    "Müller & Sawitzki 1991, §3; twice the dip of Hartigan & Hartigan 1985",
+)
+NORM_EXCESS = Quantity(
+    "tokens.norm_excess",
+    "Second mode of norms",
+    "The share of the rows that would have to move for the logarithms of their norms to have a "
+    "single mode. Equal rows count once.",
+    "as the second mode of angles, of ln ‖w_i‖",
+    "Müller & Sawitzki 1991, §3; twice the dip of Hartigan & Hartigan 1985",
+)
+CLUMP_ROWS = Quantity(
+    "tokens.clump_rows",
+    "Rows of the clump",
+    "Rows that lie together around the mean direction and apart from all others, with norms of "
+    "their own; 0 where angles or norms have one mode. Tokens that training hardly touched gather "
+    "like this.",
+    "#{i : angle and norm of w_i on one side of the valleys}, if both have two modes and at least "
+    "half of the rows in either group are in both",
+    "two modes: Müller & Sawitzki 1991; why rows gather: Gao et al. 2019, §4",
+    better="lower",
+)
+CLUMP_SHARE = Quantity(
+    "tokens.clump_share",
+    "Share of the clump",
+    "Rows of the clump as a share of all rows.",
+    "clump rows / M",
+    better="lower",
+)
+CLUMP_ANGLE = Quantity(
+    "tokens.clump_angle",
+    "Angle around the clump",
+    "The rows of the clump lie within this angle of the mean direction; the fewest rows stand "
+    "there.",
+    "valley between both modes of angle(w_i, Σŵ_j)",
+    unit="°",
+)
+CLUMP_MEAN_COSINE = Quantity(
+    "tokens.clump_mean_cosine",
+    "Mean cosine inside the clump",
+    "Mean cosine of two different rows of the clump, from their angles to the mean direction: a "
+    "lower bound.",
+    "((Σ cos angle(w_i, Σŵ_j))² − m) / (m(m − 1)) over the m rows of the clump",
+)
+CLUMP_UNUSED_SHARE = Quantity(
+    "tokens.clump_unused_share",
+    "Unused tokens in the clump",
+    "The share of the tokens known to be unused, by their spelling or by a count of 0, that lie in "
+    "the clump: where it is most of them, the others in the clump are hardly trained either.",
+    "#{unused tokens in the clump} / #{unused tokens}",
+)
+CLUMP_KINDS = Quantity(
+    "tokens.clump_kinds",
+    "What the clump consists of",
+    "Rows of the clump by kind of token: unused by their spelling, bytes, special, or the script "
+    "of the first letter.",
+    "#{rows of the clump of this kind}",
+)
+CLUMP = Quantity(
+    "tokens.clump",
+    "Tokens of the clump",
+    "Rows that lie together, nearest to the mean direction first, one of each kind in turn.",
+    "angle(w_i, Σŵ_j) and ‖w_i‖₂",
+)
+BY_SCRIPT = Quantity(
+    "tokens.by_script",
+    "Tokens by script",
+    "Tokens by the script of their first letter, with unused, byte and special tokens apart: a "
+    "script with short rows near the mean direction is one that training saw little of.",
+    "median ‖w_i‖₂ and mean cos(w_i, Σŵ_j) of the tokens of a script",
+)
+CENTROID_DISTANCE = Quantity(
+    "tokens.centroid_distance",
+    "Distance to the mean row",
+    "How far the token's row is from the mean row. Rows that training hardly touched are near it.",
+    "‖w_i − μ‖₂",
+)
+CENTROID_EXCESS = Quantity(
+    "tokens.centroid_excess",
+    "Second mode of distances",
+    "The share of the rows that would have to move for the logarithms of their distances to the "
+    "mean row to have a single mode.",
+    "as the second mode of angles, of ln ‖w_i − μ‖",
+    "Müller & Sawitzki 1991, §3; twice the dip of Hartigan & Hartigan 1985",
+)
+CENTROID_NEAR_ROWS = Quantity(
+    "tokens.centroid_near_rows",
+    "Rows before the knee",
+    "Rows nearer to the mean row than the knee of the sorted distances; 0 where there is none.",
+    "#{i : ‖w_i − μ‖ ≤ knee}",
+)
+CENTROID_KNEE = Quantity(
+    "tokens.centroid_knee",
+    "Knee of distances",
+    "Where the sorted distances to the mean row rise steeply: the fewest rows stand there, between "
+    "two modes.",
+    "valley between both modes of ln ‖w_i − μ‖, if their excess mass is more than chance",
+)
