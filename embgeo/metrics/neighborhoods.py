@@ -147,12 +147,12 @@ def measure_two_nn(
 def measure_trimmed(options: Options, ratios: FloatArray, rows: int) -> Scalar:
     """TwoNN fitted without the largest ratios; its error by drawing the queries again."""
     n = len(ratios)
-    if n < LEAST_TRIMMED or not np.median(ratios) > TIE:
-        reason = f"fewer than {LEAST_TRIMMED} rows, or of most the two nearest are equally far"
+    if n < LEAST_TRIMMED or not np.quantile(ratios, 0.25) > TIE:
+        reason = f"fewer than {LEAST_TRIMMED} rows, or of many the two nearest are equally far"
         return q.INTRINSIC_DIMENSION_TRIMMED.undefined(reason)
     rng = generator(options.seed, "trimmed dimension")
-    again = [fit_two_nn(rng.choice(ratios, n)) for _ in range(RESAMPLES)]
-    error, exact = float(np.std(again, ddof=1)), n == rows
+    again = np.array([fit_two_nn(rng.choice(ratios, n)) for _ in range(RESAMPLES)])
+    error, exact = float(np.std(again[np.isfinite(again)], ddof=1)), n == rows
     return q.INTRINSIC_DIMENSION_TRIMMED.measured(
         fit_two_nn(ratios),
         standard_error=error if exact else error * float(np.sqrt(1.0 - n / rows)),

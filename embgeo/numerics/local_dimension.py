@@ -18,7 +18,12 @@ def fit_two_nn(log_ratios: FloatArray) -> float:
     Parameters
     ----------
     log_ratios : float64 array, shape (n,)
-        Not negative, most of them not 0; n ≥ 3.
+        Not negative; n ≥ 3.
+
+    Returns
+    -------
+    float
+        Infinite where all ratios that are used are 1.
 
     Examples
     --------
@@ -29,7 +34,8 @@ def fit_two_nn(log_ratios: FloatArray) -> float:
     n = len(log_ratios)
     x = np.sort(log_ratios)[: max(2, int(USED * n))]
     y = -np.log1p(-np.arange(1, len(x) + 1) / n)
-    return float(x @ y) / float(x @ x)
+    squares = float(x @ x)
+    return float(x @ y) / squares if squares > 0 else float("inf")
 
 
 def compute_inverse_dimensions(distances: FloatArray) -> FloatArray:
