@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 import ml_dtypes
@@ -126,9 +127,13 @@ class Facts:
         """Rows that a token belongs to, ascending: kept and damaged ones."""
         return np.sort(np.concatenate([self.kept, self.damaged]))
 
+    @cached_property
+    def _padding(self) -> frozenset[int | None]:
+        return frozenset(one.row for one in self.special if "pad" in one.roles)
+
     def is_padding(self, row: int) -> bool:
         """Whether a row is that of a padding token, by its task or by its spelling."""
-        if any(one.row == row and "pad" in one.roles for one in self.special):
+        if row in self._padding:
             return True
         return self.tokens is not None and is_padding(self.tokens[row])
 

@@ -52,15 +52,15 @@ class RowStates:
     facts : Facts
     input : Side
     output : Side or None
-    constant, mean : int array
+    constant, mean : frozenset of int
         Rows that are not damaged.
     """
 
     facts: Facts
     input: Side
     output: Side | None
-    constant: IntArray
-    mean: IntArray
+    constant: frozenset[int]
+    mean: frozenset[int]
 
     def state(self, row: int) -> RowState:
         """Of a row of the embedding; duplicates are not looked for."""
@@ -100,9 +100,8 @@ class RowStates:
         damaged = self.input.damaged
         if self.output is not None:
             damaged = damaged | self.output.damaged
-        rows = [row for row in self.input.rows[damaged].tolist() if self.is_damaged(row)]
-        wrong = np.array(rows, dtype=np.int64)
-        return np.unique(np.concatenate([wrong, self.constant, self.mean]))
+        wrong = {row for row in self.input.rows[damaged].tolist() if self.is_damaged(row)}
+        return np.array(sorted(wrong | self.constant | self.mean), dtype=np.int64)
 
 
 def first(facts: Facts, options: Options) -> list[Statistic]:
@@ -141,8 +140,8 @@ def find_states(
         facts,
         find_input_side(facts, shared),
         find_output_side(facts, options, shared),
-        find_constant_rows(facts, reader),
-        find_mean_rows(facts, shared),
+        frozenset(find_constant_rows(facts, reader).tolist()),
+        frozenset(find_mean_rows(facts, shared).tolist()),
     )
 
 
