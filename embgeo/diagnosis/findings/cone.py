@@ -54,44 +54,42 @@ def answer(a: Numbers) -> Answer:
             " of the mean direction (isotropic rows: 90°)",
         ]
     parts.append(".")
-    cause, said = _find_cause(a, state)
-    parts += said
-    clause = (
-        cause
-        or {
-            "degenerate": f"a narrow cone (mean cosine {format_short(value)})",
-            "mild": f"a wide cone (mean cosine {format_short(value)})",
-            "faint": f"a faint cone (mean cosine {format_short(value)})",
-            "healthy": f"no cone (mean cosine {format_short(value)})",
-        }[shape]
-    )
+    cause = _find_cause(a, state)
+    parts += cause
+    if cause:
+        shape = "caused"
+    clause = {
+        "degenerate": f"a narrow cone (mean cosine {format_short(value)})",
+        "mild": f"a wide cone (mean cosine {format_short(value)})",
+        "faint": f"a faint cone (mean cosine {format_short(value)})",
+        "healthy": f"no cone (mean cosine {format_short(value)})",
+        "caused": f"a mean cosine of {format_short(value)} without a cone",
+    }[shape]
     return state, tuple(parts), clause
 
 
-def _find_cause(a: Numbers, state: State) -> tuple[str, list[Part]]:
+def _find_cause(a: Numbers, state: State) -> list[Part]:
     """What makes a mean cosine without a cone, and the number without it; empty if nothing does."""
     if state == "healthy":
-        return "", []
-    for quantity, cause, clause in _CAUSES:
+        return []
+    for quantity, cause in _CAUSES:
         scalar = a.scalar(quantity)
         if scalar is None or scalar.value is None:
             continue
         if limits.CONE.state(scalar.value) == "healthy":
             text = format_number(scalar.value, 2)
-            return clause.format(text), [f" {cause} ", Quote(scalar.name, text), "."]
-    return "", []
+            return [f" {cause} ", Quote(scalar.name, text), "."]
+    return []
 
 
 _CAUSES = (
     (
         tokens.MEAN_COSINE_DISTINCT,
         "Duplicate rows make it: with every row counted once, the mean cosine is",
-        "duplicates in place of a cone (mean cosine without them {})",
     ),
     (
         cosine.MEAN_WITHIN_CLUSTERS,
         "Clusters make it: once each cluster's mean is subtracted, the mean cosine is",
-        "clusters in place of a cone (mean cosine within them {})",
     ),
 )
 
