@@ -32,7 +32,7 @@ Spread = Callable[[Callable[[int], npt.NDArray[Any]], int], Iterator[npt.NDArray
 class GaussianRows:
     """Rows of given norms and uniformly random directions, drawn when they are read.
 
-    Indexed like an array by slices of rows; the same rows come out every time.
+    Indexed like an array by slices or numbers of rows; the same rows come out every time.
     """
 
     def __init__(self, norms: npt.NDArray[np.float64], d: int, seed: int) -> None:
@@ -42,12 +42,23 @@ class GaussianRows:
         ordinary = norms.min() > 1e-30 and norms.max() < 1e30
         self.dtype = np.dtype(np.float32 if ordinary else np.float64)
 
-    def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
+    def __getitem__(self, rows: slice | npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        if not isinstance(rows, slice):
+            return self._pick(rows)
         start, stop, _ = rows.indices(self.shape[0])
         first = start // CHUNK
         chunks = [self.chunk(number) for number in range(first, (stop - 1) // CHUNK + 1)]
         offset = first * CHUNK
         return np.concatenate(chunks)[start - offset : stop - offset]
+
+    def _pick(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Single rows, of which each chunk is drawn once."""
+        picked = np.empty((len(rows), self.shape[1]), self.dtype)
+        numbers = rows // CHUNK
+        for number in np.unique(numbers):
+            here = numbers == number
+            picked[here] = self.chunk(int(number))[rows[here] - number * CHUNK]
+        return picked
 
     def chunk(self, number: int) -> npt.NDArray[Any]:
         """1,024 rows from the one of this number times 1,024 on."""

@@ -51,6 +51,8 @@ def test_reference_rows_have_the_given_norms_however_they_are_read():
     rows = GaussianRows(lengths, 5, seed=3)
     whole = rows[:]
     np.testing.assert_allclose(np.linalg.norm(whole, axis=1), lengths, rtol=1e-6)
+    some = np.array([2999, 0, 1500, 1024, 1023])
+    np.testing.assert_array_equal(rows[some], whole[some])
     np.testing.assert_array_equal(np.vstack([rows[:1], rows[1:1700], rows[1700:]]), whole)
     assert np.abs((whole / lengths[:, None]).mean(axis=0)).max() < 4 / math.sqrt(5 * 3000)
 
