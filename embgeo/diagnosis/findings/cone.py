@@ -56,15 +56,14 @@ def answer(a: Numbers) -> Answer:
     parts.append(".")
     cause = _find_cause(a, state)
     parts += cause
-    if cause:
-        shape = "caused"
     clause = {
         "degenerate": f"a narrow cone (mean cosine {format_short(value)})",
         "mild": f"a wide cone (mean cosine {format_short(value)})",
         "faint": f"a faint cone (mean cosine {format_short(value)})",
         "healthy": f"no cone (mean cosine {format_short(value)})",
-        "caused": f"a mean cosine of {format_short(value)} without a cone",
     }[shape]
+    if cause:
+        clause = f"a mean cosine of {format_short(value)} without a cone"
     return state, tuple(parts), clause
 
 
