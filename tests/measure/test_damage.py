@@ -109,7 +109,8 @@ def test_in_little_memory_and_on_a_device():
     for resources in (Resources(memory=2**22, threads=2), Resources(device="torch-cpu")):
         found = measure(Matrix(W), sections=("spectrum", "cosine"), resources=resources)
         np.testing.assert_array_equal(found.rows, np.arange(20, 400))
-        for name, value in values(expected).items():
+        known = {name: value for name, value in values(expected).items() if value is not None}
+        for name, value in known.items():
             assert values(found)[name] == pytest.approx(value, rel=1e-5, abs=1e-7), name
 
 
