@@ -403,7 +403,9 @@ def test_what_a_real_analysis_knows_of_its_values() -> None:
     assert found["isotropy.z_random_min"] == "most"
     assert found["isotropy.i1_sampled"] == "sampled"
     assert known[1]["isotropy.i1_sampled"] == "unsure"
-    assert "unsure" not in found.values()
+    # The starts of k-means are random, and no error is known of what they miss.
+    starts = {"cosine.clusters", "cosine.silhouette"}
+    assert {name for name, doubt in found.items() if doubt == "unsure"} <= starts
 
 
 # --- the verdict ----------------------------------------------------------------------------
