@@ -177,9 +177,9 @@ def measure_local(
     error, exact = error_of(mean_influence(inverse)) / mean**2, n == rows
     scalar = q.LOCAL_DIMENSION.measured(
         1.0 / mean,
-        standard_error=error if exact else error * float(np.sqrt(1.0 - n / rows)),
-        error_kind="population" if exact else "monte_carlo",
-        population_error=error,
+        # Queries share most of their neighbors: over tokens this would be too small by far.
+        standard_error=None if exact else error * float(np.sqrt(1.0 - n / rows)),
+        error_kind="monte_carlo",
         sample=f"{'all' if exact else ''} {n:,} queries against {rows:,} rows".strip(),
         convention=f"k = {NEAREST}, Euclidean; mean of the inverse dimensions",
     )
