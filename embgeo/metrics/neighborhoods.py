@@ -180,7 +180,7 @@ def measure_local(
         # Queries share most of their neighbors: over tokens this would be too small by far.
         standard_error=None if exact else error * float(np.sqrt(1.0 - n / rows)),
         error_kind="monte_carlo",
-        sample=f"{'all' if exact else ''} {n:,} queries against {rows:,} rows".strip(),
+        sample="" if exact else f"{n:,} queries against {rows:,} rows",
         convention=f"k = {NEAREST}, Euclidean; mean of the inverse dimensions",
     )
     groups = {"all": np.ones(n, dtype=bool)}
