@@ -13,6 +13,7 @@ from embgeo.charts.lookup import (
     list_tokens,
     make_alike,
 )
+from embgeo.charts.ring import find_ring
 from embgeo.charts.specification import (
     Axis,
     Chart,
@@ -72,7 +73,8 @@ def map_panels(subjects: StyledSubjects, name: str, color: str = "class") -> tup
         subjects, analyses, clouds, frequencies, strict=True
     ):
         x, y = axis_names(points)
-        cloud = Cloud(points.xy, analysis.popular if color == "class" else None, frequency)
+        popular = analysis.popular if color == "class" else None
+        cloud = Cloud(points.xy, popular, frequency, find_ring(analysis, points))
         several = len(clouds) > 1
         panels.append(
             Panel(
@@ -112,6 +114,14 @@ def explain_colors(analyses: Sequence[Analysis], color: str) -> str:
     return f" Popular: the {text} most frequent tokens; rare: the others." if text else ""
 
 
+def explain_rings(panels: Sequence[Panel]) -> str:
+    """What a caption says of rows that lie together; empty where there are none."""
+    rings = [panel.cloud.ring for panel in panels if panel.cloud and panel.cloud.ring]
+    if not rings:
+        return ""
+    return " Ring: " + "; ".join(ring.label for ring in rings) + ", apart from the others."
+
+
 def builder(
     name: str, one: str, several: str, printed: str
 ) -> Callable[[StyledSubjects, Choices], Specification]:
@@ -126,10 +136,11 @@ def builder(
             label = make_alike(known)[0].positive_label
         elif color == "class" and all(a.popular is None for a in analyses):
             color = "none"
+        panels = map_panels(subjects, name, choices.color)
         return Specification(
-            map_panels(subjects, name, choices.color),
-            one if len(subjects) == 1 else several,
-            printed + explain_colors(analyses, color),
+            panels,
+            (one if len(subjects) == 1 else several) + explain_rings(panels),
+            printed + explain_colors(analyses, color) + explain_rings(panels),
             shading=color,  # type: ignore[arg-type]
             frequency_label=label,
             table=partial(tabulate, subjects, name),

@@ -115,6 +115,26 @@ class Guide:
 
 
 @dataclass(frozen=True, slots=True)
+class Ring:
+    """A circle around tokens that belong together.
+
+    Attributes
+    ----------
+    x, y, radius : float
+    label : str
+        What they are.
+    examples : tuple of str
+        Some of the tokens, hidden characters spelled out; hostile text.
+    """
+
+    x: float
+    y: float
+    radius: float
+    label: str
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Cloud:
     """Tokens in a plane.
 
@@ -126,11 +146,13 @@ class Cloud:
         The class of each token; None where frequencies are not known.
     frequency : FloatArray or None
         What colors the tokens where that was asked for, all positive.
+    ring : Ring or None
     """
 
     xy: FloatArray
     popular: npt.NDArray[np.bool_] | None = None
     frequency: FloatArray | None = None
+    ring: Ring | None = None
 
 
 @dataclass(frozen=True, slots=True)

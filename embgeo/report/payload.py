@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.charts.render.view import fit_view
+from embgeo.charts.ring import find_ring
 from embgeo.charts.scatter import axis_names
+from embgeo.charts.specification import Ring
 from embgeo.core.arrays import FloatArray
 from embgeo.core.visible import ACCENTS, HIDDEN, LIMIT, NAMED
 from embgeo.result.analysis import Analysis
@@ -114,9 +116,18 @@ def pack_views(
                 "y": block.add_floats(xy[:, 1], float(low[1]), float(low[1]) + span),
                 "labels": list(axis_names(p)),
                 "box": list(box),
+                "ring": pack_ring(find_ring(analysis, p)),
             }
         )
     return out
+
+
+def pack_ring(ring: Ring | None) -> dict[str, Any] | None:
+    """A circle in the plane, and the lines above it."""
+    if ring is None:
+        return None
+    lines = [ring.label, ", ".join(ring.examples)]
+    return {"x": ring.x, "y": ring.y, "radius": ring.radius, "lines": [x for x in lines if x]}
 
 
 def pack_columns(

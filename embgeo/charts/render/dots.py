@@ -13,7 +13,7 @@ import numpy as np
 from embgeo.charts import theme
 from embgeo.charts.render.drawing import Medium, add_legend
 from embgeo.charts.render.hexagons import draw_maps as draw_hexagon_maps
-from embgeo.charts.render.view import View, draw_origin, fit_view
+from embgeo.charts.render.view import View, draw_origin, draw_ring, fit_view
 from embgeo.charts.specification import Cloud, Specification
 from embgeo.core.arrays import FloatArray
 
@@ -51,7 +51,8 @@ def draw_maps(
     explain(figure, axes)
     views = fill_panels(figure, axes, [cloud.xy for cloud in clouds])
     notes = []
-    for name, cloud, view in zip(spec.members, clouds, views, strict=True):
+    for ax, name, cloud, view in zip(axes, spec.members, clouds, views, strict=True):
+        draw_ring(ax, view, cloud.ring, medium.write_name, inside=True)
         outside = int((~view.holds(cloud.xy)).sum())
         if outside:
             total = f"{len(cloud.xy):,} points"

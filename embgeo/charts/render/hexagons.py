@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from embgeo.charts import theme
 from embgeo.charts.render.drawing import Medium, add_legend
-from embgeo.charts.render.view import View, common_views
+from embgeo.charts.render.view import View, common_views, draw_ring
 from embgeo.charts.specification import Cloud, Specification
 from embgeo.core.arrays import FloatArray
 
@@ -61,7 +61,7 @@ def count_hexagons(xy: FloatArray, width: float) -> Hexagons:
 
 
 def draw_maps(
-    figure: Figure, axes: Sequence[Axes], spec: Specification, _medium: Medium
+    figure: Figure, axes: Sequence[Axes], spec: Specification, medium: Medium
 ) -> tuple[str, ...]:
     """One map a panel, its hexagons colored by the number of tokens or the share of rare ones."""
     clouds = [panel.cloud for panel in spec.panels if panel.cloud is not None]
@@ -74,9 +74,10 @@ def draw_maps(
     else:
         colors, labels, levels = shade_density(cells)
         title = "tokens in a hexagon, from"
-    for ax, view, cell, level in zip(axes, views, cells, levels, strict=True):
+    for ax, cloud, view, cell, level in zip(axes, clouds, views, cells, levels, strict=True):
         view.frame(ax)
         draw_hexagons(ax, cell, level, colors)
+        draw_ring(ax, view, cloud.ring, medium.write_name)
     add_swatches(figure, colors, labels, title)
     # Equal scales change the room that labels need: the layout takes a second round.
     engine = figure.get_layout_engine()

@@ -18,7 +18,7 @@ from embgeo.diagnosis.question import Answer, Question
 
 #: Kinds of token that the sentence names, at most.
 NAMED = 4
-#: Share of the tokens known to be unused from which the clump is one of under-trained clump.
+#: Share of the tokens known to be unused from which the clump is one of under-trained tokens.
 MOST = 0.5
 
 
@@ -73,7 +73,7 @@ def _list_kinds(a: Numbers) -> str:
         return ""
     kind, count = table.columns.index("kind"), table.columns.index("rows")
     named = [f"{row[count]:,} {row[kind]}" for row in table.rows[:NAMED]]
-    return ", ".join([*named, "…"] if len(table.rows) > NAMED else named)
+    return ", ".join(named) + (" and others" if len(table.rows) > NAMED else "")
 
 
 def _count(rows: int, noun: str) -> str:

@@ -272,6 +272,8 @@ class Marks {
     this.origin = shape(overlay, "path", "origin");
     this.ticks = shape(overlay, "g", "ticks");
     this.names = [shape(overlay, "text", "axis-name"), shape(overlay, "text", "axis-name")];
+    this.clump = shape(overlay, "circle", "clump");
+    this.clumpLines = [shape(overlay, "text", "axis-name"), shape(overlay, "text", "axis-name")];
     this.outline = shape(overlay, "polygon", "lasso");
     this.circle = shape(overlay, "circle", "ring");
     this.circle.setAttribute("r", "7");
@@ -289,6 +291,7 @@ class Marks {
     this.names[1].textContent = `↑ ${map.view.labels[1]}`;
     // On a narrow map the buttons take the top line, where it has any.
     place(this.names[1], { x: 6, y: w < 480 && map.tooltip.parentElement.querySelector(".buttons") ? 52 : 16 });
+    this.around(map);
     this.ticks.textContent = "";
     const step = niceStep(90 / map.scale);
     const [left, top] = map.toValue(0, 0);
@@ -300,6 +303,24 @@ class Marks {
       const py = map.toPixel(0, v)[1];
       if (py > 30 && py < h - 34) this.tick(v, step, { x: 5, y: py + 4 });
     }
+  }
+
+  // The circle around rows that lie together, and what they are, on the outer side, where there are fewer tokens.
+  around(map) {
+    const ring = map.view.ring;
+    this.clump.setAttribute("visibility", ring ? "visible" : "hidden");
+    this.clumpLines.forEach((line, i) => (line.textContent = ring?.lines[i] ?? ""));
+    if (!ring) return;
+    const [x, y] = map.toPixel(ring.x, ring.y);
+    const r = ring.radius * map.scale;
+    place(this.clump, { cx: x, cy: y, r });
+    const right = ring.x > (map.view.box[0] + map.view.box[1]) / 2;
+    const above = ring.y > (map.view.box[2] + map.view.box[3]) / 2;
+    const top = above ? y - r - 6 - 14 * (ring.lines.length - 1) : y + r + 15;
+    const from = right ? Math.min(map.cssWidth - 6, x + r + 60) : Math.max(6, x - r - 60);
+    this.clumpLines.forEach((line, i) => {
+      place(line, { x: from, y: top + 14 * i, "text-anchor": right ? "end" : "start" });
+    });
   }
 
   tick(value, step, attributes) {

@@ -1,0 +1,52 @@
+"""A ring around rows that lie together, with a few of their tokens, for maps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.charts.lookup import column_of, find_table
+from embgeo.charts.specification import Ring
+from embgeo.core.arrays import IntArray
+from embgeo.core.quantities import clump, cosine
+from embgeo.core.values import Points
+from embgeo.diagnosis.blame import show_token
+from embgeo.result.analysis import Analysis
+
+#: Share of the rows inside the ring.
+INSIDE = 0.95
+#: The ring stands off from them by this share of its radius.
+MARGIN = 1.1
+#: Tokens that are named.
+NAMED = 5
+
+
+def find_ring(analysis: Analysis, points: Points) -> Ring | None:
+    """The ring in one plane, or None where no rows lie together."""
+    table = find_table(analysis, clump.CLUMP.name)
+    rows = analysis.scalar(clump.CLUMP_ROWS)
+    if table is None or rows is None or not rows.value:
+        return None
+    xy = points.xy[find_members(analysis)]
+    center = np.median(xy, axis=0)
+    radius = float(np.quantile(np.linalg.norm(xy - center, axis=1), INSIDE))
+    row_at, token_at = table.columns.index("row"), table.columns.index("token")
+    known = analysis.tokens is not None
+    named = tuple(
+        show_token(row[token_at] if known else None, row[row_at]) for row in table.rows[:NAMED]
+    )
+    label = f"{int(rows.value):,} rows lie together"
+    return Ring(float(center[0]), float(center[1]), MARGIN * radius, label, named)
+
+
+def find_members(analysis: Analysis) -> IntArray:
+    """Places of the rows within the angle of the clump; of those in the table where none is known.
+
+    A few rows of other norms may be among them: the ring is to be about right.
+    """
+    angle = analysis.scalar(clump.CLUMP_ANGLE)
+    column = next((c for c in analysis.columns if c.name == cosine.ANGLE_TO_MEAN.name), None)
+    if column is not None and angle is not None and angle.value is not None:
+        return np.flatnonzero(column.values <= angle.value)
+    table = find_table(analysis, clump.CLUMP.name)
+    assert table is not None
+    return np.flatnonzero(np.isin(analysis.rows, column_of(table, "row")))

@@ -1,0 +1,68 @@
+"""Rows that lie together have a ring on every map, with their number and a few of them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.charts.render import paper
+from embgeo.charts.render.drawing import draw
+from embgeo.charts.render.svg import render_svg
+from embgeo.charts.ring import find_ring
+from embgeo.charts.scatter import PLAIN
+from embgeo.charts.specification import Choices, Specification
+from embgeo.charts.subject import Subject
+from embgeo.report.payload import build
+from tests.support.sample_analysis import sample
+
+
+@cache
+def clumped(sections: tuple[str, ...] = ("projection", "cosine", "tokens")) -> embgeo.Analysis:
+    rows = np.random.default_rng(3).standard_normal((600, 8))
+    rows[:60] = 0.02 * rows[:60] + 0.1
+    tokens = ("</script>$x$", *(f"t{row}" for row in range(1, 600)))
+    matrix = embgeo.Matrix(rows, tokens=tokens)
+    return embgeo.analyze(matrix, sections=sections, reference=False)
+
+
+def specify(analysis: embgeo.Analysis) -> Specification:
+    spec = PLAIN.specify([Subject("one", analysis)], Choices())
+    assert spec is not None
+    return spec
+
+
+@pytest.mark.parametrize("sections", [("projection", "cosine", "tokens"), ("projection", "tokens")])
+def test_the_ring_is_around_the_rows(sections):
+    found = clumped(sections)
+    points = next(p for p in found.points if p.name == "projection.svd2")
+    ring = find_ring(found, points)
+    assert ring.label == "60 rows lie together"
+    assert len(ring.examples) == 5
+    inside = np.linalg.norm(points.xy - [ring.x, ring.y], axis=1) <= ring.radius
+    assert inside[:60].mean() > 0.5
+    assert inside[60:].mean() < 0.3
+
+
+def test_no_ring_without_a_clump():
+    spec = specify(sample("cone"))
+    assert [panel.cloud.ring for panel in spec.panels] == [None]
+    assert "Ring" not in spec.caption
+    assert build(sample("cone")).meta["views"][0]["ring"] is None
+
+
+def test_every_renderer_draws_it():
+    spec = specify(clumped())
+    assert spec.caption.endswith("Ring: 60 rows lie together, apart from the others.")
+    svg = render_svg(spec)
+    assert "60 rows lie together" in svg
+    assert "</script>" not in svg
+    with paper.settings():
+        figure, _ = draw(spec, paper.medium(3.25, paper.plain_text))
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert texts[0].startswith("60 rows lie together\n")
+    ring = build(clumped()).meta["views"][0]["ring"]
+    assert ring["lines"][0] == "60 rows lie together"
+    assert ring["radius"] > 0
