@@ -80,26 +80,26 @@ def test_the_clause_names_the_test_that_decided():
     )
 
 
-@pytest.mark.parametrize("d", [16, 64, 300])
+@pytest.mark.parametrize("d", [16, 64, 256])
 @pytest.mark.slow
 def test_an_ordinary_decay_is_healthy_in_any_dimension(d):
     basis = np.linalg.qr(normal(d, d, 1))[0]
-    W = normal(1500, d) * np.arange(1, d + 1) ** -0.5 @ basis
+    W = normal(800, d) * np.arange(1, d + 1) ** -0.5 @ basis
     assert verdict(W).state == "healthy"
 
 
-@pytest.mark.parametrize("d", [16, 64, 300])
+@pytest.mark.parametrize("d", [16, 64, 256])
 @pytest.mark.slow
 def test_a_steep_decay_is_a_fault_in_any_dimension(d):
     basis = np.linalg.qr(normal(d, d, 1))[0]
-    W = normal(1500, d) / np.arange(1, d + 1) ** 1.5 @ basis
+    W = normal(800, d) / np.arange(1, d + 1) ** 1.5 @ basis
     assert verdict(W).finding("spectrum").state == "degenerate"
 
 
 @cache
 def two_raised() -> Verdict:
-    W = normal(1500, 768)
-    W[:, :2] += 6.0
+    W = normal(800, 256)
+    W[:, :2] += 3.0
     return verdict(W)
 
 
@@ -120,10 +120,10 @@ def test_an_insignificant_mean_cosine_is_no_cone():
     assert sentence(verdict(isotropic(1000, 64)), "cone").startswith("There is no cone")
 
 
-@pytest.mark.parametrize(("d", "state"), [(64, "degenerate"), (768, "mild")])
+@pytest.mark.parametrize(("d", "state"), [(64, "degenerate"), (400, "mild")])
 @pytest.mark.slow
 def test_a_wide_coordinate_of_zero_mean_is_rogue(d, state):
-    W = normal(1500, d)
+    W = normal(800, d)
     W[:, 5] *= 11.0
     found = verdict(W)
     assert found.state == state
