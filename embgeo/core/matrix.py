@@ -134,6 +134,8 @@ class Matrix:
     tied_as_configured : bool or None
         Whether the file holds one matrix for input and output exactly if the model's
         configuration says so; None where it says nothing.
+    unreachable : tuple of int, str or None
+        Rows of tokens that no text leads to; why they are not known; None where nobody asked.
     origin : Origin
     rounded : bool
         Whether rows are taken in float32 even where they are stored in float64.
@@ -150,6 +152,7 @@ class Matrix:
     special: tuple[SpecialToken, ...] = ()
     vocabulary_size: int | None = None
     tied_as_configured: bool | None = None
+    unreachable: tuple[int, ...] | str | None = None
     origin: Origin = Origin()
     rounded: bool = False
 

@@ -128,6 +128,15 @@ class Source:
             "beyond such a file too.",
         ),
     )
+    round_trip: bool = field(
+        default=False,
+        metadata=_about(
+            "Find unreachable tokens: decode each with the model's tokenizer.json and encode it "
+            "again.",
+            "labels",
+            details="Needs the package tokenizers, and takes seconds for large vocabularies.",
+        ),
+    )
     hidden: Path | None = field(
         default=None,
         metadata=_about(

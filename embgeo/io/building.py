@@ -16,6 +16,7 @@ from embgeo.io.matrix_facts import (
     Rows,
     count_vocabulary,
     cut_special,
+    find_unreachable_rows,
     has_same_values,
     is_tied_as_configured,
     read_rows,
@@ -55,6 +56,7 @@ def build_matrix(selection: Selection, labeling: Labeling, counting: Counting) -
         masked={PADDING_REASON: labels.masked} if labels and len(labels.masked) else {},
         special=cut_special(selection),
         vocabulary_size=count_vocabulary(selection, labeling),
+        unreachable=find_unreachable_rows(selection, labeling),
         tied_as_configured=is_tied_as_configured(selection, data, projection, origin.tied),
         origin=_of(origin, choice.input, choice.input_transposed, choice.reason),
     )

@@ -11,8 +11,10 @@ import numpy.typing as npt
 from embgeo.core.special import SpecialToken
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.choosing import choose
+from embgeo.io.labels.corpus_counts import NotUsable
+from embgeo.io.labels.round_trip import find_unreachable
 from embgeo.io.parameter_names import output_rank
-from embgeo.io.selecting import Labeling, Selection
+from embgeo.io.selecting import Labeling, Selection, lay_counts
 
 _COMPARED_ROWS = 4096
 
@@ -62,6 +64,21 @@ def count_vocabulary(selection: Selection, labeling: Labeling) -> int | None:
     if vocabulary is None or vocabulary.encoder is None or not selection.cut.is_whole:
         return None
     return len(vocabulary.tokens)
+
+
+def find_unreachable_rows(selection: Selection, labeling: Labeling) -> tuple[int, ...] | str | None:
+    """Rows of tokens that no text leads to, or why they are not known; None where nobody asked."""
+    if not selection.source.round_trip:
+        return None
+    try:
+        ids = find_unreachable(labeling.vocabulary)
+    except NotUsable as error:
+        return str(error)
+    assert labeling.labels is not None
+    assert labeling.vocabulary is not None
+    marks = np.bincount(ids, minlength=len(labeling.vocabulary.tokens))
+    laid = lay_counts(marks.astype(np.float64), labeling.labels.first, selection.cut)
+    return tuple(np.flatnonzero(laid).tolist())
 
 
 def is_tied_as_configured(

@@ -24,6 +24,7 @@ from embgeo.metrics import (
     tokens,
     undertrained,
     unigram,
+    unreachable,
     weighted,
 )
 from embgeo.metrics.facts import Facts
@@ -53,6 +54,7 @@ FAMILIES: tuple[Family, ...] = (
     token_groups,
     centroid,
     clump,
+    unreachable,
     undertrained,
     hubs,
     neighborhoods,

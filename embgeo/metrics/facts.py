@@ -42,6 +42,8 @@ class Facts:
         Tokens of the tokenizer.
     tied_as_configured : bool or None
         Whether the file is tied exactly if the model's configuration says so.
+    unreachable : tuple of int, str or None
+        Rows of tokens that no text leads to; why they are not known; None where nobody asked.
     rounding : float
         Distance of 1 to the next larger number of the stored type.
     masked : mapping of str to int array
@@ -69,6 +71,7 @@ class Facts:
     special: tuple[SpecialToken, ...] = ()
     vocabulary_size: int | None = None
     tied_as_configured: bool | None = None
+    unreachable: tuple[int, ...] | str | None = None
     rounding: float = 0.0
     masked: Mapping[str, IntArray] = field(default_factory=dict)
     n_masked: int = 0
@@ -94,6 +97,7 @@ class Facts:
             special=matrix.special,
             vocabulary_size=matrix.vocabulary_size,
             tied_as_configured=matrix.tied_as_configured,
+            unreachable=matrix.unreachable,
             rounding=find_rounding(matrix),
             masked=matrix.masked,
             n_masked=len(np.unique(masked)),

@@ -112,6 +112,7 @@ def with_file(plan: MergePlan, matrix: Matrix) -> MergePlan:
         special=matrix.special,
         vocabulary_size=matrix.vocabulary_size,
         tied_as_configured=matrix.tied_as_configured,
+        unreachable=matrix.unreachable,
     )
     return replace(plan, matrix=whole)
 

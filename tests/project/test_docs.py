@@ -223,7 +223,8 @@ def clumped_analysis() -> embgeo.Analysis:
     rows = np.random.default_rng(3).standard_normal((400, 8))
     rows[:60] = 0.02 * rows[:60] + 0.1
     tokens = tuple(f"[unused{row}]" if row < 30 else f"token {row}" for row in range(400))
-    return embgeo.analyze(Matrix(rows, tokens=tokens), sections=["tokens"], reference=False)
+    matrix = Matrix(rows, tokens=tokens, unreachable=(3,))
+    return embgeo.analyze(matrix, sections=["tokens"], reference=False)
 
 
 @pytest.fixture(scope="module")

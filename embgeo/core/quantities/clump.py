@@ -81,6 +81,21 @@ BY_SCRIPT = Quantity(
     "script with short rows near the mean direction is one that training saw little of.",
     "median ‖w_i‖₂ and mean cos(w_i, Σŵ_j) of the tokens of a script",
 )
+UNREACHABLE_ROWS = Quantity(
+    "tokens.unreachable_rows",
+    "Unreachable tokens",
+    "Tokens that no text leads to: decoded and encoded again, alone or behind another character, "
+    "they become other tokens. Their input rows are never used.",
+    "#{i : i ∉ encode(decode(i))}",
+    "Land & Bartolo 2024, §3.1",
+)
+UNREACHABLE = Quantity(
+    "tokens.unreachable",
+    "Unreachable tokens",
+    "Tokens that no text leads to, the longest rows first.",
+    "‖w_i‖₂",
+    "Land & Bartolo 2024, §3.1",
+)
 CENTROID_DISTANCE = Quantity(
     "tokens.centroid_distance",
     "Distance to the mean row",

@@ -1,0 +1,50 @@
+"""Tokens that no text leads to, by the tokenizer's own round trip.
+
+Examples
+--------
+>>> import embgeo
+>>> from embgeo.core.matrix import Matrix
+>>> W = np.random.default_rng(0).standard_normal((20, 4))
+>>> found = embgeo.analyze(Matrix(W, unreachable=(3, 5)), sections=["tokens"], reference=False)
+>>> found["tokens.unreachable_rows"].text
+'2'
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.core.quantities import clump as q
+from embgeo.core.values import Cell, Table, Value
+from embgeo.metrics.facts import Facts
+from embgeo.metrics.shared import SharedStatistics
+from embgeo.metrics.token_kinds import find_kinds
+from embgeo.stats import Norms
+from embgeo.stats.statistic import Statistic
+
+FAMILY = "tokens"
+SHOWN = 30
+
+
+def first() -> list[Statistic]:
+    return [Norms()]
+
+
+def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
+    if facts.unreachable is None:
+        return []
+    if isinstance(facts.unreachable, str):
+        return [q.UNREACHABLE_ROWS.undefined(facts.unreachable)]
+    rows = np.array(facts.unreachable, dtype=np.int64)
+    counted = q.UNREACHABLE_ROWS.measured(int(np.isin(rows, facts.vocabulary).sum()))
+    at = np.flatnonzero(np.isin(facts.kept, rows))
+    at = at[np.argsort(-shared.norms[at], kind="stable")][:SHOWN]
+    shown = facts.kept[at]
+    kinds = find_kinds(facts, shown)
+    cells: list[tuple[Cell, ...]] = [
+        (row, facts.token(row), facts.count(row), kind, float(norm))
+        for row, kind, norm in zip(shown.tolist(), kinds, shared.norms[at], strict=True)
+    ]
+    note = f"{len(rows):,} tokens, {SHOWN} are shown" if len(rows) > SHOWN else ""
+    columns = ("row", "token", "count", "kind", "‖w‖")
+    return [counted, *([Table(q.UNREACHABLE, columns, tuple(cells), note=note)] if cells else [])]
