@@ -133,6 +133,14 @@ def with_dead_rows(rng: Rng, n: int, d: int, share: float, norm: float, rho: flo
     return rows
 
 
+def with_clump(rng: Rng, n: int, d: int, share: float, norm: float, rho: float) -> Array:
+    """Some rows of this mean cosine among themselves and this norm among isotropic ones."""
+    rows = isotropic(rng, n, d, spread=0.1)
+    clump = rng.permutation(n)[: int(share * n)]
+    rows[clump] = norm * np.sqrt(1.0 - rho) * cone(rng, len(clump), d, rho)
+    return rows
+
+
 def synthetic(large: bool) -> Iterator[Case]:
     for n, d in ((100, 64), (500, 16), (3000, 64), (3000, 768)):
         yield Case("isotropic", f"{n:,} × {d}", lambda r, n=n, d=d: isotropic(r, n, d))
@@ -242,6 +250,13 @@ def synthetic(large: bool) -> Iterator[Case]:
         "untrained rows", "25 % of norm 0.02 in a cone of ρ = 0.33",
         lambda r: with_dead_rows(r, 3000, 64, 0.25, 0.02, rho=0.33), FAULTY, "cone",
     )  # fmt: skip
+
+    for n, share, norm in ((20_000, 0.02, 0.4), (3000, 0.06, 0.4), (3000, 0.06, 2.0)):
+        yield Case(
+            "clump", f"{share:.0%} of norm {norm}, {n:,} × 64",
+            lambda r, n=n, s=share, norm=norm: with_clump(r, n, 64, s, norm, rho=0.5),
+            ("mild",), "clump",
+        )  # fmt: skip
 
 
 #: State, and the finding that sees the fault.

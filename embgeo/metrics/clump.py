@@ -114,7 +114,7 @@ def find_clump(
     together = (
         min(of_angles.excess, of_norms.excess) >= critical
         and measure_agreement(near, side) >= AGREEMENT
-        and 2 * int((near & side)[different].sum()) < len(different)
+        and all(2 * int(group[different].sum()) < len(different) for group in (near, side))
     )
     rows = near & side if together else np.zeros(len(angles), dtype=bool)
     return Clump(of_angles, of_norms, len(different), rows)
