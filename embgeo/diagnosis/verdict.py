@@ -96,7 +96,7 @@ def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
     states = {f.key: f.state for f in findings}
     causes = ["rows"] if states.get("rows") in ("mild", "degenerate") else []
     causes += ["clump"] if states.get("clump") == "mild" else []
-    causes += ["cone"] if states["cone"] in ("mild", "degenerate") else []
+    causes += ["scattered", "cone"] if states["cone"] in ("mild", "degenerate") else []
     if states["spectrum"] in ("mild", "degenerate") and share_of_long_rows(analysis) is not None:
         causes.append("large norms")
     return causes

@@ -24,7 +24,7 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.quantities import clump as q
-from embgeo.core.values import Cell, Scalar, Table, Value
+from embgeo.core.values import Cell, Quantity, Scalar, Table, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.script_table import tabulate_scripts
 from embgeo.metrics.shared import SharedStatistics
@@ -56,12 +56,15 @@ class Clump:
     distinct : int
         Rows that differ from each other.
     rows : bool array, shape (M,)
+    scattered : bool array, shape (M,)
+        The rows that lie apart where it is the others that lie together.
     """
 
     angles: Modes
     norms: Modes
     distinct: int
     rows: Mask
+    scattered: Mask
 
 
 def first(facts: Facts) -> list[Statistic]:
@@ -85,14 +88,21 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     )
     if clump is None:
         return [*(one.undefined(FEW_ROWS) for one in (*TESTS, *OF_CLUMP)), *scripts]
-    values: list[Value] = [*describe_modes(clump), *describe_clump(clump, angles), *scripts]
+    values: list[Value] = [
+        *describe_modes(clump),
+        *describe_clump(clump, angles),
+        *describe_scattered(clump, angles),
+        *scripts,
+    ]
+    if clump.scattered.any():
+        values.append(tabulate_rows(facts, q.SCATTERED, clump.scattered, kinds, -angles, norms))
     if not clump.rows.any():
         return values
     return [
         *values,
         *count_unused(facts, clump),
         tabulate_kinds(facts, clump, kinds),
-        tabulate_rows(facts, clump, kinds, angles, norms),
+        tabulate_rows(facts, q.CLUMP, clump.rows, kinds, angles, norms),
     ]
 
 
@@ -101,7 +111,8 @@ def find_clump(
 ) -> Clump | None:
     """Rows on the near side of the valley of angles and on one side of that of norms.
 
-    Equal rows count once in both tests. None for fewer than `LEAST` different rows.
+    Where those are most rows, the others on the far sides of both are scattered. Equal rows count
+    once in both tests. None for fewer than `LEAST` different rows.
     """
     lengths = np.log(norms)
     different = np.unique(hashes, return_index=True)[1]
@@ -111,13 +122,20 @@ def find_clump(
     near, short = angles <= of_angles.valley, lengths <= of_norms.valley
     side = max((short, ~short), key=lambda side: measure_agreement(near, side))
     critical = find_critical_excess(len(different))
-    together = (
-        min(of_angles.excess, of_norms.excess) >= critical
-        and measure_agreement(near, side) >= AGREEMENT
-        and all(2 * int(group[different].sum()) < len(different) for group in (near, side))
-    )
-    rows = near & side if together else np.zeros(len(angles), dtype=bool)
-    return Clump(of_angles, of_norms, len(different), rows)
+    none = np.zeros(len(angles), dtype=bool)
+
+    def group(first: Mask, second: Mask) -> Mask:
+        """The rows in both, if these are two views of one small group."""
+        apart = (
+            min(of_angles.excess, of_norms.excess) >= critical
+            and measure_agreement(first, second) >= AGREEMENT
+            and all(2 * int(one[different].sum()) < len(different) for one in (first, second))
+        )
+        return first & second if apart else none
+
+    rows = group(near, side)
+    scattered = none if rows.any() else group(~near, ~side)
+    return Clump(of_angles, of_norms, len(different), rows, scattered)
 
 
 def measure_agreement(first: Mask, second: Mask) -> float:
@@ -126,7 +144,14 @@ def measure_agreement(first: Mask, second: Mask) -> float:
 
 
 TESTS = (q.ANGLE_EXCESS, q.NORM_EXCESS)
-OF_CLUMP = (q.CLUMP_ROWS, q.CLUMP_SHARE, q.CLUMP_ANGLE, q.CLUMP_MEAN_COSINE)
+OF_CLUMP = (
+    q.CLUMP_ROWS,
+    q.CLUMP_SHARE,
+    q.CLUMP_ANGLE,
+    q.CLUMP_MEAN_COSINE,
+    q.SCATTERED_ROWS,
+    q.MEAN_COSINE_GATHERED,
+)
 
 
 def describe_modes(clump: Clump) -> list[Scalar]:
@@ -150,13 +175,26 @@ def describe_clump(clump: Clump, angles: FloatArray) -> list[Scalar]:
     rows, count = clump.rows, int(clump.rows.sum())
     counted = [q.CLUMP_ROWS.measured(count), q.CLUMP_SHARE.measured(count / len(rows))]
     if not count:
-        return [*counted, *(one.undefined(NO_CLUMP) for one in OF_CLUMP[2:])]
+        return [*counted, *(one.undefined(NO_CLUMP) for one in OF_CLUMP[2:4])]
     angle = q.CLUMP_ANGLE.measured(float(np.degrees(clump.angles.valley)))
     if count < 2:
         return [*counted, angle, q.CLUMP_MEAN_COSINE.undefined("a single row has no pairs")]
-    along = float(np.cos(angles[rows]).sum())
-    bound = (along**2 - count) / (count * (count - 1.0))
-    return [*counted, angle, q.CLUMP_MEAN_COSINE.measured(bound, known="at_least")]
+    return [*counted, angle, bound_mean_cosine(q.CLUMP_MEAN_COSINE, angles[rows])]
+
+
+def describe_scattered(clump: Clump, angles: FloatArray) -> list[Scalar]:
+    """How many rows, and the mean cosine of the others."""
+    count = q.SCATTERED_ROWS.measured(int(clump.scattered.sum()))
+    if not clump.scattered.any():
+        return [count, q.MEAN_COSINE_GATHERED.undefined("no rows are scattered")]
+    return [count, bound_mean_cosine(q.MEAN_COSINE_GATHERED, angles[~clump.scattered])]
+
+
+def bound_mean_cosine(quantity: Quantity, angles: FloatArray) -> Scalar:
+    """A lower bound of the mean cosine of rows with these angles to one direction."""
+    count = len(angles)
+    bound = (float(np.cos(angles).sum()) ** 2 - count) / (count * (count - 1.0))
+    return quantity.measured(bound, known="at_least")
 
 
 def count_unused(facts: Facts, clump: Clump) -> list[Scalar]:
@@ -168,10 +206,10 @@ def count_unused(facts: Facts, clump: Clump) -> list[Scalar]:
     return [q.CLUMP_UNUSED_SHARE.measured(float(inside.mean()), convention=said)]
 
 
-def group_positions(clump: Clump, kinds: list[str]) -> dict[str, IntArray]:
-    """Positions of the clump's rows by kind, the largest kind first."""
+def group_positions(rows: Mask, kinds: list[str]) -> dict[str, IntArray]:
+    """Positions of these rows by kind, the largest kind first."""
     members: dict[str, list[int]] = {}
-    for at in np.flatnonzero(clump.rows).tolist():
+    for at in np.flatnonzero(rows).tolist():
         members.setdefault(kinds[at], []).append(at)
     ordered = sorted(members.items(), key=lambda item: (-len(item[1]), item[0]))
     return {kind: np.array(positions) for kind, positions in ordered}
@@ -179,7 +217,7 @@ def group_positions(clump: Clump, kinds: list[str]) -> dict[str, IntArray]:
 
 def tabulate_kinds(facts: Facts, clump: Clump, kinds: list[str]) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for kind, positions in group_positions(clump, kinds).items():
+    for kind, positions in group_positions(clump.rows, kinds).items():
         share = len(positions) / kinds.count(kind)
         rows.append((kind, len(positions), share, list_examples(facts, facts.kept[positions])))
     if facts.counts is not None:
@@ -194,18 +232,23 @@ def tabulate_kinds(facts: Facts, clump: Clump, kinds: list[str]) -> Table:
 
 
 def tabulate_rows(
-    facts: Facts, clump: Clump, kinds: list[str], angles: FloatArray, norms: FloatArray
+    facts: Facts,
+    quantity: Quantity,
+    members: Mask,
+    kinds: list[str],
+    angles: FloatArray,
+    norms: FloatArray,
 ) -> Table:
-    """Rows nearest to the direction, one of each kind in turn."""
+    """Rows of least angle, which has a minus where the largest come first; kinds in turn."""
     groups = [
         positions[np.argsort(angles[positions], kind="stable")]
-        for positions in group_positions(clump, kinds).values()
+        for positions in group_positions(members, kinds).values()
     ]
     turns = chain.from_iterable(zip_longest(*(group[:SHOWN].tolist() for group in groups)))
     rows: list[tuple[Cell, ...]] = []
     for at in [at for at in turns if at is not None][:SHOWN]:
-        row, angle = int(facts.kept[at]), float(np.degrees(angles[at]))
+        row, angle = int(facts.kept[at]), float(np.degrees(abs(angles[at])))
         rows.append((row, facts.token(row), facts.count(row), kinds[at], angle, float(norms[at])))
     columns = ("row", "token", "count", "kind", "angle (°)", "‖w‖")
-    note = f"{int(clump.rows.sum()):,} rows, {SHOWN} are shown" if clump.rows.sum() > SHOWN else ""
-    return Table(q.CLUMP, columns, tuple(rows), note=note)
+    note = f"{int(members.sum()):,} rows, {SHOWN} are shown" if members.sum() > SHOWN else ""
+    return Table(quantity, columns, tuple(rows), note=note)

@@ -197,3 +197,41 @@ def test_the_clump_of_a_sentence_encoder_is_named():
     assert found["tokens.clump_kinds"].rows[0][:2] == ("unused", 993)
     assert found.verdict.headline.startswith("Healthy but for 1,")
     assert "under-trained tokens" in found.verdict.headline
+
+
+def diluted(scale: float) -> np.ndarray:
+    """A cone of mean cosine 0.33, whose first quarter was never trained."""
+    rng = np.random.default_rng(3)
+    W = rng.standard_normal((2000, 64))
+    W[:, 0] += np.sqrt(64 * 0.33 / 0.67)
+    W[:500] = scale * rng.standard_normal((500, 64))
+    return W
+
+
+@pytest.mark.parametrize("scale", [0.02, 0.2, 5.0])
+def test_untrained_rows_around_a_cone_are_scattered(scale):
+    W = diluted(scale)
+    found = measure(W)
+    rows = found["tokens.scattered_rows"].value
+    unit = W[500:] / np.linalg.norm(W[500:], axis=1, keepdims=True)
+    cosines = unit @ unit.T
+    exact = (cosines.sum() - len(unit)) / (len(unit) * (len(unit) - 1))
+    assert 490 <= rows <= 500
+    assert exact - 0.01 < found["tokens.mean_cosine_gathered"].value <= exact + 1e-3
+    listed = [row[0] for row in found["tokens.scattered"].rows]
+    assert all(row < 500 for row in listed)
+    assert found["tokens.clump_rows"].value == 0
+
+
+def test_a_cone_is_judged_without_scattered_rows():
+    verdict = embgeo.analyze(diluted(0.2), sections=["tokens", "cosine", "spectrum"]).verdict
+    cone = next(f for f in verdict.findings if f.key == "cone")
+    assert cone.state == "degenerate"
+    assert "tokens.mean_cosine_gathered" in cone.quoted
+    assert "scattered rows" in verdict.headline
+    assert len(verdict.blame) == 5
+    assert all(int(name[4:].replace(",", "")) < 500 for name in verdict.blame)
+
+
+def test_rows_of_one_norm_are_not_scattered():
+    assert measure(diluted(1.0 / np.sqrt(0.67)))["tokens.scattered_rows"].value == 0

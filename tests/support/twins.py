@@ -297,6 +297,8 @@ def tokens(c: Case):
                 "clump_share",
                 "clump_angle",
                 "clump_mean_cosine",
+                "scattered_rows",
+                "mean_cosine_gathered",
                 "centroid_excess",
                 "centroid_near_rows",
                 "centroid_knee",

@@ -61,6 +61,31 @@ CLUMP_UNUSED_SHARE = Quantity(
     "the clump: where it is most of them, the others in the clump are hardly trained either.",
     "#{unused tokens in the clump} / #{unused tokens}",
 )
+SCATTERED_ROWS = Quantity(
+    "tokens.scattered_rows",
+    "Scattered rows",
+    "Rows away from the mean direction that most rows share, with norms of their own; 0 where "
+    "angles or norms have one mode. Rows that were never trained lie like this around a cone of "
+    "trained ones, and make it look wider.",
+    "#{i : angle of w_i beyond the valley, its norm on the other side of that of norms}, if both "
+    "have two modes, at least half of the rows in either group are in both, and fewer than half of "
+    "all rows are",
+    "two modes: Müller & Sawitzki 1991",
+    better="lower",
+)
+MEAN_COSINE_GATHERED = Quantity(
+    "tokens.mean_cosine_gathered",
+    "Mean cosine without scattered rows",
+    "Mean cosine of two different rows that are not scattered, from their angles to the mean "
+    "direction: a lower bound.",
+    "((Σ cos angle(w_i, Σŵ_j))² − m) / (m(m − 1)) over the m other rows",
+)
+SCATTERED = Quantity(
+    "tokens.scattered",
+    "Tokens that lie scattered",
+    "Scattered rows, the farthest from the mean direction first, one of each kind in turn.",
+    "angle(w_i, Σŵ_j) and ‖w_i‖₂",
+)
 CLUMP_KINDS = Quantity(
     "tokens.clump_kinds",
     "What the clump consists of",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embgeo.core.quantities import cosine, tokens
+from embgeo.core.quantities import clump, cosine, tokens
 from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.finding import (
@@ -23,7 +23,10 @@ from embgeo.diagnosis.question import Answer, Question
 def answer(a: Numbers) -> Answer:
     mean = need(a, cosine.MEAN)
     value = value_of(mean)
-    state: State = limits.CONE.state(value)
+    # Scattered rows widen the cone of the others, which is the one that is judged.
+    gathered = a.scalar(clump.MEAN_COSINE_GATHERED)
+    others = gathered.value if gathered is not None and gathered.value is not None else value
+    state: State = limits.CONE.state(max(value, others))
     spread = isotropic_cosine_spread(a)
     if spread is not None and value <= limits.STANDARD_ERRORS * spread:
         state = "healthy"
@@ -54,6 +57,8 @@ def answer(a: Numbers) -> Answer:
             " of the mean direction (isotropic rows: 90°)",
         ]
     parts.append(".")
+    if state != limits.CONE.state(value):
+        parts += _quote_scattered(a)
     cause = _find_cause(a, state)
     parts += cause
     clause = {
@@ -62,9 +67,24 @@ def answer(a: Numbers) -> Answer:
         "faint": f"a faint cone (mean cosine {format_short(value)})",
         "healthy": f"no cone (mean cosine {format_short(value)})",
     }[shape]
+    if state != limits.CONE.state(value) and state != "healthy":
+        scattered = f"{value_of(need(a, clump.SCATTERED_ROWS)):,.0f} scattered rows"
+        clause = f"{clause[:-1]}, at least {format_short(others)} without {scattered})"
     if cause:
         clause = f"a mean cosine of {format_short(value)} without a cone"
     return state, tuple(parts), clause
+
+
+def _quote_scattered(a: Numbers) -> list[Part]:
+    """How many rows hide how narrow the cone of the others is."""
+    rows, others = need(a, clump.SCATTERED_ROWS), need(a, clump.MEAN_COSINE_GATHERED)
+    return [
+        " Without ",
+        Quote(rows.name, f"{value_of(rows):,.0f} rows"),
+        " that lie scattered with norms of their own, as untrained rows do, it is at least ",
+        Quote(others.name, format_number(value_of(others), 3)),
+        ".",
+    ]
 
 
 def _find_cause(a: Numbers, state: State) -> list[Part]:
