@@ -98,7 +98,7 @@ def join_overlaps(parts: Sequence[Overlap]) -> Overlap:
     return Overlap(queries, before, after, parts[0].shared)
 
 
-def overlap_values(found: Overlap, seed: int) -> tuple[Scalar, Histogram]:
+def overlap_values(found: Overlap, seed: int) -> tuple[Scalar, Scalar, Histogram]:
     jaccard = found.jaccard
     k = found.before.shape[1]
     exact = len(found.queries) == found.shared
@@ -126,7 +126,26 @@ def overlap_values(found: Overlap, seed: int) -> tuple[Scalar, Histogram]:
         "tokens",
         note=found.looked_at,
     )
-    return scalar, histogram
+    return scalar, mutual_neighbors(found), histogram
+
+
+def mutual_neighbors(found: Overlap) -> Scalar:
+    """Mean share of the k nearest that both matrices have in common (Huh et al. 2024)."""
+    k = found.before.shape[1]
+    jaccard = found.jaccard
+    shares = 2.0 * jaccard / (1.0 + jaccard)
+    exact = len(shares) == found.shared
+    error = float(shares.std(ddof=1) / np.sqrt(len(shares))) if len(shares) > 1 else None
+    return q.MUTUAL_NEIGHBORS.measured(
+        float(shares.mean()),
+        standard_error=None if exact else error,
+        error_kind="monte_carlo",
+        sample="" if exact else found.looked_at,
+        convention=f"k = {k}, cosine, among the shared tokens, the token itself left out",
+        reference=k / (found.shared - 1.0),
+        reference_kind="chance",
+        reference_note=f"chance: two random sets of {k} of {found.shared - 1:,} tokens",
+    )
 
 
 def token_overlap(found: Overlap) -> Column | None:

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from embgeo.comparison.alignment import permutation_p
 from embgeo.comparison.comparison import Member
+from embgeo.comparison.joint import Joint, read_joint
 from embgeo.comparison.matching import By, Matching, match
 from embgeo.comparison.overlap import (
     NEIGHBORS,
@@ -21,7 +23,7 @@ from embgeo.comparison.overlap import (
 )
 from embgeo.comparison.pair import Pair
 from embgeo.comparison.shared import Shared
-from embgeo.comparison.similarity import Joint, read_joint, similarities
+from embgeo.comparison.similarity import similarities
 from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import compare as q
 from embgeo.core.values import Histogram, Scalar, Series, Table
@@ -86,10 +88,13 @@ def compared(
     reason = no_neighbors(shared.n, options)
     queries = draw_queries(shared.n, 0 if reason else options.queries, options.seed)
     joint, found = read_both(shared, queries, progress.advance)
-    values: list[Scalar | Series | Histogram | Table] = [*similarities(joint)]
+    values: list[Scalar | Series | Histogram | Table] = [
+        *similarities(joint),
+        permutation_p(shared, options.seed),
+    ]
     by_token = None if found is None else token_overlap(found)
     if found is None:
-        values.append(q.NEIGHBOR_OVERLAP.undefined(reason))
+        values += [x.undefined(reason) for x in (q.NEIGHBOR_OVERLAP, q.MUTUAL_NEIGHBORS)]
     else:
         values += overlap_values(found, options.seed)
         counts = one.member.analysis.counts
@@ -117,7 +122,10 @@ def compared(
 def read_both(
     shared: Shared, queries: IntArray, advance: Callable[[int], None]
 ) -> tuple[Joint, Overlap | None]:
-    """One pass for everything, unless very many tokens are asked or residuals are small."""
+    """One pass for the neighbors and all sums, a second for what needs the means.
+
+    Very many queries are asked in further passes.
+    """
     chunks = in_chunks(queries, shared.resources.memory)
     if not chunks:
         return read_joint(shared, advance), None

@@ -1,34 +1,26 @@
-"""Subspace distance, CKA, Procrustes residual, and the change itself, from a joint factor."""
+"""Subspace distance, Procrustes residual, and the change itself, from a joint factor."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
 import numpy as np
 
-from embgeo.comparison.shared import Shared
+from embgeo.comparison.alignment import cka_values
+from embgeo.comparison.joint import Joint
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import compare as q
 from embgeo.core.values import Scalar, Series
-from embgeo.numerics.principal_angles import column_basis, principal_cosines_and_sines
+from embgeo.numerics.principal_angles import principal_cosines_and_sines
 from embgeo.numerics.spectra import compute_effective_rank
-from embgeo.stats import Moments, PairedSums, StackedQR
-from embgeo.stats.statistic import Statistic
 
 #: A change smaller than this share of the matrices is of the size of rounding errors.
 LEAST_CHANGE = 1e-10
-#: The Cholesky factor of the Gram matrix (of columns scaled to length 1) serves while its smallest
-#: eigenvalue is above this: squared sines are off by about 1e-14 over it. Below, X or Y is
-#: ill-conditioned or their spaces nearly agree, and the rows are read again for a QR factor.
-GRAM_IS_ENOUGH = 1e-5
 
 
 def similarities(joint: Joint) -> list[Scalar | Series]:
     """Every number of two matrices that needs no neighbors."""
     return [
         *subspace_values(joint),
-        cka(joint),
+        *cka_values(joint),
         procrustes(joint),
         *change_values(joint),
     ]
@@ -61,31 +53,6 @@ def subspace_values(joint: Joint) -> list[Scalar | Series]:
             "θ_i (°)",
         ),
     ]
-
-
-def cka(joint: Joint) -> Scalar:
-    """Linear CKA, and its mean over all ways to pair the tokens of one with those of the other.
-
-    That mean is tr(K)·tr(L) / ((N−1)·‖K‖_F·‖L‖_F) for the centered Gram matrices K and L.
-    """
-    scatter, p = joint.moments.scatter, joint.p
-    level = np.diag(joint.moments.gram())
-    parts = (slice(None, p), slice(p, None))
-    for part in parts:
-        if not np.trace(scatter[part, part]) > level[part].sum() * 1e-28:
-            return q.CKA.undefined("all rows of one side are equal, centring leaves nothing")
-    # Scaled by their traces first, so that no square overflows.
-    own = [float(np.trace(scatter[part, part])) for part in parts]
-    xx, yy = (scatter[part, part] / size for part, size in zip(parts, own, strict=True))
-    xy = scatter[parts[0], parts[1]] / np.sqrt(own[0]) / np.sqrt(own[1])
-    lengths = float(np.linalg.norm(xx) * np.linalg.norm(yy))
-    return q.CKA.measured(
-        min(1.0, float(np.square(xy).sum()) / lengths),
-        convention="linear, centered, biased",
-        reference=min(1.0, 1.0 / ((joint.n - 1) * lengths)),
-        reference_kind="chance",
-        reference_note="chance: the mean over all pairings of the tokens",
-    )
 
 
 def procrustes(joint: Joint) -> Scalar:
@@ -141,85 +108,3 @@ def change_spectrum(joint: Joint, relative: float) -> list[Scalar | Series]:
             note=f"σ₁ = {sigma[0]:.6g}",
         ),
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class Joint:
-    """What the passes over the shared rows have left of them.
-
-    Attributes
-    ----------
-    n : int
-        Shared tokens.
-    p : int
-        Columns of X; those of Y follow.
-    moments : Moments
-        Of the rows ``[x | y]``.
-    sums : PairedSums
-    factor : float64 array, shape (m, p + q)
-        FᵀF is the Gram matrix of ``[X | Y]``: up to a rotation of R^N that both share, its columns
-        are those of X and of Y.
-    full_rank : bool
-        Whether X and Y are known to have full column rank.
-    """
-
-    n: int
-    p: int
-    moments: Moments
-    sums: PairedSums
-    factor: FloatArray
-    full_rank: bool
-
-    @property
-    def x(self) -> FloatArray:
-        return self.factor[:, : self.p]
-
-    @property
-    def y(self) -> FloatArray:
-        return self.factor[:, self.p :]
-
-    def bases(self) -> tuple[FloatArray, FloatArray]:
-        """Orthonormal bases of both column spaces."""
-        if self.full_rank:
-            return np.linalg.qr(self.x)[0], np.linalg.qr(self.y)[0]
-        return column_basis(self.x, self.n), column_basis(self.y, self.n)
-
-
-def read_joint(
-    shared: Shared, advance: Callable[[int], None], beside: Sequence[Statistic] = ()
-) -> Joint:
-    """One pass over both matrices; a second where the Gram matrix is not accurate enough.
-
-    Parameters
-    ----------
-    advance : callable
-        Hears of rows that were read.
-    beside : sequence of Statistic
-        Others that the first pass feeds as well.
-    """
-    width = shared.p + shared.q
-    moments, sums = Moments(width), PairedSums(shared.p)
-    shared.fold([moments, sums, *beside], advance)
-    factor = cholesky_factor(moments.gram())
-    if factor is not None:
-        return Joint(shared.n, shared.p, moments, sums, factor, full_rank=True)
-    qr = StackedQR("first|second", width)
-    shared.fold([qr], lambda _rows: None)
-    return Joint(shared.n, shared.p, moments, sums, qr.r, full_rank=False)
-
-
-def cholesky_factor(gram: FloatArray) -> FloatArray | None:
-    """Upper triangular F with FᵀF = `gram`; None where it would not be accurate."""
-    from scipy.linalg import lapack
-
-    lengths = np.sqrt(np.diag(gram))
-    if not lengths.all():
-        return None
-    scaled = gram / lengths / lengths[:, None]
-    norm = float(np.abs(scaled).sum(axis=0).max())
-    factor, failed = lapack.dpotrf(scaled, lower=0, clean=1)
-    if failed:
-        return None
-    # An estimate of 1/‖G⁻¹‖₁, which no eigenvalue lies below.
-    smallest = lapack.dpocon(factor, norm)[0] * norm
-    return np.asarray(factor * lengths) if smallest > GRAM_IS_ENOUGH else None

@@ -122,20 +122,30 @@ class Projection2(PerRow):
 
 
 class DistanceTo(PerRow):
-    """Euclidean distance of each row to a point, from the differences of their entries."""
+    """Euclidean distance of each row to a point, from the differences of their entries.
 
-    def __init__(self, name: str, point: FloatArray) -> None:
+    Parameters
+    ----------
+    name : str
+        Of the point.
+    point : float64 array, shape (width of the columns,)
+    columns : slice
+        Of the rows; the others are not looked at.
+    """
+
+    def __init__(self, name: str, point: FloatArray, columns: slice = slice(None)) -> None:
         super().__init__()
         self.name = name
         self.point = point
+        self.columns = columns
 
     @property
     def key(self) -> Hashable:
         return ("distance to", self.name)
 
     def compute(self, block: Block) -> Array:
-        xp = block.wide.xp
-        return xp.linalg.vector_norm(block.rows - block.wide.constant(self.point), axis=1)
+        apart = block.rows[:, self.columns] - block.wide.constant(self.point)
+        return block.wide.xp.linalg.vector_norm(apart, axis=1)
 
 
 class AngleTo(PerRow):

@@ -41,6 +41,28 @@ def mean_cka(X, Y):
     return np.mean([cka(X, Y[list(order)]) for order in itertools.permutations(range(len(Y)))])
 
 
+def hsic(K, L):
+    """Song et al. 2012, Eq. 5: the sums written out over N×N matrices without diagonals."""
+    n, ones = len(K), np.ones(len(K))
+    K, L = K - np.diag(np.diag(K)), L - np.diag(np.diag(L))
+    total = np.trace(K @ L) + (ones @ K @ ones) * (ones @ L @ ones) / ((n - 1) * (n - 2))
+    return (total - 2 / (n - 2) * (ones @ K @ L @ ones)) / (n * (n - 3))
+
+
+def cka_debiased(X, Y):
+    """From centered rows, which change nothing but the digits that are left in a narrow cone."""
+    X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    K, L = X @ X.T, Y @ Y.T
+    return hsic(K, L) / math.sqrt(hsic(K, K) * hsic(L, L))
+
+
+def cka_p(X, Y, orders):
+    """Of the debiased CKA under these pairings of the rows."""
+    found = cka_debiased(X, Y)
+    reached = [cka_debiased(X, Y[order]) >= found - 1e-12 for order in orders]
+    return (1 + sum(reached)) / (1 + len(reached))
+
+
 def procrustes(X, Y):
     width = max(X.shape[1], Y.shape[1])
     X, Y = (np.pad(A, ((0, 0), (0, width - A.shape[1]))) for A in (X, Y))
@@ -59,6 +81,11 @@ def jaccards(X, Y, k):
             near.append(set(sorted(others, key=lambda j: (-round(W[i] @ W[j], 12), j))[:k]))
         found.append(len(near[0] & near[1]) / len(near[0] | near[1]))
     return np.array(found)
+
+
+def mutual_neighbors(X, Y, k):
+    """Huh et al. 2024: |A ∩ B| / k, of the Jaccard index |A ∩ B| / |A ∪ B|."""
+    return np.mean([2 * share / (1 + share) for share in jaccards(X, Y, k)])
 
 
 def mean_jaccard_of_random_sets(n, k):

@@ -124,6 +124,8 @@ def scalars(angles: Any, overlaps: Any, shared: int) -> tuple[Scalar, ...]:
             distance, reference=float(np.sqrt(1 - 16 / shared)), reference_note="chance"
         ),
         quantities.CKA.measured(0.61, reference=0.027, reference_note="chance"),
+        quantities.CKA_DEBIASED.measured(0.59, reference=0.0, reference_note="chance"),
+        quantities.CKA_P.measured(0.002, standard_error=0.002, sample="499 permutations"),
         quantities.PROCRUSTES.measured(0.74, convention="rows as they are, not centered"),
         quantities.NEIGHBOR_OVERLAP.measured(
             float(overlaps.mean()),
@@ -132,6 +134,7 @@ def scalars(angles: Any, overlaps: Any, shared: int) -> tuple[Scalar, ...]:
             reference=0.0085,
             reference_note="chance",
         ),
+        quantities.MUTUAL_NEIGHBORS.measured(0.31, reference=0.017, reference_note="chance"),
         quantities.RELATIVE_CHANGE.measured(0.96),
         quantities.MATRIX_COSINE.measured(0.5),
         quantities.CHANGE_EFFECTIVE_RANK.measured(12.4),

@@ -28,6 +28,23 @@ CKA = Quantity(
     "‖YᵀX‖_F² / (‖XᵀX‖_F ‖YᵀY‖_F), X and Y centered",
     "Kornblith et al. 2019",
 )
+CKA_DEBIASED = Quantity(
+    "compare.cka_debiased",
+    "Linear CKA, debiased",
+    "Linear CKA from unbiased estimates, which few tokens and many columns do not raise. 1: equal "
+    "but for rotation and scale; 0: unrelated, also below 0 by chance.",
+    "h(K, L) / √(h(K, K)·h(L, L)), h(K, L) = Σ_ij K_ij L_ij − S/(S − 2)·Σ_i K_ii L_ii + "
+    "tr K·tr L/((S − 1)(S − 2)), K = XXᵀ and L = YYᵀ, X and Y centered",
+    "Song et al. 2012, Eq. 5 (HSIC₁); Kornblith et al. 2019; Murphy et al. 2024",
+)
+CKA_P = Quantity(
+    "compare.cka_p",
+    "Chance of the debiased CKA",
+    "How often tokens paired at random give a debiased CKA that is at least as large. Small: the "
+    "two matrices are related.",
+    "(1 + #{π : CKA(X, Y_π) ≥ CKA(X, Y)}) / (1 + #π), random permutations π of drawn tokens",
+    "permutation test; Phipson & Smyth 2010",
+)
 PROCRUSTES = Quantity(
     "compare.procrustes",
     "Procrustes residual",
@@ -75,6 +92,14 @@ NEIGHBOR_OVERLAP = Quantity(
     "mean |A_i ∩ B_i| / |A_i ∪ B_i|, A_i and B_i the k nearest by cosine",
     "mean Jaccard index of the nearest neighbors; Hamilton et al. 2016",
 )
+MUTUAL_NEIGHBORS = Quantity(
+    "compare.mutual_neighbors",
+    "Mutual nearest neighbors",
+    "Of a token's nearest neighbors in one matrix, the share that is among them in the other, too; "
+    "mean over tokens. 1: all neighborhoods are the same; near the chance level: none survived.",
+    "mean |A_i ∩ B_i| / k, A_i and B_i the k nearest by cosine",
+    "Huh et al. 2024, appendix A (mutual k-nearest neighbors)",
+)
 OVERLAP_HISTOGRAM = Quantity(
     "compare.overlap_histogram",
     "Neighbor overlap by token",
@@ -102,8 +127,11 @@ MOVED = Quantity(
 SCALARS = (
     SUBSPACE_DISTANCE,
     CKA,
+    CKA_DEBIASED,
+    CKA_P,
     PROCRUSTES,
     NEIGHBOR_OVERLAP,
+    MUTUAL_NEIGHBORS,
     RELATIVE_CHANGE,
     MATRIX_COSINE,
     CHANGE_EFFECTIVE_RANK,

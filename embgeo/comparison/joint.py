@@ -1,0 +1,112 @@
+"""What two matrices over the same tokens have in common, gathered in two passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from embgeo.comparison.shared import Shared
+from embgeo.core.arrays import FloatArray
+from embgeo.numerics.principal_angles import column_basis
+from embgeo.stats import DistanceTo, Moments, PairedSums, StackedQR
+from embgeo.stats.statistic import Statistic
+
+#: The Cholesky factor of the Gram matrix (of columns scaled to length 1) serves while its smallest
+#: eigenvalue is above this: squared sines are off by about 1e-14 over it. Below, X or Y is
+#: ill-conditioned or their spaces nearly agree, and the rows are read again for a QR factor.
+GRAM_IS_ENOUGH = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """What the passes over the shared rows have left of them.
+
+    Attributes
+    ----------
+    n : int
+        Shared tokens.
+    p : int
+        Columns of X; those of Y follow.
+    moments : Moments
+        Of the rows ``[x | y]``.
+    sums : PairedSums
+    distances : tuple of two float64 arrays, shape (N,)
+        Of the rows of X to their mean, and of those of Y to theirs.
+    factor : float64 array, shape (m, p + q)
+        FᵀF is the Gram matrix of ``[X | Y]``: up to a rotation of R^N that both share, its columns
+        are those of X and of Y.
+    full_rank : bool
+        Whether X and Y are known to have full column rank.
+    """
+
+    n: int
+    p: int
+    moments: Moments
+    sums: PairedSums
+    distances: tuple[FloatArray, FloatArray]
+    factor: FloatArray
+    full_rank: bool
+
+    @property
+    def x(self) -> FloatArray:
+        return self.factor[:, : self.p]
+
+    @property
+    def y(self) -> FloatArray:
+        return self.factor[:, self.p :]
+
+    def bases(self) -> tuple[FloatArray, FloatArray]:
+        """Orthonormal bases of both column spaces."""
+        if self.full_rank:
+            return np.linalg.qr(self.x)[0], np.linalg.qr(self.y)[0]
+        return column_basis(self.x, self.n), column_basis(self.y, self.n)
+
+
+def read_joint(
+    shared: Shared, advance: Callable[[int], None], beside: Sequence[Statistic] = ()
+) -> Joint:
+    """Two passes over both matrices; the second has means, and a QR factor where that is needed.
+
+    Parameters
+    ----------
+    advance : callable
+        Hears of rows that the first pass has read.
+    beside : sequence of Statistic
+        Others that the first pass feeds as well.
+    """
+    p, width = shared.p, shared.p + shared.q
+    moments, sums = Moments(width), PairedSums(p)
+    shared.fold([moments, sums, *beside], advance)
+    factor = cholesky_factor(moments.gram())
+    first = DistanceTo("first mean", moments.mean[:p], slice(None, p))
+    second = DistanceTo("second mean", moments.mean[p:], slice(p, None))
+    qr = StackedQR("first|second", width)
+    shared.fold([first, second] if factor is not None else [first, second, qr], lambda _rows: None)
+    return Joint(
+        shared.n,
+        p,
+        moments,
+        sums,
+        (first.values(), second.values()),
+        qr.r if factor is None else factor,
+        full_rank=factor is not None,
+    )
+
+
+def cholesky_factor(gram: FloatArray) -> FloatArray | None:
+    """Upper triangular F with FᵀF = `gram`; None where it would not be accurate."""
+    from scipy.linalg import lapack
+
+    lengths = np.sqrt(np.diag(gram))
+    if not lengths.all():
+        return None
+    scaled = gram / lengths / lengths[:, None]
+    norm = float(np.abs(scaled).sum(axis=0).max())
+    factor, failed = lapack.dpotrf(scaled, lower=0, clean=1)
+    if failed:
+        return None
+    # An estimate of 1/‖G⁻¹‖₁, which no eigenvalue lies below.
+    smallest = lapack.dpocon(factor, norm)[0] * norm
+    return np.asarray(factor * lengths) if smallest > GRAM_IS_ENOUGH else None
