@@ -228,6 +228,15 @@ def clumped_analysis() -> embgeo.Analysis:
 
 
 @pytest.fixture(scope="module")
+def diluted_analysis() -> embgeo.Analysis:
+    """A cone with scattered rows."""
+    rows = np.random.default_rng(3).standard_normal((800, 32))
+    rows[:, 0] += 8.0
+    rows[:150] = 0.01 * np.random.default_rng(4).standard_normal((150, 32))
+    return embgeo.analyze(Matrix(rows), sections=["tokens"], reference=False)
+
+
+@pytest.fixture(scope="module")
 def merged_analysis() -> Analysis:
     """Made of a part that happens to be the whole."""
     matrix = Matrix(np.random.default_rng(2).standard_normal((30, 4)))
@@ -282,10 +291,11 @@ def test_the_table_of_metrics_names_what_analyses_hold(
     full_analysis: embgeo.Analysis,
     bare_analysis: embgeo.Analysis,
     clumped_analysis: embgeo.Analysis,
+    diluted_analysis: embgeo.Analysis,
 ) -> None:
     listed = FIRST_CELL.findall((ROOT / "docs/metrics.md").read_text("utf-8"))
     assert len(listed) == len(set(listed))
-    analyses = (full_analysis, bare_analysis, clumped_analysis)
+    analyses = (full_analysis, bare_analysis, clumped_analysis, diluted_analysis)
     held = {value.name for a in analyses for value in a.values()}
     # A vocabulary known by rank alone has ranks in place of counts.
     assert set(listed) - held == {"frequency.rank"}
