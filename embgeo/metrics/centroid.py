@@ -18,6 +18,7 @@ from embgeo.core.options import Options
 from embgeo.core.quantities import clump as q
 from embgeo.core.values import Column, Value
 from embgeo.metrics.facts import Facts
+from embgeo.metrics.row_norms import root_mean_square
 from embgeo.metrics.shared import SharedStatistics, row_moments
 from embgeo.numerics.excess_mass import LEAST, find_critical_excess, find_modes
 from embgeo.stats import DistanceTo
@@ -37,10 +38,11 @@ def second(shared: SharedStatistics) -> list[Statistic]:
     return [DistanceTo("mean row", shared.moments.mean)]
 
 
-def compute(shared: SharedStatistics) -> list[Value]:
+def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     distances = shared.find(DistanceTo, KEY).values()
     column = Column(q.CENTROID_DISTANCE, distances, "‖w − μ‖")
-    apart = distances[distances > 0]
+    # The logarithm of a distance that is rounding is arbitrary.
+    apart = distances[distances > facts.rounding * root_mean_square(shared.norms)]
     if len(apart) < LEAST:
         undefined = (q.CENTROID_EXCESS, q.CENTROID_NEAR_ROWS, q.CENTROID_KNEE)
         return [*(one.undefined(FEW_ROWS) for one in undefined), column]

@@ -8,8 +8,8 @@ Examples
 >>> for rows in (W, hub):
 ...     found = embgeo.analyze(rows, sections=["tokens"], reference=False)
 ...     print(f"{found['tokens.hubness'].value:.0f} {found['tokens.antihub_share'].value:.2f}")
-3 0.14
-20 0.21
+3 0.08
+15 0.09
 """
 
 from __future__ import annotations

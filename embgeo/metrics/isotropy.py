@@ -24,9 +24,9 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import isotropy as q
 from embgeo.core.values import Caveat, Cell, Quantity, Scalar, Series, Table, Value
-from embgeo.metrics.facts import NO_ROWS, Facts
+from embgeo.metrics import sphere
+from embgeo.metrics.facts import Facts
 from embgeo.metrics.shared import SharedStatistics, row_moments
-from embgeo.metrics.sphere import measure_sphere
 from embgeo.numerics.eigen import Eigen, signed_eigen
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.numerics.scores import error_of, mean_influence
@@ -118,11 +118,11 @@ def bound_exponents(shared: SharedStatistics, shift: FloatArray | None = None) -
     return np.inf if short or level > LONG_MEAN * typical else longest + level
 
 
-def rows_read(facts: Facts, options: Options) -> IntArray:
-    rows = options.isotropy_rows
-    return (
-        NO_ROWS if rows is None else np.unique(np.concatenate(list(samples(facts, options, rows))))
-    )
+def rows_read(facts: Facts, options: Options, shared: SharedStatistics) -> IntArray:
+    read = [sphere.rows_read(facts, options, shared, SPHERE_LIMIT)]
+    if options.isotropy_rows is not None:
+        read += samples(facts, options, options.isotropy_rows)
+    return np.unique(np.concatenate(read))
 
 
 def draw_directions(facts: Facts, options: Options) -> FloatArray:
@@ -155,7 +155,7 @@ def compute(
         make_z_series(q.Z, raw),
         make_z_series(q.Z_UNIT, unit),
     ]
-    values += measure_sphere(facts, options, reader, shared, raw, SPHERE_LIMIT)
+    values += sphere.measure_sphere(facts, options, reader, shared, raw, SPHERE_LIMIT)
     if options.isotropy_rows is not None:
         values += measure_samples(facts, options, reader, options.isotropy_rows)
     return values

@@ -12,11 +12,11 @@ from itertools import count
 
 import numpy as np
 
-from embgeo.core.arrays import FloatArray
+from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import isotropy as q
 from embgeo.core.values import Table, Value
-from embgeo.metrics.facts import Facts
+from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.sampling import generator
 from embgeo.numerics.sphere_search import find_extremes
@@ -53,16 +53,15 @@ def measure_sphere(
     log_z: FloatArray,
     limit: int,
 ) -> list[Value]:
-    entries = facts.m * facts.d
     if options.sphere is False:
         return [q.I_SPHERE.undefined("left out on request")]
     if reader.passes_absent:
         return [q.I_SPHERE.undefined(reader.passes_absent)]
-    if options.sphere is None and entries > limit:
+    if is_too_large(facts, options, limit):
         return [
             q.I_SPHERE.undefined(
-                f"{entries:.3g} entries are above {limit:.0e}, where each gradient step costs a "
-                "pass over the file; ask for it with --sphere"
+                f"{facts.m * facts.d:.3g} entries are above {limit:.0e}, where each gradient step "
+                "costs a pass over the file; ask for it with --sphere"
             )
         ]
     low, high = choose_starts(facts, options, reader, shared, log_z)
@@ -89,6 +88,29 @@ def measure_sphere(
     ]
 
 
+def is_too_large(facts: Facts, options: Options, limit: int) -> bool:
+    return options.sphere is None and facts.m * facts.d > limit
+
+
+def rows_read(facts: Facts, options: Options, shared: SharedStatistics, limit: int) -> IntArray:
+    """Rows that the search starts from."""
+    if options.sphere is False or is_too_large(facts, options, limit):
+        return NO_ROWS
+    return np.sort(find_longest_rows(facts, shared))
+
+
+def count_starts(facts: Facts) -> int:
+    """Of either end."""
+    low, high = STARTS
+    return max(low, min(high, START_ENTRIES // (facts.m * facts.d)))
+
+
+def find_longest_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
+    """As many as there are starts other than eigenvectors."""
+    order = np.argsort(-shared.norms, kind="stable")
+    return np.asarray(facts.kept[order[: count_starts(facts) // 2]])
+
+
 def choose_starts(
     facts: Facts,
     options: Options,
@@ -97,11 +119,10 @@ def choose_starts(
     log_z: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Unit columns to descend from and to climb from: one half of either are eigenvectors."""
-    low, high = STARTS
-    half = max(low, min(high, START_ENTRIES // (facts.m * facts.d))) // 2
+    half = count_starts(facts) // 2
     signed = np.hstack([shared.eigen.vectors, -shared.eigen.vectors])
     order = np.argsort(log_z.ravel(), kind="stable")
-    longest = facts.kept[np.argsort(-shared.norms, kind="stable")[:half]]
+    longest = find_longest_rows(facts, shared)
     drawn = generator(options.seed, "sphere").standard_normal((facts.d, half))
     drawn /= np.linalg.norm(drawn, axis=0)
     return (

@@ -146,7 +146,7 @@ def test_rows_out_of_reach_take_a_round_of_their_own() -> None:
     )
     shutil.move("moved.npy", "W.npy")
     second_round()
-    assert "the pass is still to come" in refused("merge -o out", *states("t"))
+    assert "the second pass is still to come" in refused("merge -o out", *states("t"))
     assert "second pass" in done("merge --plan plan2.npz", *states("t"))
     second_round("plan2.npz")
     done("merge -o out -q", *states("t"))

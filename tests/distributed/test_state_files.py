@@ -16,6 +16,7 @@ import pytest
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix, Origin
 from embgeo.core.options import Options
+from embgeo.core.special import SpecialToken
 from embgeo.distributed import describe_part, extend_plan, files, first_round, make_plan
 from embgeo.distributed.merging import find_plan, load_plan, merge_first
 from embgeo.distributed.packing import RECORDS, Packer, Unpackable, Unpacker
@@ -126,6 +127,7 @@ VALUES = (
     Origin(),
     Frequency("rank", np.ones(2), ""),
     FinalNorm(absent="none"),
+    SpecialToken("<s>", None, ("bos", "template")),
     describe_part(Matrix(gaussian(400, 9, 3)), 2, 5, total=9),
     MeasuringSetup("0.1", ("cosine",), Options(), True, 3, "bfloat16"),
 )
@@ -276,7 +278,7 @@ def test_files_that_are_no_archives(tmp_path: Path, content: bytes, says: str) -
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFile, match="No such file"):
+    with pytest.raises(UnreadableFile, match="there is no such file"):
         files.read(tmp_path / "s.npz")
 
 

@@ -381,6 +381,6 @@ def test_every_road_leads_to_the_same_numbers(torch: Any) -> None:
     roads = [ROWS, ROWS.tolist(), torch.from_numpy(ROWS), pd.DataFrame(ROWS), Matrix(ROWS)]
     found = [embgeo.analyze(W, sections=["cosine", "spectrum"]).scalars for W in roads]
     for scalars in found:
-        assert [s.name for s in scalars] == [s.name for s in found[0]]
-        values = [s.value for s in scalars]
-        assert values == pytest.approx([s.value for s in found[0]], rel=1e-6)
+        for one, first in zip(scalars, found[0], strict=True):
+            assert (one.name, one.undefined) == (first.name, first.undefined)
+            assert one.value == (first.value and pytest.approx(first.value, rel=1e-6)), one.name

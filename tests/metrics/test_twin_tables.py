@@ -282,6 +282,15 @@ def check_log_count(column, c, _found):
     close(column.values, np.log10(1 + c.counts))
 
 
+@twin_of("frequency.weighted_singular_values")
+def check_weighted_singular_values(series, c, _found):
+    p = c.counts / c.counts.sum()
+    s = naive.singular_values(np.sqrt(p)[:, None] * c.W)
+    found = series.y["weighted"]
+    close(found[: len(s)], s / s[0], 1e-7)
+    assert not found[len(s) :].any()
+
+
 # Subspace and tokens ----------------------------------------------------------------------------
 
 
@@ -400,6 +409,29 @@ def check_hubs(table, c, _found):
     for row, token, count in table.rows:
         assert token == c.matrix.tokens[row]
         close(count, counts[c.kept.tolist().index(row)], 1e-3)
+
+
+@twin_of("tokens.local_dimensions")
+def check_local_dimensions(table, c, _found):
+    _, first = np.unique(c.W + 0.0, axis=0, return_index=True)
+    dimensions, popular = np.array(naive.local_dimensions(c.W)), c.popular[first]
+    groups = {"all": popular | ~popular, "popular": popular, "rare": ~popular}
+    assert [row[0] for row in table.rows] == [name for name in groups if groups[name].any()]
+    for name, count, *quantiles in table.rows:
+        assert count == groups[name].sum()
+        expected = np.quantile(dimensions[groups[name]], (0.05, 0.25, 0.5, 0.75, 0.95))
+        close(quantiles, expected, 0, 10 * of_products(c))
+
+
+@twin_of("coordinates.largest")
+def check_largest_coordinates(table, c, _found):
+    energy, variance = naive.energy_of_coordinates(c.W), c.W.var(axis=0)
+    mean = naive.unit(c.W).mean(axis=0)
+    first = np.linalg.svd(c.W)[2][0]
+    shares = [x / x.sum() for x in (energy, variance, mean**2, first**2)]
+    order = np.argsort(-energy, kind="stable")[:10]
+    assert [row[0] for row in table.rows] == order.tolist()
+    close([row[1:] for row in table.rows], np.array(shares)[:, order].T, 10 * of_products(c))
 
 
 @twin_of("hidden.certificate")

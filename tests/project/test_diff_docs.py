@@ -42,7 +42,7 @@ def fields(value: Any, path: str = "") -> Iterator[str]:
 def made() -> Any:
     """A track whose curves bend, of matrices that share some tokens."""
     runs = []
-    for i, depth in enumerate([0.0, 0.0, 0.0, 0.5, 1.0, 1.5, 2.0]):
+    for i, depth in enumerate([0.0] * 6 + [0.5, 1.0, 1.5, 2.0, 2.5]):
         tokens = tuple(f"t{row + i % 2}" for row in range(40))
         W = gaussian(60, n=40) + depth + 1e-3 * gaussian(61 + i, n=40)
         sections = ("cosine", "tokens")

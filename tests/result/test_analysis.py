@@ -349,10 +349,15 @@ def test_missing_names_say_what_is_meant_or_why_they_are_missing():
 # --- files of earlier versions, and of other names ------------------------------------------
 
 
+#: Scalars that embgeo 0.1 did not have, with facts that its files could not state.
+LATER = (frequency.WEIGHTED_MEAN_COSINE.name, tokens.INTRINSIC_DIMENSION_TRIMMED.name)
+
+
 def downgraded(content):
     """The content as embgeo 0.1 wrote it."""
     typed = ("known", "error_kind", "reference_kind", "caveats")
     typed += ("population_error", "freedom", "size")
+    content = content | {"scalars": {k: v for k, v in content["scalars"].items() if k not in LATER}}
     old = {key: value for key, value in content.items() if key not in ("verdict", "influences")}
     old |= {"format_version": 1, "notes": [note["text"] for note in content["notes"]]}
     old["scalars"] = [
@@ -395,6 +400,7 @@ def without_later_facts(analysis):
             size=None,
         )
         for s in analysis.scalars
+        if s.name not in LATER
     )
     return replace(analysis, scalars=scalars, influences=())
 

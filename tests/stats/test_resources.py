@@ -59,8 +59,8 @@ def test_threads_change_no_answer(pairs):
         for threads in (1, 4)
     ]
     for one, four in zip(*(f.scalars for f in found), strict=True):
-        assert one.name == four.name
-        assert one.value == pytest.approx(four.value, rel=1e-6), one.name
+        assert (one.name, one.undefined) == (four.name, four.undefined)
+        assert one.value == (four.value and pytest.approx(four.value, rel=1e-6)), one.name
 
 
 def test_bounds_on_blas_hold_and_go_in_any_order():
@@ -140,7 +140,9 @@ def test_float32_is_close_and_says_so():
     differs = 0
     for a, b in zip(exact.scalars, rough.scalars, strict=True):
         if a.value is not None and a.name not in ("isotropy.eigengap",):
-            assert b.value == pytest.approx(a.value, rel=1e-4, abs=1e-6), a.name
+            # Levels of the excess mass depend on numbers that nearly coincide.
+            near = 1e-4 if a.name.endswith("_excess") else 1e-6
+            assert b.value == pytest.approx(a.value, rel=1e-4, abs=near), a.name
             differs += a.value != b.value
     assert differs > 10
 

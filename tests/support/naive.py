@@ -479,13 +479,18 @@ def two_nn_trimmed(W):
     return np.linalg.lstsq(np.array(used)[:, None], np.array(heights), rcond=None)[0][0]
 
 
-def local_dimension(W, k=20):
-    """Levina & Bickel 2005, averaged after MacKay & Ghahramani 2005."""
+def local_dimensions(W, k=20):
+    """Levina & Bickel 2005, around each different point; None for fewer than k others."""
     rows = neighbor_distances(W)
     if len(rows) <= k:
         return None
-    inverse = [math.fsum(math.log(r[k - 1] / t) for t in r[: k - 1]) / (k - 1) for r in rows]
-    return 1 / (math.fsum(inverse) / len(inverse))
+    return [(k - 1) / math.fsum(math.log(r[k - 1] / t) for t in r[: k - 1]) for r in rows]
+
+
+def local_dimension(W):
+    """Averaged after MacKay & Ghahramani 2005."""
+    found = local_dimensions(W)
+    return found and len(found) / math.fsum(1 / m for m in found)
 
 
 # Rows that are not alive -------------------------------------------------------------------------
