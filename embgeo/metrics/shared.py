@@ -21,6 +21,8 @@ S = TypeVar("S")
 #: A mean row this many times as long as the rows' deviations from it would take four of their
 #: digits in a sum of squares.
 LONG_MEAN = 100.0
+#: Key of the moments of the unit rows.
+UNIT_MOMENTS = ("moments", "unit")
 
 
 def row_moments(facts: Facts, options: Options) -> Moments:
@@ -47,11 +49,12 @@ class SharedStatistics:
     def add(self, statistics: Iterable[Statistic]) -> None:
         """Add the statistics of a pass that is over."""
         for statistic in statistics:
-            if self._frugal and isinstance(statistic, Moments) and statistic.of == "unit":
-                statistic.forget_scatter()  # only its sums are used
+            self.statistics[statistic.key] = statistic
+            if self._frugal and statistic.key == UNIT_MOMENTS:
+                _ = self.unit_eigenvalues  # the last that needs the scatter
+                self.unit_moments.forget_scatter()
             elif self._frugal and isinstance(statistic, LogPartition):
                 statistic.forget_directions()
-            self.statistics[statistic.key] = statistic
 
     def find(self, kind: type[S], key: Hashable) -> S:
         """The statistic of a key.
@@ -74,7 +77,13 @@ class SharedStatistics:
     @property
     def unit_moments(self) -> Moments:
         """Mean and scatter of the rows divided by their norms."""
-        return self.find(Moments, ("moments", "unit"))
+        return self.find(Moments, UNIT_MOMENTS)
+
+    @cached_property
+    def unit_eigenvalues(self) -> FloatArray:
+        """Of ŴᵀŴ, the largest first, shape (d,)."""
+        values = np.linalg.eigvalsh(self.unit_moments.gram())
+        return np.asarray(np.maximum(values[::-1], 0.0))
 
     @property
     def norms(self) -> FloatArray:

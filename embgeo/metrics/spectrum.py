@@ -21,7 +21,7 @@ from embgeo.metrics.facts import Facts
 from embgeo.metrics.shared import SharedStatistics, row_moments
 from embgeo.numerics.decay_fit import LARGEST_C2, fit_exponential, fit_polynomial
 from embgeo.numerics.spectra import compute_effective_rank, compute_entropy
-from embgeo.stats import StackedQR
+from embgeo.stats import Moments, StackedQR
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "spectrum"
@@ -36,7 +36,7 @@ ENERGY = (q.ENERGY_50, q.ENERGY_90, q.ENERGY_95, q.ENERGY_99)
 
 
 def first(facts: Facts, options: Options) -> list[Statistic]:
-    return [row_moments(facts, options)]
+    return [row_moments(facts, options), Moments(facts.d, of="unit")]
 
 
 def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
@@ -47,6 +47,9 @@ def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
     ):
         if values[-1] * GRAM_IS_ENOUGH < values[0]:
             wanted.append(StackedQR(name, facts.d, shift=shift))
+    unit = shared.unit_eigenvalues
+    if unit[-1] * GRAM_IS_ENOUGH < unit[0]:
+        wanted.append(StackedQR("unit", facts.d, of="unit"))
     return wanted
 
 
@@ -72,7 +75,11 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         after = q.EFFECTIVE_RANK_CENTERED.measured(
             compute_effective_rank(centered), convention="σ, not σ²; mean row subtracted"
         )
-    values.insert(2, after)
+    unit = singular_values(shared, "unit", shared.unit_eigenvalues)
+    after_scaling = q.EFFECTIVE_RANK_UNIT.measured(
+        compute_effective_rank(unit), convention="σ, not σ²; uncentered"
+    )
+    values[2:2] = [after, after_scaling]
     return values + fit_decays(sigma / sigma[0])
 
 

@@ -23,9 +23,9 @@ class StackedQR(Statistic):
     Parameters
     ----------
     width : int
-    of : {"rows", "paired"}
-        The rows, or each token's row and its output row side by side, ``[x | y]``; tokens whose
-        output row is zero or non-finite are left out.
+    of : {"rows", "unit", "paired"}
+        The rows, the rows divided by their norms, or each token's row and its output row side by
+        side, ``[x | y]``; tokens whose output row is zero or non-finite are left out.
     shift : float64 array, shape (width,), optional
         Subtracted from every row.
     """
@@ -36,7 +36,7 @@ class StackedQR(Statistic):
         self,
         name: str,
         width: int,
-        of: Literal["rows", "paired"] = "rows",
+        of: Literal["rows", "unit", "paired"] = "rows",
         shift: FloatArray | None = None,
     ) -> None:
         self.name = name
@@ -54,7 +54,7 @@ class StackedQR(Statistic):
         return ("stacked qr", self.name)
 
     def update(self, block: Block) -> None:
-        rows, xp = block.rows, block.wide.xp
+        rows, xp = block.unit if self.of == "unit" else block.rows, block.wide.xp
         if self.of == "paired":
             usable = xp.all(xp.isfinite(block.paired), axis=1) & xp.any(block.paired != 0, axis=1)
             rows = xp.concat([rows, block.paired], axis=1)[usable]

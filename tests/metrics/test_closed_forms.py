@@ -117,6 +117,25 @@ def test_equal_rows():
     assert "projection.pca2" not in found
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_norms_of_the_rows_do_not_change_the_effective_rank_of_unit_rows(dtype):
+    """Six axes, each with rows of other norms: all directions are used alike."""
+    W = np.repeat(np.eye(6), 5, axis=0) * np.logspace(0, 3, 30)[:, None]
+    found = measured(W.astype(dtype))
+    assert value(found, "spectrum.effective_rank_unit") == approx(6)
+    assert value(found, "spectrum.effective_rank") < 4
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_unit_rows_in_a_subspace_use_no_more_directions(dtype):
+    """Sums of float32 products would leave noise in the missing directions."""
+    W = np.zeros((60, 8))
+    W[:, :3] = np.repeat(np.eye(3), 20, axis=0) * np.logspace(0, 2, 60)[:, None]
+    W = (W @ np.linalg.qr(np.random.default_rng(3).standard_normal((8, 8)))[0]).astype(dtype)
+    found = value(measured(W), "spectrum.effective_rank_unit")
+    assert found == pytest.approx(3.0, abs=1e-5)
+
+
 def test_two_sided_collapse():
     """The mean cosine sees nothing; the first direction holds everything."""
     m = 20

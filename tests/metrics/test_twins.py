@@ -35,6 +35,7 @@ LOOSER = {
 #: Taken in the precision of the stored entries; float32 errs by less than 1e-6.
 STORED = {
     "cosine.std",
+    "spectrum.effective_rank_unit",
     *(
         f"isotropy.{pair}{of}"
         for pair in ("i1", "i2")

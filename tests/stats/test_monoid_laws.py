@@ -123,6 +123,7 @@ MAKERS = {
     "row hashes": (RowHashes, lambda: RowHashes(D)),
     "QR": (StackedQR, lambda: StackedQR("uncentered", D)),
     "QR, centered": (StackedQR, lambda: StackedQR("centered", D, shift=np.full(D, 0.2))),
+    "QR, unit": (StackedQR, lambda: StackedQR("unit", D, of="unit")),
     "QR, paired": (StackedQR, lambda: StackedQR("input|output", D + 3, of="paired")),
     "nearest distances": (
         NearestDistances,

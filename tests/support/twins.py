@@ -25,6 +25,7 @@ def spectrum(c: Case):
         "effective_rank": naive.effective_rank(s),
         "singular_entropy": np.log(len(s)) - np.log(naive.effective_rank(s)),
         "effective_rank_centered": naive.effective_rank(centered),
+        "effective_rank_unit": naive.effective_rank(naive.singular_values(naive.unit(c.W))),
         "stable_rank": naive.stable_rank(c.W),
         "participation_ratio": naive.participation_ratio(s),
         "top_share": s[0] ** 2 / (s**2).sum(),

@@ -29,6 +29,13 @@ EFFECTIVE_RANK_CENTERED = Quantity(
     "exp(−Σ p_k ln p_k), p_k = σ_k / Σσ of W − 1μᵀ",
     "Roy & Vetterli 2007",
 )
+EFFECTIVE_RANK_UNIT = Quantity(
+    "spectrum.effective_rank_unit",
+    "Effective rank, unit rows",
+    "The effective rank of the directions of the rows: no row counts for more because it is long.",
+    "exp(−Σ p_k ln p_k), p_k = σ_k / Σσ of the rows w_i/‖w_i‖",
+    "Roy & Vetterli 2007; RankMe, Garrido et al. 2023",
+)
 STABLE_RANK = Quantity(
     "spectrum.stable_rank",
     "Stable rank",
