@@ -38,6 +38,8 @@ FAMILY = "frequency"
 #: Queries of each class in the rarity estimate: this many entries at most, within bounds.
 QUERY_ENTRIES = 2**17
 QUERIES = (200, 500)
+#: Part of the smaller class that changes its class where the effect of the edge is looked at.
+EDGE_PART = 4
 #: Tokens of each class in the shown table.
 SHOWN = 4
 
@@ -166,7 +168,8 @@ def measure_rarity(
     drawn = error = None
     if len(share) > 1:
         drawn = error_of(mean_influence(share)) * float(np.sqrt(1.0 - len(queries) / whole))
-        parts, error = influence_of_tokens(facts, queries, near, is_rare, k)
+        slope = find_edge_slope(facts, queries, near[:, :k], known)
+        parts, error = influence_of_tokens(facts, queries, near, is_rare, slope)
     scalar = quantity.measured(
         float(share.mean()),
         standard_error=None if exact else drawn,
@@ -183,8 +186,27 @@ def measure_rarity(
     return [scalar, Influence.of(quantity, parts)]
 
 
+def find_edge_slope(facts: Facts, queries: IntArray, near: IntArray, known: Popularity) -> float:
+    """How fast the mean share of rare neighbors rises with the share of tokens called rare.
+
+    By a difference: the class of the queries gives the fourth of the smaller class that is nearest
+    to the edge to the other class, among queries and neighbors alike. 1 where no query is left.
+    """
+    rank = np.full(facts.n, -1, dtype=np.int64)
+    rank[facts.kept[known.order]] = np.arange(facts.m)
+    edge = int(known.popular.sum())
+    step = max(1, min(edge, facts.m - edge) // EDGE_PART)
+    popular = bool(rank[queries[0]] < edge)
+    moved = edge - step if popular else edge + step
+    left = (rank[queries] < moved) if popular else (rank[queries] >= moved)
+    if not left.any():
+        return 1.0
+    change = (rank[near[left]] >= moved).mean() - (rank[near] >= edge).mean()
+    return float(change * facts.m / (edge - moved))
+
+
 def influence_of_tokens(
-    facts: Facts, queries: IntArray, near: IntArray, is_rare: BoolArray, k: int
+    facts: Facts, queries: IntArray, near: IntArray, is_rare: BoolArray, slope: float
 ) -> tuple[FloatArray, float]:
     """The part of each kept row in the deviation of the mean share, and the error over tokens.
 
@@ -196,7 +218,10 @@ def influence_of_tokens(
     ----------
     near : int array, shape (n, k + 1)
         Neighbors of the queries, the last one next in line.
+    slope : float
+        Of the mean share over the share of rare tokens.
     """
+    k = near.shape[1] - 1
     rare_near = is_rare[near]
     share = rare_near[:, :k].mean(axis=1)
     n = len(queries)
@@ -209,7 +234,7 @@ def influence_of_tokens(
     )
     # The share of rare tokens is fixed: where a token leaves, another one changes its class.
     label = is_rare[facts.kept].astype(np.float64)
-    parts -= (label - label.mean()) / facts.m
+    parts -= slope * (label - label.mean()) / facts.m
     variance = float(parts @ parts) - float(np.square(moved).sum())
     return parts, float(np.sqrt(max(variance, 0.0)))
 

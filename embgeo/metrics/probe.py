@@ -38,6 +38,7 @@ from embgeo.numerics.scores import (
     error_of,
     learned_noise,
     r_squared,
+    share_of_noise,
 )
 from embgeo.stats.reader import RowReader
 
@@ -166,12 +167,16 @@ def measure_probe(
 
 
 def with_fit(influence: FloatArray, noise: float) -> FloatArray:
-    """The parts of tokens that are scored by probes fitted to the others.
+    """The parts of tokens that are scored by fits to the others.
 
-    Every two tokens of unlike folds meet twice, each once in the fit. What the fit has learned of
-    noise moves the number by both at once: this share of the variance counts twice.
+    Every two tokens of unlike folds meet twice, each once in the fit: a number out of fold is a
+    U-statistic T of their pairs. With z_i what token i adds to the fit, the squared length of the
+    fit is T + b, of which b is noise, the variance of T over tokens is (4T + 2b)/n (Hoeffding
+    1948), and the number goes as T/√(T + b). By the delta method its variance is that of the
+    tokens as observations alone, (1 + u)²·(1 − u/2) times, with u = b/(T + b): once where nothing
+    of the fit is noise, twice where all of it is.
     """
-    return np.asarray(np.sqrt(1.0 + noise) * influence)
+    return np.asarray((1.0 + noise) * np.sqrt(1.0 - noise / 2.0) * influence)
 
 
 def measure_ridge(
@@ -188,8 +193,13 @@ def measure_ridge(
     if np.ptp(target) == 0:
         return [q.FREQUENCY_R2.undefined("all sampled tokens have the same count")]
     r2, parts = r_squared(target, join_folds(dealt, found))
-    noise = facts.d / len(target)
-    parts = with_fit(parts, noise / (max(r2, 0.0) + noise))
+    noise = (1.0 - max(r2, 0.0)) * facts.d / ((FOLDS - 1) / FOLDS * len(target))
+    parts = with_fit(parts, share_of_noise(max(r2, 0.0), noise))
+    if r2 <= 0.0 < error_of(parts):
+        # The terms say how far the penalty shrinks the fit, and not how far R² = 2cT − c²(T + b)
+        # moves: T has the variance 2d/n² around 0, b is d/n, and the factor c that the folds choose
+        # is max(T, 0)/b, so that the variance of 2cT is 4·½·(2d/n²)²/b² = 8/n².
+        parts *= np.sqrt(8.0) / len(target) / error_of(parts)
     what = "−ln(rank)" if facts.is_ranked else "ln(1 + count)"
     scalar = q.FREQUENCY_R2.measured(
         r2,

@@ -114,9 +114,19 @@ def learned_noise(area: float, positives: int, negatives: int, d: int) -> float:
     from scipy.special import ndtri
 
     square = 2.0 * float(ndtri(min(max(area, 0.5), 1.0 - 1e-12))) ** 2
-    noise = d * (1.0 / positives + 1.0 / negatives)
-    distance = (square + np.sqrt(square * (square + 4.0 * noise))) / 2.0
-    return float(noise / (distance + noise))
+    return share_of_noise(square, d * (1.0 / positives + 1.0 / negatives))
+
+
+def share_of_noise(seen: float, noise: float) -> float:
+    """Share b/(s + b) of a fit that is noise b, where s²/(s + b) of the signal s is seen.
+
+    Examples
+    --------
+    >>> share_of_noise(0.0, 0.1), share_of_noise(1.0, 0.0), round(share_of_noise(0.5, 0.5), 3)
+    (1.0, 0.0, 0.382)
+    """
+    signal = (seen + np.sqrt(seen * (seen + 4.0 * noise))) / 2.0
+    return float(noise / (signal + noise))
 
 
 def share_error(share: float, n: int) -> float:

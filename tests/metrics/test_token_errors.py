@@ -1,0 +1,74 @@
+"""What errors over tokens hold besides the spread of the terms: noise of fits, and the edge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.options import Options
+from embgeo.core.quantities import frequency as q
+from embgeo.metrics import neighbors
+from embgeo.metrics.neighbors import EDGE_PART, find_edge_slope
+from embgeo.metrics.probe import with_fit
+from embgeo.numerics.scores import error_of, share_of_noise
+
+RARITIES = (q.NEIGHBOR_RARITY_RARE, q.NEIGHBOR_RARITY_POPULAR)
+
+
+def fit_out_of_fold(rng: np.random.Generator, signal: float) -> float:
+    """Mean of z·ŵ over ‖ŵ‖, where ŵ is the mean of the z of the other folds."""
+    z = rng.standard_normal((100, 8))
+    z[:, 0] += np.sqrt(signal)
+    folds = z.reshape(5, 20, 8).mean(axis=1)
+    fits = (folds.sum(axis=0) - folds) / 4
+    return float(np.mean(np.einsum("ij,ij->i", folds, fits) / np.linalg.norm(fits, axis=1)))
+
+
+@pytest.mark.parametrize("signal", [0.0, 0.1, 4.0])
+def test_the_variance_of_a_number_out_of_fold_holds_the_noise_of_the_fits(signal: float) -> None:
+    rng = np.random.default_rng(0)
+    spread = np.std([fit_out_of_fold(rng, signal) for _ in range(2_000)])
+    alone = np.full(100, 0.01)  # of 100 tokens with unit variance
+    noise = 8 / 80
+    error = error_of(with_fit(alone, noise / (signal + noise)))
+    assert error == pytest.approx(spread, rel=0.08)
+
+
+def test_the_share_of_noise_is_that_of_what_is_seen() -> None:
+    for signal, noise in ((0.3, 0.1), (2.0, 0.5), (0.0, 1.0)):
+        seen = signal**2 / (signal + noise)
+        assert share_of_noise(seen, noise) == pytest.approx(noise / (signal + noise))
+
+
+def measure_rarities(share: float) -> list[float]:
+    """Of rare and of popular tokens, in a matrix whose rows follow the counts."""
+    counts = np.arange(100.0, 0.0, -1.0)
+    rows = np.random.default_rng(1).standard_normal((100, 4))
+    rows[:, 0] += counts / 50
+    found = embgeo.analyze(
+        Matrix(rows, frequency=Frequency("counts", counts, "drawn")),
+        sections=["frequency"],
+        reference=False,
+        options=Options(popular_share=share),
+    )
+    return [float(found[rarity.name]) for rarity in RARITIES]
+
+
+def test_the_slope_at_the_edge_is_that_between_two_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    slopes: list[float] = []
+
+    def listen(*arguments: Any) -> float:
+        slopes.append(find_edge_slope(*arguments))
+        return slopes[-1]
+
+    monkeypatch.setattr(neighbors, "find_edge_slope", listen)
+    now = measure_rarities(0.2)
+    found = list(slopes)
+    for place, moved in enumerate((0.25, 0.15)):
+        change = measure_rarities(moved)[place] - now[place]
+        assert found[place] == pytest.approx(change / (0.2 - moved), rel=1e-9)
+    assert EDGE_PART == 4
