@@ -30,6 +30,7 @@ def answer(a: Numbers) -> Answer:
     spread = isotropic_cosine_spread(a)
     if spread is not None and value <= limits.STANDARD_ERRORS * spread:
         state = "healthy"
+    is_diluted = state not in ("healthy", limits.CONE.state(value))
     shape = "faint" if state == "healthy" and is_faint_cone(a) else state
     error = f" ± {format_number(spread, 2)}" if spread else ""
     parts: list[Part] = [
@@ -57,7 +58,7 @@ def answer(a: Numbers) -> Answer:
             " of the mean direction (isotropic rows: 90°)",
         ]
     parts.append(".")
-    if state != limits.CONE.state(value):
+    if is_diluted:
         parts += _quote_scattered(a)
     cause = _find_cause(a, state)
     parts += cause
@@ -67,7 +68,7 @@ def answer(a: Numbers) -> Answer:
         "faint": f"a faint cone (mean cosine {format_short(value)})",
         "healthy": f"no cone (mean cosine {format_short(value)})",
     }[shape]
-    if state != limits.CONE.state(value) and state != "healthy":
+    if is_diluted:
         scattered = f"{value_of(need(a, clump.SCATTERED_ROWS)):,.0f} scattered rows"
         clause = f"{clause[:-1]}, at least {format_short(others)} without {scattered})"
     if cause:
