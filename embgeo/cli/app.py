@@ -22,7 +22,7 @@ COMMANDS = {
     "diff": "Compare checkpoints and saved analyses with a baseline, and write one report.",
     "export": "Write a saved analysis in the format of another program.",
     "figures": "Draw figures and LaTeX tables for a paper from saved results.",
-    "gate": "Hold saved analyses or checkpoints to rules: exit code 1 if one fails.",
+    "gate": "Check saved analyses or checkpoints against rules: exit code 1 if one fails.",
     "inspect": "List tensors, shapes, types and sizes, and the choice; reads headers only.",
     "merge": "Merge the states of all parts of a matrix, in any order.",
     "report": "Render the report of a saved analysis or comparison again.",

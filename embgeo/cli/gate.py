@@ -102,7 +102,7 @@ def gate(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Hold saved analyses or checkpoints to rules: exit code 1 if one fails.
+    """Check saved analyses or checkpoints against rules: exit code 1 if one fails.
 
     Example: embgeo gate fixtures/cosreg.safetensors --rule "cosine.mean <= 0.1"
     """

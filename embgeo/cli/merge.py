@@ -50,7 +50,7 @@ def merge(
 ) -> None:
     """Merge the states of all parts of a matrix, in any order.
 
-    States of the first round give a plan, with which each part is measured once more; states of
+    States of the first round give a plan, with which each part is measured again; states of
     that second round give the result.
 
     Example: embgeo merge s1.npz s2.npz --plan plan.npz

@@ -106,7 +106,7 @@ def provenance(
 
 
 def notes(members: Sequence[Member], pairs: Sequence[Pair]) -> tuple[str, ...]:
-    """How rows were matched, what was left out, which matrices were not at hand."""
+    """How rows were matched, what was left out, which matrices were not available."""
     between = [f"{members[p.first].name} and {members[p.second].name}" for p in pairs]
     names = [member.name for member in members]
     said = [

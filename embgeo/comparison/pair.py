@@ -43,7 +43,7 @@ class Pair:
         ``compare.subspace_distance``, ``compare.cka``, ``compare.cka_debiased``,
         ``compare.cka_p``, ``compare.procrustes``, ``compare.neighbor_overlap``,
         ``compare.mutual_neighbors`` and those of the change; all of them, undefined with the
-        reason where a matrix is not at hand. `reference` is the chance level.
+        reason where a matrix is not available. `reference` is the chance level.
     series : tuple of Series
         ``compare.principal_angles`` (degrees, smallest first).
     histograms : tuple of Histogram

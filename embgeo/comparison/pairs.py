@@ -150,7 +150,7 @@ def explain_undefined(one: ComparisonInput, other: ComparisonInput, matching: Ma
         return f"{number} row is shared"
     for side in (one, other):
         if side.matrix is None:
-            return side.member.matrix_absent or "the matrix is not at hand"
+            return side.member.matrix_absent or "the matrix is not available"
     return ""
 
 

@@ -127,7 +127,7 @@ def _format_value(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Stands in for the entries of a matrix that are not at hand."""
+    """Stands in for the entries of a matrix that are not available."""
 
     shape: tuple[int, int]
     name: str
@@ -137,7 +137,7 @@ class Elsewhere:
         return number_type(self.name)
 
     def __getitem__(self, rows: object) -> npt.NDArray[Any]:
-        raise EmbgeoError("rows were asked for that are not at hand")
+        raise EmbgeoError("rows were asked for that are not available")
 
 
 def without_entries(matrix: Matrix) -> Matrix:

@@ -152,7 +152,7 @@ def unknown_format(path: Path, head: bytes) -> UnreadableFile:
         if head.startswith(magic):
             return refuse(path, cause, way_out)
     if head[257:262] == b"ustar":
-        return refuse(path, "is a damaged tar archive", "download or pack it once more")
+        return refuse(path, "is a damaged tar archive", "download or pack it again")
     named = _by_other_signs(path, head)
     if named is not None:
         return refuse(path, named[0], named[1])

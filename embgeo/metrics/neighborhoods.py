@@ -147,8 +147,10 @@ def measure_two_nn(
 def measure_trimmed(options: Options, ratios: FloatArray, rows: int) -> Scalar:
     """TwoNN fitted without the largest ratios; its error by drawing the queries again."""
     n = len(ratios)
-    if n < LEAST_TRIMMED or not np.quantile(ratios, 0.25) > TIE:
-        reason = f"fewer than {LEAST_TRIMMED} rows, or of many the two nearest are equally far"
+    if n < LEAST_TRIMMED:
+        return q.INTRINSIC_DIMENSION_TRIMMED.undefined(f"fewer than {LEAST_TRIMMED} queries")
+    if not np.quantile(ratios, 0.25) > TIE:
+        reason = "the two nearest rows of a quarter of the queries are equally far"
         return q.INTRINSIC_DIMENSION_TRIMMED.undefined(reason)
     rng = generator(options.seed, "trimmed dimension")
     again = np.array([fit_two_nn(rng.choice(ratios, n)) for _ in range(RESAMPLES)])
@@ -206,6 +208,6 @@ def find_nearest(
     found = reader.sweep(
         lambda block: NearestDistances(block.index, block.rows, takes_part, NEAREST, shift),
         rows,
-        "two nearest rows",
+        "nearest rows",
     )
     return np.concatenate([part.distances for part in found])

@@ -39,7 +39,7 @@ def test_dead_rows_are_named(chat: embgeo.Analysis) -> None:
     )
     first = verdict.findings[0]
     assert (first.key, first.title, first.state) == ("rows", "Is every row alive?", "degenerate")
-    assert "79 of them shorter than all others by 16" in first.sentence
+    assert "the norms of 79 lie below all others by 16" in first.sentence
     assert first.quoted == ("tokens.damaged_gap", "tokens.norm_median")
     assert verdict.blame_sentence == "Not alive: <|im_start|>, w2900, w2901, w2902, w2903"
     assert verdict.to_dict()["findings"][0]["key"] == "rows"

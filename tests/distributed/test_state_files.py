@@ -486,7 +486,7 @@ def test_a_cut_keeps_what_belongs_to_the_rows() -> None:
     assert {k: v.tolist() for k, v in piece.masked.items()} == {"both": [3]}
     stand_in = without_entries(piece)
     assert (stand_in.n, stand_in.d, stand_in.dtype) == (7, 3, "float64")
-    with pytest.raises(EmbgeoError, match="not at hand"):
+    with pytest.raises(EmbgeoError, match="not available"):
         stand_in.take(np.array([0]))
 
 

@@ -111,7 +111,7 @@ def test_byte_order_marks_and_gzip(tmp_path: Path) -> None:
         (b'{"the": -1}', "t.json", "-1 as the id of 'the'"),
         (b'{"the": true}', "t.json", "True as the id"),
         (b'{"the": 167485604, "of": 87188320}', "t.json", "are these counts"),
-        (b'{"x": "y"}', "t.json", "whose keys are no row numbers"),
+        (b'{"x": "y"}', "t.json", "whose keys are not row numbers"),
         (b"", "t.txt", "the file is empty"),
     ],
 )

@@ -83,7 +83,7 @@ def _describe(a: Numbers, damage: Mapping[str, Any]) -> tuple[Part, ...]:
     if gap is not None and gap.value is not None:
         shown = Quote(gap.name, f"{format_short(gap.value)} decades")
         if damage["small"]:
-            parts += [f": {damage['small']:,} of them shorter than all others by ", shown]
+            parts += [f"; the norms of {damage['small']:,} lie below all others by ", shown]
         else:
             parts += [": the widest gap among the smallest norms is ", shown]
     if median is not None and median.value is not None:

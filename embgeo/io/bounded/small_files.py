@@ -39,7 +39,7 @@ def read_head(path: Path) -> bytes:
     except ValueError as error:  # an embedded NUL in the name
         raise UnreadableFile("is no file name", where=repr(str(path))) from error
     if not head:
-        raise refuse(path, "the file is empty", "write or download it once more")
+        raise refuse(path, "the file is empty", "write or download it again")
     return head
 
 
@@ -125,7 +125,7 @@ def parse_json(text: str, path: Path) -> Any:
         raise refuse(
             path,
             f"is not valid JSON at line {error.lineno} column {error.colno} ({error.msg})",
-            "write or download it once more",
+            "write or download it again",
         ) from error
     except RecursionError as error:
         raise refuse(path, "its JSON is nested too deeply to be read", RIGHT_FILE) from error

@@ -44,7 +44,7 @@ def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> None
     except MemoryError:
         answer = {
             "error": f"decoding it takes more than {request['memory'] // 2**20:,} MiB",
-            "way_out": "write it once more with smaller row groups, or save the matrix as .npy",
+            "way_out": "write it again with smaller row groups, or save the matrix as .npy",
         }
     except Exception as error:
         first = (str(error).strip().splitlines() or [""])[0][:120]
@@ -112,7 +112,7 @@ def values(request: dict[str, Any]) -> dict[str, Any]:
             out.write(np.ascontiguousarray(block, dtype=dtype).data)
             row += len(block)
     if row != table.rows:
-        raise TableRefused(f"it holds {row:,} rows and says {table.rows:,}", "write it once more")
+        raise TableRefused(f"it holds {row:,} rows and says {table.rows:,}", "write it again")
     return {"offset": None}
 
 

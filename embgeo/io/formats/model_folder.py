@@ -147,7 +147,7 @@ def _configuration(folder: Path) -> _Configuration:
         return _Configuration()
     data = read_json(path)
     if not isinstance(data, dict):
-        raise refuse(path, "is not a JSON object", "download the configuration once more")
+        raise refuse(path, "is not a JSON object", "download the configuration again")
     # Models of text and pictures keep the language model's part under text_config.
     inner = data.get("text_config")
     parts = [data, inner] if isinstance(inner, dict) else [data]

@@ -167,5 +167,5 @@ def _no_ids(path: Path) -> UnreadableFile:
         "is not a JSON object of tokens and ids"
         if path.name != "tokenizer_config.json"
         else "is not a JSON object",
-        "download the tokenizer once more",
+        "download the tokenizer again",
     )

@@ -71,7 +71,7 @@ def from_ids(data: dict[Any, Any], path: Path) -> TokenizerVocabulary:
     """The vocabulary of a dict token → id (vocab.json) or id → token, made readable."""
     if all(isinstance(value, str) for value in data.values()):
         if not all(isinstance(key, str) and key.isdecimal() and len(key) < 16 for key in data):
-            raise _malformed_error(path, "a dict of strings whose keys are no row numbers")
+            raise _malformed_error(path, "a dict of strings whose keys are not row numbers")
         pairs = [(token, int(key)) for key, token in data.items()]
     else:
         pairs = list(data.items())
@@ -201,7 +201,7 @@ def read_tiktoken(text: str, path: Path) -> TokenizerVocabulary:
             raise refuse(
                 path,
                 f"line {number:,} is no token in base64 with its rank",
-                "download the tokenizer once more",
+                "download the tokenizer again",
             )
         pairs.append((from_bytes(base64.b64decode(found[1])), int(found[2])))
     tokens, notes = in_order(pairs, path)

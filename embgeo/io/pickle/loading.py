@@ -14,7 +14,7 @@ from embgeo.io.pickle.objects import Global, LatinText, LongText, Stub, as_key
 from embgeo.io.pickle.opcodes import run
 
 #: What an entry of a copied list is counted for: more than its place, as whoever looks for arrays
-#: and vocabularies goes through it once more.
+#: and vocabularies goes through it again.
 _COPY_COST = 64
 
 

@@ -104,7 +104,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
                 yield block
     except _DAMAGED as error:
         raise UnreadableFile(
-            f"the compressed file is damaged ({error})", where=path, way_out="download it once more"
+            f"the compressed file is damaged ({error})", where=path, way_out="download it again"
         ) from error
     except OSError as error:
         raise cannot_read(path, error) from error

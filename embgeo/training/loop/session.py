@@ -313,7 +313,7 @@ class Session:
             yield model
 
     def final_scores(self) -> tuple[dict[str, float | None], dict[str, float | None] | None]:
-        """On the validation and the test split, and geometry once more."""
+        """On the validation and the test split, and geometry again."""
         found = None
         if self.world.leads:
             found = self.scores.final(self.loop.model)

@@ -33,7 +33,7 @@ from embgeo.training.methods.weights import Source, Weight, find_layer
 
 @dataclass(slots=True)
 class Step:
-    """What a training step has at hand; a method says in `NEEDS` which of it it cannot do without.
+    """What a training step offers; `NEEDS` of a method names what it requires.
 
     Parameters
     ----------

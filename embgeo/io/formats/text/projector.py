@@ -38,7 +38,7 @@ from embgeo.io.labels.counts_file import LARGEST_COUNT
 
 NAME = "projector"
 RECOGNIZED = (
-    "tsv: lines of nothing but numbers between tabs, the first of which are no row numbers; bytes: "
+    "tsv: lines of numbers between tabs, the first of which are not row numbers; bytes: "
     "a projector_config.pbtxt or .json beside it that names the file and its shape"
 )
 READ = "tsv: numbers in memory or a temporary file; bytes: mapped"

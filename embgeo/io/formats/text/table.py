@@ -121,7 +121,7 @@ def split_quoted_cells(lines: Iterable[bytes], separator: bytes) -> list[list[st
     try:
         return list(csv.reader(texts, delimiter=separator.decode()))
     except csv.Error as error:
-        raise Damaged(f"a line is no row of a table ({error})") from error
+        raise Damaged(f"a line is not a row of a table ({error})") from error
 
 
 def is_number(cell: bytes) -> bool:
@@ -279,7 +279,7 @@ def read_table(path: Path, layout: TableLayout) -> Checkpoint:
         if counts is not None and layout.counts is not None:
             counts = _more(counts, [row[layout.counts] for row in sides])
     if n == 0:
-        raise Damaged("it holds no vectors", "write it once more")
+        raise Damaged("it holds no vectors", "write it again")
     tokens, notes = words.finish()
     shape = (n, layout.columns)
     return Checkpoint(

@@ -1,7 +1,7 @@
 """Vectors as text: word2vec and fastText (``.vec``) with a header line, GloVe without.
 
 Every line is a token, a space and d numbers. The file is gone through twice: once for the tokens
-and the line structure, once more for the numbers when the tensor is opened; it is never held
+and the line structure, again for the numbers when the tensor is opened; it is never held
 whole.
 """
 
@@ -118,7 +118,7 @@ def _layout(path: Path) -> _LineForm:
         if columns > MAX_COLUMNS:
             raise too_wide()
         if columns == 0:
-            raise Damaged("its header says vectors of 0 numbers", "write it once more")
+            raise Damaged("its header says vectors of 0 numbers", "write it again")
         return _LineForm(columns, promised)
     lines = [line for line in (first, *following) if line.strip()]
     if not all(line.count(b" ") + line.count(b"\t") <= MAX_COLUMNS for line in lines):
@@ -164,7 +164,7 @@ def _split(line: bytes, number: int, columns: int) -> tuple[bytes, bytes]:
     if found < columns:
         raise Damaged(
             f"line {number:,} has {found:,} numbers where {columns:,} are expected",
-            "it may be cut off there; write or download it once more",
+            "it may be cut off there; write or download it again",
         )
     if _DECIMAL.fullmatch(fields[0].rpartition(b" ")[2]):
         raise Damaged(
@@ -178,7 +178,7 @@ def _words(path: Path, layout: _LineForm) -> WordList:
     """The words of all lines, whose structure and number are checked on the way."""
     words = WordList(path)
     promised = layout.promised or 0
-    way_out = "it is probably cut off; write or download it once more"
+    way_out = "it is probably cut off; write or download it again"
     try:
         for start, lines in _blocks(path, layout):
             if are_plain(lines, layout.columns):
@@ -196,7 +196,7 @@ def _words(path: Path, layout: _LineForm) -> WordList:
         promise = f"its header promises {promised:,}"
         raise Damaged(f"the file holds {len(words):,} vectors, {promise}", way_out)
     if len(words) == 0:
-        raise Damaged("it holds no vectors", "write it once more")
+        raise Damaged("it holds no vectors", "write it again")
     return words
 
 
