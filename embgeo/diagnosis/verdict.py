@@ -121,7 +121,7 @@ def _headline(state: State, findings: tuple[Finding, ...]) -> str:
         if state == "degenerate":
             clauses += [
                 by_key[key].clause
-                for key in ("cone", "clump")
+                for key in ("cone", "coordinate", "clump")
                 if key in by_key and by_key[key].state == "mild"
             ]
         lead = "Degenerate" if state == "degenerate" else "Mildly degenerate"

@@ -131,6 +131,17 @@ def test_a_wide_coordinate_of_zero_mean_is_rogue(d, state):
     assert "of the variance" in found.headline
 
 
+@pytest.mark.slow
+def test_a_mild_coordinate_is_named_next_to_the_direction_that_it_makes():
+    W = normal(800, 64)
+    W[:, 5] *= 9.0
+    found = verdict(W)
+    assert found.state == "degenerate"
+    assert found.finding("coordinate").state == "mild"
+    assert "one direction holds" in found.headline
+    assert "of the variance" in found.headline
+
+
 def test_a_coordinate_of_twice_the_spread_is_not_rogue():
     W = normal(1500, 64)
     W[:, 5] *= 2.0
