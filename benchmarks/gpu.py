@@ -44,7 +44,7 @@ ABSOLUTE = 1e-6
 RANDOM_DIRECTIONS = 1000
 #: What the progress of an analysis calls its stages.
 FIRST, SECOND, PAIRS = "first pass", "second pass", "all pairs"
-NEIGHBORS, NEAREST = "neighbors of all rows", "two nearest rows"
+NEIGHBORS, NEAREST = "neighbors of all rows", "nearest rows"
 
 
 @dataclass

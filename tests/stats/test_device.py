@@ -151,7 +151,7 @@ def test_progress_hears_of_every_row():
         resources=Resources(device=WIDE),
     )
     assert heard["first pass"] == heard["second pass"] == heard["neighbors of all rows"] == 0
-    assert heard["two nearest rows"] == 0
+    assert heard["nearest rows"] == 0
 
 
 # Every pair --------------------------------------------------------------------------------------
