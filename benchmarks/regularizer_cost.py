@@ -43,7 +43,7 @@ from benchmarks.harness.zipf import zipf_corpus
 from embgeo.training.data import Corpus
 from embgeo.training.loop.loop import Loop
 from embgeo.training.loop.process import World, numerics
-from embgeo.training.methods.catalog import METHODS, choose_reference
+from embgeo.training.methods.catalog import METHODS
 from embgeo.training.settings import from_tables
 
 
@@ -105,8 +105,8 @@ def made(name: str, size: Size, device: str, precision: str) -> Loop:
 
 
 def baseline(name: str) -> str:
-    """The method that another one is compared with."""
-    return choose_reference(name, tuple(METHODS)) or name
+    """The plain model with as many matrices as the method's reference has: what a step costs."""
+    return "untied" if METHODS[name].reference[0] == "untied" else "mle"
 
 
 def check(loops: dict[str, Loop], size: Size) -> None:

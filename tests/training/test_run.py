@@ -155,6 +155,7 @@ def test_what_a_method_is_compared_with() -> None:
     everything = tuple(METHODS)
     assert choose_reference("mle", everything) is None
     assert choose_reference("cosreg", everything) == "mle"
+    assert choose_reference("sc-exp", everything) == "factored"
     assert choose_reference("real", everything) == "untied"
     assert choose_reference("real", ("mle", "real")) == "mle"
     assert choose_reference("untied", ("untied", "al")) is None

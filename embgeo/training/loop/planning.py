@@ -17,9 +17,8 @@ from embgeo.training.loop.log import check_sinks
 from embgeo.training.loop.loop import Loop
 from embgeo.training.loop.process import World, find_device, join_processes, numerics
 from embgeo.training.loop.session import Measure, Scores
-from embgeo.training.methods import Setup, make_plain
+from embgeo.training.methods import Factorization, Setup, make_plain
 from embgeo.training.methods.catalog import Method, method, refuse_sgd
-from embgeo.training.methods.orthogonality import Constrained
 from embgeo.training.models import LanguageModel, build
 from embgeo.training.resolve import resolve
 from embgeo.training.settings import (
@@ -62,7 +61,7 @@ def rehearse(config: StudySettings, corpus: Corpus) -> None:
         with torch.device("meta"):
             model = build(config.model.name, _TOKENS, {**config.model.settings, **own})
         check_windows(model, config)
-        factored = any(issubclass(part, Constrained) for part in chosen.parts)
+        factored = any(issubclass(part, Factorization) for part in chosen.parts)
         if factored and len(corpus.vocabulary) < model.d:
             raise BadOption(
                 f"{name} needs as many rows as columns, and there are {len(corpus.vocabulary):,} "

@@ -5,6 +5,7 @@ from embgeo.training.methods.augmented_loss import AugmentedLoss
 from embgeo.training.methods.cosreg import CosReg
 from embgeo.training.methods.coupled_adam import CoupledAdam
 from embgeo.training.methods.factored import FactoredEmbedding, FactoredHead, factorize, make_plain
+from embgeo.training.methods.factorization import Factorization
 from embgeo.training.methods.frage import Frage
 from embgeo.training.methods.moment_match import MomentMatch
 from embgeo.training.methods.popular import popular_rows
@@ -22,6 +23,7 @@ __all__ = [
     "DOptimal",
     "FactoredEmbedding",
     "FactoredHead",
+    "Factorization",
     "Frage",
     "MomentMatch",
     "Regularizer",
@@ -40,6 +42,7 @@ __all__ = [
 #: Every method, in the order of reports. `CoupledAdam` is an optimizer; the rest are regularizers.
 REGULARIZERS: tuple[type[Regularizer] | type[CoupledAdam], ...] = (
     CosReg,
+    Factorization,
     SpectrumControl,
     SpectralNorm,
     DOptimal,

@@ -19,6 +19,7 @@ from embgeo.training.methods import (
     CoupledAdam,
     DOptimal,
     FactoredHead,
+    Factorization,
     Frage,
     MomentMatch,
     Regularizer,
@@ -28,7 +29,7 @@ from embgeo.training.methods import (
     SpectrumControl,
     Tying,
 )
-from embgeo.training.methods.regularizer import MethodSetting, list_settings
+from embgeo.training.methods.regularizer import MethodSetting, Role, list_settings
 from embgeo.training.models import LanguageModel
 
 #: Given by the run (`Setup`), not by settings.
@@ -68,6 +69,14 @@ class Method:
     reference: tuple[str, ...] = ("mle",)
     source: str = ""
     own_deviations: tuple[str, ...] = field(default=())
+
+    @property
+    def role(self) -> Role:
+        """The matrix of an untied model that the method acts on, and is judged by.
+
+        That of its last part; of a method without parts, the input embedding.
+        """
+        return self.parts[-1].ROLE if self.parts else "input"
 
     @property
     def publication(self) -> str:
@@ -136,6 +145,7 @@ def settings_of(part: type[Regularizer]) -> dict[str, MethodSetting]:
 
 
 _TO_UNTIED = ("untied", "mle")
+_TO_FACTORED = ("factored", "mle")
 
 #: Every method, in the order of reports.
 METHODS: dict[str, Method] = {
@@ -143,25 +153,28 @@ METHODS: dict[str, Method] = {
     for method in (
         Method("mle", "MLE", source="the model as configured, trained by maximum likelihood"),
         Method("untied", "MLE, untied", tied=False, source="the model with two matrices"),
+        Method("factored", "MLE, factored", (Factorization,)),
         Method("cosreg", "CosReg", (CosReg,)),
         Method(
             "sc-exp",
             "Spectrum control, exponential",
             (SpectrumControl,),
             {"prior": "exponential"},
+            reference=_TO_FACTORED,
         ),
         Method(
             "sc-poly",
             "Spectrum control, polynomial",
             (SpectrumControl,),
             {"prior": "polynomial"},
+            reference=_TO_FACTORED,
         ),
         Method("frage", "FRAGE", (Frage,)),
         Method("al", "AL", (AugmentedLoss,), tied=False, reference=_TO_UNTIED),
         Method("re", "RE", (Tying,), tied=True, reference=_TO_UNTIED),
         Method("real", "REAL", (Tying, AugmentedLoss), tied=True, reference=_TO_UNTIED),
-        Method("spectral-norm", "Spectral normalization", (SpectralNorm,)),
-        Method("d-optimal", "SN + D-optimal", (DOptimal,)),
+        Method("spectral-norm", "Spectral normalization", (SpectralNorm,), reference=_TO_FACTORED),
+        Method("d-optimal", "SN + D-optimal", (DOptimal,), reference=_TO_FACTORED),
         Method("moment-match", "Moment matching", (MomentMatch,)),
         Method("adversarial", "Adversarial softmax", (AdversarialSoftmax,)),
         Method("coupled-adam", "Coupled Adam", coupled=True, source=CoupledAdam.SOURCE),

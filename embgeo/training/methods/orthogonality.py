@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import choice, nonnegative, whole
-from embgeo.training.methods.factored import FactoredEmbedding, factorize
-from embgeo.training.methods.regularizer import Regularizer, Setup, Step
+from embgeo.training.methods.factored import FactoredEmbedding
+from embgeo.training.methods.factorization import Factorization
+from embgeo.training.methods.regularizer import Setup, Step
 from embgeo.training.methods.weights import exact, follow, to_single
 
 
@@ -129,8 +130,7 @@ Mode = Literal["penalty", "proximal"]
 
 #: Said of every method that is made of this.
 DEVIATIONS = (
-    "U and Σ are kept as c·U and Σ/c, with c the mean singular value at the start, so that a step "
-    "moves W as far as it would move a plain W",
+    *Factorization.DEVIATIONS,
     "spectral norms of U and V are those along a vector that power iteration follows from step to "
     "step",
     "under SGD, U and V are retracted by QR every 20 steps in place of their penalties",
@@ -138,7 +138,7 @@ DEVIATIONS = (
 )
 
 
-class Constrained(Regularizer):
+class Constrained(Factorization):
     """λ1‖UᵀU − I‖_F² + λ2‖VᵀV − I‖_F² + λ3‖UᵀU − I‖₂² + λ4‖VᵀV − I‖₂², or retractions.
 
     Parameters
@@ -166,13 +166,11 @@ class Constrained(Regularizer):
         mode: Mode = "penalty",
         retract_every: int = 20,
     ) -> None:
-        super().__init__()
+        super().__init__(embedding)
         choice("mode", mode, ("penalty", "proximal"))
         for name, weights in (("frobenius", frobenius), ("spectral", spectral)):
             for value in weights:
                 nonnegative(name, value)
-        # In a tuple, where the module does not see it as a part.
-        self._embedding = (embedding,)
         self.mode = mode
         self.retract_every = whole("retract_every", retract_every)
         self.steps = 0
@@ -184,19 +182,10 @@ class Constrained(Regularizer):
     def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
         """Replace the output layer, and the input if it is tied; proximal if SGD trains."""
         mode = "proximal" if setup.sgd else "penalty"
-        return cls(factorize(model), **{"mode": mode, **settings})
-
-    @property
-    def embedding(self) -> FactoredEmbedding:
-        """The layer, which belongs to the model."""
-        return self._embedding[0]
+        return super().attach(model, setup, **{"mode": mode, **settings})
 
     def acts_on(self) -> list[Tensor]:
-        e = self.embedding
-        return [e.left, e.sigma, e.right]
-
-    def parameter_groups(self) -> list[dict[str, Any]]:
-        return [{"params": self.acts_on(), "weight_decay": 0.0}]
+        return self.factors()
 
     def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
         e = self.embedding

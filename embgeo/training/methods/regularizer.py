@@ -30,6 +30,9 @@ from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_defaults
 from embgeo.training.methods.weights import Source, Weight, find_layer
 
+#: Which of a model's layers has the matrix: the input embedding or the output layer.
+Role = Literal["input", "output"]
+
 
 @dataclass(slots=True)
 class Step:
@@ -99,7 +102,7 @@ class Regularizer(nn.Module):
 
     NAME: ClassVar[str] = "nothing"
     SOURCE: ClassVar[str]
-    ROLE: ClassVar[Literal["input", "output"]] = "output"
+    ROLE: ClassVar[Role] = "output"
     DEVIATIONS: ClassVar[tuple[str, ...]] = ()
     NEEDS: ClassVar[tuple[str, ...]] = ()
 
