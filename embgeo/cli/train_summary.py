@@ -30,6 +30,8 @@ def summary(training: Training, page: Path) -> None:
         print(printable(line))
     if training.outcomes:
         print(claims(training))
+    for warning in training.warnings:
+        print(printable(f"  warning: {warning.text}"))
     for note in training.notes:
         print(printable(f"  note: {note}"))
     print(printable(f"report: {page}"))
@@ -37,7 +39,7 @@ def summary(training: Training, page: Path) -> None:
 
 def table(training: Training) -> list[str]:
     """A head, and a line a method."""
-    from embgeo.training.study.deciding import perplexity_name
+    from embgeo.training.study.deciding import perplexity_name, unigram_perplexity
     from embgeo.training.study.spread import spread
 
     name = perplexity_name(training.runs)
@@ -58,6 +60,9 @@ def table(training: Training) -> list[str]:
             found = spread(list(training.values(method.name, key).values()))
             cells.append("–" if found is None else found.text)
         rows.append(cells)
+    unigram = unigram_perplexity(training.runs, split)
+    if unigram is not None:
+        rows.append(["unigram", format_number(unigram), *("" for _ in held[1:])])
     return aligned(rows)
 
 

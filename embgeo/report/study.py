@@ -112,6 +112,7 @@ def describe_methods(training: Training, comparison: Comparison | None) -> dict[
             {k: v for k, v in training.provenance.items() if k != "settings"}
         ),
         "training_notes": training.notes,
+        "training_warnings": [warning.text for warning in training.warnings],
         "embeddings": comparison is not None,
         "first_seed": training.shown_seed,
         "methods": group_by_family(quantities(training, comparison), lambda q: q.family),

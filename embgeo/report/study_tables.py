@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.core.values import Quantity, format_number
 from embgeo.core.visible import visible
-from embgeo.training.study.deciding import perplexity_name, signed
+from embgeo.training.study.deciding import perplexity_name, signed, unigram_perplexity
 from embgeo.training.study.spread import Paired, in_percent, paired, percent_text, spread
 from embgeo.training.study.training import ClaimOutcome, StudyMethod, Training, Verdict
 
@@ -33,6 +33,8 @@ COST: tuple[tuple[str, str], ...] = (
 RATIOS = ("valid.", "test.", "training.")
 #: Numbers that are the same whatever the seed: a difference needs no error.
 FIXED = ("training.parameters",)
+
+UNIGRAM_TITLE = "each word as often as in the training text, whatever stands before it"
 
 CHIPS: dict[Verdict, str] = {
     "reproduced": "healthy",
@@ -72,12 +74,19 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class MethodRow:
-    """A line of the table of methods."""
+    """A line of the table of methods.
+
+    Attributes
+    ----------
+    anchor : str
+        Where the page says more of it; empty for the unigram model, which is no method.
+    """
 
     name: str
     title: str
     reference: str
     cells: tuple[Cell, ...]
+    anchor: str = ""
 
 
 def heads(training: Training) -> tuple[Head, ...]:
@@ -101,15 +110,32 @@ def heads(training: Training) -> tuple[Head, ...]:
 
 def method_rows(training: Training) -> tuple[MethodRow, ...]:
     columns = heads(training)
-    return tuple(
+    rows = tuple(
         MethodRow(
             visible(method.name),
             visible(method.title),
             visible(method.reference) if method.reference else "",
             tuple(cell(training, method, head.name) for head in columns),
+            f"trained-{place}",
         )
-        for method in training.methods
+        for place, method in enumerate(training.methods)
     )
+    return (*rows, *unigram_rows(training, columns))
+
+
+def unigram_rows(training: Training, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
+    """The line of the unigram model: its perplexity, and nothing else."""
+    known = {
+        f"{split}.perplexity": value
+        for split in ("valid", "test")
+        if (value := unigram_perplexity(training.runs, split)) is not None
+    }
+    if not known:
+        return ()
+    cells = (
+        Cell(format_number(known[head.name]) if head.name in known else "") for head in columns
+    )
+    return (MethodRow("unigram", UNIGRAM_TITLE, "", tuple(cells)),)
 
 
 def cell(training: Training, method: StudyMethod, name: str) -> Cell:

@@ -38,6 +38,7 @@ from embgeo.training.study.training import (
     save_training,
     training_to_json,
 )
+from embgeo.training.study.warnings import warn_of_methods
 from tests.support.html_page import Page
 from tests.support.outlined import drawn_pages, outlined
 from tests.support.sample_runs import (
@@ -157,6 +158,25 @@ def test_a_model_with_two_matrices_is_said_to_have_them() -> None:
         "matrix may have another"
     ]
     assert not [note for note in notes(finished, runs[:1]) if "two matrices" in note]
+
+
+def test_the_unigram_model_has_a_row_and_a_method_above_it_a_warning() -> None:
+    training = sample_training(methods=METHODS)
+    *_, unigram = method_rows(training)
+    assert (unigram.name, unigram.cells[0].text, unigram.anchor) == ("unigram", "107", "")
+    assert [(w.code, w.method) for w in training.warnings] == [("not_below_unigram", "sc-exp")]
+    assert "sc-exp: 2 of 2 runs: perplexity 108.9 is not below" in page().text
+    *_, line = table(training)
+    assert line.split() == ["unigram", "107"]
+
+
+def test_an_equal_perplexity_is_not_below_and_an_unknown_one_says_nothing() -> None:
+    def warned(**numbers: float) -> bool:
+        return bool(warn_of_methods([bare_run("mle", 0, **numbers)]))
+
+    assert warned(test__perplexity=50.0, test__unigram=50.0)
+    assert not warned(test__perplexity=49.9, test__unigram=50.0)
+    assert not warned(test__perplexity=60.0)
 
 
 def test_claims_deviations_and_settings_are_shown() -> None:
@@ -334,11 +354,11 @@ def test_gate_takes_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_the_table_on_stdout() -> None:
     lines = table(sample_training(methods=METHODS))
-    assert len(lines) == 4
+    assert len(lines) == 5
     assert lines[0].split()[:2] == ["test", "perplexity"]
     assert lines[2].startswith("cosreg")
     assert "96.55 ± 0.78" in lines[2]
-    assert len({len(line) for line in lines}) == 1
+    assert len({len(line) for line in lines[:4]}) == 1
 
 
 @pytest.mark.parametrize(

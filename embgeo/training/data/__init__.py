@@ -2,6 +2,7 @@
 
 from embgeo.training.data.batches import Batches, Window, columns
 from embgeo.training.data.corpus import Corpus, load_corpus
+from embgeo.training.data.unigram import log_unigram, unigram_perplexity
 from embgeo.training.data.vocabulary import Vocabulary, read_vocabulary, write_vocabulary
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "Window",
     "columns",
     "load_corpus",
+    "log_unigram",
     "read_vocabulary",
+    "unigram_perplexity",
     "write_vocabulary",
 ]

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from embgeo.core.errors import Diverged
 from embgeo.core.progress import Progress
-from embgeo.training.data import Corpus
+from embgeo.training.data import Corpus, unigram_perplexity
 from embgeo.training.evaluation import (
     PUBLISHED_CACHES,
     PUBLISHED_DYNAMIC,
@@ -83,10 +83,11 @@ class Scores:
         return found
 
     def of(self, model: LanguageModel, split: str) -> Found:
-        """Perplexity on a split, of all tokens, of rare and of popular ones."""
+        """Perplexity on a split, of all tokens, of rare and of popular ones; and a unigram's."""
+        rows = getattr(self.corpus, split)
         found = perplexity(
             model,
-            getattr(self.corpus, split),
+            rows,
             batch=self.settings.batch,
             bptt=self.settings.bptt,
             device=self.device,
@@ -98,6 +99,7 @@ class Scores:
             "tokens": found.all.tokens,
             "rare": found.rare.perplexity,
             "popular": found.popular.perplexity,
+            "unigram": unigram_perplexity(self.corpus.vocabulary.counts, rows),
         }
 
 

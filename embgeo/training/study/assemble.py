@@ -14,6 +14,7 @@ from embgeo.training.study.deciding import decide_claims, describe_methods
 from embgeo.training.study.numbers import PRIOR, QUANTITIES, prior, prior_distance
 from embgeo.training.study.run_result import FinishedRun
 from embgeo.training.study.training import Run, StudyMethod, Training
+from embgeo.training.study.warnings import warn_of_methods
 
 #: The method that spectra are held against the prior of.
 PRIOR_OF = {"exponential": "sc-exp", "polynomial": "sc-poly"}
@@ -63,6 +64,7 @@ def assemble_study(
         methods=methods,
         runs=runs,
         outcomes=decide_claims(runs),
+        warnings=warn_of_methods(runs),
         notes=(*(f"{one}; no number here knows it" for one in lost), *notes(trained, runs)),
     )
     return replace(training, sentences=describe_methods(training))

@@ -109,6 +109,12 @@ def perplexity_name(runs: Sequence[Run]) -> str:
     )
 
 
+def unigram_perplexity(runs: Sequence[Run], split: str) -> float | None:
+    """That of a split, which is the same for all runs; None where none of them has it."""
+    name = f"{split}.unigram"
+    return next((run.numbers[name] for run in runs if name in run.numbers), None)
+
+
 def decide(claim: Claim, held: Paired | None) -> tuple[Verdict, str]:
     """The verdict, and what it rests on.
 

@@ -67,6 +67,19 @@ def _of_split(split: str, title: str) -> tuple[Quantity, ...]:
             "Krause et al. 2017",
             better="lower",
         ),
+        _unigram_of_split(split, title),
+    )
+
+
+def _unigram_of_split(split: str, title: str) -> Quantity:
+    return Quantity(
+        f"{split}.unigram",
+        f"Perplexity of a unigram model, {title}",
+        "Perplexity of a model that predicts each token as often as it occurs in the training "
+        f"split, on the tokens of the {title} split that the language models predict. A model "
+        "that is not below it has learned less than the frequencies.",
+        "exp(−1/T Σ_t ln p(w_t)), p(w) = max(c_w, 1)/Σ_v max(c_v, 1)",
+        better="lower",
     )
 
 
@@ -111,7 +124,7 @@ QUANTITIES: tuple[Quantity, ...] = (
 )
 
 #: Numbers of `result.json` that stand for a whole split.
-OF_A_SPLIT = ("perplexity", "loss", "rare", "popular", "cache", "dynamic")
+OF_A_SPLIT = ("perplexity", "loss", "rare", "popular", "cache", "dynamic", "unigram")
 
 #: γ and the ratio of the last singular value to the first, where the settings of a prior have none.
 GAMMA = {"exponential": 1.0, "polynomial": 0.6}

@@ -42,8 +42,9 @@ class RunResult:
     parameters : int
         Of the model as it is saved, each once.
     valid, test : dict
-        ``perplexity``, ``loss``, ``tokens``, ``rare``, ``popular`` (perplexities), and where they
-        were asked for ``cache`` and ``dynamic`` (perplexities); test None without a split.
+        ``perplexity``, ``loss``, ``tokens``, ``rare``, ``popular`` (perplexities), ``unigram``
+        (that of a unigram model on the same tokens), and where they were asked for ``cache`` and
+        ``dynamic`` (perplexities); test None without a split.
     settings : dict
         The tables of the run's settings.
     source : str

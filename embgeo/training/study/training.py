@@ -7,6 +7,8 @@ rendered, ``report.html``.
 Format history
 --------------
 1 : first version (embgeo 0.1).
+2 : p-values of claims.
+3 : warnings.
 """
 
 from __future__ import annotations
@@ -25,6 +27,10 @@ from embgeo.io.bounded.records import Json, RecordFormat
 
 #: Methods and sentences that a `repr` shows.
 MOST_SHOWN = 8
+
+#: What a reader has to know before any number of a method: its perplexity is not below that of a
+#: unigram model.
+WarningCode = Literal["not_below_unigram"]
 
 #: What becomes of a claim.
 Verdict = Literal["reproduced", "not reproduced", "not decidable"]
@@ -166,6 +172,23 @@ class ClaimOutcome:
     detectable: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class StudyWarning:
+    """A reason to doubt what the numbers of a method say.
+
+    Attributes
+    ----------
+    code : WarningCode
+    method : str
+    text : str
+        In a sentence.
+    """
+
+    code: WarningCode
+    method: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Training:
     """Methods side by side.
@@ -183,11 +206,13 @@ class Training:
     outcomes : tuple of ClaimOutcome
     sentences : tuple of str
         What each method did, one each.
+    warnings : tuple of StudyWarning
     notes : tuple of str
     """
 
     provenance: Mapping[str, Any]
     sentences: tuple[str, ...] = ()
+    warnings: tuple[StudyWarning, ...] = ()
     outcomes: tuple[ClaimOutcome, ...] = field(default=(), metadata=keyed("claims"))
     methods: tuple[StudyMethod, ...] = ()
     runs: tuple[Run, ...] = ()
@@ -256,15 +281,20 @@ def _upgrade_1(content: Json) -> Json:
     return content | {"claims": [{**claim, **unknown} for claim in content["claims"]]}
 
 
+def _upgrade_2(content: Json) -> Json:
+    """Version 2 as version 3, which has warnings."""
+    return content | {"warnings": []}
+
+
 TRAINING = RecordFormat(
     "embgeo.training",
-    2,
+    3,
     Training,
     TRAINING_NAME,
     what="a comparison of methods",
     again="train again with: embgeo train --resume",
     check=check,
-    upgrades={1: _upgrade_1},
+    upgrades={1: _upgrade_1, 2: _upgrade_2},
 )
 
 
