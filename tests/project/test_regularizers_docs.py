@@ -62,26 +62,37 @@ def transformers() -> Any:
     return pytest.importorskip("transformers")
 
 
-def trainer_of(transformers: Any, folder: Path, **options: Any) -> Any:
+def trainer_of(transformers: Any, folder: Path, *, tied: bool = True, **options: Any) -> Any:
     torch.manual_seed(0)
     config = transformers.GPT2Config(
-        vocab_size=100, n_positions=16, n_embd=8, n_layer=1, n_head=2, resid_pdrop=0.0
+        vocab_size=100,
+        n_positions=16,
+        n_embd=8,
+        n_layer=1,
+        n_head=2,
+        resid_pdrop=0.0,
+        tie_word_embeddings=tied,
     )
     ids = torch.randint(0, 100, (48, 12), generator=torch.Generator().manual_seed(0))
     arguments = transformers.TrainingArguments(
         output_dir=str(folder),
-        max_steps=12,
-        save_strategy="no",
         report_to=[],
         disable_tqdm=True,
         use_cpu=True,
         learning_rate=1e-2,
-        **{"per_device_train_batch_size": 4, **options},
+        **{
+            "max_steps": 12,
+            "save_strategy": "no",
+            "per_device_train_batch_size": 4,
+            **options,
+        },
     )
+    rows = [{"input_ids": row, "labels": row} for row in ids]
     return transformers.Trainer(
         model=transformers.GPT2LMHeadModel(config),
         args=arguments,
-        train_dataset=[{"input_ids": row, "labels": row} for row in ids],
+        train_dataset=rows,
+        eval_dataset=rows[:8],
     )
 
 
@@ -201,3 +212,47 @@ def test_lightning_lets_methods_take_their_steps(lightning: Any, tmp_path: Path)
     again = LightningRegularizer(Frage(module.head, torch.arange(50) < 10))
     again.load_state_dict(callback.state_dict())
     assert again.between.regularizers[0]().item() == reg().item()
+
+
+@with_trainers
+@pytest.mark.slow
+@pytest.mark.parametrize("tied", [True, False])
+def test_checkpoints_of_spectrum_control_are_plain_models(
+    transformers: Any, tmp_path: Path, tied: bool
+) -> None:
+    import embgeo
+    from embgeo.training.methods import SpectrumControl
+
+    def train(folder: Path, steps: int, resume: Path | None = None) -> Any:
+        trainer = trainer_of(
+            transformers,
+            folder,
+            tied=tied,
+            max_steps=steps,
+            save_strategy="steps",
+            save_steps=4,
+            eval_strategy="steps",
+            eval_steps=4,
+            load_best_model_at_end=True,
+            lr_scheduler_type="constant",
+        )
+        trainer.add_callback(TrainerRegularizer(SpectrumControl.attach(trainer.model)))
+        trainer.train(resume_from_checkpoint=None if resume is None else str(resume))
+        return trainer
+
+    whole = train(tmp_path / "whole", 12)
+    best = Path(whole.state.best_model_checkpoint)
+    W = whole.model.get_output_embeddings().weight
+    plain = transformers.GPT2LMHeadModel.from_pretrained(best)
+    assert torch.equal(plain.lm_head.weight, W)
+    assert (plain.lm_head.weight is plain.transformer.wte.weight) is tied
+    ids = torch.arange(12).view(1, 12)
+    expected = whole.model.eval()(ids).logits
+    assert torch.allclose(plain.eval()(ids).logits, expected, atol=1e-5)
+    analysis = embgeo.analyze(best, output="none", sections=["cosine"], reference=False)
+    assert analysis.provenance["tensor"] == "transformer.wte.weight"
+    resumed = train(tmp_path / "whole", 16, best)
+    straight = train(tmp_path / "straight", 16)
+    # Equal but for the start of the power iteration, which the Trainer does not save.
+    found = resumed.model.get_output_embeddings().weight
+    assert torch.allclose(found, straight.model.get_output_embeddings().weight, atol=1e-3)

@@ -11,6 +11,9 @@ from torch.nn import functional as F
 from embgeo.core.errors import BadOption
 from embgeo.training.methods.weights import find_layer, to_single
 
+#: The name of the plain matrix in state dicts.
+PLAIN = "weight"
+
 
 class FactoredEmbedding(nn.Module):
     """W = U·Σ·Vᵀ as an embedding layer: rows (U[i]·Σ)Vᵀ, logits ((hV)·Σ)Uᵀ.
@@ -19,6 +22,9 @@ class FactoredEmbedding(nn.Module):
     step of `left` then moves W as far as the same step of a plain W would, under Adam, under SGD
     and under a clipped gradient norm. Without c, the entries of U are 1/√N (0.005 for 33,000 rows),
     and a step of Adam at 1e-3 is a fifth of that.
+
+    Its state dict holds W itself next to the factors, as ``weight``, where a reader of a plain
+    embedding looks for it; loading takes the factors and leaves W out.
 
     Parameters
     ----------
@@ -91,6 +97,14 @@ class FactoredEmbedding(nn.Module):
         """Σ = c·sigma, with its graph."""
         return self.sigma * self.scale.to(self.sigma.dtype)
 
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[f"{prefix}{PLAIN}"] = self.export()
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *others: Any) -> None:
+        state_dict.pop(f"{prefix}{PLAIN}", None)
+        super()._load_from_state_dict(state_dict, prefix, *others)
+
     def extra_repr(self) -> str:
         return f"{self.num_embeddings}, {self.embedding_dim}"
 
@@ -105,7 +119,8 @@ class FactoredHead(nn.Module):
         Copied; shape (N,).
     tied : bool
         The embedding is the model's input layer, too: this layer refers to it, and its parameters
-        appear once in a checkpoint. Otherwise it is a part of this layer.
+        appear once in a checkpoint. Otherwise it is a part of this layer, whose state dict has W
+        as its own ``weight``.
     """
 
     def __init__(
@@ -114,6 +129,7 @@ class FactoredHead(nn.Module):
         super().__init__()
         if not tied:
             self.embedding = embedding
+            self.register_state_dict_post_hook(name_plain_weight)  # type: ignore[no-untyped-call]
         # In a tuple, where the module does not see it as a part.
         self._embedding = (embedding,)
         self.bias = None if bias is None else nn.Parameter(bias.detach().clone())
@@ -129,6 +145,15 @@ class FactoredHead(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         return self.factored.logits(hidden, self.bias)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *others: Any) -> None:
+        state_dict.pop(f"{prefix}{PLAIN}", None)
+        super()._load_from_state_dict(state_dict, prefix, *others)
+
+
+def name_plain_weight(_head: nn.Module, state_dict: Any, prefix: str, _metadata: Any) -> None:
+    """Move W in a state dict to where a plain output layer has it."""
+    state_dict[f"{prefix}{PLAIN}"] = state_dict.pop(f"{prefix}embedding.{PLAIN}")
 
 
 def factorize(model: nn.Module, *, scale: float | None = None) -> FactoredEmbedding:
@@ -168,7 +193,8 @@ def factorize(model: nn.Module, *, scale: float | None = None) -> FactoredEmbedd
 def make_plain(model: nn.Module) -> None:
     """Undo `factorize`: plain layers with the matrix multiplied out, tied as they were.
 
-    Call it before a model is saved, since what reads it expects a plain matrix.
+    Call it before a model is saved for good: a state dict with factors holds the matrix, too, but
+    is twice as large.
     """
     output = find_layer(model, "output")
     if not isinstance(output, FactoredHead):

@@ -110,6 +110,29 @@ def test_a_model_is_factored_and_plain_again(tied: bool, bias: bool) -> None:
     assert model.head.weight.requires_grad
 
 
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_state_dict_is_read_by_plain_and_by_factored_models(tied: bool, bias: bool) -> None:
+    model, plain, again = (made(seed, tied=tied, bias=bias) for seed in range(3))
+    factorize(model)
+    factorize(again)
+    with torch.no_grad():
+        model.head.factored.sigma.mul_(1.5)
+    state = model.state_dict()
+    loaded = plain.load_state_dict(state, strict=False)
+    # Of a tied matrix only the input's name is written: who reads it ties when loading.
+    assert loaded.missing_keys == (["head.weight"] if tied else [])
+    home = "embed." if tied else "head.embedding."
+    factors = {f"{home}{name}" for name in ("left", "sigma", "right", "scale")}
+    assert set(loaded.unexpected_keys) == factors
+    assert torch.equal(plain.head.weight, model.head.weight)
+    again.load_state_dict(state)
+    assert torch.equal(again.head.factored.sigma, model.head.factored.sigma)
+    # States without the plain matrix, which earlier versions wrote, are read, too.
+    del state["embed.weight" if tied else "head.weight"]
+    again.load_state_dict(state)
+
+
 def test_a_plain_layer_keeps_its_padding_row() -> None:
     model = made()
     model.embed = torch.nn.Embedding(N, D, padding_idx=4)
