@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
@@ -17,21 +15,13 @@ from embgeo.core.values import Column, Histogram, Influence, Points, Scalar, Ser
 from embgeo.measure.checks import check_usable
 from embgeo.measure.passes import Measurement, open_rows
 from embgeo.measure.provenance import notes, provenance
-from embgeo.measure.reference import (
-    MAX_ENTRIES,
-    NOTE,
-    expected,
-    expected_of_many,
-    isotropic_twin,
-)
+from embgeo.measure.reference import FAMILIES, NOTE, expected, measure_reference
 from embgeo.metrics.popularity import explain_absence, rank_by_frequency
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
 
-#: Sections whose values mean something on isotropic Gaussian rows.
-REFERENCE_SECTIONS = ("spectrum", "projection", "cosine", "isotropy", "coordinates")
-#: Those that one pass in float32 gives, where a twin is too large to be measured like the matrix.
-LARGE_REFERENCE_SECTIONS = ("spectrum",)
+#: Sections with values that mean something on isotropic Gaussian rows.
+REFERENCE_SECTIONS = tuple(dict.fromkeys(family.FAMILY for family in FAMILIES))
 #: Values that say nothing when compared with a reference matrix.
 NO_REFERENCE = (isotropy.EIGENGAP.name,)
 
@@ -129,50 +119,31 @@ def with_reference(
     values: list[Value], measurement: Measurement, wanted: Sequence[str]
 ) -> tuple[list[Value], dict[str, Any]]:
     """The values with what isotropic rows of the same N, d and norms give."""
-    options, reader, d = measurement.options, measurement.reader, measurement.facts.d
-    norms = measurement.shared.norms
-    found = expected(norms, d)
-    twin = isotropic_twin(norms, d, options.seed, reader.spread)
-    reader.announce("isotropic reference", 0)
-    # Flat all over, its extremes take many steps to find and say little.
-    plain = replace(options, isotropy_rows=None, asked=(), pairs=0, sphere=False, random=False)
-    plain = replace(plain, damaged_below=0.0)  # its norms are those of healthy rows
-    simulated = list(wanted)
-    if len(norms) * d > MAX_ENTRIES:
-        simulated = [section for section in wanted if section in LARGE_REFERENCE_SECTIONS]
-        plain = replace(plain, precision="float32")
-        found |= expected_of_many(len(norms), d)
-    other: Analysis | None = None
-    if simulated:
-        # Norms that float32 does not hold are kept off devices, which may have nothing wider.
-        single = twin.working is np.float32
-        resources = reader.resources if single else replace(reader.resources, device="cpu")
-        other = analyze(
-            twin, sections=simulated, options=plain, reference=False, resources=resources
-        )
-        found = {s.name: s.value for s in other.scalars if s.value is not None} | found
+    measurement.reader.announce("isotropic reference", 0)
+    simulated = measure_reference(measurement, wanted)
+    known = expected(measurement.shared.norms, measurement.facts.d)
     note = {"rows": measurement.facts.m, "note": NOTE}
-    changed = [
-        replace(value, reference=found[value.name], reference_kind="isotropic", reference_note=NOTE)
-        if isinstance(value, Scalar)
-        and value.reference is None
-        and value.name in found
-        and value.name not in NO_REFERENCE
-        else value
-        for value in values
-    ]
-    if other is not None:
-        changed = [with_reference_curve(value, other) for value in changed]
-    return changed, note
+    return [compare(value, simulated.get(value.name), known) for value in values], note
 
 
-def with_reference_curve(value: Value, other: Analysis) -> Value:
-    if not isinstance(value, Series) or value.name != spectrum.SINGULAR_VALUES.name:
+def compare(value: Value, simulated: Scalar | Series | None, known: Mapping[str, float]) -> Value:
+    """A value with what isotropic rows give, from a closed form where there is one."""
+    if isinstance(value, Series) and isinstance(simulated, Series):
+        return with_reference_curve(value, simulated)
+    if not isinstance(value, Scalar) or value.reference is not None or value.name in NO_REFERENCE:
         return value
-    curve = other[value.name]
-    if not isinstance(curve, Series):
-        raise TypeError(value.name)
-    return replace(value, y={**value.y, "isotropic reference": curve.y["uncentered"]})
+    reference = known.get(value.name)
+    if reference is None and isinstance(simulated, Scalar) and simulated.size == value.size:
+        reference = simulated.value
+    if reference is None:
+        return value
+    return replace(value, reference=reference, reference_kind="isotropic", reference_note=NOTE)
+
+
+def with_reference_curve(value: Series, simulated: Series) -> Series:
+    if value.name != spectrum.SINGULAR_VALUES.name:
+        return value
+    return replace(value, y={**value.y, "isotropic reference": simulated.y["uncentered"]})
 
 
 def assemble(

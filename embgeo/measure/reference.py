@@ -7,7 +7,8 @@ closed form, that is taken instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -15,10 +16,35 @@ import numpy.typing as npt
 
 from embgeo.core.matrix import Matrix, Origin
 from embgeo.core.quantities import cosine, isotropy
+from embgeo.core.values import Scalar, Series
+from embgeo.measure.passes import Measurement, open_rows
+from embgeo.metrics import (
+    Family,
+    clusters,
+    coordinates,
+    hubs,
+    neighborhoods,
+    projection,
+    spectrum,
+    tail,
+)
+from embgeo.metrics import cosine as cosines
+from embgeo.metrics import isotropy as partition
 
-#: Above this many entries reference rows are read once, for their spectrum: to measure them like
-#: the matrix would cost as much as the matrix.
-MAX_ENTRIES = 40_000_000
+#: Families whose values mean something on isotropic Gaussian rows.
+FAMILIES: tuple[Family, ...] = (
+    spectrum,
+    tail,
+    projection,
+    cosines,
+    clusters,
+    partition,
+    coordinates,
+    hubs,
+    neighborhoods,
+)
+#: Above this many entries the d×d sums of reference rows are made in float32, which is faster.
+SINGLE_ENTRIES = 40_000_000
 #: Up to this many entries the rows are held; beyond, they are drawn again whenever they are read.
 HELD_ENTRIES = 20_000_000
 NOTE = "isotropic Gaussian rows, same N, d and norms"
@@ -68,6 +94,40 @@ class GaussianRows:
         )
         lengths = np.sqrt(np.einsum("ij,ij->i", drawn, drawn, dtype=np.float64))
         return np.asarray(drawn * (norms / lengths).astype(self.dtype)[:, None])
+
+
+def measure_reference(
+    measurement: Measurement, sections: Sequence[str]
+) -> dict[str, Scalar | Series]:
+    """What isotropic rows of the same N, d and norms give, by name.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        Of the matrix, after both passes.
+    sections : sequence of str
+        Only these are measured.
+    """
+    reader, norms, d = measurement.reader, measurement.shared.norms, measurement.facts.d
+    twin = isotropic_twin(norms, d, measurement.options.seed, reader.spread)
+    # Flat all over, its extremes take many steps to find and say little.
+    plain = replace(
+        measurement.options,
+        isotropy_rows=None, asked=(), pairs=0, sphere=False, random=False, neighbors_of="sample",
+        damaged_below=0.0,  # its norms are those of healthy rows
+    )  # fmt: skip
+    if len(norms) * d > SINGLE_ENTRIES:
+        plain = replace(plain, precision="float32")
+    # Norms that float32 does not hold are kept off devices, which may have nothing wider.
+    single = twin.working is np.float32
+    resources = reader.resources if single else replace(reader.resources, device="cpu")
+    other = Measurement(open_rows(twin, plain, resources), plain, sections)
+    other.families = [family for family in other.families if family in FAMILIES]
+    with other.quiet():
+        other.first_pass()
+        other.second_pass()
+        values = [value for family in other.families for value in other.compute(family)]
+    return {value.name: value for value in values if isinstance(value, Scalar | Series)}
 
 
 def isotropic_twin(norms: npt.NDArray[np.float64], d: int, seed: int, spread: Spread) -> Matrix:
@@ -127,28 +187,3 @@ def expect_isoscore(norms: npt.NDArray[np.float64], d: int) -> float:
     share /= share.sum()
     same = float(share @ share)
     return (1.0 / (same + (1.0 - same) / d) - 1.0) / (d - 1.0)
-
-
-def expected_of_many(m: int, d: int) -> dict[str, float]:
-    """I1 and I2 of so many isotropic unit rows that Z is normally distributed.
-
-    Z(a) is a sum of M terms exp(cos) with mean f(1) and variance f(2) − f(1)², f(t) =
-    ₀F₁(; d/2; t²/4). Z(−a) lies as far on the other side of the mean but for terms of order 1/d,
-    so over d directions and their negatives the extremes are 1 ± s·E max_k |g_k| of d standard
-    normals g_k, s the relative standard deviation of Z.
-
-    Parameters
-    ----------
-    m, d : int
-        Rows and dimensions, with m·d large: the error of I1 is of the order 1/(m·d).
-    """
-    from scipy.special import hyp0f1, ndtr
-
-    mean, square = hyp0f1(d / 2.0, 0.25), hyp0f1(d / 2.0, 1.0)
-    s = float(np.sqrt((square - mean**2) / m) / mean)
-    g = np.linspace(0.0, 12.0, 4801)
-    largest = float(np.trapezoid(1.0 - (2.0 * ndtr(g) - 1.0) ** d, g))
-    return {
-        isotropy.I1_UNIT_ROWS.name: (1.0 - s * largest) / (1.0 + s * largest),
-        isotropy.I2_UNIT_ROWS.name: s,
-    }
