@@ -56,9 +56,20 @@ class DataSettings:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """The architecture by name, and its settings, which it knows itself."""
+    """The architecture by name, and its settings, which it knows itself.
+
+    Attributes
+    ----------
+    name : str
+    bias_init : {"zeros", "log-counts"}
+        What the output bias of any architecture starts at. "log-counts": the logarithm of each
+        token's share of the training split (add-one smoothing), as if a unigram model had been
+        fitted first. From zeros, a bias cannot get there in a short training, and the geometry of
+        the embedding is mostly the frequencies that the bias does not carry.
+    """
 
     name: str = "awd-lstm"
+    bias_init: Literal["zeros", "log-counts"] = "zeros"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -237,7 +248,8 @@ class StudySettings:
         for entry in fields(self):
             if is_dataclass(section := getattr(self, entry.name)):
                 found[entry.name] = to_toml(section)
-        found["model"] = {"name": self.model.name, **to_toml(self.model.settings)}
+        shared = {name: getattr(self.model, name) for name in SHARED_BY_MODELS}
+        found["model"] = {"name": self.model.name, **shared, **to_toml(self.model.settings)}
         if self.method:
             found["method"] = to_toml(self.method)
         return found
@@ -327,8 +339,9 @@ def _parse_entry(name: str, value: Any, hint: Any, where: Where) -> Any:
             _require_table(f"method.{method}", own, where)
         return dict(value)
     if name == "model":  # which knows its settings itself
-        own = {key: entry for key, entry in value.items() if key != "name"}
-        value = {"name": value.get("name", ModelSettings().name), "settings": own}
+        common = ("name", *SHARED_BY_MODELS)
+        own = {key: entry for key, entry in value.items() if key not in common}
+        value = {k: v for k, v in value.items() if k in common} | {"settings": own}
     return parse_table(hint, value, f"[{name}]", where)
 
 
@@ -337,7 +350,10 @@ def _require_table(name: str, value: Any, where: Where) -> None:
         raise BadOption(f"{name} is no table", where=where, way_out=f"write [{name}]")
 
 
-#: A setting that chooses, and what belongs to the choice; None for all else in the table.
+#: Settings of [model] that do not depend on the architecture.
+SHARED_BY_MODELS = ("bias_init",)
+
+#: A setting that chooses, and what belongs to the choice; None for all that the models know.
 CHOICES: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
     ("data", "tokenizer", ("size", "min_count")),
     ("model", "name", None),
@@ -358,8 +374,8 @@ def merge_tables(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[
         if not isinstance(table, Mapping) or not isinstance(new, Mapping):
             continue
         if new.get(key, table.get(key)) != table.get(key):
-            kept = {k: v for k, v in table.items() if belonging and k not in belonging}
-            merged[name] = kept
+            kept = set(SHARED_BY_MODELS) if belonging is None else {*table} - {*belonging}
+            merged[name] = {k: v for k, v in table.items() if k in kept}
     return _replace_values(merged, changes)
 
 

@@ -200,6 +200,7 @@ def test_settings_survive_a_file_and_changes_go_in_depth(tmp_path: Path) -> None
 def test_another_choice_leaves_the_settings_of_the_one_before() -> None:
     config = load_preset("tiny-cpu").updated({"model": {"name": "transformer", "d": 32}})
     assert config.model.settings == {"d": 32}
+    assert config.model.bias_init == "log-counts"  # which any architecture has
     same = config.updated({"model": {"name": "transformer", "heads": 2}})
     assert same.model.settings == {"d": 32, "heads": 2}
     constant = config.updated({"optimizer": {"schedule": "constant"}})

@@ -12,9 +12,10 @@ torch = pytest.importorskip("torch")
 
 
 from embgeo.training.loop.process import numerics  # noqa: E402
+from embgeo.training.loop.run import BIAS_DEVIATION, list_deviations  # noqa: E402
 from embgeo.training.methods.catalog import METHODS, list_embeddings  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
-from tests.support.training_runs import CPU, PLAIN, loop_of, numbers, run, settings  # noqa: E402
+from tests.support.training_runs import CPU, PLAIN, corpus, loop_of, numbers, run, settings  # noqa: E402
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -28,6 +29,27 @@ def test_every_method_starts_from_the_same_weights_and_reads_the_same_windows(na
     for _ in range(12):
         ours, theirs = loop.batches.take(), baseline.batches.take()
         assert torch.equal(ours.inputs, theirs.inputs)
+
+
+@pytest.mark.parametrize("name", ["mle", "untied", "sc-exp"])
+def test_the_output_bias_starts_at_the_unigram_distribution(name: str) -> None:
+    config = settings(model={"bias_init": "log-counts"})
+    loop, plain = loop_of(config, name), loop_of(settings(), name)
+    counts = corpus().vocabulary.counts.astype(np.float64)
+    expected = (counts + 1.0) / (counts.sum() + len(counts))
+    found = loop.model.get_output_embeddings().bias
+    np.testing.assert_allclose(found.detach().exp().numpy(), expected, rtol=1e-6)
+    assert float(found.detach().exp().sum()) == pytest.approx(1.0)
+    assert not plain.model.get_output_embeddings().bias.any()
+    assert loop.initial_sha256 == plain.initial_sha256
+    assert BIAS_DEVIATION in list_deviations(loop)
+    assert BIAS_DEVIATION not in list_deviations(plain)
+
+
+def test_a_method_without_an_output_bias_starts_as_before() -> None:
+    loop = loop_of(settings(model={"bias_init": "log-counts"}), "re")
+    assert loop.model.get_output_embeddings().bias is None
+    assert BIAS_DEVIATION not in list_deviations(loop)
 
 
 def test_dropout_masks_are_the_same_for_methods_that_draw_the_same() -> None:

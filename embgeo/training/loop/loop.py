@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from embgeo.core.errors import EmbgeoError
-from embgeo.training.data import Batches, Corpus, Window, columns
+from embgeo.training.data import Batches, Corpus, Vocabulary, Window, columns
 from embgeo.training.loop.cross_entropy import cross_entropy
 from embgeo.training.loop.process import World, autocast, get_random_state, set_random_state
 from embgeo.training.methods import Setup, Step
@@ -88,7 +88,7 @@ class Loop:
             random_lengths=config.training.random_lengths,
             seed=seed,
         )
-        self.model = initial_model(config, self.method, len(corpus.vocabulary))
+        self.model = initial_model(config, self.method, corpus.vocabulary)
         self.initial_sha256 = fingerprint(self.model)
         self.model.to(device)
         self.regularizer = self.method.attach(
@@ -295,7 +295,9 @@ class Loop:
         set_random_state(own["random"], self.device)
 
 
-def initial_model(config: StudySettings, method: methods.Method, n_tokens: int) -> LanguageModel:
+def initial_model(
+    config: StudySettings, method: methods.Method, vocabulary: Vocabulary
+) -> LanguageModel:
     """The model before its first step; the same weights for all methods, as far as both have them.
 
     A model draws its output layer last: one that is not tied has all else in common with one that
@@ -305,7 +307,10 @@ def initial_model(config: StudySettings, method: methods.Method, n_tokens: int) 
     if method.tied is not None:
         settings["tied"] = method.tied
     torch.manual_seed(config.seeds[0])
-    return build(config.model.name, n_tokens, settings)
+    model = build(config.model.name, len(vocabulary), settings)
+    if config.model.bias_init == "log-counts":
+        model.start_bias(torch.from_numpy(vocabulary.log_probabilities))
+    return model
 
 
 def fingerprint(model: LanguageModel) -> str:

@@ -15,6 +15,7 @@ from embgeo.training.data import Corpus, write_vocabulary
 from embgeo.training.loop import checkpoint
 from embgeo.training.loop.checkpoint import MODEL_NAME, count_parameters, model_bytes, write
 from embgeo.training.loop.log import open_sinks
+from embgeo.training.loop.loop import Loop
 from embgeo.training.loop.process import find_device, hear_interrupts, join_processes, numerics
 from embgeo.training.loop.session import Measure, Session
 from embgeo.training.resolve import resolve
@@ -152,7 +153,7 @@ def finish(session: Session, command: str) -> RunResult:
         test=test,
         settings=session.config.tables(),
         source=loop.method.publication,
-        deviations=(*loop.method.deviations, *type(loop.model).DEVIATIONS),
+        deviations=list_deviations(loop),
         notes=tuple(session.notes),
         versions=list_versions(),
         command=command,
@@ -164,6 +165,21 @@ def finish(session: Session, command: str) -> RunResult:
         write(folder / RESULT_NAME, RUN_RESULT.text(result).encode())
         (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
     return result
+
+
+#: What no publication says of the output bias.
+BIAS_DEVIATION = (
+    "the output bias starts at the log frequencies of the training split (add-one smoothing); the "
+    "papers start it at zero or do not say"
+)
+
+
+def list_deviations(loop: Loop) -> tuple[str, ...]:
+    """Each way in which a run is not what was published: its method, its model, their start."""
+    has_bias = getattr(loop.model.get_output_embeddings(), "bias", None) is not None
+    started = has_bias and loop.config.model.bias_init == "log-counts"
+    found = (*loop.method.deviations, *type(loop.model).DEVIATIONS)
+    return (*found, BIAS_DEVIATION) if started else found
 
 
 def write_study_settings(config: StudySettings, folder: Path) -> None:

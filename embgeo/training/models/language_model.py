@@ -89,6 +89,18 @@ class LanguageModel(nn.Module):
             decoder.bias = nn.Parameter(torch.zeros(self.n_tokens))
         self.decoder = decoder
 
+    @torch.no_grad()
+    def start_bias(self, log_probabilities: Tensor) -> None:
+        """Start the output bias at ln p of each token, shape (N,), where there is a bias.
+
+        From 0, a bias cannot reach ln p in a short training under Adam, and the common direction of
+        the embedding takes its place.
+        """
+        bias = self.decoder.bias
+        if bias is not None:
+            assert isinstance(bias, Tensor)
+            bias.copy_(log_probabilities)
+
     def get_input_embeddings(self) -> nn.Module:
         return self.embedding
 
