@@ -60,10 +60,20 @@ def table(training: Training) -> list[str]:
             found = spread(list(training.values(method.name, key).values()))
             cells.append("–" if found is None else found.text)
         rows.append(cells)
+        if training.is_untied(method.name):
+            outputs = [spread(of_output(training, method.name, key)) for key, _ in held]
+            texts = ["" if found is None else found.text for found in outputs]
+            rows.append(["  output matrix", *texts])
     unigram = unigram_perplexity(training.runs, split)
     if unigram is not None:
         rows.append(["unigram", format_number(unigram), *("" for _ in held[1:])])
     return aligned(rows)
+
+
+def of_output(training: Training, method: str, name: str) -> list[float]:
+    """A number of the output matrices of an untied method, over seeds."""
+    runs = training.runs_of(method)
+    return [run.output[name] for run in runs if name in run.output]
 
 
 def aligned(rows: list[list[str]]) -> list[str]:

@@ -12,7 +12,7 @@ from embgeo.core.values import Quantity, format_number
 from embgeo.core.visible import visible
 from embgeo.training.study.deciding import perplexity_name, signed, unigram_perplexity
 from embgeo.training.study.spread import Paired, in_percent, paired, percent_text, spread
-from embgeo.training.study.training import ClaimOutcome, StudyMethod, Training, Verdict
+from embgeo.training.study.training import ClaimOutcome, Role, StudyMethod, Training, Verdict
 
 #: Columns of the table of methods after the perplexity that decides, with short heads.
 GEOMETRY: tuple[tuple[str, str], ...] = (
@@ -34,6 +34,9 @@ RATIOS = ("valid.", "test.", "training.")
 #: Numbers that are the same whatever the seed: a difference needs no error.
 FIXED = ("training.parameters",)
 
+#: The matrices of an untied model, in the order of their lines.
+ROLES: tuple[Role, ...] = ("input", "output")
+MATRICES: dict[Role, str] = {"input": "input embedding", "output": "output matrix"}
 UNIGRAM_TITLE = "each word as often as in the training text, whatever stands before it"
 
 CHIPS: dict[Verdict, str] = {
@@ -78,6 +81,8 @@ class MethodRow:
 
     Attributes
     ----------
+    matrix : str
+        Which matrix of an untied model the geometry is that of; empty for others.
     anchor : str
         Where the page says more of it; empty for the unigram model, which is no method.
     """
@@ -87,11 +92,12 @@ class MethodRow:
     reference: str
     cells: tuple[Cell, ...]
     anchor: str = ""
+    matrix: str = ""
 
 
 def heads(training: Training) -> tuple[Head, ...]:
     """Columns that some method has a number for; the split that decides comes first."""
-    held = {name for run in training.runs for name in run.numbers}
+    held = {name for run in training.runs for name in (*run.numbers, *run.output)}
     first = perplexity_name(training.runs).partition(".")[0]
     other = "valid" if first == "test" else "test"
     short = {"valid": "validation", "test": "test"}
@@ -111,16 +117,36 @@ def heads(training: Training) -> tuple[Head, ...]:
 def method_rows(training: Training) -> tuple[MethodRow, ...]:
     columns = heads(training)
     rows = tuple(
-        MethodRow(
-            visible(method.name),
-            visible(method.title),
-            visible(method.reference) if method.reference else "",
-            tuple(cell(training, method, head.name) for head in columns),
-            f"trained-{place}",
-        )
+        method_row(training, columns, place, role)
         for place, method in enumerate(training.methods)
+        for role in (ROLES if training.is_untied(method.name) else (None,))
     )
     return (*rows, *unigram_rows(training, columns))
+
+
+def method_row(
+    training: Training, columns: Sequence[Head], place: int, role: Role | None
+) -> MethodRow:
+    """The line of a method, or of one matrix of an untied one.
+
+    The line of an output matrix has no numbers of the whole model, which stand in that before it.
+    """
+    method = training.methods[place]
+    held = None
+    if role == "output":
+        held = {name for run in training.runs_of(method.name) for name in run.output}
+    cells = (
+        cell(training, method, head.name, role) if held is None or head.name in held else Cell("")
+        for head in columns
+    )
+    return MethodRow(
+        visible(method.name),
+        visible(method.title),
+        visible(method.reference) if method.reference else "",
+        tuple(cells),
+        f"trained-{place}",
+        "" if role is None else MATRICES[role],
+    )
 
 
 def unigram_rows(training: Training, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
@@ -138,8 +164,8 @@ def unigram_rows(training: Training, columns: Sequence[Head]) -> tuple[MethodRow
     return (MethodRow("unigram", UNIGRAM_TITLE, "", tuple(cells)),)
 
 
-def cell(training: Training, method: StudyMethod, name: str) -> Cell:
-    own = training.values(method.name, name)
+def cell(training: Training, method: StudyMethod, name: str, role: Role | None = None) -> Cell:
+    own = training.values(method.name, name, role)
     found = spread(list(own.values()))
     if found is None:
         return Cell("–")
@@ -149,7 +175,7 @@ def cell(training: Training, method: StudyMethod, name: str) -> Cell:
     if not method.reference:
         return Cell(text, deviation)
     relative = name.startswith(RATIOS)
-    held = paired(training.values(method.reference, name), own, relative=relative)
+    held = paired(training.values(method.reference, name, role), own, relative=relative)
     if held is None:
         return Cell(text, deviation)
     return Cell(text, deviation, step(held, relative), word(held, quantity, name))
@@ -210,7 +236,7 @@ def claim_row(training: Training, o: ClaimOutcome) -> ClaimRow:
     return ClaimRow(
         o.text,
         o.source,
-        f"{visible(o.method)} against {visible(o.reference)}",
+        describe_sides(training, o),
         o.number,
         o.number if quantity is None else quantity.title,
         "–" if o.before is None else format_number(o.before),
@@ -225,6 +251,13 @@ def claim_row(training: Training, o: ClaimOutcome) -> ClaimRow:
         "–" if o.p_adjusted is None else format_number(o.p_adjusted, 2),
         describe_detectable(o),
     )
+
+
+def describe_sides(training: Training, o: ClaimOutcome) -> str:
+    """``"al against untied, input embedding"``: the matrix where one side has two."""
+    sides = f"{visible(o.method)} against {visible(o.reference)}"
+    two = any(training.is_untied(name) for name in (o.method, o.reference))
+    return sides if o.role is None or not two else f"{sides}, {MATRICES[o.role]}"
 
 
 def describe_detectable(o: ClaimOutcome) -> str:

@@ -77,7 +77,9 @@ BASELINES = ("mle", "untied")
 
 
 def analyze_embedding(folder: Path, device: str, command: str, progress: Progress) -> None:
-    """The analysis of a run's embedding, in the folder of the run, unless it is there.
+    """The analyses of a run's matrices, in the folder of the run, unless they are there.
+
+    That of the output matrix, of a model that has one, is in a folder of its own.
 
     Raises
     ------
@@ -88,6 +90,7 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
     from embgeo.stats.resources import Resources
     from embgeo.training.loop.checkpoint import MODEL_NAME
     from embgeo.training.loop.run import VOCABULARY_NAME
+    from embgeo.training.study.run_result import OUTPUT_FOLDER
     from embgeo.workflows.analyze import analyze
 
     model = folder / MODEL_NAME
@@ -100,12 +103,10 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
     if is_analyzed(folder, model):
         return
     matrix = load(model, counts=folder / VOCABULARY_NAME)
-    analyze(
-        matrix,
-        command=command,
-        progress=progress,
-        resources=Resources(device=choose_pass_device(device)),
-    ).save(folder)
+    resources = Resources(device=choose_pass_device(device))
+    for each, place in ((matrix.output, folder / OUTPUT_FOLDER), (matrix, folder)):
+        if each is not None:
+            analyze(each, command=command, progress=progress, resources=resources).save(place)
 
 
 def choose_pass_device(device: str) -> str:
@@ -162,6 +163,7 @@ def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) ->
     from embgeo.training.methods.catalog import choose_reference, method
     from embgeo.training.study.assemble import assemble_study
     from embgeo.training.study.run_result import read_run
+    from embgeo.training.study.training import StudyMethod
 
     kept = [run for run in task.runs if run not in diverged]
     names = order_methods(tuple(dict.fromkeys(name for name, _ in kept)))
@@ -170,11 +172,18 @@ def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) ->
         for seed in task.settings.seeds:
             if (name, seed) in kept:
                 trained.append(read_run(task.folder, task.home(name, seed)))
-    references = {name: choose_reference(name, tuple(names)) or "" for name in names}
-    titles = {name: method(name).title for name in names}
+    methods = [
+        StudyMethod(
+            name,
+            method(name).title,
+            choose_reference(name, tuple(names)) or "",
+            method(name).role,
+        )
+        for name in names
+    ]
     provenance = {"command": task.command, "settings": task.settings.tables()}
     lost = [f"{name}, seed {seed}: {why.cause}" for (name, seed), why in diverged.items()]
-    return assemble_study(trained, references, titles, provenance, lost)
+    return assemble_study(trained, methods, provenance, lost)
 
 
 def order_methods(names: tuple[str, ...]) -> list[str]:
@@ -184,21 +193,29 @@ def order_methods(names: tuple[str, ...]) -> list[str]:
 
 
 def compare_embeddings(study: Training, task: StudyTask, progress: Progress) -> Comparison | None:
-    """The embeddings of the first seed that all have; None of a single method, or of no seed."""
+    """The embeddings of the first seed that all have; None of a single method, or of no seed.
+
+    After those of all methods come the output matrices of untied models.
+    """
     from embgeo.comparison.compare import compare_inputs
     from embgeo.comparison.comparison import Member
     from embgeo.comparison.originals import original
     from embgeo.comparison.pairs import ComparisonInput
     from embgeo.result.analysis import load_analysis
+    from embgeo.training.study.run_result import OUTPUT_FOLDER
 
     if len(study.methods) < 2 or study.shown_seed is None:
         return None
+    names = [method.name for method in study.methods]
+    homes = {name: task.folder / study.choose_shown_run(name).folder for name in names}
+    untied = {
+        f"{name} (output)": homes[name] / OUTPUT_FOLDER for name in names if study.is_untied(name)
+    }
     inputs = []
-    for method in study.methods:
-        home = task.folder / study.choose_shown_run(method.name).folder
+    for name, home in {**homes, **untied}.items():
         analysis = load_analysis(home)
         matrix, absent = original(analysis, home)
-        member = Member(method.name, str(home), analysis, True, absent)
+        member = Member(name, str(home), analysis, True, absent)
         inputs.append(ComparisonInput(member, matrix))
     return compare_inputs(inputs, command=task.command, progress=progress)
 

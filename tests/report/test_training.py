@@ -21,8 +21,8 @@ from embgeo.cli.train_summary import duration, table
 from embgeo.core.errors import UnreadableFile
 from embgeo.report import page as pages
 from embgeo.report.study import draw_methods, render
-from embgeo.report.study_tables import headline, method_rows
-from embgeo.training.study.assemble import assemble_study, notes
+from embgeo.report.study_tables import headline, heads, method_rows
+from embgeo.training.study.assemble import assemble_study
 from embgeo.training.study.log import LOG_NAME, Log
 from embgeo.training.study.run_result import (
     MOST_POINTS,
@@ -42,13 +42,12 @@ from embgeo.training.study.warnings import warn_of_methods
 from tests.support.html_page import Page
 from tests.support.outlined import drawn_pages, outlined
 from tests.support.sample_runs import (
-    REFERENCES,
     Made,
     embeddings,
     made_runs,
     result,
     sample_training,
-    trained,
+    study_methods,
     write_run,
 )
 from tests.support.sample_runs import run as bare_run
@@ -150,14 +149,22 @@ def test_one_seed_is_said_to_be_one() -> None:
     assert "One seed" in page(seeds=1).text
 
 
-def test_a_model_with_two_matrices_is_said_to_have_them() -> None:
-    finished = [trained(Made("mle", 0, 100.0))]
-    runs = [bare_run("mle", 0, cosine__mean=0.4), bare_run("al", 0, subspace__distance=0.98)]
-    assert [note for note in notes(finished, runs) if "two matrices" in note] == [
-        "al: two matrices; the geometry here is that of the input embedding, and the output "
-        "matrix may have another"
-    ]
-    assert not [note for note in notes(finished, runs[:1]) if "two matrices" in note]
+def test_both_matrices_of_an_untied_model_have_a_row() -> None:
+    training = sample_training(methods=("mle", "untied"))
+    mle, own, output, _ = method_rows(training)
+    assert (mle.matrix, own.matrix, output.matrix) == ("", "input embedding", "output matrix")
+    columns = [head.name for head in heads(training)]
+    cosine = columns.index("cosine.mean")
+    perplexity = columns.index("test.perplexity")
+    assert (own.cells[perplexity].text, output.cells[perplexity].text) == ("104.5", "")
+    (of_output,) = {run.output["cosine.mean"] for run in training.runs_of("untied")[:1]}
+    assert of_output == training.values("mle", "cosine.mean")[0]
+    assert own.cells[cosine].text != output.cells[cosine].text == mle.cells[cosine].text
+    assert any("two matrices, each with numbers of its own" in note for note in training.notes)
+    assert not any("two matrices" in note for note in sample_training().notes)
+    lines = [line.split("  ")[0] for line in table(training)]
+    assert lines == ["", "mle", "untied", "", "unigram"]
+    assert table(training)[3].startswith("  output matrix")
 
 
 def test_the_unigram_model_has_a_row_and_a_method_above_it_a_warning() -> None:
@@ -260,8 +267,7 @@ def test_runs_are_read_from_their_folders(tmp_path: Path) -> None:
     settings = runs[0].result.settings
     read = assemble_study(
         runs,
-        {name: REFERENCES[name] for name in METHODS},
-        {name: name.upper() for name in METHODS},
+        study_methods(METHODS),
         {"command": "embgeo train --data pydocs.txt", "settings": settings},
     )
     assert training_to_json(read) == training_to_json(sample_training(methods=METHODS))

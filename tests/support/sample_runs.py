@@ -15,6 +15,7 @@ from embgeo.result.analysis import Analysis
 from embgeo.training.study.assemble import assemble_study
 from embgeo.training.study.log import LOG_NAME, Log
 from embgeo.training.study.run_result import (
+    OUTPUT_FOLDER,
     RESULT_NAME,
     RUN_RESULT,
     FinishedRun,
@@ -22,10 +23,12 @@ from embgeo.training.study.run_result import (
     collect_numbers,
     thin_curves,
 )
-from embgeo.training.study.training import Run, Training
+from embgeo.training.study.training import Run, StudyMethod, Training
 from tests.support.sample_analysis import HOSTILE, sample
 from tests.support.sample_comparison import differences, pair
 
+#: With an output matrix of their own.
+UNTIED = ("untied", "al")
 #: Of the test split of all samples: between those of the methods.
 UNIGRAM = 107.0
 REFERENCES = {"mle": "", "cosreg": "mle", "sc-exp": "mle", "untied": "mle", "al": "untied"}
@@ -114,6 +117,8 @@ def write_run(folder: Path, made: Made, *, hostile: bool = False) -> Path:
     )
     (home / LOG_NAME).write_text(log_lines(made), encoding="utf-8")
     analysis_of(made, hostile=hostile).save(home)
+    if made.method in UNTIED:
+        analysis_of(Made("output", made.seed, 0.0)).save(home / OUTPUT_FOLDER)
     return home
 
 
@@ -123,7 +128,8 @@ def _sample(shape: Any, hostile: bool, seed: int) -> Analysis:
 
 
 def analysis_of(made: Made, *, hostile: bool = False) -> Analysis:
-    return _sample("cone" if made.method == "mle" else "isotropic", hostile, made.seed)
+    cone = made.method in ("mle", "output")
+    return _sample("cone" if cone else "isotropic", hostile, made.seed)
 
 
 def trained(made: Made, *, hostile: bool = False) -> FinishedRun:
@@ -140,7 +146,8 @@ def trained(made: Made, *, hostile: bool = False) -> FinishedRun:
     own = result(made, hostile=hostile)
     numbers = {**collect_numbers(own, kept), **made.numbers}
     place = f"{made.method}/seed-{made.seed}"
-    return FinishedRun(place, own, kept, numbers, analysis_of(made, hostile=hostile))
+    untied = analysis_of(Made("output", made.seed, 0.0)) if made.method in UNTIED else None
+    return FinishedRun(place, own, kept, numbers, analysis_of(made, hostile=hostile), untied)
 
 
 #: Perplexity of each method in the samples, and how far apart its seeds are.
@@ -162,6 +169,18 @@ def made_runs(methods: tuple[str, ...], seeds: int) -> list[Made]:
     ]
 
 
+def study_methods(methods: tuple[str, ...], *, hostile: bool = False) -> list[StudyMethod]:
+    """Methods as a workflow names them."""
+    return [
+        StudyMethod(
+            name,
+            HOSTILE[2] if hostile else name.upper(),
+            REFERENCES[name] if REFERENCES[name] in methods else "",
+        )
+        for name in methods
+    ]
+
+
 @cache
 def sample_training(
     *, methods: tuple[str, ...] = ("mle", "cosreg", "sc-exp"), seeds: int = 2, hostile: bool = False
@@ -171,8 +190,7 @@ def sample_training(
     settings = runs[0].result.settings
     return assemble_study(
         runs,
-        {name: REFERENCES[name] if REFERENCES[name] in methods else "" for name in methods},
-        {name: HOSTILE[2] if hostile else name.upper() for name in methods},
+        study_methods(methods, hostile=hostile),
         {"command": "embgeo train --data pydocs.txt", "settings": settings},
     )
 

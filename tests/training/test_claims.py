@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -131,6 +132,28 @@ def test_claims_are_listed_once_and_name_known_methods_and_numbers() -> None:
         for published in claim.published:
             moved = math.log(published.after / published.before) - math.log(claim.factor)
             assert (moved < 0) == (claim.change == "lower"), claim.key
+
+
+def test_a_claim_reads_the_matrix_that_its_method_acts_on() -> None:
+    """Of untied models; a tied one has the same matrix in both roles."""
+    made = [
+        replace(run(name, seed, cosine__mean=0.13), output={"cosine.mean": output + 0.001 * seed})
+        for name, output in (("mle", 0.13), ("cosreg", 0.03))
+        for seed in range(3)
+    ]
+    of_input, of_output = (
+        decide_claims(made, (replace(LOWER, role=role),))[0] for role in ("input", "output")
+    )
+    assert of_input.difference == 0.0
+    assert (of_output.verdict, of_output.role) == ("reproduced", "output")
+    assert of_output.difference == pytest.approx(-0.1)
+
+
+def test_the_role_of_a_claim_is_that_of_its_methods() -> None:
+    methods = pytest.importorskip("embgeo.training.methods.catalog").METHODS
+    for claim in CLAIMS:
+        if claim.role is not None:
+            assert {methods[name].role for name in claim.methods} == {claim.role}, claim.key
 
 
 def test_decide_without_runs() -> None:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, NamedTuple, Self, get_type_hints
+from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -29,9 +29,7 @@ from torch import Tensor, nn
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_defaults
 from embgeo.training.methods.weights import Source, Weight, find_layer
-
-#: Which of a model's layers has the matrix: the input embedding or the output layer.
-Role = Literal["input", "output"]
+from embgeo.training.study.training import Role as Role
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from embgeo.core.quantities import spectrum, subspace
+from embgeo.core.quantities import spectrum
 from embgeo.core.values import Quantity, Series
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.deciding import decide_claims, describe_methods
@@ -19,14 +19,11 @@ from embgeo.training.study.warnings import warn_of_methods
 #: The method that spectra are held against the prior of.
 PRIOR_OF = {"exponential": "sc-exp", "polynomial": "sc-poly"}
 SINGULAR_VALUES = spectrum.SINGULAR_VALUES.name
-#: What only a model with two matrices has.
-OF_TWO = subspace.DISTANCE.name
 
 
 def assemble_study(
     trained: Sequence[FinishedRun],
-    references: Mapping[str, str],
-    titles: Mapping[str, str],
+    methods: Sequence[StudyMethod],
     provenance: Mapping[str, Any],
     lost: Sequence[str] = (),
 ) -> Training:
@@ -35,11 +32,10 @@ def assemble_study(
     Parameters
     ----------
     trained : sequence of FinishedRun
-        StudyMethod by method, within one by seed; the baseline first.
-    references : mapping of str to str
-        By method, what it is held against; empty for the baseline.
-    titles : mapping of str to str
-        By method, what people call it.
+        Method by method, within one by seed; the baseline first.
+    methods : sequence of StudyMethod
+        Name, title, reference and role of each that was trained, in the same order; the rest is
+        taken from the results.
     provenance : mapping
         Command, settings, versions; what is known of the text is added.
     lost : sequence of str
@@ -49,10 +45,6 @@ def assemble_study(
         raise ValueError("nothing was trained")
     priors = prior_settings(trained)
     runs = tuple(run_of(one, priors) for one in trained)
-    methods = tuple(
-        method_of(name, titles.get(name, name), references.get(name, ""), trained)
-        for name in dict.fromkeys(one.method for one in trained)
-    )
     first = trained[0].result
     training = Training(
         provenance={
@@ -61,7 +53,7 @@ def assemble_study(
             "versions": dict(first.versions),
         },
         quantities=quantities(trained, runs),
-        methods=methods,
+        methods=tuple(complete_method(method, trained) for method in methods),
         runs=runs,
         outcomes=decide_claims(runs),
         warnings=warn_of_methods(runs),
@@ -72,7 +64,6 @@ def assemble_study(
 
 def run_of(one: FinishedRun, priors: Mapping[str, Mapping[str, Any]]) -> Run:
     result = one.result
-    scalars = {s.name: s.value for s in one.analysis.scalars if s.value is not None}
     return Run(
         method=one.method,
         seed=result.seed,
@@ -82,15 +73,20 @@ def run_of(one: FinishedRun, priors: Mapping[str, Mapping[str, Any]]) -> Run:
         tokens=result.tokens,
         seconds=result.seconds,
         parameters=result.parameters,
-        numbers={
-            **one.numbers,
-            **scalars,
-            **from_priors(one.analysis, priors),
-        },
+        numbers={**one.numbers, **collect_scalars(one.analysis, priors)},
         curves=one.curves,
         initial=result.initial_sha256,
         notes=result.notes,
+        output={} if one.output is None else collect_scalars(one.output, priors),
     )
+
+
+def collect_scalars(
+    analysis: Analysis, priors: Mapping[str, Mapping[str, Any]]
+) -> dict[str, float]:
+    """Every scalar that has a value, by name, with the distances from priors."""
+    scalars = {s.name: s.value for s in analysis.scalars if s.value is not None}
+    return {**scalars, **from_priors(analysis, priors)}
 
 
 def prior_settings(trained: Iterable[FinishedRun]) -> dict[str, Mapping[str, Any]]:
@@ -118,24 +114,24 @@ def from_priors(analysis: Analysis, priors: Mapping[str, Mapping[str, Any]]) -> 
     return {name: value for name, value in found.items() if math.isfinite(value)}
 
 
-def method_of(name: str, title: str, reference: str, trained: Sequence[FinishedRun]) -> StudyMethod:
-    result = next(one for one in trained if one.method == name).result
-    return StudyMethod(
-        name,
-        title,
-        reference,
-        result.source,
-        result.own_settings,
-        result.deviations,
+def complete_method(method: StudyMethod, trained: Sequence[FinishedRun]) -> StudyMethod:
+    """With the source, the settings and the deviations of its runs."""
+    result = next(one for one in trained if one.method == method.name).result
+    return replace(
+        method,
+        source=result.source,
+        settings=result.own_settings,
+        deviations=result.deviations,
     )
 
 
 def quantities(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[Quantity, ...]:
     """The facts of every number that some run holds; those of trainings first."""
-    held = {name for run in runs for name in run.numbers}
+    held = {name for run in runs for name in (*run.numbers, *run.output)}
     found = {q.name: q for q in QUANTITIES if q.name in held}
     for one in trained:
-        for scalar in one.analysis.scalars:
+        analyses = (one.analysis,) if one.output is None else (one.analysis, one.output)
+        for scalar in (scalar for analysis in analyses for scalar in analysis.scalars):
             if scalar.name in held:
                 found.setdefault(scalar.name, scalar.quantity)
     return tuple(found.values())
@@ -152,11 +148,11 @@ def notes(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[str, ...
     seeds = [{run.seed for run in runs if run.method == one} for one in {r.method for r in runs}]
     if not set.intersection(*seeds):
         said.append("the methods have no seed in common: no embeddings are held side by side")
-    untied = dict.fromkeys(run.method for run in runs if OF_TWO in run.numbers)
+    untied = dict.fromkeys(run.method for run in runs if run.output)
     if untied:
         said.append(
-            f"{', '.join(untied)}: two matrices; the geometry here is that of the input embedding, "
-            "and the output matrix may have another"
+            f"{', '.join(untied)}: two matrices, each with numbers of its own; a claim reads the "
+            "one that its method acts on"
         )
     by_method: dict[str, dict[str, None]] = {}
     for run in runs:

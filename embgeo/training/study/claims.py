@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
+from embgeo.training.study.training import Role
 
 #: Stands for the test perplexity where every run has one, else for that of the validation split.
 PERPLEXITY = "perplexity"
@@ -63,6 +64,9 @@ class Claim:
         Differences are those of logarithms: for perplexities and times.
     factor : float
         Where `relative`: the number is said to be below (above) this many times the other.
+    role : Role or None
+        The matrix whose number it is, that which the methods act on; None for numbers of a model
+        as a whole.
     """
 
     key: str
@@ -75,6 +79,7 @@ class Claim:
     relative: bool = False
     factor: float = 1.0
     published: tuple[PaperClaim, ...] = ()
+    role: Role | None = None
 
 
 def _perplexity(
@@ -102,6 +107,7 @@ CLAIMS: tuple[Claim, ...] = (
         ("cosreg",),
         cosine.MEAN.name,
         "lower",
+        role="output",
     ),
     Claim(
         "cosreg-spectrum",
@@ -110,6 +116,7 @@ CLAIMS: tuple[Claim, ...] = (
         ("cosreg",),
         spectrum.EFFECTIVE_RANK.name,
         "higher",
+        role="output",
     ),
     Claim(
         "cosreg-isotropy",
@@ -118,6 +125,7 @@ CLAIMS: tuple[Claim, ...] = (
         ("cosreg",),
         isotropy.I1_UNIT.name,
         "higher",
+        role="output",
     ),
     _perplexity(
         "cosreg-perplexity",
@@ -133,6 +141,7 @@ CLAIMS: tuple[Claim, ...] = (
         ("sc-exp",),
         "spectrum.from_exponential_prior",
         "lower",
+        role="output",
     ),
     Claim(
         "sc-prior-polynomial",
@@ -141,6 +150,7 @@ CLAIMS: tuple[Claim, ...] = (
         ("sc-poly",),
         "spectrum.from_polynomial_prior",
         "lower",
+        role="output",
     ),
     Claim(
         "sc-i1",
@@ -153,6 +163,7 @@ CLAIMS: tuple[Claim, ...] = (
             PaperClaim(0.24, 0.63, "I1, WikiText-103, Transformer-XL, Table 3"),
             PaperClaim(0.31, 0.88, "I1, IWSLT14 de–en, Transformer, Table 3"),
         ),
+        role="output",
     ),
     Claim(
         "sc-i2",
@@ -165,6 +176,7 @@ CLAIMS: tuple[Claim, ...] = (
             PaperClaim(0.037, 0.022, "I2, WikiText-103, Transformer-XL, Table 3"),
             PaperClaim(0.031, 0.005, "I2, IWSLT14 de–en, Transformer, Table 3"),
         ),
+        role="output",
     ),
     _perplexity(
         "sc-perplexity",
@@ -199,6 +211,7 @@ CLAIMS: tuple[Claim, ...] = (
         ("frage",),
         frequency.PROBE_AUC.name,
         "lower",
+        role="input",
     ),
     Claim(
         "frage-neighbors",
@@ -207,6 +220,7 @@ CLAIMS: tuple[Claim, ...] = (
         ("frage",),
         frequency.NEIGHBOR_RARITY_RARE.name,
         "lower",
+        role="input",
     ),
     _perplexity(
         "frage-perplexity",
@@ -295,5 +309,6 @@ CLAIMS: tuple[Claim, ...] = (
         ("coupled-adam",),
         cosine.MEAN.name,
         "lower",
+        role="input",
     ),
 )

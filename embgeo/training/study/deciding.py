@@ -47,7 +47,12 @@ def decide_claim(claim: Claim, method: str, reference: str, runs: Sequence[Run])
     """One claim, decided; without a reference it cannot be."""
     number = perplexity_name(runs) if claim.number == PERPLEXITY else claim.number
     before, after = (
-        {r.seed: r.numbers[number] for r in runs if r.method == name and number in r.numbers}
+        {
+            run.seed: value
+            for run in runs
+            if run.method == name
+            and (value := run.select_numbers(claim.role).get(number)) is not None
+        }
         for name in (reference, method)
     )
     held = paired(before, after, relative=claim.relative)
@@ -62,6 +67,7 @@ def decide_claim(claim: Claim, method: str, reference: str, runs: Sequence[Run])
         method=method,
         reference=reference or claim.against[0],
         number=number,
+        role=claim.role,
         relative=claim.relative,
         verdict=verdict,
         before=None if held is None else held.before,
@@ -175,13 +181,15 @@ def describe_method(training: Training, method: StudyMethod) -> str:
     own = training.values(method.name, name)
     if not method.reference:
         told = [("perplexity", own)]
-        told += [(word, training.values(method.name, key)) for key, word in TOLD]
+        told += [(word, training.values(method.name, key, method.role)) for key, word in TOLD]
         parts = [f"{word} {format_values(values)}" for word, values in told if values]
         return f"{method.name}: {', '.join(parts)}"
     before = training.values(method.reference, name)
     parts.append(perplexity_part(before, own))
     for key, word in TOLD:
-        old, new = training.values(method.reference, key), training.values(method.name, key)
+        old, new = (
+            training.values(name, key, method.role) for name in (method.reference, method.name)
+        )
         if old and new:
             parts.append(f"{word} {format_values(old)} → {format_values(new)}")
     return f"{method.name} against {method.reference}: {', '.join(part for part in parts if part)}"

@@ -22,6 +22,8 @@ from embgeo.training.study.numbers import OF_A_SPLIT, PARAMETERS, SECONDS, SECON
 from embgeo.training.study.training import TrainingCurve
 
 RESULT_NAME = "result.json"
+#: In the folder of a run of an untied model: the analysis of its output matrix.
+OUTPUT_FOLDER = "output"
 
 #: Numbers of one split by name; None where one is not known.
 SplitScores = Mapping[str, int | float | None]
@@ -133,7 +135,9 @@ class FinishedRun:
     numbers : dict of str to float
         Of the evaluation and of the speed.
     analysis : Analysis
-        Of the embedding.
+        Of the input embedding.
+    output : Analysis or None
+        Of the output matrix of an untied model.
     """
 
     folder: str
@@ -141,6 +145,7 @@ class FinishedRun:
     curves: Mapping[str, TrainingCurve]
     numbers: Mapping[str, float]
     analysis: Analysis
+    output: Analysis | None = None
 
     @property
     def method(self) -> str:
@@ -154,7 +159,9 @@ def read_run(study: Path, home: Path) -> FinishedRun:
     curves = thin_curves(read_log(log)) if log.exists() else {}
     numbers = collect_numbers(result, curves)
     place = home.relative_to(study).as_posix()
-    return FinishedRun(place, result, curves, numbers, load_analysis(home))
+    output = home / OUTPUT_FOLDER
+    untied = load_analysis(output) if output.is_dir() else None
+    return FinishedRun(place, result, curves, numbers, load_analysis(home), untied)
 
 
 def thin_curves(log: Log) -> dict[str, TrainingCurve]:

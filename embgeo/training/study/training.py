@@ -8,7 +8,7 @@ Format history
 --------------
 1 : first version (embgeo 0.1).
 2 : p-values of claims.
-3 : warnings.
+3 : warnings; numbers of the output matrix, and the role of methods.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ MOST_SHOWN = 8
 #: What a reader has to know before any number of a method: its perplexity is not below that of a
 #: unigram model.
 WarningCode = Literal["not_below_unigram"]
+
+#: Which of the two matrices of an untied model: the embedding of the input, or the weight of the
+#: output layer.
+Role = Literal["input", "output"]
 
 #: What becomes of a claim.
 Verdict = Literal["reproduced", "not reproduced", "not decidable"]
@@ -63,7 +67,9 @@ class Run:
     parameters : int or None
     numbers : dict of str to float
         Of the evaluation (``valid.perplexity``, ``test.rare``, …), of the speed, and every scalar
-        of the analysis under its name; what has no value is not there.
+        of the analysis of the input embedding under its name; what has no value is not there.
+    output : dict of str to float
+        Of an untied model, every scalar of the analysis of its output matrix; else empty.
     curves : dict of str to TrainingCurve
         By the names of ``metrics.jsonl``.
     initial : str
@@ -83,6 +89,11 @@ class Run:
     curves: Mapping[str, TrainingCurve] = field(default_factory=dict)
     initial: str = ""
     notes: tuple[str, ...] = ()
+    output: Mapping[str, float] = field(default_factory=dict)
+
+    def select_numbers(self, role: Role | None) -> Mapping[str, float]:
+        """Those of a matrix: of `output` where there is one and it is the role, else `numbers`."""
+        return self.output if role == "output" and self.output else self.numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +107,8 @@ class StudyMethod:
         As people call it.
     reference : str
         The method that this one is held against; empty for the one that all are held against.
+    role : Role
+        The matrix of an untied model that the method acts on, and is judged by.
     source : str
         The publication.
     settings : dict
@@ -107,7 +120,8 @@ class StudyMethod:
     name: str
     title: str
     reference: str
-    source: str
+    role: Role = "input"
+    source: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     deviations: tuple[str, ...] = ()
 
@@ -126,6 +140,8 @@ class ClaimOutcome:
         What is held against what.
     number : str
         Name of the number that decides.
+    role : Role or None
+        Whose number it is: of that matrix of an untied model, or, if None, of the whole model.
     relative : bool
         Whether differences are taken of logarithms, and shown in per cent.
     verdict : Verdict
@@ -167,6 +183,7 @@ class ClaimOutcome:
     seeds: int
     reason: str
     published: str = ""
+    role: Role | None = None
     p_value: float | None = None
     p_adjusted: float | None = None
     detectable: float | None = None
@@ -248,9 +265,14 @@ class Training:
     def runs_of(self, method: str) -> tuple[Run, ...]:
         return tuple(run for run in self.runs if run.method == method)
 
-    def values(self, method: str, name: str) -> dict[int, float]:
+    def values(self, method: str, name: str, role: Role | None = None) -> dict[int, float]:
         """The number of that name by seed, of the runs that have it."""
-        return {r.seed: r.numbers[name] for r in self.runs_of(method) if name in r.numbers}
+        held = {run.seed: run.select_numbers(role) for run in self.runs_of(method)}
+        return {seed: numbers[name] for seed, numbers in held.items() if name in numbers}
+
+    def is_untied(self, method: str) -> bool:
+        """Whether models of the method have an output matrix of their own, which was analyzed."""
+        return any(run.output for run in self.runs_of(method))
 
     def quantity(self, name: str) -> Quantity | None:
         return next((q for q in self.quantities if q.name == name), None)
@@ -282,8 +304,11 @@ def _upgrade_1(content: Json) -> Json:
 
 
 def _upgrade_2(content: Json) -> Json:
-    """Version 2 as version 3, which has warnings."""
-    return content | {"warnings": []}
+    """Version 2 as version 3, which has warnings, and the output matrices of untied models."""
+    runs = [{**run, "output": {}} for run in content["runs"]]
+    methods = [{**method, "role": "input"} for method in content["methods"]]
+    claims = [{**claim, "role": None} for claim in content["claims"]]
+    return content | {"warnings": [], "runs": runs, "methods": methods, "claims": claims}
 
 
 TRAINING = RecordFormat(
