@@ -8,9 +8,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support import sampling
+
 if "PYTEST_XDIST_WORKER" in os.environ:
     # As many workers as cores: threads of BLAS would only wait for one another.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Cases that the usual runs leave out are not collected by them."""
+    sampling.AT_NIGHT = config.getoption("markexpr") not in ("not nightly", "not slow")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -35,6 +35,7 @@ from embgeo.measure.analyze import analyze
 from embgeo.result.analysis import Analysis
 from tests.support.in_parts import Cuts, check_analyses, even, first_files, in_parts
 from tests.support.matrices import ASKED, NAMES, case, gaussian
+from tests.support.sampling import sampled
 
 #: StoredRows whose entries are stored in float32 or less are multiplied so, block by block.
 SINGLE = ("fp16", "bf16")
@@ -48,7 +49,7 @@ def whole(matrix: Matrix, options: Options, **wanted: Any) -> Analysis:
     return replace(found, scalars=scalars)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sampled(NAMES, 3))
 @pytest.mark.slow
 def test_sixteen_parts_are_one_run(name: str, tmp_path: Path) -> None:
     matrix = replace(case(name).matrix, hidden=None)

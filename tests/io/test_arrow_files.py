@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
 from embgeo.io.formats import arrow
 from tests.support.binary_files import arrays, is_mapped, quick, refused
+from tests.support.sampling import sampled
 
 pa: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pq: Any = pytest.importorskip("pyarrow.parquet", reason="pyarrow is built without Parquet")
@@ -63,8 +65,7 @@ def write_stream(path: Path, value: Any) -> None:
 WRITERS = [write_parquet, write_feather, write_compressed, write_stream]
 
 
-@pytest.mark.parametrize("write", WRITERS)
-@pytest.mark.parametrize("kind", COLUMNS)
+@pytest.mark.parametrize(("kind", "write"), sampled(product(COLUMNS, WRITERS), 5))
 @pytest.mark.slow
 def test_a_column_of_vectors(tmp_path: Path, kind: str, write: Any) -> None:
     path = tmp_path / "a"
@@ -81,8 +82,9 @@ def test_a_column_of_vectors(tmp_path: Path, kind: str, write: Any) -> None:
     assert is_mapped(matrix.data) == (write is write_feather)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize(
+    ("dtype", "write"), sampled(product(["float16", "float32", "float64"], WRITERS), 5)
+)
 @pytest.mark.slow
 def test_types(tmp_path: Path, dtype: str, write: Any) -> None:
     path, values = tmp_path / "a", VECTORS.astype(dtype)

@@ -13,7 +13,6 @@ import pytest
 from embgeo.cli.app import run
 from tests.support.hostile_cases import CANARY, Case
 from tests.support.hostile_corpus import CORPUS, PARTS, NoNetwork, Outcome, command, missing, tree
-from tests.support.sampling import sampled
 
 HERE = Path(__file__).parents[1]
 SCRIPT = HERE / "support" / "hostile_corpus.py"
@@ -37,7 +36,7 @@ def reported(*options: str) -> None:
 @pytest.mark.slow
 def test_a_sample_in_processes_that_watch_themselves() -> None:
     """With time and memory measured; the nightly run takes every file."""
-    reported("--quick", "--sample", "8")
+    reported("--quick", "--sample", "24")
 
 
 @forks
@@ -48,8 +47,8 @@ def test_every_file(part: str) -> None:
 
 
 @forks
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sampled(["pickle: dicts", "pickle: short strings"], 2))
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["pickle: dicts", "pickle: short strings"])
 def test_what_takes_longest(name: str) -> None:
     reported("--only", name)
 

@@ -15,6 +15,7 @@ import pytest
 
 from embgeo.core.errors import UnreadableFile
 from tests.support.binary_files import TORCH_DTYPES, arrays, as_numpy, is_mapped, opened, same_bits
+from tests.support.sampling import sampled
 
 TWO_GIB = 2**31
 
@@ -24,7 +25,7 @@ def torch() -> Any:
     return pytest.importorskip("torch")
 
 
-@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+@pytest.mark.parametrize("protocol", sampled([2, 3, 4, 5], 3))
 @pytest.mark.parametrize("dtype", TORCH_DTYPES)
 def test_torch_dtypes(torch: Any, tmp_path: Path, dtype: str, protocol: int) -> None:
     bits = torch.arange(7 * 48, dtype=torch.int64).to(torch.uint8) % 2

@@ -47,13 +47,13 @@ def test_each_case_runs(bench, name):
 
 
 @pytest.mark.skipif(not resident.available(), reason="reads /proc/PID/smaps")
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_memory_sees_more_than_the_interpreter(bench):
     above, anonymous, *_ = (row.value for row in check_case(bench, "memory"))
     assert 0.02 < anonymous < above < 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_small_runs_whole_commands(bench):
     whole, part, imports = (row.value for row in check_case(bench, "small"))
     assert min(whole, part) > imports / 3 > 0

@@ -6,6 +6,7 @@ import json
 import math
 import zipfile
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from embgeo.io.bounded.records import ARRAYS_NAME
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import FORMAT, JSON_NAME
 from tests.support.matrices import ASKED, analysis, analyzed, case, gaussian
+from tests.support.sampling import sampled
 
 QUANTITY = Quantity("family.name", "Title", "Meaning.", "formula", "source")
 
@@ -200,8 +202,10 @@ PARTS = ["provenance", "notes", "absent", "scalars", "series", "histograms", "po
 PARTS += ["tables", "timing"]
 
 
-@pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("other", [..., None, 7, "text", [7], [[]], [{}], {"x": 7}])
+@pytest.mark.parametrize(
+    ("part", "other"),
+    sampled(product(PARTS, [..., None, 7, "text", [7], [[]], [{}], {"x": 7}]), 3),
+)
 @pytest.mark.slow
 def test_json_with_a_part_of_another_shape(folder, part, other):
     """Refused, or read without a fault where the other shape happens to be one too."""
@@ -215,8 +219,16 @@ def test_json_with_a_part_of_another_shape(folder, part, other):
         assert isinstance(other, dict | list | str)
 
 
-@pytest.mark.parametrize("key", ["x", "y", "share", "columns", "rows", "edges", "array"])
-@pytest.mark.parametrize("other", [None, 7, "text", [], {}, [None], [["text"]]])
+@pytest.mark.parametrize(
+    ("key", "other"),
+    sampled(
+        product(
+            ["x", "y", "share", "columns", "rows", "edges", "array"],
+            [None, 7, "text", [], {}, [None], [["text"]]],
+        ),
+        3,
+    ),
+)
 @pytest.mark.slow
 def test_json_with_a_field_of_another_shape(folder, key, other):
     content = json.loads((folder / JSON_NAME).read_text())

@@ -67,9 +67,7 @@ def agree(found, expected, relative=1e-9, absolute=1e-13):
             np.testing.assert_allclose(x, y, rtol=relative, atol=absolute * scale)
 
 
-@pytest.mark.parametrize("step", sampled([7, N, 1], 3))
-@pytest.mark.parametrize("rows", CASES)
-@pytest.mark.parametrize("name", FED)
+@pytest.mark.parametrize(("name", "rows", "step"), sampled(product(FED, CASES, (7, N, 1)), 7))
 @pytest.mark.slow
 def test_a_device_sees_what_numpy_sees(name, rows, step):
     W = rows_of(name, rows)
@@ -127,8 +125,7 @@ def test_the_guard_against_float64_sees_it():
         on_device("norms", rows_of("norms", "plain"))
 
 
-@pytest.mark.parametrize("device", [WIDE, SINGLE])
-@pytest.mark.parametrize("name", FED)
+@pytest.mark.parametrize(("name", "device"), sampled(product(FED, (WIDE, SINGLE)), 3))
 @pytest.mark.slow
 def test_memory_that_runs_out_anywhere_changes_nothing(name, device, monkeypatch):
     W = rows_of(name, "plain", np.float32)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -138,16 +137,26 @@ MAKERS = {
     "neighbors": (TopNeighbors, lambda: TopNeighbors("queries", np.arange(5), QUERIES, 3)),
 }
 
-#: Every statistic on a plain matrix, on a narrow cone and on no rows; on the others in turn.
-PAIRS = sampled(
-    product(MAKERS, ROWS),
-    lambda pair: (
-        pair[1] in ("plain", "narrow cone", "empty")
-        or (list(MAKERS).index(pair[0]) + list(ROWS).index(pair[1])) % 3 == 0
-    ),
-)
-both = pytest.mark.parametrize(("name", "rows"), PAIRS)
+
+def in_turn(name, rows):
+    """Every statistic on a plain matrix, on a narrow cone and on no rows; on the others in turn."""
+    always = rows in ("plain", "narrow cone", "empty")
+    return always or (list(MAKERS).index(name) + list(ROWS).index(rows)) % 3 == 0
+
+
 every = pytest.mark.parametrize("name", MAKERS)
+
+
+def both(law):
+    """One test a statistic, over a sample of the matrices; the nightly run takes the others."""
+
+    def test(name, at_night):
+        for rows in ROWS:
+            if in_turn(name, rows) is not at_night:
+                law(name, rows)
+
+    test.__doc__ = law.__doc__
+    return every(pytest.mark.parametrize("at_night", sampled([False, True], 2))(test))
 
 
 def feed(statistic, index, rows):
@@ -230,23 +239,23 @@ def whole(name, rows):
 
 
 @both
-@pytest.mark.parametrize("size", sampled([7, 1, 3, 39], 4))
-def test_fold_equals_one_big_block(name, rows, size):
-    folded = MAKERS[name][1]()
-    for index, block in cut(rows, size):
-        feed(folded, index, block)
-    same(folded, whole(name, rows))
+def test_fold_equals_one_big_block(name, rows):
+    for size in (7, 1, N):
+        folded = MAKERS[name][1]()
+        for index, block in cut(rows, size):
+            feed(folded, index, block)
+        same(folded, whole(name, rows))
 
 
 @both
-@pytest.mark.parametrize("size", sampled([7, 1, 3, 39], 4))
-def test_tree_merge_equals_one_big_block(name, rows, size):
-    leaves = [seen(name, index, block) for index, block in cut(rows, size)]
-    while len(leaves) > 1:
-        for left, right in zip(leaves[::2], leaves[1::2], strict=False):
-            left.merge(right)
-        leaves = leaves[::2]
-    same(leaves[0], whole(name, rows))
+def test_tree_merge_equals_one_big_block(name, rows):
+    for size in (7, 1, N):
+        leaves = [seen(name, index, block) for index, block in cut(rows, size)]
+        while len(leaves) > 1:
+            for left, right in zip(leaves[::2], leaves[1::2], strict=False):
+                left.merge(right)
+            leaves = leaves[::2]
+        same(leaves[0], whole(name, rows))
 
 
 @both

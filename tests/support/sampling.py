@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+#: Whether this run takes nightly cases; where not, they are not even collected (conftest.py).
+AT_NIGHT = True
+
 
 def sampled(cases: Iterable[Any], keep: int | Callable[[Any], bool]) -> list[Any]:
     """All cases, for ``pytest.mark.parametrize``; those not sampled are marked nightly.
@@ -18,10 +21,11 @@ def sampled(cases: Iterable[Any], keep: int | Callable[[Any], bool]) -> list[Any
     keep : int or callable
         Every `keep`-th case is sampled, the first included; or those for which it is true.
     """
-    return [
-        case if (keep(case) if callable(keep) else not number % keep) else nightly(case)
+    chosen = [
+        (case, keep(case) if callable(keep) else not number % keep)
         for number, case in enumerate(cases)
     ]
+    return [case if kept else nightly(case) for case, kept in chosen if kept or AT_NIGHT]
 
 
 def nightly(case: Any) -> Any:
