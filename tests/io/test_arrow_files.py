@@ -142,7 +142,7 @@ def test_an_empty_table(tmp_path: Path) -> None:
         (pa.array([1, 2]), r"no column of vectors.*e: int64"),
     ],
 )
-@pytest.mark.parametrize("write", [write_parquet, write_feather])
+@pytest.mark.parametrize("write", sampled([write_parquet, write_feather], 2))
 @pytest.mark.slow
 def test_columns_that_are_no_matrix(tmp_path: Path, column: Any, match: str, write: Any) -> None:
     path = tmp_path / "a"

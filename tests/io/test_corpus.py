@@ -24,6 +24,7 @@ from embgeo.io.labels.corpus_counts import count_words
 from embgeo.io.labels.corpus_text import CorpusText
 from embgeo.io.labels.tokenizer_worker import texts
 from tests.support import tokenizer_makers
+from tests.support.sampling import sampled
 
 D = 3
 TEXT = "\n".join(tokenizer_makers.TEXT) + "\nfish\n"
@@ -46,7 +47,7 @@ def counted_ids(encoded: list[int], rows: int) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("kind", ["byte-level", "byte-fallback", "wordpiece", "unigram"])
-@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("packed", sampled([False, True], 2))
 @pytest.mark.slow
 def test_the_models_own_tokenizer_counts(tmp_path: Path, kind: str, packed: bool) -> None:
     made = tokenizer_makers.trained(kind)

@@ -13,6 +13,7 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
 from embgeo.io.formats.text import blocks
 from embgeo.io.formats.text import table as delimited_text
+from tests.support.sampling import sampled
 
 W = np.random.default_rng(0).standard_normal((40, 5)).astype("f4")
 WORDS = ("the", "of, course", 'say "hi"', "naïve", " ", "", "日本", *(f"w{i}" for i in range(33)))
@@ -197,7 +198,7 @@ def test_what_is_no_table(head: bytes) -> None:
     assert not delimited_text.sniff(head)
 
 
-@pytest.mark.parametrize("separator", [",", " "])
+@pytest.mark.parametrize("separator", sampled([",", " "], 2))
 @pytest.mark.slow
 def test_a_million_columns(tmp_path: Path, separator: str) -> None:
     line = "1.5" + f"{separator}1" * 1_000_010

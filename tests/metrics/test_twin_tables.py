@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from embgeo.core.values import Histogram, Scalar
 from embgeo.metrics.pairs import LEVELS
 from tests.support import naive, naive_frequency
 from tests.support.matrices import ASKED, NAMES, analysis, analyzed, case
+from tests.support.sampling import sampled
 from tests.support.twins import twins
 
 CHECKED: dict[str, object] = {}
@@ -26,8 +27,7 @@ def twin_of(name):
     return register
 
 
-@pytest.mark.parametrize("block_rows", [1000, 23])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "block_rows"), sampled(product(NAMES, (1000, 23)), 3))
 @pytest.mark.slow
 def test_everything_but_scalars_equals_its_twin(name, block_rows):
     found = analysis(name, block_rows)
@@ -487,8 +487,10 @@ def check_damaged(table, c, _found):
 # Every pair, above and below the number that is kept --------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["gaussian", "narrow cone", "two-sided", "dirty", "d = 2"])
-@pytest.mark.parametrize("kept_pairs", [0, 10**6])
+@pytest.mark.parametrize(
+    ("name", "kept_pairs"),
+    sampled(product(["gaussian", "narrow cone", "two-sided", "dirty", "d = 2"], [0, 10**6]), 3),
+)
 @pytest.mark.slow
 def test_all_pairs_on_demand(name, kept_pairs, monkeypatch):
     """``pairs=None`` is exact, whether the cosines are kept or only counted."""

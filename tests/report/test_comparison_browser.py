@@ -22,6 +22,7 @@ from tests.support.browser import (
 )
 from tests.support.sample_analysis import HOSTILE
 from tests.support.sample_comparison import sample_comparison
+from tests.support.sampling import sampled
 
 pytestmark = [pytest.mark.browser, NEEDS_BROWSER]
 
@@ -363,7 +364,7 @@ def test_without_scripts_the_page_is_complete(folder: Path, tmp_path: Path) -> N
         assert complaints(driver) == []
 
 
-@pytest.mark.parametrize("name", ["page", "track", "many"])
+@pytest.mark.parametrize("name", sampled(["page", "track", "many"], 3))
 def test_phone_has_no_sideways_scroll(folder: Path, tmp_path: Path, name: str) -> None:
     with chromium(tmp_path / "profile", width=390, height=844) as driver:
         open_page(driver, folder / f"{name}.html")
@@ -384,7 +385,7 @@ return [...document.querySelectorAll("svg.figure, table")].flatMap((e) => {
 """
 
 
-@pytest.mark.parametrize("name", ["page", "track", "many"])
+@pytest.mark.parametrize("name", sampled(["page", "track", "many"], 3))
 def test_paper_shows_the_figures_and_no_controls(driver: Any, folder: Path, name: str) -> None:
     open_page(driver, folder / f"{name}.html")
     try:
