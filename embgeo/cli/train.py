@@ -97,7 +97,8 @@ def train(
         refuse_idle(of_studies)
         train_experiment(experiment, arguments, dry_run=dry_run, json_=json_, quiet=quiet)
     elif dry_run:
-        task, plan = workflow.plan_training(**arguments, **of_studies)
+        with monitor_runs(quiet) as monitor:
+            task, plan = workflow.plan_training(**arguments, **of_studies, monitor=monitor)
         print(json.dumps(plan, indent=1) if json_ else plan_text(plan, task.folder))
     else:
         train_study({**arguments, **of_studies}, json_=json_, quiet=quiet)

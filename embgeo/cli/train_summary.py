@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.cli.shared import printable
+from embgeo.core.number_text import format_duration
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import format_number
 
@@ -113,26 +114,9 @@ def plan_text(plan: Mapping[str, Any], folder: Path) -> str:
                 f"{each['memory'] / 1e6:,.0f} MB",
                 f"{each['steps']:,}",
                 format_number(1000.0 * each["seconds_per_step"], 3),
-                duration(each["seconds"]),
+                format_duration(each["seconds"]),
             ]
         )
     lines += aligned(rows)
-    lines.append(f"about {duration(plan['seconds'])} in all; nothing was written")
+    lines.append(f"about {format_duration(plan['seconds'])} in all; nothing was written")
     return "\n".join(printable(line) for line in lines)
-
-
-def duration(seconds: float) -> str:
-    """``"2 min 5 s"``.
-
-    >>> duration(4.2), duration(125.0), duration(7300.0)
-    ('4.2 s', '2 min 5 s', '2 h 1 min')
-    """
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"

@@ -24,3 +24,20 @@ def format_number(value: float, digits: int = 4) -> str:
     if digits <= whole + 1 < 16:
         text = f"{value:,.0f}"
     return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def format_duration(seconds: float) -> str:
+    """``"2 min 5 s"``.
+
+    >>> format_duration(4.2), format_duration(125.0), format_duration(7300.0)
+    ('4.2 s', '2 min 5 s', '2 h 1 min')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"

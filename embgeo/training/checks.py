@@ -24,6 +24,13 @@ def whole(name: str, value: int) -> int:
     return value
 
 
+def several(name: str, value: int) -> int:
+    """A whole number from 2."""
+    fits = isinstance(value, int) and is_number(value) and value >= 2
+    require(name, value, fits, "give a whole number from 2")
+    return value
+
+
 def share(name: str, value: float) -> float:
     """A number from 0 to below 1."""
     require(name, value, is_number(value) and 0.0 <= value < 1.0, "give a number from 0 to below 1")

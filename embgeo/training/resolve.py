@@ -11,11 +11,13 @@ from embgeo.training.checks import list_defaults, refuse_others
 from embgeo.training.methods.catalog import method
 from embgeo.training.models import model_class
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
-from embgeo.training.settings import StudySettings
+from embgeo.training.settings import EvaluationSettings, StudySettings
 
 #: Of [optimizer], what goes to the optimizer and what to the schedule.
 OF_OPTIMIZER = ("lr", "weight_decay", "betas", "eps", "momentum")
 OF_SCHEDULE = ("warm_up", "start", "end", "after", "rate")
+#: Tokens of a split that are evaluated at least: the error of ln perplexity is then about 0.02.
+FEWEST_EVALUATED = 20_000
 
 
 def resolve(config: StudySettings) -> StudySettings:
@@ -41,8 +43,18 @@ def resolve(config: StudySettings) -> StudySettings:
             **optimizers.resolve(chosen.kind, set_fields(chosen, OF_OPTIMIZER)),
             **{**list_defaults(SCHEDULES[chosen.schedule]), **set_fields(chosen, OF_SCHEDULE)},
         ),
+        evaluation=limit_evaluation(config),
         method=resolve_methods(config, sgd=sgd),
     )
+
+
+def limit_evaluation(config: StudySettings) -> EvaluationSettings:
+    """The settings of evaluation, whose cost is in proportion where few steps are trained."""
+    training, found = config.training, config.evaluation
+    if found.tokens is not None or training.steps is None:
+        return found
+    trained = training.steps * training.accumulate * training.batch * training.bptt
+    return replace(found, tokens=max(FEWEST_EVALUATED, trained // 4))
 
 
 def resolve_methods(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[str, Any]]:

@@ -18,7 +18,7 @@ from embgeo.io.bounded.settings import (
     refuse_unknown,
     to_toml,
 )
-from embgeo.training.checks import nonnegative, share, whole
+from embgeo.training.checks import nonnegative, several, share, whole
 
 
 def checked(default: Any, check: Callable[[str, Any], object]) -> Any:
@@ -183,6 +183,9 @@ class EvaluationSettings:
     every : int, optional
         Steps between two evaluations on the validation split; by default once an epoch.
     batch, bptt : int
+    tokens : int, optional
+        Only the first so many of each split. By default all of them; in a run whose `steps` are
+        given, as many as a quarter of the tokens that it trains on, and 20,000 at least.
     popular : float
         Share of the types, most frequent first, that count as popular.
     test : bool
@@ -194,6 +197,7 @@ class EvaluationSettings:
     every: int | None = checked(None, whole)
     batch: int = checked(10, whole)
     bptt: int = checked(70, whole)
+    tokens: int | None = checked(None, several)
     popular: float = checked(0.2, share)
     test: bool = True
     cache: bool = False

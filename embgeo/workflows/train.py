@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.core.errors import Diverged, EmbgeoError
+from embgeo.core.number_text import format_duration
 from embgeo.core.progress import Progress
 from embgeo.core.values import format_number
 from embgeo.workflows.train_task import (
@@ -190,7 +191,11 @@ def train(
 
 
 def plan_training(
-    data: Path | str | None = None, *, command: str = "", **arguments: Any
+    data: Path | str | None = None,
+    *,
+    command: str = "",
+    monitor: RunMonitor | None = None,
+    **arguments: Any,
 ) -> tuple[StudyTask, dict[str, Any]]:
     """What :func:`train` would do, and how long it takes; nothing is written.
 
@@ -198,6 +203,8 @@ def plan_training(
     ----------
     data, command, **arguments
         As of :func:`train`.
+    monitor : RunMonitor, optional
+        Hears the time of each method as soon as it is known, with an estimate of all.
 
     Returns
     -------
@@ -213,8 +220,27 @@ def plan_training(
     task = prepare(request, command)
     measure = geometry_measure(task.corpus.vocabulary.counts)
     settings = settle(task.settings, task.corpus, task.folder, measure)
-    budgets = plan_runs(settings, task.corpus, measure)
+    heard = monitor or RunMonitor()
+    heard.expect(len(settings.compare))
+    heard.begin(0)
+
+    def hear(found: Sequence[RunBudget]) -> None:
+        heard.done(len(found))
+        heard.say(describe_estimate(settings, found))
+
+    budgets = plan_runs(settings, task.corpus, measure, hear)
     return task, describe_plan(settings, task.corpus, budgets)
+
+
+def describe_estimate(settings: StudySettings, budgets: Sequence[RunBudget]) -> str:
+    """The last of the methods that are timed so far, and what all take if the others are alike."""
+    times = [each.seconds(settings) for each in budgets]
+    methods = len(settings.compare)
+    total = len(settings.seeds) * methods * sum(times) / len(times)
+    return (
+        f"{len(times)}/{methods}  {budgets[-1].method}: {format_duration(times[-1])} a run; about "
+        f"{format_duration(total)} in all"
+    )
 
 
 def describe_plan(

@@ -207,7 +207,7 @@ class StudyTask:
 def prepare(request: TrainRequest, command: str) -> StudyTask:
     """Settings and text, checked as far as that is possible before training."""
     from embgeo.training.data import load_corpus
-    from embgeo.training.loop.planning import rehearse
+    from embgeo.training.loop.rehearsal import rehearse
     from embgeo.training.resolve import resolve
 
     settings = resolve(request.resolve())

@@ -17,8 +17,9 @@ import pytest
 
 from embgeo.charts import balance, training
 from embgeo.cli.app import run as command
-from embgeo.cli.train_summary import duration, table
+from embgeo.cli.train_summary import table
 from embgeo.core.errors import UnreadableFile
+from embgeo.core.number_text import format_duration
 from embgeo.report import page as pages
 from embgeo.report.study import draw_methods, render
 from embgeo.report.study_tables import headline, heads, method_rows
@@ -371,4 +372,4 @@ def test_the_table_on_stdout() -> None:
     ("seconds", "text"), [(4.2, "4.2 s"), (59.4, "59 s"), (125.0, "2 min 5 s"), (7300, "2 h 1 min")]
 )
 def test_durations(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+    assert format_duration(seconds) == text

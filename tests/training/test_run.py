@@ -159,3 +159,14 @@ def test_what_a_method_is_compared_with() -> None:
     assert choose_reference("real", everything) == "untied"
     assert choose_reference("real", ("mle", "real")) == "mle"
     assert choose_reference("untied", ("untied", "al")) is None
+
+
+def test_a_part_of_the_splits_is_evaluated_and_named(tmp_path: Path) -> None:
+    result = run(settings(evaluation={"tokens": 40}), tmp_path)
+    assert result.valid["tokens"] == 39
+    assert result.test is not None
+    assert result.test["tokens"] == 39
+    assert result.notes == (
+        "perplexity on the validation split is of its first 40 of 100 tokens",
+        "perplexity on the test split is of its first 40 of 60 tokens",
+    )

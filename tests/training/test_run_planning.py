@@ -14,7 +14,8 @@ from embgeo.training.loop import planning  # noqa: E402
 from embgeo.training.loop.planning import RunBudget, find_most_steps, fit_epochs, plan_runs, settle  # noqa: E402
 from embgeo.training.loop.run import write_study_settings  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
-from tests.support.training_runs import N, corpus, loop_of, settings, spread  # noqa: E402
+from embgeo.workflows.train import describe_estimate  # noqa: E402
+from tests.support.training_runs import CPU, N, corpus, loop_of, settings, spread  # noqa: E402
 
 
 def planned(method: str = "mle", **more: Any) -> RunBudget:
@@ -133,3 +134,36 @@ def test_a_plan_knows_sizes_and_steps() -> None:
         assert plan.seconds_per_step > 0.0
         assert plan.evaluation > 0.0
         assert plan.geometry > 0.0
+
+
+def test_long_steps_are_timed_by_parts_of_their_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock by which a step takes 1 s and 0.1 s for each token of a stream."""
+    loop = loop_of(settings(training={"bptt": 40}))
+    now, lengths = [0.0], list[int]()
+
+    def step(_flags: Any = ()) -> None:
+        lengths.append(loop.batches.bptt)
+        now[0] += 1.0 + 0.1 * loop.batches.bptt
+
+    monkeypatch.setattr(loop, "step", step)
+    monkeypatch.setattr(planning, "read_clock", lambda _device: now[0])
+    assert planning.time_step(loop, CPU) == pytest.approx(5.0)
+    assert lengths == [2, 2, 8]
+    assert loop.batches.bptt == 40
+
+
+def test_plans_are_heard_one_by_one_and_time_evaluation_once() -> None:
+    heard: list[list[str]] = []
+    config = settings(compare=["mle", "cosreg"])
+    found = plan_runs(
+        config, corpus(), None, lambda known: heard.append([one.method for one in known])
+    )
+    assert heard == [["mle"], ["mle", "cosreg"]]
+    assert found[0].evaluation == found[1].evaluation > 0.0
+
+
+def test_an_estimate_takes_the_methods_to_come_for_alike() -> None:
+    config = settings(compare=["mle", "cosreg", "re"], seeds=[0, 1])
+    # 16 + 25·2 seconds each, of three methods and two seeds.
+    line = describe_estimate(config, [planned("mle")])
+    assert line == "1/3  mle: 32 s a run; about 3 min 12 s in all"

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
-from embgeo.training.loop.planning import rehearse  # noqa: E402
+from embgeo.training.loop.rehearsal import rehearse  # noqa: E402
 from embgeo.training.models import build  # noqa: E402
 from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import (  # noqa: E402
@@ -247,3 +247,15 @@ def test_the_writer_of_tensorboard_hears_each_number(
     assert {step for name, _, step in heard if name == "train.loss"} == {4}
     assert "valid.perplexity" in {name for name, *_ in heard}
     assert heard[-1][0] == "closed"
+
+
+def test_few_steps_are_evaluated_on_a_part_of_the_splits() -> None:
+    def tokens(**tables: Any) -> int | None:
+        return resolve(settings(**tables)).evaluation.tokens
+
+    assert tokens() is None
+    assert tokens(training={"steps": 40}) == 20_000
+    assert tokens(training={"steps": 4000, "batch": 20, "bptt": 35}) == 700_000
+    assert tokens(training={"steps": 40}, evaluation={"tokens": 2}) == 2
+    with pytest.raises(BadOption, match=r"tokens of .evaluation. is 1; give a whole number from 2"):
+        tokens(evaluation={"tokens": 1})

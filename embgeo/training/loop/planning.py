@@ -11,15 +11,13 @@ from pathlib import Path
 import torch
 
 from embgeo.core.errors import BadOption
-from embgeo.training.data import Corpus, columns
+from embgeo.training.data import Corpus
 from embgeo.training.loop.checkpoint import count_parameters, identity
-from embgeo.training.loop.log import check_sinks
 from embgeo.training.loop.loop import Loop
 from embgeo.training.loop.process import World, find_device, join_processes, numerics
-from embgeo.training.loop.session import Measure, Scores
-from embgeo.training.methods import Factorization, Setup, make_plain
-from embgeo.training.methods.catalog import Method, method, refuse_sgd
-from embgeo.training.models import LanguageModel, build
+from embgeo.training.loop.scores import Scores
+from embgeo.training.loop.session import Measure
+from embgeo.training.methods import make_plain
 from embgeo.training.resolve import resolve
 from embgeo.training.settings import (
     STUDY_SETTINGS_NAME,
@@ -27,81 +25,15 @@ from embgeo.training.settings import (
     read_settings,
 )
 
-#: For methods, whose own settings do not depend on how large a model is.
-_SMALL = {"d": 4, "hidden": 4, "layers": 1}
-_TOKENS = 10
-#: Windows of random length are longer than usual by this at most, but for one in 10⁹.
-_LONGER = 30
-
-
-def rehearse(config: StudySettings, corpus: Corpus) -> None:
-    """Make each method of a comparison, with the model on no device, and forget it.
-
-    In a comparison, the last method is made when the others have been trained.
-
-    Parameters
-    ----------
-    config : StudySettings
-        As of :func:`embgeo.training.resolve.resolve`.
-
-    Raises
-    ------
-    BadOption
-        A setting outside its range, windows that are longer than the model can read, a batch that
-        is larger than the text, no such device, or a method that does not go with the optimizer.
-    """
-    find_device(config.training.device)
-    check_sinks(config.training.sinks)
-    columns(corpus.train, config.training.batch)
-    for name in config.compare:
-        chosen = method(name)
-        if chosen.coupled and config.optimizer.kind == "sgd":
-            raise refuse_sgd(chosen)
-        own = {} if chosen.tied is None else {"tied": chosen.tied}
-        with torch.device("meta"):
-            model = build(config.model.name, _TOKENS, {**config.model.settings, **own})
-        check_windows(model, config)
-        factored = any(issubclass(part, Factorization) for part in chosen.parts)
-        if factored and len(corpus.vocabulary) < model.d:
-            raise BadOption(
-                f"{name} needs as many rows as columns, and there are {len(corpus.vocabulary):,} "
-                f"words and d = {model.d:,}",
-                way_out="make d of [model] smaller, or the vocabulary larger",
-            )
-        check_method(chosen, config)
-
-
-def check_windows(model: LanguageModel, config: StudySettings) -> None:
-    """Refuse windows that are too long for the model."""
-    training = config.training
-    windows = {
-        "[training]": training.bptt + (_LONGER if training.random_lengths else 0),
-        "[evaluation]": config.evaluation.bptt,
-    }
-    for table, length in windows.items():
-        if model.longest is not None and length > model.longest:
-            raise BadOption(
-                f"windows of {table} have {length:,} tokens, and the model {model.longest:,} "
-                "positions",
-                way_out=f"make context of [model] larger, or bptt of {table} smaller",
-            )
-
-
-def check_method(chosen: Method, config: StudySettings) -> None:
-    """Refuse settings of a method that make no sense; the random state is left as it was."""
-    with torch.random.fork_rng(devices=[]):
-        tied = True if chosen.tied is None else chosen.tied
-        small = build("awd-lstm", _TOKENS, {**_SMALL, "tied": tied})
-        setup = Setup(counts=torch.arange(_TOKENS, 0, -1), sgd=config.optimizer.kind == "sgd")
-        chosen.attach(small, setup, config.method.get(chosen.name, {}))
-
-
 #: Steps that are run to time them; the first ones, which find memory and kernels, do not count.
 WARM, TIMED = 3, 8
+#: Seconds that these may take; where they would take longer, a part of the window is timed.
+PATIENCE = 3.0
 #: Of the budget, for what cannot be foreseen: a machine that does something else, longer windows.
 RESERVE = 0.1
-#: Tokens of the validation split that are evaluated to time it.
-SAMPLED = 20_000
+#: Tokens of the validation split that are evaluated to time it: twice as many until they take so
+#: many seconds.
+SAMPLED, SHORTEST = 500, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +80,17 @@ class RunBudget:
 
 
 def plan_runs(
-    config: StudySettings, corpus: Corpus, measure: Measure | None = None
+    config: StudySettings,
+    corpus: Corpus,
+    measure: Measure | None = None,
+    hear: Callable[[list[RunBudget]], None] | None = None,
 ) -> list[RunBudget]:
     """What each method of a comparison will be; some steps of each are run and forgotten.
+
+    Parameters
+    ----------
+    hear : callable, optional
+        ``hear(budgets)`` after each method, with those that are known so far.
 
     Raises
     ------
@@ -159,30 +99,37 @@ def plan_runs(
     """
     config = resolve(config)
     device = find_device(config.training.device)
+    found: list[RunBudget] = []
     with numerics(config.training.precision, device, config.training.threads):
-        return [
-            plan_run(config.one(name, config.seeds[0]), corpus, device, measure)
-            for name in config.compare
-        ]
+        for name in config.compare:
+            one = config.one(name, config.seeds[0])
+            found.append(plan_run(one, corpus, device, measure, found[0] if found else None))
+            if hear is not None:
+                hear(found)
+    return found
 
 
 def plan_run(
-    config: StudySettings, corpus: Corpus, device: torch.device, measure: Measure | None
+    config: StudySettings,
+    corpus: Corpus,
+    device: torch.device,
+    measure: Measure | None,
+    first: RunBudget | None,
 ) -> RunBudget:
-    """The plan of one run."""
+    """The plan of one run.
+
+    What costs every method about the same, evaluation and measurements, is timed with the first.
+    """
     began = time.perf_counter()
     loop = Loop(config, corpus, device, World())
     start = read_clock(device) - began
-    # Before the steps: whether a method diverges is not for a plan to find out.
-    geometry = time_geometry(loop, measure if config.geometry.every else None)
-    times = []
-    for number in range(WARM + TIMED):
-        before = read_clock(device)
-        loop.step()
-        if number >= WARM:
-            times.append(read_clock(device) - before)
-    valid = time_evaluation(config, corpus, device, loop)
-    share = 0 if corpus.test is None or not config.evaluation.test else len(corpus.test)
+    if first is None:
+        # Before the steps: whether a method diverges is not for a plan to find out.
+        geometry = time_geometry(loop, measure if config.geometry.every else None)
+        valid, end = time_evaluation(config, corpus, device, loop)
+    else:
+        geometry, valid, end = first.geometry, first.evaluation, first.end
+    seconds = time_step(loop, device)
     needed = estimate_memory(loop, config)
     make_plain(loop.model)
     epoch = -(-loop.batches.windows_per_epoch // config.training.accumulate)
@@ -192,12 +139,38 @@ def plan_run(
         memory=needed,
         steps=loop.steps,
         steps_per_epoch=epoch,
-        seconds_per_step=statistics.fmean(times),
+        seconds_per_step=seconds,
         evaluation=valid,
         geometry=geometry,
         start=start,
-        end=valid * (1.0 + share / len(corpus.valid)),
+        end=end,
     )
+
+
+def time_step(loop: Loop, device: torch.device) -> float:
+    """Seconds of a step; where it takes long, the line through those of two shorter windows."""
+    batches, whole = loop.batches, loop.batches.bptt
+    short, long = max(2, whole // 16), max(4, whole // 5)
+    if whole > long:
+        lengths, batches.random_lengths = batches.random_lengths, False
+        times = []
+        for batches.bptt in (short, short, long):
+            before = read_clock(device)
+            loop.step()
+            times.append(read_clock(device) - before)
+        batches.bptt, batches.random_lengths = whole, lengths
+        _, less, more = times
+        slope = (more - less) / (long - short)
+        # Noise may not make a whole window cheaper than a part, or dearer than all of its parts.
+        found = min(max(more + slope * (whole - long), more), more * whole / long)
+        if (WARM + TIMED) * found > PATIENCE:
+            return found
+    times = []
+    for _ in range(WARM + TIMED):
+        before = read_clock(device)
+        loop.step()
+        times.append(read_clock(device) - before)
+    return statistics.fmean(times[WARM:])
 
 
 def estimate_memory(loop: Loop, config: StudySettings) -> int:
@@ -216,25 +189,35 @@ def estimate_memory(loop: Loop, config: StudySettings) -> int:
 
 def time_evaluation(
     config: StudySettings, corpus: Corpus, device: torch.device, loop: Loop
-) -> float:
-    """Seconds of an evaluation on the validation split, from a part of it."""
-    part = replace(corpus, valid=corpus.valid[:SAMPLED])
-    before = read_clock(device)
+) -> tuple[float, float]:
+    """Seconds of an evaluation on the validation split, and on all splits, from a part of one."""
+    scores = Scores(config.evaluation, corpus, device)
+    tokens, sampled, taken = len(scores.rows("valid")), SAMPLED, 0.0
     with loop.evaluated() as model:
-        Scores(config.evaluation, part, device).valid(model)
-    return (read_clock(device) - before) * len(corpus.valid) / len(part.valid)
+        while taken < SHORTEST and (not taken or sampled < tokens):
+            sampled = min(2 * sampled, tokens)
+            part = replace(corpus, valid=corpus.valid[:sampled])
+            before = read_clock(device)
+            Scores(config.evaluation, part, device).valid(model)
+            taken = read_clock(device) - before
+    test = len(scores.rows("test")) if scores.has_test else 0
+    return taken * tokens / sampled, taken * (tokens + test) / sampled
 
 
 def time_geometry(loop: Loop, measure: Measure | None) -> float:
-    """Seconds of a measurement; the first one, which imports, is not timed."""
+    """Seconds of a measurement; a short first one, which imports, does not count."""
     if measure is None:
         return 0.0
     W, output = loop.matrices()
     given = (W.numpy(), None if output is None else output.numpy())
-    measure(*given)
-    before = time.perf_counter()
-    measure(*given)
-    return time.perf_counter() - before
+    seconds = 0.0
+    for _ in range(2):
+        before = time.perf_counter()
+        measure(*given)
+        seconds = time.perf_counter() - before
+        if seconds > SHORTEST:
+            break
+    return seconds
 
 
 def read_clock(device: torch.device) -> float:
@@ -318,7 +301,7 @@ def settle(
     with join_processes(config.training.device) as world:
         found = fit_epochs(config, corpus, budget, measure) if world.leads else None
         known: StudySettings = world.broadcast(found)
-    return known
+    return resolve(known)
 
 
 def fits_states(one: StudySettings, other: StudySettings) -> bool:

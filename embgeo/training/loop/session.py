@@ -16,92 +16,16 @@ from torch import Tensor
 
 from embgeo.core.errors import Diverged
 from embgeo.core.progress import Progress
-from embgeo.training.data import Corpus, unigram_perplexity
-from embgeo.training.evaluation import (
-    PUBLISHED_CACHES,
-    PUBLISHED_DYNAMIC,
-    CacheSettings,
-    DynamicSettings,
-    continuous_cache,
-    dynamic_evaluation,
-    perplexity,
-)
+from embgeo.training.data import Corpus
 from embgeo.training.loop import checkpoint
 from embgeo.training.loop.log import RunLog, Sink
 from embgeo.training.loop.loop import Loop, StepReport, move_to
 from embgeo.training.loop.process import Interrupts, World
-from embgeo.training.methods import make_plain, popular_rows
+from embgeo.training.loop.scores import Scores, name_scores
+from embgeo.training.methods import make_plain
 from embgeo.training.models import LanguageModel
-from embgeo.training.settings import EvaluationSettings, StudySettings
+from embgeo.training.settings import StudySettings
 from embgeo.training.study.log import LOG_NAME
-
-Found = dict[str, float | None]
-
-
-class Scores:
-    """Perplexities of a model on the splits that it is not trained on.
-
-    Parameters
-    ----------
-    device : torch.device
-        Where the model is.
-    """
-
-    def __init__(self, settings: EvaluationSettings, corpus: Corpus, device: torch.device) -> None:
-        self.settings, self.corpus, self.device = settings, corpus, device
-        counts = torch.from_numpy(corpus.vocabulary.counts)
-        self.popular = popular_rows(counts, settings.popular)
-
-    def valid(self, model: LanguageModel) -> Found:
-        """On the validation split."""
-        return self.of(model, "valid")
-
-    def final(self, model: LanguageModel) -> tuple[Found, Found | None]:
-        """On both splits, with cache and dynamic evaluation where they are asked for.
-
-        Their settings are those published for the corpus, or else for WikiText-2.
-        """
-        has_test = self.settings.test and self.corpus.test is not None
-        valid = self.of(model, "valid") | self.adapted(model, "valid")
-        return valid, self.of(model, "test") | self.adapted(model, "test") if has_test else None
-
-    def adapted(self, model: LanguageModel, split: str) -> Found:
-        """Perplexities of a model that goes on learning from the split as it reads it."""
-        rows, name = getattr(self.corpus, split), self.corpus.name
-        found: Found = {}
-        if self.settings.cache:
-            cache = PUBLISHED_CACHES.get(name, CacheSettings())
-            cached = continuous_cache(
-                model, rows, settings=cache, bptt=self.settings.bptt, device=self.device
-            )
-            found["cache"] = cached.all.perplexity
-        if self.settings.dynamic:
-            dynamic = PUBLISHED_DYNAMIC.get(name, DynamicSettings())
-            found["dynamic"] = dynamic_evaluation(
-                model, rows, self.corpus.train, settings=dynamic, device=self.device
-            ).all.perplexity
-        return found
-
-    def of(self, model: LanguageModel, split: str) -> Found:
-        """Perplexity on a split, of all tokens, of rare and of popular ones; and a unigram's."""
-        rows = getattr(self.corpus, split)
-        found = perplexity(
-            model,
-            rows,
-            batch=self.settings.batch,
-            bptt=self.settings.bptt,
-            device=self.device,
-            popular=self.popular,
-        )
-        return {
-            "perplexity": found.all.perplexity,
-            "loss": found.all.loss,
-            "tokens": found.all.tokens,
-            "rare": found.rare.perplexity,
-            "popular": found.popular.perplexity,
-            "unigram": unigram_perplexity(self.corpus.vocabulary.counts, rows),
-        }
-
 
 #: Numbers by name from the embedding W, and the output matrix where that is another one.
 Measure = Callable[[npt.NDArray[np.float32], npt.NDArray[np.float32] | None], dict[str, float]]
@@ -317,6 +241,7 @@ class Session:
     def final_scores(self) -> tuple[dict[str, float | None], dict[str, float | None] | None]:
         """On the validation and the test split, and geometry again."""
         found = None
+        self.notes += self.scores.describe_parts()
         if self.world.leads:
             found = self.scores.final(self.loop.model)
         valid, test = self.world.broadcast(found)
@@ -372,12 +297,6 @@ class LossInterval:
         """What was added so far."""
         self.settle()
         return {"loss": self.loss, "tokens": self.tokens, "seconds": self.seconds}
-
-
-def name_scores(split: str, found: dict[str, float | None]) -> dict[str, float]:
-    """Scores under the names of the log."""
-    wanted = ("loss", "perplexity", "rare", "popular", "cache", "dynamic")
-    return {f"{split}.{name}": value for name in wanted if (value := found.get(name)) is not None}
 
 
 def measure_matrices(measure: Measure, W: Tensor, output: Tensor | None) -> dict[str, float]:

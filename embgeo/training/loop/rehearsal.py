@@ -1,0 +1,82 @@
+"""Whether every run of a comparison can be made, found out before the first one is trained."""
+
+from __future__ import annotations
+
+import torch
+
+from embgeo.core.errors import BadOption
+from embgeo.training.data import Corpus, columns
+from embgeo.training.loop.log import check_sinks
+from embgeo.training.loop.process import find_device
+from embgeo.training.methods import Factorization, Setup
+from embgeo.training.methods.catalog import Method, method, refuse_sgd
+from embgeo.training.models import LanguageModel, build
+from embgeo.training.settings import StudySettings
+
+#: For methods, whose own settings do not depend on how large a model is.
+_SMALL = {"d": 4, "hidden": 4, "layers": 1}
+_TOKENS = 10
+#: Windows of random length are longer than usual by this at most, but for one in 10⁹.
+_LONGER = 30
+
+
+def rehearse(config: StudySettings, corpus: Corpus) -> None:
+    """Make each method of a comparison, with the model on no device, and forget it.
+
+    In a comparison, the last method is made when the others have been trained.
+
+    Parameters
+    ----------
+    config : StudySettings
+        As of :func:`embgeo.training.resolve.resolve`.
+
+    Raises
+    ------
+    BadOption
+        A setting outside its range, windows that are longer than the model can read, a batch that
+        is larger than the text, no such device, or a method that does not go with the optimizer.
+    """
+    find_device(config.training.device)
+    check_sinks(config.training.sinks)
+    columns(corpus.train, config.training.batch)
+    for name in config.compare:
+        chosen = method(name)
+        if chosen.coupled and config.optimizer.kind == "sgd":
+            raise refuse_sgd(chosen)
+        own = {} if chosen.tied is None else {"tied": chosen.tied}
+        with torch.device("meta"):
+            model = build(config.model.name, _TOKENS, {**config.model.settings, **own})
+        check_windows(model, config)
+        factored = any(issubclass(part, Factorization) for part in chosen.parts)
+        if factored and len(corpus.vocabulary) < model.d:
+            raise BadOption(
+                f"{name} needs as many rows as columns, and there are {len(corpus.vocabulary):,} "
+                f"words and d = {model.d:,}",
+                way_out="make d of [model] smaller, or the vocabulary larger",
+            )
+        check_method(chosen, config)
+
+
+def check_windows(model: LanguageModel, config: StudySettings) -> None:
+    """Refuse windows that are too long for the model."""
+    training = config.training
+    windows = {
+        "[training]": training.bptt + (_LONGER if training.random_lengths else 0),
+        "[evaluation]": config.evaluation.bptt,
+    }
+    for table, length in windows.items():
+        if model.longest is not None and length > model.longest:
+            raise BadOption(
+                f"windows of {table} have {length:,} tokens, and the model {model.longest:,} "
+                "positions",
+                way_out=f"make context of [model] larger, or bptt of {table} smaller",
+            )
+
+
+def check_method(chosen: Method, config: StudySettings) -> None:
+    """Refuse settings of a method that make no sense; the random state is left as it was."""
+    with torch.random.fork_rng(devices=[]):
+        tied = True if chosen.tied is None else chosen.tied
+        small = build("awd-lstm", _TOKENS, {**_SMALL, "tied": tied})
+        setup = Setup(counts=torch.arange(_TOKENS, 0, -1), sgd=config.optimizer.kind == "sgd")
+        chosen.attach(small, setup, config.method.get(chosen.name, {}))

@@ -1,0 +1,115 @@
+"""What a run finds out about its model on the splits that it is not trained on."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from embgeo.training.data import Corpus, unigram_perplexity
+from embgeo.training.evaluation import (
+    PUBLISHED_CACHES,
+    PUBLISHED_DYNAMIC,
+    CacheSettings,
+    DynamicSettings,
+    continuous_cache,
+    dynamic_evaluation,
+    perplexity,
+)
+from embgeo.training.methods import popular_rows
+from embgeo.training.models import LanguageModel
+from embgeo.training.settings import EvaluationSettings
+
+Found = dict[str, float | None]
+
+
+class Scores:
+    """Perplexities of a model on the splits that it is not trained on.
+
+    Parameters
+    ----------
+    device : torch.device
+        Where the model is.
+    """
+
+    def __init__(self, settings: EvaluationSettings, corpus: Corpus, device: torch.device) -> None:
+        self.settings, self.corpus, self.device = settings, corpus, device
+        counts = torch.from_numpy(corpus.vocabulary.counts)
+        self.popular = popular_rows(counts, settings.popular)
+
+    def rows(self, split: str) -> npt.NDArray[np.int64]:
+        """The tokens of a split that are evaluated."""
+        found: npt.NDArray[np.int64] = getattr(self.corpus, split)[: self.settings.tokens]
+        return found
+
+    def describe_parts(self) -> list[str]:
+        """A note on each split of which only the beginning is evaluated."""
+        titles = {"valid": "validation"} | ({"test": "test"} if self.has_test else {})
+        return [
+            f"perplexity on the {title} split is of its first {len(self.rows(split)):,} of "
+            f"{len(getattr(self.corpus, split)):,} tokens"
+            for split, title in titles.items()
+            if len(self.rows(split)) < len(getattr(self.corpus, split))
+        ]
+
+    @property
+    def has_test(self) -> bool:
+        """Whether there is a test split to be evaluated."""
+        return self.settings.test and self.corpus.test is not None
+
+    def valid(self, model: LanguageModel) -> Found:
+        """On the validation split."""
+        return self.of(model, "valid")
+
+    def final(self, model: LanguageModel) -> tuple[Found, Found | None]:
+        """On both splits, with cache and dynamic evaluation where they are asked for.
+
+        Their settings are those published for the corpus, or else for WikiText-2.
+        """
+        valid = self.of(model, "valid") | self.adapted(model, "valid")
+        return valid, self.of(model, "test") | self.adapted(
+            model, "test"
+        ) if self.has_test else None
+
+    def adapted(self, model: LanguageModel, split: str) -> Found:
+        """Perplexities of a model that goes on learning from the split as it reads it."""
+        rows, name = self.rows(split), self.corpus.name
+        found: Found = {}
+        if self.settings.cache:
+            cache = PUBLISHED_CACHES.get(name, CacheSettings())
+            cached = continuous_cache(
+                model, rows, settings=cache, bptt=self.settings.bptt, device=self.device
+            )
+            found["cache"] = cached.all.perplexity
+        if self.settings.dynamic:
+            dynamic = PUBLISHED_DYNAMIC.get(name, DynamicSettings())
+            found["dynamic"] = dynamic_evaluation(
+                model, rows, self.corpus.train, settings=dynamic, device=self.device
+            ).all.perplexity
+        return found
+
+    def of(self, model: LanguageModel, split: str) -> Found:
+        """Perplexity on a split, of all tokens, of rare and of popular ones; and a unigram's."""
+        rows = self.rows(split)
+        found = perplexity(
+            model,
+            rows,
+            batch=self.settings.batch,
+            bptt=self.settings.bptt,
+            device=self.device,
+            popular=self.popular,
+        )
+        return {
+            "perplexity": found.all.perplexity,
+            "loss": found.all.loss,
+            "tokens": found.all.tokens,
+            "rare": found.rare.perplexity,
+            "popular": found.popular.perplexity,
+            "unigram": unigram_perplexity(self.corpus.vocabulary.counts, rows),
+        }
+
+
+def name_scores(split: str, found: dict[str, float | None]) -> dict[str, float]:
+    """Scores under the names of the log."""
+    wanted = ("loss", "perplexity", "rare", "popular", "cache", "dynamic")
+    return {f"{split}.{name}": value for name in wanted if (value := found.get(name)) is not None}
