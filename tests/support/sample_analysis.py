@@ -7,7 +7,6 @@ without the parts that compute them for real.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -68,7 +67,6 @@ HOSTILE = (
 )
 
 
-@cache
 def sample(
     shape: Shape = "cone",
     *,
