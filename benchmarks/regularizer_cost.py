@@ -106,7 +106,7 @@ def made(name: str, size: Size, device: str, precision: str) -> Loop:
 
 def baseline(name: str) -> str:
     """The plain model with as many matrices as the method's reference has: what a step costs."""
-    return "untied" if METHODS[name].reference[0] == "untied" else "mle"
+    return "untied" if METHODS[name].reference == "untied" else "mle"
 
 
 def check(loops: dict[str, Loop], size: Size) -> None:

@@ -176,7 +176,7 @@ def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) ->
         StudyMethod(
             name,
             method(name).title,
-            choose_reference(name, tuple(names)) or "",
+            choose_reference(name, tuple(names)),
             method(name).role,
         )
         for name in names

@@ -20,7 +20,7 @@ import embgeo  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.training.data import Vocabulary  # noqa: E402
 from embgeo.training.loop.run import run_folder, train_run, write_study_settings  # noqa: E402
-from embgeo.training.methods.catalog import METHODS, choose_reference  # noqa: E402
+from embgeo.training.methods.catalog import METHODS, add_controls, choose_reference  # noqa: E402
 from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import read_settings  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
@@ -153,12 +153,12 @@ def test_a_comparison_has_a_folder_for_each_run(tmp_path: Path) -> None:
 
 def test_what_a_method_is_compared_with() -> None:
     everything = tuple(METHODS)
-    assert choose_reference("mle", everything) is None
+    assert choose_reference("mle", everything) == ""
     assert choose_reference("cosreg", everything) == "mle"
     assert choose_reference("sc-exp", everything) == "factored"
     assert choose_reference("real", everything) == "untied"
-    assert choose_reference("real", ("mle", "real")) == "mle"
-    assert choose_reference("untied", ("untied", "al")) is None
+    assert choose_reference("real", ("mle", "real")) == ""
+    assert choose_reference("untied", ("untied", "al")) == ""
 
 
 def test_a_part_of_the_splits_is_evaluated_and_named(tmp_path: Path) -> None:
@@ -170,3 +170,12 @@ def test_a_part_of_the_splits_is_evaluated_and_named(tmp_path: Path) -> None:
         "perplexity on the validation split is of its first 40 of 100 tokens",
         "perplexity on the test split is of its first 40 of 60 tokens",
     )
+
+
+def test_controls_are_added_before_the_methods_that_need_them() -> None:
+    assert add_controls(("mle", "cosreg")) == ("mle", "cosreg")
+    assert add_controls(("frage",)) == ("frage",)
+    assert add_controls(("mle", "sc-exp", "al", "re")) == (
+        "mle", "factored", "sc-exp", "untied", "al", "re",
+    )  # fmt: skip
+    assert add_controls(("al", "untied")) == ("al", "untied")

@@ -54,8 +54,9 @@ class Method:
         Whether the output layer is the input embedding; None: as the model's settings have it.
     coupled : bool
         Whether `CoupledAdam` is the optimizer.
-    reference : tuple of str
-        What it is compared with: the first of these that is in the comparison.
+    reference : str
+        The only method that it is compared with: the same model trained by maximum likelihood, so
+        that a difference is due to the method. Empty for the model that is the reference of others.
     source : str
         The publication; by default that of the parts.
     """
@@ -66,7 +67,7 @@ class Method:
     usual: Mapping[str, Any] = field(default_factory=dict)
     tied: bool | None = None
     coupled: bool = False
-    reference: tuple[str, ...] = ("mle",)
+    reference: str = "mle"
     source: str = ""
     own_deviations: tuple[str, ...] = field(default=())
 
@@ -144,37 +145,42 @@ def settings_of(part: type[Regularizer]) -> dict[str, MethodSetting]:
     return {k: v for k, v in list_settings(part).items() if k not in _BY_THE_RUN}
 
 
-_TO_UNTIED = ("untied", "mle")
-_TO_FACTORED = ("factored", "mle")
+#: Controls: the models with two matrices, and with factors, that methods on them start from.
+UNTIED, FACTORED = "untied", "factored"
 
 #: Every method, in the order of reports.
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("mle", "MLE", source="the model as configured, trained by maximum likelihood"),
-        Method("untied", "MLE, untied", tied=False, source="the model with two matrices"),
-        Method("factored", "MLE, factored", (Factorization,)),
+        Method(
+            "mle",
+            "MLE",
+            reference="",
+            source="the model as configured, trained by maximum likelihood",
+        ),
+        Method(UNTIED, "MLE, untied", tied=False, source="the model with two matrices"),
+        Method(FACTORED, "MLE, factored", (Factorization,)),
         Method("cosreg", "CosReg", (CosReg,)),
         Method(
             "sc-exp",
             "Spectrum control, exponential",
             (SpectrumControl,),
             {"prior": "exponential"},
-            reference=_TO_FACTORED,
+            reference=FACTORED,
         ),
         Method(
             "sc-poly",
             "Spectrum control, polynomial",
             (SpectrumControl,),
             {"prior": "polynomial"},
-            reference=_TO_FACTORED,
+            reference=FACTORED,
         ),
         Method("frage", "FRAGE", (Frage,)),
-        Method("al", "AL", (AugmentedLoss,), tied=False, reference=_TO_UNTIED),
-        Method("re", "RE", (Tying,), tied=True, reference=_TO_UNTIED),
-        Method("real", "REAL", (Tying, AugmentedLoss), tied=True, reference=_TO_UNTIED),
-        Method("spectral-norm", "Spectral normalization", (SpectralNorm,), reference=_TO_FACTORED),
-        Method("d-optimal", "SN + D-optimal", (DOptimal,), reference=_TO_FACTORED),
+        Method("al", "AL", (AugmentedLoss,), tied=False, reference=UNTIED),
+        Method("re", "RE", (Tying,), tied=True, reference=UNTIED),
+        Method("real", "REAL", (Tying, AugmentedLoss), tied=True, reference=UNTIED),
+        Method("spectral-norm", "Spectral normalization", (SpectralNorm,), reference=FACTORED),
+        Method("d-optimal", "SN + D-optimal", (DOptimal,), reference=FACTORED),
         Method("moment-match", "Moment matching", (MomentMatch,)),
         Method("adversarial", "Adversarial softmax", (AdversarialSoftmax,)),
         Method("coupled-adam", "Coupled Adam", coupled=True, source=CoupledAdam.SOURCE),
@@ -195,10 +201,24 @@ def method(name: str) -> Method:
     return METHODS[name]
 
 
-def choose_reference(name: str, among: tuple[str, ...]) -> str | None:
-    """With which of the methods of a comparison another one is compared; None for the first."""
-    found = [other for other in method(name).reference if other in among and other != name]
-    return found[0] if found else None
+def choose_reference(name: str, among: tuple[str, ...]) -> str:
+    """With which of the methods of a comparison another one is compared; empty without it."""
+    reference = method(name).reference
+    return reference if reference in among else ""
+
+
+def add_controls(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The methods with the controls that they are compared with, each before the first of those.
+
+    A missing "mle" is not added: who leaves it out compares other methods with each other.
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        reference = method(name).reference
+        if reference in (UNTIED, FACTORED) and reference not in names:
+            found[reference] = None
+        found[name] = None
+    return tuple(found)
 
 
 @torch.no_grad()
