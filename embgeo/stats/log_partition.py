@@ -16,6 +16,8 @@ from embgeo.stats.statistic import Statistic
 
 #: Exponents up to this are good to 5e-7 in float32: half its spacing there.
 SINGLE_BOUND = 16.0
+#: Up to this exponent sums of exponentials and of their reciprocals hold in float64 as they are.
+PLAIN_BOUND = 300.0
 
 
 class LogPartition(Statistic):
@@ -42,8 +44,8 @@ class LogPartition(Statistic):
         Turns the product with `single` into that with `directions`.
     bound : float
         No |scale·⟨w − shift, a⟩| is larger. Up to `SINGLE_BOUND` rows that are stored in float32
-        or less are multiplied as they are, and exponentials need no common factor taken out;
-        infinite where everything is to be in float64.
+        or less are multiplied as they are, and up to `PLAIN_BOUND` exponentials need no common
+        factor taken out; infinite where everything is to be in float64 and relative to its largest.
 
     Notes
     -----
@@ -71,7 +73,7 @@ class LogPartition(Statistic):
         self.scales = tuple(map(float, scales))
         self.offset = None if shift is None else shift @ directions
         self.signs = (1.0, -1.0) if both else (1.0,)
-        self.bounded = bound <= SINGLE_BOUND
+        self.in_single, self.bounded = bound <= SINGLE_BOUND, bound <= PLAIN_BOUND
         self.single = directions.astype(np.float32) if single is None else single
         self.rotation = rotation
         self.unit_rows, self.zeroed = unit_rows, zeroed
@@ -96,19 +98,21 @@ class LogPartition(Statistic):
             top, total = self._add_unbounded(block)
         self._join(top, total)
 
-    def _multiply(self, block: Block) -> Array:
-        """⟨w_i, a⟩ in the precision of the stored rows, shape (b, k)."""
+    def _multiply(self, block: Block) -> tuple[Backend, Array]:
+        """⟨w_i, a⟩, shape (b, k), and where it is: in the precision that the bound allows."""
         backend, dtype = block.backend, block.stored.dtype
+        if not self.in_single:
+            return block.wide, block.rows @ block.wide.constant(self.directions)
         # Many small products, as a rotation takes, cost a device more than a whole one.
         whole = self.rotation is not None and backend is not HOST
         if whole or dtype == backend.xp.float64:
-            return block.stored @ backend.constant(self.directions, dtype)
+            return backend, block.stored @ backend.constant(self.directions, dtype)
         products = block.product(backend.constant(self.single))
-        return products if self.rotation is None else self.rotation.apply(products)
+        return backend, products if self.rotation is None else self.rotation.apply(products)
 
     def _add_bounded(self, block: Block) -> FloatArray:
         """Σ exp of the products, where no exponent overflows."""
-        backend, products = block.backend, self._multiply(block)
+        backend, products = self._multiply(block)
         xp, total = backend.xp, np.zeros_like(self._sum)
         offset = None if self.offset is None else backend.put(self.offset, products.dtype)
         inverse = self._inverse_norms(block, backend, products.dtype)

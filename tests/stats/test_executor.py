@@ -34,7 +34,7 @@ CASES = [name for name in ROWS if name != "empty"]
 
 def rows_of(name, rows, dtype=np.float64):
     W = ROWS[rows]().astype(dtype)
-    return W * dtype(1e-4) if name == "log Z, bounded" else W
+    return W * dtype(1e-4) if name in ("log Z, bounded", "log Z, plain") else W
 
 
 def matrix_of(name, W):

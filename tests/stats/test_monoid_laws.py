@@ -83,6 +83,10 @@ MAKERS = {
         LogPartition,
         lambda: LogPartition("bounded", DIRECTIONS, scales=(1.0, 1e-4), bound=16.0),
     ),
+    "log Z, plain": (
+        LogPartition,
+        lambda: LogPartition("plain", DIRECTIONS, scales=(1.0, 0.1), bound=300.0, unit_rows=True),
+    ),
     "log Z, unit rows": (
         LogPartition,
         lambda: LogPartition("unit rows", DIRECTIONS, scales=(1.0,), unit_rows=True),
