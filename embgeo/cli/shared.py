@@ -79,7 +79,9 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "out of memory; cut rows with --rows A:B or leave sections out with --sections"
     if isinstance(error, OSError) and error.strerror:
-        return printable(f"{error.filename or 'output'}: {error.strerror}; mend that and try again")
+        return printable(
+            f"{error.filename or 'output'}: {error.strerror}; correct that and try again"
+        )
     text = printable(" ".join(str(error).split()))
     return f"unexpected {type(error).__name__}: {text}; --debug shows where"
 

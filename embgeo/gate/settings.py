@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -69,9 +70,12 @@ class GateSettings:
 def find_gate(start: Path) -> GateSettings:
     """The settings that hold in a folder: its own, or those of the nearest folder above.
 
+    The search ends at the root of the repository or at the home folder; elsewhere only the folder
+    itself is searched, since others may write to those above it, such as ``/tmp``.
+
     Where a folder has both files, ``embgeo.toml`` is taken if it has the table.
     """
-    for folder in (start, *start.parents):
+    for folder in _searched(start):
         for name in (OWN_NAME, SHARED_NAME):
             path = folder / name
             if path.is_file():
@@ -79,6 +83,15 @@ def find_gate(start: Path) -> GateSettings:
                 if found.path is not None:
                     return found
     return GateSettings()
+
+
+def _searched(start: Path) -> Sequence[Path]:
+    home = Path(os.path.expanduser("~"))
+    folders = (start, *start.parents)
+    for count, folder in enumerate(folders, 1):
+        if folder == home or (folder / ".git").exists():
+            return folders[:count]
+    return (start,)
 
 
 def read_gate(path: Path) -> GateSettings:
@@ -92,7 +105,7 @@ def read_gate(path: Path) -> GateSettings:
         A key that means nothing, or a value of the wrong type.
     """
     text = read_document(path)
-    document = parse_document(text, path, "mend it, or look for no settings: --no-config")
+    document = parse_document(text, path, "correct it, or ignore files of settings: --no-config")
     at = ("tool", "embgeo", "gate") if path.name == SHARED_NAME else ("gate",)
     table = _descend(document, at)
     if table is None:

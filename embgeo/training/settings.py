@@ -303,7 +303,7 @@ def read_settings(path: Path) -> StudySettings:
 
 def parse_settings(text: str, where: Where) -> StudySettings:
     """Settings from a TOML document; `where` is named in errors."""
-    return from_tables(parse_document(text, where, "mend it at that place"), where)
+    return from_tables(parse_document(text, where, "correct it there"), where)
 
 
 def load_preset(name: str) -> StudySettings:

@@ -307,6 +307,7 @@ def test_settings_hold_everything(here: Path, monkeypatch: pytest.MonkeyPatch) -
         'sources = ["cone.npy"]\nbaseline = "round.npy"\n[gate.analyze]\ncounts = "counts.tsv"\n'
         "pairs = 50\n"
     )
+    (here / ".git").mkdir()
     (here / "deep").mkdir()
     monkeypatch.chdir(here / "deep")
     shown = gate(code=1)

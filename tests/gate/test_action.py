@@ -182,6 +182,7 @@ def test_an_embgeo_that_does_not_start_is_an_error_and_no_failed_gate(work: Path
 @needs_bash
 @pytest.mark.slow
 def test_annotations_of_the_gate_step_point_into_the_repository(work: Path) -> None:
+    (work / "check out" / ".git").mkdir()
     (work / "check out" / "deep").mkdir()
     done = run_gate(work, sources="../cone.npy", working_directory="deep")
     (annotation,) = [line for line in done.stdout.splitlines() if line.startswith("::")]
@@ -196,7 +197,7 @@ def test_the_install_step(work: Path, extras: str) -> None:
     python = program(
         work / "python",
         f'#!/bin/sh\nprintf "%s|" "$@" >> "{asked}"\necho >> "{asked}"\n'
-        'if [ "$2" = venv ]; then mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; fi\n',
+        'if [ "$3" = venv ]; then mkdir -p "$4/bin"; cp "$0" "$4/bin/python"; fi\n',
     )
     done = run_step(
         "install", work, {"extras": extras}, {"steps.python.outputs.python-path": str(python)}
@@ -204,10 +205,24 @@ def test_the_install_step(work: Path, extras: str) -> None:
     assert done.returncode == 0, done.stderr
     home = work / "temp" / "embgeo"
     venv, pip = asked.read_text().splitlines()
-    assert venv == f"-m|venv|{home}|"
-    assert pip.startswith("-m|pip|install|")
+    assert venv == f"-I|-m|venv|{home}|"
+    assert pip.startswith("-I|-m|pip|install|")
+    assert f"|--constraint|{ROOT / 'constraints.txt'}|" in pip
     assert pip.endswith(f"|{ROOT}[{extras}]|" if extras else f"|{ROOT}|")
     assert (work / "output").read_text() == f"command={home}/bin/embgeo\n"
+
+
+@needs_bash
+def test_modules_of_the_checkout_are_not_run(work: Path) -> None:
+    """A ``venv.py`` and a folder ``pip`` that whoever opened the pull request wrote."""
+    attack = f"open({str(work / 'pwned')!r}, 'w').close()"
+    for name in ("venv.py", "pip/__main__.py", "pip/__init__.py"):
+        program(work / "check out" / name, attack)
+    # Without pip in the new environment nothing is downloaded: only what is imported counts.
+    python = program(work / "python", f'#!/bin/sh\nexec "{sys.executable}" "$@" --without-pip\n')
+    run_step("install", work, {}, {"steps.python.outputs.python-path": str(python)})
+    assert (work / "temp" / "embgeo").is_dir()
+    assert not (work / "pwned").exists()
 
 
 # --- pre-commit -------------------------------------------------------------------------------
@@ -225,7 +240,12 @@ def test_the_hook_takes_checkpoints() -> None:
 @needs_bash
 @pytest.mark.parametrize(
     ("files", "code"),
-    [(["round one.npy"], 0), (["round one.npy", "cone.npy"], 1), (["gone.pt"], 2)],
+    [
+        (["round one.npy"], 0),
+        (["round one.npy", "cone.npy"], 1),
+        (["gone.pt"], 2),
+        (["--no-config=x.pt", "cone.npy"], 2),  # the name of a file, not an option
+    ],
 )
 @pytest.mark.slow
 def test_the_hook_runs(work: Path, files: list[str], code: int) -> None:

@@ -123,6 +123,7 @@ def test_settings_that_are_none(tmp_path: Path, text: str, says: str) -> None:
 def test_the_nearest_settings_hold(tmp_path: Path) -> None:
     deep = tmp_path / "a" / "b"
     deep.mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
     assert find_gate(deep).path is None
     written(tmp_path, '[tool.embgeo.gate]\nrules = ["top"]', "pyproject.toml")
     written(tmp_path / "a", "[tool.other]\nx = 1", "pyproject.toml")
@@ -133,6 +134,22 @@ def test_the_nearest_settings_hold(tmp_path: Path) -> None:
     assert [rule.text for rule in find_gate(deep).rules] == ["own"]
     written(tmp_path / "a", "[report]\n")
     assert find_gate(deep).path == tmp_path / "embgeo.toml"
+
+
+def test_settings_above_the_repository_or_the_home_folder_do_not_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    written(tmp_path, '[gate]\nrules = ["of others"]')
+    assert find_gate(deep).path is None
+    monkeypatch.setenv("HOME", str(tmp_path / "a"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "a"))
+    assert find_gate(deep).path is None
+    (tmp_path / "a" / ".git").mkdir()
+    assert find_gate(deep).path is None
+    written(tmp_path / "a", '[gate]\nrules = ["own"]')
+    assert find_gate(deep).path == tmp_path / "a" / "embgeo.toml"
 
 
 # --- Baselines --------------------------------------------------------------------------------

@@ -279,3 +279,11 @@ def test_what_is_no_tsv_of_numbers() -> None:
     assert not any(projector.sniff(text) for text in texts)
     assert projector.sniff(b"0.5\t1\r\n2\t3\r\n")
     assert projector.sniff(b"\t".join([b"0.125"] * 700)[:4096])
+
+
+@pytest.mark.parametrize("piece", ['"', '"\\', "'\\", '"a', "{'"])
+def test_a_projector_configuration_of_open_strings_is_read_in_one_go(piece: str) -> None:
+    """Every quote was once the start of a search for its end."""
+    text = (piece * 2**18)[: 2**18]
+    with quick():
+        assert list(projector._from_text(text)) == []

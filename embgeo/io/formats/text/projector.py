@@ -112,8 +112,9 @@ _TEXT_CONFIGURATION = "projector_config.pbtxt"
 _JSON_CONFIGURATIONS = "*projector_config.json"
 _MOST_CONFIGURATIONS = 10
 _LARGEST_CONFIGURATION = 256 * 2**10
+#: Strings that do not end, or are long, are taken in pieces: no character is looked at twice.
 _PART = re.compile(
-    r'"((?:[^"\\]|\\.){0,1000})"|\'((?:[^\'\\]|\\.){0,1000})\'|([\w.+-]+)|([{}:<>])|#[^\n]*'
+    r'"((?:[^"\\]|\\.){0,1000})"?|\'((?:[^\'\\]|\\.){0,1000})\'?|([\w.+-]+)|([{}:<>])|#[^\n]*'
 )
 
 #: What names of tensor files have where names of their metadata files have "metadata".
