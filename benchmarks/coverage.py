@@ -1,11 +1,12 @@
 """Whether 95 % intervals hold what they claim in 92 to 98 % of draws.
 
-    python benchmarks/coverage.py [--draws N]
+    python benchmarks/coverage.py [--draws N] [--only TABLE]
 
 Three tables: errors over tokens, over matrices drawn from one population; sampling errors, over
 seeds of one matrix; and differences, between matrices of one population, between seeds of one
 matrix, and between two noisy copies of the same rows. The last column of the first two is the mean
-standard error over the spread that was seen: 1 is right.
+standard error over the spread that was seen: 1 is right. Errors with the caveat
+``conservative_error`` may be too large, which "+" says.
 """
 
 from __future__ import annotations
@@ -104,10 +105,17 @@ def cover(
         yield scalar.name, held, float(errors.mean() / values.std(ddof=1))
 
 
-def show(title: str, name: str, held: float, ratio: float | None = None) -> None:
-    mark = "" if LOWEST <= held <= HIGHEST else "  <--"
-    more = "" if ratio is None else f"{ratio:8.2f}"
-    print(f"  {title:<12}{name:<36}{100 * held:7.1f} %{more}{mark}", flush=True)
+def show(title: str, name: str, held: float, ratio: float, conservative: bool = False) -> None:
+    highest = 1.0 if conservative else HIGHEST
+    mark = ("  +" if conservative else "") + ("" if LOWEST <= held <= highest else "  <--")
+    print(f"  {title:<12}{name:<36}{100 * held:7.1f} %{ratio:8.2f}{mark}", flush=True)
+
+
+def is_conservative(analyses: Sequence[Analysis], name: str) -> bool:
+    """Whether most of them say so of the error of a number."""
+    found = [a.scalar(name) for a in analyses]
+    stated = [s is not None and "conservative_error" in s.caveats for s in found]
+    return 2 * sum(stated) > len(stated)
 
 
 def show_population_errors(draws: int) -> None:
@@ -118,7 +126,8 @@ def show_population_errors(draws: int) -> None:
         every = [measure(matrix, 0, ("cosine",), pairs=None) for matrix in matrices]
         for title, analyses in (("", found), ("all pairs: ", every)):
             for name, held, ratio in cover(analyses, "population", {}):
-                show(population.__name__, title + name, held, ratio)
+                conservative = is_conservative(analyses, name)
+                show(population.__name__, title + name, held, ratio, conservative)
 
 
 def find_truth(matrix: Matrix) -> dict[str, float]:
@@ -196,7 +205,10 @@ def show_paired_differences(draws: int) -> None:
             values = np.array([row.difference for row in rows], dtype=float)
             errors = np.array([row.standard_error for row in rows], dtype=float)
             held = float(np.mean(np.abs(values - values.mean()) <= REACH * errors))
-            show(population.__name__, first.name, held, float(errors.mean() / values.std(ddof=1)))
+            ratio = float(errors.mean() / values.std(ddof=1))
+            members = [member.analysis for found in made for member in found.members]
+            conservative = is_conservative(members, first.name)
+            show(population.__name__, first.name, held, ratio, conservative)
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ ROC curve of the probe this is the paired test of DeLong, DeLong & Clarke-Pearso
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -53,20 +54,29 @@ def population_error(
     seeds = {a.provenance.get("seed") for a in analyses}
     if old.error_kind == "population" and len(seeds) > 1:
         return PairedError(known, INDEPENDENT)
-    a, b = (
-        spread_out(part, len(x.rows)) for part, x in zip((first, second), analyses, strict=True)
+    sizes = (len(analyses[0].rows), len(analyses[1].rows))
+    values, noise = (
+        sum_squares(spread_out(first, part, sizes[0]), spread_out(second, part, sizes[1]), matching)
+        for part in ("values", "noise")
     )
-    alone = float(a @ a + b @ b)
+    alone = max(values[0] - noise[0], noise[0])
     if not alone:
         return PairedError(known, INDEPENDENT)
-    # What both have in common drops out of the sum of squares: Σ(a − b)² = Σa² + Σb² − 2Σab.
+    apart = max(values[1] - noise[1], noise[1])
+    return PairedError(known * float(np.sqrt(apart / alone)), PAIRED)
+
+
+def sum_squares(a: FloatArray, b: FloatArray, matching: Matching) -> tuple[float, float]:
+    """Σa² + Σb², and Σ(a − b)² where tokens that both have count once."""
+    alone = float(a @ a + b @ b)
     together = float(a[matching.first] @ b[matching.second])
-    share = max(0.0, 1.0 - 2.0 * together / alone)
-    return PairedError(known * float(np.sqrt(share)), PAIRED)
+    return alone, max(0.0, alone - 2.0 * together)
 
 
-def spread_out(influence: Influence, rows: int) -> FloatArray:
+def spread_out(influence: Influence, part: Literal["values", "noise"], rows: int) -> FloatArray:
     """One entry for each kept row, 0 for those that were not looked at."""
-    values = np.zeros(rows)
-    values[slice(None) if influence.rows is None else influence.rows] = influence.values
-    return values
+    found = np.zeros(rows)
+    values = getattr(influence, part)
+    if values is not None:
+        found[slice(None) if influence.rows is None else influence.rows] = values
+    return found

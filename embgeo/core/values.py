@@ -33,9 +33,9 @@ ERROR_WORDS: dict[ErrorKind, str] = {
 }
 #: What a reference is: the value of isotropic rows, or what chance gives.
 ReferenceKind = Literal["isotropic", "chance", "none"]
-#: What a reader of one number has to beware of: it depends on the choice of eigenvectors, or its
-#: computation stopped before it converged.
-Caveat = Literal["basis_dependent", "not_converged", "sign_dependent"]
+#: What a reader of one number has to beware of: it depends on the choice of eigenvectors or their
+#: signs, its computation stopped before it converged, or its error over tokens is rather too large.
+Caveat = Literal["basis_dependent", "not_converged", "sign_dependent", "conservative_error"]
 
 
 #: What a note is about: how the file was read and labeled, rows or hidden states that were left
@@ -197,7 +197,7 @@ class Scalar(Named, NumberLike):
         Rows it was taken over, where the number itself depends on that: values of unlike size are
         not differenced.
     reference_kind : {"isotropic", "chance", "none"}
-    caveats : tuple of {"basis_dependent", "not_converged", "sign_dependent"}
+    caveats : tuple of {"basis_dependent", "not_converged", "sign_dependent", "conservative_error"}
     """
 
     quantity: Quantity = field(metadata=INLINE)
@@ -377,16 +377,26 @@ class Influence(Named):
     values : float array, shape (r,)
     rows : int array, shape (r,), or None
         Places among the kept rows, ascending; None: all of them.
+    noise : float array, shape (r,), or None
+        Its sum of squares is to be subtracted from that of `values`, of differences as well.
     """
 
     quantity: Quantity = field(metadata=INLINE)
     values: SingleArray = field(metadata=IN_ARCHIVE)
     rows: IntArray | None = field(default=None, metadata={"archive": "rows", "key": "rows"})
+    noise: SingleArray | None = field(default=None, metadata={"archive": "noise", "key": "noise"})
 
     @classmethod
-    def of(cls, quantity: Quantity, values: FloatArray, rows: IntArray | None = None) -> Self:
+    def of(
+        cls,
+        quantity: Quantity,
+        values: FloatArray,
+        rows: IntArray | None = None,
+        noise: FloatArray | None = None,
+    ) -> Self:
         """Kept in single precision: an error needs no more."""
-        return cls(quantity, values.astype("float32"), rows)
+        single = None if noise is None else noise.astype("float32")
+        return cls(quantity, values.astype("float32"), rows, single)
 
     def _content(self) -> str:
         return f"of {len(self.values):,} rows"

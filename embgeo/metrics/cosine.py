@@ -22,7 +22,7 @@ from embgeo.core.options import Options
 from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Column, Histogram, Influence, Scalar, Series, Table, Value
 from embgeo.metrics.facts import Facts
-from embgeo.metrics.pair_errors import errors_of_mean
+from embgeo.metrics.pair_errors import errors_of_mean, list_caveats
 from embgeo.metrics.pairs import compute_pair_values, list_pair_rows, sample_pairs_ahead
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.stats import AngleTo, Moments, Norms
@@ -71,7 +71,7 @@ def compute(
     exact = add_mean_errors(shared, mean, cosreg, spread[1])
     return [
         exact[0],
-        replace(std, population_error=errors.error(q.STD)),
+        replace(std, population_error=errors.error(q.STD), caveats=errors.caveats(q.STD)),
         *exact[1:],
         *compute_cone_values(shared),
         *pairs,
@@ -91,10 +91,10 @@ def add_mean_errors(
     found = errors_of_mean(shared.find(AngleTo, key).values(), length, mean.value, std)
     if found is None:
         return [mean, cosreg]
-    share = (moments.n - 1.0) / moments.n
+    share, caveats = (moments.n - 1.0) / moments.n, list_caveats(found)
     return [
-        replace(mean, population_error=found.error),
-        replace(cosreg, population_error=share * found.error),
+        replace(mean, population_error=found.error, caveats=caveats),
+        replace(cosreg, population_error=share * found.error, caveats=caveats),
         Influence.of(q.MEAN, found.influence),
         Influence.of(q.COSREG_VALUE, share * found.influence),
     ]

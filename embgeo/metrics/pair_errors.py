@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import cosine as q
-from embgeo.core.values import Influence, Quantity
+from embgeo.core.values import Caveat, Influence, Quantity
 from embgeo.metrics.facts import Facts
 from embgeo.numerics.pair_errors import (
     LEAST_ROWS,
@@ -42,6 +42,9 @@ class PairErrors:
     by_name: dict[str, PairError]
     rows: IntArray | None = None
 
+    def caveats(self, quantity: Quantity) -> tuple[Caveat, ...]:
+        return list_caveats(self.by_name.get(quantity.name))
+
     def error(self, quantity: Quantity, sampling: float = 0.0) -> float | None:
         """With the sampling error of a mean over some of the pairs."""
         found = self.by_name.get(quantity.name)
@@ -51,10 +54,14 @@ class PairErrors:
         """For differences of two matrices."""
         quantities = (q.POSITIVE_SHARE, q.UNIFORMITY, q.STD)
         return [
-            Influence.of(quantity, self.by_name[quantity.name].influence, self.rows)
+            Influence.of(quantity, found.influence, self.rows, found.noise)
             for quantity in quantities
-            if quantity.name in self.by_name
+            if (found := self.by_name.get(quantity.name)) is not None
         ]
+
+
+def list_caveats(found: PairError | None) -> tuple[Caveat, ...]:
+    return ("conservative_error",) if found is not None and found.conservative else ()
 
 
 def make_kernels(mean: float, std: float) -> dict[str, Callable[[FloatArray], FloatArray]]:
@@ -77,7 +84,8 @@ def scale(name: str, mean: float, found: PairError) -> PairError:
     """The error of a log from that of the mean."""
     if name != q.UNIFORMITY.name:
         return found
-    return PairError(found.error / mean, found.influence / mean)
+    noise = None if found.noise is None else found.noise / mean
+    return replace(found, error=found.error / mean, influence=found.influence / mean, noise=noise)
 
 
 def errors_of_sample(
@@ -104,20 +112,27 @@ def errors_of_all(
     step = max(1, HELD // facts.m)
 
     def average(number: int) -> FloatArray:
-        """Mean of each kernel over the pairs of a row, and of its square; (kernels, 2, rows)."""
+        """Of each kernel over the pairs of a row: mean, that of its square, signed mean."""
         part = places[number * step : (number + 1) * step]
         cosines = compute_cosines(facts, reader, part)
-        others = np.ones(cosines.shape, dtype=bool)
-        others[np.arange(len(part)), part] = False
-        values = (kernel(cosines) for kernel in kernels.values())
-        return np.asarray([[p.mean(axis=1, where=others) for p in (v, v * v)] for v in values])
+        drawn = generator(options.seed, f"pair signs {number}").integers(0, 2, cosines.shape)
+        signs = 2.0 * drawn - 1.0
+        means = []
+        for kernel in kernels.values():
+            values = kernel(cosines)
+            values[np.arange(len(part)), part] = 0.0
+            sums = values.sum(axis=1)
+            signed = np.vecdot(values - sums[:, None] / facts.m, signs)
+            means.append([sums, np.vecdot(values, values), signed])
+        return np.asarray(means) / (facts.m - 1.0)
 
     means = np.concatenate(list(reader.spread(average, -(-len(places) // step))), axis=2)
     found = {}
-    for name, (rows, squares) in zip(kernels, means, strict=True):
+    for name, (rows, squares, signed) in zip(kernels, means, strict=True):
         level = float(rows.mean())
         spread = float(np.sqrt(max(0.0, squares.mean() - level**2)))
-        found[name] = scale(name, level, error_from_row_means(rows, level, spread, facts.m))
+        error = error_from_row_means(rows, level, spread, facts.m, signed)
+        found[name] = scale(name, level, error)
     return PairErrors(found, None if len(places) == facts.m else places)
 
 

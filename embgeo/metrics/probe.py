@@ -16,7 +16,7 @@ Examples
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,13 @@ from embgeo.numerics.logistic import log_odds
 from embgeo.numerics.ridge import ridge_prediction
 from embgeo.numerics.sampling import FOLDS, Fold, deal_folds, generator
 from embgeo.numerics.scores import (
+    Judged,
     auc,
     balanced_accuracy,
     balanced_loss,
     error_of,
     learned_noise,
+    linear_share,
     r_squared,
     share_of_noise,
 )
@@ -46,6 +48,8 @@ FAMILY = "frequency"
 MAX_ROWS = 6_000
 MAX_ENTRIES = 2_500_000
 MIN_ROWS = 1_000
+#: Part of the smaller class by which the edge between the classes is moved to see what it does.
+EDGE_PART = 4
 
 #: Ridge penalties to choose from, on standardized columns.
 PENALTIES = np.logspace(-2, 5, 15)
@@ -80,7 +84,7 @@ def compute(facts: Facts, options: Options, reader: RowReader) -> list[Value]:
     found = list(reader.spread(fit, len(classes) + len(lines)))
     scores, predicted = found[: len(classes)], found[len(classes) :]
     return [
-        *measure_probe(facts.d, popular, at, classes, scores, known.convention, sample),
+        *measure_probe(facts, known, at, classes, scores, sample),
         *measure_ridge(facts, log_count, at, lines, predicted, known.convention, sample),
     ]
 
@@ -124,15 +128,15 @@ def choose_probe_rows(facts: Facts, options: Options, known: Popularity) -> tupl
 
 
 def measure_probe(
-    d: int,
-    popular: BoolArray,
+    facts: Facts,
+    known: Popularity,
     at: IntArray,
     dealt: Sequence[Fold],
     found: Sequence[tuple[FloatArray, bool]],
-    convention: str,
     sample: str,
 ) -> list[Value]:
     quantities = (q.PROBE_AUC, q.PROBE_ACCURACY, q.PROBE_LOSS)
+    convention, rare = known.convention, ~known.popular[at]
     if not dealt:
         reason = f"{FOLDS} folds need at least {FOLDS} tokens of each class"
         return [quantity.undefined(reason, convention=convention) for quantity in quantities]
@@ -141,11 +145,16 @@ def measure_probe(
     how = "standardized columns, L2 with C = 1, balanced classes"
     convention = f"{convention}; {how}" + ("" if settled else "; did not settle in 100 steps")
     chance = (0.5, 0.5, 2.0 * np.log(2.0))
-    judged = [judge(score, ~popular) for judge in (auc, balanced_accuracy, balanced_loss)]
+    judged = [judge(score, rare) for judge in (auc, balanced_accuracy, balanced_loss)]
     fitted = (FOLDS - 1) / FOLDS
-    sizes = round(fitted * (~popular).sum()), round(fitted * popular.sum())
-    noise = learned_noise(judged[0][0], *sizes, d)
-    judged[:2] = [(value, with_fit(parts, noise)) for value, parts in judged[:2]]
+    sizes = round(fitted * rare.sum()), round(fitted * (~rare).sum())
+    noise = learned_noise(judged[0][0], *sizes, facts.d)
+    for place, (judge, linear) in enumerate(
+        ((auc, 1.0), (balanced_accuracy, linear_share(judged[1][0])))
+    ):
+        value, parts = judged[place]
+        edge = influence_of_edge(judge, score, known, at)
+        judged[place] = (value, with_fit(parts, noise, linear) + edge)
     influences: list[Value] = [
         Influence.of(quantity, parts, at)
         for quantity, (_, parts) in zip(quantities, judged, strict=True)
@@ -166,7 +175,32 @@ def measure_probe(
     ]
 
 
-def with_fit(influence: FloatArray, noise: float) -> FloatArray:
+def influence_of_edge(
+    judge: Callable[[FloatArray, BoolArray], Judged],
+    score: FloatArray,
+    known: Popularity,
+    at: IntArray,
+) -> FloatArray:
+    """The part of tokens in where the edge between rare and popular ones lies.
+
+    The share of popular tokens is fixed: a token that is popular makes another one rare. How fast
+    the number moves with the edge is seen from the same scores with the edge to either side.
+    """
+    m = len(known.order)
+    rank = np.empty(m, dtype=np.int64)
+    rank[known.order] = np.arange(m)
+    edge = int(known.popular.sum())
+    step = min(edge, m - edge) // EDGE_PART
+    sides = [rank[at] >= moved for moved in (edge - step, edge + step)]
+    if not step or any(rare.all() or not rare.any() for rare in sides):
+        return np.zeros(len(at))
+    low, high = (judge(score, rare)[0] for rare in sides)
+    popular = known.popular[at].astype(np.float64)
+    slope = (high - low) * m / (2.0 * step)
+    return np.asarray(-slope * (popular - popular.mean()) / np.sqrt(m * len(at)))
+
+
+def with_fit(influence: FloatArray, noise: float, linear: float = 1.0) -> FloatArray:
     """The parts of tokens that are scored by fits to the others.
 
     Every two tokens of unlike folds meet twice, each once in the fit: a number out of fold is a
@@ -174,9 +208,11 @@ def with_fit(influence: FloatArray, noise: float) -> FloatArray:
     fit is T + b, of which b is noise, the variance of T over tokens is (4T + 2b)/n (Hoeffding
     1948), and the number goes as T/√(T + b). By the delta method its variance is that of the
     tokens as observations alone, (1 + u)²·(1 − u/2) times, with u = b/(T + b): once where nothing
-    of the fit is noise, twice where all of it is.
+    of the fit is noise, twice where all of it is. Of a number that keeps only the sign of a score,
+    the share `linear` of the variance goes with the score itself, and only that is met twice.
     """
-    return np.asarray((1.0 + noise) * np.sqrt(1.0 - noise / 2.0) * influence)
+    added = (1.0 + noise) ** 2 * (1.0 - noise / 2.0) - 1.0
+    return np.asarray(np.sqrt(1.0 + linear * added) * influence)
 
 
 def measure_ridge(

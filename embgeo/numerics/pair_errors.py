@@ -9,6 +9,11 @@ because two pairs without a common row are independent. ζ₁ is estimated from 
 of pairs that share a row and never from a pair with itself, so that the noise of row means does
 not pass for a spread between rows. Where ζ₁ vanishes, as for isotropic rows, ζ₂ alone is left: the
 variance is never set below that.
+
+The squares of the parts of rows hold each pair with itself, twice what it adds to the variance.
+Where every pair gets a sign, half of them +1 and half of them −1, products of unlike pairs cancel
+in the squares of the signed parts, and the pairs with themselves are left. They are the noise to
+be subtracted, from the squares of differences as well.
 """
 
 from __future__ import annotations
@@ -32,13 +37,26 @@ class PairError:
     error : float
     influence : float64 array
         Of the rows that were looked at.
+    noise : float64 array or None
+        Of the same rows: its sum of squares is what that of `influence` has too much.
+    conservative : bool
+        Whether no part of single rows is seen. Then the error is rather too large: that of a mean
+        that is 0 rises with it, and one small enough for that would be too small for a faint mean.
     """
 
     error: float
     influence: FloatArray
+    noise: FloatArray | None = None
+    conservative: bool = False
 
 
-def error_from_row_means(row_means: FloatArray, mean: float, spread: float, m: int) -> PairError:
+def error_from_row_means(
+    row_means: FloatArray,
+    mean: float,
+    spread: float,
+    m: int,
+    signed_means: FloatArray | None = None,
+) -> PairError:
     """From the mean kernel of some or all rows with all others.
 
     For all rows the squared error is unbiased.
@@ -53,6 +71,8 @@ def error_from_row_means(row_means: FloatArray, mean: float, spread: float, m: i
         Standard deviation of the kernel over all pairs.
     m : int
         Rows, 4 at least.
+    signed_means : float64 array, shape (r,), optional
+        Mean of the kernel minus `mean`, each pair with a random sign.
 
     Examples
     --------
@@ -68,8 +88,10 @@ def error_from_row_means(row_means: FloatArray, mean: float, spread: float, m: i
     both = (m - 2.0) * (m - 3.0)
     variance = 4.0 * (m - 1.0) / both * float(np.mean(np.square(away))) - 2.0 * spread**2 / both
     least = 2.0 * spread**2 / (m * (m - 1.0))
-    influence = 2.0 / np.sqrt(m * len(away)) * away
-    return PairError(float(np.sqrt(max(variance, least))), influence)
+    factor = 2.0 / np.sqrt(m * len(away))
+    noise = None if signed_means is None else factor / np.sqrt(2.0) * signed_means
+    error = float(np.sqrt(max(variance, least)))
+    return PairError(error, factor * away, noise, bool(variance < 2.0 * least))
 
 
 def error_from_pairs(first: IntArray, second: IntArray, kernel: FloatArray, m: int) -> PairError:
@@ -87,7 +109,10 @@ def error_from_pairs(first: IntArray, second: IntArray, kernel: FloatArray, m: i
     """
     n = len(kernel)
     away = kernel - kernel.mean()
-    sums = np.bincount(first, away, m) + np.bincount(second, away, m)
+    signed = np.where(np.arange(n) % 2 == 0, away, -away)
+    sums, noise = (
+        np.bincount(first, part, m) + np.bincount(second, part, m) for part in (away, signed)
+    )
     often = (np.bincount(first, minlength=m) + np.bincount(second, minlength=m)).astype(np.float64)
     number = np.minimum(first, second) * np.int64(m) + np.maximum(first, second)
     _, place, repeated = np.unique(number, return_inverse=True, return_counts=True)
@@ -97,4 +122,7 @@ def error_from_pairs(first: IntArray, second: IntArray, kernel: FloatArray, m: i
     zeta_two = float(away @ away) / n
     zeta_one = max(shared / products, 0.0) if products > 0 else 0.0
     variance = (4.0 * (m - 2.0) * zeta_one + 2.0 * zeta_two) / (m * (m - 1.0))
-    return PairError(float(np.sqrt(variance)), sums / n)
+    unseen = max(2.0 / (m - 2.0) / 4.0, np.sqrt(8.0 / max(products, 1.0))) * zeta_two
+    # Of n drawn pairs, n²/m² are drawn twice to either sign, and do not cancel.
+    noise *= np.sqrt(0.5 + n / m**2) / n
+    return PairError(float(np.sqrt(variance)), sums / n, noise, bool(zeta_one < unseen))

@@ -82,9 +82,9 @@ def balanced_loss(score: FloatArray, positive: BoolArray) -> Judged:
 def r_squared(target: FloatArray, predicted: FloatArray) -> Judged:
     """Share of the target's variance that is predicted, 1 − Σ(y − ŷ)²/Σ(y − ȳ)².
 
-    A ratio of two sums over the same observations: to first order its deviation is the sum of
-    (1 − R²)·s_i − e_i over Σs_i, for squares e of the errors and s of the spread (the delta
-    method, Cochran 1977, §2.11).
+    A ratio of two sums over the same observations. The part of an observation is how far R² falls
+    without it (the jackknife, Efron 1982, §3): with n, s and e for their number, the squares of the
+    spread and of the errors, what is left of the sums is Σs − n·s_i/(n − 1) and Σe − e_i.
 
     Raises
     ------
@@ -93,9 +93,11 @@ def r_squared(target: FloatArray, predicted: FloatArray) -> Judged:
     """
     wrong = np.square(target - predicted)
     spread = np.square(target - target.mean())
-    total = float(spread.sum())
-    rest = float(wrong.sum()) / total
-    return 1.0 - rest, np.asarray((rest * spread - wrong) / total)
+    n, total, errors = len(target), float(spread.sum()), float(wrong.sum())
+    left = total - spread * n / (n - 1.0)
+    # Where one observation holds all of the spread there is no R² without it.
+    without = np.divide(errors - wrong, left, out=np.zeros(n), where=left > total * 1e-12)
+    return 1.0 - errors / total, np.asarray((without - without.mean()) * np.sqrt((n - 1.0) / n))
 
 
 def learned_noise(area: float, positives: int, negatives: int, d: int) -> float:
@@ -115,6 +117,24 @@ def learned_noise(area: float, positives: int, negatives: int, d: int) -> float:
 
     square = 2.0 * float(ndtri(min(max(area, 0.5), 1.0 - 1e-12))) ** 2
     return share_of_noise(square, d * (1.0 / positives + 1.0 / negatives))
+
+
+def linear_share(accuracy: float) -> float:
+    """Share of the variance of right and wrong that goes with the score, of normal scores.
+
+    At a distance δ of the classes' means from the limit between them the accuracy is r = Φ(δ), and
+    moves by φ(δ) with δ: φ(δ)²/(r(1 − r)), 2/π where the classes do not differ.
+
+    Examples
+    --------
+    >>> round(linear_share(0.5), 4), round(linear_share(0.9), 4)
+    (0.6366, 0.3422)
+    """
+    from scipy.special import ndtri
+
+    right = min(max(accuracy, 0.5), 1.0 - 1e-12)
+    density = np.exp(-0.5 * float(ndtri(right)) ** 2) / np.sqrt(2.0 * np.pi)
+    return float(density**2 / (right * (1.0 - right)))
 
 
 def share_of_noise(seen: float, noise: float) -> float:

@@ -304,7 +304,8 @@ def _check_places(influence: Influence, rows: int) -> None:
     """ValueError unless the rows of an influence are rows of the analysis."""
     places = influence.rows
     count = rows if places is None else len(places)
-    if len(influence.values) != count:
+    parts = (influence.values, influence.noise)
+    if any(part is not None and len(part) != count for part in parts):
         raise ValueError(f"the influences on {influence.name} are not of {count:,} rows")
     if places is not None and count and not 0 <= places.min() <= places.max() < rows:
         raise ValueError(f"the influences on {influence.name} are of rows that are not there")

@@ -68,6 +68,38 @@ def test_the_products_from_drawn_pairs_are_the_literal_ones() -> None:
     assert error_from_pairs(first, second, values, m).error ** 2 == pytest.approx(expected)
 
 
+def test_without_the_noise_of_pairs_the_parts_of_drawn_pairs_make_the_error() -> None:
+    rng = np.random.default_rng(2)
+    m, n = 400, 3_000
+    first = rng.integers(0, m, n)
+    second = (first + rng.integers(1, m, n)) % m
+    x = rng.standard_normal((m, 16)) / 4
+    for pull, conservative in ((0.0, True), (3.0, False)):
+        values = np.vecdot(x[first], x[second]) + pull * (x[first] + x[second])[:, 0]
+        found = error_from_pairs(first, second, values, m)
+        squares = np.square(found.influence).sum() - np.square(found.noise).sum()
+        with_sampling = found.error**2 + values.var() / n
+        assert squares == pytest.approx(with_sampling, rel=0.15)
+        assert found.conservative is conservative
+
+
+def test_without_the_noise_of_pairs_the_parts_of_all_pairs_make_the_error() -> None:
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((600, 16)) / 4
+    signs = 2.0 * rng.integers(0, 2, (600, 600)) - 1.0
+    for pull, conservative in ((0.0, True), (1.0, False)):
+        k = x @ x.T + pull * (x[:, None, 0] + x[:, 0])
+        np.fill_diagonal(k, 0.0)
+        off = ~np.eye(600, dtype=bool)
+        level, spread = float(k[off].mean()), float(k[off].std())
+        signed = np.vecdot(np.where(off, k - level, 0.0), signs) / 599
+        found = error_from_row_means(k.sum(axis=1) / 599, level, spread, 600, signed)
+        squares = np.square(found.influence).sum() - np.square(found.noise).sum()
+        noise = np.square(found.noise).sum()
+        assert max(squares, noise) == pytest.approx(found.error**2, rel=0.2)
+        assert found.conservative is conservative
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("pull", "least", "most"), [(0.0, 1.0, 1.5), (1.0, 0.85, 1.15)])
 def test_errors_are_the_spread_over_draws(pull: float, least: float, most: float) -> None:

@@ -69,6 +69,18 @@ def test_the_paired_error_of_two_aucs_is_the_literal_one() -> None:
     assert error_of(paired) < 0.5 * error_of(auc(score, positive)[1])
 
 
+def test_the_part_of_a_row_in_r_squared_is_what_its_absence_costs() -> None:
+    rng = np.random.default_rng(4)
+    target = rng.exponential(size=12)
+    predicted = target + rng.standard_normal(12)
+    without = [
+        1.0 - np.square(t - p).sum() / np.square(t - t.mean()).sum()
+        for t, p in ((np.delete(target, i), np.delete(predicted, i)) for i in range(12))
+    ]
+    expected = np.sqrt(11 / 12) * (np.mean(without) - np.array(without))
+    assert np.allclose(r_squared(target, predicted)[1], expected, rtol=1e-9)
+
+
 @pytest.mark.parametrize("noise", [0.3, 1.0, 3.0])
 def test_the_error_of_r_squared_is_that_of_the_bootstrap(noise: float) -> None:
     """At an R² of about 0.9, 0.5 and 0.1."""

@@ -36,8 +36,9 @@ def test_a_known_truth_takes_the_place_of_the_mean():
 def test_what_is_outside_is_marked(capsys):
     coverage.show("cone", "a.b", 0.95, 1.0)
     coverage.show("cone", "a.b", 0.99, 1.0)
-    inside, outside = capsys.readouterr().out.splitlines()
-    assert "<--" not in inside
+    coverage.show("cone", "a.b", 0.99, 1.0, conservative=True)
+    inside, outside, conservative = capsys.readouterr().out.splitlines()
+    assert "<--" not in inside + conservative
     assert outside.endswith("<--")
 
 
