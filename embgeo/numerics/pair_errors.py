@@ -111,7 +111,8 @@ def error_from_pairs(first: IntArray, second: IntArray, kernel: FloatArray, m: i
     away = kernel - kernel.mean()
     signed = np.where(np.arange(n) % 2 == 0, away, -away)
     sums, noise = (
-        np.bincount(first, part, m) + np.bincount(second, part, m) for part in (away, signed)
+        np.asarray(np.bincount(first, part, m) + np.bincount(second, part, m), dtype=np.float64)
+        for part in (away, signed)
     )
     often = (np.bincount(first, minlength=m) + np.bincount(second, minlength=m)).astype(np.float64)
     number = np.minimum(first, second) * np.int64(m) + np.maximum(first, second)

@@ -410,6 +410,7 @@ def without_later_facts(analysis):
             s,
             population_error=s.standard_error if s.error_kind == "population" else None,
             size=None,
+            caveats=tuple(c for c in s.caveats if c != "conservative_error"),
         )
         for s in analysis.scalars
         if s.name not in LATER
