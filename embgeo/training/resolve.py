@@ -8,7 +8,7 @@ from typing import Any
 
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_defaults, refuse_others
-from embgeo.training.methods.catalog import method
+from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import model_class
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
 from embgeo.training.settings import EvaluationSettings, StudySettings
@@ -64,7 +64,7 @@ def resolve_methods(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[st
     """
     found = dict(config.method)
     for name in config.compare:
-        table = method(name).resolve(config.method.get(name, {}), sgd=sgd)
+        table = find_method(name, config.method).resolve(config.method.get(name, {}), sgd=sgd)
         if table:
             found[name] = table
     return found
@@ -94,9 +94,9 @@ def check(config: StudySettings) -> None:
         if len(set(names)) < len(names):
             raise BadOption("a method or a seed is given twice", way_out="give each once")
     for name in (*config.compare, *config.method):
-        method(name)
+        find_method(name, config.method)
     for name, own in config.method.items():
-        method(name).settings(own)
+        find_method(name, config.method).settings(own)
     for seed in config.seeds:
         if not 0 <= seed < 2**31:
             raise BadOption(f"the seed is {seed}", way_out="give a whole number from 0")

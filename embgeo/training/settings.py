@@ -228,7 +228,8 @@ class StudySettings:
         Names of methods.
     seeds : tuple of int
     method : dict
-        Settings of methods by name, where they are not the usual ones: ``[method.cosreg]``.
+        Settings of methods by name, where they are not the usual ones: ``[method.cosreg]``. With
+        ``base`` or ``parts`` they define a method; see `embgeo.training.methods.definitions`.
     """
 
     compare: tuple[str, ...] = ("mle",)

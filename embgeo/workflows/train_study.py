@@ -160,7 +160,7 @@ def write_study(
 
 def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) -> Training:
     """Everything the runs say, side by side."""
-    from embgeo.training.methods.catalog import choose_reference, method
+    from embgeo.training.methods.definitions import choose_reference, find_method
     from embgeo.training.study.assemble import assemble_study
     from embgeo.training.study.run_result import read_run
     from embgeo.training.study.training import StudyMethod
@@ -172,12 +172,13 @@ def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) ->
         for seed in task.settings.seeds:
             if (name, seed) in kept:
                 trained.append(read_run(task.folder, task.home(name, seed)))
+    tables = task.settings.method
     methods = [
         StudyMethod(
             name,
-            method(name).title,
-            choose_reference(name, tuple(names)),
-            method(name).role,
+            find_method(name, tables).title,
+            choose_reference(name, tuple(names), tables),
+            find_method(name, tables).role,
         )
         for name in names
     ]

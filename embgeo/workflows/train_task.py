@@ -208,11 +208,12 @@ def prepare(request: TrainRequest, command: str) -> StudyTask:
     """Settings and text, checked as far as that is possible before training."""
     from embgeo.training.data import load_corpus
     from embgeo.training.loop.rehearsal import rehearse
-    from embgeo.training.methods.catalog import add_controls
+    from embgeo.training.methods.definitions import add_controls
     from embgeo.training.resolve import resolve
 
     requested = request.resolve()
-    settings = resolve(requested.updated({"compare": list(add_controls(requested.compare))}))
+    methods = add_controls(requested.compare, requested.method)
+    settings = resolve(requested.updated({"compare": list(methods)}))
     if not settings.data.path:
         raise BadOption(
             "no text is given", way_out=f"give a file or a folder with {argument('data')}"

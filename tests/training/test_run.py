@@ -20,7 +20,8 @@ import embgeo  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.training.data import Vocabulary  # noqa: E402
 from embgeo.training.loop.run import run_folder, train_run, write_study_settings  # noqa: E402
-from embgeo.training.methods.catalog import METHODS, add_controls, choose_reference  # noqa: E402
+from embgeo.training.methods.catalog import METHODS  # noqa: E402
+from embgeo.training.methods.definitions import add_controls, choose_reference  # noqa: E402
 from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import read_settings  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402

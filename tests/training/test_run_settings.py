@@ -30,7 +30,7 @@ from tests.support.training_runs import N, corpus, run, settings  # noqa: E402
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"compare": ["mel"]}, "no method 'mel'; there are mle, untied,"),
+        ({"compare": ["mel"]}, "no method 'mel'; is mle meant? there are mle, untied,"),
         ({"compare": []}, "no method or no seed"),
         ({"compare": ["mle", "mle"]}, "given twice"),
         ({"seeds": [-1]}, "the seed is -1"),

@@ -17,6 +17,7 @@ from embgeo.training.loop.cross_entropy import cross_entropy
 from embgeo.training.loop.process import World, autocast, get_random_state, set_random_state
 from embgeo.training.methods import Setup, Step
 from embgeo.training.methods import catalog as methods
+from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import LanguageModel, build, detach
 from embgeo.training.optimization import (
     NtAsgd,
@@ -79,7 +80,7 @@ class Loop:
         self, config: StudySettings, corpus: Corpus, device: torch.device, world: World
     ) -> None:
         self.config, self.device, self.world = config, device, world
-        self.method = methods.method(config.compare[0])
+        self.method = find_method(config.compare[0], config.method)
         seed = config.seeds[0]
         streams = columns(corpus.train, config.training.batch)
         self.batches = Batches(
@@ -100,6 +101,9 @@ class Loop:
             ),
             config.method.get(self.method.name, {}),
         ).to(device)
+        # A method that looks at weights alone may do so once a step, if these are no products.
+        leaves = all(weight.is_leaf for weight in self.regularizer.acts_on())
+        self.in_loss = bool(self.regularizer.NEEDS) or not leaves
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
         self._make_optimizer()
         self.hidden: Any = None
@@ -201,7 +205,7 @@ class Loop:
             assert step.logits is not None
             loss = cross_entropy(step.logits, window.targets)
             objective = loss + self.model.activation_penalty(output)
-            if self.regularizer.NEEDS:
+            if self.in_loss:
                 objective = objective + self.regularizer(step)
         objective = objective * self.weight(window)
         self.hidden = detach(output.state)
@@ -222,7 +226,7 @@ class Loop:
             for p in self.parameters:
                 if p.grad is not None:
                     p.grad.mul_(scale)
-        if not self.regularizer.NEEDS:
+        if not self.in_loss:
             self.regularizer.add_gradient(weight)
         if self.config.training.clip:
             torch.nn.utils.clip_grad_norm_(self.parameters, self.config.training.clip)

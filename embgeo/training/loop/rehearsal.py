@@ -9,7 +9,8 @@ from embgeo.training.data import Corpus, columns
 from embgeo.training.loop.log import check_sinks
 from embgeo.training.loop.process import find_device
 from embgeo.training.methods import Factorization, Setup
-from embgeo.training.methods.catalog import Method, method, refuse_sgd
+from embgeo.training.methods.catalog import Method, refuse_sgd
+from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import LanguageModel, build
 from embgeo.training.settings import StudySettings
 
@@ -40,7 +41,7 @@ def rehearse(config: StudySettings, corpus: Corpus) -> None:
     check_sinks(config.training.sinks)
     columns(corpus.train, config.training.batch)
     for name in config.compare:
-        chosen = method(name)
+        chosen = find_method(name, config.method)
         if chosen.coupled and config.optimizer.kind == "sgd":
             raise refuse_sgd(chosen)
         own = {} if chosen.tied is None else {"tied": chosen.tied}

@@ -59,6 +59,8 @@ class Method:
         that a difference is due to the method. Empty for the model that is the reference of others.
     source : str
         The publication; by default that of the parts.
+    definition : dict
+        Of a method that settings define: what their table says to make it.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Method:
     reference: str = "mle"
     source: str = ""
     own_deviations: tuple[str, ...] = field(default=())
+    definition: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def role(self) -> Role:
@@ -92,6 +95,10 @@ class Method:
             lines += CoupledAdam.DEVIATIONS
         return tuple(dict.fromkeys((*lines, *self.own_deviations)))
 
+    def own_settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """A table of settings without what defines the method."""
+        return {name: value for name, value in given.items() if name not in self.definition}
+
     def settings(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The settings of each part, the usual ones and those that are `given`.
 
@@ -100,6 +107,7 @@ class Method:
         BadOption
             A setting that no part has, or of the wrong type.
         """
+        given = self.own_settings(given)
         known = [settings_of(part) for part in self.parts]
         hints = {name: setting.hint for own in known for name, setting in own.items()}
         where = f"[method.{self.name}]"
@@ -115,7 +123,7 @@ class Method:
 
     def resolve(self, given: Mapping[str, Any], *, sgd: bool) -> dict[str, Any]:
         """All settings in one table, as a run records them."""
-        found: dict[str, Any] = to_toml(
+        found: dict[str, Any] = to_toml(self.definition) | to_toml(
             {name: v for part in self.settings(given) for name, v in part.items()}
         )
         if "mode" in found and "mode" not in given:
@@ -186,39 +194,6 @@ METHODS: dict[str, Method] = {
         Method("coupled-adam", "Coupled Adam", coupled=True, source=CoupledAdam.SOURCE),
     )
 }
-
-
-def method(name: str) -> Method:
-    """The method of that name.
-
-    Raises
-    ------
-    BadOption
-        There is none.
-    """
-    if name not in METHODS:
-        raise BadOption(f"no method {name!r}", way_out=f"there are {', '.join(METHODS)}")
-    return METHODS[name]
-
-
-def choose_reference(name: str, among: tuple[str, ...]) -> str:
-    """With which of the methods of a comparison another one is compared; empty without it."""
-    reference = method(name).reference
-    return reference if reference in among else ""
-
-
-def add_controls(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The methods with the controls that they are compared with, each before the first of those.
-
-    A missing "mle" is not added: who leaves it out compares other methods with each other.
-    """
-    found: dict[str, None] = {}
-    for name in names:
-        reference = method(name).reference
-        if reference in (UNTIED, FACTORED) and reference not in names:
-            found[reference] = None
-        found[name] = None
-    return tuple(found)
 
 
 @torch.no_grad()

@@ -1,0 +1,191 @@
+"""Methods by name: those of the catalog, and those that settings define with its parts.
+
+``base`` makes a second one with other settings, ``parts`` makes one of several::
+
+    [method.cosreg-10]
+    base = "cosreg"
+    gamma = 10.0
+
+    [method.both]
+    parts = ["sc-exp", "adversarial"]
+    sc-exp.strength = 10.0
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from embgeo.core.errors import BadOption
+from embgeo.training.checks import refuse_others
+from embgeo.training.methods import Factorization, Regularizer, Tying
+from embgeo.training.methods.catalog import FACTORED, METHODS, UNTIED, Method
+
+BASE, PARTS = "base", "parts"
+
+#: The tables ``[method.NAME]`` of settings, by name.
+MethodTables = Mapping[str, Mapping[str, Any]]
+NO_TABLES: MethodTables = MappingProxyType({})
+
+#: A name is that of a folder, too.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedMethod(Method):
+    """Several methods at once, each with the table of its own name inside the table of this one.
+
+    Attributes
+    ----------
+    members : tuple of Method
+    order : tuple of (int, int)
+        For each of `parts`, in the order in which they are attached, which member it is of, and
+        which of its parts.
+    """
+
+    members: tuple[Method, ...] = ()
+    order: tuple[tuple[int, int], ...] = ()
+
+    def tables(self, given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """The table of each member."""
+        own = Method.own_settings(self, given)
+        where = f"[method.{self.name}]"
+        refuse_others(where, own, [member.name for member in self.members])
+        for name, table in own.items():
+            if not isinstance(table, Mapping):
+                way_out = f"write [method.{self.name}.{name}]"
+                raise BadOption(f"{name} of {where} is not a table", way_out=way_out)
+        return [own.get(member.name, {}) for member in self.members]
+
+    def settings(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+        found = [
+            replace(member, name=f"{self.name}.{member.name}").settings(table)
+            for member, table in zip(self.members, self.tables(given), strict=True)
+        ]
+        return [found[member][part] for member, part in self.order]
+
+    def resolve(self, given: Mapping[str, Any], *, sgd: bool) -> dict[str, Any]:
+        tables = zip(self.members, self.tables(given), strict=True)
+        own = {member.name: member.resolve(table, sgd=sgd) for member, table in tables}
+        return {**self.definition, **{name: table for name, table in own.items() if table}}
+
+
+def find_method(name: str, tables: MethodTables = NO_TABLES) -> Method:
+    """The method of that name.
+
+    Parameters
+    ----------
+    tables : mapping
+        The tables of the settings, which may define it.
+
+    Raises
+    ------
+    BadOption
+        There is none, or its definition makes no sense.
+    """
+    table = tables.get(name, {})
+    defining = [key for key in (BASE, PARTS) if key in table]
+    if not defining:
+        return find_known(name, name, tables)
+    where = f"[method.{name}]"
+    if name in METHODS or not _NAME.fullmatch(name):
+        raise BadOption(
+            f"{where} defines a method of a name that it cannot have",
+            way_out="choose another one of letters, digits, - and _",
+        )
+    if len(defining) == 2:
+        raise BadOption(f"{where} has base and parts", way_out="leave one out")
+    (key,) = defining
+    if key == BASE:
+        known = find_known(table[BASE], f"base of {where}")
+        title = f"{known.title} ({name})"
+        return replace(known, name=name, title=title, definition={BASE: known.name})
+    return combine(name, table[PARTS])
+
+
+def find_known(name: object, what: str, tables: MethodTables = NO_TABLES) -> Method:
+    """The method of the catalog of that name; a wrong one is refused with those that are near."""
+    if isinstance(name, str) and name in METHODS:
+        return METHODS[name]
+    known = [*METHODS, *(key for key, table in tables.items() if BASE in table or PARTS in table)]
+    near = difflib.get_close_matches(str(name), known, n=1)
+    meant = f"is {near[0]} meant? " if near else ""
+    prefix = "" if what == name else f"{what}: "
+    raise BadOption(f"{prefix}no method {name!r}", way_out=f"{meant}there are {', '.join(known)}")
+
+
+def combine(name: str, parts: object) -> CombinedMethod:
+    """Several methods of the catalog as one; layers are tied and factored before others look."""
+    where = f"[method.{name}]"
+    if not isinstance(parts, list | tuple) or len(set(map(str, parts))) != len(parts) or not parts:
+        raise BadOption(f"parts of {where} are {parts!r}", way_out="list methods, each once")
+    members = tuple(find_known(part, f"parts of {where}") for part in parts)
+    names = " and ".join(member.name for member in members)
+    tied = {member.tied for member in members if member.tied is not None}
+    if len(tied) > 1:
+        raise BadOption(
+            f"parts of {where} are {names}, which want one matrix and two",
+            way_out="combine methods that go with one model",
+        )
+    kinds = [kind for member in members for kind in member.parts]
+    factoring = [kind for kind in kinds if issubclass(kind, Factorization)]
+    coupled = any(member.coupled for member in members)
+    if len(set(kinds)) < len(kinds) or len(factoring) > 1 or (factoring and coupled):
+        raise BadOption(
+            f"parts of {where} are {names}, which change the same weights",
+            way_out="take one of them",
+        )
+    places = [
+        (member, part) for member, one in enumerate(members) for part in range(len(one.parts))
+    ]
+    order = tuple(sorted(places, key=lambda place: rank(members[place[0]].parts[place[1]])))
+    return CombinedMethod(
+        name,
+        " + ".join(member.title for member in members),
+        tuple(members[member].parts[part] for member, part in order),
+        tied=next(iter(tied), None),
+        coupled=coupled,
+        reference=choose_control(members, bool(factoring)),
+        source="; ".join(dict.fromkeys(member.publication for member in members)),
+        own_deviations=tuple(line for member in members for line in member.own_deviations),
+        definition={PARTS: [member.name for member in members]},
+        members=members,
+        order=order,
+    )
+
+
+def rank(kind: type[Regularizer]) -> int:
+    """Regularizers refer to layers, so that those which replace layers come first."""
+    return 0 if issubclass(kind, Tying) else 1 if issubclass(kind, Factorization) else 2
+
+
+def choose_control(members: tuple[Method, ...], factored: bool) -> str:
+    """What several methods together are compared with; empty where no method is their control."""
+    untied = any(member.reference == UNTIED or member.name == UNTIED for member in members)
+    if factored:
+        return "" if untied else FACTORED
+    return UNTIED if untied else "mle"
+
+
+def choose_reference(name: str, among: tuple[str, ...], tables: MethodTables = NO_TABLES) -> str:
+    """With which of the methods of a comparison another one is compared; empty without it."""
+    reference = find_method(name, tables).reference
+    return reference if reference in among else ""
+
+
+def add_controls(names: tuple[str, ...], tables: MethodTables = NO_TABLES) -> tuple[str, ...]:
+    """The methods with the controls that they are compared with, each before the first of those.
+
+    A missing "mle" is not added: who leaves it out compares other methods with each other.
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        reference = find_method(name, tables).reference
+        if reference in (UNTIED, FACTORED) and reference not in names:
+            found[reference] = None
+        found[name] = None
+    return tuple(found)

@@ -1,0 +1,157 @@
+"""Methods that settings define: one with other settings, several at once."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from embgeo.core.errors import BadOption  # noqa: E402
+from embgeo.training.loop.rehearsal import rehearse  # noqa: E402
+from embgeo.training.methods.catalog import METHODS  # noqa: E402
+from embgeo.training.methods.definitions import (  # noqa: E402
+    add_controls,
+    choose_reference,
+    find_method,
+)
+from embgeo.training.resolve import resolve  # noqa: E402
+from embgeo.training.settings import StudySettings  # noqa: E402
+from tests.support.sampling import sampled  # noqa: E402
+from tests.support.training_runs import (  # noqa: E402
+    Stopped,
+    corpus,
+    loop_of,
+    numbers,
+    run,
+    run_all,
+    settings,
+    stopping,
+)
+
+TABLES: dict[str, Any] = {
+    "cosreg": {"gamma": 2.0},
+    "cosreg-10": {"base": "cosreg", "gamma": 10.0},
+    "both": {"parts": ["adversarial", "sc-exp"], "sc-exp": {"strength": 10.0}},
+}
+
+
+def with_tables(**more: Any) -> StudySettings:
+    return settings(compare=list(TABLES), method=TABLES, **more)
+
+
+def test_a_second_one_has_settings_of_its_own() -> None:
+    config = resolve(with_tables())
+    assert config.method["cosreg"]["gamma"] == 2.0
+    assert config.method["cosreg-10"] == {
+        **config.method["cosreg"],
+        "base": "cosreg",
+        "gamma": 10.0,
+    }
+    found = find_method("cosreg-10", config.method)
+    assert (found.name, found.title) == ("cosreg-10", "CosReg (cosreg-10)")
+    assert found.reference == "mle"
+    first, second = (loop_of(config, name) for name in ("cosreg", "cosreg-10"))
+    assert second.initial_sha256 == first.initial_sha256
+    assert second.regularizer().item() == pytest.approx(5.0 * first.regularizer().item())
+    # What a run records makes the same run again.
+    one = config.one("cosreg-10", 0)
+    assert set(one.method) == {"cosreg-10"}
+    assert resolve(one) == one
+
+
+def test_several_at_once_do_all_of_it() -> None:
+    config = resolve(with_tables())
+    table = config.method["both"]
+    assert table["parts"] == ["adversarial", "sc-exp"]
+    assert (table["sc-exp"]["strength"], table["adversarial"]["epsilon"]) == (10.0, 0.005)
+    both: Any = loop_of(config, "both")
+    alone = loop_of(settings("sc-exp"))
+    names = [type(part).__name__ for part in both.regularizer]
+    assert names == ["SpectrumControl", "AdversarialSoftmax"]
+    assert both.initial_sha256 == alone.initial_sha256
+    assert both.step().loss != alone.step().loss  # the margin of the one
+    assert both.regularizer.parts[0].strength == 10.0
+    assert choose_reference("both", ("both", "factored"), config.method) == "factored"
+    assert add_controls(("both",), config.method) == ("factored", "both")
+    assert resolve(config.one("both", 0)) == config.one("both", 0)
+
+
+PAIRS = list(combinations(METHODS, 2))
+
+
+@pytest.mark.parametrize(("one", "other"), sampled(PAIRS, 12))
+def test_every_pair_trains_or_is_refused_before_anything_is_trained(one: str, other: str) -> None:
+    table = {"pair": {"parts": [one, other]}}
+    try:
+        config = resolve(settings("pair", method=table))
+        rehearse(config, corpus())
+    except BadOption as error:
+        assert "parts of [method.pair] are" in str(error)  # noqa: PT017
+        return
+    loop = loop_of(config)
+    before = loop.matrices()[0]
+    losses = [float(loop.step().loss) for _ in range(2)]
+    assert all(0.0 < loss < 9.0 for loss in losses)
+    assert not torch.equal(loop.matrices()[0], before)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"x": {"base": "cosrg"}}, "base of [method.x]: no method 'cosrg'; is cosreg meant? there"),
+        ({"x": {"base": 3}}, "base of [method.x]: no method 3; there are mle"),
+        (
+            {"x": {"parts": ["sc-exp", "adversaria"]}},
+            "no method 'adversaria'; is adversarial meant?",
+        ),
+        ({"x": {"parts": "sc-exp"}}, "parts of [method.x] are 'sc-exp'; list methods"),
+        ({"x": {"parts": []}}, "parts of [method.x] are []; list methods"),
+        ({"x": {"parts": ["mle", "mle"]}}, "each once"),
+        ({"x": {"base": "mle", "parts": ["mle"]}}, "[method.x] has base and parts"),
+        ({"mle": {"base": "cosreg"}}, "[method.mle] defines a method of a name"),
+        ({"../x": {"base": "cosreg"}}, "[method.../x] defines a method of a name"),
+        ({"x": {"base": "cosreg", "gama": 1.0}}, "[method.x] has no setting 'gama'"),
+        ({"x": {"parts": ["al", "re"]}}, "want one matrix and two"),
+        ({"x": {"parts": ["sc-exp", "sc-poly"]}}, "which change the same weights"),
+        ({"x": {"parts": ["sc-exp", "coupled-adam"]}}, "which change the same weights"),
+        ({"x": {"parts": ["cosreg"], "gamma": 1.0}}, "[method.x] has no setting 'gamma'; it has"),
+        ({"x": {"parts": ["cosreg"], "cosreg": 1.0}}, "cosreg of [method.x] is not a table"),
+        (
+            {"x": {"parts": ["cosreg"], "cosreg": {"gama": 1.0}}},
+            "[method.x.cosreg] has no setting 'gama'",
+        ),
+        ({"x": {"gamma": 1.0}}, "no method 'x'"),
+    ],
+)
+def test_definitions_that_make_no_sense(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadOption) as error:
+        resolve(settings(method=table))
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_name_that_is_nearly_a_defined_one() -> None:
+    with pytest.raises(BadOption, match="no method 'cosreg-1'; is cosreg-10 meant"):
+        resolve(settings(compare=["cosreg-1"], method=TABLES))
+
+
+@pytest.mark.parametrize("name", ["cosreg-10", "both"])
+def test_a_defined_method_is_resumed_to_the_same_bits(tmp_path: Path, name: str) -> None:
+    config = with_tables(training={"save_steps": 5}).one(name, 0)
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    run(config, whole)
+    with pytest.raises(Stopped):
+        run(config, broken, progress=stopping(after=7))
+    run(config, broken)
+    files = [(folder / "model.safetensors").read_bytes() for folder in (whole, broken)]
+    assert files[0] == files[1]
+    assert numbers(whole) == numbers(broken)
+
+
+def test_a_study_has_a_folder_for_each(tmp_path: Path) -> None:
+    run_all(with_tables(training={"steps": 2}), tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == set(TABLES)
