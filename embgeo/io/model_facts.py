@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import FinalNorm
+from embgeo.io.bounded.companions import is_companion
 from embgeo.io.bounded.guard import reading, short
 from embgeo.io.bounded.small_files import parse_json, read_head, read_json
 from embgeo.io.bounded.zip_members import MAGICS, open_archive
@@ -84,7 +85,8 @@ def training_step(path: Path) -> tuple[float, str] | None:
     """
     try:
         if path.is_dir():
-            return _in_entries(read_json(path / TRAINER_STATE))
+            state = path / TRAINER_STATE
+            return _in_entries(read_json(state)) if is_companion(state) else None
         head = read_head(path)
         if head.startswith(MAGICS):
             return _in_entries(_read_pickle(path))

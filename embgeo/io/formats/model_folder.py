@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from embgeo.io.bounded.companions import FOREIGN_LINK, is_companion, leads_out
 from embgeo.io.bounded.guard import cannot_read, refuse
 from embgeo.io.bounded.small_files import read_json
 from embgeo.io.checkpoint import Checkpoint
@@ -69,7 +70,10 @@ def open_folder(
     UnreadableFile
         No weights, several possible ones, or a damaged configuration or tokenizer.
     """
-    weights = open_file(_weights_file(folder, is_known))
+    file = _weights_file(folder, is_known)
+    if leads_out(file) and file.parent == folder:
+        raise refuse(file, FOREIGN_LINK, "name that file instead of the folder")
+    weights = open_file(file)
     configuration = _configuration(folder)
     # Vectors with counts know their own words: GloVe's vocab.txt, say, is not a list of tokens.
     vocabulary, left_out = None, tuple[str, ...]()
@@ -143,7 +147,7 @@ def _listing(names: list[str]) -> str:
 
 def _configuration(folder: Path) -> _Configuration:
     path = folder / "config.json"
-    if not path.is_file():
+    if not is_companion(path):
         return _Configuration()
     data = read_json(path)
     if not isinstance(data, dict):

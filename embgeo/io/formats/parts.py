@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from embgeo.io.bounded import scratch
+from embgeo.io.bounded.companions import COPY_IT, FOREIGN_LINK, leads_out
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Array, Bytes, count, map_file, number_type
 
@@ -105,18 +106,6 @@ def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
             f"the {what} {short(name)} is missing",
             f"put every {what} that the index names beside it",
         )
-    _refuse_foreign_link(folder, shard, what)
+    if leads_out(shard):
+        raise Damaged(f"the {what} {shard.name} {FOREIGN_LINK}", COPY_IT)
     return shard
-
-
-def _refuse_foreign_link(folder: Path, shard: Path, what: str) -> None:
-    """A link may not lead out of the folder, except into the blobs of Hugging Face's cache."""
-    target = shard.resolve()
-    allowed = [folder.resolve()]
-    if folder.resolve().parent.name == "snapshots":
-        allowed.append(folder.resolve().parent.parent / "blobs")
-    if target.parent not in allowed:
-        raise Damaged(
-            f"the {what} {shard.name} is a link that leads out of the folder",
-            "put the file itself into the folder",
-        )

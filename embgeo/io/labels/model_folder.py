@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.companions import is_companion
 from embgeo.io.bounded.guard import refuse, short
 from embgeo.io.bounded.small_files import (
     decode_text,
@@ -71,17 +72,17 @@ def vocabulary_of(
         A damaged file.
     """
     path = folder / "tokenizer.json"
-    if path.is_file():
+    if is_companion(path):
         return tokenizer_json.from_tokenizer_json(read_json(path), path), ()
     path = folder / "vocab.json"
-    if path.is_file():
+    if is_companion(path):
         return _from_vocab_json(path), ()
     for name in _MODELS:
         path = folder / name
-        if path.is_file():
+        if is_companion(path):
             return _from_model(path, model_type)
     path = folder / "vocab.txt"
-    if path.is_file():
+    if is_companion(path):
         return _from_vocab_txt(path), ()
     return None, ()
 
@@ -94,7 +95,7 @@ def _from_vocab_json(path: Path) -> TokenizerVocabulary:
     vocabulary = tokenizer_json.from_ids({**data, **added}, path)
     vocabulary = replace(vocabulary, added={safe_text(token): row for token, row in added.items()})
     merges = path.with_name("merges.txt")
-    if "byte-level" in vocabulary.source and merges.is_file():
+    if "byte-level" in vocabulary.source and is_companion(merges):
         encoder = TextEncoder("byte-level BPE", (path, merges))
         return replace(vocabulary, encoder=encoder)
     return vocabulary
@@ -104,7 +105,7 @@ def _from_vocab_txt(path: Path) -> TokenizerVocabulary:
     tokens = [safe_text(line) for line in split_lines(read_text(path))]
     is_cased = any(t[:1].isupper() and t.isalpha() for t in tokens)
     settings = path.with_name("tokenizer_config.json")
-    lowercase = _object(settings).get("do_lower_case") if settings.is_file() else None
+    lowercase = _object(settings).get("do_lower_case") if is_companion(settings) else None
     encoder = None
     if "[UNK]" in tokens and any(token.startswith("##") for token in tokens):
         lowers = lowercase if isinstance(lowercase, bool) else not is_cased
@@ -144,14 +145,14 @@ def _read_added(folder: Path) -> dict[str, Any]:
     """Added tokens and their ids, from the files in which older and newer tokenizers keep them."""
     settings = folder / "tokenizer_config.json"
     found: dict[str, Any] = {}
-    if settings.is_file():
+    if is_companion(settings):
         listed = _object(settings).get("added_tokens_decoder")
         for key, entry in (listed if isinstance(listed, dict) else {}).items():
             content = entry.get("content") if isinstance(entry, dict) else None
             if isinstance(content, str) and key.isdecimal() and len(key) < 16:
                 found[content] = int(key)
     beside = folder / "added_tokens.json"
-    return {**found, **(_object(beside) if beside.is_file() else {})}
+    return {**found, **(_object(beside) if is_companion(beside) else {})}
 
 
 def _object(path: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from embgeo.core.special import Role, SpecialToken
+from embgeo.io.bounded.companions import is_companion
 from embgeo.io.bounded.small_files import read_json, read_text, safe_text
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
 
@@ -65,7 +66,7 @@ def find_special(folder: Path, vocabulary: TokenizerVocabulary) -> tuple[Special
 
 
 def _object(path: Path) -> Mapping[str, Any]:
-    data = read_json(path) if path.is_file() else {}
+    data = read_json(path) if is_companion(path) else {}
     return data if isinstance(data, dict) else {}
 
 
@@ -97,7 +98,7 @@ def _templates(folder: Path, settings: Mapping[str, Any]) -> Iterator[str]:
         texts = (entry.get("template") if isinstance(entry, dict) else entry for entry in entries)
         yield from (text for text in texts if isinstance(text, str))
     path = folder / "chat_template.jinja"
-    if path.is_file():
+    if is_companion(path):
         yield read_text(path)
 
 

@@ -1,0 +1,38 @@
+"""Files that the user did not name: those next to a named file, or in a named folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from embgeo.io.bounded.guard import refuse
+
+FOREIGN_LINK = "is a link that leads out of the folder"
+COPY_IT = "put the file itself into the folder"
+
+
+def leads_out(path: Path) -> bool:
+    """Whether a file is a link out of its folder, other than into the blobs of a Hub cache.
+
+    A downloaded folder may hold ``vocab.txt -> /etc/passwd``: what is read goes into reports.
+    """
+    folder = path.parent.resolve()
+    allowed = [folder]
+    for above in folder.parents:
+        if above.name == "snapshots":
+            allowed.append(above.parent / "blobs")
+    return path.resolve().parent not in allowed
+
+
+def is_companion(path: Path) -> bool:
+    """Whether there is a file of that name, next to what the user named.
+
+    Raises
+    ------
+    UnreadableFile
+        It is a link out of its folder.
+    """
+    if not path.is_file():
+        return False
+    if leads_out(path):
+        raise refuse(path, FOREIGN_LINK, COPY_IT)
+    return True
