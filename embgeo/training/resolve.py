@@ -9,7 +9,7 @@ from typing import Any
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_defaults, refuse_others
 from embgeo.training.methods.definitions import find_method
-from embgeo.training.models import model_class
+from embgeo.training.models import LanguageModel, model_class
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
 from embgeo.training.settings import EvaluationSettings, StudySettings
 
@@ -18,6 +18,8 @@ OF_OPTIMIZER = ("lr", "weight_decay", "betas", "eps", "momentum")
 OF_SCHEDULE = ("warm_up", "start", "end", "after", "rate")
 #: Tokens of a split that are evaluated at least: the error of ln perplexity is then about 0.02.
 FEWEST_EVALUATED = 20_000
+#: Tokens of a window of an evaluation where a state is carried over: they bound its memory alone.
+STATEFUL_BPTT = 70
 
 
 def resolve(config: StudySettings) -> StudySettings:
@@ -43,7 +45,7 @@ def resolve(config: StudySettings) -> StudySettings:
             **optimizers.resolve(chosen.kind, set_fields(chosen, OF_OPTIMIZER)),
             **{**list_defaults(SCHEDULES[chosen.schedule]), **set_fields(chosen, OF_SCHEDULE)},
         ),
-        evaluation=limit_evaluation(config),
+        evaluation=resolve_windows(limit_evaluation(config), config.training.bptt, kind),
         method=resolve_methods(config, sgd=sgd),
     )
 
@@ -55,6 +57,36 @@ def limit_evaluation(config: StudySettings) -> EvaluationSettings:
         return found
     trained = training.steps * training.accumulate * training.batch * training.bptt
     return replace(found, tokens=max(FEWEST_EVALUATED, trained // 4))
+
+
+def resolve_windows(
+    found: EvaluationSettings, trained: int, kind: type[LanguageModel]
+) -> EvaluationSettings:
+    """The windows of an evaluation: for a model without a state, those of its training.
+
+    Parameters
+    ----------
+    trained : int
+        Tokens of a window of the training.
+
+    Raises
+    ------
+    BadOption
+        A stride where a state is carried over, or one that is longer than a window.
+    """
+    usual = STATEFUL_BPTT if kind.CARRIES_STATE else trained
+    bptt = usual if found.bptt is None else found.bptt
+    if found.stride is not None and kind.CARRIES_STATE:
+        raise BadOption(
+            f"stride of [evaluation] is {found.stride}, and {kind.NAME} carries its state over",
+            way_out="leave it out: every token is seen with all before it",
+        )
+    if found.stride is not None and found.stride > bptt:
+        raise BadOption(
+            f"stride of [evaluation] is {found.stride:,}, in windows of {bptt:,} tokens",
+            way_out=f"give {bptt:,} at most",
+        )
+    return replace(found, bptt=bptt)
 
 
 def resolve_methods(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[str, Any]]:
@@ -102,6 +134,11 @@ def check(config: StudySettings) -> None:
             raise BadOption(f"the seed is {seed}", way_out="give a whole number from 0")
     for table in ("training", "evaluation", "geometry", "optimizer"):
         check_fields(table, getattr(config, table))
+    if config.training.patience is not None and config.training.keep != "best":
+        raise BadOption(
+            "patience of [training] ends a run behind its best evaluation",
+            way_out='set keep = "best" in [training]',
+        )
     if config.optimizer.asgd and config.optimizer.kind != "sgd":
         raise BadOption("asgd averages plain SGD", way_out='set kind = "sgd" in [optimizer]')
     if config.optimizer.asgd and config.optimizer.average:

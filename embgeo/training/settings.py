@@ -63,9 +63,9 @@ class ModelSettings:
     name : str
     bias_init : {"zeros", "log-counts"}
         What the output bias of any architecture starts at. "log-counts": the logarithm of each
-        token's share of the training split (add-one smoothing), as if a unigram model had been
-        fitted first. From zeros, a bias cannot get there in a short training, and the geometry of
-        the embedding is mostly the frequencies that the bias does not carry.
+        token's share of the training split, which makes a unigram model of the start. From zeros,
+        a bias cannot get there in a short training, and the geometry of the embedding is mostly
+        the frequencies that the bias does not carry.
     """
 
     name: str = "awd-lstm"
@@ -84,6 +84,10 @@ class OptimizerSettings:
         The highest of the schedule.
     weight_decay, betas, eps, momentum
         Of the optimizer, as far as it has them.
+    decay : {"matrices", "all"}
+        What `weight_decay` holds for. "matrices": the weight matrices of layers, which leaves out
+        biases, gains of norms, and embeddings (input, output and positions, plain or factored).
+        "all": everything that is trained, as AWD-LSTM was published.
     schedule : {"constant", "one-cycle", "epoch-decay"}
     warm_up, start, end : float
         Of one-cycle: the share of the run in which the rate rises, and its factors at both ends.
@@ -103,6 +107,7 @@ class OptimizerSettings:
     betas: tuple[float, float] | None = None
     eps: float | None = None
     momentum: float | None = None
+    decay: Literal["matrices", "all"] = "matrices"
     schedule: Literal["constant", "one-cycle", "epoch-decay"] = "constant"
     warm_up: float | None = None
     start: float | None = None
@@ -141,6 +146,9 @@ class TrainingSettings:
     threads : int, optional
         Of the CPU; by default as many as torch takes. Sums are rounded otherwise with others, so
         that a run gives the same bytes only with as many.
+    patience : int, optional
+        Evaluations in a row without a lower validation loss after which the run ends; with
+        ``keep = "best"``.
     keep : {"last", "best"}
         Which weights the run ends with: the last ones, or those with the lowest validation loss.
     log_every : int
@@ -167,6 +175,7 @@ class TrainingSettings:
     device: str = "auto"
     threads: int | None = checked(None, whole)
     keep: Literal["last", "best"] = "last"
+    patience: int | None = checked(None, whole)
     log_every: int = checked(50, whole)
     save_seconds: float = checked(120.0, nonnegative)
     save_steps: int | None = checked(None, whole)
@@ -182,10 +191,17 @@ class EvaluationSettings:
     ----------
     every : int, optional
         Steps between two evaluations on the validation split; by default once an epoch.
-    batch, bptt : int
+    batch : int
     tokens : int, optional
         Only the first so many of each split. By default all of them; in a run whose `steps` are
         given, as many as a quarter of the tokens that it trains on, and 20,000 at least.
+    bptt : int, optional
+        Tokens of a window: 70 for models that carry a state over, for which it changes nothing.
+        Models without a state see their window alone; for them it is `bptt` of the training,
+        since they have learned nothing of positions beyond.
+    stride : int, optional
+        Tokens from one window to the next, for models without a state: windows overlap, and each
+        token is scored once, with as much context as its window has. By default `bptt`.
     popular : float
         Share of the types, most frequent first, that count as popular.
     test : bool
@@ -196,8 +212,9 @@ class EvaluationSettings:
 
     every: int | None = checked(None, whole)
     batch: int = checked(10, whole)
-    bptt: int = checked(70, whole)
     tokens: int | None = checked(None, several)
+    bptt: int | None = checked(None, whole)
+    stride: int | None = checked(None, whole)
     popular: float = checked(0.2, share)
     test: bool = True
     cache: bool = False
@@ -215,7 +232,7 @@ class GeometrySettings:
 STUDY_SETTINGS_NAME = "train.toml"
 
 #: Settings that come with the package, in the order of their cost.
-PRESETS = ("tiny-cpu", "ptb-inan", "wt2-fast", "wt2-paper")
+PRESETS = ("tiny-cpu", "overfit-cpu", "ptb-inan", "wt2-fast", "wt2-paper")
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,35 @@ def test_windows_of_a_transformer_stand_alone() -> None:
     assert found.all.tokens == 40
 
 
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("stride", [1, 4, 10])
+def test_overlapping_windows_score_each_token_once_with_its_context(
+    stride: int, batch: int
+) -> None:
+    torch.manual_seed(0)
+    model, rows = Transformer(N, d=8, layers=1, heads=2).double().eval(), text(41)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(8.0)
+        slow = []
+        length = -(-40 // batch)
+        for begin in range(0, 40, length):
+            places = range(begin, min(begin + length, 40))
+            for start in places[::stride]:
+                # The window ends with this stride, also where the stream does not reach so far.
+                stop = start + stride
+                first = max(begin, stop - 10)
+                part = torch.from_numpy(rows[first : min(stop, 40)])[:, None]
+                log_p = F.log_softmax(model.head(model(part).hidden[:, 0]), -1)
+                slow += [
+                    -float(log_p[t - first, rows[t + 1]])
+                    for t in range(start, min(stop, places.stop))
+                ]
+    found = perplexity(model, rows, bptt=10, stride=stride, batch=batch)
+    assert found.all.tokens == 40 == len(slow)
+    assert found.all.total == pytest.approx(sum(slow), rel=1e-12)
+
+
 @pytest.mark.parametrize("batch", [2, 3, 7, 118, 119, 1000])
 def test_a_batch_predicts_each_token_once_too(batch: int) -> None:
     """Streams start without a state, and from the last token of the stream before."""

@@ -24,6 +24,7 @@ from embgeo.training.optimization import (  # noqa: E402
     parameter_groups,
 )
 from tests.support.language_model import batches, made  # noqa: E402
+from tests.support.training_runs import loop_of, settings  # noqa: E402
 
 each_kind = pytest.mark.parametrize("kind", OPTIMIZERS)
 
@@ -110,7 +111,36 @@ def test_groups_hold_every_parameter_once() -> None:
     }
     special = {id(p) for p in reg.acts_on()}
     assert {decays[number] for number in special} == {0.0}
-    assert {decay for number, decay in decays.items() if number not in special} == {0.3}
+    vectors = {id(p) for p in model.parameters() if p.ndim < 2}
+    assert {decays[number] for number in vectors if number in decays} == {0.0}
+    matrices = {number: d for number, d in decays.items() if number not in special | vectors}
+    assert set(matrices.values()) == {0.3}
+
+
+@pytest.mark.parametrize("name", ["mle", "untied", "sc-exp", "coupled-adam"])
+@pytest.mark.parametrize("decay", ["matrices", "all"])
+def test_what_decays_is_the_same_for_all_methods(name: str, decay: str) -> None:
+    """The weights of the LSTM, and with "all" the rest as well."""
+    config = settings(optimizer={"weight_decay": 0.3, "decay": decay})
+    loop = loop_of(config, name)
+    names = {id(p): key for key, p in loop.model.named_parameters()}
+    decayed = {
+        names[id(p)]
+        for group in loop.optimizer.param_groups
+        for p in group["params"]
+        if group["weight_decay"]
+    }
+    layers = {"lstms.0.weight_ih_l0", "lstms.0.weight_hh_l0"}
+    assert decayed == (layers if decay == "matrices" else set(names.values()))
+
+
+def test_learned_positions_do_not_decay() -> None:
+    model: Any = build("transformer", 20, {"d": 8, "layers": 1, "heads": 2})
+    decayed, spared = parameter_groups(model, embeddings=model.embedding_parameters())
+    held = {id(p) for p in spared["params"]}
+    assert id(model.positions) in held
+    assert id(model.norm.weight) in held
+    assert all(p.ndim == 2 for p in decayed["params"])
 
 
 def test_groups_of_nothing_but_special_parameters() -> None:

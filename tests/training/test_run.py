@@ -54,6 +54,24 @@ def test_the_tied_matrix_is_saved_once_and_its_other_name_told(finished: Path) -
         assert file.metadata() == {"tied": "decoder.weight=embedding.weight"}
 
 
+def test_a_run_ends_when_its_validation_loss_falls_no_more(tmp_path: Path) -> None:
+    """As one of as many epochs with the same weights, but for what it says of its end."""
+    training = {"epochs": 40, "keep": "best", "patience": 2, "log_every": 1}
+    config = settings(training=training, optimizer={"lr": 0.05})
+    found = run(config, tmp_path / "stopped")
+    assert found.stopped_early
+    assert found.steps < 40 * 9
+    losses = [line["valid.loss"] for line in numbers(tmp_path / "stopped") if "valid.loss" in line]
+    *checks, final = losses
+    assert min(checks) == final == checks[-3]
+    assert f"stopped at step {found.steps} of 360" in " ".join(found.notes)
+    full = run(
+        config.updated({"training": {"patience": None, "epochs": len(checks)}}), tmp_path / "full"
+    )
+    assert not full.stopped_early
+    assert full.valid == found.valid
+
+
 @pytest.mark.parametrize(("name", "outputs"), [("sc-exp", False), ("untied", True)])
 def test_the_analysis_reads_what_a_run_wrote(name: str, outputs: bool, tmp_path: Path) -> None:
     run(settings(name), tmp_path)

@@ -11,8 +11,16 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.loop import planning  # noqa: E402
-from embgeo.training.loop.planning import RunBudget, find_most_steps, fit_epochs, plan_runs, settle  # noqa: E402
+from embgeo.training.loop.planning import (  # noqa: E402
+    RunBudget,
+    find_most_steps,
+    fit_epochs,
+    plan_runs,
+    settle,
+)
+from embgeo.training.loop.rehearsal import rehearse  # noqa: E402
 from embgeo.training.loop.run import write_study_settings  # noqa: E402
+from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from embgeo.workflows.train import describe_estimate  # noqa: E402
 from tests.support.training_runs import CPU, N, corpus, loop_of, settings, spread  # noqa: E402
@@ -110,6 +118,15 @@ def test_without_a_budget_nothing_is_timed(tmp_path: Path, monkeypatch: pytest.M
     found = settle(settings(), corpus(), tmp_path, None)
     assert isinstance(found, StudySettings)
     assert found.training.epochs == 2
+
+
+def test_positions_that_training_never_sees_are_not_evaluated() -> None:
+    model = {"name": "transformer", "d": 8, "layers": 1, "heads": 2}
+    evaluation = {"bptt": 11}
+    with pytest.raises(BadOption, match="have 11 tokens, and the model learns 10 positions"):
+        rehearse(resolve(settings(model=model, evaluation=evaluation)), corpus())
+    rotary = settings(model={**model, "positions": "rotary"}, evaluation=evaluation)
+    rehearse(resolve(rotary), corpus())
 
 
 def test_a_plan_knows_sizes_and_steps() -> None:

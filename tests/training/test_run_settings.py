@@ -212,6 +212,31 @@ def test_another_choice_leaves_the_settings_of_the_one_before() -> None:
         resolve(changed)
 
 
+def test_windows_of_an_evaluation_follow_the_training_where_no_state_is_carried() -> None:
+    usual = load_preset("tiny-cpu")
+    assert resolve(usual).evaluation.bptt == 70
+    other = usual.updated({"model": {"name": "transformer", "d": 32}})
+    assert resolve(other).evaluation.bptt == other.training.bptt == 20
+    warm = other.updated({"evaluation": {"stride": 5}})
+    assert resolve(warm).evaluation.stride == 5
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({"evaluation": {"stride": 5}}, "stride of .evaluation. is 5, and awd-lstm carries"),
+        (
+            {"model": {"name": "transformer"}, "evaluation": {"stride": 21}},
+            "is 21, in windows of 20 tokens",
+        ),
+        ({"training": {"patience": 3}}, "patience of .training. ends a run behind its best"),
+    ],
+)
+def test_evaluations_that_make_no_sense(tables: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadOption, match=message):
+        resolve(load_preset("tiny-cpu").updated(tables))
+
+
 def test_a_tokenizer_leaves_the_size_of_a_vocabulary_of_words() -> None:
     """The usual preset has one, and there is no way to unset it on the line."""
     config = load_preset("tiny-cpu").updated(

@@ -192,7 +192,12 @@ IGNORED = -100
 
 
 def streams(
-    rows: npt.NDArray[np.int64], batch: int, bptt: int, device: torch.device | str
+    rows: npt.NDArray[np.int64],
+    batch: int,
+    bptt: int,
+    device: torch.device | str,
+    *,
+    stride: int | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Windows of inputs and targets, in which each token but the first is a target once.
 
@@ -204,6 +209,9 @@ def streams(
         Streams; fewer where they would be empty.
     bptt : int
         Steps of a window.
+    stride : int, optional
+        Steps from the end of one window to the end of the next; by default `bptt`. With less,
+        windows overlap: what is read again is there as context, and its targets are `IGNORED`.
 
     Yields
     ------
@@ -216,7 +224,8 @@ def streams(
     BadOption
         Less than two tokens, or no stream or step.
     """
-    for name, value in (("batch", batch), ("bptt", bptt)):
+    new = bptt if stride is None else stride
+    for name, value in (("batch", batch), ("bptt", bptt), ("stride", new)):
         if value < 1:
             raise BadOption(f"{name} is {value:,}", where="evaluation", way_out="give 1 or more")
     predicted = len(rows) - 1
@@ -232,6 +241,9 @@ def streams(
     places[1] = IGNORED
     places[0, :predicted], places[1, :predicted] = rows[:-1], rows[1:]
     inputs, targets = torch.from_numpy(places.reshape(2, batch, length).transpose(0, 2, 1).copy())
-    for start in range(0, length, bptt):
-        stop = start + bptt
-        yield inputs[start:stop].to(device), targets[start:stop].to(device)
+    for start in range(0, length, new):
+        stop = start + new
+        first = max(0, stop - bptt) if new < bptt else start
+        wanted = targets[first:stop].clone()
+        wanted[: start - first] = IGNORED
+        yield inputs[first:stop].to(device), wanted.to(device)

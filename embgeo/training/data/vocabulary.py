@@ -51,16 +51,6 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    @property
-    def log_probabilities(self) -> npt.NDArray[np.float64]:
-        """ln p of each token as the training split has it, by add-one (Laplace) smoothing.
-
-        p = (count + 1) / (sum of the counts + N): a row that does not occur, as a tokenizer may
-        have it, has a probability as well. Shape (N,).
-        """
-        total = float(self.counts.sum()) + len(self.counts)
-        return np.asarray(np.log((self.counts + 1.0) / total))
-
 
 def ranked(
     words: Sequence[str],

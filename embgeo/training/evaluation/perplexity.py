@@ -63,6 +63,7 @@ def perplexity(
     *,
     batch: int = 1,
     bptt: int = 70,
+    stride: int | None = None,
     device: torch.device | str = "cpu",
     popular: Tensor | None = None,
 ) -> Perplexity:
@@ -76,7 +77,9 @@ def perplexity(
     with more, the first tokens of the other streams are predicted from an empty state.
 
     A model without a state (a Transformer) sees its own window alone, so that for it `bptt` is
-    part of what is measured; for an LSTM it changes nothing.
+    part of what is measured; for an LSTM it changes nothing. With a `stride`, such a model reads
+    overlapping windows, and is scored on the last `stride` tokens of each, which have at least
+    bptt − stride tokens before them in their window, but for the beginning of a stream.
 
     Parameters
     ----------
@@ -86,6 +89,8 @@ def perplexity(
         The split; shape (n,).
     batch, bptt : int
         Streams, and tokens of a window.
+    stride : int, optional
+        Tokens from one window to the next, where no state is carried over; by default `bptt`.
     popular : Tensor of bool, optional
         Popular types, shape (N,); without it, nobody is popular or rare.
 
@@ -97,7 +102,7 @@ def perplexity(
     tally = LossTally(device, popular)
     with torch.no_grad(), evaluating(model):
         state = None
-        for inputs, targets in streams(rows, batch, bptt, device):
+        for inputs, targets in streams(rows, batch, bptt, device, stride=stride):
             output = model(inputs, state)
             state = detach(output.state)
             tally.add(log_losses(model, output.hidden, targets), targets)

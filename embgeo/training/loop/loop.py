@@ -13,6 +13,7 @@ from torch import Tensor
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.training.data import Batches, Corpus, Vocabulary, Window, columns
+from embgeo.training.data.unigram import log_unigram
 from embgeo.training.loop.cross_entropy import cross_entropy
 from embgeo.training.loop.process import World, autocast, get_random_state, set_random_state
 from embgeo.training.methods import Setup, Step
@@ -119,13 +120,21 @@ class Loop:
             raise methods.refuse_sgd(self.method)
         self.optimizer = build_optimizer(
             "coupled-adam" if coupled else chosen.kind,
-            parameter_groups(self.model, self.regularizer.parameter_groups()),
+            self.parameter_groups(),
             set_fields(chosen, OF_OPTIMIZER),
             coupled=coupled,
         )
         self.schedule = build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))
         self.average = WeightAverage(self.parameters)
         self.asgd = NtAsgd(self.average, window=chosen.window) if chosen.asgd else None
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """What is trained, by whether it decays: one rule for plain and factored embeddings."""
+        if self.config.optimizer.decay == "all":
+            return [{"params": self.parameters}]
+        special = self.regularizer.parameter_groups()
+        rows = self.model.embedding_parameters()
+        return parameter_groups(self.model, special, embeddings=rows)
 
     # --- Where the run is ---------------------------------------------------------------------
 
@@ -313,7 +322,7 @@ def initial_model(
     torch.manual_seed(config.seeds[0])
     model = build(config.model.name, len(vocabulary), settings)
     if config.model.bias_init == "log-counts":
-        model.start_bias(torch.from_numpy(vocabulary.log_probabilities))
+        model.start_bias(torch.from_numpy(log_unigram(vocabulary.counts)))
     return model
 
 

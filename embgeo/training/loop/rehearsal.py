@@ -61,17 +61,22 @@ def rehearse(config: StudySettings, corpus: Corpus) -> None:
 def check_windows(model: LanguageModel, config: StudySettings) -> None:
     """Refuse windows that are too long for the model."""
     training = config.training
-    windows = {
-        "[training]": training.bptt + (_LONGER if training.random_lengths else 0),
-        "[evaluation]": config.evaluation.bptt,
-    }
-    for table, length in windows.items():
-        if model.longest is not None and length > model.longest:
-            raise BadOption(
-                f"windows of {table} have {length:,} tokens, and the model {model.longest:,} "
-                "positions",
-                way_out=f"make context of [model] larger, or bptt of {table} smaller",
-            )
+    if model.longest is None:
+        return
+    evaluated = config.evaluation.bptt or training.bptt
+    if evaluated > training.bptt:
+        raise BadOption(
+            f"windows of [evaluation] have {evaluated:,} tokens, and the model learns "
+            f"{training.bptt:,} positions",
+            way_out="leave bptt of [evaluation] out, or make that of [training] larger",
+        )
+    length = training.bptt + (_LONGER if training.random_lengths else 0)
+    if length > model.longest:
+        raise BadOption(
+            f"windows of [training] have {length:,} tokens, and the model {model.longest:,} "
+            "positions",
+            way_out="make context of [model] larger, or bptt of [training] smaller",
+        )
 
 
 def check_method(chosen: Method, config: StudySettings) -> None:

@@ -159,6 +159,7 @@ def finish(session: Session, command: str) -> RunResult:
         command=command,
         corpus=describe_corpus(session.corpus),
         initial_sha256=loop.initial_sha256,
+        stopped_early=session.stopped,
     )
     if session.world.leads:
         write(folder / MODEL_NAME, content)
@@ -169,8 +170,8 @@ def finish(session: Session, command: str) -> RunResult:
 
 #: What no publication says of the output bias.
 BIAS_DEVIATION = (
-    "the output bias starts at the log frequencies of the training split (add-one smoothing); the "
-    "papers start it at zero or do not say"
+    "the output bias starts at the log frequencies of the training split; the papers start it "
+    "at zero or do not say"
 )
 
 

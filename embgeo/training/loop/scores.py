@@ -18,6 +18,7 @@ from embgeo.training.evaluation import (
 )
 from embgeo.training.methods import popular_rows
 from embgeo.training.models import LanguageModel
+from embgeo.training.resolve import STATEFUL_BPTT
 from embgeo.training.settings import EvaluationSettings
 
 Found = dict[str, float | None]
@@ -34,6 +35,7 @@ class Scores:
 
     def __init__(self, settings: EvaluationSettings, corpus: Corpus, device: torch.device) -> None:
         self.settings, self.corpus, self.device = settings, corpus, device
+        self.bptt = settings.bptt or STATEFUL_BPTT
         counts = torch.from_numpy(corpus.vocabulary.counts)
         self.popular = popular_rows(counts, settings.popular)
 
@@ -78,7 +80,7 @@ class Scores:
         if self.settings.cache:
             cache = PUBLISHED_CACHES.get(name, CacheSettings())
             cached = continuous_cache(
-                model, rows, settings=cache, bptt=self.settings.bptt, device=self.device
+                model, rows, settings=cache, bptt=self.bptt, device=self.device
             )
             found["cache"] = cached.all.perplexity
         if self.settings.dynamic:
@@ -95,7 +97,8 @@ class Scores:
             model,
             rows,
             batch=self.settings.batch,
-            bptt=self.settings.bptt,
+            bptt=self.bptt,
+            stride=self.settings.stride,
             device=self.device,
             popular=self.popular,
         )

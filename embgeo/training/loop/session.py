@@ -68,7 +68,7 @@ class Session:
         self.scores = Scores(config.evaluation, corpus, device)
         self.measure = measure if config.geometry.every else None
         self.notes: list[str] = []
-        self.best: dict[str, Any] = {"loss": math.inf, "step": 0, "model": None}
+        self.best: dict[str, Any] = {"loss": math.inf, "step": 0, "later": 0, "model": None}
         self.interval = LossInterval()
         self.before = 0.0
         length = 0
@@ -87,6 +87,12 @@ class Session:
         """Time of all sessions of the run."""
         return self.before + time.perf_counter() - self.started
 
+    @property
+    def stopped(self) -> bool:
+        """Whether so many evaluations were no better that the run ends before its steps do."""
+        patience = self.config.training.patience
+        return patience is not None and self.best["later"] >= patience
+
     def train(self, progress: Progress, interrupts: Interrupts) -> None:
         """All steps that are left.
 
@@ -102,7 +108,7 @@ class Session:
         progress.advance(loop.step_number)
         if not loop.step_number:
             self.measure_geometry()
-        while not loop.finished:
+        while not (loop.finished or self.stopped):
             epoch = loop.batches.epoch
             began = time.perf_counter()
             stepped = loop.step((float(interrupts.asked), float(self.due())))
@@ -118,6 +124,12 @@ class Session:
                 raise KeyboardInterrupt
             if due or self.world.broadcast(ended and self.cheap()):
                 self.save()
+        if self.stopped and not loop.finished:
+            self.notes.append(
+                f"stopped at step {loop.step_number:,} of {loop.steps:,}: "
+                f"{self.config.training.patience} evaluations in a row without a lower validation "
+                "loss"
+            )
         if self.world.broadcast(interrupts.asked):
             self.save()
             raise KeyboardInterrupt
@@ -145,11 +157,14 @@ class Session:
             return  # measured at the end
         with self.loop.evaluated() as model:
             found = self.world.broadcast(self.scores.valid(model) if self.world.leads else None)
-            if keeps and found["loss"] < self.best["loss"]:
+            better = found["loss"] < self.best["loss"]
+            self.best["later"] = 0 if better else self.best["later"] + 1
+            if keeps and better:
                 weights = move_to("cpu", {k: v.clone() for k, v in model.state_dict().items()})
                 self.best = {
                     "loss": found["loss"],
                     "step": self.loop.step_number,
+                    "later": 0,
                     "model": weights,
                 }
         self.log.write(self.loop.step_number, name_scores("valid", found))

@@ -57,6 +57,8 @@ class LanguageModel(nn.Module):
         The publication.
     DEVIATIONS : tuple of str
         Each way in which this is not what was published; shown in the report of a run.
+    CARRIES_STATE : bool
+        Whether a window sees those before it.
     longest : int, optional
         How many tokens a window may have; None: as many as one likes.
     """
@@ -64,6 +66,7 @@ class LanguageModel(nn.Module):
     NAME: ClassVar[str]
     SOURCE: ClassVar[str]
     DEVIATIONS: ClassVar[tuple[str, ...]] = ()
+    CARRIES_STATE: ClassVar[bool] = True
 
     def __init__(self, n_tokens: int, d: int, *, embedding_dropout: float) -> None:
         super().__init__()
@@ -88,6 +91,12 @@ class LanguageModel(nn.Module):
         if bias:
             decoder.bias = nn.Parameter(torch.zeros(self.n_tokens))
         self.decoder = decoder
+
+    def embedding_parameters(self) -> list[Tensor]:
+        """The parameters of the layers with a row for each token or position, each once."""
+        layers = (self.get_input_embeddings(), self.get_output_embeddings())
+        found = {id(p): p for layer in layers for p in layer.parameters()}
+        return list(found.values())
 
     @torch.no_grad()
     def start_bias(self, log_probabilities: Tensor) -> None:

@@ -62,6 +62,7 @@ class Transformer(LanguageModel):
         "a window does not see the windows before it, so that its first tokens are predicted from "
         "little",
     )
+    CARRIES_STATE: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -95,6 +96,10 @@ class Transformer(LanguageModel):
         )
         self.norm = nn.LayerNorm(d)
         self.make_decoder(None if flag("tied", tied) else normal(n_tokens, d), bias=bias)
+
+    def embedding_parameters(self) -> list[Tensor]:
+        learned = [] if self.positions is None else [self.positions]
+        return [*super().embedding_parameters(), *learned]
 
     def layers_of(self, rows: Tensor, state: None) -> Output:  # noqa: ARG002
         states = rows.transpose(0, 1)

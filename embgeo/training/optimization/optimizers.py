@@ -25,19 +25,33 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
 
 
 def parameter_groups(
-    model: nn.Module, special: Sequence[Mapping[str, Any]] = ()
+    model: nn.Module,
+    special: Sequence[Mapping[str, Any]] = (),
+    *,
+    embeddings: Iterable[Tensor] = (),
 ) -> list[dict[str, Any]]:
     """Groups for an optimizer: all that a model trains, each parameter once.
 
     Parameters
     ----------
     special : sequence of dict
-        Groups that are treated otherwise, such as `Regularizer.parameter_groups()`. Everything
-        else, the embedding too, makes one group with the optimizer's own settings.
+        Groups that are treated otherwise, such as `Regularizer.parameter_groups()`.
+    embeddings : iterable of Tensor
+        Parameters with a row for each token or position, as
+        `LanguageModel.embedding_parameters()` lists them. They have no weight decay, nor have
+        vectors: biases and the gains of norms. All else has the optimizer's own settings.
     """
     apart = {id(p) for group in special for p in group["params"]}
+    rows = {id(p) for p in embeddings}
     rest = [p for p in model.parameters() if p.requires_grad and id(p) not in apart]
-    return [*([{"params": rest}] if rest else []), *(dict(group) for group in special)]
+    spared = [p for p in rest if p.ndim < 2 or id(p) in rows]
+    decayed = [p for p in rest if p.ndim >= 2 and id(p) not in rows]
+    groups: list[dict[str, Any]] = [
+        {"params": decayed},
+        {"params": spared, "weight_decay": 0.0},
+        *(dict(group) for group in special),
+    ]
+    return [group for group in groups if group["params"]]
 
 
 def build_optimizer(

@@ -58,6 +58,8 @@ class RunResult:
     initial_sha256 : str
         Of the plain weights before the first step: the same for all methods of a comparison that
         have the same matrices.
+    stopped_early : bool
+        Whether the validation loss had not fallen for `training.patience` evaluations.
     """
 
     method: str
@@ -77,6 +79,7 @@ class RunResult:
     command: str
     corpus: Mapping[str, Any]
     initial_sha256: str
+    stopped_early: bool = False
 
     @property
     def own_settings(self) -> dict[str, Any]:
