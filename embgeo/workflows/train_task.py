@@ -41,7 +41,8 @@ class TrainRequest:
 
     def resolve(self) -> StudySettings:
         """The settings that hold: arguments before files, files before presets."""
-        from embgeo.training.settings import from_tables, load_preset, merge_tables
+        from embgeo.training.merging import merge_tables
+        from embgeo.training.settings import from_tables, load_preset
 
         if self.resume and self.out is None:
             raise BadOption(
