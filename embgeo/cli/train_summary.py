@@ -22,7 +22,6 @@ COLUMNS = (
     (spectrum.EFFECTIVE_RANK.name, "eff. rank"),
     (frequency.PROBE_AUC.name, "probe AUC"),
 )
-VERDICTS = ("reproduced", "not reproduced", "not decidable")
 
 
 def summary(training: Training, page: Path) -> None:
@@ -91,9 +90,20 @@ def aligned(rows: list[list[str]]) -> list[str]:
 
 def claims(training: Training) -> str:
     """How many of the papers' claims held."""
-    count = {v: sum(o.verdict == v for o in training.outcomes) for v in VERDICTS}
-    told = ", ".join(f"{number} {verdict}" for verdict, number in count.items() if number)
-    return f"Claims of the papers: {told}."
+    from embgeo.training.study.deciding import count_verdicts
+
+    count = count_verdicts(training.outcomes)
+    shown = ", ".join(f"{number} {verdict}" for verdict, number in count.items() if number)
+    return f"Claims of the papers: {shown or 'none'}.{describe_checks(training)}"
+
+
+def describe_checks(training: Training) -> str:
+    """How many of the decided checks hold; empty without one."""
+    checks = [one for one in training.outcomes if one.sanity and one.cause is None]
+    if not checks:
+        return ""
+    passed = sum(one.verdict == "reproduced" for one in checks)
+    return f" Methods that reach what they minimize: {passed} of {len(checks)}."
 
 
 def plan_text(plan: Mapping[str, Any], folder: Path) -> str:

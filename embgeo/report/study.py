@@ -21,7 +21,8 @@ from embgeo.report.comparison import SECTIONS as OF_COMPARISON
 from embgeo.report.comparison import context as of_comparison
 from embgeo.report.comparison import quantities_of_comparison
 from embgeo.report.page import TRAINING, Gallery, code, draw_charts, environment
-from embgeo.report.study_tables import claim_rows, headline, heads, method_rows, settings_text
+from embgeo.report.study_headline import headline
+from embgeo.report.study_tables import claim_rows, first_heads, heads, method_rows, settings_text
 from embgeo.report.tables import group_by_family, provenance_rows
 from embgeo.result.analysis import REPORT_NAME
 from embgeo.training.study.training import Training
@@ -30,6 +31,7 @@ from embgeo.training.study.training import Training
 COLUMNS = 9
 _SECTIONS = (
     ("claims", "Claims of the papers"),
+    ("all-numbers", "All numbers of the methods"),
     ("balance", "Perplexity and geometry"),
     ("training", "Over training"),
     ("trained", "How each was trained"),
@@ -91,7 +93,9 @@ def describe_methods(training: Training, comparison: Comparison | None) -> dict[
         "headline": headline(training),
         "seeds": training.seeds,
         "heads": heads(training),
-        "method_rows": method_rows(training),
+        "method_rows": method_rows(training, heads(training)),
+        "first_heads": first_heads(training),
+        "first_rows": method_rows(training, first_heads(training)),
         "sentences": training.sentences,
         "claims": claim_rows(training),
         "trained": [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,14 @@ from embgeo.training.study.deciding import perplexity_name, signed, unigram_perp
 from embgeo.training.study.spread import Paired, in_percent, paired, percent_text, spread
 from embgeo.training.study.training import ClaimOutcome, Role, StudyMethod, Training, Verdict
 
-#: Columns of the table of methods after the perplexity that decides, with short heads.
+#: Columns of the first table, after the perplexity that decides.
+FIRST = (
+    isotropy.I1_UNIT.name,
+    cosine.MEAN.name,
+    spectrum.EFFECTIVE_RANK.name,
+    "training.parameters",
+)
+#: Columns of the table of all numbers after that perplexity, with short heads.
 GEOMETRY: tuple[tuple[str, str], ...] = (
     (cosine.MEAN.name, "mean cosine"),
     (isotropy.I1.name, "I1"),
@@ -56,7 +63,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A number of a method and its difference from what it is held against.
+    """A number of a method and its difference from that of its control.
 
     Attributes
     ----------
@@ -64,7 +71,9 @@ class Cell:
     deviation : str
         Over seeds; empty for one.
     difference : str
-        Empty where there is nothing to hold it against.
+        Empty without a control.
+    interval : str
+        Of the difference, 95 % over seeds; empty of few seeds.
     word : str
         "better", "worse", "within seeds", or empty.
     """
@@ -72,6 +81,7 @@ class Cell:
     text: str
     deviation: str = ""
     difference: str = ""
+    interval: str = ""
     word: str = ""
 
 
@@ -114,8 +124,15 @@ def heads(training: Training) -> tuple[Head, ...]:
     return tuple(Head(name, title) for name, title in columns if name in held)
 
 
-def method_rows(training: Training) -> tuple[MethodRow, ...]:
-    columns = heads(training)
+def first_heads(training: Training) -> tuple[Head, ...]:
+    """Columns of the first table: what each method did to perplexity and to isotropy."""
+    found = heads(training)
+    by_name = {head.name: head for head in found}
+    return (*found[:1], *(by_name[name] for name in FIRST if name in by_name))
+
+
+def method_rows(training: Training, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
+    """The lines of a table with these columns; the unigram model last."""
     rows = tuple(
         method_row(training, columns, place, role)
         for place, method in enumerate(training.methods)
@@ -178,16 +195,19 @@ def cell(training: Training, method: StudyMethod, name: str, role: Role | None =
     held = paired(training.values(method.reference, name, role), own, relative=relative)
     if held is None:
         return Cell(text, deviation)
-    return Cell(text, deviation, step(held, relative), word(held, quantity, name))
+    ends = () if name in FIXED else (held.interval or ())
+    interval = " … ".join(step_text(value, relative=relative) for value in ends)
+    difference = step_text(held.difference, relative=relative)
+    return Cell(text, deviation, difference, interval, word(held, quantity, name))
 
 
 def with_unit(text: str, quantity: Quantity | None) -> str:
     return f"{text} {quantity.unit}" if quantity is not None and quantity.unit else text
 
 
-def step(held: Paired, relative: bool) -> str:
+def step_text(value: float, *, relative: bool) -> str:
     """``"−1.4 %"``, ``"+0.171"``."""
-    return percent_text(held.difference) if relative else signed(held.difference)
+    return percent_text(value) if relative else signed(value)
 
 
 def word(held: Paired, quantity: Quantity | None, name: str) -> str:
@@ -219,6 +239,9 @@ class ClaimRow:
     chip: str
     reason: str
     published: str
+    share: str
+    text_interval: str
+    sanity: bool
     p_value: str
     p_adjusted: str
     detectable: str
@@ -232,7 +255,8 @@ def claim_row(training: Training, o: ClaimOutcome) -> ClaimRow:
     quantity = training.quantity(o.number)
     unit = " %" if o.relative else ""
     values = [v for v in (o.difference, *(o.interval or ())) if v is not None]
-    shown = [signed(in_percent(value) if o.relative else value) for value in values]
+    shown = [change_text(value, relative=o.relative) for value in values]
+    of_text = [change_text(value, relative=o.relative) for value in o.text_interval or ()]
     return ClaimRow(
         o.text,
         o.source,
@@ -247,10 +271,18 @@ def claim_row(training: Training, o: ClaimOutcome) -> ClaimRow:
         CHIPS[o.verdict],
         o.reason,
         o.published,
+        "–" if o.share is None else f"{format_number(100.0 * o.share, 2)} %",
+        " … ".join(of_text),
+        o.sanity,
         "–" if o.p_value is None else format_number(o.p_value, 2),
         "–" if o.p_adjusted is None else format_number(o.p_adjusted, 2),
         describe_detectable(o),
     )
+
+
+def change_text(value: float, *, relative: bool) -> str:
+    """A difference with its sign; of logarithms in per cent."""
+    return signed(in_percent(value) if relative else value)
 
 
 def describe_sides(training: Training, o: ClaimOutcome) -> str:
@@ -266,61 +298,6 @@ def describe_detectable(o: ClaimOutcome) -> str:
         return "–"
     unit = " %" if o.relative else ""
     return f"{format_number(in_percent(o.detectable) if o.relative else o.detectable, 2)}{unit}"
-
-
-def headline(training: Training) -> str:
-    """Who has the lowest perplexity, who the roundest embedding, and how many claims held."""
-    name = perplexity_name(training.runs)
-    split = "test" if name.startswith("test") else "validation"
-    said = (
-        describe_winner(training, name, f"Lowest {split} perplexity", min),
-        describe_winner(training, isotropy.I1_UNIT.name, "Highest I1 at a mean norm of 1", max),
-        claims_line(training),
-    )
-    return " ".join(part for part in said if part)
-
-
-def claims_line(training: Training) -> str:
-    """How many claims held, which takes several seeds."""
-    if not training.outcomes:
-        return ""
-    count = sum(o.verdict == "reproduced" for o in training.outcomes)
-    missed = sum(o.verdict == "not reproduced" for o in training.outcomes)
-    left = len(training.outcomes) - count - missed
-    if not count and not missed:
-        why = " with one seed" if len(training.seeds) == 1 else ""
-        return f"None of {left} claims of the papers can be decided{why}."
-    return f"Claims of the papers: {count} reproduced, {missed} not, {left} not decidable."
-
-
-def describe_winner(training: Training, name: str, title: str, choose: Callable[..., str]) -> str:
-    """The method with the lowest or the highest value, next to the baseline."""
-    found = mean_by_method(training, name)
-    if not found:
-        return ""
-    winner = choose(found, key=lambda method: found[method])
-    text = f"{title}: {visible(winner)}, {format_mean(training, winner, name)}"
-    return f"{text}{add_baseline(training, winner, training.baseline.name, name)}."
-
-
-def add_baseline(training: Training, winner: str, base: str, name: str) -> str:
-    if winner == base or not training.values(base, name):
-        return ""
-    return f" ({visible(base)}: {format_mean(training, base, name)})"
-
-
-def mean_by_method(training: Training, name: str) -> dict[str, float]:
-    found = {}
-    for method in training.methods:
-        of_seeds = spread(list(training.values(method.name, name).values()))
-        if of_seeds is not None:
-            found[method.name] = of_seeds.mean
-    return found
-
-
-def format_mean(training: Training, method: str, name: str) -> str:
-    found = spread(list(training.values(method, name).values()))
-    return "unknown" if found is None else found.text
 
 
 def settings_text(settings: Mapping[str, Any]) -> list[tuple[str, str]]:

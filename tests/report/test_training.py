@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.core.number_text import format_duration
 from embgeo.report import page as pages
 from embgeo.report.study import draw_methods, render
-from embgeo.report.study_tables import headline, heads, method_rows
+from embgeo.report.study_headline import headline
+from embgeo.report.study_tables import first_heads, heads, method_rows
 from embgeo.training.study.assemble import assemble_study
 from embgeo.training.study.log import LOG_NAME, Log
 from embgeo.training.study.run_result import (
@@ -57,7 +59,7 @@ METHODS = ("mle", "cosreg", "sc-exp")
 
 
 @cache
-def html(*, seeds: int = 2, hostile: bool = False, alone: bool = False, drawn: bool = False) -> str:
+def html(*, seeds: int = 3, hostile: bool = False, alone: bool = False, drawn: bool = False) -> str:
     methods = ("mle",) if alone else METHODS
     compared = None if alone else embeddings(hostile=hostile)
     with few_figures() if drawn else outlined():
@@ -132,19 +134,42 @@ def test_equal_results_give_equal_pages() -> None:
 def test_the_first_screen_says_what_each_method_did_to_both() -> None:
     training = sample_training(methods=METHODS)
     text = page().text
-    assert "Lowest test perplexity: cosreg, 96.55 ± 0.78 (mle: 100.5 ± 0.7)." in headline(training)
-    rows = {row.name: row for row in method_rows(training)}
+    said = headline(training)
+    assert "Test perplexity against each control: lower with cosreg (−3.9 %); higher" in said
+    assert "I1 at a mean norm of 1 against each control: " in said
+    assert said in text
+    columns = first_heads(training)
+    assert [head.name for head in columns][:3] == [
+        "test.perplexity", "isotropy.i1_unit", "cosine.mean",
+    ]  # fmt: skip
+    rows = {row.name: row for row in method_rows(training, columns)}
     assert rows["mle"].cells[0].difference == ""
     first = rows["cosreg"].cells[0]
-    assert (first.text, first.deviation, first.difference) == ("96.55", "0.78", "−3.9 %")
+    assert (first.text, first.deviation, first.difference) == ("97.1", "1.1", "−3.9 %")
+    assert first.interval == "−4.2 % … −3.5 %"
     assert first.word == "better"
-    for shown in ("96.55", "± 0.78", "−3.9 %", "mean cosine", "against mle"):
+    for shown in ("97.1", "± 1.1", "−3.9 %", "mean cosine", "against mle"):
         assert shown in text
+
+
+def test_a_headline_compares_models_of_one_size_and_names_the_speed_of_training() -> None:
+    training = sample_training(methods=METHODS)
+    larger = tuple(
+        replace(run, parameters=2 * 365_496) if run.method == "cosreg" else run
+        for run in training.runs
+    )
+    assert "cosreg (−3.9 %)" not in headline(replace(training, runs=larger))
+    unknown = replace(training, runs=tuple(replace(run, curves={}) for run in training.runs))
+    assert headline(unknown).startswith("Training speed (no validation curve says")
+    few = sample_training(methods=METHODS, seeds=2)
+    assert "against each control, fewer than 3 seeds: cosreg −3.9 %" in headline(few)
 
 
 def test_one_seed_is_said_to_be_one() -> None:
     training = sample_training(seeds=1)
-    assert {cell.word for row in method_rows(training) for cell in row.cells} == {""}
+    assert {cell.word for row in method_rows(training, heads(training)) for cell in row.cells} == {
+        ""
+    }
     assert {o.verdict for o in training.outcomes} == {"not decidable"}
     assert any("one seed" in note for note in training.notes)
     assert "One seed" in page(seeds=1).text
@@ -152,12 +177,12 @@ def test_one_seed_is_said_to_be_one() -> None:
 
 def test_both_matrices_of_an_untied_model_have_a_row() -> None:
     training = sample_training(methods=("mle", "untied"))
-    mle, own, output, _ = method_rows(training)
+    mle, own, output, _ = method_rows(training, heads(training))
     assert (mle.matrix, own.matrix, output.matrix) == ("", "input embedding", "output matrix")
     columns = [head.name for head in heads(training)]
     cosine = columns.index("cosine.mean")
     perplexity = columns.index("test.perplexity")
-    assert (own.cells[perplexity].text, output.cells[perplexity].text) == ("104.5", "")
+    assert (own.cells[perplexity].text, output.cells[perplexity].text) == ("105.0", "")
     (of_output,) = {run.output["cosine.mean"] for run in training.runs_of("untied")[:1]}
     assert of_output == training.values("mle", "cosine.mean")[0]
     assert own.cells[cosine].text != output.cells[cosine].text == mle.cells[cosine].text
@@ -170,10 +195,10 @@ def test_both_matrices_of_an_untied_model_have_a_row() -> None:
 
 def test_the_unigram_model_has_a_row_and_a_method_above_it_a_warning() -> None:
     training = sample_training(methods=METHODS)
-    *_, unigram = method_rows(training)
+    *_, unigram = method_rows(training, heads(training))
     assert (unigram.name, unigram.cells[0].text, unigram.anchor) == ("unigram", "107", "")
     assert [(w.code, w.method) for w in training.warnings] == [("not_below_unigram", "sc-exp")]
-    assert "sc-exp: 2 of 2 runs: perplexity 108.9 is not below" in page().text
+    assert "sc-exp: 3 of 3 runs: perplexity 109.8 is not below" in page().text
     *_, line = table(training)
     assert line.split() == ["unigram", "107"]
 
@@ -212,7 +237,7 @@ def test_curves_are_means_over_seeds() -> None:
     chart = draw_methods(sample_training(methods=METHODS)).charts["training.cosine.mean"]
     assert chart["x"] == [0, 100, 200, 300, 400]
     assert [line["label"] for line in chart["lines"]] == list(METHODS)
-    assert chart["lines"][0]["y"][0] == pytest.approx(0.205)
+    assert chart["lines"][0]["y"][0] == pytest.approx(0.21)
 
 
 @pytest.mark.usefixtures("outlines")
@@ -262,7 +287,7 @@ def test_damage_is_told_in_one_line(change: Any, said: str, tmp_path: Path) -> N
 
 def test_runs_are_read_from_their_folders(tmp_path: Path) -> None:
     runs = []
-    for made in made_runs(METHODS, 2):
+    for made in made_runs(METHODS, 3):
         home = write_run(tmp_path, made)
         runs.append(read_run(tmp_path, home))
     settings = runs[0].result.settings
@@ -319,7 +344,7 @@ def test_long_curves_are_thinned_and_keep_their_ends() -> None:
 def folder(tmp_path: Path) -> Path:
     """What a training leaves behind, without the models."""
     home = tmp_path / "pydocs.runs"
-    for made in made_runs(METHODS, 2):
+    for made in made_runs(METHODS, 3):
         write_run(home, made)
     save_training(sample_training(methods=METHODS), home)
     embeddings().save(home / COMPARISON_FOLDER)
@@ -364,7 +389,7 @@ def test_the_table_on_stdout() -> None:
     assert len(lines) == 5
     assert lines[0].split()[:2] == ["test", "perplexity"]
     assert lines[2].startswith("cosreg")
-    assert "96.55 ± 0.78" in lines[2]
+    assert "97.1 ± 1.1" in lines[2]
     assert len({len(line) for line in lines[:4]}) == 1
 
 

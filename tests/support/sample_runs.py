@@ -102,7 +102,7 @@ def log_lines(made: Made) -> str:
                     "step": step,
                     "train.loss": 4.0 + left,
                     "train.tokens_per_second": 20_000.0,
-                    "valid.perplexity": made.perplexity * (1.0 + left),
+                    "valid.perplexity": made.perplexity * (1.0 + max(left - 0.4, 0.0)),
                 }
             )
     return "".join(json.dumps(line) + "\n" for line in lines)
@@ -183,7 +183,7 @@ def study_methods(methods: tuple[str, ...], *, hostile: bool = False) -> list[St
 
 @cache
 def sample_training(
-    *, methods: tuple[str, ...] = ("mle", "cosreg", "sc-exp"), seeds: int = 2, hostile: bool = False
+    *, methods: tuple[str, ...] = ("mle", "cosreg", "sc-exp"), seeds: int = 3, hostile: bool = False
 ) -> Training:
     """Methods side by side."""
     runs = [trained(made, hostile=hostile) for made in made_runs(methods, seeds)]

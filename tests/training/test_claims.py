@@ -10,10 +10,12 @@ import pytest
 
 from embgeo.core.quantities import QUANTITIES as ANALYZED
 from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
-from embgeo.training.study.deciding import decide, decide_claims, perplexity_name
+from embgeo.training.study.convergence import judge_learning
+from embgeo.training.study.deciding import count_verdicts, decide_claims, perplexity_name
 from embgeo.training.study.numbers import QUANTITIES, prior, prior_distance
+from embgeo.training.study.published import PaperClaim
 from embgeo.training.study.spread import in_percent, paired, percent_text, spread, student
-from embgeo.training.study.training import Run
+from embgeo.training.study.training import ClaimOutcome, Run, TrainingCurve
 from tests.support.sample_runs import run
 
 LOWER = Claim("k", "t", "s", ("cosreg",), "cosine.mean", "lower")
@@ -39,6 +41,7 @@ def runs(before: list[float], after: list[float]) -> list[Run]:
         (LOWER, [0.50, 0.52, 0.54], [0.52, 0.50, 0.53], "not decidable"),
         (LOWER, [0.50], [0.10], "not decidable"),
         (LOWER, [0.50, 0.51], [0.10], "not decidable"),
+        (LOWER, [0.50, 0.51], [0.10, 0.11], "not decidable"),
         (LOWER, [], [0.10], "not decidable"),
         (RATIO, [1.00, 1.00, 1.00], [1.10, 1.11, 1.09], "reproduced"),
         (RATIO, [1.00, 1.00, 1.00], [1.30, 1.31, 1.29], "not reproduced"),
@@ -117,6 +120,7 @@ def test_a_claim_whose_reference_was_not_trained_is_not_decidable_and_says_so() 
     trained += [run("mle", seed, test__perplexity=100.0 + seed) for seed in range(3)]
     found = {o.key: o for o in decide_claims(trained)}
     assert found["al-perplexity"].verdict == "not decidable"
+    assert found["al-perplexity"].cause == "no_reference"
     assert "untied, which was not trained" in found["al-perplexity"].reason
     assert not [key for key in found if key.startswith(("cosreg", "spectral"))]
 
@@ -126,7 +130,7 @@ def test_claims_are_listed_once_and_name_known_methods_and_numbers() -> None:
     known = {*ANALYZED, *(q.name for q in QUANTITIES), PERPLEXITY}
     assert len({claim.key for claim in CLAIMS}) == len(CLAIMS)
     for claim in CLAIMS:
-        assert {*claim.methods, *claim.against} <= set(methods)
+        assert {*claim.methods, claim.against} <= set(methods)
         assert claim.number in known
         assert claim.factor == 1.0 or claim.relative
         for published in claim.published:
@@ -156,8 +160,88 @@ def test_the_role_of_a_claim_is_that_of_its_methods() -> None:
             assert {methods[name].role for name in claim.methods} == {claim.role}, claim.key
 
 
-def test_decide_without_runs() -> None:
-    assert decide(LOWER, None)[0] == "not decidable"
+def test_without_runs_nothing_is_decided() -> None:
+    assert decide_claims([]) == ()
+
+
+def test_fewer_than_three_seeds_have_neither_interval_nor_p_value() -> None:
+    (found,) = decide_claims(runs([0.5, 0.6], [0.1, 0.2]), (LOWER,))
+    assert (found.cause, found.seeds) == ("few_seeds", 2)
+    assert found.difference == pytest.approx(-0.4)
+    assert (found.interval, found.p_value, found.detectable) == (None, None, None)
+
+
+def test_the_share_is_of_the_first_published_difference() -> None:
+    reported = PaperClaim(0.24, 0.63, "I1", "model", "text", "Table 3")
+    claim = replace(HIGHER, published=(reported,))
+    (found,) = decide_claims(runs([0.2, 0.2, 0.2], [0.3, 0.31, 0.29]), (claim,))
+    assert found.share == pytest.approx(0.1 / 0.39)
+    ratio = replace(RATIO, factor=1.0, published=(PaperClaim(66.0, 65.2, "p", "m", "t", "1"),))
+    (found,) = decide_claims(runs([100.0] * 3, [99.0, 99.0, 99.0]), (ratio,))
+    assert found.share == pytest.approx(math.log(0.99) / math.log(65.2 / 66.0))
+    (bound,) = decide_claims(runs([1.0] * 3, [1.1] * 3), (replace(ratio, factor=1.2),))
+    assert bound.share is None
+
+
+def test_checks_are_not_counted_and_not_corrected_for() -> None:
+    check = replace(LOWER, key="check", sanity=True)
+    claim, checked = decide_claims(runs([0.50, 0.52, 0.54], [0.30, 0.32, 0.33]), (LOWER, check))
+    assert claim.p_adjusted == claim.p_value
+    assert (checked.p_value, checked.p_adjusted) == (claim.p_value, None)
+    assert count_verdicts((claim, checked)) == {
+        "reproduced": 1, "not reproduced": 0, "not decidable": 0,
+    }  # fmt: skip
+
+
+# --- Convergence ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "learning"),
+    [
+        ([200.0, 120.0, 100.0, 99.5, 99.2], "converged"),
+        ([200.0, 120.0, 100.0, 99.5, 98.9], "learning"),
+        ([200.0, 100.0, 120.0, 140.0, 150.0], "converged"),  # overfits
+        ([200.0, 100.0, 120.0, 110.0, 98.0], "learning"),
+    ],
+)
+def test_a_run_that_learns_in_its_last_quarter_is_still_learning(
+    values: list[float], learning: str
+) -> None:
+    steps = (0.0, 40.0, 75.0, 90.0, 100.0)
+    made = replace(
+        run("mle", 0), steps=100, curves={"valid.perplexity": TrainingCurve(steps, tuple(values))}
+    )
+    assert judge_learning(made) == learning
+    assert judge_learning(replace(made, stopped_early=True)) == "converged"
+
+
+def test_without_a_check_in_either_part_nothing_is_known() -> None:
+    only_end = {"valid.perplexity": TrainingCurve((0.0, 100.0), (200.0, 90.0))}
+    assert judge_learning(replace(run("mle", 0), steps=100, curves=only_end)) == "unknown"
+    assert judge_learning(run("mle", 0)) == "unknown"
+
+
+def test_a_perplexity_is_not_decided_while_a_run_learns() -> None:
+    claim = replace(RATIO, number=PERPLEXITY, factor=1.0)
+
+    def decided(last: float | None) -> ClaimOutcome:
+        made = []
+        for name, value in (("mle", 100.0), ("cosreg", 90.0)):
+            for seed in range(3):
+                one = run(name, seed, valid__perplexity=value + 0.1 * seed)
+                end = 100.0 if last is None or seed else last
+                curve = TrainingCurve((50.0, 100.0), (100.0, end))
+                curves = {} if last is None else {"valid.perplexity": curve}
+                made.append(replace(one, steps=100, curves=curves))
+        (found,) = decide_claims(made, (claim,))
+        return found
+
+    assert decided(99.5).verdict == "reproduced"
+    learning, unknown = decided(90.0), decided(None)
+    assert (learning.verdict, learning.cause) == ("not decidable", "still_learning")
+    assert (unknown.verdict, unknown.cause) == ("not decidable", "unknown_learning")
+    assert learning.interval is not None
 
 
 # --- Spread over seeds ------------------------------------------------------------------------
@@ -236,4 +320,4 @@ def test_a_tied_model_is_not_held_against_two_matrices() -> None:
     assert {o.key for o in found} >= {"cosreg-cosine", "cosreg-perplexity"}
     for each in found:
         assert (each.verdict, each.reference) == ("not decidable", "mle")
-        assert each.reason == "the paper holds it against mle, which was not trained"
+        assert each.cause == "no_reference"

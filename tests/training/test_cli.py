@@ -84,7 +84,8 @@ def test_a_comparison_leaves_everything_in_one_folder(home: Path) -> None:
     }  # fmt: skip
     for place in ("mle/seed-0", "mle/seed-1", "cosreg/seed-0", "cosreg/seed-1"):
         assert {path.name for path in (out / place).iterdir()} == {
-            "analysis.json", "arrays.npz", "metrics.jsonl", "model.safetensors", "result.json",
+            "analysis.json", "arrays.npz", "losses.json", "metrics.jsonl", "model.safetensors",
+            "result.json",
             "run.toml", "vocabulary.tsv",
         }  # fmt: skip
 
@@ -215,7 +216,8 @@ def test_a_dry_run_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]
     assert "nothing was written" in told
     assert run([*given, "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)
-    assert [each["steps"] for each in plan["methods"]] == [6, 6]
+    assert [each["method"] for each in plan["methods"]] == ["mle", "untied", "al"]
+    assert [each["steps"] for each in plan["methods"]] == [6, 6, 6]
     assert plan["methods"][1]["parameters"] > plan["methods"][0]["parameters"]
     assert not (here / "dry").exists()
 
@@ -237,7 +239,7 @@ def test_a_budget_is_fitted_once_for_all_runs(
     given = ["train", "--data", "words.txt", "--compare", "mle,cosreg", *TINY, "--budget", "2m"]
     assert run([*given, "-o", out, "-q"]) == 0
     assert run(["train", "--resume", "-o", out, "-q"]) == 0
-    assert run(["train", "--resume", "-o", out, "--compare", "re", "-q"]) == 0
+    assert run(["train", "--resume", "-o", out, "--compare", "frage", "-q"]) == 0
     assert asked == [120.0]
     assert len(load_training(tmp_path / "quick").runs) == 3
     assert {each.steps for each in load_training(tmp_path / "quick").runs} == {3}
@@ -249,13 +251,15 @@ def test_methods_are_added_to_a_folder(here: Path, tmp_path: Path) -> None:
     shutil.copytree(here / "words.runs", out)
     before = (out / "cosreg" / "seed-0" / "result.json").read_bytes()
     assert run(["train", "--resume", "-o", str(out), "--compare", "re", "-q"]) == 0
-    assert [method.name for method in load_training(out).methods] == ["mle", "cosreg", "re"]
+    assert [method.name for method in load_training(out).methods] == [
+        "mle", "cosreg", "untied", "re",
+    ]  # fmt: skip
     assert load_training(out).seeds == (0, 1)
     assert (out / "cosreg" / "seed-0" / "result.json").read_bytes() == before
     # A line that says all of it says the same.
     whole = ["train", "--data", "words.txt", "--compare", "re", *TINY, "-o", str(out), "-q"]
     assert run([*whole, "--resume"]) == 0
-    assert len(load_training(out).runs) == 6
+    assert len(load_training(out).runs) == 8
 
 
 @pytest.mark.slow
@@ -265,12 +269,12 @@ def test_a_run_that_diverges_leaves_the_others(
 ) -> None:
     out = tmp_path / "part"
     given = ["--data", "words.txt", *TINY, "-o", str(out), "--set", "method.cosreg.gamma=1e39"]
-    assert run(["train", "--compare", "cosreg,mle,re", *given]) == 2
+    assert run(["train", "--compare", "cosreg,mle,frage", *given]) == 2
     told = capsys.readouterr()
     assert "cosreg, seed 0: the training diverged: " in told.err
     assert "1 of 3 runs diverged (cosreg with seed 0); the report is about" in told.err
     training = load_training(out)
-    assert [method.name for method in training.methods] == ["mle", "re"]
+    assert [method.name for method in training.methods] == ["mle", "frage"]
     assert training.notes[0].startswith("cosreg, seed 0: the training diverged: ")
     assert training.notes[0].endswith("no number here knows it")
     assert (out / "report.html").is_file()

@@ -50,11 +50,15 @@ class TokenSubset:
 
 
 class Perplexity(NamedTuple):
-    """What a model makes of a split: of all tokens but the first, and of two classes of targets."""
+    """What a model makes of a split: of all tokens but the first, and of two classes of targets.
+
+    `windows` are all tokens again, by the windows that the model read, in the order of the text.
+    """
 
     all: TokenSubset
     rare: TokenSubset
     popular: TokenSubset
+    windows: tuple[TokenSubset, ...] = ()
 
 
 def perplexity(
@@ -122,6 +126,7 @@ class LossTally:
         self._popular = None if popular is None else popular.to(device)
         self._sums = torch.zeros(2, dtype=wide(device), device=device)
         self._tokens = torch.zeros(2, dtype=torch.int64, device=device)
+        self._windows: list[tuple[Tensor, Tensor]] = []
 
     def add(self, losses: Tensor, targets: Tensor) -> None:
         """Take −log p of the targets, both of the same shape; negative targets do not count."""
@@ -132,6 +137,8 @@ class LossTally:
         for place, chosen in enumerate((counted & ~popular, popular)):
             self._sums[place] += torch.where(chosen, losses, torch.zeros_like(losses)).sum()
             self._tokens[place] += chosen.sum()
+        known = torch.where(counted, losses, torch.zeros_like(losses))
+        self._windows.append((known.sum(0).reshape(-1), counted.sum(0).reshape(-1)))
 
     def result(self) -> Perplexity:
         rare, popular = (
@@ -140,8 +147,17 @@ class LossTally:
         )
         both = TokenSubset(rare.total + popular.total, rare.tokens + popular.tokens)
         if self._popular is None:
-            return Perplexity(both, TokenSubset(0.0, 0), TokenSubset(0.0, 0))
-        return Perplexity(both, rare, popular)
+            rare = popular = TokenSubset(0.0, 0)
+        return Perplexity(both, rare, popular, self._list_windows())
+
+    def _list_windows(self) -> tuple[TokenSubset, ...]:
+        """Stream by stream, within one in the order of time."""
+        if not self._windows:
+            return ()
+        totals, tokens = (
+            torch.stack(each).T.flatten().tolist() for each in zip(*self._windows, strict=True)
+        )
+        return tuple(TokenSubset(*window) for window in zip(totals, tokens, strict=True))
 
 
 def log_losses(model: LanguageModel, hidden: Tensor, targets: Tensor) -> Tensor:

@@ -27,6 +27,7 @@ from embgeo.training.study.run_result import (
     is_finished,
     load_result,
 )
+from embgeo.training.study.text_losses import LOSSES_NAME, TEXT_LOSSES
 
 RUN_NAME = "run.toml"
 VOCABULARY_NAME = "vocabulary.tsv"
@@ -138,7 +139,7 @@ def finish(session: Session, command: str) -> RunResult:
     """Measure and write what was trained; the result comes last, and the state goes."""
     loop, folder = session.loop, session.folder
     with session.final() as model:
-        valid, test = session.final_scores()
+        valid, test, losses = session.final_scores()
         parameters = count_parameters(model)
         content = model_bytes(model) if session.world.leads else b""
     result = RunResult(
@@ -163,6 +164,7 @@ def finish(session: Session, command: str) -> RunResult:
     )
     if session.world.leads:
         write(folder / MODEL_NAME, content)
+        write(folder / LOSSES_NAME, TEXT_LOSSES.text(losses).encode())
         write(folder / RESULT_NAME, RUN_RESULT.text(result).encode())
         (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
     return result

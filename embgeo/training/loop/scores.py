@@ -12,6 +12,7 @@ from embgeo.training.evaluation import (
     PUBLISHED_DYNAMIC,
     CacheSettings,
     DynamicSettings,
+    Perplexity,
     continuous_cache,
     dynamic_evaluation,
     perplexity,
@@ -20,6 +21,7 @@ from embgeo.training.methods import popular_rows
 from embgeo.training.models import LanguageModel
 from embgeo.training.resolve import STATEFUL_BPTT
 from embgeo.training.settings import EvaluationSettings
+from embgeo.training.study.text_losses import TextLosses, merge_blocks
 
 Found = dict[str, float | None]
 
@@ -63,15 +65,20 @@ class Scores:
         """On the validation split."""
         return self.of(model, "valid")
 
-    def final(self, model: LanguageModel) -> tuple[Found, Found | None]:
+    def final(self, model: LanguageModel) -> tuple[Found, Found | None, TextLosses]:
         """On both splits, with cache and dynamic evaluation where they are asked for.
 
-        Their settings are those published for the corpus, or else for WikiText-2.
+        Their settings are those published for the corpus, or else for WikiText-2. Last come the
+        losses by blocks of the text: of the test split, or else of the validation split.
         """
-        valid = self.of(model, "valid") | self.adapted(model, "valid")
-        return valid, self.of(model, "test") | self.adapted(
-            model, "test"
-        ) if self.has_test else None
+        split, found = "valid", self.evaluate(model, "valid")
+        valid = self.describe("valid", found) | self.adapted(model, "valid")
+        test = None
+        if self.has_test:
+            split, found = "test", self.evaluate(model, "test")
+            test = self.describe("test", found) | self.adapted(model, "test")
+        windows = [(window.total, window.tokens) for window in found.windows]
+        return valid, test, merge_blocks(split, windows)
 
     def adapted(self, model: LanguageModel, split: str) -> Found:
         """Perplexities of a model that goes on learning from the split as it reads it."""
@@ -91,24 +98,31 @@ class Scores:
         return found
 
     def of(self, model: LanguageModel, split: str) -> Found:
-        """Perplexity on a split, of all tokens, of rare and of popular ones; and a unigram's."""
-        rows = self.rows(split)
-        found = perplexity(
+        """Perplexities on a split."""
+        return self.describe(split, self.evaluate(model, split))
+
+    def evaluate(self, model: LanguageModel, split: str) -> Perplexity:
+        """Losses on a split, of all tokens, of rare and of popular ones, and of each window."""
+        return perplexity(
             model,
-            rows,
+            self.rows(split),
             batch=self.settings.batch,
             bptt=self.bptt,
             stride=self.settings.stride,
             device=self.device,
             popular=self.popular,
         )
+
+    def describe(self, split: str, found: Perplexity) -> Found:
+        """The numbers that a result holds of a split; with the perplexity of a unigram model."""
+        counts = self.corpus.vocabulary.counts
         return {
             "perplexity": found.all.perplexity,
             "loss": found.all.loss,
             "tokens": found.all.tokens,
             "rare": found.rare.perplexity,
             "popular": found.popular.perplexity,
-            "unigram": unigram_perplexity(self.corpus.vocabulary.counts, rows),
+            "unigram": unigram_perplexity(counts, self.rows(split)),
         }
 
 

@@ -21,11 +21,12 @@ from embgeo.training.loop import checkpoint
 from embgeo.training.loop.log import RunLog, Sink
 from embgeo.training.loop.loop import Loop, StepReport, move_to
 from embgeo.training.loop.process import Interrupts, World
-from embgeo.training.loop.scores import Scores, name_scores
+from embgeo.training.loop.scores import Found, Scores, name_scores
 from embgeo.training.methods import make_plain
 from embgeo.training.models import LanguageModel
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.log import LOG_NAME
+from embgeo.training.study.text_losses import TextLosses
 
 #: Numbers by name from the embedding W, and the output matrix where that is another one.
 Measure = Callable[[npt.NDArray[np.float32], npt.NDArray[np.float32] | None], dict[str, float]]
@@ -253,20 +254,20 @@ class Session:
             make_plain(model)
             yield model
 
-    def final_scores(self) -> tuple[dict[str, float | None], dict[str, float | None] | None]:
-        """On the validation and the test split, and geometry again."""
+    def final_scores(self) -> tuple[Found, Found | None, TextLosses]:
+        """On the validation and the test split, losses by blocks of the text; geometry again."""
         found = None
         self.notes += self.scores.describe_parts()
         if self.world.leads:
             found = self.scores.final(self.loop.model)
-        valid, test = self.world.broadcast(found)
+        valid, test, losses = self.world.broadcast(found)
         valid, test = self.finite("validation", valid), test and self.finite("test", test)
         values = name_scores("valid", valid) | (name_scores("test", test) if test else {})
         self.log.write(self.loop.step_number, values)
         if self.measure is not None and self.world.leads:
             numbers = measure_matrices(self.measure, *self.loop.matrices())
             self.log.write(self.loop.step_number, numbers)
-        return valid, test
+        return valid, test, losses
 
 
 class LossInterval:

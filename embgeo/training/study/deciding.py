@@ -10,77 +10,129 @@ from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import format_number
 from embgeo.numerics.multiple_tests import adjust_holm
 from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
+from embgeo.training.study.convergence import judge_all
 from embgeo.training.study.spread import (
     CONFIDENCE,
+    LEAST_SEEDS,
     Paired,
     in_percent,
     paired,
     percent_text,
     spread,
 )
-from embgeo.training.study.training import ClaimOutcome, Run, StudyMethod, Training, Verdict
+from embgeo.training.study.text_losses import TextLosses, bootstrap_text
+from embgeo.training.study.training import (
+    Cause,
+    ClaimOutcome,
+    Learning,
+    Role,
+    Run,
+    StudyMethod,
+    Training,
+    Verdict,
+)
 
-#: Seeds without which nothing is known of the spread between them.
-LEAST_SEEDS = 2
 #: Of the minimum detectable effect.
 POWER = 0.8
+#: Losses by blocks of the text: by method, then by seed.
+LossesByMethod = Mapping[str, Mapping[int, TextLosses]]
 
 
 def decide_claims(
-    runs: Sequence[Run], claims: Sequence[Claim] = CLAIMS
+    runs: Sequence[Run], claims: Sequence[Claim] = CLAIMS, losses: LossesByMethod | None = None
 ) -> tuple[ClaimOutcome, ...]:
-    """Every claim about a method that was trained, in the order of the claims."""
+    """Every claim about a method that was trained, in the order of the claims.
+
+    Parameters
+    ----------
+    losses : mapping, optional
+        For intervals over the text.
+    """
     trained = {run.method for run in runs}
-    found = []
-    for claim in claims:
-        reference = next((name for name in claim.against if name in trained), "")
-        for method in claim.methods:
-            if method in trained and method != reference:
-                found.append(decide_claim(claim, method, reference, runs))
-    adjusted = iter(adjust_holm([one.p_value for one in found if one.p_value is not None]))
+    found = [
+        decide_claim(claim, method, runs, losses or {})
+        for claim in claims
+        for method in claim.methods
+        if method in trained and method != claim.against
+    ]
+    return adjust_claims(found)
+
+
+def count_verdicts(outcomes: Sequence[ClaimOutcome]) -> dict[Verdict, int]:
+    """How many claims have each verdict, without those that check a method by what it minimizes."""
+    found: dict[Verdict, int] = {"reproduced": 0, "not reproduced": 0, "not decidable": 0}
+    for one in outcomes:
+        if not one.sanity:
+            found[one.verdict] += 1
+    return found
+
+
+def adjust_claims(outcomes: Sequence[ClaimOutcome]) -> tuple[ClaimOutcome, ...]:
+    """With Holm's p-values over all that have one and are no sanity check."""
+
+    def is_tested(one: ClaimOutcome) -> bool:
+        return one.p_value is not None and not one.sanity
+
+    adjusted = iter(adjust_holm([one.p_value or 0.0 for one in outcomes if is_tested(one)]))
     return tuple(
-        one if one.p_value is None else replace(one, p_adjusted=next(adjusted)) for one in found
+        replace(one, p_adjusted=next(adjusted)) if is_tested(one) else one for one in outcomes
     )
 
 
-def decide_claim(claim: Claim, method: str, reference: str, runs: Sequence[Run]) -> ClaimOutcome:
-    """One claim, decided; without a reference it cannot be."""
+def decide_claim(
+    claim: Claim, method: str, runs: Sequence[Run], losses: LossesByMethod
+) -> ClaimOutcome:
+    """One claim, decided; without its reference it cannot be."""
+    sides = [[run for run in runs if run.method == name] for name in (claim.against, method)]
     number = perplexity_name(runs) if claim.number == PERPLEXITY else claim.number
-    before, after = (
-        {
-            run.seed: value
-            for run in runs
-            if run.method == name
-            and (value := run.select_numbers(claim.role).get(number)) is not None
-        }
-        for name in (reference, method)
+    held = paired(
+        *(select_values(side, number, claim.role) for side in sides), relative=claim.relative
     )
-    held = paired(before, after, relative=claim.relative)
-    verdict, reason = decide(claim, held)
+    learning: Learning = "converged"
+    text_interval = None
+    if claim.number == PERPLEXITY:
+        learning = judge_all(run for side in sides for run in side)
+        text_interval = bootstrap_text(losses.get(claim.against, {}), losses.get(method, {}))
+    cause = find_cause(claim, held, learning) if sides[0] else "no_reference"
     p_value, detectable = test_difference(held, limit_of(claim))
-    if not reference:
-        reason = f"the paper holds it against {claim.against[0]}, which was not trained"
     return ClaimOutcome(
         key=claim.key,
         text=claim.text,
         source=claim.source,
         method=method,
-        reference=reference or claim.against[0],
+        reference=claim.against,
         number=number,
         role=claim.role,
         relative=claim.relative,
-        verdict=verdict,
+        verdict=judge_side(claim, held) if cause is None else "not decidable",
         before=None if held is None else held.before,
         after=None if held is None else held.after,
         difference=None if held is None else held.difference,
         standard_error=None if held is None else held.standard_error,
         interval=None if held is None else held.interval,
         seeds=0 if held is None else held.n,
-        reason=reason,
+        reason=explain(claim, held, cause),
         published="; ".join(p.text for p in claim.published),
+        cause=cause,
+        sanity=claim.sanity,
+        share=share_of_published(claim, held),
+        text_interval=text_interval,
         p_value=p_value,
         detectable=detectable,
     )
+
+
+def select_values(runs: Sequence[Run], number: str, role: Role | None) -> dict[int, float]:
+    """A number by seed, of the matrix of that role, of the runs that have it."""
+    held = {run.seed: run.select_numbers(role).get(number) for run in runs}
+    return {seed: value for seed, value in held.items() if value is not None}
+
+
+def share_of_published(claim: Claim, held: Paired | None) -> float | None:
+    """The difference as a share of the first that the paper reports; of a bound there is none."""
+    if held is None or not claim.published or claim.factor != 1.0:
+        return None
+    return held.difference / claim.published[0].difference(relative=claim.relative)
 
 
 def limit_of(claim: Claim) -> float:
@@ -94,7 +146,7 @@ def test_difference(held: Paired | None, limit: float) -> tuple[float | None, fl
     The effect is the sum of the quantiles for a level of 5 % (two-sided) and a power of 80 %, times
     the standard error (Bloom 1995).
     """
-    if held is None or held.standard_error is None:
+    if held is None or held.standard_error is None or held.interval is None:
         return None, None
     from scipy.special import stdtr, stdtrit
 
@@ -121,27 +173,52 @@ def unigram_perplexity(runs: Sequence[Run], split: str) -> float | None:
     return next((run.numbers[name] for run in runs if name in run.numbers), None)
 
 
-def decide(claim: Claim, held: Paired | None) -> tuple[Verdict, str]:
-    """The verdict, and what it rests on.
+def find_cause(claim: Claim, held: Paired | None, learning: Learning) -> Cause | None:
+    """Why a claim with a reference cannot be decided; None if it can.
 
-    Reproduced: the whole 95 % interval of the paired difference lies on the side that is claimed.
-    Not reproduced: all of it lies on the other one. Otherwise, and of fewer than two seeds, the
-    runs do not decide.
+    It is decided if the whole 95 % interval of the paired difference lies on one side of its
+    limit. Of a perplexity all runs must have learned what they could: before that, a difference
+    is one of the speed of training.
     """
     if held is None:
-        return "not decidable", "no two runs of one seed hold this number"
-    if held.n < LEAST_SEEDS or held.interval is None:
-        return "not decidable", "one seed says nothing of the spread between seeds"
-    limit = limit_of(claim)
+        return "no_number"
+    if held.interval is None:
+        return "few_seeds"
+    if learning != "converged":
+        return "still_learning" if learning == "learning" else "unknown_learning"
     low, high = held.interval
-    below, above = high < limit, low > limit
-    text = f"{difference_text(held, relative=claim.relative)} over {held.n} seeds"
-    if not (below or above):
-        edge = "0" if claim.factor == 1.0 else f"a factor of {claim.factor:g}"
-        return "not decidable", f"{text}, which leaves {edge} inside the interval"
-    if below == (claim.change == "lower"):
-        return "reproduced", text
-    return "not reproduced", text
+    return "interval" if low <= limit_of(claim) <= high else None
+
+
+def judge_side(claim: Claim, held: Paired | None) -> Verdict:
+    """On which side of its limit a claim that can be decided lies."""
+    assert held is not None
+    below = held.difference < limit_of(claim)
+    return "reproduced" if below == (claim.change == "lower") else "not reproduced"
+
+
+#: Why a claim is not decided, for readers; braces hold the numbers.
+CAUSES: dict[Cause, str] = {
+    "no_reference": "it is about the difference from {against}, which was not trained",
+    "no_number": "no two runs of one seed hold this number",
+    "few_seeds": "{seeds}, where an interval takes at least " + str(LEAST_SEEDS),
+    "still_learning": "still learning: the validation perplexity of some run fell by 1 % or more "
+    "over the last quarter of its training; {text}",
+    "unknown_learning": "no validation curve says whether the runs were still learning; {text}",
+    "interval": "{text}, which leaves {edge} inside the interval",
+}
+
+
+def explain(claim: Claim, held: Paired | None, cause: Cause | None) -> str:
+    """In words, what a verdict rests on."""
+    text = seeds = ""
+    if held is not None:
+        seeds = f"{held.n} seed{'s' if held.n > 1 else ''}"
+        text = f"{difference_text(held, relative=claim.relative)} over {seeds}"
+    if cause is None:
+        return text
+    edge = "0" if claim.factor == 1.0 else f"a factor of {claim.factor:g}"
+    return CAUSES[cause].format(against=claim.against, seeds=seeds, text=text, edge=edge)
 
 
 def difference_text(held: Paired, *, relative: bool) -> str:
@@ -202,7 +279,8 @@ def perplexity_part(before: Mapping[int, float], after: Mapping[int, float]) -> 
     text = f"perplexity {format_values(before)} → {format_values(after)}"
     change = percent_text(held.difference)
     if held.interval is None:
-        return f"{text} ({change}, one seed)"
+        seeds = "one seed" if held.n == 1 else f"{held.n} seeds"
+        return f"{text} ({change}, {seeds})"
     low, high = held.interval
     word = "better" if high < 0 else "worse" if low > 0 else "within what seeds differ by"
     return f"{text} ({change}, {word})"

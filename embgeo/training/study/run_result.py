@@ -19,6 +19,7 @@ from embgeo.io.bounded.records import RecordFormat
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.training.study.log import LOG_NAME, Log, read_log
 from embgeo.training.study.numbers import OF_A_SPLIT, PARAMETERS, SECONDS, SECONDS_PER_TOKEN
+from embgeo.training.study.text_losses import LOSSES_NAME, TEXT_LOSSES, TextLosses
 from embgeo.training.study.training import TrainingCurve
 
 RESULT_NAME = "result.json"
@@ -141,6 +142,8 @@ class FinishedRun:
         Of the input embedding.
     output : Analysis or None
         Of the output matrix of an untied model.
+    losses : TextLosses or None
+        By blocks of the text; None of runs of embgeo 0.1.
     """
 
     folder: str
@@ -149,6 +152,7 @@ class FinishedRun:
     numbers: Mapping[str, float]
     analysis: Analysis
     output: Analysis | None = None
+    losses: TextLosses | None = None
 
     @property
     def method(self) -> str:
@@ -164,7 +168,8 @@ def read_run(study: Path, home: Path) -> FinishedRun:
     place = home.relative_to(study).as_posix()
     output = home / OUTPUT_FOLDER
     untied = load_analysis(output) if output.is_dir() else None
-    return FinishedRun(place, result, curves, numbers, load_analysis(home), untied)
+    losses = TEXT_LOSSES.load(home) if (home / LOSSES_NAME).is_file() else None
+    return FinishedRun(place, result, curves, numbers, load_analysis(home), untied, losses)
 
 
 def thin_curves(log: Log) -> dict[str, TrainingCurve]:

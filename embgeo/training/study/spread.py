@@ -12,6 +12,8 @@ from embgeo.core.values import format_number
 
 #: Of the intervals that decide.
 CONFIDENCE = 0.95
+#: Seeds without which there is no interval: of two, it reaches 12.7 standard errors to either side.
+LEAST_SEEDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class Paired:
     standard_error : float or None
         None for one seed.
     interval : tuple of two floats or None
-        95 % interval by Student's t with n − 1 degrees of freedom.
+        95 % interval by Student's t with n − 1 degrees of freedom; None below `LEAST_SEEDS`.
     before, after : float
         Means over the same seeds.
     """
@@ -112,6 +114,7 @@ def paired(
     error = interval = None
     if n > 1:
         error = float(steps.std(ddof=1)) / math.sqrt(n)
+    if n >= LEAST_SEEDS and error is not None:
         reach = student(n - 1) * error
         interval = (mean - reach, mean + reach)
     return Paired(mean, error, interval, float(old.mean()), float(new.mean()), n)

@@ -8,7 +8,8 @@ Format history
 --------------
 1 : first version (embgeo 0.1).
 2 : p-values of claims.
-3 : warnings; numbers of the output matrix, and the role of methods.
+3 : warnings; numbers of the output matrix, and the role of methods; of claims the cause, the share
+    of the published difference, and the interval over the text.
 """
 
 from __future__ import annotations
@@ -35,6 +36,17 @@ WarningCode = Literal["not_below_unigram"]
 #: Which of the two matrices of an untied model: the embedding of the input, or the weight of the
 #: output layer.
 Role = Literal["input", "output"]
+
+#: What is known of the end of a run: whether its validation perplexity had stopped falling;
+#: "unknown" without a validation curve.
+Learning = Literal["converged", "learning", "unknown"]
+
+#: Why a claim is not decided: its reference was not trained, no two runs of one seed hold the
+#: number, fewer than three do, a limit lies in the interval, some run was still learning when it
+#: ended, or nothing is known of that.
+Cause = Literal[
+    "no_reference", "no_number", "few_seeds", "interval", "still_learning", "unknown_learning"
+]
 
 #: What becomes of a claim.
 Verdict = Literal["reproduced", "not reproduced", "not decidable"]
@@ -70,6 +82,8 @@ class Run:
         of the analysis of the input embedding under its name; what has no value is not there.
     output : dict of str to float
         Of an untied model, every scalar of the analysis of its output matrix; else empty.
+    stopped_early : bool
+        Whether the run ended because its validation loss no longer fell.
     curves : dict of str to TrainingCurve
         By the names of ``metrics.jsonl``.
     initial : str
@@ -90,6 +104,7 @@ class Run:
     initial: str = ""
     notes: tuple[str, ...] = ()
     output: Mapping[str, float] = field(default_factory=dict)
+    stopped_early: bool = False
 
     def select_numbers(self, role: Role | None) -> Mapping[str, float]:
         """Those of a matrix: of `output` where there is one and it is the role, else `numbers`."""
@@ -161,7 +176,17 @@ class ClaimOutcome:
         Chance of a difference at least as far from the limit of the claim, if it lay there:
         two-sided, by Student's t over the seeds.
     p_adjusted : float or None
-        After Holm's correction over all claims of the comparison that have one.
+        After Holm's correction over all claims of the comparison that have one, without those
+        that only check that a method works as built.
+    cause : Cause or None
+        Why it is not decided; None if it is.
+    sanity : bool
+        Whether the method minimizes this very number; such claims are not counted among the tests.
+    share : float or None
+        The difference as a share of the one that the paper reports; None without a number there.
+    text_interval : tuple of two floats or None
+        Of a perplexity: 95 % interval of the difference over blocks of the text, for the models of
+        these seeds, by a paired bootstrap.
     detectable : float or None
         The distance from the limit that this many seeds would find at 5 % in about 80 % of studies;
         of logarithms where `relative`.
@@ -184,6 +209,10 @@ class ClaimOutcome:
     reason: str
     published: str = ""
     role: Role | None = None
+    cause: Cause | None = None
+    sanity: bool = False
+    share: float | None = None
+    text_interval: tuple[float, float] | None = None
     p_value: float | None = None
     p_adjusted: float | None = None
     detectable: float | None = None
@@ -305,9 +334,16 @@ def _upgrade_1(content: Json) -> Json:
 
 def _upgrade_2(content: Json) -> Json:
     """Version 2 as version 3, which has warnings, and the output matrices of untied models."""
-    runs = [{**run, "output": {}} for run in content["runs"]]
+    runs = [{**run, "output": {}, "stopped_early": False} for run in content["runs"]]
     methods = [{**method, "role": "input"} for method in content["methods"]]
-    claims = [{**claim, "role": None} for claim in content["claims"]]
+    unknown = {
+        "role": None,
+        "cause": None,
+        "sanity": False,
+        "share": None,
+        "text_interval": None,
+    }
+    claims = [{**claim, **unknown} for claim in content["claims"]]
     return content | {"warnings": [], "runs": runs, "methods": methods, "claims": claims}
 
 

@@ -1,0 +1,91 @@
+"""The first sentences on the page of a study: each method against its own control."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from embgeo.core.visible import visible
+from embgeo.training.study.convergence import judge_all
+from embgeo.training.study.deciding import count_verdicts, perplexity_name, signed
+from embgeo.training.study.effects import (
+    Direction,
+    Effect,
+    list_isotropy_effects,
+    list_perplexity_effects,
+)
+from embgeo.training.study.spread import LEAST_SEEDS, percent_text
+from embgeo.training.study.training import Learning, Training
+
+#: Methods that a sentence names; the others are in the table.
+MOST_NAMED = 4
+DIRECTIONS: dict[Direction, str] = {
+    "lower": "lower with",
+    "higher": "higher with",
+    "open": "within seeds with",
+}
+#: What a difference of perplexity is one of, where the runs had not learned what they could.
+QUALITY: dict[Learning, str] = {
+    "converged": "",
+    "learning": "Training speed (still learning at the end): ",
+    "unknown": "Training speed (no validation curve says that learning was over): ",
+}
+
+
+def headline(training: Training) -> str:
+    """What each method did to perplexity and to isotropy, and how many claims held."""
+    split = "test" if perplexity_name(training.runs).startswith("test") else "validation"
+    speed = QUALITY[judge_all(training.runs)]
+    perplexity = [one for one in list_perplexity_effects(training) if one.comparable]
+    said = (
+        sentence(f"{speed}{split} perplexity", perplexity, percent),
+        sentence("I1 at a mean norm of 1", list_isotropy_effects(training), difference),
+        claims_line(training),
+    )
+    return " ".join(part for part in said if part) or f"{visible(training.baseline.name)} alone."
+
+
+def percent(effect: Effect) -> str:
+    return percent_text(effect.held.difference)
+
+
+def difference(effect: Effect) -> str:
+    return signed(effect.held.difference)
+
+
+def sentence(what: str, effects: Sequence[Effect], show: Callable[[Effect], str]) -> str:
+    """``"Test perplexity against each control: lower with cosreg (−1.4 %)."``."""
+    if not effects:
+        return ""
+    head = f"{what[0].upper()}{what[1:]} against each control"
+    if any(effect.held.interval is None for effect in effects):
+        named = [f"{visible(one.method)} {show(one)}" for one in effects]
+        return f"{head}, fewer than {LEAST_SEEDS} seeds: {join_names(named)}."
+    parts = []
+    for direction, words in DIRECTIONS.items():
+        chosen = [one for one in effects if one.direction == direction]
+        named = [f"{visible(one.method)} ({show(one)})" for one in chosen]
+        if named:
+            parts.append(f"{words} {join_names(named)}")
+    return f"{head}: {'; '.join(parts)}."
+
+
+def join_names(names: Sequence[str]) -> str:
+    """With commas; of many, the first."""
+    left = len(names) - MOST_NAMED
+    return ", ".join(names) if left < 2 else f"{', '.join(names[:MOST_NAMED])} and {left} more"
+
+
+def claims_line(training: Training) -> str:
+    """How many claims held, which takes several seeds."""
+    count = count_verdicts(training.outcomes)
+    if not sum(count.values()):
+        return ""
+    left = count["not decidable"]
+    if left == sum(count.values()):
+        few = len(training.seeds) < LEAST_SEEDS
+        why = f" with fewer than {LEAST_SEEDS} seeds" if few else ""
+        return f"None of {left} claims of the papers can be decided{why}."
+    return (
+        f"Claims of the papers: {count['reproduced']} reproduced, {count['not reproduced']} not, "
+        f"{left} not decidable."
+    )

@@ -1,0 +1,47 @@
+"""Whether a run had learned what it could when it ended, or was cut off while it learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from embgeo.training.study.training import Learning, Run, TrainingCurve
+
+#: The last part of a training that is looked at, and the fall of the validation perplexity over it
+#: from which on a run counts as still learning.
+LAST_PART = 0.25
+LEAST_FALL = 0.01
+CURVE = "valid.perplexity"
+
+
+def last_fall(curve: TrainingCurve, steps: int) -> float | None:
+    """By which share the lowest validation perplexity fell over the last quarter of the steps.
+
+    1 − min over all checks / min over the checks of the first three quarters; 0 where the lowest
+    one was before. None where a check is missing in either part.
+    """
+    edge = (1.0 - LAST_PART) * steps
+    points = list(zip(curve.steps, curve.values, strict=True))
+    before = [value for step, value in points if 0 < step <= edge]
+    after = [value for step, value in points if step > edge]
+    if not before or not after:
+        return None
+    return 1.0 - min(*before, *after) / min(before)
+
+
+def judge_learning(run: Run) -> Learning:
+    """Converged: stopped early, or the validation perplexity fell by less than `LEAST_FALL`."""
+    if run.stopped_early:
+        return "converged"
+    curve = run.curves.get(CURVE)
+    fall = None if curve is None else last_fall(curve, run.steps)
+    if fall is None:
+        return "unknown"
+    return "converged" if fall < LEAST_FALL else "learning"
+
+
+def judge_all(runs: Iterable[Run]) -> Learning:
+    """Of several runs: learning if one is, else unknown if one is, else converged."""
+    found = {judge_learning(run) for run in runs}
+    if "learning" in found:
+        return "learning"
+    return "unknown" if "unknown" in found or not found else "converged"
