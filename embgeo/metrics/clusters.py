@@ -24,7 +24,7 @@ from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Scalar, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.isotropy import compute_i1_i2
-from embgeo.numerics.clusters import STARTS, find_clusters, members, silhouettes
+from embgeo.numerics.clusters import STARTS, find_clusters, measure_distances, members, silhouettes
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.stats.reader import RowReader
 
@@ -87,11 +87,12 @@ def compute(facts: Facts, options: Options, reader: RowReader) -> list[Value]:
 def choose_clusters(unit: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
     """Labels and silhouettes for the best k; a single label where none is reasonable."""
     best, best_scores = np.zeros(len(unit), dtype=np.int64), np.full(len(unit), -1.0)
+    distances = measure_distances(unit)
     for k in TRIED:
         if 2 * k > len(unit):
             break
         labels = np.unique(find_clusters(unit, k, rng), return_inverse=True)[1]
-        scores = silhouettes(unit, labels)
+        scores = silhouettes(distances, labels)
         if scores.mean() > best_scores.mean():
             best, best_scores = labels, scores
     if best_scores.mean() < REASONABLE:

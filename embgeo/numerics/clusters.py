@@ -23,25 +23,26 @@ def find_clusters(unit: FloatArray, k: int, rng: np.random.Generator) -> IntArra
     rng : numpy.random.Generator
         Draws the first centers as k-means++ does (Arthur & Vassilvitskii 2007).
     """
-    best, best_fit = np.zeros(len(unit), dtype=np.int64), -np.inf
-    for _ in range(STARTS):
-        centers = draw_centers(unit, k, rng)
-        labels = np.full(len(unit), -1)
-        for _ in range(STEPS):
-            cosines = unit @ centers.T
-            nearest = np.argmax(cosines, axis=1)
-            if np.array_equal(nearest, labels):
-                break
-            labels = nearest
-            sums = members(labels, k).T @ unit
-            lengths = np.linalg.norm(sums, axis=1)
-            # A center that lost its rows stays where it was.
-            moved = lengths > 0
-            centers[moved] = sums[moved] / lengths[moved, None]
-        fit = float((unit @ centers.T).max(axis=1).sum())
-        if fit > best_fit:
-            best, best_fit = labels.astype(np.int64), fit
-    return best
+    n = len(unit)
+    centers = np.concatenate([draw_centers(unit, k, rng) for _ in range(STARTS)])
+
+    def measure() -> FloatArray:
+        """Cosines with the centers of each start, shape (n, starts, k)."""
+        return (unit @ centers.T).reshape(n, STARTS, k)
+
+    labels = np.full((n, STARTS), -1)
+    for _ in range(STEPS):
+        nearest = np.argmax(measure(), axis=2)
+        if np.array_equal(nearest, labels):
+            break
+        labels = nearest
+        sums = members(labels, k).reshape(n, -1).T @ unit
+        lengths = np.linalg.norm(sums, axis=1)
+        # A center that lost its rows stays where it was.
+        moved = lengths > 0
+        centers[moved] = sums[moved] / lengths[moved, None]
+    best = int(np.argmax(measure().max(axis=2).sum(axis=0)))
+    return np.asarray(labels[:, best], dtype=np.int64)
 
 
 def draw_centers(unit: FloatArray, k: int, rng: np.random.Generator) -> FloatArray:
@@ -55,20 +56,31 @@ def draw_centers(unit: FloatArray, k: int, rng: np.random.Generator) -> FloatArr
     return np.stack(centers)
 
 
-def silhouettes(unit: FloatArray, labels: IntArray) -> FloatArray:
-    """(b − a)/max(a, b) of each row by Euclidean distance (Rousseeuw 1987), shape (n,).
+def measure_distances(unit: FloatArray) -> FloatArray:
+    """Euclidean distances between unit rows, shape (n, n)."""
+    distances = np.sqrt(np.maximum(2.0 - 2.0 * (unit @ unit.T), 0.0))
+    np.fill_diagonal(distances, 0.0)
+    return distances
+
+
+def silhouettes(distances: FloatArray, labels: IntArray) -> FloatArray:
+    """(b − a)/max(a, b) of each row (Rousseeuw 1987), shape (n,).
 
     a is the mean distance to the other rows of its cluster, b that to the rows of the nearest other
     one; 0 for a cluster of one row.
+
+    Parameters
+    ----------
+    distances : float64 array, shape (n, n)
+        Between all rows.
+    labels : int array, shape (n,)
     """
     labels = np.unique(labels, return_inverse=True)[1]
     belongs = members(labels, int(labels.max()) + 1)
     sizes = belongs.sum(axis=0)
-    distances = np.sqrt(np.maximum(2.0 - 2.0 * (unit @ unit.T), 0.0))
-    np.fill_diagonal(distances, 0.0)
     sums = distances @ belongs
     own = sizes[labels]
-    rows = np.arange(len(unit))
+    rows = np.arange(len(labels))
     within = sums[rows, labels] / np.maximum(own - 1, 1)
     others = sums / sizes
     others[rows, labels] = np.inf
@@ -79,5 +91,5 @@ def silhouettes(unit: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def members(labels: IntArray, k: int) -> FloatArray:
-    """1 where a row is in a cluster, shape (n, k)."""
-    return np.asarray(labels[:, None] == np.arange(k), dtype=np.float64)
+    """1 where a row is in a cluster: the shape of the labels and k."""
+    return np.asarray(labels[..., None] == np.arange(k), dtype=np.float64)
