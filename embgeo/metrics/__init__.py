@@ -6,6 +6,7 @@ from embgeo.metrics import (
     clusters,
     coordinates,
     cosine,
+    decay,
     frequency,
     hidden,
     hubs,
@@ -34,6 +35,7 @@ from embgeo.metrics.shared import SharedStatistics
 #: Every family, in the order of the report. A new one is a file and a line here.
 FAMILIES: tuple[Family, ...] = (
     spectrum,
+    decay,
     tail,
     projection,
     cosine,

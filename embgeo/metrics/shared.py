@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from functools import cached_property
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -14,10 +14,11 @@ from embgeo.metrics.facts import Facts
 from embgeo.numerics.block_rotation import BlockRotation, block_rotation
 from embgeo.numerics.eigen import Eigen, Eigh, signed_eigen
 from embgeo.numerics.rank_one import add_rank_one
-from embgeo.stats import LogPartition, Moments, Norms
+from embgeo.stats import LogPartition, Moments, Norms, StackedQR
 from embgeo.stats.statistic import Statistic
 
 S = TypeVar("S")
+Spectrum = Literal["uncentered", "centered", "unit"]
 #: A mean row this many times as long as the rows' deviations from it would take four of their
 #: digits in a sum of squares.
 LONG_MEAN = 100.0
@@ -43,6 +44,7 @@ class SharedStatistics:
 
     def __init__(self, eigh: Eigh | None = None, frugal: bool = False) -> None:
         self.statistics: dict[Hashable, Statistic] = {}
+        self._singular_values: dict[Spectrum, FloatArray] = {}
         self._eigh = eigh
         self._frugal = frugal and eigh is None
 
@@ -134,6 +136,27 @@ class SharedStatistics:
         # Next to a long mean the others keep the digits that they have in the centered matrix.
         scale = max(known.values[0], np.finfo(float).eps * values[0])
         return Eigen(values, known.vectors @ q, float(scale)), block_rotation(q)
+
+    def singular_values(self, of: Spectrum) -> FloatArray:
+        """σ_1 … σ_d: from the QR factor where one was requested, else from the Gram matrix.
+
+        Parameters
+        ----------
+        of : {"uncentered", "centered", "unit"}
+            The rows, the rows without their mean, or the rows divided by their norms.
+        """
+        if of not in self._singular_values:
+            self._singular_values[of] = self._decompose(of)
+        return self._singular_values[of]
+
+    def _decompose(self, of: Spectrum) -> FloatArray:
+        key, d = ("stacked qr", of), self.moments.d
+        if key in self.statistics:
+            sigma = np.linalg.svd(self.find(StackedQR, key).r, compute_uv=False)
+            return np.concatenate([sigma, np.zeros(d - len(sigma))])
+        if of == "unit":
+            return np.sqrt(self.unit_eigenvalues)
+        return np.sqrt((self.eigen if of == "uncentered" else self.eigen_centered).values)
 
     def directions_without(self, coordinates: IntArray) -> FloatArray:
         """Eigenvectors of WᵀW once these coordinates are zeroed in W, shape (d, d − count)."""

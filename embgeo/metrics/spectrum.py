@@ -16,10 +16,9 @@ import numpy as np
 from embgeo.core.arrays import FloatArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import spectrum as q
-from embgeo.core.values import Cell, Series, Table, Value
+from embgeo.core.values import Series, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.shared import SharedStatistics, row_moments
-from embgeo.numerics.decay_fit import LARGEST_C2, fit_exponential, fit_polynomial
 from embgeo.numerics.spectra import compute_effective_rank, compute_entropy
 from embgeo.stats import Moments, StackedQR
 from embgeo.stats.statistic import Statistic
@@ -29,7 +28,6 @@ FAMILY = "spectrum"
 #: Above this ratio λ_1/λ_d the Gram matrix no longer gives σ_d to nine digits (its error is about
 #: ε·λ_1/λ_d), and a QR pass does.
 GRAM_IS_ENOUGH = 1e6
-DECAY_COLUMNS = ("prior", "c1", "c2", "gamma", "residual", "better")
 
 
 ENERGY = (q.ENERGY_50, q.ENERGY_90, q.ENERGY_95, q.ENERGY_99)
@@ -54,8 +52,8 @@ def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
 
 
 def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
-    sigma = singular_values(shared, "uncentered", shared.eigen.values)
-    centered = singular_values(shared, "centered", shared.eigen_centered.values)
+    sigma = shared.singular_values("uncentered")
+    centered = shared.singular_values("centered")
     k = np.arange(1, facts.d + 1, dtype=np.float64)
     values: list[Value] = [
         Series(
@@ -75,22 +73,12 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         after = q.EFFECTIVE_RANK_CENTERED.measured(
             compute_effective_rank(centered), convention="σ, not σ²; mean row subtracted"
         )
-    unit = singular_values(shared, "unit", shared.unit_eigenvalues)
+    unit = shared.singular_values("unit")
     after_scaling = q.EFFECTIVE_RANK_UNIT.measured(
         compute_effective_rank(unit), convention="σ, not σ²; uncentered"
     )
     values[2:2] = [after, after_scaling]
-    return values + fit_decays(sigma / sigma[0])
-
-
-def singular_values(shared: SharedStatistics, name: str, eigenvalues: FloatArray) -> FloatArray:
-    """σ_1 … σ_d: from the QR factor where that was wanted, else from the Gram matrix."""
-    key = ("stacked qr", name)
-    if key not in shared.statistics:
-        return np.sqrt(eigenvalues)
-    r = shared.find(StackedQR, key).r
-    sigma = np.linalg.svd(r, compute_uv=False)
-    return np.concatenate([sigma, np.zeros(len(eigenvalues) - len(sigma))])
+    return values
 
 
 def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:
@@ -122,35 +110,3 @@ def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:
         values.append(q.CONDITION_NUMBER.measured(float(sigma[0] / sigma[-1])))
     values.append(q.NUMERICAL_RANK.measured(float(rank)))
     return values
-
-
-def fit_decays(normalized: FloatArray) -> list[Value]:
-    """Both decays that spectrum control prescribes, fitted (Wang et al. 2020, §4.2).
-
-    Parameters
-    ----------
-    normalized : float64 array, shape (d,)
-        σ_k/σ₁.
-    """
-    if len(normalized) < 4:
-        note = f"not defined: three parameters cannot be fitted to {len(normalized)} values"
-        return [Table(q.DECAY, DECAY_COLUMNS, (), note=note)]
-    fits = {
-        "exponential c₁·exp(−c₂·k^γ)": fit_exponential(normalized),
-        "polynomial c₁·k^(−γ)": fit_polynomial(normalized),
-    }
-    better = min(fits, key=lambda name: fits[name].residual)
-    note = f"uncentered singular values, k from 1; c₂ ≤ {LARGEST_C2:g}"
-    rows: list[tuple[Cell, ...]] = []
-    for name, fit in fits.items():
-        parameters: tuple[Cell, ...] = (fit.c1, fit.c2, fit.gamma)
-        if fit.bound:
-            parameters = (None, None, None)
-            note += f"; {name.split()[0]}: not identifiable, the best fit lies at {fit.bound}"
-        rows.append((name, *parameters, fit.residual, "yes" if name == better else ""))
-    k = np.arange(1, len(normalized) + 1, dtype=np.float64)
-    curves = {name: fit.curve for name, fit in fits.items()}
-    return [
-        Table(q.DECAY, DECAY_COLUMNS, tuple(rows), note=note),
-        Series(q.DECAY_FIT, k, {"σ_k/σ₁": normalized, **curves}, "index k", "σ_k / σ₁", log_y=True),
-    ]

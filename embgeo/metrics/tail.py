@@ -23,7 +23,6 @@ from embgeo.core.quantities import spectrum as q
 from embgeo.core.values import Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.shared import SharedStatistics, row_moments
-from embgeo.metrics.spectrum import singular_values
 from embgeo.numerics.power_law import LEAST_TAIL, compute_tail_p, fit_slope, fit_tail
 from embgeo.numerics.random_matrix import compute_largest_p, estimate_level, find_edge
 from embgeo.numerics.sampling import generator
@@ -51,7 +50,7 @@ def first(facts: Facts, options: Options) -> list[Statistic]:
 def compute(facts: Facts, options: Options, shared: SharedStatistics) -> list[Value]:
     if shared.all_rows_equal:
         return [quantity.undefined(shared.all_rows_equal) for quantity in EVERY]
-    sigma = singular_values(shared, "centered", shared.eigen_centered.values)
+    sigma = shared.singular_values("centered")
     relative = np.square(sigma / sigma[0])
     positive = relative[sigma > sigma[0] * max(facts.m, facts.d) * np.finfo(float).eps]
     slope: Value = q.DECAY_SLOPE.undefined("fewer than two eigenvalues differ from zero")

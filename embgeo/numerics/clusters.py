@@ -28,7 +28,7 @@ def find_clusters(unit: FloatArray, k: int, rng: np.random.Generator) -> IntArra
 
     def measure() -> FloatArray:
         """Cosines with the centers of each start, shape (n, starts, k)."""
-        return (unit @ centers.T).reshape(n, STARTS, k)
+        return np.asarray((unit @ centers.T).reshape(n, STARTS, k))
 
     labels = np.full((n, STARTS), -1)
     for _ in range(STEPS):
