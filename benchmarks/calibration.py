@@ -141,6 +141,15 @@ def with_clump(rng: Rng, n: int, d: int, share: float, norm: float, rho: float) 
     return rows
 
 
+def with_gathered_rows(rng: Rng, n: int, d: int, share: float, rho: float) -> Array:
+    """Some rows of this mean cosine among themselves in a faint cone, of the norms of all."""
+    rows = cone(rng, n, d, 0.02)
+    clump, direction = rng.permutation(n)[: int(share * n)], isotropic(rng, 1, d)
+    gathered = np.sqrt(rho) * direction + np.sqrt(1.0 - rho) * isotropic(rng, len(clump), d)
+    rows[clump] = gathered * np.linalg.norm(rows[clump], axis=1, keepdims=True)
+    return rows
+
+
 def synthetic(large: bool) -> Iterator[Case]:
     for n, d in ((100, 64), (500, 16), (3000, 64), (3000, 768)):
         yield Case("isotropic", f"{n:,} × {d}", lambda r, n=n, d=d: isotropic(r, n, d))
@@ -255,6 +264,12 @@ def synthetic(large: bool) -> Iterator[Case]:
         yield Case(
             "clump", f"{share:.0%} of norm {norm}, {n:,} × 64",
             lambda r, n=n, s=share, norm=norm: with_clump(r, n, 64, s, norm, rho=0.5),
+            ("mild",), "clump",
+        )  # fmt: skip
+    for n, share in ((1000, 0.05), (3000, 0.05), (20_000, 0.01)):
+        yield Case(
+            "clump anywhere", f"{share:.0%}, mean cosine 0.8, {n:,} × 64",
+            lambda r, n=n, s=share: with_gathered_rows(r, n, 64, s, rho=0.8),
             ("mild",), "clump",
         )  # fmt: skip
 

@@ -44,9 +44,11 @@ def find_members(analysis: Analysis) -> IntArray:
     A few rows of other norms may be among them: the ring is to be about right.
     """
     angle = analysis.scalar(clump.CLUMP_ANGLE)
-    column = next((c for c in analysis.columns if c.name == cosine.ANGLE_TO_MEAN.name), None)
-    if column is not None and angle is not None and angle.value is not None:
-        return np.flatnonzero(column.values <= angle.value)
+    columns = {column.name: column.values for column in analysis.columns}
+    mean = columns.get(cosine.ANGLE_TO_MEAN.name)
+    angles = columns.get(clump.ANGLE_TO_CLUMP.name, mean)
+    if angles is not None and angle is not None and angle.value is not None:
+        return np.flatnonzero(angles <= angle.value)
     table = find_table(analysis, clump.CLUMP.name)
     assert table is not None
     return np.flatnonzero(np.isin(analysis.rows, column_of(table, "row")))

@@ -1,8 +1,9 @@
-"""Do some rows lie together, apart from all others? By two modes of angle and of norm.
+"""Do some rows lie together, apart from all others? By second modes of angle and of norm.
 
 Rows that training hardly touches keep moving along one common direction (Gao et al. 2019, §4), so
 that they gather around it with norms of their own: in the histograms of the angle to the mean
-direction and of the norm they are a second mode.
+direction and of the norm they are a second mode. Where there is none, the angles to the direction
+that most rows of a sample are near to are looked at, whatever the norms.
 
 Examples
 --------
@@ -17,70 +18,77 @@ Examples
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import chain, zip_longest
 
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
+from embgeo.core.options import Options
 from embgeo.core.quantities import clump as q
-from embgeo.core.values import Cell, Quantity, Scalar, Table, Value
-from embgeo.metrics.facts import Facts
+from embgeo.core.values import Cell, Column, Quantity, Scalar, Table, Value
+from embgeo.metrics.facts import NO_ROWS, Facts
+from embgeo.metrics.neighborhoods import find_distinct_rows
 from embgeo.metrics.script_table import tabulate_scripts
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.metrics.token_groups import find_unused_rows, list_examples
 from embgeo.metrics.token_kinds import find_kinds
-from embgeo.numerics.excess_mass import LEAST, Modes, find_critical_excess, find_modes
+from embgeo.numerics.clumps import (
+    Clump,
+    find_clump,
+    find_critical_excess_of_group,
+    find_dense_direction,
+)
+from embgeo.numerics.excess_mass import LEAST, find_critical_excess
+from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.stats import AngleTo, Moments, Norms, RowHashes
+from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
 #: Rows that are listed.
 SHOWN = 20
-#: Rows that both groups of short angle and of unlike norm share, of those in one of them.
-AGREEMENT = 0.5
+#: Rows that a dense direction is searched for among: this many entries at most, within bounds.
+SAMPLE_ENTRIES = 2**22
+SAMPLE = (600, 2000)
 FEW_ROWS = f"fewer than {LEAST} different rows"
 NO_DIRECTION = "the unit rows cancel, there is no common direction"
 NO_CLUMP = "no rows lie together apart from the others"
+NO_DENSE = "no direction has many rows near it and few opposite to it"
 ANGLE_KEY = ("angle to", "mean")
-
-
-@dataclass(frozen=True, slots=True)
-class Clump:
-    """Modes of angle and log norm over different rows, and which of the kept rows lie together.
-
-    Attributes
-    ----------
-    angles, norms : Modes
-        Angles in radians, logarithms of norms.
-    distinct : int
-        Rows that differ from each other.
-    rows : bool array, shape (M,)
-    scattered : bool array, shape (M,)
-        The rows that lie apart where it is the others that lie together.
-    """
-
-    angles: Modes
-    norms: Modes
-    distinct: int
-    rows: Mask
-    scattered: Mask
+DENSE_KEY = ("angle to", "dense")
 
 
 def first(facts: Facts) -> list[Statistic]:
     return [Norms(), RowHashes(facts.d), Moments(facts.d, of="unit")]
 
 
-def second(shared: SharedStatistics) -> list[Statistic]:
-    direction = shared.mean_direction
-    return [] if direction is None else [AngleTo("mean", direction)]
+def rows_read(facts: Facts, options: Options, shared: SharedStatistics) -> IntArray:
+    rows = find_distinct_rows(facts, shared)
+    if len(rows) < LEAST:
+        return NO_ROWS
+    low, high = SAMPLE
+    size = max(low, min(high, SAMPLE_ENTRIES // facts.d))
+    return np.sort(sample_rows(rows, size, generator(options.seed, "dense direction")))
+
+
+def second(
+    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
+) -> list[Statistic]:
+    if shared.mean_direction is None:
+        return []
+    rows = rows_read(facts, options, shared)
+    dense = find_dense_direction(reader.take_unit(rows)) if len(rows) else None
+    around = [AngleTo("mean", shared.mean_direction)]
+    return [*around, *([] if dense is None else [AngleTo("dense", dense)])]
 
 
 def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     if ANGLE_KEY not in shared.statistics:
         return [one.undefined(NO_DIRECTION) for one in (*TESTS, *OF_CLUMP)]
     angles, norms = shared.find(AngleTo, ANGLE_KEY).values(), shared.norms
-    clump = find_clump(angles, norms, shared.find(RowHashes, "RowHashes").values())
+    has_dense = DENSE_KEY in shared.statistics
+    dense = shared.find(AngleTo, DENSE_KEY).values() if has_dense else None
+    clump = find_clump(angles, norms, shared.find(RowHashes, "RowHashes").values(), dense)
     kinds = find_kinds(facts, facts.kept)
     rows = None if clump is None else clump.rows
     scripts = (
@@ -88,9 +96,11 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     )
     if clump is None:
         return [*(one.undefined(FEW_ROWS) for one in (*TESTS, *OF_CLUMP)), *scripts]
+    around = dense if clump.is_own and dense is not None else angles
     values: list[Value] = [
         *describe_modes(clump),
-        *describe_clump(clump, angles),
+        *describe_clump(clump, around),
+        describe_tilt(clump, shared),
         *describe_scattered(clump, angles),
         *scripts,
     ]
@@ -102,53 +112,18 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         *values,
         *count_unused(facts, clump),
         tabulate_kinds(facts, clump, kinds),
-        tabulate_rows(facts, q.CLUMP, clump.rows, kinds, angles, norms),
+        tabulate_rows(facts, q.CLUMP, clump.rows, kinds, around, norms),
+        *([Column(q.ANGLE_TO_CLUMP, np.degrees(around), "angle to the clump")] * clump.is_own),
     ]
 
 
-def find_clump(
-    angles: FloatArray, norms: FloatArray, hashes: np.ndarray[tuple[int], np.dtype[np.uint64]]
-) -> Clump | None:
-    """Rows on the near side of the valley of angles and on one side of that of norms.
-
-    Where those are most rows, the others on the far sides of both are scattered. Equal rows count
-    once in both tests. None for fewer than `LEAST` different rows.
-    """
-    lengths = np.log(norms)
-    different = np.unique(hashes, return_index=True)[1]
-    if len(different) < LEAST:
-        return None
-    of_angles, of_norms = find_modes(angles[different]), find_modes(lengths[different])
-    near, short = angles <= of_angles.valley, lengths <= of_norms.valley
-    side = max((short, ~short), key=lambda side: measure_agreement(near, side))
-    critical = find_critical_excess(len(different))
-    none = np.zeros(len(angles), dtype=bool)
-
-    def group(first: Mask, second: Mask) -> Mask:
-        """The rows in both, if these are two views of one small group."""
-        apart = (
-            min(of_angles.excess, of_norms.excess) >= critical
-            and measure_agreement(first, second) >= AGREEMENT
-            and all(2 * int(one[different].sum()) < len(different) for one in (first, second))
-        )
-        return first & second if apart else none
-
-    rows = group(near, side)
-    scattered = none if rows.any() else group(~near, ~side)
-    return Clump(of_angles, of_norms, len(different), rows, scattered)
-
-
-def measure_agreement(first: Mask, second: Mask) -> float:
-    """Rows in both groups, as a share of those in either (Jaccard)."""
-    return float((first & second).sum() / max(1, int((first | second).sum())))
-
-
-TESTS = (q.ANGLE_EXCESS, q.NORM_EXCESS)
+TESTS = (q.ANGLE_EXCESS, q.NORM_EXCESS, q.DENSE_EXCESS)
 OF_CLUMP = (
     q.CLUMP_ROWS,
     q.CLUMP_SHARE,
     q.CLUMP_ANGLE,
     q.CLUMP_MEAN_COSINE,
+    q.CLUMP_TILT,
     q.SCATTERED_ROWS,
     q.MEAN_COSINE_GATHERED,
 )
@@ -156,30 +131,47 @@ OF_CLUMP = (
 
 def describe_modes(clump: Clump) -> list[Scalar]:
     critical = find_critical_excess(clump.distinct)
-    return [
+    tested = [(q.ANGLE_EXCESS, clump.angles, critical), (q.NORM_EXCESS, clump.norms, critical)]
+    if clump.own is not None:
+        of_group = find_critical_excess_of_group(clump.distinct, clump.own_share)
+        tested.append((q.DENSE_EXCESS, clump.own, of_group))
+    scalars = [
         quantity.measured(
             modes.excess,
-            reference=critical,
+            reference=level,
             reference_kind="chance",
             reference_note="what one mode stays below",
         )
-        for quantity, modes in zip(TESTS, (clump.angles, clump.norms), strict=True)
+        for quantity, modes, level in tested
     ]
+    return scalars if clump.own is not None else [*scalars, q.DENSE_EXCESS.undefined(NO_DENSE)]
 
 
 def describe_clump(clump: Clump, angles: FloatArray) -> list[Scalar]:
     """How many rows, and how near to each other.
 
     Unit rows have a mean at least as long as its part along the direction; that gives the bound.
+    `angles` are those to the direction of the clump.
     """
     rows, count = clump.rows, int(clump.rows.sum())
     counted = [q.CLUMP_ROWS.measured(count), q.CLUMP_SHARE.measured(count / len(rows))]
     if not count:
         return [*counted, *(one.undefined(NO_CLUMP) for one in OF_CLUMP[2:4])]
-    angle = q.CLUMP_ANGLE.measured(float(np.degrees(clump.angles.valley)))
+    angle = q.CLUMP_ANGLE.measured(float(np.degrees(clump.limit)))
     if count < 2:
         return [*counted, angle, q.CLUMP_MEAN_COSINE.undefined("a single row has no pairs")]
     return [*counted, angle, bound_mean_cosine(q.CLUMP_MEAN_COSINE, angles[rows])]
+
+
+def describe_tilt(clump: Clump, shared: SharedStatistics) -> Scalar:
+    """Angle between the direction of the clump and the mean direction."""
+    if not clump.rows.any():
+        return q.CLUMP_TILT.undefined(NO_CLUMP)
+    mean = shared.mean_direction
+    if not clump.is_own or mean is None:
+        return q.CLUMP_TILT.measured(0.0)
+    cosine = float(shared.find(AngleTo, DENSE_KEY).direction @ mean)
+    return q.CLUMP_TILT.measured(float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))))
 
 
 def describe_scattered(clump: Clump, angles: FloatArray) -> list[Scalar]:

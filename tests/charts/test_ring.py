@@ -46,6 +46,18 @@ def test_the_ring_is_around_the_rows(sections):
     assert inside[60:].mean() < 0.3
 
 
+def test_the_ring_is_around_rows_that_gather_elsewhere():
+    rows = np.random.default_rng(3).standard_normal((600, 8)) - 0.5
+    rows[:60] = 0.15 * rows[:60] + 2.0
+    found = embgeo.analyze(rows, sections=("projection", "tokens"), reference=False)
+    assert found["tokens.clump_tilt"].value > 90
+    points = next(p for p in found.points if p.name == "projection.svd2")
+    ring = find_ring(found, points)
+    inside = np.linalg.norm(points.xy - [ring.x, ring.y], axis=1) <= ring.radius
+    assert inside[:60].mean() > 0.9
+    assert inside[60:].mean() < 0.1
+
+
 def test_no_ring_without_a_clump():
     spec = specify(sample("cone"))
     assert [panel.cloud.ring for panel in spec.panels] == [None]

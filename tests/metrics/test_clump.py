@@ -11,7 +11,7 @@ import pytest
 
 import embgeo
 from embgeo.core.matrix import Frequency
-from embgeo.metrics.clump import find_clump
+from embgeo.numerics.clumps import find_clump
 from tests.support.sampling import sampled
 
 ROOT = Path(__file__).parents[2]
@@ -147,7 +147,36 @@ KINDS = (
     ("kind", "seed"), sampled([(k, s) for k in KINDS for s in range(20)], lambda case: case[1] < 2)
 )
 def test_no_false_alarm(kind, seed):
-    assert len(find(unlike(kind, seed))) == 0
+    W = unlike(kind, seed)
+    assert len(find(W)) == 0
+    # The rows of the last kind and the clusters are together, away from the mean direction.
+    if kind not in ("one direction", "clusters"):
+        assert measure(W)["tokens.clump_rows"] == 0
+
+
+def ellipsoid(n, d, seed, power, shift) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    W = rng.standard_normal((n, d)) * np.arange(1.0, d + 1) ** -power
+    W[:, 0] += shift
+    return W / np.sqrt(rng.chisquare(3, (n, 1)))
+
+
+SHAPES = [
+    (n, d, power, shift)
+    for n in (200, 500, 2000) for d in (2, 3, 6, 24) for power in (0.0, 0.5, 1.0)
+    for shift in (0.0, 1.0)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("shape", "seed"),
+    sampled(
+        [(x, s) for x in SHAPES for s in range(3)], lambda case: case[0][0] == 500 and not case[1]
+    ),
+)
+def test_ellipsoids_and_cones_of_few_dimensions_have_no_clump(shape, seed):
+    n, d, power, shift = shape
+    assert measure(ellipsoid(n, d, seed, power, shift))["tokens.clump_rows"] == 0
 
 
 def test_few_rows_have_no_clump():
@@ -182,7 +211,7 @@ def test_none_in_real_matrices(name):
     W = np.asarray(embgeo.load(REAL / name, **more).data, np.float64)
     # The first of these files stack the input matrix on the output matrix.
     for part in np.split(W, 2) if name.startswith("crystal") else [W]:
-        assert len(find(part[np.any(part != 0, axis=1)])) == 0
+        assert measure(part)["tokens.clump_rows"] == 0
 
 
 @pytest.mark.slow
@@ -197,6 +226,78 @@ def test_the_clump_of_a_sentence_encoder_is_named():
     assert found["tokens.clump_kinds"].rows[0][:2] == ("unused", 993)
     assert found.verdict.headline.startswith("Healthy but for 1,")
     assert "under-trained tokens" in found.verdict.headline
+
+
+def gathered(n=N, share=0.05, cosine=0.8, d=D, seed=0) -> np.ndarray:
+    """The first rows are around a random direction; their norms are those of the others."""
+    rng = np.random.default_rng(seed)
+    W = rng.standard_normal((n, d))
+    rows = int(share * n)
+    direction, rest = rng.standard_normal(d), rng.standard_normal((rows, d))
+    direction /= np.linalg.norm(direction)
+    rest /= np.linalg.norm(rest, axis=1)[:, None]
+    norms = np.linalg.norm(W[:rows], axis=1)[:, None]
+    W[:rows] = (np.sqrt(cosine) * direction + np.sqrt(1.0 - cosine) * rest) * norms
+    return W
+
+
+def rows_of_clump(found: embgeo.Analysis) -> np.ndarray:
+    column = next(c for c in found.columns if c.name == "tokens.angle_to_clump")
+    return np.flatnonzero(column.values <= found["tokens.clump_angle"].value)
+
+
+@pytest.mark.parametrize("shift", [0.0, -0.8])
+def test_rows_that_gather_anywhere_are_found(shift):
+    W = gathered(cosine=0.85) + shift
+    found = measure(W)
+    np.testing.assert_array_equal(rows_of_clump(found), np.arange(150))
+    assert found["tokens.clump_rows"] == 150
+    unit = W[:150] / np.linalg.norm(W[:150], axis=1)[:, None]
+    truth = (np.square(unit.sum(axis=0)).sum() - 150) / (150 * 149)
+    assert 0.95 * truth < found["tokens.clump_mean_cosine"].value <= truth
+    mean = (W / np.linalg.norm(W, axis=1)[:, None]).sum(axis=0)
+    own = unit.sum(axis=0)
+    tilt = np.degrees(np.arccos(own @ mean / np.linalg.norm(own) / np.linalg.norm(mean)))
+    assert found["tokens.clump_tilt"].value == pytest.approx(tilt, abs=2.0)
+    excess = found["tokens.dense_excess"]
+    assert excess.value > 2 * excess.reference
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "d", "share", "cosine"),
+    [
+        (500, 32, 0.05, 0.85),
+        (20_000, 64, 0.01, 0.8),
+        (3000, 10, 0.05, 0.85),
+        (2000, 768, 0.02, 0.8),
+    ],
+)
+def test_few_rows_that_gather_are_found(n, d, share, cosine):
+    for seed in range(3):
+        found = measure(gathered(n, share, cosine, d, seed))
+        planted = np.arange(int(share * n))
+        rows = rows_of_clump(found)
+        assert np.isin(planted, rows).mean() > 0.95
+        assert len(rows) < 1.05 * len(planted)
+
+
+def test_the_sentence_says_where_they_gather():
+    finding = embgeo.analyze(gathered() - 0.8).verdict.finding("clump")
+    assert finding.sentence.startswith("150 rows (5\u00a0%) lie together within ")
+    assert "° away from the mean direction, apart from all others" in finding.sentence
+    assert {"tokens.clump_tilt", "tokens.dense_excess"} <= {*finding.quoted}
+
+
+def test_a_clump_that_is_one_of_several_clusters_is_left_to_them():
+    rng = np.random.default_rng(0)
+    W = rng.standard_normal((4, D))[rng.integers(4, size=1000)] + 0.1 * rng.standard_normal(
+        (1000, D)
+    )
+    found = embgeo.analyze(W, sections=["tokens", "cosine", "spectrum"])
+    assert found["tokens.clump_tilt"].value > 0
+    assert found.verdict.finding("clump") is None
+    assert found.verdict.finding("clusters").state == "degenerate"
 
 
 def diluted(scale: float) -> np.ndarray:

@@ -237,6 +237,14 @@ def diluted_analysis() -> embgeo.Analysis:
 
 
 @pytest.fixture(scope="module")
+def gathered_analysis() -> embgeo.Analysis:
+    """With rows that lie together away from the mean direction."""
+    rows = np.random.default_rng(3).standard_normal((400, 8)) - 0.5
+    rows[:40] = 0.15 * rows[:40] + 2.0
+    return embgeo.analyze(Matrix(rows), sections=["tokens"], reference=False)
+
+
+@pytest.fixture(scope="module")
 def merged_analysis() -> Analysis:
     """Made of a part that happens to be the whole."""
     matrix = Matrix(np.random.default_rng(2).standard_normal((30, 4)))
@@ -292,10 +300,13 @@ def test_the_table_of_metrics_names_what_analyses_hold(
     bare_analysis: embgeo.Analysis,
     clumped_analysis: embgeo.Analysis,
     diluted_analysis: embgeo.Analysis,
+    gathered_analysis: embgeo.Analysis,
 ) -> None:
     listed = FIRST_CELL.findall((ROOT / "docs/metrics.md").read_text("utf-8"))
     assert len(listed) == len(set(listed))
-    analyses = (full_analysis, bare_analysis, clumped_analysis, diluted_analysis)
+    analyses = (
+        full_analysis, bare_analysis, clumped_analysis, diluted_analysis, gathered_analysis,
+    )  # fmt: skip
     held = {value.name for a in analyses for value in a.values()}
     # A vocabulary known by rank alone has ranks in place of counts.
     assert set(listed) - held == {"frequency.rank"}

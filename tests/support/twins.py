@@ -294,10 +294,12 @@ def tokens(c: Case):
             (
                 "angle_excess",
                 "norm_excess",
+                "dense_excess",
                 "clump_rows",
                 "clump_share",
                 "clump_angle",
                 "clump_mean_cosine",
+                "clump_tilt",
                 "scattered_rows",
                 "mean_cosine_gathered",
                 "centroid_excess",

@@ -21,14 +21,26 @@ NORM_EXCESS = Quantity(
     "as the second mode of angles, of ln ‖w_i‖",
     "Müller & Sawitzki 1991, §3; twice the dip of Hartigan & Hartigan 1985",
 )
+DENSE_EXCESS = Quantity(
+    "tokens.dense_excess",
+    "Second mode around the densest direction",
+    "The share of the rows that would have to move for their angles to one direction to have a "
+    "single mode: the direction that more rows of a sample are near to, and not opposite to, than "
+    "to any other. Equal rows count once.",
+    "as the second mode of angles, of angle(w_i, c); c: sum of the sampled ŵ_j with cosine ≥ 0.7 "
+    "to a row, the mean subtracted, where they outnumber those with ≤ −0.7 most; 0.5 where "
+    "there is no such row",
+    "Müller & Sawitzki 1991, §3; twice the dip of Hartigan & Hartigan 1985",
+)
 CLUMP_ROWS = Quantity(
     "tokens.clump_rows",
     "Rows of the clump",
-    "Rows that lie together around the mean direction and apart from all others, with norms of "
-    "their own; 0 where angles or norms have one mode. Tokens that training hardly touched gather "
-    "like this.",
+    "Rows that lie together and apart from all others: around the mean direction with norms of "
+    "their own, as tokens do that training hardly touched, or else around the densest direction; "
+    "0 where there are none.",
     "#{i : angle and norm of w_i on one side of the valleys}, if both have two modes and at least "
-    "half of the rows in either group are in both",
+    "half of the rows in either group are in both; else #{i : angle(w_i, c) ≤ valley}, if these "
+    "are fewer than half and their second mode exceeds chance",
     "two modes: Müller & Sawitzki 1991; why rows gather: Gao et al. 2019, §4",
     better="lower",
 )
@@ -42,17 +54,32 @@ CLUMP_SHARE = Quantity(
 CLUMP_ANGLE = Quantity(
     "tokens.clump_angle",
     "Angle around the clump",
-    "The rows of the clump lie within this angle of the mean direction; the fewest rows stand "
-    "there.",
-    "valley between both modes of angle(w_i, Σŵ_j)",
+    "The rows of the clump lie within this angle of its direction, which is the mean direction or "
+    "the densest one; the fewest rows stand there.",
+    "valley between both modes of angle(w_i, Σŵ_j) or angle(w_i, c)",
+    unit="°",
+)
+CLUMP_TILT = Quantity(
+    "tokens.clump_tilt",
+    "Angle from the clump to the mean",
+    "Angle between the direction that the rows of the clump gather around and the mean direction; "
+    "0 where it is the mean direction itself.",
+    "angle(c, Σŵ_j)",
+    unit="°",
+)
+ANGLE_TO_CLUMP = Quantity(
+    "tokens.angle_to_clump",
+    "Angle to the clump",
+    "Angle between the row and the direction that the rows of the clump gather around.",
+    "angle(w_i, c)",
     unit="°",
 )
 CLUMP_MEAN_COSINE = Quantity(
     "tokens.clump_mean_cosine",
     "Mean cosine inside the clump",
-    "Mean cosine of two different rows of the clump, from their angles to the mean direction: a "
-    "lower bound.",
-    "((Σ cos angle(w_i, Σŵ_j))² − m) / (m(m − 1)) over the m rows of the clump",
+    "Mean cosine of two different rows of the clump, from their angles to its direction: a lower "
+    "bound.",
+    "((Σ cos angle(w_i, c))² − m) / (m(m − 1)) over the m rows of the clump",
 )
 CLUMP_UNUSED_SHARE = Quantity(
     "tokens.clump_unused_share",
@@ -96,8 +123,9 @@ CLUMP_KINDS = Quantity(
 CLUMP = Quantity(
     "tokens.clump",
     "Tokens of the clump",
-    "Rows that lie together, nearest to the mean direction first, one of each kind in turn.",
-    "angle(w_i, Σŵ_j) and ‖w_i‖₂",
+    "Rows that lie together, nearest to the direction of the clump first, one of each kind in "
+    "turn.",
+    "angle(w_i, c) and ‖w_i‖₂",
 )
 BY_SCRIPT = Quantity(
     "tokens.by_script",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from embgeo.core.quantities import clump
-from embgeo.core.values import format_number
+from embgeo.core.quantities import clump, cosine
+from embgeo.core.values import Quantity, format_number
+from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.finding import (
     Numbers,
     Part,
@@ -27,6 +28,8 @@ def answer(a: Numbers) -> Answer:
     rows = int(value_of(found))
     if not rows:
         return "healthy", ("No rows lie together apart from the others.",), ""
+    if _is_one_of_clusters(a):
+        raise Undecided("the rows form clusters, of which these rows are one")
     share, angle = need(a, clump.CLUMP_SHARE), need(a, clump.CLUMP_ANGLE)
     verb = "lies" if rows == 1 else "lie together"
     parts: list[Part] = [
@@ -35,8 +38,7 @@ def answer(a: Numbers) -> Answer:
         Quote(share.name, format_percent(value_of(share))),
         f") {verb} within ",
         Quote(angle.name, f"{format_number(value_of(angle), 3)}°"),
-        " of the mean direction, apart from all others",
-        *_quote_modes(a),
+        *_quote_place(a),
     ]
     kinds = _list_kinds(a)
     if kinds:
@@ -53,18 +55,36 @@ def answer(a: Numbers) -> Answer:
     return "mild", tuple(parts), _count(rows, "under-trained token")
 
 
-def _quote_modes(a: Numbers) -> tuple[Part, ...]:
-    """The test: how large the second modes are, and what one mode stays below."""
-    angles, norms = a.scalar(clump.ANGLE_EXCESS), a.scalar(clump.NORM_EXCESS)
-    if angles is None or norms is None or angles.value is None or norms.value is None:
-        raise Undecided("the test for a second mode is missing")
-    return (
-        " (excess mass of a second mode: angles ",
-        Quote(angles.name, format_short(angles.value)),
-        ", norms ",
-        Quote(norms.name, format_short(norms.value)),
-        f"; chance stays below {format_short(angles.reference)})" if angles.reference else ")",
-    )
+def _quote_place(a: Numbers) -> tuple[Part, ...]:
+    """Around which direction, and the tests."""
+    tilt = a.scalar(clump.CLUMP_TILT)
+    parts: list[Part] = [" of the mean direction"]
+    tests = [("angles ", clump.ANGLE_EXCESS), (", norms ", clump.NORM_EXCESS)]
+    if tilt is not None and tilt.value:
+        away = Quote(tilt.name, f"{format_number(tilt.value, 3)}°")
+        parts = [" of a direction ", away, " away from the mean direction"]
+        tests = [("angles ", clump.DENSE_EXCESS)]
+    parts.append(", apart from all others (excess mass of a second mode: ")
+    return (*parts, *_quote_modes(a, tests))
+
+
+def _quote_modes(a: Numbers, quoted: list[tuple[str, Quantity]]) -> tuple[Part, ...]:
+    """How large the second modes are, and what one mode stays below."""
+    parts: list[Part] = []
+    chance = None
+    for lead, quantity in quoted:
+        scalar = need(a, quantity)
+        parts += [lead, Quote(scalar.name, format_short(value_of(scalar)))]
+        chance = scalar.reference
+    return (*parts, f"; chance stays below {format_short(chance)})" if chance else ")")
+
+
+def _is_one_of_clusters(a: Numbers) -> bool:
+    """Whether the other rows lie together in the same way, which is another question."""
+    tilt, silhouette = a.scalar(clump.CLUMP_TILT), a.scalar(cosine.SILHOUETTE)
+    if tilt is None or not tilt.value or silhouette is None or silhouette.value is None:
+        return False
+    return limits.CLUSTERS.state(silhouette.value) != "healthy"
 
 
 def _list_kinds(a: Numbers) -> str:
