@@ -21,7 +21,7 @@ from embgeo.report.comparison import SECTIONS as OF_COMPARISON
 from embgeo.report.comparison import context as of_comparison
 from embgeo.report.comparison import quantities_of_comparison
 from embgeo.report.page import TRAINING, Gallery, code, draw_charts, environment
-from embgeo.report.study_headline import headline
+from embgeo.report.study_headline import headlines
 from embgeo.report.study_tables import claim_rows, first_heads, heads, method_rows, settings_text
 from embgeo.report.tables import group_by_family, provenance_rows
 from embgeo.result.analysis import REPORT_NAME
@@ -90,7 +90,7 @@ def describe_methods(training: Training, comparison: Comparison | None) -> dict[
         "subject": subject(training),
         "facts": facts(training),
         "version": str(versions.get("embgeo", "")),
-        "headline": headline(training),
+        "headlines": headlines(training),
         "seeds": training.seeds,
         "heads": heads(training),
         "method_rows": method_rows(training, heads(training)),

@@ -31,8 +31,8 @@ QUALITY: dict[Learning, str] = {
 }
 
 
-def headline(training: Training) -> str:
-    """What each method did to perplexity and to isotropy, and how many claims held."""
+def headlines(training: Training) -> tuple[str, ...]:
+    """What each method did to perplexity, and to isotropy, and how many claims held."""
     split = "test" if perplexity_name(training.runs).startswith("test") else "validation"
     speed = QUALITY[judge_all(training.runs)]
     perplexity = [one for one in list_perplexity_effects(training) if one.comparable]
@@ -41,7 +41,7 @@ def headline(training: Training) -> str:
         sentence("I1 at a mean norm of 1", list_isotropy_effects(training), difference),
         claims_line(training),
     )
-    return " ".join(part for part in said if part) or f"{visible(training.baseline.name)} alone."
+    return tuple(part for part in said if part) or (f"{visible(training.baseline.name)} alone.",)
 
 
 def percent(effect: Effect) -> str:

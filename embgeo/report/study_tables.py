@@ -10,9 +10,17 @@ from typing import Any
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.core.values import Quantity, format_number
 from embgeo.core.visible import visible
+from embgeo.training.study.convergence import judge_all
 from embgeo.training.study.deciding import perplexity_name, signed, unigram_perplexity
 from embgeo.training.study.spread import Paired, in_percent, paired, percent_text, spread
-from embgeo.training.study.training import ClaimOutcome, Role, StudyMethod, Training, Verdict
+from embgeo.training.study.training import (
+    ClaimOutcome,
+    Learning,
+    Role,
+    StudyMethod,
+    Training,
+    Verdict,
+)
 
 #: Columns of the first table, after the perplexity that decides.
 FIRST = (
@@ -44,7 +52,12 @@ FIXED = ("training.parameters",)
 #: The matrices of an untied model, in the order of their lines.
 ROLES: tuple[Role, ...] = ("input", "output")
 MATRICES: dict[Role, str] = {"input": "input embedding", "output": "output matrix"}
-UNIGRAM_TITLE = "each word as often as in the training text, whatever stands before it"
+STATES: dict[Learning, str] = {
+    "converged": "",
+    "learning": "still learning",
+    "unknown": "no validation curve",
+}
+UNIGRAM_TITLE = "word frequencies alone"
 
 CHIPS: dict[Verdict, str] = {
     "reproduced": "healthy",
@@ -93,6 +106,8 @@ class MethodRow:
     ----------
     matrix : str
         Which matrix of an untied model the geometry is that of; empty for others.
+    state : str
+        What is known of the end of its runs; empty where they had learned what they could.
     anchor : str
         Where the page says more of it; empty for the unigram model, which is no method.
     """
@@ -103,6 +118,7 @@ class MethodRow:
     cells: tuple[Cell, ...]
     anchor: str = ""
     matrix: str = ""
+    state: str = ""
 
 
 def heads(training: Training) -> tuple[Head, ...]:
@@ -163,6 +179,7 @@ def method_row(
         tuple(cells),
         f"trained-{place}",
         "" if role is None else MATRICES[role],
+        STATES[judge_all(training.runs_of(method.name))],
     )
 
 
@@ -189,6 +206,8 @@ def cell(training: Training, method: StudyMethod, name: str, role: Role | None =
     quantity = training.quantity(name)
     mean, deviation = found.parts
     text = with_unit(mean, quantity)
+    if name in FIXED:
+        deviation = ""
     if not method.reference:
         return Cell(text, deviation)
     relative = name.startswith(RATIOS)

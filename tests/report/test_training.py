@@ -23,7 +23,7 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.core.number_text import format_duration
 from embgeo.report import page as pages
 from embgeo.report.study import draw_methods, render
-from embgeo.report.study_headline import headline
+from embgeo.report.study_headline import headlines
 from embgeo.report.study_tables import first_heads, heads, method_rows
 from embgeo.training.study.assemble import assemble_study
 from embgeo.training.study.log import LOG_NAME, Log
@@ -134,10 +134,11 @@ def test_equal_results_give_equal_pages() -> None:
 def test_the_first_screen_says_what_each_method_did_to_both() -> None:
     training = sample_training(methods=METHODS)
     text = page().text
-    said = headline(training)
-    assert "Test perplexity against each control: lower with cosreg (−3.9 %); higher" in said
-    assert "I1 at a mean norm of 1 against each control: " in said
-    assert said in text
+    first, second, third = headlines(training)
+    assert first.startswith("Test perplexity against each control: lower with cosreg (−3.9 %); h")
+    assert second.startswith("I1 at a mean norm of 1 against each control: higher with cosreg")
+    assert third.startswith("Claims of the papers: ")
+    assert first in text
     columns = first_heads(training)
     assert [head.name for head in columns][:3] == [
         "test.perplexity", "isotropy.i1_unit", "cosine.mean",
@@ -158,11 +159,11 @@ def test_a_headline_compares_models_of_one_size_and_names_the_speed_of_training(
         replace(run, parameters=2 * 365_496) if run.method == "cosreg" else run
         for run in training.runs
     )
-    assert "cosreg (−3.9 %)" not in headline(replace(training, runs=larger))
+    assert "cosreg (−3.9 %)" not in headlines(replace(training, runs=larger))[0]
     unknown = replace(training, runs=tuple(replace(run, curves={}) for run in training.runs))
-    assert headline(unknown).startswith("Training speed (no validation curve says")
+    assert headlines(unknown)[0].startswith("Training speed (no validation curve says")
     few = sample_training(methods=METHODS, seeds=2)
-    assert "against each control, fewer than 3 seeds: cosreg −3.9 %" in headline(few)
+    assert "against each control, fewer than 3 seeds: cosreg −3.9 %" in headlines(few)[0]
 
 
 def test_one_seed_is_said_to_be_one() -> None:
