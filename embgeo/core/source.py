@@ -216,6 +216,12 @@ class Source:
         named = {name: getattr(self, name) for name in FILES}
         return replace(self, **{name: folder / path for name, path in named.items() if path})
 
+    def without_labels(self) -> Self:
+        """The entries alone: without what is laid along their rows."""
+        along = ("labels", "frequencies", "hidden")
+        names = [f.name for f in fields(self) if f.metadata["section"] in along]
+        return replace(self, **{name: _DEFAULTS[name] for name in names if name != "padding"})
+
 
 _DEFAULTS = {f.name: f.default for f in fields(Source)}
 #: The options that name a file or folder beside the checkpoint.

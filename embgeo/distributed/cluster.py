@@ -8,6 +8,7 @@ computed again elsewhere.
 from __future__ import annotations
 
 import asyncio
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait
@@ -16,19 +17,21 @@ from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.errors import EmbgeoError
+from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
+from embgeo.core.source import Source
 from embgeo.distributed.connection import WorkerWatch, explain_errors, is_closed, report_lost
 from embgeo.distributed.finish import finish
 from embgeo.distributed.merging import add_rows, make_plan
-from embgeo.distributed.part import StatePart
+from embgeo.distributed.part import StatePart, fingerprint
 from embgeo.distributed.plans import MergePlan, extend_plan, leave_out_damaged, take_first
 from embgeo.distributed.rounds import (
     SecondPassTask,
@@ -38,8 +41,10 @@ from embgeo.distributed.rounds import (
     second_round,
 )
 from embgeo.distributed.states import FirstState, SecondState
-from embgeo.io import load, open_checkpoint
+from embgeo.io import open_checkpoint
+from embgeo.io.bounded.guard import cannot_read
 from embgeo.io.choosing import choose
+from embgeo.io.loading import open_source
 from embgeo.metrics.facts import NO_ROWS
 from embgeo.numerics.blas_threads import limited
 from embgeo.result.analysis import Analysis
@@ -67,50 +72,105 @@ class Shard:
 
     Attributes
     ----------
-    path : str
+    source : Source
+        Its absolute path, and how it is opened.
     n, first_row : int
         Its rows, and the number that row 0 has in the whole.
     given : str
         The path as the user wrote it.
-    tensor, output : str or None
-    transpose : bool
-    padding : str
-        As for :func:`embgeo.load`.
+    fingerprint : str
+        What :func:`embgeo.distributed.part.fingerprint` says of its rows; empty where only the
+        workers see them, of which one is asked before the first pass.
     """
 
-    path: str
+    source: Source
     n: int
     first_row: int = 0
     given: str = ""
-    tensor: str | None = None
-    output: str | None = None
-    transpose: bool = False
-    padding: str = "auto"
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows of a shard for one task; `masked` in place of the labels of the shard, if given."""
+    """Rows of a shard for one task of a run.
+
+    `masked` is in place of the labels of the shard, if given.
+    """
 
     shard: Shard
     start: int
     stop: int
     memory: int = DEFAULT_MEMORY
     masked: tuple[tuple[str, IntArray], ...] | None = None
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedShard:
+    """A shard in a worker, as its file was when the worker opened it."""
+
+    matrix: Matrix
+    stamp: tuple[int, int, int]
+    fingerprint: str
 
 
 @lru_cache(maxsize=4)
-def open_shard(shard: Shard) -> Matrix:
-    """The matrix of a shard, opened once in each worker process."""
-    matrix = load(
-        shard.path,
-        tensor=shard.tensor,
-        output=shard.output,
-        transpose=shard.transpose,
-        padding=shard.padding,
-        hash_file=False,
-    )
-    return replace(matrix, origin=replace(matrix.origin, path=shard.given or shard.path))
+def open_source_once(source: Source, run: str) -> OpenedShard:  # noqa: ARG001
+    """The matrix of a shard, opened once in each worker process and run.
+
+    Workers outlive a run, after which the file may be another one.
+    """
+    stamp = stamp_of(source)
+    matrix = open_source(replace(source, hash_file=False))
+    return OpenedShard(matrix, stamp, fingerprint(matrix.data))
+
+
+def stamp_of(source: Source) -> tuple[int, int, int]:
+    """Size, time of the last change and inode of a file, by which a change is seen."""
+    try:
+        found = os.stat(source.path)
+    except OSError as error:
+        raise cannot_read(Path(source.path), error) from error
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def open_shard(shard: Shard, run: str) -> Matrix:
+    """The matrix of a shard, if its file is the one that this run is about.
+
+    Raises
+    ------
+    UnreadableFile
+        The file has changed since this worker opened it, or another worker sees another one.
+    """
+    opened = open_source_once(shard.source, run)
+    where = f"{shard.source.path} on {name_worker()}"
+    if stamp_of(shard.source) != opened.stamp:
+        raise UnreadableFile(
+            "the file was changed while it was measured", where=where, way_out="run again"
+        )
+    if shard.fingerprint and shard.fingerprint != opened.fingerprint:
+        raise UnreadableFile(
+            "this worker sees another file at that path than the others",
+            where=where,
+            way_out="give all workers and this machine the same file",
+        )
+    origin = replace(opened.matrix.origin, path=shard.given or str(shard.source.path))
+    return replace(opened.matrix, origin=origin)
+
+
+def fingerprint_shard(shard: Shard, run: str) -> str:
+    """What the rows of a shard are recognized by, as the worker sees them that is asked."""
+    return open_source_once(shard.source, run).fingerprint
+
+
+def name_worker() -> str:
+    """The address of the worker that runs this."""
+    from distributed import get_worker
+
+    try:
+        return str(get_worker().address)
+    except ValueError:
+        return "this machine"
 
 
 def count_rows(path: Path, tensor: str | None, transpose: bool) -> int:
@@ -120,12 +180,13 @@ def count_rows(path: Path, tensor: str | None, transpose: bool) -> int:
 
 
 def open_piece(piece: Piece) -> tuple[Matrix, StatePart]:
-    matrix = open_shard(piece.shard)
+    matrix = open_shard(piece.shard, piece.run)
     if piece.masked is not None:
         own = dict(piece.masked)
         matrix = replace(matrix, tokens=None, frequency=None, special=(), masked=own)
     first_row = piece.shard.first_row
-    return matrix, describe_part(matrix, piece.start, piece.stop, first_row=first_row, digest=False)
+    # With a digest of the rows, by which the second pass sees that they are those of the first.
+    return matrix, describe_part(matrix, piece.start, piece.stop, first_row=first_row)
 
 
 def first_task(
@@ -173,6 +234,16 @@ class Cluster:
 
     def __post_init__(self) -> None:
         self.address = self.client.scheduler.address
+        run = uuid4().hex
+        self.pieces = [replace(piece, run=run) for piece in self.pieces]
+
+    def identify_shards(self) -> None:
+        """Ask one worker for the fingerprint of each shard that has none: all have to agree."""
+        unknown = {p.shard: p.run for p in self.pieces if not p.shard.fingerprint}
+        asked = {s: self._submit(fingerprint_shard, s, run) for s, run in unknown.items()}
+        with explain_errors(self.address):
+            known = {s: replace(s, fingerprint=future.result()) for s, future in asked.items()}
+        self.pieces = [replace(p, shard=known.get(p.shard, p.shard)) for p in self.pieces]
 
     def first(
         self, sections: tuple[str, ...] | None, options: Options, reference: bool
@@ -296,6 +367,7 @@ def analyze_on_cluster(
         Adds what is known of the whole here: labels, counts, origin.
     """
     chosen = None if sections is None else tuple(sections)
+    cluster.identify_shards()
     known = described(make_plan(cluster.first(chosen, options or Options(), reference)))
     again = leave_out_damaged(known)
     if again.repeats_first:

@@ -14,6 +14,7 @@ from embgeo.core.source import Source
 from embgeo.distributed.cluster import Cluster, Shard, analyze_on_cluster, count_rows, cut_pieces
 from embgeo.distributed.connection import connect
 from embgeo.distributed.merging import add_labels, label_plan
+from embgeo.distributed.part import fingerprint
 from embgeo.distributed.plans import MergePlan
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
@@ -70,15 +71,14 @@ def files_of(path: Path) -> list[Path]:
 
 def shard_of(matrix: Matrix, source: Source) -> Shard:
     """The one file, opened by the workers as it was opened here; labels stay here."""
-    return Shard(
-        str(Path(source.path).absolute()),
-        matrix.n,
-        given=str(source.path),
+    opened = Source(
+        Path(source.path).absolute(),
         tensor=matrix.origin.tensor or None,
         output="none" if matrix.output is None else matrix.output.origin.tensor,
         transpose=matrix.origin.transposed,
         padding="keep",
     )
+    return Shard(opened, matrix.n, given=str(source.path), fingerprint=fingerprint(matrix.data))
 
 
 def shards_of(paths: list[Path], source: Source) -> list[Shard]:
@@ -86,16 +86,10 @@ def shards_of(paths: list[Path], source: Source) -> list[Shard]:
     shards: list[Shard] = []
     first_row = 0
     for path in paths:
-        shard = Shard(
-            str(path.absolute()),
-            count_rows(path, source.tensor, source.transpose),
-            first_row,
-            given=str(path),
-            tensor=source.tensor,
-            output=source.output,
-            transpose=source.transpose,
-            padding=source.padding,
-        )
+        # Labels are those of the whole, and laid along its rows here.
+        opened = replace(source.without_labels(), path=path.absolute())
+        rows = count_rows(path, source.tensor, source.transpose)
+        shard = Shard(opened, rows, first_row, given=str(path))
         first_row += shard.n
         shards.append(shard)
     return shards

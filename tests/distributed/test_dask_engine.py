@@ -23,6 +23,7 @@ from embgeo.cli.app import app
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
+from embgeo.core.source import Source
 from embgeo.distributed import cluster as engine
 from embgeo.distributed import connection
 from embgeo.distributed.cluster import Cluster, Shard, analyze_on_cluster, cut_pieces
@@ -54,7 +55,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A matrix, whole and in three files; small parts."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(engine, "LEAST_ROWS", 16)
-    engine.open_shard.cache_clear()
+    engine.open_source_once.cache_clear()
     W = gaussian(600, N, D) + 0.3
     W[[3, 200]] = 0.0
     np.save("W.npy", W)
@@ -78,10 +79,13 @@ def scheduler(n_workers: int) -> Any:
 
 
 def on_cluster(client: Any, progress: Progress | None = None, **wanted: Any) -> Analysis:
-    shard = Shard(str(Path("W.npy").absolute()), N, given="W.npy", output="none")
-    pieces = cut_pieces([shard], 2)
+    pieces = cut_pieces([shard()], 2)
     assert len(pieces) == 8
     return analyze_on_cluster(Cluster(client, pieces, progress or Progress()), **wanted)
+
+
+def shard(**known: Any) -> Shard:
+    return Shard(Source(Path("W.npy").absolute(), output="none"), N, given="W.npy", **known)
 
 
 def in_one_run(**wanted: Any) -> Analysis:
@@ -109,6 +113,49 @@ def test_damaged_rows_are_left_out_of_a_repeated_first_pass(client: Any) -> None
     found = on_cluster(client, **wanted)
     check_analyses(found, in_one_run(**wanted))
     assert found.provenance["masked"] == {"exactly zero": 2, "damaged": 10}
+
+
+def test_workers_that_outlive_a_run_read_the_new_file(client: Any) -> None:
+    wanted: dict[str, Any] = {"sections": ("cosine",)}
+    check_analyses(on_cluster(client, **wanted), in_one_run(**wanted))
+    np.save("W.npy", gaussian(601, N, D) - 2.0)
+    check_analyses(on_cluster(client, **wanted), in_one_run(**wanted))
+
+
+def test_a_file_that_changes_while_it_is_measured(client: Any) -> None:
+    def change(what: str, _rows: int) -> None:
+        if what == "second pass":
+            np.save("W.npy", gaussian(602, N, D))
+            os.utime("W.npy", ns=(1, 1))
+
+    with pytest.raises(EmbgeoError, match=r"W\.npy on tcp://.*changed while it was measured"):
+        on_cluster(client, Progress(change, lambda _rows: None), sections=("isotropy",))
+
+
+def test_a_worker_that_sees_another_file(client: Any) -> None:
+    pieces = cut_pieces([shard(fingerprint="of the file that this machine sees")], 2)
+    with pytest.raises(EmbgeoError, match=r"W\.npy on tcp://.*sees another file"):
+        analyze_on_cluster(Cluster(client, pieces, Progress()), sections=("cosine",))
+
+
+def test_rows_of_the_second_pass_are_those_of_the_first(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where size, time and the rows of the fingerprint are the same."""
+
+    def change(what: str, _rows: int) -> None:
+        if what == "second pass":
+            monkeypatch.setattr(engine, "open_source_once", other)
+
+    def other(*arguments: Any) -> Any:
+        opened = open_once(*arguments)
+        rows = opened.matrix.data.copy()
+        rows[101] += 1.0
+        return replace(opened, matrix=replace(opened.matrix, data=rows))
+
+    open_once = engine.open_source_once
+    with pytest.raises(EmbgeoError, match="not those of the first round"):
+        on_cluster(client, Progress(change, lambda _rows: None), sections=("isotropy",))
 
 
 @pytest.mark.slow
@@ -190,7 +237,7 @@ def test_workers_that_leave_and_do_not_come_back(monkeypatch: pytest.MonkeyPatch
 
 def test_a_client_that_gave_its_scheduler_up() -> None:
     with scheduler(n_workers=0) as local, distributed.Client(local.scheduler_address) as client:
-        cluster = Cluster(client, cut_pieces([Shard("W.npy", N)], 2), Progress())
+        cluster = Cluster(client, cut_pieces([shard()], 2), Progress())
     with pytest.raises(EmbgeoError, match=f"the scheduler at {cluster.address} was lost"):
         cluster.first(None, Options(), False)
 
@@ -253,9 +300,9 @@ def test_what_a_cluster_is_not_asked(line: str, says: str) -> None:
 
 
 def test_a_file_that_the_workers_cannot_read(client: Any) -> None:
-    shard = Shard("/nowhere/W.npy", N)
+    nowhere = Shard(Source(Path("/nowhere/W.npy")), N)
     with pytest.raises(EmbgeoError, match="no such file"):
-        analyze_on_cluster(Cluster(client, cut_pieces([shard], 2), Progress()))
+        analyze_on_cluster(Cluster(client, cut_pieces([nowhere], 2), Progress()))
 
 
 def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
