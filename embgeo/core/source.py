@@ -220,7 +220,8 @@ class Source:
         """The entries alone: without what is laid along their rows."""
         along = ("labels", "frequencies", "hidden")
         names = [f.name for f in fields(self) if f.metadata["section"] in along]
-        return replace(self, **{name: _DEFAULTS[name] for name in names if name != "padding"})
+        defaults: dict[str, Any] = {name: _DEFAULTS[name] for name in names if name != "padding"}
+        return replace(self, **defaults)
 
 
 _DEFAULTS = {f.name: f.default for f in fields(Source)}

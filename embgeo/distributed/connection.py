@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 CONNECT_SECONDS = 20
+LOOPBACK = "127.0.0.1:0"
 #: How long a cluster may be without workers while it has something to do: those that are started
 #: when there is work take a while.
 WORKER_SECONDS = 120.0
@@ -46,8 +47,15 @@ def connect(scheduler: str | None, threads: int) -> Iterator[Client]:
         with quiet(), open_client(scheduler) as client:
             yield client
         return
+    # In this process: a scheduler on a port would run the tasks of whoever connects to it. Pages
+    # about the cluster cannot be turned off; others do not see them.
     local = LocalCluster(
-        n_workers=threads, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        n_workers=1,
+        threads_per_worker=threads,
+        processes=False,
+        dashboard_address=LOOPBACK,
+        worker_dashboard_address=LOOPBACK,
+        silence_logs=50,
     )
     with local, Client(local) as client:
         yield client

@@ -266,6 +266,21 @@ def test_one_file(client: Any) -> None:
 
 
 @pytest.mark.slow
+def test_a_cluster_of_its_own_is_reached_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts: list[str] = []
+
+    def bind(own: socket.socket, address: Any) -> None:
+        hosts.append(address[0])
+        plain(own, address)
+
+    plain = socket.socket.bind
+    monkeypatch.setattr(socket.socket, "bind", bind)
+    result = call("analyze W.npy -o out --engine dask --threads 2", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert set(hosts) <= {"127.0.0.1"}
+
+
+@pytest.mark.slow
 def test_files_of_one_matrix(client: Any) -> None:
     labels = ("--tokens", "tokens.txt", "--counts", "counts.tsv")
     address = client.scheduler.address
