@@ -38,7 +38,7 @@ from embgeo.stats.statistic import Statistic
 
 #: Bytes of rows that are gathered for one family at most.
 MOST_GATHERED = 2 * 2**30
-IN_PARTS = "the matrix was measured in parts, where each step of the search would be another round"
+IN_PARTS = "the matrix was measured in parts, where each further pass would be another round"
 
 FoldParts = Callable[[Sequence[Statistic]], None]
 

@@ -14,7 +14,7 @@ from embgeo.core.quantities import isotropy, spectrum
 from embgeo.core.values import Column, Histogram, Influence, Points, Scalar, Series, Table, Value
 from embgeo.measure.checks import check_usable
 from embgeo.measure.passes import Measurement, open_rows
-from embgeo.measure.provenance import notes, provenance
+from embgeo.measure.provenance import count_dead_output_rows, notes, provenance
 from embgeo.measure.reference import FAMILIES, NOTE, expected, measure_reference
 from embgeo.metrics.popularity import explain_absence, rank_by_frequency
 from embgeo.result.analysis import Analysis
@@ -159,6 +159,7 @@ def assemble(
     if any(f.FAMILY == "frequency" for f in measurement.families) and not explain_absence(facts):
         popular = rank_by_frequency(facts, measurement.options).popular
     kept = facts.kept
+    hidden_left_out = 0 if hidden is None else hidden.count_left_out()
     return Analysis(
         provenance=provenance(measurement, popular, reference, command),
         scalars=tuple(v for v in values if isinstance(v, Scalar)),
@@ -169,7 +170,7 @@ def assemble(
         tables=tuple(v for v in values if isinstance(v, Table)),
         influences=tuple(v for v in values if isinstance(v, Influence)),
         absent=measurement.absent,
-        notes=notes(matrix, facts, 0 if hidden is None else hidden.count_left_out()),
+        notes=notes(matrix, facts, hidden_left_out, count_dead_output_rows(measurement)),
         rows=kept,
         tokens=None if matrix.tokens is None else tuple(matrix.tokens[row] for row in kept),
         counts=None if facts.frequency is None else facts.frequency.counts[kept],

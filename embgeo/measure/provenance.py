@@ -14,8 +14,8 @@ from embgeo.core.matrix import Matrix, tied_note
 from embgeo.core.options import Options
 from embgeo.core.values import Note, format_number
 from embgeo.measure.passes import Measurement
-from embgeo.metrics import Facts
-from embgeo.metrics.row_sides import Side, find_output_side
+from embgeo.metrics import Facts, subspace
+from embgeo.metrics.row_sides import Side, find_dead_output_rows, find_output_side
 
 #: Damaged special tokens that are named at most.
 MOST_NAMED = 20
@@ -40,7 +40,9 @@ CONVENTIONS = {
 }
 
 
-def notes(matrix: Matrix, facts: Facts, hidden_left_out: int = 0) -> tuple[Note, ...]:
+def notes(
+    matrix: Matrix, facts: Facts, hidden_left_out: int = 0, dead_output_rows: int = 0
+) -> tuple[Note, ...]:
     """What a reader has to know about the rows before looking at any number."""
     origin = matrix.origin
     said = [Note("tied", text) for text in tied_note(origin.tied_by)]
@@ -55,6 +57,9 @@ def notes(matrix: Matrix, facts: Facts, hidden_left_out: int = 0) -> tuple[Note,
         longest = format_number(float(facts.small_norms.max()), 3)
         why = f"damaged, their norms are at most {longest}"
         said.append(Note("damaged", f"{counted(len(facts.small))} left out: {why}"))
+    if dead_output_rows:
+        where = "left out of the subspace distance: damaged in the output matrix"
+        said.append(Note("damaged", f"{counted(dead_output_rows)} {where}"))
     if hidden_left_out:
         states = (
             "1 hidden state is"
@@ -156,6 +161,14 @@ def describe_damage(measurement: Measurement) -> dict[str, Any]:
         # Those that the chat template uses come first.
         "named": sorted(named, key=lambda one: not one["template"])[:MOST_NAMED],
     }
+
+
+def count_dead_output_rows(measurement: Measurement) -> int:
+    """Kept rows that the subspace distance leaves out; 0 where it was not measured."""
+    if not any(family.FAMILY == subspace.FAMILY for family in measurement.families):
+        return 0
+    facts, options = measurement.facts, measurement.options
+    return len(find_dead_output_rows(facts, options, measurement.shared))
 
 
 def count_output_damage(facts: Facts, output: Side) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.options import Options
 from embgeo.core.special import RowState
-from embgeo.metrics.facts import Facts
+from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.norm_gap import find_norm_gap, find_norm_limit
 from embgeo.stats import OutputNorms
@@ -88,3 +88,12 @@ def find_output_side(facts: Facts, options: Options, shared: SharedStatistics) -
     usable = np.isfinite(norms) & (norms > 0)
     limit = find_norm_limit(norms, options.damaged_below)
     return Side(rows, norms, ~usable | (norms < limit))
+
+
+def find_dead_output_rows(facts: Facts, options: Options, shared: SharedStatistics) -> IntArray:
+    """Kept rows whose output row is not zero and finite, but damaged; none of a tied model."""
+    output = find_output_side(facts, options, shared)
+    if output is None:
+        return NO_ROWS
+    small = output.damaged & np.isfinite(output.norms) & (output.norms > 0)
+    return np.intersect1d(output.rows[small], facts.kept)

@@ -17,13 +17,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.core.arrays import FloatArray
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.options import Options
 from embgeo.core.quantities import subspace as q
 from embgeo.core.values import Series, Value
 from embgeo.metrics.facts import Facts
+from embgeo.metrics.row_sides import find_dead_output_rows
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.principal_angles import column_basis, principal_cosines_and_sines
-from embgeo.stats import StackedQR
+from embgeo.stats import OutputNorms, StackedQR
+from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "subspace"
@@ -34,12 +37,32 @@ def absent(facts: Facts) -> str:
 
 
 def second(facts: Facts) -> list[Statistic]:
-    return [StackedQR("input|output", facts.d + (facts.output_width or 0), of="paired")]
+    return [make_qr(facts), OutputNorms()]
 
 
-def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
+def make_qr(facts: Facts, without: IntArray | None = None) -> StackedQR:
+    width = facts.d + (facts.output_width or 0)
+    return StackedQR("input|output", width, of="paired", without=without)
+
+
+def compute(
+    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
+) -> list[Value]:
     qr = shared.find(StackedQR, ("stacked qr", "input|output"))
+    # Which output rows are damaged is known when all were read, and there hardly ever are any.
+    dead = find_dead_output_rows(facts, options, shared)
+    if len(dead) and reader.passes_absent:
+        rows = "1 damaged row" if len(dead) == 1 else f"{len(dead):,} damaged rows"
+        reason = f"{rows} of the output matrix: {reader.passes_absent}"
+        return [quantity.undefined(reason) for quantity in SCALARS]
+    if len(dead):
+        qr = make_qr(facts, without=dead)
+        reader.announce("subspaces without damaged output rows", facts.m)
+        reader.fold([qr])
     return measure_subspaces(qr.r, facts.d, qr.n)
+
+
+SCALARS = (q.DISTANCE, q.RANK_INPUT, q.RANK_OUTPUT)
 
 
 def measure_subspaces(r: FloatArray, width: int, rows: int) -> list[Value]:

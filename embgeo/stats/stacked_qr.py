@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from embgeo.core.arrays import Array, FloatArray
+from embgeo.core.arrays import Array, FloatArray, IntArray
 from embgeo.stats.backend.backend import Backend
 from embgeo.stats.backend.numpy import HOST
 from embgeo.stats.block import Block
@@ -26,6 +26,8 @@ class StackedQR(Statistic):
     of : {"rows", "unit", "paired"}
         The rows, the rows divided by their norms, or each token's row and its output row side by
         side, ``[x | y]``; tokens whose output row is zero or non-finite are left out.
+    without : int array, optional
+        Further tokens that are left out of paired rows.
     shift : float64 array, shape (width,), optional
         Subtracted from every row.
     """
@@ -38,8 +40,10 @@ class StackedQR(Statistic):
         width: int,
         of: Literal["rows", "unit", "paired"] = "rows",
         shift: FloatArray | None = None,
+        without: IntArray | None = None,
     ) -> None:
         self.name = name
+        self.without = without
         self.of = of
         self.shift = shift
         self.width = width
@@ -57,6 +61,8 @@ class StackedQR(Statistic):
         rows, xp = block.unit if self.of == "unit" else block.rows, block.wide.xp
         if self.of == "paired":
             usable = xp.all(xp.isfinite(block.paired), axis=1) & xp.any(block.paired != 0, axis=1)
+            if self.without is not None:
+                usable &= block.wide.put(~np.isin(block.index, self.without))
             rows = xp.concat([rows, block.paired], axis=1)[usable]
         if self.shift is not None:
             rows = rows - block.wide.put(self.shift)

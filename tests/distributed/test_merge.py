@@ -427,3 +427,12 @@ def test_states_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(EmbgeoError, match=r"made by embgeo 9\.9"):
         merge_first(stored)
     assert files.read(stored[0].path).kind == "first"
+
+
+def test_dead_output_rows_leave_no_distance_without_a_further_pass(tmp_path: Path) -> None:
+    X, Y = gaussian(311, 120, 3), gaussian(312, 120, 3)
+    Y[7] *= 1e-12
+    found, _ = in_parts(Matrix(X, output=Matrix(Y)), even(120, 3), tmp_path)
+    assert found["subspace.distance"].undefined.startswith(
+        "1 damaged row of the output matrix: the matrix was measured in parts"
+    )

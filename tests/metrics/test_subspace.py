@@ -89,3 +89,17 @@ def test_random_subspaces_lie_at_the_chance_level():
     squares = np.array([value(f, "subspace.distance") ** 2 for f in found])
     assert {f["subspace.distance"].reference for f in found} == {math.sqrt(1 - p / M)}
     assert abs(squares.mean() - (1 - p / M)) < 4 * squares.std() / math.sqrt(60)
+
+
+def test_damaged_rows_of_the_output_matrix_are_left_out():
+    X, Y = gaussian(60, n=200, d=4), gaussian(61, n=200, d=4) + gaussian(60, n=200, d=4)
+    dead = np.array([3, 50, 199])
+    Y[dead] *= 1e-12
+    found, alive = subspace(X, Y), np.delete(np.arange(200), dead)
+    apart = subspace(X[alive], Y[alive])
+    for name in ("distance", "rank_input", "rank_output"):
+        assert value(found, f"subspace.{name}") == approx(
+            value(apart, f"subspace.{name}"), rel=1e-9
+        )
+    said = [note.text for note in found.notes if note.code == "damaged"]
+    assert said == ["3 rows are left out of the subspace distance: damaged in the output matrix"]
