@@ -11,8 +11,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from benchmarks import regularizer_cost, training_step  # noqa: E402
+from benchmarks import campaign, regularizer_cost, training_step  # noqa: E402
 from embgeo.training.methods.catalog import METHODS  # noqa: E402
+from embgeo.training.resolve import resolve  # noqa: E402
+from embgeo.training.study.training import save_training  # noqa: E402
+from embgeo.workflows.train_task import TrainRequest  # noqa: E402
+from tests.support.sample_runs import sample_training  # noqa: E402
 
 STEP = training_step.Size(n=40, d=6, layers=2, batch=3, bptt=4, dropout=0.2)
 COST = regularizer_cost.Size(n=40, d=6, hidden=8, layers=2, batch=3, bptt=4)
@@ -118,3 +122,28 @@ def test_peak_memory_is_that_of_the_process_itself() -> None:
     small = regularizer_cost.peak("mle", options)
     assert len(held)
     assert 1.0 < small < 200.0
+
+
+@pytest.mark.parametrize("name", campaign.CAMPAIGNS)
+def test_the_settings_of_a_campaign_are_settings(name: str) -> None:
+    own = campaign.CAMPAIGNS[name]
+    request = TrainRequest("text", own.compare, own.preset, settings=dict(own.settings))
+    found = resolve(request.resolve())
+    assert found.training.keep == "best"
+    assert found.training.patience
+    assert found.training.steps is None
+
+
+def test_a_summary_holds_every_claim_and_every_number(tmp_path: Path) -> None:
+    runs, out = tmp_path / "runs", tmp_path / "results"
+    study = sample_training(methods=("mle", "cosreg", "untied", "al"))
+    save_training(study, runs)
+    (runs / "train.toml").write_text("seeds = [0]\n")
+    campaign.write_summary("overfit", campaign.CAMPAIGNS["overfit"], runs, out)
+    text = (out / "campaign-overfit.md").read_text("utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| ") and "claim |" not in line]
+    assert len(rows) == len(study.outcomes)
+    assert "| CosReg improves perplexity (cosreg against mle) | 66 → 65.2 (test perplexity" in text
+    numbers = (out / "campaign-overfit.csv").read_text("utf-8").splitlines()
+    assert len(numbers) == 1 + sum(len(run.numbers) + len(run.output) for run in study.runs)
+    assert (out / "campaign-overfit.toml").read_text() == "seeds = [0]\n"

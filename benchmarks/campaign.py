@@ -1,0 +1,194 @@
+"""Campaigns of training: what the methods of the papers do, with seeds, until they stop learning.
+
+    python benchmarks/campaign.py overfit --data ptb [--runs FOLDER] [--out FOLDER] [--seeds N]
+
+A campaign that was interrupted goes on when it is started again. At the end its table of claims,
+its numbers and its settings are written to ``benchmarks/results/campaign-NAME.md``, ``.csv`` and
+``.toml``; ``--summary`` writes them of runs that are finished already. The report stays with the
+runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import platform
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import embgeo
+from embgeo.cli.train_summary import table
+from embgeo.report.study_tables import claim_rows
+from embgeo.training.study.training import TRAINING_NAME, Training
+from embgeo.workflows.train import RunMonitor
+
+RESULTS = Path(__file__).parent / "results"
+HEADS = (
+    "claim",
+    "published",
+    "here",
+    "difference (95 % over seeds)",
+    "95 % over the text",
+    "of the published",
+    "p",
+    "p, Holm",
+    "detectable",
+)
+#: Early stopping in place of a number of steps, at one rate.
+TO_THE_END = {
+    "optimizer.schedule": "constant",
+    "optimizer.lr": 3e-3,
+    "training.steps": None,
+    "training.epochs": 60,
+    "training.keep": "best",
+    "training.patience": 3,
+    "evaluation.every": None,
+    "geometry.every": None,
+}
+#: Second tables of a method, by the setting that the papers vary and its values.
+GRID: dict[str, Any] = {
+    f"{base}-{f'{value:g}'.replace('.', '_')}": {"base": base, key: value}
+    for base, key, values in (
+        ("cosreg", "gamma", (0.01, 0.1, 10.0)),
+        ("sc-exp", "strength", (0.1, 10.0, 100.0)),
+    )
+    for value in values
+}
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Settings that are not those of the preset."""
+
+    what: str
+    preset: str
+    seeds: int
+    compare: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+CAMPAIGNS = {
+    "overfit": Campaign(
+        "models that fit 15,000 tokens and then overfit: minutes a seed on two cores",
+        "overfit-cpu",
+        5,
+    ),
+    "ptb": Campaign(
+        "Penn Treebank, 5,000 words, the first 300,000 tokens, until early stopping: hours",
+        "tiny-cpu",
+        3,
+        "mle,untied,factored,cosreg,sc-exp,sc-poly,frage,al,re,real,adversarial,coupled-adam",
+        {**TO_THE_END, "data.size": 5000, "data.tokens": 300_000},
+    ),
+    "grids": Campaign(
+        "γ of CosReg and λ of spectrum control over the grids of the papers",
+        "overfit-cpu",
+        3,
+        ",".join(["mle", "factored", "cosreg", "sc-exp", *GRID]),
+        {"method": GRID},
+    ),
+}
+
+
+def train(campaign: Campaign, data: Path, runs: Path, seeds: int | None) -> None:
+    """Every run of a campaign; those that are finished are kept."""
+    trained = embgeo.train(
+        data,
+        preset=campaign.preset,
+        compare=campaign.compare,
+        settings=dict(campaign.settings),
+        seeds=seeds or campaign.seeds,
+        out=runs,
+        resume=(runs / "train.toml").is_file(),
+        monitor=RunMonitor(say=print),
+    )
+    if trained is not None and trained.diverged:
+        print(f"diverged: {', '.join(f'{name}, seed {seed}' for name, seed in trained.diverged)}")
+
+
+def write_summary(name: str, campaign: Campaign, runs: Path, out: Path) -> None:
+    """The table of claims as Markdown and CSV, and the settings."""
+    study = embgeo.load_training(runs)
+    out.mkdir(parents=True, exist_ok=True)
+    text = "\n".join(describe(name, campaign, study)) + "\n"
+    (out / f"campaign-{name}.md").write_text(text, encoding="utf-8")
+    with (out / f"campaign-{name}.csv").open("w", newline="", encoding="utf-8") as stream:
+        write_csv(study, csv.writer(stream, lineterminator="\n"))
+    shutil.copyfile(runs / "train.toml", out / f"campaign-{name}.toml")
+
+
+def describe(name: str, campaign: Campaign, study: Training) -> Iterator[str]:
+    """The page of a campaign."""
+    corpus, versions = study.provenance["corpus"], study.provenance["versions"]
+    tokens = ", ".join(f"{split} {n:,}" for split, n in corpus["tokens"].items())
+    yield f"# Campaign `{name}`: {campaign.what}"
+    yield ""
+    yield f"`python benchmarks/campaign.py {name}`, seeds {', '.join(map(str, study.seeds))}."
+    yield f"Text: {corpus['name']}, {corpus['rows']:,} rows; tokens: {tokens}."
+    yield f"{', '.join(f'{key} {value}' for key, value in versions.items())}; {platform.machine()}."
+    yield ""
+    yield "```text"
+    yield from table(study)
+    yield "```"
+    for source in dict.fromkeys(one.source.partition(",")[0] for one in study.outcomes):
+        yield f"\n## {source}\n"
+        yield f"| {' | '.join(HEADS)} |"
+        yield "|---" * len(HEADS) + "|"
+        for row in claim_rows(study):
+            if row.source.partition(",")[0] == source:
+                yield describe_claim(row)
+
+
+def describe_claim(row: Any) -> str:
+    """A line of the table of claims."""
+    verdict = f"**{row.verdict}**{' (a check)' if row.sanity else ''}"
+    if row.verdict == "not decidable":
+        verdict += f": {row.reason}"
+    cells = (
+        f"{row.text} ({row.methods})",
+        row.published or "no number",
+        verdict,
+        f"{row.difference} ({row.interval})" if row.interval else row.difference,
+        row.text_interval or "–",
+        row.share,
+        row.p_value,
+        row.p_adjusted,
+        row.detectable,
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def write_csv(study: Training, writer: Any) -> None:
+    """Every number of every run, one a line."""
+    writer.writerow(["method", "seed", "matrix", "name", "value"])
+    for run in study.runs:
+        for matrix, numbers in (("", run.numbers), ("output", run.output)):
+            for name, value in numbers.items():
+                writer.writerow([run.method, run.seed, matrix, name, repr(value)])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("name", choices=CAMPAIGNS)
+    parser.add_argument("--data", type=Path, help="the text")
+    parser.add_argument("--runs", type=Path, help="folder of the runs; NAME.runs")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--seeds", type=int, help="in place of the campaign's own")
+    parser.add_argument("--summary", action="store_true", help="train nothing")
+    options = parser.parse_args()
+    campaign = CAMPAIGNS[options.name]
+    runs = options.runs or Path(f"{options.name}.runs")
+    if not options.summary:
+        if options.data is None:
+            parser.error("give the text with --data")
+        train(campaign, options.data, runs, options.seeds)
+    if not (runs / TRAINING_NAME).is_file():
+        parser.error(f"{runs} holds no finished campaign")
+    write_summary(options.name, campaign, runs, options.out)
+
+
+if __name__ == "__main__":
+    main()
