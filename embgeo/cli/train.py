@@ -56,6 +56,14 @@ def train(
     device: Annotated[
         str | None, typer.Option(metavar="cpu|cuda|mps|auto", help="Where to train; auto.")
     ] = None,
+    tune: Annotated[
+        str | None,
+        typer.Option(
+            metavar="lr=RATE,RATE,...",
+            help="Try learning rates with the first seed; each method takes its best by the "
+            "validation split.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Folder of the runs; NAME.runs here by default."),
@@ -92,6 +100,7 @@ def train(
         "preset": preset,
         "config": config,
         "budget": budget,
+        "tune": tune,
     }
     if experiment is not None:
         refuse_idle(of_studies)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from embgeo.cli.shared import printable
 from embgeo.core.progress import Progress
-from embgeo.workflows.train import RunMonitor
+from embgeo.workflows.train_monitor import RunMonitor
 
 if TYPE_CHECKING:
     from rich.progress import TaskID

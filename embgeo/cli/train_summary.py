@@ -111,6 +111,8 @@ def plan_text(plan: Mapping[str, Any], folder: Path) -> str:
     corpus = plan["corpus"]
     tokens = ", ".join(f"{split} {n:,}" for split, n in corpus["tokens"].items())
     runs = f"{len(plan['methods'])} methods × {len(plan['seeds'])} seeds"
+    if rates := plan["rates"]:
+        runs += f", {len(rates)} learning rates tried with the first"
     lines = [
         f"{corpus['name']}: {corpus['rows']:,} rows; tokens: {tokens}",
         f"{plan['model']['name']}, {runs}, into {folder}",

@@ -49,6 +49,14 @@ def positive(name: str, value: float) -> float:
     return float(value)
 
 
+def rates(name: str, value: tuple[float, ...]) -> tuple[float, ...]:
+    """Numbers above 0, each once."""
+    for rate in value:
+        positive(name, rate)
+    require(name, list(value), len(set(value)) == len(value), "give each rate once")
+    return value
+
+
 def flag(name: str, value: bool) -> bool:
     """True or false."""
     require(name, value, isinstance(value, bool), "give true or false")

@@ -132,7 +132,7 @@ def check(config: StudySettings) -> None:
     for seed in config.seeds:
         if not 0 <= seed < 2**31:
             raise BadOption(f"the seed is {seed}", way_out="give a whole number from 0")
-    for table in ("training", "evaluation", "geometry", "optimizer"):
+    for table in ("training", "evaluation", "geometry", "optimizer", "tune"):
         check_fields(table, getattr(config, table))
     if config.training.patience is not None and config.training.keep != "best":
         raise BadOption(

@@ -18,7 +18,7 @@ from embgeo.io.bounded.settings import (
     refuse_unknown,
     to_toml,
 )
-from embgeo.training.checks import nonnegative, several, share, whole
+from embgeo.training.checks import nonnegative, rates, several, share, whole
 from embgeo.training.merging import SHARED_BY_MODELS, merge_tables
 
 
@@ -229,6 +229,20 @@ class GeometrySettings:
     every: int | None = checked(None, whole)
 
 
+@dataclass(frozen=True, slots=True)
+class TuneSettings:
+    """Learning rates of which each method takes the best.
+
+    Attributes
+    ----------
+    lr : tuple of float
+        Each is tried with the first seed; that with the lowest perplexity on the validation split
+        takes the place of `OptimizerSettings.lr` in all runs of the method.
+    """
+
+    lr: tuple[float, ...] = checked((), rates)
+
+
 #: The settings of a comparison, in its folder.
 STUDY_SETTINGS_NAME = "train.toml"
 
@@ -258,12 +272,18 @@ class StudySettings:
     training: TrainingSettings = field(default_factory=TrainingSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     geometry: GeometrySettings = field(default_factory=GeometrySettings)
+    tune: TuneSettings = field(default_factory=TuneSettings)
     method: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def one(self, method: str, seed: int) -> StudySettings:
         """The settings of one run of the comparison."""
         own = {method: self.method[method]} if method in self.method else {}
-        return replace(self, compare=(method,), seeds=(seed,), method=own)
+        return replace(self, compare=(method,), seeds=(seed,), method=own, tune=TuneSettings())
+
+    @property
+    def runs_per_method(self) -> int:
+        """One for each seed; a rate that is tried with the first seed and chosen counts once."""
+        return len(self.seeds) + max(0, len(self.tune.lr) - 1)
 
     def tables(self) -> dict[str, Any]:
         """As TOML has it: tables of plain values, without what is not set."""
@@ -275,6 +295,8 @@ class StudySettings:
         found["model"] = {"name": self.model.name, **shared, **to_toml(self.model.settings)}
         if self.method:
             found["method"] = to_toml(self.method)
+        if not self.tune.lr:
+            del found["tune"]
         return found
 
     def updated(self, changes: Mapping[str, Any]) -> StudySettings:

@@ -13,7 +13,8 @@ from embgeo.core.quantities import subspace
 from embgeo.core.values import format_number
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.io.bounded.settings import parse_table
-from embgeo.workflows.train import RunMonitor, require_torch
+from embgeo.workflows.train import require_torch
+from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_task import as_tables, check_runs_folder, explain_interrupt
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ study, with a report.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from embgeo.core.errors import Diverged, EmbgeoError
 from embgeo.core.number_text import format_duration
 from embgeo.core.progress import Progress
 from embgeo.core.values import format_number
+from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_task import (
     StudyTask,
     TrainRequest,
@@ -33,34 +34,6 @@ if TYPE_CHECKING:
     from embgeo.training.settings import StudySettings
     from embgeo.training.study.run_result import RunResult
     from embgeo.training.study.training import Training
-
-
-def _ignore(_reported: object) -> None:
-    """Nobody listens."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunMonitor:
-    """Receives reports of many runs; the command line draws bars from them.
-
-    Attributes
-    ----------
-    progress : Progress
-        Of the present run, and of what else takes long.
-    expect : callable
-        ``expect(runs)`` once, before the first run.
-    begin, done : callable
-        ``begin(behind)`` before a run, ``done(behind)`` after it, with the number of runs that
-        have ended. What takes long between the two is part of the run.
-    say : callable
-        ``say(line)`` with the result of a run.
-    """
-
-    progress: Progress = field(default_factory=Progress)
-    expect: Callable[[int], None] = _ignore
-    begin: Callable[[int], None] = _ignore
-    done: Callable[[int], None] = _ignore
-    say: Callable[[str], None] = _ignore
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +83,7 @@ def train(
     seeds: int | None = None,
     budget: float | str | None = None,
     device: str | None = None,
+    tune: Sequence[float] | str | None = None,
     out: Path | str | None = None,
     resume: bool = False,
     command: str = "",
@@ -141,6 +115,9 @@ def train(
         Seconds, or a time such as "5m", for all runs together; epochs are fitted to it.
     device : str, optional
         "cpu", "cuda", "mps" or "auto".
+    tune : sequence of float or str, optional
+        Learning rates, or "lr=1e-3,3e-3": each method is trained with each of them and the first
+        seed, and takes the one with the lowest perplexity on the validation split.
     out : path, optional
         Folder of the runs; by default the name of the text with ``.runs``, in the current folder.
     resume : bool
@@ -183,6 +160,7 @@ def train(
         seeds=seeds,
         budget=budget,
         device=device,
+        tune=tune,
         out=out,
         resume=resume,
     )
@@ -236,7 +214,7 @@ def describe_estimate(settings: StudySettings, budgets: Sequence[RunBudget]) -> 
     """The last of the methods that are timed so far, and what all take if the others are alike."""
     times = [each.seconds(settings) for each in budgets]
     methods = len(settings.compare)
-    total = len(settings.seeds) * methods * sum(times) / len(times)
+    total = settings.runs_per_method * methods * sum(times) / len(times)
     return (
         f"{len(times)}/{methods}  {budgets[-1].method}: {format_duration(times[-1])} a run; about "
         f"{format_duration(total)} in all"
@@ -255,7 +233,8 @@ def describe_plan(
         "epochs": settings.training.epochs,
         "seeds": list(settings.seeds),
         "methods": methods,
-        "seconds": len(settings.seeds) * sum(each["seconds"] for each in methods),
+        "rates": list(settings.tune.lr),
+        "seconds": settings.runs_per_method * sum(each["seconds"] for each in methods),
     }
 
 
@@ -283,6 +262,7 @@ def train_study(task: StudyTask, monitor: RunMonitor, *, resume: bool) -> Traine
     from embgeo.training.loop.process import join_processes
     from embgeo.training.loop.run import write_study_settings
     from embgeo.workflows.train_study import geometry_measure, write_study
+    from embgeo.workflows.train_tuning import read_tuned, tune_rates
 
     measure = geometry_measure(task.corpus.vocabulary.counts)
     with ExitStack() as stack:
@@ -292,10 +272,12 @@ def train_study(task: StudyTask, monitor: RunMonitor, *, resume: bool) -> Traine
         settings = settle(task.settings, task.corpus, task.folder, measure)
         task = replace(task, settings=settings)
         monitor = monitor if world.leads else RunMonitor()
+        task = replace(task, tuned=read_tuned(task))
         if world.leads:
             check_runs(task)
             write_study_settings(task.settings, task.folder)
         try:
+            task = tune_rates(task, measure, monitor, leads=world.leads)
             diverged = train_runs(task, measure, monitor, leads=world.leads)
             if not world.leads:
                 return None
@@ -348,7 +330,7 @@ def train_one(
     from embgeo.training.loop.run import train_run
 
     return train_run(
-        task.settings.one(method, seed),
+        task.run_settings(method, seed),
         task.corpus,
         task.home(method, seed),
         measure=measure,

@@ -164,6 +164,7 @@ def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) ->
     from embgeo.training.study.assemble import assemble_study
     from embgeo.training.study.run_result import read_run
     from embgeo.training.study.training import StudyMethod
+    from embgeo.workflows.train_tuning import read_tried
 
     kept = [run for run in task.runs if run not in diverged]
     names = order_methods(tuple(dict.fromkeys(name for name, _ in kept)))
@@ -179,6 +180,7 @@ def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) ->
             find_method(name, tables).title,
             choose_reference(name, tuple(names), tables),
             find_method(name, tables).role,
+            tried=read_tried(task, name),
         )
         for name in names
     ]

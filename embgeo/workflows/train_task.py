@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ class TrainRequest:
     seeds: int | None = None
     budget: float | str | None = None
     device: str | None = None
+    tune: Sequence[float] | str | None = None
     out: Path | str | None = None
     resume: bool = False
 
@@ -70,6 +71,7 @@ class TrainRequest:
             (["compare"], None if compare is None else list(compare)),
             (["seeds"], None if self.seeds is None else list(range(self.seeds))),
             (["training", "device"], self.device),
+            (["tune", "lr"], parse_rates(self.tune)),
             (["training", "budget"], parse_seconds(budget) if isinstance(budget, str) else budget),
         ):
             if value is not None:
@@ -184,19 +186,55 @@ def parse_seconds(text: str) -> float:
     return float(found[1]) * _SECONDS[found[2]]
 
 
+def parse_rates(tune: Sequence[float] | str | None) -> list[float] | None:
+    """``lr=1e-3,3e-3`` as numbers.
+
+    >>> parse_rates("lr=1e-3,3e-3")
+    [0.001, 0.003]
+    """
+    if tune is None or not isinstance(tune, str):
+        return None if tune is None else list(tune)
+    try:
+        name, values = tune.split("=")
+        found = [float(value) for value in values.split(",")]
+    except ValueError:
+        name, found = "", []
+    if name.strip() != "lr":
+        raise BadOption(
+            f"{tune!r} is not a list of learning rates",
+            where=argument("tune"),
+            way_out="write it as in lr=1e-3,3e-3,1e-2",
+        )
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class StudyTask:
-    """What is to be trained, and where."""
+    """What is to be trained, and where.
+
+    Attributes
+    ----------
+    tuned : dict of str to float
+        By method, the learning rate that was chosen for it.
+    """
 
     settings: StudySettings
     corpus: Corpus
     folder: Path
     command: str
+    tuned: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def runs(self) -> list[tuple[str, int]]:
         """Method and seed of every run; all methods of one seed before the next."""
         return [(method, seed) for seed in self.settings.seeds for method in self.settings.compare]
+
+    def run_settings(self, method: str, seed: int) -> StudySettings:
+        """The settings of a run."""
+        found = self.settings.one(method, seed)
+        if method not in self.tuned:
+            return found
+        return found.updated({"optimizer": {"lr": self.tuned[method]}})
 
     def home(self, method: str, seed: int) -> Path:
         """The folder of a run."""
@@ -274,7 +312,7 @@ def check_runs(task: StudyTask) -> None:
 
     for method, seed in task.runs:
         home = task.home(method, seed)
-        now = task.settings.one(method, seed).tables()
+        now = task.run_settings(method, seed).tables()
         known = read_identity(home)
         if known is not None:
             require_same(known, identity(now, task.corpus.files), home)

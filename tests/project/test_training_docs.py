@@ -17,6 +17,7 @@ pytest.importorskip("tomli_w")
 
 from embgeo.cli.app import app
 from embgeo.training.methods.catalog import METHODS
+from embgeo.training.resolve import resolve
 from embgeo.training.settings import PRESETS, parse_settings
 from embgeo.training.study.training import training_to_json
 from tests.support.documents import FIRST_CELL, ROOT, agrees, blocks, commands
@@ -80,7 +81,9 @@ def test_every_field_of_the_json_is_documented() -> None:
 
 
 def test_the_settings_that_are_shown_are_settings() -> None:
-    (own,) = blocks(PAGE, "toml")
+    own, defined = blocks(PAGE, "toml")
+    names = set(resolve(parse_settings(defined, "docs/training.md")).method)
+    assert names == {"cosreg", "cosreg-10", "both"}
     config = parse_settings(own, "docs/training.md")
     assert config.compare == ("mle", "untied", "cosreg", "real")
     assert config.seeds == (0, 1, 2)
@@ -90,4 +93,4 @@ def test_the_settings_that_are_shown_are_settings() -> None:
 
 
 #: Settings without a value of their own.
-OPEN = ("min_count", "tokenizer", "tokens", "every", "size")
+OPEN = ("min_count", "tokenizer", "tokens", "every", "size", "steps")

@@ -18,7 +18,8 @@ from embgeo.training.loop.run import train_run
 from embgeo.training.resolve import resolve
 from embgeo.training.settings import StudySettings, from_tables
 from embgeo.training.study.run_result import RunResult
-from embgeo.workflows.train import RunMonitor, train_runs
+from embgeo.workflows.train import train_runs
+from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_task import StudyTask
 
 N = 50

@@ -25,7 +25,8 @@ from embgeo.core.errors import BadOption
 from embgeo.result.analysis import load_analysis
 from embgeo.training.study.training import load_training, training_to_json
 from embgeo.workflows import train_study
-from embgeo.workflows.train import RunMonitor, train
+from embgeo.workflows.train import train
+from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_study import MEASURED, geometry_measure
 from embgeo.workflows.train_task import TrainRequest, as_tables, parse_assignment, parse_seconds
 

@@ -246,13 +246,13 @@ def fit_epochs(
     found = plan_runs(config, corpus, measure)
 
     def total(steps: int) -> float:
-        return len(config.seeds) * sum(each.seconds(config, steps) for each in found)
+        return config.runs_per_method * sum(each.seconds(config, steps) for each in found)
 
     epoch = found[0].steps_per_epoch
     most = find_most_steps(total, (1.0 - RESERVE) * seconds, epoch)
     if most == 0:
         raise BadOption(
-            f"{len(found) * len(config.seeds)} runs do not fit into {seconds:,.0f} seconds: "
+            f"{len(found) * config.runs_per_method} runs do not fit into {seconds:,.0f} seconds: "
             f"without a step they take {total(0):,.0f}",
             way_out="give more time, fewer methods or seeds, or a smaller model",
         )

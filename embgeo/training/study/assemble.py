@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from embgeo.core.quantities import spectrum
-from embgeo.core.values import Quantity, Series
+from embgeo.core.values import Quantity, Series, format_number
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.deciding import decide_claims, describe_methods
 from embgeo.training.study.numbers import PRIOR, QUANTITIES, prior, prior_distance
@@ -58,7 +58,11 @@ def assemble_study(
         runs=runs,
         outcomes=decide_claims(runs, losses=losses_by_method(trained)),
         warnings=warn_of_methods(runs),
-        notes=(*(f"{one}; no number here knows it" for one in lost), *notes(trained, runs)),
+        notes=(
+            *(f"{one}; no number here knows it" for one in lost),
+            *(describe_tried(method) for method in methods if method.tried),
+            *notes(trained, runs),
+        ),
     )
     return replace(training, sentences=describe_methods(training))
 
@@ -134,6 +138,19 @@ def complete_method(method: StudyMethod, trained: Sequence[FinishedRun]) -> Stud
         settings=result.own_settings,
         deviations=result.deviations,
     )
+
+
+def describe_tried(method: StudyMethod) -> str:
+    """The learning rate of a method, and those it was chosen from."""
+    rates = [one.lr for one in method.tried]
+    found = ", ".join(
+        f"{one.lr:g}: {'diverged' if one.perplexity is None else format_number(one.perplexity)}"
+        for one in method.tried
+    )
+    (best,) = (one.lr for one in method.tried if one.chosen)
+    at_end = len(rates) > 1 and best in (min(rates), max(rates))
+    more = "; it is at the end of these, so that a better one may lie beyond" if at_end else ""
+    return f"{method.name}: learning rate {best:g}, by the validation perplexity ({found}){more}"
 
 
 def quantities(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[Quantity, ...]:

@@ -8,8 +8,8 @@ Format history
 --------------
 1 : first version (embgeo 0.1).
 2 : p-values of claims.
-3 : warnings; numbers of the output matrix, and the role of methods; of claims the cause, the share
-    of the published difference, and the interval over the text.
+3 : warnings; numbers of the output matrix, the role of methods, and learning rates that were tried;
+    of claims the cause, the share of the published difference, and the interval over the text.
 """
 
 from __future__ import annotations
@@ -112,6 +112,24 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class TriedRate:
+    """A learning rate that was tried for a method.
+
+    Attributes
+    ----------
+    lr : float
+    perplexity : float or None
+        On the validation split, with the first seed; None if the training diverged.
+    chosen : bool
+        Whether it is that of the method's runs.
+    """
+
+    lr: float
+    perplexity: float | None
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StudyMethod:
     """What was compared.
 
@@ -130,6 +148,8 @@ class StudyMethod:
         What is particular to the method, JSON-ready.
     deviations : tuple of str
         Each way in which it is not what was published.
+    tried : tuple of TriedRate
+        The rates of which the best was taken; empty where none was searched for.
     """
 
     name: str
@@ -139,6 +159,7 @@ class StudyMethod:
     source: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     deviations: tuple[str, ...] = ()
+    tried: tuple[TriedRate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +356,7 @@ def _upgrade_1(content: Json) -> Json:
 def _upgrade_2(content: Json) -> Json:
     """Version 2 as version 3, which has warnings, and the output matrices of untied models."""
     runs = [{**run, "output": {}, "stopped_early": False} for run in content["runs"]]
-    methods = [{**method, "role": "input"} for method in content["methods"]]
+    methods = [{**method, "role": "input", "tried": []} for method in content["methods"]]
     unknown = {
         "role": None,
         "cause": None,

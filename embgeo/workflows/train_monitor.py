@@ -1,0 +1,36 @@
+"""Who hears how far many runs are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from embgeo.core.progress import Progress
+
+
+def _ignore(_reported: object) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunMonitor:
+    """Receives reports of many runs; the command line draws bars from them.
+
+    Attributes
+    ----------
+    progress : Progress
+        Of the present run, and of what else takes long.
+    expect : callable
+        ``expect(runs)`` once, before the first run.
+    begin, done : callable
+        ``begin(behind)`` before a run, ``done(behind)`` after it, with the number of runs that
+        have ended. What takes long between the two is part of the run.
+    say : callable
+        ``say(line)`` with the result of a run.
+    """
+
+    progress: Progress = field(default_factory=Progress)
+    expect: Callable[[int], None] = _ignore
+    begin: Callable[[int], None] = _ignore
+    done: Callable[[int], None] = _ignore
+    say: Callable[[str], None] = _ignore

@@ -1,0 +1,166 @@
+"""Learning rates: each method is trained with each of several, and takes the best."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embgeo.core.errors import BadOption, Diverged, argument
+from embgeo.core.values import format_number
+from embgeo.io.bounded.records import RecordFormat
+from embgeo.training.study.training import TriedRate
+from embgeo.workflows.train_monitor import RunMonitor
+from embgeo.workflows.train_task import StudyTask
+
+if TYPE_CHECKING:
+    from embgeo.training.loop.session import Measure
+    from embgeo.training.settings import StudySettings
+
+TUNING_NAME = "tuning.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """The rates that were tried for a method, in the order in which they were given."""
+
+    seed: int
+    tried: tuple[TriedRate, ...]
+
+    @property
+    def best(self) -> float:
+        """The rate that was chosen."""
+        return next(one.lr for one in self.tried if one.chosen)
+
+
+def require_choice(tuning: Tuning) -> None:
+    if sum(one.chosen for one in tuning.tried) != 1:
+        raise ValueError("not one rate is chosen")
+
+
+TUNING = RecordFormat(
+    "embgeo.tuning",
+    1,
+    Tuning,
+    TUNING_NAME,
+    what="the learning rates that were tried for a method",
+    again="remove it, and go on with: embgeo train --resume",
+    check=require_choice,
+)
+
+
+def tuning_folder(task: StudyTask, method: str) -> Path:
+    """Where the rates of a method are tried: a run in a folder for each."""
+    return task.folder / method / "tuning"
+
+
+def read_tuning(task: StudyTask, method: str) -> Tuning | None:
+    """What was found out before; None if not all rates were tried yet.
+
+    Raises
+    ------
+    BadOption
+        Other rates were tried.
+    """
+    folder = tuning_folder(task, method)
+    if not task.settings.tune.lr or not (folder / TUNING_NAME).is_file():
+        return None
+    found = TUNING.load(folder)
+    before = [one.lr for one in found.tried]
+    if before != list(task.settings.tune.lr):
+        raise BadOption(
+            f"was tuned over the rates {', '.join(f'{lr:g}' for lr in before)}",
+            where=folder,
+            way_out=f"give the same, or another folder with {argument('out')}",
+        )
+    return found
+
+
+def read_tuned(task: StudyTask) -> dict[str, float]:
+    """The rates that were chosen, by method."""
+    found = {method: read_tuning(task, method) for method in task.settings.compare}
+    return {method: tuning.best for method, tuning in found.items() if tuning is not None}
+
+
+def read_tried(task: StudyTask, method: str) -> tuple[TriedRate, ...]:
+    """The rates that were tried for a method."""
+    found = read_tuning(task, method)
+    return () if found is None else found.tried
+
+
+def tune_rates(task: StudyTask, measure: Measure, monitor: RunMonitor, *, leads: bool) -> StudyTask:
+    """The task with a rate for each method; what was trained with it and the first seed is kept.
+
+    Raises
+    ------
+    Diverged
+        A method diverged with every rate.
+    """
+    if not task.settings.tune.lr:
+        return task
+    waiting = [method for method in task.settings.compare if method not in task.tuned]
+    monitor.expect(len(waiting) * len(task.settings.tune.lr))
+    tuned = dict(task.tuned)
+    for place, method in enumerate(waiting):
+        tuning = try_rates(task, method, measure, monitor, place)
+        tuned[method] = tuning.best
+        if leads:
+            TUNING.save(tuning, tuning_folder(task, method))
+            keep_trial(task, method, tuning)
+    return replace(task, tuned=tuned)
+
+
+def try_rates(
+    task: StudyTask, method: str, measure: Measure, monitor: RunMonitor, place: int
+) -> Tuning:
+    """Train a method with each rate, and choose one."""
+    from embgeo.training.loop.run import train_run
+
+    rates, perplexities = task.settings.tune.lr, list[float | None]()
+    for number, rate in enumerate(rates):
+        monitor.begin(place * len(rates) + number)
+        try:
+            perplexity = train_run(
+                trial_settings(task, method, rate),
+                task.corpus,
+                trial_folder(task, method, rate),
+                measure=measure,
+                progress=monitor.progress,
+                command=task.command,
+            ).valid["perplexity"]
+        except Diverged:
+            perplexity = None
+            if number == len(rates) - 1 and not any(perplexities):
+                raise
+        perplexities.append(perplexity)
+        shown = "diverged" if perplexity is None else format_number(perplexity)
+        monitor.say(f"tuning  {method}, learning rate {rate:g}: validation perplexity {shown}")
+        monitor.done(place * len(rates) + number + 1)
+    best = min(value for value in perplexities if value is not None)
+    chosen = perplexities.index(best)
+    tried = zip(rates, perplexities, strict=True)
+    return Tuning(
+        task.settings.seeds[0],
+        tuple(TriedRate(lr, value, i == chosen) for i, (lr, value) in enumerate(tried)),
+    )
+
+
+def trial_settings(task: StudyTask, method: str, rate: float) -> StudySettings:
+    """The settings of a run with that rate and the first seed."""
+    own = replace(task, tuned={method: rate})
+    return own.run_settings(method, task.settings.seeds[0])
+
+
+def trial_folder(task: StudyTask, method: str, rate: float) -> Path:
+    return tuning_folder(task, method) / f"lr-{rate:g}"
+
+
+def keep_trial(task: StudyTask, method: str, tuning: Tuning) -> None:
+    """The run with the best rate is that of the first seed."""
+    home = task.home(method, tuning.seed)
+    if not home.exists():
+        fresh = home.with_name(f".{home.name}.new")
+        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.copytree(trial_folder(task, method, tuning.best), fresh)
+        fresh.replace(home)
