@@ -76,8 +76,6 @@ BOUNDS = {
     "re": 1.0,
     "real": 1.4,
 }
-#: Methods that do not start from the model of their baseline, as that is how they work.
-OTHER_START = ("spectral-norm", "d-optimal")
 
 
 def corpus_of(size: Size) -> Corpus:
@@ -117,7 +115,7 @@ def check(loops: dict[str, Loop], size: Size) -> None:
     started = {name: cross_entropy(loop, size) for name, loop in loops.items()}
     for name, loop in loops.items():
         base = "mle" if METHODS[name].tied else baseline(name)
-        if name not in OTHER_START and base in started:
+        if base in started:
             require(name, "cross-entropy", started[name], started[base])
         if name == "cosreg":
             model: Any = loop.model

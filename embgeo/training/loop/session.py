@@ -145,6 +145,9 @@ class Session:
         values = self.interval.take()
         if not math.isfinite(values["train.loss"]):
             raise self.diverged("the loss is no number any more")
+        method = self.loop.regularizer
+        values |= {f"penalty.{name}": float(value) for name, value in method.terms.items()}
+        values |= method.numbers()
         self.log.write(self.loop.step_number, {**values, "train.seconds": round(self.seconds, 3)})
 
     def check(self, ended: bool) -> None:

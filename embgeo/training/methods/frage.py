@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from embgeo.numerics.scores import auc
 from embgeo.training.checks import nonnegative, positive, whole
 from embgeo.training.methods.popular import ClassRegularizer, classes
 from embgeo.training.methods.regularizer import Step
@@ -41,8 +42,8 @@ class Frage(ClassRegularizer):
     lr : float
         Learning rate of the discriminator's optimizer (Adam).
     sample : int, optional
-        Rows that the discriminator's step looks at, drawn anew each time (the paper, for
-        skip-gram: 3,000). By default all.
+        Rows that both players look at in a step, drawn anew for each (the paper, for skip-gram:
+        3,000). By default all.
     ignore_rows : sequence of int
         Rows that are neither popular nor rare, such as padding.
     seed : int
@@ -63,7 +64,8 @@ class Frage(ClassRegularizer):
     SOURCE: ClassVar[str] = "Gong et al. 2018, Eq. 2–5 and Algorithm 1"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "L_D is the bounded cross-entropy; as printed, the discriminator's loss has no bound",
-        "the discriminator is trained by Adam at 1e-3 (the paper gives neither optimizer nor rate)",
+        "the discriminator is trained by Adam at a rate of its own, lr (the paper gives neither "
+        "optimizer nor rate)",
         "what the public code changes is left out: λ 0.02, 8,000 popular tokens, updates of rare "
         "rows only, Gaussian noise on the embeddings",
     )
@@ -90,6 +92,7 @@ class Frage(ClassRegularizer):
         self.register_buffer("sign", sign, persistent=False)
         self.register_buffer("share", share, persistent=False)
         self.generator = torch.Generator().manual_seed(seed)
+        self.rows: Tensor | None = None
         units = None if hidden is None else whole("hidden", hidden)
         self.discriminator = discriminator(d, units, self.generator)
         self.to(self.weight().device)
@@ -98,44 +101,52 @@ class Frage(ClassRegularizer):
     def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
         W = self.weight()
         follow(self, W)
+        W, sign, share = self.choose_rows(W)
         fixed = {name: p.detach() for name, p in self.discriminator.named_parameters()}
         with exact(W):
             scores = torch.func.functional_call(
                 self.discriminator, fixed, (W.to(self.share.dtype),)
             )
-            return -self.lambda_ * class_loss(scores, self.sign, self.share)
+            return -self.lambda_ * class_loss(scores, sign, share)
 
     def after_step(self, lr: float | None = None) -> None:  # noqa: ARG002
-        """The discriminator's step, on the embedding as the model's step left it."""
-        self.discriminator_loss(self.rows_looked_at(), step=True)
+        """The discriminator's step, on the rows of the penalty as the model's step left them."""
+        W = self.weight().detach()
+        follow(self, W)
+        W, sign, share = self.choose_rows(W)
+        self.rows = None
+        with torch.enable_grad(), exact(W):
+            loss = class_loss(self.discriminator(W.to(share.dtype)), sign, share)
+            self.optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step()
 
-    def discriminator_loss(self, rows: Tensor | None = None, *, step: bool = False) -> Tensor:
-        """L_D without a graph; with `step`, the discriminator then takes one step to lower it.
+    def choose_rows(self, W: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The rows that both players of this step look at, with their signs and shares."""
+        if self.sample is None:
+            return W, self.sign, self.share
+        if self.rows is None:
+            self.rows = torch.randint(len(W), (self.sample,), generator=self.generator)
+        rows = self.rows.to(W.device)
+        return W[rows], self.sign[rows], rebalance(self.share[rows], self.sign[rows])
 
-        Parameters
-        ----------
-        rows : Tensor of int64, optional
-            Numbers of the rows that are looked at; all by default.
-        step : bool
+    @torch.no_grad()
+    def numbers(self) -> dict[str, float]:
+        """L_D and the AUC of the discriminator over all rows, as the model's last step left them.
+
+        How far the discriminator learned, not how far the embedding fools others: for that see a
+        fresh probe.
         """
         W = self.weight().detach()
         follow(self, W)
-        sign, share = self.sign, self.share
-        if rows is not None:
-            rows = rows.to(W.device)
-            W, sign, share = W[rows], sign[rows], rebalance(share[rows], sign[rows])
-        with torch.set_grad_enabled(step), exact(W):
-            loss = class_loss(self.discriminator(W.to(share.dtype)), sign, share)
-            if step:
-                self.optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                self.optimizer.step()
-        return loss.detach()
-
-    def rows_looked_at(self) -> Tensor | None:
-        if self.sample is None:
-            return None
-        return torch.randint(len(self.share), (self.sample,), generator=self.generator)
+        with exact(W):
+            scores = self.discriminator(W.to(self.share.dtype)).squeeze(-1)
+        counted = self.share > 0.0
+        judged = scores[counted].double().cpu().numpy(), (self.sign[counted] > 0.0).cpu().numpy()
+        return {
+            "discriminator.loss": float(class_loss(scores, self.sign, self.share)),
+            "discriminator.auc": auc(*judged)[0],
+        }
 
     def get_extra_state(self) -> dict[str, Any]:
         """The discriminator's optimizer, and what the next sample is drawn from."""

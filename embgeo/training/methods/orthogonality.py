@@ -193,6 +193,7 @@ class Constrained(Factorization):
             # Of the parameters, so that a loss that is nothing else still has a graph.
             return 0.0 * e.sigma.sum()
         found: Tensor = self.of_left(e.left, e.scale) + self.of_right(e.right)
+        self.terms = {**self.terms, "orthogonality": found.detach()}
         return found
 
     @torch.no_grad()

@@ -19,8 +19,9 @@ do is a no-op, so that a loop can call all of it for every method, in this order
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 
 import torch
@@ -96,6 +97,9 @@ class Regularizer(nn.Module):
         Fields of `Step` that the method cannot do without.
     ROLE : {"input", "output"}
         The layer of a model that `attach` puts the method on.
+    terms : dict of str to Tensor
+        The last value of the penalty by name, without a graph, and of parts that have a name of
+        their own; empty of a method without a penalty.
     """
 
     NAME: ClassVar[str] = "nothing"
@@ -103,6 +107,7 @@ class Regularizer(nn.Module):
     ROLE: ClassVar[Role] = "output"
     DEVIATIONS: ClassVar[tuple[str, ...]] = ()
     NEEDS: ClassVar[tuple[str, ...]] = ()
+    terms: Mapping[str, Tensor] = MappingProxyType({})
 
     @classmethod
     def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
@@ -134,7 +139,15 @@ class Regularizer(nn.Module):
         """
         step = step or Step()
         self.require(step)
-        return self.penalty(step)
+        self.terms = {}
+        value = self.penalty(step)
+        if value.requires_grad:
+            self.terms = {**self.terms, self.NAME: value.detach()}
+        return value
+
+    def numbers(self) -> dict[str, float]:
+        """What a run notes of the method besides its penalty, by name."""
+        return {}
 
     def require(self, step: Step) -> None:
         """`BadOption` if the step lacks something of `NEEDS`."""
@@ -319,9 +332,17 @@ class Several(Regularizer):
             assert isinstance(part, Regularizer)
             yield part
 
+    def forward(self, step: Step | None = None) -> Tensor:
+        value = super().forward(step)
+        self.terms = {name: term for part in self for name, term in part.terms.items()}
+        return value
+
     def penalty(self, step: Step) -> Tensor:
-        first, *others = (part.penalty(step) for part in self)
-        return sum(others, start=first)
+        values: list[Tensor] = [part(step) for part in self]
+        return torch.stack(values).sum()
+
+    def numbers(self) -> dict[str, float]:
+        return {name: value for part in self for name, value in part.numbers().items()}
 
     def logits(self, step: Step) -> Tensor:
         found = super().logits(step)

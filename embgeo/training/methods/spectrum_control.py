@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import choice, nonnegative, positive, require
+from embgeo.training.checks import choice, nonnegative, positive, require, whole
 from embgeo.training.methods.factored import FactoredEmbedding
 from embgeo.training.methods.orthogonality import DEVIATIONS, Constrained, learning_rate
 from embgeo.training.methods.regularizer import Step
 from embgeo.training.methods.weights import follow
+from embgeo.training.study.numbers import GAMMA, TAIL_RATIO
 from embgeo.training.study.numbers import prior as prior_shape
 
 Prior = Literal["exponential", "polynomial"]
+Target = Literal["prior", "own"]
+
+#: Of a fitted decay: a spectrum that does not fall has none, and a prior falls.
+SMALLEST_DECAY = 1e-6
 
 
 class SpectrumControl(Constrained):
     """λ·Σ_k (σ_k − σ*_k)² and four penalties that keep U and V orthonormal, for W = UΣVᵀ.
 
-    The prior is σ*_k = c1·exp(−c2·k^γ) (for small corpora) or c1·k^(−γ) (for large ones), k from 1;
-    c1 is such that ‖σ*‖ equals ‖Σ‖ at the start. In mode ``penalty``, for optimizers of Adam's
+    The prior is σ*_k = c1·exp(−c2·k^γ) (for small corpora) or c1·k^(−γ) (for large ones), k from 1.
+    In mode ``penalty``, for optimizers of Adam's
     kind, all is added to the loss. In mode ``proximal``, for SGD, nothing is: `after_step` moves
     σ ← (σ + 2ηλσ*)/(1 + 2ηλ), and every few steps puts the Q of a QR decomposition in place of U
     and V. As penalties under the SGD that the paper builds on (learning rate 30), the orthogonality
@@ -43,6 +50,17 @@ class SpectrumControl(Constrained):
     tail_ratio : float, optional
         σ*_d/σ*_1 of the exponential prior, which stands for its c2; by default 0.1. The polynomial
         prior has none: there it is d^(−γ).
+    c1 : {"fixed", "free"} or float
+        "fixed": such that ‖σ*‖ equals ‖Σ‖ at the start, which holds W at its initial norm. "free":
+        at each step the c1 that fits Σ best, so that the penalty is on the shape of the decay
+        alone. A number: c1 itself.
+    target : {"prior", "own"}
+        "own", for a matrix that is trained already: the prior of this kind that fits its singular
+        values best (c1 and c2, or c1 and γ, by least squares of their logarithms weighted by σ²),
+        blended in over `blend` steps, from the singular values as they are. The penalty starts at
+        0 there, where that of a given prior may be larger than any loss.
+    blend : int
+        Steps until the prior of target "own" holds in full.
     **constraints
         ``frobenius`` = (λ1, λ2), ``spectral`` = (λ3, λ4) with the paper's grid of 0.01, 0.1, 1, 10,
         ``mode`` and ``retract_every``; see :class:`Constrained`.
@@ -61,7 +79,8 @@ class SpectrumControl(Constrained):
     SOURCE: ClassVar[str] = "Wang et al. 2020, §4"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "c1, c2 and γ are not published: the prior is given by γ (1; polynomial 0.6) and the ratio "
-        "of the last to the first singular value (0.1), and keeps ‖Σ‖ as it is at the start",
+        "of the last to the first singular value (0.1); it keeps ‖Σ‖ as it is at the start, unless "
+        "c1 is set",
         "the start is not published: it is the SVD of the usual initialization",
         "under SGD the prior is followed by a proximal step of Σ in place of its penalty",
         *DEVIATIONS,
@@ -75,24 +94,53 @@ class SpectrumControl(Constrained):
         strength: float = 1.0,
         gamma: float | None = None,
         tail_ratio: float | None = None,
+        c1: float | Literal["fixed", "free"] = "fixed",
+        target: Target = "prior",
+        blend: int = 1000,
         **constraints: Any,
     ) -> None:
         super().__init__(embedding, **constraints)
         self.prior = prior
         self.strength = nonnegative("strength", strength)
-        shape = decay(prior, embedding.embedding_dim, gamma, tail_ratio)
-        start = embedding.singular_values().detach()
-        level = torch.linalg.vector_norm(start) / torch.linalg.vector_norm(shape)
-        self.target: Tensor
-        self.register_buffer("target", shape.to(start) * level)
+        self.c1 = c1
+        self.target = choice("target", target, ("prior", "own"))
+        self.blend = whole("blend", blend)
+        start = embedding.singular_values().detach().clone()
+        settings = read_prior(prior, gamma, tail_ratio)
+        if target == "own":
+            settings = fit_prior(prior, start, settings)
+        shape = torch.from_numpy(prior_shape(prior, len(start), settings))
+        if isinstance(c1, str):
+            choice("c1", c1, ("fixed", "free"))
+            level = torch.linalg.vector_norm(start) / torch.linalg.vector_norm(shape)
+        else:
+            level = torch.tensor(positive("c1", c1) * head(prior, len(start), settings))
+        self.start: Tensor
+        self.register_buffer("start", start)
+        self.shape: Tensor
+        self.register_buffer("shape", shape.to(start))
+        self.level: Tensor
+        self.register_buffer("level", level.to(start))
+
+    @torch.no_grad()
+    def goal(self) -> Tensor:
+        """σ* as it is at this step, shape (d,)."""
+        sigma = self.embedding.singular_values()
+        follow(self, sigma)
+        # With c1 at its best for Σ, the gradient by Σ is that at a constant c1.
+        free = (sigma @ self.shape) / (self.shape @ self.shape)
+        found = self.shape * (free if self.c1 == "free" else self.level)
+        if self.target == "own":
+            found = torch.lerp(self.start, found, min(self.steps / self.blend, 1.0))
+        return found.to(sigma)
 
     def penalty(self, step: Step) -> Tensor:
         found = super().penalty(step)
         if self.mode == "proximal":
             return found
-        e = self.embedding
-        follow(self, e.sigma)
-        return found + self.strength * (e.singular_values() - self.target).square().sum()
+        return (
+            found + self.strength * (self.embedding.singular_values() - self.goal()).square().sum()
+        )
 
     @torch.no_grad()
     def after_step(self, lr: float | None = None) -> None:
@@ -101,12 +149,12 @@ class SpectrumControl(Constrained):
             e = self.embedding
             # A step of sigma = Σ/c by lr is one of Σ by lr·c².
             pull = 2.0 * learning_rate(lr) * self.strength * e.scale**2
-            e.sigma.add_(pull / e.scale * self.target.to(e.sigma)).div_(1.0 + pull)
+            e.sigma.add_(pull / e.scale * self.goal()).div_(1.0 + pull)
         super().after_step(lr)
 
 
-def decay(kind: str, d: int, gamma: float | None, tail_ratio: float | None) -> Tensor:
-    """The shape of the prior, 1 at its head; see :func:`embgeo.training.study.numbers.prior`.
+def read_prior(kind: str, gamma: float | None, tail_ratio: float | None) -> dict[str, float]:
+    """The parameters of the prior that are given; see `embgeo.training.study.numbers.prior`.
 
     Raises
     ------
@@ -114,8 +162,9 @@ def decay(kind: str, d: int, gamma: float | None, tail_ratio: float | None) -> T
         A prior that is neither, or parameters outside their range.
     """
     choice("prior", kind, ("exponential", "polynomial"))
+    found = {}
     if gamma is not None:
-        positive("gamma", gamma)
+        found["gamma"] = positive("gamma", gamma)
     if tail_ratio is not None:
         if kind == "polynomial":
             raise BadOption(
@@ -123,4 +172,44 @@ def decay(kind: str, d: int, gamma: float | None, tail_ratio: float | None) -> T
                 way_out="give gamma alone",
             )
         require("tail_ratio", tail_ratio, 0.0 < tail_ratio <= 1.0, "give 0 < tail_ratio ≤ 1")
-    return torch.from_numpy(prior_shape(kind, d, {"gamma": gamma, "tail_ratio": tail_ratio}))
+        found["tail_ratio"] = float(tail_ratio)
+    return found
+
+
+def fit_prior(kind: str, start: Tensor, given: Mapping[str, float]) -> dict[str, float]:
+    """The decay of singular values: c2 of the exponential prior as tail_ratio, γ of the other.
+
+    ln σ_k is a line over k^γ, or over ln k. Weighted by σ², deviations of the logarithms are, to
+    first order, those of the values themselves.
+
+    Raises
+    ------
+    BadOption
+        What is to be fitted is given.
+    """
+    fitted = "gamma" if kind == "polynomial" else "tail_ratio"
+    if fitted in given:
+        raise BadOption(
+            f'{fitted} is given, and with target "own" it is fitted',
+            way_out=f'leave {fitted} out, or take target = "prior"',
+        )
+    sigma = start.double().abs().clamp(min=1e-30)
+    k = torch.arange(1, len(sigma) + 1, dtype=torch.float64, device=sigma.device)
+    gamma = given.get("gamma", GAMMA["exponential"])
+    x = k.log() if kind == "polynomial" else k**gamma
+    weight = sigma.square() / sigma.square().sum()
+    apart = x - weight @ x
+    spread = float(weight @ apart.square())
+    slope = float(weight @ (apart * sigma.log())) / spread if spread > 0.0 else 0.0
+    steepness = max(-slope, SMALLEST_DECAY)
+    if kind == "polynomial":
+        return {"gamma": steepness}
+    return {"gamma": gamma, "tail_ratio": math.exp(-steepness * float(x[-1] - x[0]))}
+
+
+def head(kind: str, d: int, settings: Mapping[str, float]) -> float:
+    """σ*_1/c1: exp(−c2) of the exponential prior, 1 of the polynomial one."""
+    if kind == "polynomial" or d == 1:
+        return 1.0
+    grown = d ** settings.get("gamma", GAMMA[kind]) - 1.0
+    return float(settings.get("tail_ratio", TAIL_RATIO) ** (1.0 / grown))

@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -25,7 +26,7 @@ from embgeo.training.methods import (  # noqa: E402
     make_plain,
 )
 from embgeo.training.methods.orthogonality import Orthogonality, improved, residual, retract  # noqa: E402
-from embgeo.training.methods.spectrum_control import decay  # noqa: E402
+from embgeo.training.study.numbers import prior as prior_shape  # noqa: E402
 from tests.support.language_model import D, N, batches, made  # noqa: E402
 
 FACTORED: list[Any] = [SpectrumControl, SpectralNorm, DOptimal]
@@ -271,6 +272,10 @@ def test_a_retraction_where_cholesky_breaks_down() -> None:
 # --- Spectrum control -------------------------------------------------------------------------
 
 
+def decay(kind: str, d: int, gamma: float | None, tail_ratio: float | None) -> Any:
+    return torch.from_numpy(prior_shape(kind, d, {"gamma": gamma, "tail_ratio": tail_ratio}))
+
+
 def test_priors() -> None:
     k = torch.arange(1, 6, dtype=torch.float64)
     found = decay("exponential", 5, 2.0, 0.3)
@@ -297,6 +302,12 @@ def test_priors() -> None:
         {"frobenius": (1.0, math.nan)},
         {"mode": "newton"},
         {"retract_every": 0},
+        {"c1": "loose"},
+        {"c1": 0.0},
+        {"target": "other"},
+        {"target": "own", "tail_ratio": 0.1},
+        {"target": "own", "prior": "polynomial", "gamma": 0.6},
+        {"blend": 0},
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, Any]) -> None:
@@ -308,8 +319,57 @@ def test_options_that_make_no_sense(options: dict[str, Any]) -> None:
 def test_the_prior_keeps_the_norm_of_the_start(prior: Any) -> None:
     W = rows()
     reg = SpectrumControl(FactoredEmbedding(W), prior=prior)
-    assert torch.linalg.vector_norm(reg.target).item() == pytest.approx(W.norm().item())
-    assert bool((reg.target.diff() < 0.0).all())
+    assert torch.linalg.vector_norm(reg.goal()).item() == pytest.approx(W.norm().item())
+    assert bool((reg.goal().diff() < 0.0).all())
+
+
+@pytest.mark.parametrize(
+    ("settings", "shape"),
+    [
+        (
+            {"prior": "exponential", "gamma": 1.5, "tail_ratio": 0.2},
+            # c2 such that σ*_d/σ*_1 is 0.2
+            lambda k: np.exp(-math.log(5.0) / (5.0**1.5 - 1.0) * k**1.5),
+        ),
+        ({"prior": "polynomial", "gamma": 0.7}, lambda k: k**-0.7),
+    ],
+)
+def test_c1_is_fixed_free_or_given(settings: dict[str, Any], shape: Any) -> None:
+    plain = shape(np.arange(1.0, 6.0))
+    layer = FactoredEmbedding(rows())
+    given = SpectrumControl(layer, c1=3.0, **settings)
+    np.testing.assert_allclose(given.goal().numpy(), 3.0 * plain, rtol=1e-6)
+    free = SpectrumControl(layer, c1="free", **settings)
+    with torch.no_grad():
+        layer.sigma.mul_(4.0)
+    sigma = layer.singular_values().detach().numpy()
+    best = np.linalg.lstsq(plain[:, None], sigma, rcond=None)[0][0]
+    np.testing.assert_allclose(free.goal().numpy(), best * plain, rtol=1e-6)
+    with torch.no_grad():
+        layer.sigma.copy_(7.0 * free.goal() / layer.scale)
+    no_orthogonality = {"frobenius": (0.0, 0.0), "spectral": (0.0, 0.0)}
+    again = SpectrumControl(layer, c1="free", **settings, **no_orthogonality)
+    assert again().item() == pytest.approx(0.0, abs=1e-8)  # whatever the norm
+
+
+@pytest.mark.parametrize("prior", ["exponential", "polynomial"])
+def test_the_own_prior_of_a_trained_matrix_is_blended_in(prior: Any) -> None:
+    k = np.arange(1.0, 6.0)
+    decay = np.exp(-0.3 * k) if prior == "exponential" else k**-0.8
+    U, _, Vh = torch.linalg.svd(rows(), full_matrices=False)
+    layer = FactoredEmbedding(U * torch.from_numpy(900.0 * decay).to(U) @ Vh)
+    reg = SpectrumControl(layer, prior=prior, target="own", blend=10)
+    plain = SpectrumControl(layer, prior=prior)
+    np.testing.assert_allclose(reg.shape.numpy(), decay / decay[0], rtol=1e-6)
+    assert reg().item() == pytest.approx(0.0, abs=1e-6)
+    assert plain().item() > 100.0  # more than any loss
+    bent = layer.singular_values().detach() * torch.linspace(1.0, 1.3, 5, dtype=torch.float64)
+    reg.start.copy_(bent)
+    for step in (0, 4, 10, 11):
+        reg.steps = step
+        share = min(step / 10, 1.0)
+        expected = (1.0 - share) * bent + share * reg.level * reg.shape
+        assert torch.allclose(reg.goal(), expected, rtol=1e-6)
 
 
 def test_the_value_is_that_of_the_paper() -> None:
@@ -324,7 +384,7 @@ def test_the_value_is_that_of_the_paper() -> None:
         value = reg()
     U, V, sigma = layer.left / layer.scale, layer.right, layer.sigma * layer.scale
     expected = penalty(U, 0.1, 0.3) + penalty(V, 0.2, 0.4)
-    expected = expected + 0.6 * (sigma - reg.target).square().sum()
+    expected = expected + 0.6 * (sigma - reg.goal()).square().sum()
     assert value.item() == pytest.approx(expected.item(), rel=1e-6)
     found = torch.autograd.grad(value, list(layer.parameters()))
     wanted = torch.autograd.grad(expected, list(layer.parameters()))
@@ -344,7 +404,7 @@ def test_adam_reaches_the_prior_with_orthonormal_factors() -> None:
         optimizer.step()
     assert float(residual(layer.left.detach(), layer.scale).abs().max()) < 0.05
     found = torch.linalg.svdvals(layer.export())
-    assert torch.allclose(found, reg.target, rtol=0.15)
+    assert torch.allclose(found, reg.goal(), rtol=0.15)
 
 
 def test_the_proximal_step_by_its_formula() -> None:
@@ -353,7 +413,7 @@ def test_the_proximal_step_by_its_formula() -> None:
     before = layer.singular_values().detach()
     eta = 0.01 * float(layer.scale) ** 2
     reg.after_step(0.01)
-    expected = (before + 2 * eta * 0.3 * reg.target) / (1 + 2 * eta * 0.3)
+    expected = (before + 2 * eta * 0.3 * reg.goal()) / (1 + 2 * eta * 0.3)
     assert torch.allclose(layer.singular_values(), expected, rtol=1e-6)
     assert reg().item() == 0.0
     with pytest.raises(BadOption, match="learning rate"):
@@ -392,14 +452,19 @@ def test_no_weight_decay_on_the_factors() -> None:
 
 @pytest.mark.parametrize("method", [SpectralNorm, DOptimal])
 @pytest.mark.parametrize("mode", ["penalty", "proximal"])
-def test_the_largest_singular_value_is_one(method: Any, mode: Any) -> None:
-    layer = FactoredEmbedding(rows())
-    reg = method(layer, mode=mode)
-    assert torch.linalg.svdvals(layer.export())[0].item() == pytest.approx(1.0)
+@pytest.mark.parametrize("largest", ["start", 1.0])
+def test_the_largest_singular_value_is_kept(method: Any, mode: Any, largest: Any) -> None:
+    W = rows()
+    layer = FactoredEmbedding(W)
+    reg = method(layer, mode=mode, largest=largest)
+    expected = torch.linalg.svdvals(W)[0].item() if largest == "start" else 1.0
+    assert torch.linalg.svdvals(layer.export())[0].item() == pytest.approx(expected)
+    if largest == "start":
+        assert torch.allclose(layer.export(), W, atol=1e-5)
     with torch.no_grad():
         layer.sigma[2] = -5.0
     reg.after_step(0.1)
-    assert layer.singular_values().abs().max().item() == pytest.approx(1.0)
+    assert layer.singular_values().abs().max().item() == pytest.approx(expected)
 
 
 def test_d_optimal_is_the_mean_of_the_logarithms() -> None:
@@ -415,7 +480,7 @@ def test_d_optimal_is_the_mean_of_the_logarithms() -> None:
 
 
 def test_the_proximal_step_of_d_optimal_is_a_stationary_point() -> None:
-    """σ − σ0 = ηc²·λ/(dσ), before the largest is divided out."""
+    """σ − σ0 = ηc²·λ/(dσ), before the largest is scaled back."""
     layer = FactoredEmbedding(rows())
     reg = DOptimal(layer, lambda_=0.7, mode="proximal")
     before = layer.singular_values().detach()
@@ -424,7 +489,7 @@ def test_the_proximal_step_of_d_optimal_is_a_stationary_point() -> None:
     eta = 0.002 * float(layer.scale) ** 2
     free = (before + torch.sqrt(before**2 + 4.0 * eta * 0.7 / 5)) / 2.0
     assert torch.allclose(free - before, eta * 0.7 / (5 * free))
-    assert torch.allclose(after, free / free.max(), rtol=1e-6)
+    assert torch.allclose(after, free * before.max() / free.max(), rtol=1e-6)
 
 
 def test_singular_values_of_zero_are_safe() -> None:

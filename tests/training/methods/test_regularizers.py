@@ -401,10 +401,10 @@ def test_the_discriminator_does_not_move_the_model(hidden: int | None) -> None:
     W = rows(dtype=torch.float32)
     before = W.detach().clone()
     reg = Frage(W, mask(9, 3), hidden=hidden, lr=0.05)
-    first = float(reg.discriminator_loss())
+    first = reg.numbers()["discriminator.loss"]
     for _ in range(60):
         reg.after_step()
-    assert float(reg.discriminator_loss()) < 0.5 * first
+    assert reg.numbers()["discriminator.loss"] < 0.5 * first
     assert torch.equal(W.detach(), before)
     assert W.grad is None
 
@@ -414,23 +414,61 @@ def test_a_gradient_step_of_the_model_raises_the_loss_of_the_discriminator() -> 
     reg = Frage(W, mask(9, 3), lr=0.05)
     for _ in range(60):
         reg.after_step()
-    before = float(reg.discriminator_loss())
+    before = reg.numbers()["discriminator.loss"]
     reg().backward()
     with torch.no_grad():
         W -= 0.5 * W.grad
-    assert float(reg.discriminator_loss()) > before
+    assert reg.numbers()["discriminator.loss"] > before
 
 
 def test_the_discriminator_on_a_sample() -> None:
     W = rows(40, dtype=torch.float32)
     reg = Frage(W, mask(40, 8), sample=10, lr=0.05)
-    first = float(reg.discriminator_loss())
+    first = reg.numbers()["discriminator.loss"]
     for _ in range(100):
         reg.after_step()
-    assert float(reg.discriminator_loss()) < first
-    rows_looked_at = reg.rows_looked_at()
-    assert rows_looked_at is not None
-    assert len(rows_looked_at) == 10
+    assert reg.numbers()["discriminator.loss"] < first
+    reg()
+    assert len(reg.rows) == 10
+
+
+def test_both_players_look_at_the_same_rows_of_a_step() -> None:
+    W = rows(40, dtype=torch.float32).requires_grad_()
+    reg = Frage(W, mask(40, 8), sample=10)
+    reg().backward()
+    seen = reg.rows
+    assert seen is not None
+    assert {int(i) for i in W.grad.abs().sum(dim=1).nonzero()} == {int(i) for i in seen}
+    moved = reg.choose_rows(W)[0]
+    assert torch.equal(moved, W[seen])
+    reg.after_step()
+    reg()
+    assert not torch.equal(reg.rows, seen)
+
+
+def test_the_auc_of_the_discriminator_is_the_share_of_pairs_in_order() -> None:
+    W = rows(30, dtype=torch.float32)
+    popular = mask(30, 8)
+    reg = Frage(W, popular, lr=0.05)
+    for _ in range(5):
+        reg.after_step()
+    with torch.no_grad():
+        score = reg.discriminator(W).squeeze(1)
+    pairs = score[~popular][:, None] > score[popular][None, :]
+    assert reg.numbers()["discriminator.auc"] == pytest.approx(float(pairs.double().mean()))
+
+
+def test_every_penalty_is_noted_by_name() -> None:
+    W = rows(40, dtype=torch.float32).requires_grad_()
+    both = Several([CosReg(W), Frage(W, mask(40, 8))])
+    value = both()
+    assert set(both.terms) == {"cosreg", "frage"}
+    assert float(sum(both.terms.values())) == pytest.approx(value.item())
+    assert not any(term.requires_grad for term in both.terms.values())
+    assert set(both.numbers()) == {"discriminator.loss", "discriminator.auc"}
+    nothing = Regularizer()
+    nothing()
+    assert nothing.terms == {}
 
 
 def test_a_sample_counts_each_class_once() -> None:
@@ -444,12 +482,13 @@ def test_the_loss_of_sampled_rows_is_a_mean_of_each_class() -> None:
     """However many rows of a class were drawn."""
     W = rows(20, dtype=torch.float32)
     popular = mask(20, 5)
-    reg = Frage(W, popular, sample=7)
+    reg = Frage(W, popular, sample=7, lambda_=1.0)
     drawn = torch.tensor([0, 1, 4, 9, 11, 11, 19])
     with torch.no_grad():
         f = torch.sigmoid(reg.discriminator(W[drawn])).squeeze(1)
     expected = -torch.log(1.0 - f[:3]).mean() - torch.log(f[3:]).mean()
-    assert float(reg.discriminator_loss(drawn)) == pytest.approx(float(expected), rel=1e-5)
+    reg.rows = drawn
+    assert -float(reg().detach()) == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_frage_leaves_the_global_generator_alone() -> None:
