@@ -104,7 +104,7 @@ def analyze(
         counts), a DataFrame (its index names the tokens).
     tokens : path, sequence of str, mapping of token to row, or tokenizer, optional
         Labels of the rows. With a mapping or a tokenizer (whatever has ``get_vocab``), rows
-        beyond the vocabulary are masked as padding.
+        beyond the vocabulary are masked as padding. A tokenizer names the special tokens, too.
     counts : path, array of N numbers, or mapping of token to count, optional
         How often the tokens occur.
     rank_order : bool

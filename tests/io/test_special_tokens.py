@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.core.special import SpecialToken
+from embgeo.io.memory import as_matrix
 from tests.io.test_model_folder import N, W, folder, tokenizer
 
 WORDS = {"a": 0, "<s>": 1, "b": 2, "c": 3}
@@ -130,3 +132,44 @@ def test_tied_as_configured(
     assert embgeo.load(folder(tmp_path, {"config.json": config}, **tensors)).tied_as_configured is (
         agrees
     )
+
+
+class Tokenizer:
+    """What embgeo asks of a tokenizer of the package transformers."""
+
+    special_tokens_map = {"bos_token": "<s>", "additional_special_tokens": ["<|im_start|>", "b"]}  # noqa: RUF012
+    chat_template = {"default": "{{ bos_token }}<|im_start|>user<i>", "tool": "<tool>"}  # noqa: RUF012
+
+    def get_vocab(self) -> dict[str, int]:
+        return {**WORDS, "<|im_start|>": 4, "<tool>": 5, "<beyond>": 400}
+
+    def get_added_vocab(self) -> dict[str, int]:
+        return {"<|im_start|>": 4, "<tool>": 5, "<beyond>": 400}
+
+
+def test_of_a_tokenizer_in_memory() -> None:
+    matrix = as_matrix(W, tokens=Tokenizer())
+    assert matrix.special == (
+        SpecialToken("<s>", 1, ("bos", "template")),
+        SpecialToken("b", 2, ("additional",)),
+        SpecialToken("<|im_start|>", 4, ("additional", "added", "template")),
+        SpecialToken("<tool>", 5, ("added", "template")),
+        SpecialToken("<beyond>", None, ("added",)),
+    )
+    assert matrix.vocabulary_size == 401
+    found = embgeo.analyze(W, tokens=Tokenizer(), sections=["tokens"], reference=False)
+    table = found["tokens.special"]
+    assert {row[0] for row in table.rows} == {"<s>", "b", "<|im_start|>", "<tool>", "<beyond>"}
+
+
+def test_of_a_tokenizer_of_the_package_tokenizers() -> None:
+    def list_added() -> dict[int, Any]:
+        return {1: SimpleNamespace(content="<s>")}
+
+    fast = SimpleNamespace(get_vocab=lambda: WORDS, get_added_tokens_decoder=list_added)
+    assert as_matrix(W, tokens=fast).special == (SpecialToken("<s>", 1, ("added",)),)
+
+
+def test_a_mapping_names_no_special_tokens() -> None:
+    matrix = as_matrix(W, tokens=WORDS)
+    assert (matrix.special, matrix.vocabulary_size) == ((), None)

@@ -1,9 +1,9 @@
-"""Special tokens of a model folder: those that its tokenizer's files and chat templates name."""
+"""Special tokens: those that a tokenizer, its files and chat templates name."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -50,18 +50,39 @@ def find_special(folder: Path, vocabulary: TokenizerVocabulary) -> tuple[Special
     UnreadableFile
         A damaged file.
     """
-    settings = [_object(folder / name) for name in ("special_tokens_map.json", _SETTINGS)]
+    tables = [_object(folder / name) for name in ("special_tokens_map.json", _SETTINGS)]
+    template = "\n".join(_templates(folder, tables[-1]))
+    return collect_special(vocabulary, tables, template, _object(folder / "config.json"))
+
+
+def collect_special(
+    vocabulary: TokenizerVocabulary,
+    tables: Iterable[Mapping[str, Any]],
+    template: str,
+    config: Mapping[str, Any],
+) -> tuple[SpecialToken, ...]:
+    """The special tokens, by row; those without a row come last.
+
+    Parameters
+    ----------
+    vocabulary : TokenizerVocabulary
+    tables : iterable of mapping
+        What names tokens by role, as tokenizer_config.json does.
+    template : str
+        All chat templates.
+    config : mapping
+        What names rows by role, as config.json does.
+    """
     named: _Names = {}
     for token in vocabulary.added:
         named.setdefault(token, set()).add("added")
-    for table in settings:
+    for table in tables:
         for role, token in _list_named(table):
             named.setdefault(token, set()).add(role)
-    template = "\n".join(_templates(folder, settings[-1]))
     for token in _find_used(template, named):
         named.setdefault(token, set()).add("template")
     found = _with_rows(named, vocabulary)
-    _add_by_row(found, _object(folder / "config.json"), vocabulary)
+    _add_by_row(found, config, vocabulary)
     return tuple(sorted(found.values(), key=lambda one: (one.row is None, one.row, one.token)))
 
 

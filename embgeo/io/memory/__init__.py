@@ -49,7 +49,7 @@ def as_matrix(
         tokens and counts too, a DataFrame the labels of its rows.
     tokens : sequence of str, mapping of token to row, or tokenizer, optional
         A sequence labels every row. A mapping or a tokenizer (whatever has ``get_vocab``) may
-        leave rows out: those are masked as padding.
+        leave rows out: those are masked as padding. A tokenizer names the special tokens, too.
     counts : array of N numbers, or mapping of token to count, optional
         How often tokens occur; a mapping needs tokens.
     rank_order : bool

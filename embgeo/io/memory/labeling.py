@@ -16,6 +16,7 @@ from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.labels.counts_file import LARGEST_COUNT, Counts, from_counts
 from embgeo.io.labels.rows import PADDING_REASON, RowCut, lay_found, lay_given
 from embgeo.io.labels.vocabulary import READERS, guess_scheme
+from embgeo.io.memory.tokenizers import with_special
 
 
 def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:
@@ -31,7 +32,10 @@ def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:
         masked[PADDING_REASON] = laid.masked
     notes = (*matrix.origin.notes, *laid.notes)
     origin = replace(matrix.origin, notes=notes)
-    return replace(matrix, tokens=laid.tokens, masked=masked, origin=origin)
+    labeled = replace(matrix, tokens=laid.tokens, masked=masked, origin=origin)
+    if vocabulary is None or vocabulary is tokens:
+        return labeled
+    return with_special(labeled, tokens, vocabulary)
 
 
 def vocabulary_of(tokens: Any) -> Mapping[Any, Any] | None:
