@@ -21,6 +21,7 @@ from embgeo.charts.specification import (
 from embgeo.charts.subject import Course, Subject, Unrelated
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.core.values import Cell
+from embgeo.training.study.log import name_of_output
 
 #: What is shown first, in this order, with short titles. A name of two matrices ends in what the
 #: number is taken against.
@@ -33,6 +34,9 @@ TITLES: dict[str, str] = {
     isotropy.I1.name: "I1, as stored",
     isotropy.I1_UNIT.name: "I1, mean norm 1",
     isotropy.I2.name: "I2, as stored",
+    name_of_output(cosine.MEAN.name): "mean cosine, output matrix",
+    name_of_output(isotropy.I1_UNIT.name): "I1, mean norm 1, output matrix",
+    name_of_output(spectrum.EFFECTIVE_RANK.name): "effective rank, output matrix",
     isotropy.ISOSCORE.name: "IsoScore",
     frequency.PROBE_AUC.name: "rare/popular probe, AUC",
     frequency.NORM_RATIO.name: "norm, popular : rare",

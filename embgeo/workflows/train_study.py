@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from embgeo.core.errors import Diverged, EmbgeoError, UnreadableFile, argument
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
+from embgeo.training.study.log import name_of_output
 from embgeo.workflows.train_task import StudyTask
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def geometry_measure(
 ) -> Callable[[Array, Array | None], dict[str, float]]:
     """A function that measures an embedding, for :func:`embgeo.training.loop.run.train_run`.
 
+    It measures the output matrix, too, where that is another one.
+
     Parameters
     ----------
     counts : int array
@@ -58,9 +61,7 @@ def geometry_measure(
     options = skip_unneeded(Options(), (*MEASURED, OF_TWO))
     families = tuple(dict.fromkeys(name.partition(".")[0] for name in (*MEASURED, OF_TWO)))
 
-    def measure(W: Array, output: Array | None) -> dict[str, float]:
-        twin: Any = None if output is None else Matrix(output, "output")
-        matrix = Matrix(W, frequency=counted, output=twin)
+    def of_matrix(matrix: Matrix) -> dict[str, float]:
         analysis = analyze(matrix, sections=families, options=options, reference=False)
         found = {name: analysis.scalar(name) for name in (*MEASURED, OF_TWO)}
         return {
@@ -68,6 +69,13 @@ def geometry_measure(
             for name, scalar in found.items()
             if scalar is not None and scalar.value is not None
         }
+
+    def measure(W: Array, output: Array | None) -> dict[str, float]:
+        if output is None:
+            return of_matrix(Matrix(W, frequency=counted))
+        twin = Matrix(output, "output", frequency=counted)
+        own = of_matrix(Matrix(W, frequency=counted, output=twin))
+        return own | {name_of_output(name): value for name, value in of_matrix(twin).items()}
 
     return measure
 

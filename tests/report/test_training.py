@@ -34,6 +34,7 @@ from embgeo.training.study.run_result import (
     read_run,
     thin_curves,
 )
+from embgeo.training.study.text_losses import TEXT_LOSSES, TextLosses
 from embgeo.training.study.training import (
     COMPARISON_FOLDER,
     TRAINING_NAME,
@@ -299,6 +300,17 @@ def test_runs_are_read_from_their_folders(tmp_path: Path) -> None:
     )
     assert training_to_json(read) == training_to_json(sample_training(methods=METHODS))
     assert read.runs[0].numbers["training.microseconds_per_token"] == 50.0
+
+
+def test_a_run_of_two_matrices_is_read_with_both_and_with_its_losses(tmp_path: Path) -> None:
+    home = write_run(tmp_path, Made("al", 0, 100.0))
+    losses = TextLosses("test", (30.5, 20.25), (6, 5))
+    TEXT_LOSSES.save(losses, home)
+    found = read_run(tmp_path, home)
+    assert found.output is not None
+    assert found.output.scalar("cosine.mean") != found.analysis.scalar("cosine.mean")
+    assert found.losses == losses
+    assert read_run(tmp_path, write_run(tmp_path, Made("mle", 0, 90.0))).losses is None
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +18,7 @@ from embgeo.training.study.numbers import QUANTITIES, prior, prior_distance
 from embgeo.training.study.published import PaperClaim
 from embgeo.training.study.spread import in_percent, paired, percent_text, spread, student
 from embgeo.training.study.training import ClaimOutcome, Run, TrainingCurve
+from tests.support.documents import ROOT
 from tests.support.sample_runs import run
 
 LOWER = Claim("k", "t", "s", ("cosreg",), "cosine.mean", "lower")
@@ -158,6 +161,29 @@ def test_the_role_of_a_claim_is_that_of_its_methods() -> None:
     for claim in CLAIMS:
         if claim.role is not None:
             assert {methods[name].role for name in claim.methods} == {claim.role}, claim.key
+
+
+def test_published_numbers_are_those_of_the_tables() -> None:
+    """As transcribed from the papers: each number stands in a table of that name."""
+    path = ROOT.parent / "shared" / "reference" / "paper_tables.json"
+    if not path.is_file():
+        pytest.skip("paper_tables.json is not beside this checkout, in shared/reference")
+    rows = json.loads(path.read_text("utf-8"))["rows"]
+    papers = {"Gao": "gao2019", "Wang et": "wang2020", "Gong": "gong2018", "Inan": "inan2017"}
+    for claim in CLAIMS:
+        key = next((name for start, name in papers.items() if claim.source.startswith(start)), None)
+        for reported in claim.published if key else ():
+            tables = {
+                *re.findall(r"Tables? (\d)", reported.table),
+                *re.findall(r"and (\d)", reported.table),
+            }
+            held = {
+                row["value"]
+                for row in rows
+                if row["paper"].startswith(str(key))
+                and (row["table"] in tables or (not tables and row["table"].startswith("fig")))
+            }
+            assert {reported.before, reported.after} <= held, claim.key
 
 
 def test_without_runs_nothing_is_decided() -> None:

@@ -21,7 +21,15 @@ from embgeo.core.errors import UnreadableFile
 
 LOG_NAME = "metrics.jsonl"
 
+#: What the name of a number of the output matrix of an untied model begins with.
+OF_OUTPUT = "output."
+
 FloatArray = npt.NDArray[np.float64]
+
+
+def name_of_output(name: str) -> str:
+    """The name of a number of the output matrix, where that is not the input embedding."""
+    return f"{OF_OUTPUT}{name}"
 
 
 @dataclass(frozen=True, slots=True)
