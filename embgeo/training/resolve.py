@@ -11,7 +11,8 @@ from embgeo.training.checks import list_defaults, refuse_others
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import LanguageModel, model_class
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
-from embgeo.training.settings import EvaluationSettings, StudySettings
+from embgeo.training.sections import EvaluationSettings
+from embgeo.training.settings import StudySettings
 
 #: Of [optimizer], what goes to the optimizer and what to the schedule.
 OF_OPTIMIZER = ("lr", "weight_decay", "betas", "eps", "momentum")

@@ -155,7 +155,7 @@ def prepare_experiment(
     table = read_sweep_settings(settings)
     chosen: InanSubspace = parse_table(InanSubspace, table, argument("settings"), None)
     chosen.check()
-    corpus = load_corpus(Path(data), min_count=1, tokens=chosen.tokens)
+    corpus = load_corpus(Path(data), min_count=1, tokens=chosen.tokens, shuffle=False)
     columns(corpus.train, chosen.batch)  # refuses too large a batch before anything is written
     return SettingSweep(
         chosen,

@@ -272,6 +272,7 @@ def prepare(request: TrainRequest, command: str) -> StudyTask:
         size=chosen.size,
         tokenizer=None if chosen.tokenizer is None else Path(chosen.tokenizer),
         tokens=chosen.tokens,
+        shuffle=chosen.shuffle,
     )
     rehearse(settings, corpus)
     return StudyTask(settings, corpus, request.folder(path), command)

@@ -9,6 +9,7 @@ import lzma
 import os
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -134,10 +135,33 @@ def test_a_text_of_sentences_is_cut_by_a_draw_of_whole_lines(tmp_path: Path) -> 
     for rows in (corpus.train, corpus.valid, corpus.test):
         found = words_of(corpus, rows).removesuffix(" <eos>").split(" <eos> ")
         assert {line.split()[0] for line in found} <= set(first)
-    in_train = words_of(corpus, corpus.train).split(" <eos> ")
-    numbers = [int(line.split()[1][1:]) for line in in_train if "x" in line]
+    ordered = load_corpus(tmp_path / "t.txt", min_count=1, seed=3, shuffle=False)
+    numbers = numbers_of(ordered)
     assert numbers == sorted(numbers)
-    assert any("whole lines drawn with seed 3" in note for note in corpus.notes)
+    assert ordered.notes[0].endswith("whole lines drawn with seed 3")
+
+
+def numbers_of(corpus: Corpus) -> list[int]:
+    """Of the lines of the training split, in its order."""
+    lines = words_of(corpus, corpus.train).split(" <eos> ")
+    return [int(line.split()[1][1:]) for line in lines if "x" in line]
+
+
+def test_the_training_text_is_shuffled_in_pieces(tmp_path: Path) -> None:
+    text = "\n".join(f"w{number % 50} x{number}" for number in range(2000))
+    path = write(tmp_path / "t.txt", text)
+    ordered, mixed = (load_corpus(path, min_count=1, shuffle=shuffle) for shuffle in (False, True))
+    before, after = numbers_of(ordered), numbers_of(mixed)
+    assert after != before
+    assert sorted(after) == before
+    assert np.array_equal(mixed.valid, ordered.valid)
+    assert mixed.vocabulary.tokens == ordered.vocabulary.tokens
+    # 1,800 lines of three tokens: six pieces of whole lines, each in the order of the text.
+    steps = pairwise(after)
+    assert sum(before.index(b) != before.index(a) + 1 for a, b in steps) <= 5
+    assert np.array_equal(load_corpus(path, min_count=1).train, mixed.train)
+    assert not np.array_equal(load_corpus(path, min_count=1, seed=1).train, mixed.train)
+    assert mixed.notes[0].endswith("the training text in pieces of 1,000 tokens, shuffled")
 
 
 def test_paragraphs_are_kept_whole(tmp_path: Path) -> None:

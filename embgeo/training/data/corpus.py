@@ -61,6 +61,7 @@ def load_corpus(
     size: int | None = None,
     tokenizer: Path | None = None,
     tokens: int | None = None,
+    shuffle: bool = True,
     seed: int = 0,
 ) -> Corpus:
     """Read a text or a folder of texts as rows of a vocabulary.
@@ -85,9 +86,11 @@ def load_corpus(
         A ``tokenizer.json`` in place of words; rows are its ids.
     tokens : int, optional
         Only the first so many of the training split. Counts and vocabulary are of these.
+    shuffle : bool
+        Whether the training split of a text without splits is shuffled in pieces; see `cut_text`.
     seed : int
-        Of the draw that cuts a text without splits. Not that of a run: runs with several seeds
-        are to be measured on the same text.
+        Of the draws that cut and shuffle a text without splits. Not that of a run: runs with
+        several seeds are to be measured on the same text.
 
     Raises
     ------
@@ -103,7 +106,7 @@ def load_corpus(
     reader = Words(path) if tokenizer is None else Tokenizer(tokenizer)
     unit = unit or ("stream" if reader.end() is None else "sentences")
     rules = _rules(layout, reader, unit)
-    ids = _splits(layout, reader.encode, rules, tokens, seed, notes)
+    ids = _splits(layout, reader.encode, rules, tokens, (shuffle, seed), notes)
     _check_splits(ids, path)
     if tokens is not None:
         notes.append(f"the first {len(ids['train']):,} tokens of the training text")
@@ -155,12 +158,12 @@ def _splits(
     encode: Encode,
     rules: EncodingRules,
     tokens: int | None,
-    seed: int,
+    drawing: tuple[bool, int],
     notes: list[str],
 ) -> dict[str, Ids]:
     if "all" in layout.splits:
         text = encode_files(layout.splits["all"], encode, rules)
-        cut, how = cut_text(text, stream=rules.end is None, seed=seed)
+        cut, how = cut_text(text, stream=rules.end is None, seed=drawing[1], shuffle=drawing[0])
         notes.append(f"a twentieth each for validation and test: {how}")
         return {**cut, "train": cut["train"][:tokens]}
     return {

@@ -163,24 +163,29 @@ class _Growing:
 
 #: Of the tokens, what validation and test get each.
 SHARE = 0.05
+#: Tokens of a piece of the training text that keeps its order.
+PIECE = 1000
 #: With fewer units than this a draw would not come near the share.
 _FEWEST_UNITS = 200
 
 
 def cut_text(
-    text: EncodedText, *, stream: bool, seed: int
+    text: EncodedText, *, stream: bool, seed: int, shuffle: bool = False
 ) -> tuple[dict[str, npt.NDArray[np.int32]], str]:
     """Take a twentieth of the tokens each for validation and for test, and say how.
 
     A stream has them at its end. Of a text in sentences, whole paragraphs are drawn (or lines,
-    where there are fewer than 200 paragraphs), and each split keeps the order of the text; so a
-    text that is sorted by subject has all of its subjects in each split. Where there are not even
-    200 lines, the end is taken too.
+    where there are fewer than 200 paragraphs), so that a text which is sorted by subject has all
+    of its subjects in each split. Where there are not even 200 lines, the end is taken too.
 
     Parameters
     ----------
     seed : int
-        Of the draw.
+        Of the draws.
+    shuffle : bool
+        Whether pieces of the drawn training text, whole paragraphs (or lines) of some 1,000 tokens
+        together, are put into an order that is drawn, so that the subject of its end does not
+        decide the last steps. Otherwise each split keeps the order of the text.
     """
     units = {"paragraphs": text.paragraphs, "lines": text.lines}
     for name, ends in units.items():
@@ -188,11 +193,27 @@ def cut_text(
             parts = _draw_splits(ends, len(text.ids), seed)
             sizes = np.diff(ends, prepend=0)
             cut = {split: text.ids[np.repeat(parts == k, sizes)] for k, split in enumerate(SPLITS)}
-            return cut, f"whole {name} drawn with seed {seed}"
+            how = f"whole {name} drawn with seed {seed}"
+            if shuffle:
+                cut["train"] = shuffle_pieces(cut["train"], sizes[parts == 0], seed)
+                how += f"; the training text in pieces of {PIECE:,} tokens, shuffled"
+            return cut, how
     size = int(SHARE * len(text.ids))
     start = len(text.ids) - 2 * size
     cut = dict(zip(SPLITS, np.split(text.ids, [start, start + size]), strict=True))
     return cut, "the last tenth of the text, first validation, then test"
+
+
+def shuffle_pieces(
+    ids: npt.NDArray[np.int32], sizes: npt.NDArray[np.int64], seed: int
+) -> npt.NDArray[np.int32]:
+    """Units of these sizes, in pieces of about `PIECE` tokens, in an order that is drawn."""
+    starts = np.cumsum(sizes) - sizes
+    firsts = starts[np.flatnonzero(np.diff(starts // PIECE)) + 1]
+    pieces = np.split(ids, firsts)
+    # Another draw than that of the splits, which it leaves as they are.
+    order = np.random.default_rng((seed, 1)).permutation(len(pieces))
+    return np.concatenate([pieces[place] for place in order])
 
 
 def _draw_splits(ends: npt.NDArray[np.int64], tokens: int, seed: int) -> npt.NDArray[np.int8]:

@@ -20,7 +20,7 @@ from embgeo.training.evaluation import (
 from embgeo.training.methods import popular_rows
 from embgeo.training.models import LanguageModel
 from embgeo.training.resolve import STATEFUL_BPTT
-from embgeo.training.settings import EvaluationSettings
+from embgeo.training.sections import EvaluationSettings
 from embgeo.training.study.text_losses import TextLosses, merge_blocks
 
 Found = dict[str, float | None]
