@@ -26,8 +26,15 @@ from embgeo.core.quantities import isotropy as q
 from embgeo.core.values import Caveat, Cell, Quantity, Scalar, Series, Table, Value
 from embgeo.metrics import sphere
 from embgeo.metrics.facts import Facts
+from embgeo.metrics.isotropy_errors import (
+    find_covariance_errors,
+    find_random_error,
+    find_ratio_error,
+)
+from embgeo.metrics.row_sample import RowSample, add_row_errors, choose_rows, take_sample
 from embgeo.metrics.shared import SharedStatistics, row_moments
 from embgeo.numerics.eigen import Eigen, signed_eigen
+from embgeo.numerics.row_errors import RowError
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.numerics.scores import error_of, mean_influence
 from embgeo.numerics.spectra import compute_isoscore, compute_symmetry
@@ -119,7 +126,10 @@ def bound_exponents(shared: SharedStatistics, shift: FloatArray | None = None) -
 
 
 def rows_read(facts: Facts, options: Options, shared: SharedStatistics) -> IntArray:
-    read = [sphere.rows_read(facts, options, shared, SPHERE_LIMIT)]
+    read = [
+        sphere.rows_read(facts, options, shared, SPHERE_LIMIT),
+        facts.kept[choose_rows(facts, options)],
+    ]
     if options.isotropy_rows is not None:
         read += samples(facts, options, options.isotropy_rows)
     return np.unique(np.concatenate(read))
@@ -158,7 +168,35 @@ def compute(
     values += sphere.measure_sphere(facts, options, reader, shared, raw, SPHERE_LIMIT)
     if options.isotropy_rows is not None:
         values += measure_samples(facts, options, reader, options.isotropy_rows)
-    return values
+    sample = take_sample(facts, options, reader, shared)
+    if sample is None:
+        return values
+    return add_row_errors(values, find_errors(facts, options, sample), sample.places)
+
+
+def find_errors(
+    facts: Facts, options: Options, sample: RowSample
+) -> dict[Quantity, RowError | None]:
+    """Errors over tokens."""
+    shared, found = sample.shared, find_covariance_errors(sample)
+    partition = shared.find(LogPartition, ("log partition", "eigenvectors"))
+    norms = np.linalg.norm(sample.rows, axis=1)
+    longest, unit = float(shared.norms.max()), 1.0 / float(shared.norms.mean())
+    raw, same = partition.log_z(1.0), np.ones(len(norms))
+    of_rows, of_unit = partition.log_z_of_unit_rows(), partition.log_z(unit)
+    found[q.LOG_I1] = find_ratio_error(sample, raw, same, longest)
+    for quantity, log_z, error in (
+        (q.I1, raw, found[q.LOG_I1]),
+        (q.I1_UNIT, of_unit, find_ratio_error(sample, of_unit, unit * same, unit * longest, unit)),
+        (q.I1_UNIT_ROWS, of_rows, find_ratio_error(sample, of_rows, 1.0 / norms, 1.0)),
+    ):
+        ratio = float(np.exp(log_z.min() - log_z.max()))
+        found[quantity] = None if error is None else error.times(ratio)
+    if options.random:
+        log_z = shared.find(LogPartition, ("log partition", "random")).log_z()
+        directions = draw_directions(facts, options)
+        found[q.Z_RANDOM_STD] = find_random_error(sample, log_z, directions)
+    return found
 
 
 def compute_i1_i2(log_z: FloatArray) -> tuple[float, float]:

@@ -13,14 +13,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.core.arrays import FloatArray
+from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import spectrum as q
-from embgeo.core.values import Series, Value
+from embgeo.core.values import Quantity, Series, Value
 from embgeo.metrics.facts import Facts
+from embgeo.metrics.row_sample import RowSample, add_row_errors, choose_rows, take_sample
 from embgeo.metrics.shared import SharedStatistics, row_moments
+from embgeo.numerics import row_errors
+from embgeo.numerics.row_errors import RowError
 from embgeo.numerics.spectra import compute_effective_rank, compute_entropy
 from embgeo.stats import Moments, StackedQR
+from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "spectrum"
@@ -51,7 +55,13 @@ def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
     return wanted
 
 
-def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
+def rows_read(facts: Facts, options: Options) -> IntArray:
+    return np.asarray(facts.kept[choose_rows(facts, options)])
+
+
+def compute(
+    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
+) -> list[Value]:
     sigma = shared.singular_values("uncentered")
     centered = shared.singular_values("centered")
     k = np.arange(1, facts.d + 1, dtype=np.float64)
@@ -78,7 +88,31 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         compute_effective_rank(unit), convention="σ, not σ²; uncentered"
     )
     values[2:2] = [after, after_scaling]
-    return values
+    sample = take_sample(facts, options, reader, shared)
+    return values if sample is None else add_row_errors(values, find_errors(sample), sample.places)
+
+
+def find_errors(sample: RowSample) -> dict[Quantity, RowError | None]:
+    """Errors over tokens of what is a smooth function of the eigenvalues.
+
+    The strongest direction is one where it is well apart from the next; dimensions are counted,
+    and the weakest direction is an extreme.
+    """
+    found = {
+        q.EFFECTIVE_RANK: sample.spectral_error(row_errors.effective_rank),
+        q.EFFECTIVE_RANK_CENTERED: sample.spectral_error(row_errors.effective_rank, centered=True),
+        q.SINGULAR_ENTROPY: sample.spectral_error(row_errors.root_entropy),
+        q.PARTICIPATION_RATIO: sample.spectral_error(row_errors.participation_ratio),
+    }
+    values = sample.shared.eigen.values
+    if row_errors.is_separate(values, np.square(sample.uncentered), sample.m):
+        share = float(values[0] / values.sum())
+        error = sample.spectral_error(row_errors.top_share)
+        found[q.TOP_SHARE] = error
+        found[q.STABLE_RANK] = None if error is None else error.times(-1.0 / share**2)
+    entropy = found[q.SINGULAR_ENTROPY]
+    found[q.SINGULAR_ENTROPY] = None if entropy is None else entropy.times(-1.0)
+    return found
 
 
 def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:

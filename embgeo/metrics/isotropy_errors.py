@@ -1,0 +1,131 @@
+"""How far numbers of the partition function would move with other tokens (definitions, section 12).
+
+A row adds exp⟨w, a⟩ to Z(a), and turns the eigenvectors: with p = Vᵀw the weight of the row moves
+v_k by Σ_{l≠k} p_k p_l/(λ_k − λ_l)·v_l. I2 looks at all eigenvectors, most of which lie close to
+others and turn freely; it has no error, nor have the extremes over random directions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray
+from embgeo.core.quantities import isotropy as q
+from embgeo.core.values import Quantity
+from embgeo.metrics.row_sample import RowSample
+from embgeo.numerics import row_errors
+from embgeo.numerics.row_errors import RowError, combine
+
+#: Of some of the rows it is not known how much the longest add to Z; none may add more than this.
+LARGEST_SHARE = 0.01
+#: Standard errors of log I1 between the smallest Z and the next, from which on its eigenvector
+#: stands out; it may be any one of isotropic rows, with Z a third of an error apart.
+APART = 1.0
+#: A mean row shorter than this share of its own noise was subtracted.
+LEAST_MEAN = 0.1
+
+
+def find_covariance_errors(sample: RowSample) -> dict[Quantity, RowError | None]:
+    """Of IsoScore, which is (r − 1)/(d − 1) for the participation ratio r, and of the symmetry."""
+    d = sample.rows.shape[1]
+    if d < 2:
+        return {}
+    ratio = sample.spectral_error(row_errors.participation_ratio, centered=True)
+    entropy = sample.spectral_error(row_errors.entropy, centered=True)
+    return {
+        q.ISOSCORE: None if ratio is None else ratio.times(1.0 / (d - 1.0)),
+        q.SYMMETRY_SECOND: None if entropy is None else entropy.times(1.0 / float(np.log(d))),
+        q.SYMMETRY_FIRST: find_symmetry_error(sample),
+    }
+
+
+def find_symmetry_error(sample: RowSample) -> RowError | None:
+    """Of 1 − ‖μ‖/E‖w‖. Across μ, a deviation of the mean adds to its length as a square."""
+    shared, m = sample.shared, sample.m
+    mean, level = shared.moments.mean, float(shared.norms.mean())
+    length = float(np.linalg.norm(mean))
+    variances = shared.eigen_centered.values / m
+    if not length**2 > LEAST_MEAN * float(variances.sum()) / m:
+        return None
+    direction = mean / length
+    away = sample.rows - mean
+    along = away @ direction
+    norms = np.linalg.norm(sample.rows, axis=1)
+    first = (length * (norms - level) / level - along) / (level * m)
+    own = -(np.vecdot(away, away) - along**2) / (length * level * m**2)
+    part = np.square(shared.eigen_centered.vectors.T @ direction) * variances
+    across = float(variances @ variances) - 2.0 * float(part @ variances) + float(part.sum()) ** 2
+    return combine(first - 0.5 * own, 0.5 * across / (length * level * m) ** 2, m)
+
+
+def find_ratio_error(
+    sample: RowSample, log_z: FloatArray, factors: FloatArray, longest: float, slope: float = 0.0
+) -> RowError | None:
+    """Of log I1, where the eigenvectors of the smallest and of the largest Z stand out.
+
+    Parameters
+    ----------
+    sample : RowSample
+    log_z : float64 array, shape (2, d)
+        At the eigenvectors, and at their negatives.
+    factors : float64 array, shape (r,)
+        What the rows of the sample are multiplied by in Z.
+    longest : float
+        Norm of the longest row, so multiplied.
+    slope : float
+        How fast the logarithm of all factors falls with the mean norm.
+    """
+    m, r, p = sample.m, len(sample.rows), sample.uncentered
+    if r < m and longest - float(log_z.min()) > np.log(LARGEST_SHARE):
+        return None
+    values = sample.shared.eigen.values
+    norms = np.linalg.norm(sample.rows, axis=1)
+    shorter = -slope * (norms - sample.shared.norms.mean()) / m
+    sides = []
+    for at in (int(log_z.argmin()), int(log_z.argmax())):
+        sign, k = (1.0 if at < len(values) else -1.0), at % len(values)
+        exponents = sign * factors * p[:, k]
+        weights = np.exp(exponents - log_z.flat[at])
+        gradient = m / r * ((weights * factors) @ p)
+        apart = values[k] - values
+        apart[k] = np.inf
+        with np.errstate(divide="ignore", invalid="ignore"):
+            turned = sign * p[:, k] * (p @ (gradient / apart))
+        sides.append(weights + turned + m / r * float(weights @ exponents) * shorter)
+    found = combine(sides[0] - sides[1], 0.0, m)
+    order = np.sort(log_z, axis=None)
+    gap = min(order[1] - order[0], order[-1] - order[-2])
+    return None if found is None or gap < APART * found.error else found
+
+
+def find_random_error(
+    sample: RowSample, log_z: FloatArray, directions: FloatArray
+) -> RowError | None:
+    """Of the relative deviation s of Z over given directions; its square is quadratic in the rows.
+
+    Parameters
+    ----------
+    log_z : float64 array, shape (2, k)
+        At the directions, and at their negatives.
+    directions : float64 array, shape (d, k)
+    """
+    m, r = sample.m, len(sample.rows)
+    longest = float(sample.shared.norms.max())
+    if r < m and longest - float(log_z.min()) > np.log(LARGEST_SHARE):
+        return None
+    top = float(log_z.max())
+    level = top + float(np.log(np.exp(log_z - top).mean()))
+    z = np.exp(log_z - level).ravel()
+    spread = float(z.std())
+    if not spread > 0:
+        return None
+    along = sample.rows @ directions
+    terms = np.exp(np.hstack([along, -along]) - level)
+    moved = terms - z * terms.mean(axis=1, keepdims=True)
+    moved -= moved.mean(axis=0)
+    first = moved @ (z - 1.0) / (len(z) * spread)
+    second = (moved @ moved.T / len(z) - np.outer(first, first)) / spread
+    own = np.diagonal(second)
+    others = float(np.square(second).sum() - np.square(own).sum())
+    pairs = 0.5 * others * m**2 / (r * max(r - 1.0, 1.0))
+    return combine(first - 0.5 * own, pairs, m)

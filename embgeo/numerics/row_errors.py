@@ -1,0 +1,171 @@
+"""How far a number would move with other rows, from its derivatives by their weights.
+
+A number f of a matrix moves with the weight of row i by q_i, and with those of rows i and j by
+h_ij. Of m independent rows its variance is Σq² (the infinitesimal jackknife, Efron 1982, §6). As q
+is taken at the rows themselves, pairs of them count twice in it; their part is ½Σh² (Hoeffding
+1948; :mod:`embgeo.numerics.pair_errors` is about f that are means over pairs). What f loses without
+row i is q_i − ½h_ii.
+
+For a function of the eigenvalues λ of a scatter matrix Σxxᵀ with first and second derivatives g and
+H, and the row's coordinates p = Vᵀx, q = Σ_k g_k p_k² and h = p²ᵀ(B + H)p², where
+B_kl = (g_k − g_l)/(λ_k − λ_l) are the divided differences of the gradient, 0 on the diagonal
+(Daleckii & Krein 1965). Each :class:`SpectralFunction` is of that kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray
+from embgeo.numerics.spectra import compute_entropy
+
+#: Eigenvalues nearer than this share of the largest have a derivative for a divided difference.
+NEAR = 1e-6
+#: Fewer rows than hold the variance of a number (the squared sum of squares over the sum of fourth
+#: powers) say little of how far it moves.
+LEAST_EFFECTIVE = 4.0
+#: Standard errors between the first eigenvalue and the second, from which on they keep their order.
+APART = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class RowError:
+    """Standard error over rows, and the part of each row that was looked at.
+
+    Attributes
+    ----------
+    error : float
+    influence : float64 array, shape (r,)
+        Of r of m rows, so that the squares sum up to the variance but for what pairs of rows add.
+    conservative : bool
+        Whether no part of single rows is seen; then the error is rather too large.
+    """
+
+    error: float
+    influence: FloatArray
+    conservative: bool = False
+
+    def times(self, factor: float) -> RowError:
+        """Of the number times a constant."""
+        return RowError(abs(factor) * self.error, factor * self.influence, self.conservative)
+
+
+def combine(parts: FloatArray, pairs: float, m: int) -> RowError | None:
+    """The error from the parts of some rows, all of m or a uniform sample.
+
+    Parameters
+    ----------
+    parts : float64 array, shape (r,)
+        q_i − ½h_ii.
+    pairs : float
+        ½Σh² over all pairs of the m rows.
+    m : int
+
+    Returns
+    -------
+    RowError or None
+        None where a few rows hold the variance.
+    """
+    away = (parts - parts.mean()) * np.sqrt(m / len(parts))
+    squares = np.square(away)
+    total = float(squares.sum())
+    if not np.isfinite(total) or total**2 < LEAST_EFFECTIVE * float(squares @ squares):
+        return None
+    variance = max(total - pairs, pairs)
+    return RowError(float(np.sqrt(variance)), away, variance < 2.0 * pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class SpectralFunction:
+    """First and second derivatives of a function of eigenvalues, shapes (k,) and (k, k)."""
+
+    gradient: FloatArray
+    hessian: FloatArray
+
+
+def spectral_error(
+    of: SpectralFunction, values: FloatArray, squares: FloatArray, m: int
+) -> RowError | None:
+    """The error of a function of eigenvalues.
+
+    What pairs of rows add is that of normal rows with variances λ/m along the eigenvectors:
+    Σh² is (2Σ(Bλλᵀ)² + 4Σ(Hλλᵀ)²)/m², entry by entry.
+
+    Parameters
+    ----------
+    of : SpectralFunction
+    values : float64 array, shape (k,)
+        Eigenvalues of the scatter matrix that differ from 0, falling.
+    squares : float64 array, shape (r, k)
+        p² of the rows.
+    m : int
+    """
+    g, second = of.gradient, of.hessian
+    apart = values[:, None] - values
+    near = np.abs(apart) <= NEAR * values[0]
+    limit = np.diagonal(second)[:, None] - second
+    divided = np.where(near, limit, (g[:, None] - g) / np.where(near, 1.0, apart))
+    np.fill_diagonal(divided, 0.0)
+    both = np.outer(values, values)
+    pairs = float(np.square(divided * both).sum() + 2.0 * np.square(second * both).sum()) / m**2
+    own = np.vecdot(squares @ (divided + second), squares)
+    return combine(squares @ g - 0.5 * own, pairs, m)
+
+
+def entropy(weights: FloatArray) -> SpectralFunction:
+    """−Σ p ln p of the weights' shares p."""
+    total, h = float(weights.sum()), compute_entropy(weights)
+    g = -(np.log(weights / total) + h) / total
+    second = (1.0 / total - g[:, None] - g) / total
+    return SpectralFunction(g, second - np.diag(1.0 / (weights * total)))
+
+
+def root_entropy(values: FloatArray) -> SpectralFunction:
+    """The entropy of the roots σ of the eigenvalues."""
+    sigma = np.sqrt(values)
+    of_roots = entropy(sigma)
+    g = of_roots.gradient / (2.0 * sigma)
+    second = of_roots.hessian / (4.0 * np.outer(sigma, sigma))
+    return SpectralFunction(g, second - np.diag(g / (2.0 * values)))
+
+
+def effective_rank(values: FloatArray) -> SpectralFunction:
+    """exp of the entropy of the roots."""
+    of, rank = root_entropy(values), float(np.exp(compute_entropy(np.sqrt(values))))
+    second = of.hessian + np.outer(of.gradient, of.gradient)
+    return SpectralFunction(rank * of.gradient, rank * second)
+
+
+def participation_ratio(values: FloatArray) -> SpectralFunction:
+    """(Σλ)²/Σλ²."""
+    total, squares = float(values.sum()), float(values @ values)
+    g = 2.0 * total / squares - 2.0 * total**2 / squares**2 * values
+    second = 2.0 / squares - 4.0 * total / squares**2 * (values[:, None] + values)
+    second += 8.0 * total**2 / squares**3 * np.outer(values, values)
+    return SpectralFunction(g, second - 2.0 * total**2 / squares**2 * np.eye(len(values)))
+
+
+def top_share(values: FloatArray) -> SpectralFunction:
+    """λ₁/Σλ, where no other eigenvalue comes near the first."""
+    total, top = float(values.sum()), np.eye(1, len(values))[0]
+    g = (top - values[0] / total) / total
+    second = (2.0 * values[0] / total - top[:, None] - top) / total**2
+    return SpectralFunction(g, second)
+
+
+def is_separate(values: FloatArray, squares: FloatArray, m: int) -> bool:
+    """Whether the first eigenvalue is clearly above the second one.
+
+    Parameters
+    ----------
+    values : float64 array, shape (k,)
+        Falling.
+    squares : float64 array, shape (r, k)
+        p² of some of m rows.
+    """
+    if len(values) < 2:
+        return True
+    error = np.sqrt(m) * float(np.std(squares[:, 0] - squares[:, 1]))
+    return bool(values[0] - values[1] > APART * error)
