@@ -58,6 +58,8 @@ class Options:
         Whether to search the whole sphere for the extremes of Z; None: if the matrix is small.
     random : bool
         Whether to look at Z over random directions.
+    row_errors : bool
+        Whether to find errors over tokens of the spectrum and of Z from single rows.
     neighbors : int
         k of every neighbor search.
     neighbors_of : {"sample", "all"}
@@ -110,6 +112,7 @@ class Options:
         ),
     )
     random: bool = True
+    row_errors: bool = True
     neighbors: int = field(default=10, metadata={"least": 1})
     neighbors_of: Queries = field(
         default="sample",

@@ -113,8 +113,8 @@ def measure_reference(
     # Flat all over, its extremes take many steps to find and say little.
     plain = replace(
         measurement.options,
-        isotropy_rows=None, asked=(), pairs=0, sphere=False, random=False, neighbors_of="sample",
-        damaged_below=0.0,  # its norms are those of healthy rows
+        isotropy_rows=None, asked=(), pairs=0, sphere=False, random=False, row_errors=False,
+        neighbors_of="sample", damaged_below=0.0,  # its norms are those of healthy rows
     )  # fmt: skip
     if len(norms) * d > SINGLE_ENTRIES:
         plain = replace(plain, precision="float32")

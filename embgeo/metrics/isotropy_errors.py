@@ -13,8 +13,7 @@ from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import isotropy as q
 from embgeo.core.values import Quantity
 from embgeo.metrics.row_sample import RowSample
-from embgeo.numerics import row_errors
-from embgeo.numerics.row_errors import RowError, combine
+from embgeo.numerics.row_errors import RowError, combine, entropy, participation_ratio
 
 #: Of some of the rows it is not known how much the longest add to Z; none may add more than this.
 LARGEST_SHARE = 0.01
@@ -30,13 +29,14 @@ def find_covariance_errors(sample: RowSample) -> dict[Quantity, RowError | None]
     d = sample.rows.shape[1]
     if d < 2:
         return {}
-    ratio = sample.spectral_error(row_errors.participation_ratio, centered=True)
-    entropy = sample.spectral_error(row_errors.entropy, centered=True)
-    return {
-        q.ISOSCORE: None if ratio is None else ratio.times(1.0 / (d - 1.0)),
-        q.SYMMETRY_SECOND: None if entropy is None else entropy.times(1.0 / float(np.log(d))),
-        q.SYMMETRY_FIRST: find_symmetry_error(sample),
-    }
+    found = {q.SYMMETRY_FIRST: find_symmetry_error(sample)}
+    if sample.centered is not None:
+        values = sample.centered.values
+        ratio = sample.centered.find_error(participation_ratio(values))
+        shares = sample.centered.find_error(entropy(values))
+        found[q.ISOSCORE] = None if ratio is None else ratio.times(1.0 / (d - 1.0))
+        found[q.SYMMETRY_SECOND] = None if shares is None else shares.times(1.0 / float(np.log(d)))
+    return found
 
 
 def find_symmetry_error(sample: RowSample) -> RowError | None:
@@ -75,7 +75,7 @@ def find_ratio_error(
     slope : float
         How fast the logarithm of all factors falls with the mean norm.
     """
-    m, r, p = sample.m, len(sample.rows), sample.uncentered
+    m, r, p = sample.m, len(sample.rows), sample.along
     if r < m and longest - float(log_z.min()) > np.log(LARGEST_SHARE):
         return None
     values = sample.shared.eigen.values

@@ -6,7 +6,7 @@ drawn uniformly, say how much that varies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,7 +17,7 @@ from embgeo.core.options import Options
 from embgeo.core.values import Influence, Quantity, Scalar, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
-from embgeo.numerics.row_errors import RowError, SpectralFunction, spectral_error
+from embgeo.numerics.row_errors import RowError, RowsOfSpectrum
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.stats.reader import RowReader
 
@@ -32,7 +32,7 @@ LEAST_EFFECTIVE = 20.0
 
 def choose_rows(facts: Facts, options: Options) -> IntArray:
     """Places among the kept rows; none where they are too few for their dimensions."""
-    if facts.m < ROWS_PER_DIMENSION * facts.d:
+    if not options.row_errors or facts.m < ROWS_PER_DIMENSION * facts.d:
         return NO_ROWS
     low, high = ROWS
     size = max(low, min(high, ENTRIES // facts.d))
@@ -59,26 +59,25 @@ class RowSample:
     shared: SharedStatistics
 
     @cached_property
-    def uncentered(self) -> FloatArray:
+    def along(self) -> FloatArray:
         """Coordinates along the eigenvectors of WᵀW."""
         return self.rows @ self.shared.eigen.vectors
 
     @cached_property
-    def centered(self) -> FloatArray:
-        """Coordinates of the centered rows along the eigenvectors of the covariance."""
-        return (self.rows - self.shared.moments.mean) @ self.shared.eigen_centered.vectors
+    def uncentered(self) -> RowsOfSpectrum:
+        """The rows in the spectrum of WᵀW."""
+        rank = max(self.shared.eigen.rank(self.m), 1)
+        return RowsOfSpectrum(self.shared.eigen.values[:rank], self.along[:, :rank], self.m)
 
-    def spectral_error(
-        self, make: Callable[[FloatArray], SpectralFunction], *, centered: bool = False
-    ) -> RowError | None:
-        """The error of a function of all eigenvalues that differ from 0."""
-        eigen = self.shared.eigen_centered if centered else self.shared.eigen
+    @cached_property
+    def centered(self) -> RowsOfSpectrum | None:
+        """The centered rows in the spectrum of the covariance; None where nothing is left."""
+        eigen = self.shared.eigen_centered
         rank = eigen.rank(self.m)
-        if not rank:
+        if not rank or self.shared.all_rows_equal:
             return None
-        values = eigen.values[:rank]
-        along = self.centered if centered else self.uncentered
-        return spectral_error(make(values), values, np.square(along[:, :rank]), self.m)
+        along = (self.rows - self.shared.moments.mean) @ eigen.vectors[:, :rank]
+        return RowsOfSpectrum(eigen.values[:rank], along, self.m)
 
 
 def take_sample(

@@ -11,17 +11,18 @@ Examples
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import spectrum as q
-from embgeo.core.values import Quantity, Series, Value
+from embgeo.core.values import Quantity, Scalar, Series, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.row_sample import RowSample, add_row_errors, choose_rows, take_sample
 from embgeo.metrics.shared import SharedStatistics, row_moments
-from embgeo.numerics import row_errors
-from embgeo.numerics.row_errors import RowError
+from embgeo.numerics.row_errors import RowError, participation_ratio, root_entropy, top_share
 from embgeo.numerics.spectra import compute_effective_rank, compute_entropy
 from embgeo.stats import Moments, StackedQR
 from embgeo.stats.reader import RowReader
@@ -89,30 +90,39 @@ def compute(
     )
     values[2:2] = [after, after_scaling]
     sample = take_sample(facts, options, reader, shared)
-    return values if sample is None else add_row_errors(values, find_errors(sample), sample.places)
+    return (
+        values
+        if sample is None
+        else add_row_errors(values, find_errors(sample, values), sample.places)
+    )
 
 
-def find_errors(sample: RowSample) -> dict[Quantity, RowError | None]:
+def find_errors(sample: RowSample, values: Sequence[Value]) -> dict[Quantity, RowError | None]:
     """Errors over tokens of what is a smooth function of the eigenvalues.
 
     The strongest direction is one where it is well apart from the next; dimensions are counted,
     and the weakest direction is an extreme.
     """
+    scalars = (value for value in values if isinstance(value, Scalar))
+    known = {scalar.name: scalar.value for scalar in scalars if scalar.value is not None}
+    whole, centered = sample.uncentered, sample.centered
+    of_roots = whole.find_error(root_entropy(whole.values))
     found = {
-        q.EFFECTIVE_RANK: sample.spectral_error(row_errors.effective_rank),
-        q.EFFECTIVE_RANK_CENTERED: sample.spectral_error(row_errors.effective_rank, centered=True),
-        q.SINGULAR_ENTROPY: sample.spectral_error(row_errors.root_entropy),
-        q.PARTICIPATION_RATIO: sample.spectral_error(row_errors.participation_ratio),
+        q.SINGULAR_ENTROPY: (of_roots, -1.0),
+        q.EFFECTIVE_RANK: (of_roots, known[q.EFFECTIVE_RANK.name]),
+        q.PARTICIPATION_RATIO: (whole.find_error(participation_ratio(whole.values)), 1.0),
     }
-    values = sample.shared.eigen.values
-    if row_errors.is_separate(values, np.square(sample.uncentered), sample.m):
-        share = float(values[0] / values.sum())
-        error = sample.spectral_error(row_errors.top_share)
-        found[q.TOP_SHARE] = error
-        found[q.STABLE_RANK] = None if error is None else error.times(-1.0 / share**2)
-    entropy = found[q.SINGULAR_ENTROPY]
-    found[q.SINGULAR_ENTROPY] = None if entropy is None else entropy.times(-1.0)
-    return found
+    if centered is not None:
+        error = centered.find_error(root_entropy(centered.values))
+        found[q.EFFECTIVE_RANK_CENTERED] = (error, known[q.EFFECTIVE_RANK_CENTERED.name])
+    if whole.first_is_separate:
+        share = whole.find_error(top_share(whole.values))
+        found[q.TOP_SHARE] = (share, 1.0)
+        found[q.STABLE_RANK] = (share, -(known[q.STABLE_RANK.name] ** 2))
+    return {
+        quantity: None if error is None else error.times(factor)
+        for quantity, (error, factor) in found.items()
+    }
 
 
 def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:

@@ -71,7 +71,7 @@ def combine(parts: FloatArray, pairs: float, m: int) -> RowError | None:
     away = (parts - parts.mean()) * np.sqrt(m / len(parts))
     squares = np.square(away)
     total = float(squares.sum())
-    if not np.isfinite(total) or total**2 < LEAST_EFFECTIVE * float(squares @ squares):
+    if total**2 < LEAST_EFFECTIVE * float(squares @ squares):
         return None
     variance = max(total - pairs, pairs)
     return RowError(float(np.sqrt(variance)), away, variance < 2.0 * pairs)
@@ -85,33 +85,50 @@ class SpectralFunction:
     hessian: FloatArray
 
 
-def spectral_error(
-    of: SpectralFunction, values: FloatArray, squares: FloatArray, m: int
-) -> RowError | None:
-    """The error of a function of eigenvalues.
-
-    What pairs of rows add is that of normal rows with variances λ/m along the eigenvectors:
-    Σh² is (2Σ(Bλλᵀ)² + 4Σ(Hλλᵀ)²)/m², entry by entry.
+class RowsOfSpectrum:
+    """Some rows along the eigenvectors of a scatter matrix.
 
     Parameters
     ----------
-    of : SpectralFunction
     values : float64 array, shape (k,)
-        Eigenvalues of the scatter matrix that differ from 0, falling.
-    squares : float64 array, shape (r, k)
-        p² of the rows.
+        Eigenvalues that differ from 0, falling.
+    along : float64 array, shape (r, k)
+        Coordinates p of the rows.
     m : int
+        Rows of the matrix.
     """
-    g, second = of.gradient, of.hessian
-    apart = values[:, None] - values
-    near = np.abs(apart) <= NEAR * values[0]
-    limit = np.diagonal(second)[:, None] - second
-    divided = np.where(near, limit, (g[:, None] - g) / np.where(near, 1.0, apart))
-    np.fill_diagonal(divided, 0.0)
-    both = np.outer(values, values)
-    pairs = float(np.square(divided * both).sum() + 2.0 * np.square(second * both).sum()) / m**2
-    own = np.vecdot(squares @ (divided + second), squares)
-    return combine(squares @ g - 0.5 * own, pairs, m)
+
+    def __init__(self, values: FloatArray, along: FloatArray, m: int) -> None:
+        self.values, self.squares, self.m = values, np.square(along), m
+        apart = values[:, None] - values
+        self._near = np.nonzero(np.abs(apart) <= NEAR * values[0])
+        apart[self._near] = np.inf
+        self._inverse = np.divide(1.0, apart, out=apart)
+
+    def find_error(self, of: SpectralFunction) -> RowError | None:
+        """The error of a function of the eigenvalues.
+
+        What pairs of rows add is that of normal rows with variances λ/m along the eigenvectors:
+        Σh² is (2Σ(Bλλᵀ)² + 4Σ(Hλλᵀ)²)/m², entry by entry.
+        """
+        g, second = of.gradient, of.hessian
+        divided = g[:, None] - g
+        divided *= self._inverse
+        k, j = self._near
+        divided[self._near] = np.where(k == j, 0.0, second[k, k] - second[k, j])
+        energy = np.square(self.values)
+        pairs = energy @ (np.square(divided) + 2.0 * np.square(second)) @ energy / self.m**2
+        divided += second
+        own = np.vecdot(self.squares @ divided, self.squares)
+        return combine(self.squares @ g - 0.5 * own, float(pairs), self.m)
+
+    @property
+    def first_is_separate(self) -> bool:
+        """Whether the first eigenvalue is clearly above the second one."""
+        if len(self.values) < 2:
+            return True
+        error = np.sqrt(self.m) * float(np.std(self.squares[:, 0] - self.squares[:, 1]))
+        return bool(self.values[0] - self.values[1] > APART * error)
 
 
 def entropy(weights: FloatArray) -> SpectralFunction:
@@ -131,13 +148,6 @@ def root_entropy(values: FloatArray) -> SpectralFunction:
     return SpectralFunction(g, second - np.diag(g / (2.0 * values)))
 
 
-def effective_rank(values: FloatArray) -> SpectralFunction:
-    """exp of the entropy of the roots."""
-    of, rank = root_entropy(values), float(np.exp(compute_entropy(np.sqrt(values))))
-    second = of.hessian + np.outer(of.gradient, of.gradient)
-    return SpectralFunction(rank * of.gradient, rank * second)
-
-
 def participation_ratio(values: FloatArray) -> SpectralFunction:
     """(Σλ)²/Σλ²."""
     total, squares = float(values.sum()), float(values @ values)
@@ -153,19 +163,3 @@ def top_share(values: FloatArray) -> SpectralFunction:
     g = (top - values[0] / total) / total
     second = (2.0 * values[0] / total - top[:, None] - top) / total**2
     return SpectralFunction(g, second)
-
-
-def is_separate(values: FloatArray, squares: FloatArray, m: int) -> bool:
-    """Whether the first eigenvalue is clearly above the second one.
-
-    Parameters
-    ----------
-    values : float64 array, shape (k,)
-        Falling.
-    squares : float64 array, shape (r, k)
-        p² of some of m rows.
-    """
-    if len(values) < 2:
-        return True
-    error = np.sqrt(m) * float(np.std(squares[:, 0] - squares[:, 1]))
-    return bool(values[0] - values[1] > APART * error)

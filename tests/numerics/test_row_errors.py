@@ -1,0 +1,104 @@
+"""Errors over rows: derivatives by differences, parts by leaving rows out, errors by draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from embgeo.numerics.row_errors import (
+    RowsOfSpectrum,
+    combine,
+    entropy,
+    participation_ratio,
+    root_entropy,
+    top_share,
+)
+from embgeo.numerics.spectra import compute_entropy
+
+FUNCTIONS = {
+    entropy: compute_entropy,
+    root_entropy: lambda values: compute_entropy(np.sqrt(values)),
+    participation_ratio: lambda values: values.sum() ** 2 / (values @ values),
+    top_share: lambda values: values[0] / values.sum(),
+}
+
+
+def draw(seed: int, n: int = 400, decay: float = 0.5) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, 5)) * np.arange(1, 6) ** -decay
+
+
+def decompose(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    values, vectors = np.linalg.eigh(rows.T @ rows)
+    return values[::-1], vectors[:, ::-1]
+
+
+def find_error(make, rows, at=slice(None)):
+    values, vectors = decompose(rows)
+    return RowsOfSpectrum(values, rows[at] @ vectors, len(rows)).find_error(make(values))
+
+
+@pytest.mark.parametrize("make", FUNCTIONS)
+def test_derivatives_are_those_of_differences(make) -> None:
+    values, step = np.array([5.0, 3.0, 2.9, 1.0]), 1e-4
+    f, of = FUNCTIONS[make], make(values)
+    moves = step * np.eye(4)
+    for k, one in enumerate(moves):
+        slope = (f(values + one) - f(values - one)) / (2 * step)
+        assert of.gradient[k] == pytest.approx(slope, abs=1e-8)
+        for j, other in enumerate(moves):
+            far = f(values + one + other) - f(values + one - other)
+            near = f(values - one + other) - f(values - one - other)
+            assert of.hessian[k, j] == pytest.approx((far - near) / (4 * step**2), abs=1e-6)
+
+
+@pytest.mark.parametrize("make", FUNCTIONS)
+def test_the_part_of_a_row_is_what_its_absence_costs(make) -> None:
+    rows = draw(0)
+    f = FUNCTIONS[make]
+    whole = f(decompose(rows)[0])
+    cost = np.array([whole - f(decompose(np.delete(rows, i, 0))[0]) for i in range(len(rows))])
+    found = find_error(make, rows).influence
+    assert np.allclose(found, cost - cost.mean(), atol=2e-3 * np.abs(cost).max())
+
+
+def test_some_rows_say_what_all_of_them_do() -> None:
+    rows = draw(1, n=4_000)
+    some = np.random.default_rng(2).choice(4_000, 1_000, replace=False)
+    found = find_error(participation_ratio, rows, some)
+    assert found.error == pytest.approx(find_error(participation_ratio, rows).error, rel=0.08)
+    assert len(found.influence) == 1_000
+
+
+def test_equal_eigenvalues_have_derivatives() -> None:
+    """Of rows along the axes, with the same sum of squares in each direction."""
+    rows = np.kron(np.ones((50, 1)), np.vstack([np.eye(4), -np.eye(4)]))
+    found = find_error(entropy, rows)
+    assert np.isfinite(found.error)
+    assert found.conservative
+
+
+def test_an_error_that_few_rows_make_is_not_given() -> None:
+    parts = np.zeros(100)
+    parts[:2] = 1.0, -1.0
+    assert combine(parts, 0.0, 100) is None
+    assert combine(np.zeros(100), 0.0, 100).error == 0.0
+
+
+@pytest.mark.parametrize(("decay", "separate"), [(0.0, False), (0.5, True)])
+def test_the_first_direction_of_isotropic_rows_is_not_separate(decay, separate) -> None:
+    rows = draw(3, decay=decay)
+    values, vectors = decompose(rows)
+    assert RowsOfSpectrum(values, rows @ vectors, len(rows)).first_is_separate is separate
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("decay", "least", "most"), [(0.0, 1.0, 1.35), (0.5, 0.85, 1.15)])
+@pytest.mark.parametrize("make", [root_entropy, participation_ratio])
+def test_errors_are_the_spread_over_draws(make, decay, least, most) -> None:
+    """Of isotropic rows, without a part of single rows, they are too large at most."""
+    f = FUNCTIONS[make]
+    drawn = [draw(seed, decay=decay) for seed in range(300)]
+    spread = np.std([f(decompose(rows)[0]) for rows in drawn], ddof=1)
+    known = [find_error(make, rows).error for rows in drawn]
+    assert least < np.sqrt(np.mean(np.square(known))) / spread < most
