@@ -64,6 +64,14 @@ def train(
             "validation split.",
         ),
     ] = None,
+    from_: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="RUN|FOLDER",
+            help="Start from the weights of a finished run, or of the same runs of a folder.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Folder of the runs; NAME.runs here by default."),
@@ -101,6 +109,7 @@ def train(
         "config": config,
         "budget": budget,
         "tune": tune,
+        "start": from_,
     }
     if experiment is not None:
         refuse_idle(of_studies)

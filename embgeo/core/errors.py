@@ -16,6 +16,7 @@ _OPTIONS = {
     "reference": "--no-reference",
     "rules": "--rule",
     "settings": "--set",
+    "start": "--from",
     "text": "--text/--column",
 }
 

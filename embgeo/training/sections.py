@@ -153,6 +153,9 @@ class TrainingSettings:
         Seconds that all runs of the comparison may take; `epochs` was fitted to them.
     sinks : tuple of str
         Where the numbers go besides ``metrics.jsonl``: tensorboard, wandb.
+    start : str, optional
+        A finished run whose weights a run begins with, or a folder with one of the same method and
+        seed.
     """
 
     epochs: int = checked(1, whole)
@@ -173,6 +176,7 @@ class TrainingSettings:
     save_steps: int | None = checked(None, whole)
     budget: float | None = None
     sinks: tuple[str, ...] = ()
+    start: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,7 @@ def train(
     budget: float | str | None = None,
     device: str | None = None,
     tune: Sequence[float] | str | None = None,
+    start: Path | str | None = None,
     out: Path | str | None = None,
     resume: bool = False,
     command: str = "",
@@ -118,6 +119,9 @@ def train(
     tune : sequence of float or str, optional
         Learning rates, or "lr=1e-3,3e-3": each method is trained with each of them and the first
         seed, and takes the one with the lowest perplexity on the validation split.
+    start : path, optional
+        A finished run whose weights all begin with, or a folder of runs, of which each begins with
+        that of its method and seed. The text is read with its vocabulary.
     out : path, optional
         Folder of the runs; by default the name of the text with ``.runs``, in the current folder.
     resume : bool
@@ -161,6 +165,7 @@ def train(
         budget=budget,
         device=device,
         tune=tune,
+        start=start,
         out=out,
         resume=resume,
     )

@@ -96,8 +96,7 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
     """
     from embgeo.io import load
     from embgeo.stats.resources import Resources
-    from embgeo.training.loop.checkpoint import MODEL_NAME
-    from embgeo.training.loop.run import VOCABULARY_NAME
+    from embgeo.training.loop.checkpoint import MODEL_NAME, VOCABULARY_NAME
     from embgeo.training.study.run_result import OUTPUT_FOLDER
     from embgeo.workflows.analyze import analyze
 

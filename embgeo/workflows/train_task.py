@@ -13,7 +13,7 @@ from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.workflows.folders import is_occupied
 
 if TYPE_CHECKING:
-    from embgeo.training.data import Corpus
+    from embgeo.training.data import Corpus, Vocabulary
     from embgeo.training.settings import StudySettings
 
 
@@ -37,6 +37,7 @@ class TrainRequest:
     budget: float | str | None = None
     device: str | None = None
     tune: Sequence[float] | str | None = None
+    start: Path | str | None = None
     out: Path | str | None = None
     resume: bool = False
 
@@ -72,6 +73,7 @@ class TrainRequest:
             (["seeds"], None if self.seeds is None else list(range(self.seeds))),
             (["training", "device"], self.device),
             (["tune", "lr"], parse_rates(self.tune)),
+            (["training", "start"], None if self.start is None else str(self.start)),
             (["training", "budget"], parse_seconds(budget) if isinstance(budget, str) else budget),
         ):
             if value is not None:
@@ -92,9 +94,9 @@ def read_own(path: Path) -> dict[str, Any]:
 
     read_settings(path)  # refuses what is wrong in it, by its name
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    for name in ("path", "tokenizer"):
-        if tables.get("data", {}).get(name):
-            tables["data"][name] = str(path.parent / tables["data"][name])
+    for table, name in (("data", "path"), ("data", "tokenizer"), ("training", "start")):
+        if tables.get(table, {}).get(name):
+            tables[table][name] = str(path.parent / tables[table][name])
     return tables
 
 
@@ -238,7 +240,7 @@ class StudyTask:
 
     def home(self, method: str, seed: int) -> Path:
         """The folder of a run."""
-        from embgeo.training.loop.run import run_folder
+        from embgeo.training.loop.checkpoint import run_folder
 
         return run_folder(self.folder, method, seed)
 
@@ -273,9 +275,20 @@ def prepare(request: TrainRequest, command: str) -> StudyTask:
         tokenizer=None if chosen.tokenizer is None else Path(chosen.tokenizer),
         tokens=chosen.tokens,
         shuffle=chosen.shuffle,
+        vocabulary=read_vocabulary(settings),
     )
     rehearse(settings, corpus)
     return StudyTask(settings, corpus, request.folder(path), command)
+
+
+def read_vocabulary(settings: StudySettings) -> Vocabulary | None:
+    """That of the weights to start from; None where these are drawn."""
+    from embgeo.training.loop.start import read_start_vocabulary
+
+    start = settings.training.start
+    if start is None:
+        return None
+    return read_start_vocabulary(Path(start), settings.compare[0], settings.seeds[0])
 
 
 def check_runs_folder(folder: Path, *, resume: bool, own: str = "train.toml") -> None:

@@ -80,7 +80,8 @@ def compare(folder: Path) -> None:
 
 
 def interrupt(folder: Path) -> None:
-    from embgeo.training.loop.run import run_folder, train_run
+    from embgeo.training.loop.checkpoint import run_folder
+    from embgeo.training.loop.run import train_run
     from tests.support.training_runs import Stopped
 
     with join_processes("cpu"), pytest.raises(Stopped):

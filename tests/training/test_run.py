@@ -19,7 +19,8 @@ from safetensors.torch import load_file  # noqa: E402
 import embgeo  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.training.data import Vocabulary  # noqa: E402
-from embgeo.training.loop.run import run_folder, train_run, write_study_settings  # noqa: E402
+from embgeo.training.loop.checkpoint import run_folder  # noqa: E402
+from embgeo.training.loop.run import train_run, write_study_settings  # noqa: E402
 from embgeo.training.methods.catalog import METHODS  # noqa: E402
 from embgeo.training.methods.definitions import add_controls, choose_reference  # noqa: E402
 from embgeo.training.resolve import resolve  # noqa: E402

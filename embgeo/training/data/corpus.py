@@ -13,7 +13,7 @@ from embgeo.training.data.encoding import Encode, EncodingRules, Words, cut_text
 from embgeo.training.data.layouts import SPLITS, CorpusLayout, KnownCorpus, find_layout
 from embgeo.training.data.text import sha256
 from embgeo.training.data.tokenizer import ENDS, Tokenizer
-from embgeo.training.data.vocabulary import UNKNOWN, Vocabulary, ranked
+from embgeo.training.data.vocabulary import UNKNOWN, Vocabulary, place_words, ranked
 
 UNITS = ("sentences", "stream")
 #: For texts in which no word is ``<unk>`` yet; as WikiText was made.
@@ -62,6 +62,7 @@ def load_corpus(
     tokenizer: Path | None = None,
     tokens: int | None = None,
     shuffle: bool = True,
+    vocabulary: Vocabulary | None = None,
     seed: int = 0,
 ) -> Corpus:
     """Read a text or a folder of texts as rows of a vocabulary.
@@ -88,6 +89,8 @@ def load_corpus(
         Only the first so many of the training split. Counts and vocabulary are of these.
     shuffle : bool
         Whether the training split of a text without splits is shuffled in pieces; see `cut_text`.
+    vocabulary : Vocabulary, optional
+        Words of which have a row, in this order, whatever `min_count` and `size` are.
     seed : int
         Of the draws that cut and shuffle a text without splits. Not that of a run: runs with
         several seeds are to be measured on the same text.
@@ -119,6 +122,10 @@ def load_corpus(
         counts = np.bincount(ids["train"], minlength=reader.size)
         vocabulary = reader.vocabulary(counts, end=rules.end is not None)
         rows = {split: found.astype(np.int64) for split, found in ids.items()}
+    elif vocabulary is not None:
+        vocabulary, row_of = place_words(list(reader), ids["train"], vocabulary)
+        notes.append("words are those of the weights that training starts from")
+        rows = {split: row_of[found] for split, found in ids.items()}
     else:
         vocabulary, rows = _by_words(reader, ids, min_count, size, rules, notes)
     notes += _about_unknown(vocabulary, rows)

@@ -120,6 +120,43 @@ def ranked(
     return vocabulary, np.array([row.get(word, elsewhere) for word in words], dtype=np.int64)
 
 
+def place_words(
+    words: Sequence[str], train: npt.NDArray[np.int32], vocabulary: Vocabulary
+) -> tuple[Vocabulary, npt.NDArray[np.int64]]:
+    """The rows of a known vocabulary for the words of another text, with the counts of this one.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Each once.
+    train : array of int32
+        The training split, as places in `words`.
+
+    Returns
+    -------
+    Vocabulary
+    array of int64
+        Row of each word; shape (len(words),).
+
+    Raises
+    ------
+    BadOption
+        A word has no row, and there is no token for unknown words.
+    """
+    row = {token: place for place, token in enumerate(vocabulary.tokens)}
+    elsewhere = row.get(UNKNOWN)
+    strange = next((word for word in words if word not in row), None)
+    if strange is not None and elsewhere is None:
+        raise BadOption(
+            f"the vocabulary of the weights has neither {strange!r} nor {UNKNOWN}",
+            where="data",
+            way_out="give the text that they were trained on",
+        )
+    row_of = np.array([row.get(word, elsewhere) for word in words], dtype=np.int64)
+    counts = np.bincount(row_of[train], minlength=len(row)).astype(np.int64)
+    return Vocabulary(vocabulary.tokens, counts, elsewhere, row.get(END)), row_of
+
+
 def _check(min_count: int, size: int | None, specials: int) -> None:
     if min_count < 1:
         raise BadOption(

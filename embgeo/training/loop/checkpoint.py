@@ -16,6 +16,12 @@ from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
 from embgeo.training.models import LanguageModel
 
 MODEL_NAME = "model.safetensors"
+VOCABULARY_NAME = "vocabulary.tsv"
+
+
+def run_folder(folder: Path, method: str, seed: int) -> Path:
+    """Where a run of a comparison is."""
+    return folder / method / f"seed-{seed}"
 
 
 def model_bytes(model: LanguageModel) -> bytes:

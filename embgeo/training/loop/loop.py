@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from embgeo.training.data import Batches, Corpus, Vocabulary, Window, columns
 from embgeo.training.data.unigram import log_unigram
 from embgeo.training.loop.cross_entropy import cross_entropy
 from embgeo.training.loop.process import World, autocast, get_random_state, set_random_state
+from embgeo.training.loop.start import find_start, start_from
 from embgeo.training.methods import Setup, Step
 from embgeo.training.methods import catalog as methods
 from embgeo.training.methods.definitions import find_method
@@ -323,6 +325,9 @@ def initial_model(
     model = build(config.model.name, len(vocabulary), settings)
     if config.model.bias_init == "log-counts":
         model.start_bias(torch.from_numpy(log_unigram(vocabulary.counts)))
+    if config.training.start is not None:
+        start = Path(config.training.start)
+        start_from(model, find_start(start, method.name, config.seeds[0]))
     return model
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 
 from embgeo.core.errors import BadOption
-from embgeo.training.data import Corpus, columns
+from embgeo.training.data import Corpus, columns, read_vocabulary
+from embgeo.training.loop.checkpoint import VOCABULARY_NAME
 from embgeo.training.loop.log import check_sinks
+from embgeo.training.loop.loop import initial_model
 from embgeo.training.loop.process import find_device
+from embgeo.training.loop.start import find_start
 from embgeo.training.methods import Factorization, Setup
 from embgeo.training.methods.catalog import Method, refuse_sgd
 from embgeo.training.methods.definitions import find_method
@@ -56,6 +61,23 @@ def rehearse(config: StudySettings, corpus: Corpus) -> None:
                 way_out="make d of [model] smaller, or the vocabulary larger",
             )
         check_method(chosen, config)
+        check_start(chosen, config, corpus)
+
+
+def check_start(chosen: Method, config: StudySettings, corpus: Corpus) -> None:
+    """Refuse weights to start from that do not fit the model or the vocabulary."""
+    if config.training.start is None:
+        return
+    for seed in config.seeds:
+        folder = find_start(Path(config.training.start), chosen.name, seed)
+        if read_vocabulary(folder / VOCABULARY_NAME).tokens != corpus.vocabulary.tokens:
+            raise BadOption(
+                "the weights are of another vocabulary than the text",
+                where=folder,
+                way_out="leave out size, min_count and tokenizer of [data]",
+            )
+    with torch.random.fork_rng(devices=[]):
+        initial_model(config, chosen, corpus.vocabulary)
 
 
 def check_windows(model: LanguageModel, config: StudySettings) -> None:

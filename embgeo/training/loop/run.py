@@ -13,7 +13,13 @@ from embgeo.core.errors import BadOption
 from embgeo.core.progress import Progress
 from embgeo.training.data import Corpus, write_vocabulary
 from embgeo.training.loop import checkpoint
-from embgeo.training.loop.checkpoint import MODEL_NAME, count_parameters, model_bytes, write
+from embgeo.training.loop.checkpoint import (
+    MODEL_NAME,
+    VOCABULARY_NAME,
+    count_parameters,
+    model_bytes,
+    write,
+)
 from embgeo.training.loop.log import open_sinks
 from embgeo.training.loop.loop import Loop
 from embgeo.training.loop.process import find_device, hear_interrupts, join_processes, numerics
@@ -30,7 +36,6 @@ from embgeo.training.study.run_result import (
 from embgeo.training.study.text_losses import LOSSES_NAME, TEXT_LOSSES
 
 RUN_NAME = "run.toml"
-VOCABULARY_NAME = "vocabulary.tsv"
 
 
 def train_run(
@@ -189,11 +194,6 @@ def write_study_settings(config: StudySettings, folder: Path) -> None:
     """The settings of a study, in its folder."""
     with prepare_folder(folder):
         write(folder / STUDY_SETTINGS_NAME, config.text().encode())
-
-
-def run_folder(folder: Path, method: str, seed: int) -> Path:
-    """Where a run of a comparison is."""
-    return folder / method / f"seed-{seed}"
 
 
 def describe_corpus(corpus: Corpus) -> dict[str, Any]:
