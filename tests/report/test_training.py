@@ -205,6 +205,15 @@ def test_the_unigram_model_has_a_row_and_a_method_above_it_a_warning() -> None:
     assert line.split() == ["unigram", "107"]
 
 
+def test_what_a_missing_bias_costs_is_read_off_the_seeds_that_both_have() -> None:
+    trained = [bare_run("mle", seed, test__perplexity=50.0 + seed) for seed in range(3)]
+    trained += [bare_run("re", seed, test__perplexity=1.1 * (50.0 + seed)) for seed in (1, 2, 5)]
+    (found,) = warn_of_methods(trained)
+    assert (found.code, found.method) == ("no_output_bias", "re")
+    assert "+10.0 % from that of mle (the mean of 2 seeds)" in found.text
+    assert not warn_of_methods(trained[:3])
+
+
 def test_an_equal_perplexity_is_not_below_and_an_unknown_one_says_nothing() -> None:
     def warned(**numbers: float) -> bool:
         return bool(warn_of_methods([bare_run("mle", 0, **numbers)]))

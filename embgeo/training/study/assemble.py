@@ -105,11 +105,14 @@ def collect_scalars(
 
 
 def prior_settings(trained: Iterable[FinishedRun]) -> dict[str, Mapping[str, Any]]:
-    """Settings of the priors by kind, of the methods of spectrum control that were trained."""
+    """Settings of the priors by kind, of the methods of spectrum control that were trained.
+
+    A prior that was fitted to the start of a run (target "own") is in no settings.
+    """
     found: dict[str, Mapping[str, Any]] = {}
     for one in trained:
         for kind, name in PRIOR_OF.items():
-            if one.method == name:
+            if one.method == name and one.result.own_settings.get("target") != "own":
                 found[kind] = one.result.own_settings
     return found
 
