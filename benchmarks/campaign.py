@@ -21,7 +21,7 @@ from typing import Any
 
 import embgeo
 from embgeo.cli.train_summary import table
-from embgeo.report.study_tables import claim_rows
+from embgeo.report.study_tables import claim_rows, heads
 from embgeo.training.study.training import TRAINING_NAME, Training
 from embgeo.workflows.train import RunMonitor
 
@@ -162,12 +162,14 @@ def describe_claim(row: Any) -> str:
 
 
 def write_csv(study: Training, writer: Any) -> None:
-    """Every number of every run, one a line."""
+    """The numbers of every run that the report's tables hold, one a line."""
+    names = {head.name for head in heads(study)} | {one.number for one in study.outcomes}
     writer.writerow(["method", "seed", "matrix", "name", "value"])
     for run in study.runs:
         for matrix, numbers in (("", run.numbers), ("output", run.output)):
             for name, value in numbers.items():
-                writer.writerow([run.method, run.seed, matrix, name, repr(value)])
+                if name in names:
+                    writer.writerow([run.method, run.seed, matrix, name, repr(value)])
 
 
 def main() -> None:

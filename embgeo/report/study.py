@@ -6,7 +6,7 @@ seed) is below what is said of the methods. Every string is hostile text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -145,16 +145,22 @@ def facts(training: Training) -> list[str]:
     corpus = training.provenance.get("corpus") or {}
     settings = training.provenance.get("settings") or {}
     tokens = corpus.get("tokens") or {}
-    first = training.runs[0]
     model = settings.get("model") or {}
     parts = [
         visible(str(model.get("name", ""))),
         f"{corpus.get('rows', 0):,} rows" if corpus.get("rows") else "",
         f"{tokens['train']:,} training tokens" if tokens.get("train") else "",
-        f"{first.steps:,} steps ({format_number(first.epochs, 3)} epochs)",
+        f"{range_text([run.steps for run in training.runs])} steps",
+        f"{range_text([run.epochs for run in training.runs])} epochs",
         f"{len(training.seeds)} seed{'s' if len(training.seeds) > 1 else ''}",
     ]
     return [part for part in parts if part]
+
+
+def range_text(values: Sequence[float]) -> str:
+    """``"450"``, or ``"300–900"`` of runs that early stopping ended."""
+    ends = [format_number(end, 3) for end in (min(values), max(values))]
+    return ends[0] if ends[0] == ends[1] else "–".join(ends)
 
 
 def run_rows(training: Training) -> list[dict[str, str]]:

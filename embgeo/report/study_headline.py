@@ -35,10 +35,13 @@ def headlines(training: Training) -> tuple[str, ...]:
     """What each method did to perplexity, and to isotropy, and how many claims held."""
     split = "test" if perplexity_name(training.runs).startswith("test") else "validation"
     speed = QUALITY[judge_all(training.runs)]
-    perplexity = [one for one in list_perplexity_effects(training) if one.comparable]
+    perplexity, isotropy = (
+        [one for one in effects if one.comparable]
+        for effects in (list_perplexity_effects(training), list_isotropy_effects(training))
+    )
     said = (
         sentence(f"{speed}{split} perplexity", perplexity, percent),
-        sentence("I1 at a mean norm of 1", list_isotropy_effects(training), difference),
+        sentence("I1 at a mean norm of 1", isotropy, difference),
         claims_line(training),
     )
     return tuple(part for part in said if part) or (f"{visible(training.baseline.name)} alone.",)

@@ -291,7 +291,7 @@ def claim_row(training: Training, o: ClaimOutcome) -> ClaimRow:
         o.reason,
         o.published,
         "–" if o.share is None else f"{format_number(100.0 * o.share, 2)} %",
-        " … ".join(of_text),
+        f"{' … '.join(of_text)}{unit}" if of_text else "",
         o.sanity,
         "–" if o.p_value is None else format_number(o.p_value, 2),
         "–" if o.p_adjusted is None else format_number(o.p_adjusted, 2),

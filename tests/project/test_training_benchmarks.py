@@ -145,5 +145,6 @@ def test_a_summary_holds_every_claim_and_every_number(tmp_path: Path) -> None:
     assert len(rows) == len(study.outcomes)
     assert "| CosReg improves perplexity (cosreg against mle) | 66 → 65.2 (test perplexity" in text
     numbers = (out / "campaign-overfit.csv").read_text("utf-8").splitlines()
-    assert len(numbers) == 1 + sum(len(run.numbers) + len(run.output) for run in study.runs)
+    assert {line.split(",")[0] for line in numbers[1:]} == {"mle", "cosreg", "untied", "al"}
+    assert numbers[1].startswith("mle,0,,valid.perplexity,104")
     assert (out / "campaign-overfit.toml").read_text() == "seeds = [0]\n"
