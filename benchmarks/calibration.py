@@ -283,7 +283,7 @@ PUBLIC: dict[str, tuple[tuple[str, ...], str]] = {
     "cbow_oreilly.pkl": (("healthy", "mild"), ""),
     "rnnlm_oreilly.pkl": (HEALTHY, ""),
     # Nine rows have the norm of word2vec's initialization, √(d/12)/d = 0.046: never trained.
-    "w2v_papers_24118x40.bin": (("degenerate",), "rows"),
+    "w2v_papers_24118x40.bin": (("mild",), "rows"),
     "fairy_tales_lstm_full_module.pt": (HEALTHY, ""),
 }
 

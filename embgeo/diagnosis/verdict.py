@@ -94,7 +94,8 @@ def _with_rows(rows: Finding, is_calm: bool, headline: str) -> str:
 def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
     """Of what single tokens can be the cause; a split by frequency is nobody's."""
     states = {f.key: f.state for f in findings}
-    causes = ["rows"] if states.get("rows") in ("mild", "degenerate") else []
+    causes = ["rows"] if states.get("rows") == "degenerate" else []
+    causes += ["idle rows"] if states.get("rows") == "mild" else []
     causes += ["clump"] if states.get("clump") == "mild" else []
     causes += ["scattered", "cone"] if states["cone"] in ("mild", "degenerate") else []
     if states["spectrum"] in ("mild", "degenerate") and share_of_long_rows(analysis) is not None:

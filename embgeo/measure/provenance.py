@@ -16,6 +16,7 @@ from embgeo.core.values import Note, format_number
 from embgeo.measure.passes import Measurement
 from embgeo.metrics import Facts, subspace
 from embgeo.metrics.row_sides import Side, find_dead_output_rows, find_output_side
+from embgeo.numerics.initialization import is_initial_norm
 
 #: Damaged special tokens that are named at most.
 MOST_NAMED = 20
@@ -145,7 +146,8 @@ def describe_damage(measurement: Measurement) -> dict[str, Any]:
     """Damaged rows by kind, and which of them are special tokens."""
     facts = measurement.facts
     output = find_output_side(facts, measurement.options, measurement.shared)
-    damaged = set(facts.damaged.tolist())
+    initial = is_initial_norm(facts.small_norms, facts.d)
+    damaged = set(facts.damaged.tolist()) - set(facts.small[initial].tolist())
     padding = {row for row in facts.zero.tolist() if facts.is_padding(row)}
     named = [
         {"token": one.token, "template": "template" in one.roles}
@@ -156,6 +158,7 @@ def describe_damage(measurement: Measurement) -> dict[str, Any]:
         "zero": len(facts.zero),
         "nonfinite": len(facts.nonfinite),
         "small": len(facts.small),
+        "initial": int(initial.sum()),
         "padding": len(padding),
         "output": None if output is None else count_output_damage(facts, output),
         # Those that the chat template uses come first.

@@ -157,6 +157,23 @@ def test_rows_that_word2vec_never_trained() -> None:
     untrained = np.flatnonzero(np.abs(matrix.data).max(axis=1) <= 0.5 / matrix.d)
     np.testing.assert_array_equal(np.setdiff1d(np.arange(matrix.n), found.rows), untrained)
     assert len(untrained) == 9
+    assert found.verdict.findings[0].state == "mild"
+    assert found.verdict.findings[0].clause == "9 rows were never trained"
+    assert ", as long as word2vec or fastText makes a row" in found.verdict.findings[0].sentence
+
+
+def test_rows_as_long_as_an_initialization_and_dead_ones() -> None:
+    W, rng = gaussian(409, 400, 40), np.random.default_rng(0)
+    W[:6] = rng.uniform(-1, 1, (6, 40)) * 0.5 / 40
+    never = judged(W, (*FEW, "tokens"))
+    assert never.headline.startswith("6 rows were never trained. The other rows ")
+    assert never.findings[0].clause == "6 rows were never trained"
+    assert (never.state, never.blame_lead) == ("mild", "Never trained")
+    W[5] *= 0.3
+    both = judged(W, (*FEW, "tokens"))
+    assert both.headline.startswith("1 row is dead. The other rows ")
+    assert both.findings[0].sentence.endswith("; 5 rows were never trained.")
+    assert ", 5 of them as long as word2vec" in both.findings[0].sentence
 
 
 @pytest.mark.parametrize("name", ["baseline.pt", "cosreg.safetensors"])

@@ -19,16 +19,24 @@ def answer(a: Numbers) -> Answer:
     damage = a.provenance.get("damaged")
     if not isinstance(damage, Mapping):
         raise Undecided("this analysis does not say which rows are damaged")
-    own = damage["zero"] + damage["nonfinite"] + damage["small"] - damage["padding"]
-    idle = _count_idle(a)
-    both = _input_clause(own, damage), _output_clause(damage["output"] or 0)
+    idle = _idle_clause(a, damage)
+    both = _input_clause(_count_dead(damage), damage), _output_clause(damage["output"] or 0)
     clauses = [text for text in both if text]
     state: State = "degenerate" if clauses else "mild" if idle else "healthy"
-    if not clauses:
-        clauses = [_idle_clause(a)] if idle else ["every row is alive"]
-    clause = " and ".join(clauses)
-    parts: tuple[Part, ...] = (clause[0].upper() + clause[1:], *_describe(a, damage), ".")
+    clause = " and ".join(clauses) or idle or "every row is alive"
+    more = f"; {idle}." if clauses and idle else "."
+    parts: tuple[Part, ...] = (clause[0].upper() + clause[1:], *_describe(a, damage), more)
     return state, parts, clause
+
+
+def _count_untrained(damage: Mapping[str, Any]) -> int:
+    """Damaged rows as an initialization makes them; files of earlier versions do not know."""
+    return int(damage.get("initial", 0))
+
+
+def _count_dead(damage: Mapping[str, Any]) -> int:
+    every = damage["zero"] + damage["nonfinite"] + damage["small"]
+    return int(every - damage["padding"] - _count_untrained(damage))
 
 
 def _input_clause(rows: int, damage: Mapping[str, Any]) -> str:
@@ -62,18 +70,19 @@ def _count(a: Numbers, quantity: Quantity) -> int:
     return 0 if scalar is None or scalar.value is None else int(scalar.value)
 
 
-def _count_idle(a: Numbers) -> int:
-    return _count(a, tokens.CONSTANT_ROWS) + _count(a, tokens.MEAN_ROWS)
-
-
-def _idle_clause(a: Numbers) -> str:
-    """Rows as an initialization leaves them."""
+def _idle_clause(a: Numbers, damage: Mapping[str, Any]) -> str:
+    """Rows as an initialization leaves them; empty if there are none."""
+    untrained = _count_untrained(damage)
     constant, mean = _count(a, tokens.CONSTANT_ROWS), _count(a, tokens.MEAN_ROWS)
-    said = [f"{_counted(constant)} constant"] if constant else []
+    said = []
+    if untrained:
+        said.append(f"{untrained:,} row{' was' if untrained == 1 else 's were'} never trained")
+    if constant:
+        said.append(f"{_counted(constant)} constant")
     if mean:
         verb = "equals" if mean == 1 else "equal"
         said.append(f"{mean:,} row{'' if mean == 1 else 's'} {verb} the mean row")
-    return " and ".join(said)
+    return _listed(said)
 
 
 def _describe(a: Numbers, damage: Mapping[str, Any]) -> tuple[Part, ...]:
@@ -84,14 +93,21 @@ def _describe(a: Numbers, damage: Mapping[str, Any]) -> tuple[Part, ...]:
         shown = Quote(gap.name, f"{format_short(gap.value)} decades")
         if damage["small"]:
             parts += [f"; the norms of {damage['small']:,} lie below all others by ", shown]
+            parts.append(_explain_length(damage))
         else:
             parts += [": the widest gap among the smallest norms is ", shown]
     if median is not None and median.value is not None:
         parts += [" (median norm ", Quote(median.name, format_short(median.value)), ")"]
-    idle = _count_idle(a)
-    if idle and (damage["small"] or damage["zero"] or damage["nonfinite"]):
-        parts += [f"; {_idle_clause(a)}"]
     return tuple(parts)
+
+
+def _explain_length(damage: Mapping[str, Any]) -> str:
+    """Why rows of this norm were never trained."""
+    untrained = _count_untrained(damage)
+    if not untrained:
+        return ""
+    which = "" if untrained == damage["small"] else f"{untrained:,} of them "
+    return f", {which}as long as word2vec or fastText makes a row before training"
 
 
 QUESTION = Question(
