@@ -34,7 +34,7 @@ ROWS, COLUMNS = 500, 16
 #: Of the fixed matrix whose sampling errors are looked at: more rows than are asked.
 MANY_ROWS = 3_000
 PAIRS = 10_000
-SECTIONS = ("cosine", "isotropy", "frequency", "tokens")
+SECTIONS = ("spectrum", "cosine", "isotropy", "frequency", "tokens")
 REACH = 1.96
 LOWEST, HIGHEST = 0.92, 0.98
 
@@ -87,22 +87,21 @@ def cover(
 ) -> Iterator[tuple[str, float, float]]:
     """Of each number with such an error: share of intervals that hold the truth, and error/spread.
 
-    Where no truth is known it is the mean over the draws.
+    Where no truth is known it is the mean over the draws. A number that has no error in some draws
+    is judged by those that have one, half of them at least.
     """
     for scalar in analyses[0].scalars:
-        found = [a.scalar(scalar.name) for a in analyses]
-        pairs = [
-            (float(s), s.errors[kind], s.freedom)
-            for s in found
-            if s is not None and kind in s.errors
-        ]
-        if len(pairs) < len(analyses):
+        found = [s for a in analyses if (s := a.scalar(scalar.name)) is not None]
+        values = np.array([np.nan if s.value is None else s.value for s in found])
+        errors = np.array([s.errors.get(kind, np.nan) for s in found])
+        known = np.isfinite(errors)
+        if 2 * known.sum() < len(analyses):
             continue
-        values, errors = (np.array([pair[i] for pair in pairs], dtype=float) for i in (0, 1))
-        reach = student_reach(REACH, pairs[0][2] if kind == "monte_carlo" else None)
-        middle = truth.get(scalar.name, float(values.mean()))
-        held = float(np.mean(np.abs(values - middle) <= reach * errors))
-        yield scalar.name, held, float(errors.mean() / values.std(ddof=1))
+        freedom = next((s.freedom for s in found if s.freedom is not None), None)
+        reach = student_reach(REACH, freedom if kind == "monte_carlo" else None)
+        middle = truth.get(scalar.name, float(np.nanmean(values)))
+        held = float(np.mean(np.abs(values - middle)[known] <= reach * errors[known]))
+        yield scalar.name, held, float(errors[known].mean() / np.nanstd(values, ddof=1))
 
 
 def show(title: str, name: str, held: float, ratio: float, conservative: bool = False) -> None:
