@@ -9,12 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded
+from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded, printable
 from embgeo.cli.train_experiment import train_experiment
 from embgeo.cli.train_progress import monitor_runs
 from embgeo.cli.train_summary import plan_text, summary
 from embgeo.core.errors import BadOption, argument
 from embgeo.workflows import train as workflow
+from embgeo.workflows.train_use import export_model, sample_text
 
 
 @guarded
@@ -82,6 +83,23 @@ def train(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be trained, and how long it takes.")
     ] = False,
+    sample: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Print text that the model of a finished run draws."),
+    ] = None,
+    prompt: Annotated[str, typer.Option(help="With --sample: words to go on from.")] = "",
+    length: Annotated[int, typer.Option(min=1, help="With --sample: tokens.")] = 100,
+    temperature: Annotated[
+        float, typer.Option(help="With --sample: below 1 likely tokens become more likely.")
+    ] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, help="With --sample: of the draws.")] = 0,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN",
+            help="Write the Transformer of a finished run as a GPT-2 for transformers, into -o.",
+        ),
+    ] = None,
     json_: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -111,7 +129,14 @@ def train(
         "tune": tune,
         "start": from_,
     }
-    if experiment is not None:
+    if sample is not None:
+        drawn = sample_text(
+            sample, prompt=prompt, length=length, temperature=temperature, seed=seed
+        )
+        print("\n".join(printable(line) for line in drawn.split("\n")))
+    elif export is not None:
+        print_export(export, out, quiet)
+    elif experiment is not None:
         refuse_idle(of_studies)
         train_experiment(experiment, arguments, dry_run=dry_run, json_=json_, quiet=quiet)
     elif dry_run:
@@ -120,6 +145,15 @@ def train(
         print(json.dumps(plan, indent=1) if json_ else plan_text(plan, task.folder))
     else:
         train_study({**arguments, **of_studies}, json_=json_, quiet=quiet)
+
+
+def print_export(run: Path, out: Path | None, quiet: bool) -> None:
+    """Export the model of a run, and say where it is."""
+    if out is None:
+        raise BadOption("no folder is given", where=argument("out"), way_out="name a new one")
+    written = export_model(run, out)
+    if not quiet:
+        print(printable(f"model: {written}"))
 
 
 def train_study(arguments: Mapping[str, Any], *, json_: bool, quiet: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
@@ -11,7 +12,9 @@ from torch import Tensor
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.training.data import Vocabulary, read_vocabulary
 from embgeo.training.loop.checkpoint import MODEL_NAME, VOCABULARY_NAME, run_folder
-from embgeo.training.models import LanguageModel
+from embgeo.training.models import LanguageModel, build
+from embgeo.training.settings import StudySettings, from_tables
+from embgeo.training.study.run_result import load_result
 
 
 def find_start(start: Path, method: str, seed: int) -> Path:
@@ -90,3 +93,21 @@ def names_of(model: LanguageModel, role: str) -> str:
 
 def shape_of(tensor: Tensor | None) -> str:
     return "missing" if tensor is None else "×".join(map(str, tensor.shape))
+
+
+def load_model(folder: Path) -> tuple[LanguageModel, Vocabulary, StudySettings]:
+    """The model of a finished run as plain layers, its vocabulary and its settings.
+
+    Raises
+    ------
+    UnreadableFile
+        The run is not finished, or a file is damaged.
+    """
+    config = from_tables(load_result(folder).settings, folder)
+    vocabulary = read_vocabulary(folder / VOCABULARY_NAME)
+    weights = read_weights(folder / MODEL_NAME)
+    own = {"tied": "decoder.weight" not in weights, "bias": "decoder.bias" in weights}
+    with torch.random.fork_rng(devices=[]):
+        model = build(config.model.name, len(vocabulary), {**config.model.settings, **own})
+    start_from(model, folder)
+    return model.eval(), vocabulary, config

@@ -1,0 +1,62 @@
+"""Text that a language model draws, token by token."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import torch
+from torch import Tensor
+
+from embgeo.training.checks import positive, whole
+from embgeo.training.models import LanguageModel, detach
+
+
+@torch.no_grad()
+def sample_rows(
+    model: LanguageModel,
+    prompt: Sequence[int],
+    *,
+    length: int,
+    window: int,
+    temperature: float = 1.0,
+    seed: int = 0,
+    never: Collection[int] = (),
+) -> list[int]:
+    """Rows of the vocabulary that follow on a prompt, each drawn from softmax(logits/temperature).
+
+    Parameters
+    ----------
+    model : LanguageModel
+        On the CPU; left in evaluation mode.
+    prompt : sequence of int
+        Rows, one at least.
+    length : int
+        How many are drawn.
+    window : int
+        How many of the last rows a model without a state sees; as many as it was trained with.
+    temperature : float
+        Below 1 likely tokens become more likely, above 1 less likely.
+    seed : int
+        Of the draws: the same seed gives the same rows.
+    never : collection of int
+        Rows that are not drawn.
+
+    Raises
+    ------
+    BadOption
+        A length or a temperature that makes no sense.
+    """
+    whole("length", length)
+    positive("temperature", temperature)
+    model.eval()
+    generator = torch.Generator().manual_seed(seed)
+    found, state, shown = list(prompt), None, list(prompt)
+    for _ in range(length):
+        output = model(torch.tensor(shown).unsqueeze(1), state)
+        state = detach(output.state)
+        logits: Tensor = model.head(output.hidden[-1, 0]).double() / temperature
+        logits[list(never)] = -torch.inf
+        drawn = torch.multinomial(torch.softmax(logits, dim=0), 1, generator=generator)
+        found.append(int(drawn))
+        shown = found[-window:] if state is None else found[-1:]
+    return found[len(prompt) :]
