@@ -111,11 +111,12 @@ def sample_pairs(
     """Cosines of uniform pairs i ≠ j of kept rows, with replacement, in float64."""
     first, second = draw_pairs(facts, options, count)
     step = max(1, 2**18 // facts.d)  # rows that stay in the cache
+    ordinary = are_ordinary(norms)
 
     def part(number: int) -> FloatArray:
         i, j = (side[number * step : (number + 1) * step] for side in (first, second))
         left, right = (reader.take(facts.kept[side]) for side in (i, j))
-        if not are_ordinary(norms):
+        if not ordinary:
             left, right = (Block(side, rows).unit for side, rows in ((i, left), (j, right)))
             return np.asarray(np.vecdot(left, right))
         return np.asarray(np.vecdot(left, right) / (norms[i] * norms[j]))

@@ -37,8 +37,8 @@ def find_candidates(
     tuple of two int arrays of ``backend.wide``, or None where there are too many to be worthwhile
     """
     xp = backend.xp
-    mask = scores >= backend.put(least, scores.dtype)[:, None]
-    mask &= scores > -np.inf
+    lowest = float(xp.finfo(scores.dtype).min)  # −inf lies below it
+    mask = scores >= xp.clip(backend.put(least, scores.dtype), lowest, None)[:, None]
     if int(xp.count_nonzero(mask)) > MOST * k * scores.shape[0]:
         return None
     # In one dimension the search is several times as fast.

@@ -100,8 +100,8 @@ class NearestDistances(Statistic):
         stored = block.stored if ordinary else block.rows
         # −‖x‖² + 2⟨q, x⟩ orders the rows as their distances do.
         wide_rows = stored.dtype == xp.float64
-        scores = (queries if wide_rows else backend.constant(self.queries, stored.dtype)) @ stored.T
-        scores *= 2.0
+        used = queries if wide_rows else backend.constant(self.queries, stored.dtype)
+        scores = (2.0 * used) @ stored.T
         scores -= backend.put(squares, stored.dtype)
         leave_out_self(backend, scores, self.index, block.index)
         least = own - xp.square(wide.put(self.distances)[:, -1])
