@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from embgeo.core.errors import BadOption, EmbgeoError
@@ -97,10 +99,10 @@ class Gauge:
         self.measured_at = step
         start = time.perf_counter()
         try:
-            matrix = as_matrix(
-                model if self.of is None else self.of(model), tokens=self.tokens, counts=self.counts
-            )
-            values = self._values(matrix) if report else {}
+            with gather_embeddings(model):
+                chosen = model if self.of is None else self.of(model)
+                matrix = as_matrix(chosen, tokens=self.tokens, counts=self.counts)
+                values = self._values(matrix) if report else {}
         except EmbgeoError as error:
             self._warn(f"embgeo measured nothing at step {step:,}: {error}", str(error))
             return {}
@@ -125,3 +127,23 @@ class Gauge:
         if key not in self._warned:
             self._warned.add(key)
             warnings.warn(message, stacklevel=4)
+
+
+@contextmanager
+def gather_embeddings(model: Any) -> Iterator[None]:
+    """While embeddings that FSDP 1 has sharded are whole, in every process.
+
+    Only the units that hold an embedding are gathered, without the units inside them. Tensors of
+    FSDP 2 gather themselves.
+    """
+    fsdp: Any = sys.modules.get("torch.distributed.fsdp")
+    torch: Any = sys.modules.get("torch")
+    with ExitStack() as units:
+        if fsdp is not None and isinstance(model, torch.nn.Module):
+            kind = fsdp.FullyShardedDataParallel
+            for unit in kind.fsdp_modules(model):
+                if any(hasattr(module, "num_embeddings") for module in unit.modules()):
+                    units.enter_context(
+                        kind.summon_full_params(unit, recurse=False, writeback=False)
+                    )
+        yield

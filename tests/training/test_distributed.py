@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +13,7 @@ from safetensors.torch import load_file  # noqa: E402
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.loop.process import World, join_processes  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
+from tests.support.processes import in_two_processes  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     PLAIN,
     corpus,
@@ -26,8 +23,6 @@ from tests.support.training_runs import (  # noqa: E402
     spread,
     stopping,
 )
-
-ROOT = Path(__file__).parents[2]
 
 #: A penalty of weights, one of positions, a discriminator, factors: each counted once.
 METHODS = ["mle", "cosreg", "sc-exp", "frage", "al"]
@@ -93,39 +88,6 @@ def interrupt(folder: Path) -> None:
             progress=stopping(4),
             command="",
         )
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
-
-
-def in_two_processes(script: str, *arguments: str) -> None:
-    port = str(free_port())
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", script, *arguments],
-            env={
-                **os.environ,
-                "PYTHONPATH": str(ROOT),
-                "OMP_NUM_THREADS": "1",
-                "RANK": str(rank),
-                "LOCAL_RANK": str(rank),
-                "WORLD_SIZE": "2",
-                "MASTER_ADDR": "127.0.0.1",
-                "MASTER_PORT": port,
-            },
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    said = [process.communicate(timeout=120)[0] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], "\n".join(said)
 
 
 @pytest.fixture(scope="module")

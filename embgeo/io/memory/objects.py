@@ -165,6 +165,7 @@ def as_array(tensor: Any, name: str = "tensor") -> npt.NDArray[Any]:
         tensor = tensor.full_tensor()
     if tensor.is_meta:
         raise BadOption(f"{name} is on the meta device and has no entries", way_out="load it first")
+    check_storage(tensor, name)
     if tensor.is_quantized:
         tensor = tensor.dequantize()
     if tensor.layout != torch.strided:
@@ -179,10 +180,34 @@ def as_array(tensor: Any, name: str = "tensor") -> npt.NDArray[Any]:
     return array
 
 
+def check_storage(tensor: Any, name: str) -> None:
+    """Refuse a tensor of which the storage is freed: to read it would end the process.
+
+    Raises
+    ------
+    BadOption
+    """
+    if tensor.is_meta or tensor.layout != sys.modules["torch"].strided:
+        return
+    if tensor.untyped_storage().nbytes() < stored_bytes(tensor):
+        raise BadOption(
+            f"the storage of {name} is freed, as FSDP does between steps",
+            way_out="read it inside FullyShardedDataParallel.summon_full_params(model)",
+        )
+
+
+def stored_bytes(tensor: Any) -> int:
+    """Bytes of a storage from its beginning to the last entry of a tensor in it."""
+    if not tensor.numel():
+        return 0
+    reach = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    return int((tensor.storage_offset() + reach + 1) * tensor.element_size())
+
+
 def of_module(W: Any) -> HeldMatrix:
     """The input embedding, and the output embedding where it is another one."""
     layer, reason, model = embedding_layer(W)
-    rows = as_array(layer.weight, name_in(W, layer))
+    rows = layer_entries(layer, name_in(W, layer), is_in_fsdp(W))
     output, output_name, tied_by, notes = output_embedding(W, model, layer)
     return HeldMatrix(
         rows,
@@ -236,11 +261,53 @@ def output_embedding(W: Any, model: Any, layer: Any) -> tuple[Any, str, str, tup
     if head is None:
         return None, "", "", ()
     name = name_in(W, head)
-    if head.weight is layer.weight or head.weight.data_ptr() == layer.weight.data_ptr() != 0:
+    shared = head.weight is layer.weight or head.weight.data_ptr() == layer.weight.data_ptr() != 0
+    if shared and not is_adapted(layer) and not is_adapted(head):
         return None, "", f"{name} is the same tensor", ()
     if head.weight.shape[0] != layer.weight.shape[0]:
         return None, "", "", (f"{name} has another number of rows and is left out",)
-    return as_array(head.weight, name), name, "", ()
+    return layer_entries(head, name, is_in_fsdp(W)), name, "", ()
+
+
+def is_in_fsdp(W: Any) -> bool:
+    """Whether a module is sharded by FSDP 1, and its parameters are views of flat ones."""
+    fsdp: Any = sys.modules.get("torch.distributed.fsdp")
+    return fsdp is not None and bool(fsdp.FullyShardedDataParallel.fsdp_modules(W))
+
+
+def is_adapted(layer: Any) -> bool:
+    """Whether PEFT changes what the layer's weight does, and has not merged the change into it."""
+    if not hasattr(layer, "base_layer") or not getattr(layer, "active_adapters", ()):
+        return False
+    return not getattr(layer, "merged", False) and not getattr(layer, "disable_adapters", False)
+
+
+def layer_entries(layer: Any, name: str, in_fsdp: bool = False) -> npt.NDArray[Any]:
+    """The matrix that a layer uses: its weight, with the low-rank changes of active adapters.
+
+    Raises
+    ------
+    BadOption
+        An adapter whose change cannot be added to the weight.
+    """
+    weight = layer.weight.detach()
+    if in_fsdp:
+        check_storage(weight, name)
+        # An array of numpy would keep FSDP from freeing the storage again.
+        weight = weight.clone()
+    if not is_adapted(layer):
+        return as_array(weight, name)
+    kinds = [
+        getattr(layer, kind) for kind in ("lora_embedding_A", "lora_A") if hasattr(layer, kind)
+    ]
+    adapters = [one for one in layer.active_adapters if any(one in kind for kind in kinds)]
+    if not kinds or any(getattr(layer, "use_dora", {}).get(one) for one in adapters):
+        raise BadOption(
+            f"{name} has an adapter other than plain LoRA",
+            way_out="merge it with model.merge_adapter()",
+        )
+    changes = [layer.get_delta_weight(one) for one in adapters]
+    return as_array(sum(changes, weight), name)
 
 
 def name_in(W: Any, layer: Any) -> str:
