@@ -11,6 +11,7 @@ import embgeo
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.options import Options
 from embgeo.core.quantities import frequency as q
+from embgeo.core.quantities import isotropy, spectrum
 from embgeo.metrics import neighbors
 from embgeo.metrics.neighbors import EDGE_PART, find_edge_slope
 from embgeo.metrics.probe import with_fit
@@ -88,3 +89,39 @@ def test_the_slope_at_the_edge_is_that_between_two_shares(monkeypatch: pytest.Mo
         change = measure_rarities(moved)[place] - now[place]
         assert found[place] == pytest.approx(change / (0.2 - moved), rel=1e-9)
     assert EDGE_PART == 4
+
+
+@pytest.fixture(scope="module")
+def cone_of_rows() -> embgeo.Analysis:
+    rows = np.random.default_rng(2).standard_normal((400, 6)) / 2
+    rows[:, 0] += 0.5
+    return embgeo.analyze(rows, sections=["spectrum", "isotropy"], reference=False)
+
+
+def test_numbers_made_of_sums_have_errors_over_tokens(cone_of_rows: embgeo.Analysis) -> None:
+    for quantity in (spectrum.EFFECTIVE_RANK, spectrum.TOP_SHARE, isotropy.I1, isotropy.ISOSCORE):
+        scalar = cone_of_rows.scalar(quantity)
+        assert scalar.known == "exact"
+        influence = cone_of_rows.influence(quantity.name).values.astype(float)
+        # Pairs of rows count twice in the squares of the parts.
+        assert 0.999 < error_of(influence) / scalar.population_error < 1.42
+
+
+def test_what_is_counted_or_an_extreme_has_no_error(cone_of_rows: embgeo.Analysis) -> None:
+    for quantity in (spectrum.ENERGY_90, spectrum.CONDITION_NUMBER, isotropy.I2):
+        assert cone_of_rows.scalar(quantity).population_error is None
+
+
+def test_sampled_directions_do_not_cancel_in_differences(cone_of_rows: embgeo.Analysis) -> None:
+    scalar = cone_of_rows.scalar(isotropy.Z_RANDOM_STD)
+    assert scalar.population_error > scalar.standard_error
+    assert cone_of_rows.influence(isotropy.Z_RANDOM_STD.name) is None
+
+
+@pytest.mark.parametrize("shape", [(17, 6), (400, 6)])
+def test_errors_need_rows_of_like_lengths_and_enough_of_them(shape: tuple[int, int]) -> None:
+    rows = np.random.default_rng(3).standard_normal(shape)
+    if len(rows) > 100:
+        rows[0] *= 500.0
+    found = embgeo.analyze(rows, sections=["spectrum"], reference=False)
+    assert found.scalar(spectrum.EFFECTIVE_RANK).population_error is None
