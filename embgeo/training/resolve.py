@@ -142,6 +142,10 @@ def check(config: StudySettings) -> None:
         )
     if config.optimizer.asgd and config.optimizer.kind != "sgd":
         raise BadOption("asgd averages plain SGD", way_out='set kind = "sgd" in [optimizer]')
+    if config.optimizer.finetune and not config.optimizer.asgd:
+        raise BadOption(
+            "finetune is the second stage of averaged SGD", way_out="set asgd = true in [optimizer]"
+        )
     if config.optimizer.asgd and config.optimizer.average:
         raise BadOption("asgd decides itself when to average", way_out="leave average out")
 

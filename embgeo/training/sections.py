@@ -89,6 +89,9 @@ class OptimizerSettings:
         Average from the moment on that the validation loss no longer falls (NT-ASGD).
     window : int
         Evaluations, the last ones, that NT-ASGD does not compare with.
+    finetune : int, optional
+        Epochs of a second stage at most, at the full rate, that begins from the averaged weights
+        and averages from its first step on; it ends once the validation loss no longer falls.
     average : float
         Share of the run, at its end, whose weights are averaged for evaluation; 0 for none.
     """
@@ -108,6 +111,7 @@ class OptimizerSettings:
     rate: float | None = None
     asgd: bool = False
     window: int = checked(5, whole)
+    finetune: int | None = checked(None, whole)
     average: float = checked(0.0, share)
 
 

@@ -108,6 +108,7 @@ class Loop:
         leaves = all(weight.is_leaf for weight in self.regularizer.acts_on())
         self.in_loss = bool(self.regularizer.NEEDS) or not leaves
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
+        self.finetune_end: int | None = None
         self._make_optimizer()
         self.hidden: Any = None
         self.step_number = 0
@@ -128,7 +129,18 @@ class Loop:
         )
         self.schedule = build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))
         self.average = WeightAverage(self.parameters)
-        self.asgd = NtAsgd(self.average, window=chosen.window) if chosen.asgd else None
+        self.asgd = None
+        if chosen.asgd:
+            again = self.finetune_end is not None
+            self.asgd = NtAsgd(self.average, window=chosen.window, finetune=again)
+
+    def begin_finetuning(self) -> None:
+        """The second stage, from the weights that count now, with a fresh optimizer."""
+        epochs = self.config.optimizer.finetune
+        assert epochs is not None
+        self.average.settle()
+        self.finetune_end = self.batches.epoch + epochs
+        self._make_optimizer()
 
     def parameter_groups(self) -> list[dict[str, Any]]:
         """What is trained, by whether it decays: one rule for plain and factored embeddings."""
@@ -149,6 +161,12 @@ class Loop:
         return found if training.steps is None else min(found, training.steps)
 
     @property
+    def all_steps(self) -> int:
+        """With those of finetuning, which may end before."""
+        training, epochs = self.config.training, self.config.optimizer.finetune or 0
+        return self.steps + -(-epochs * self.batches.windows_per_epoch // training.accumulate)
+
+    @property
     def epochs(self) -> float:
         """How many epochs were seen."""
         return self.batches.epoch + self.batches.offset / self.batches.steps_per_epoch
@@ -164,7 +182,17 @@ class Loop:
 
     @property
     def finished(self) -> bool:
-        """Whether there is no step left."""
+        """Whether there is no step left, in finetuning if there is to be one."""
+        if self.finetune_end is None:
+            return self.stage_ended and not self.config.optimizer.finetune
+        return self.stage_ended
+
+    @property
+    def stage_ended(self) -> bool:
+        """Whether the present stage has no step left."""
+        if self.finetune_end is not None:
+            over = self.asgd is not None and self.asgd.finished
+            return over or self.batches.epoch >= self.finetune_end
         training = self.config.training
         enough = training.steps is not None and self.step_number >= training.steps
         return enough or self.batches.epoch >= training.epochs
@@ -173,14 +201,16 @@ class Loop:
 
     def step(self, flags: Sequence[float] = ()) -> StepReport:
         """One step of the optimizer; `flags` are summed over the processes on the way."""
-        factor = self.schedule(self.place(), self.steps, self.batches.epoch)
+        factor = 1.0
+        if self.finetune_end is None:
+            factor = self.schedule(self.place(), self.steps, self.batches.epoch)
         self.optimizer.zero_grad(set_to_none=True)
         wanted = self.config.training.accumulate
         losses: list[Tensor] = []
         ratios: list[float] = []
         weights: list[float] = []
         tokens = 0
-        while len(losses) < wanted and not (losses and self.finished):
+        while len(losses) < wanted and not (losses and self.stage_ended):
             window = self.batches.take()
             loss, objective = self.loss(window)
             (objective / wanted).backward()  # type: ignore[no-untyped-call]
@@ -281,6 +311,7 @@ class Loop:
             "average": (self.asgd or self.average).state_dict(),
             "batches": self.batches.state_dict(),
             "step": self.step_number,
+            "finetune_end": self.finetune_end,
             "tokens": self.tokens,
             "processes": self.world.gather(move_to_cpu(own)),
         }
@@ -300,6 +331,9 @@ class Loop:
                 way_out="resume it with as many as it began with",
             )
         self.model.load_state_dict(state["model"])
+        self.finetune_end = state.get("finetune_end")
+        if self.finetune_end is not None:
+            self._make_optimizer()
         self.optimizer.load_state_dict(state["optimizer"])
         self.regularizer.load_state_dict(state["regularizer"])
         (self.asgd or self.average).load_state_dict(state["average"])

@@ -137,7 +137,7 @@ def plan_run(
         method=config.compare[0],
         parameters=count_parameters(loop.model),
         memory=needed,
-        steps=loop.steps,
+        steps=loop.all_steps,
         steps_per_epoch=epoch,
         seconds_per_step=seconds,
         evaluation=valid,

@@ -105,11 +105,15 @@ class Session:
             The loss is no number any more.
         """
         loop = self.loop
-        progress.start(f"{loop.method.name}, seed {self.config.seeds[0]}", loop.steps)
+        progress.start(f"{loop.method.name}, seed {self.config.seeds[0]}", loop.all_steps)
         progress.advance(loop.step_number)
         if not loop.step_number:
             self.measure_geometry()
         while not (loop.finished or self.stopped):
+            if loop.stage_ended:
+                self.restore_best()
+                self.notes.append(f"finetuning begins at step {loop.step_number:,}")
+                loop.begin_finetuning()
             epoch = loop.batches.epoch
             began = time.perf_counter()
             stepped = loop.step((float(interrupts.asked), float(self.due())))
@@ -127,7 +131,7 @@ class Session:
                 self.save()
         if self.stopped and not loop.finished:
             self.notes.append(
-                f"stopped at step {loop.step_number:,} of {loop.steps:,}: "
+                f"stopped at step {loop.step_number:,} of {loop.all_steps:,}: "
                 f"{self.config.training.patience} evaluations in a row without a lower validation "
                 "loss"
             )
@@ -173,7 +177,8 @@ class Session:
                 }
         self.log.write(self.loop.step_number, name_scores("valid", found))
         if self.loop.asgd is not None and self.loop.asgd.checked(found["loss"]):
-            self.notes.append(f"averaging begins at step {self.loop.step_number:,} (NT-ASGD)")
+            what = "averaging begins" if self.loop.finetune_end is None else "finetuning ends"
+            self.notes.append(f"{what} at step {self.loop.step_number:,} (NT-ASGD)")
 
     def measure_geometry(self) -> None:
         """Geometry of the weights that an evaluation would take."""
@@ -237,6 +242,12 @@ class Session:
         self.saved = time.perf_counter()
         self.saving = self.saved - began
 
+    def restore_best(self) -> None:
+        """Put back the weights with the lowest validation loss, if these are kept."""
+        if self.best["model"] is not None:
+            self.loop.model.load_state_dict(self.best["model"])
+            self.loop.average.restart()
+
     def close(self) -> None:
         """Close the log."""
         self.log.close()
@@ -251,8 +262,7 @@ class Session:
                 f"the weights are those of step {self.best['step']:,}, with the lowest validation "
                 "loss"
             )
-            self.loop.model.load_state_dict(self.best["model"])
-            self.loop.average.restart()
+            self.restore_best()
         with self.loop.evaluated() as model:
             make_plain(model)
             yield model

@@ -55,6 +55,14 @@ class WeightAverage:
         for mean, p in zip(self.mean, self.parameters, strict=True):
             mean.lerp_(p.detach(), 1.0 / self.count)
 
+    @torch.no_grad()
+    def settle(self) -> None:
+        """Make the mean, if there is one, the weights of the model, and forget it."""
+        if self.count:
+            for mean, p in zip(self.mean, self.parameters, strict=True):
+                p.copy_(mean)
+        self.restart()
+
     def restart(self) -> None:
         """Forget the mean."""
         self.require_own_weights()

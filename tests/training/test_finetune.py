@@ -1,0 +1,75 @@
+"""The second stage of averaged SGD: where it begins, when it ends, and how it is resumed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from embgeo.core.errors import BadOption  # noqa: E402
+from embgeo.training.resolve import resolve  # noqa: E402
+from tests.support.training_runs import Stopped, loop_of, numbers, run, settings, stopping  # noqa: E402
+
+#: Two epochs of nine steps, and three of finetuning.
+SGD: dict[str, Any] = {"kind": "sgd", "lr": 0.5, "asgd": True, "window": 1, "finetune": 3}
+
+
+def config(method: str = "mle", **tables: Any) -> Any:
+    optimizer = SGD | tables.pop("optimizer", {})
+    return settings(method, optimizer=optimizer, **tables)
+
+
+def test_it_begins_from_the_mean_with_a_mean_of_its_own() -> None:
+    loop = loop_of(config())
+    assert loop.all_steps == 18 + 27
+    for _ in range(6):
+        loop.step()
+    loop.average.update()
+    loop.step()
+    loop.average.update()
+    mean = [p.clone() for p in loop.average.mean]
+    loop.begin_finetuning()
+    assert all(torch.equal(p, m) for p, m in zip(loop.average.parameters, mean, strict=True))
+    assert loop.asgd is not None
+    assert (loop.average.count, loop.asgd.averaging) == (1, True)
+    loop.step()
+    assert loop.average.count == 2
+
+
+def test_it_takes_its_epochs(tmp_path: Path) -> None:
+    result = run(config(), tmp_path)
+    assert (result.steps, result.epochs) == (45, 5.0)
+    assert "finetuning begins at step 18" in result.notes
+
+
+def test_it_ends_with_a_validation_loss_above_the_best_before() -> None:
+    loop = loop_of(config())
+    loop.begin_finetuning()
+    assert loop.asgd is not None
+    assert not any(loop.asgd.checked(loss) for loss in (2.0, 1.0, 1.5))
+    assert not loop.finished
+    assert loop.asgd.checked(1.2)
+    assert loop.finished
+
+
+@pytest.mark.parametrize("after", [7, 18, 31])
+@pytest.mark.parametrize(("method", "keep"), [("mle", "last"), ("sc-exp", "best")])
+def test_it_is_resumed_to_the_same_bits(tmp_path: Path, method: str, keep: str, after: int) -> None:
+    known = config(method, training={"save_steps": 6, "keep": keep})
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    run(known, whole)
+    with pytest.raises(Stopped):
+        run(known, broken, progress=stopping(after=after))
+    result = run(known, broken)
+    assert result.notes.count("finetuning begins at step 18") == 1
+    files = [(folder / "model.safetensors").read_bytes() for folder in (whole, broken)]
+    assert files[0] == files[1]
+    assert numbers(whole) == numbers(broken)
+
+
+def test_it_needs_averaged_sgd() -> None:
+    with pytest.raises(BadOption, match="second stage of averaged SGD; set asgd = true"):
+        resolve(settings(optimizer={"finetune": 2}))
