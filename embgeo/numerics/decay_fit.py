@@ -27,12 +27,9 @@ EXPONENTIAL_GAMMA = (1e-3, 20.0)
 LARGEST_GAMMA = 60.0
 #: The valley of the exponential fit is long and bent: the best few starts are all followed.
 STARTS = 3
-#: Relative change of parameters below which a search ends.
+#: Relative change of parameters and loss below which a search ends.
 SETTLED = 1e-14
-MAX_STEPS = 1_000
-#: Of Levenberg–Marquardt, relative to the diagonal of JᵀJ.
-FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-12, 1e8
-#: A parameter this near to a bound lies at it.
+#: A parameter this near to a bound lies at it: the search keeps a little inside.
 AT_BOUND = 1e-6
 
 
@@ -160,44 +157,33 @@ def _factor(shape: FloatArray, y: FloatArray) -> tuple[float, float]:
 def _minimize(
     shape: Shape, y: FloatArray, start: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Parameters that minimize Σ(c·φ(p) − y)² within bounds, and that sum.
+    """Parameters that minimize Σ(c·φ(p) − y)² within bounds, and that sum."""
+    from scipy.optimize import least_squares
 
-    Levenberg–Marquardt with the scaling of Marquardt (1963); a parameter at a bound that the
-    gradient points beyond stays there.
-    """
-    p, loss, damping = start, _factor(shape(start)[0], y)[1], FIRST_DAMPING
-    for _ in range(MAX_STEPS):
-        gradient, curvature = _derivatives(shape(p), y)
-        free = ~((p <= low) & (gradient > 0.0) | (p >= high) & (gradient < 0.0))
-        free &= np.diagonal(curvature) > 0.0
-        if not free.any():
-            break
-        step = np.zeros(len(p))
-        inner = curvature[np.ix_(free, free)]
-        inner += damping * np.diag(np.diagonal(inner))
-        step[free] = np.linalg.solve(inner, -gradient[free])
-        trial = np.clip(p + step, low, high)
-        trial_loss = _factor(shape(trial)[0], y)[1]
-        if trial_loss <= loss:
-            settled = bool(np.all(np.abs(trial - p) <= SETTLED * (1.0 + np.abs(p))))
-            p, loss, damping = trial, trial_loss, max(0.1 * damping, LEAST_DAMPING)
-            if settled:
-                break
-        elif damping > MOST_DAMPING:
-            break
-        else:
-            damping *= 10.0
-    # A bound that the search came near to.
-    edge = np.where(p - low < AT_BOUND, low, np.where(high - p < AT_BOUND, high, p))
-    at_edge = _factor(shape(edge)[0], y)[1]
-    return (edge, at_edge) if at_edge <= loss else (p, loss)
+    def residuals(p: FloatArray) -> FloatArray:
+        phi = shape(p)[0]
+        return np.asarray(_factor(phi, y)[0] * phi - y)
 
+    def jacobian(p: FloatArray) -> FloatArray:
+        phi, slopes = shape(p)
+        length = float(np.linalg.norm(phi))
+        direction = phi / length if length > 0 else phi
+        return np.asarray(_factor(phi, y)[0] * (slopes - np.outer(direction, direction @ slopes)))
 
-def _derivatives(at: tuple[FloatArray, FloatArray], y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Half the gradient of the sum of squares, and JᵀJ of its residual."""
-    phi, slopes = at
-    length = float(np.linalg.norm(phi))
-    direction = phi / length if length > 0 else phi
-    c = _factor(phi, y)[0]
-    jacobian = c * (slopes - np.outer(direction, direction @ slopes))
-    return jacobian.T @ (c * phi - y), jacobian.T @ jacobian
+    with np.errstate(under="ignore"):
+        found = least_squares(
+            residuals,
+            start,
+            jacobian,
+            bounds=(low, high),
+            x_scale="jac",
+            xtol=SETTLED,
+            ftol=SETTLED,
+            gtol=SETTLED,
+        )
+    # The search stays a little inside its bounds.
+    edge = np.where(
+        found.x - low < AT_BOUND, low, np.where(high - found.x < AT_BOUND, high, found.x)
+    )
+    loss, at_edge = (_factor(shape(p)[0], y)[1] for p in (found.x, edge))
+    return (edge, at_edge) if at_edge <= loss else (np.asarray(found.x), loss)
