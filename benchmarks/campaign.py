@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import csv
 import platform
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any
 import embgeo
 from embgeo.cli.train_summary import table
 from embgeo.report.study_tables import claim_rows, heads
+from embgeo.training.settings import read_settings
 from embgeo.training.study.training import TRAINING_NAME, Training
 from embgeo.workflows.train import RunMonitor
 
@@ -117,7 +117,9 @@ def write_summary(name: str, campaign: Campaign, runs: Path, out: Path) -> None:
     (out / f"campaign-{name}.md").write_text(text, encoding="utf-8")
     with (out / f"campaign-{name}.csv").open("w", newline="", encoding="utf-8") as stream:
         write_csv(study, csv.writer(stream, lineterminator="\n"))
-    shutil.copyfile(runs / "train.toml", out / f"campaign-{name}.toml")
+    settings = read_settings(runs / "train.toml")
+    settings = settings.updated({"data": {"path": Path(settings.data.path).name}})
+    (out / f"campaign-{name}.toml").write_text(settings.text(), encoding="utf-8")
 
 
 def describe(name: str, campaign: Campaign, study: Training) -> Iterator[str]:

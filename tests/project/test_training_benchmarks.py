@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 from benchmarks import campaign, regularizer_cost, training_step  # noqa: E402
 from embgeo.training.methods.catalog import METHODS  # noqa: E402
 from embgeo.training.resolve import resolve  # noqa: E402
+from embgeo.training.settings import read_settings  # noqa: E402
 from embgeo.training.study.training import save_training  # noqa: E402
 from embgeo.workflows.train_task import TrainRequest  # noqa: E402
 from tests.support.sample_runs import sample_training  # noqa: E402
@@ -138,7 +139,7 @@ def test_a_summary_holds_every_claim_and_every_number(tmp_path: Path) -> None:
     runs, out = tmp_path / "runs", tmp_path / "results"
     study = sample_training(methods=("mle", "cosreg", "untied", "al"))
     save_training(study, runs)
-    (runs / "train.toml").write_text("seeds = [0]\n")
+    (runs / "train.toml").write_text('seeds = [0]\n[data]\npath = "far/away/ptb"\n')
     campaign.write_summary("overfit", campaign.CAMPAIGNS["overfit"], runs, out)
     text = (out / "campaign-overfit.md").read_text("utf-8")
     rows = [line for line in text.splitlines() if line.startswith("| ") and "claim |" not in line]
@@ -147,4 +148,4 @@ def test_a_summary_holds_every_claim_and_every_number(tmp_path: Path) -> None:
     numbers = (out / "campaign-overfit.csv").read_text("utf-8").splitlines()
     assert {line.split(",")[0] for line in numbers[1:]} == {"mle", "cosreg", "untied", "al"}
     assert numbers[1].startswith("mle,0,,valid.perplexity,104")
-    assert (out / "campaign-overfit.toml").read_text() == "seeds = [0]\n"
+    assert read_settings(out / "campaign-overfit.toml").data.path == "ptb"

@@ -94,3 +94,14 @@ def test_the_settings_that_are_shown_are_settings() -> None:
 
 #: Settings without a value of their own.
 OPEN = ("min_count", "tokenizer", "tokens", "every", "size", "steps")
+
+
+def test_science_shows_what_the_campaign_found() -> None:
+    """Every claim and every number of its table stands in the results, and none is left out."""
+    shown = (ROOT / "docs" / "science.md").read_text("utf-8").splitlines()
+    results = ROOT / "benchmarks" / "results" / "campaign-overfit.md"
+    found = results.read_text("utf-8").splitlines()
+    claims = [line for line in found if line.count("|") == 10]
+    assert claims == [line for line in shown if line.count("|") == 10 and line in claims]
+    (table,) = blocks(results, "text")
+    assert [table] == blocks(ROOT / "docs" / "science.md", "text")
