@@ -40,7 +40,7 @@ TINY = (
     "--set", "training.log_every=2", "--set", "geometry.every=3", "--set", "evaluation.every=3",
 )  # fmt: skip
 SGD = ("--compare", "mle,coupled-adam", "--set", "optimizer.kind=sgd")
-SHORT = ("--set", "model.name=transformer", "--set", "model.heads=2", "--set", "model.context=64")
+SHORT = ("--set", "model.name=transformer", "--set", "model.heads=2", "--set", "model.context=16")
 
 
 def text_file(folder: Path) -> Path:
@@ -413,7 +413,7 @@ def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
         (["--data", "words.txt", "-o", "new", "--set", "method.frage.lr=-1"], "lr is -1"),
         (["--data", "words.txt", "-o", "new", "--set", 'training.sinks=["foo"]'], "no sink 'foo'"),
         (["--data", "words.txt", "-o", "new", *SGD], "coupled-adam is an optimizer, and so is sgd"),
-        (["--data", "words.txt", "-o", "new", *SHORT], "windows of [evaluation] have 70 tokens"),
+        (["--data", "words.txt", "-o", "new", *SHORT], "windows of [training] have 20 tokens"),
         (["--data", "words.txt", "-o", "words.txt"], "is not a folder"),
         (["--data", "words.txt", "-o", "words.runs"], "holds runs; go on with --resume"),
         (["--data", "words.txt", "-o", "."], "holds something else than runs"),
