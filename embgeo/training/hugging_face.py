@@ -73,23 +73,23 @@ def gpt2_weights(model: Transformer) -> dict[str, Tensor]:
     found = {
         "transformer.wte.weight": model.get_input_embeddings().weight,
         "transformer.wpe.weight": model.positions,
-        **named("transformer.ln_f", model.norm),
+        **name_tensors("transformer.ln_f", model.norm),
     }
     for number, block in enumerate(model.blocks):
         assert isinstance(block, TransformerBlock)
         home = f"transformer.h.{number}"
-        found |= named(f"{home}.ln_1", block.norm_attention)
-        found |= named(f"{home}.ln_2", block.norm_inner)
-        found |= named(f"{home}.attn.c_attn", block.attention_in, transposed=True)
-        found |= named(f"{home}.attn.c_proj", block.attention_out, transposed=True)
-        found |= named(f"{home}.mlp.c_fc", block.inner_in, transposed=True)
-        found |= named(f"{home}.mlp.c_proj", block.inner_out, transposed=True)
+        found |= name_tensors(f"{home}.ln_1", block.norm_attention)
+        found |= name_tensors(f"{home}.ln_2", block.norm_inner)
+        found |= name_tensors(f"{home}.attn.c_attn", block.attention_in, transposed=True)
+        found |= name_tensors(f"{home}.attn.c_proj", block.attention_out, transposed=True)
+        found |= name_tensors(f"{home}.mlp.c_fc", block.inner_in, transposed=True)
+        found |= name_tensors(f"{home}.mlp.c_proj", block.inner_out, transposed=True)
     if not is_tied(model):
         found["lm_head.weight"] = model.get_output_embeddings().weight
     return {name: tensor.detach().clone().contiguous() for name, tensor in found.items()}
 
 
-def named(name: str, layer: Any, *, transposed: bool = False) -> dict[str, Any]:
+def name_tensors(name: str, layer: Any, *, transposed: bool = False) -> dict[str, Any]:
     """Weight and bias of a layer."""
     weight = layer.weight.T if transposed else layer.weight
     return {f"{name}.weight": weight, f"{name}.bias": layer.bias}
