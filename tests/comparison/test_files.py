@@ -63,7 +63,7 @@ def test_equal_comparisons_have_equal_bytes(tmp_path):
     "name", ["../../evil", "a/b\\c", "", ".", "\x00", "x" * 500, "שלום", "</script>"]
 )
 @pytest.mark.slow
-def test_no_name_leads_out_of_the_folder(tmp_path, name):
+def test_no_name_is_foreign_link_of_the_folder(tmp_path, name):
     comparison = sample_comparison()
     member = dataclasses.replace(comparison.members[1], name=name)
     comparison = dataclasses.replace(comparison, members=(comparison.members[0], member))

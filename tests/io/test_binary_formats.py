@@ -242,7 +242,7 @@ def test_index_in_the_cache_of_hugging_face(tmp_path: Path) -> None:
     "name",
     ["../s", "/etc/passwd", "a/../../s", "..", ".", "", "C:\\s", "..\\s", "sub/s", "s\n", "s\x00"],
 )
-def test_index_that_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+def test_index_that_is_foreign_link_of_the_folder(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     shard(tmp_path / "s", "a", 1)

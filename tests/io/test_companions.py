@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.companions import is_companion, leads_out
+from embgeo.io.bounded.companions import is_companion, is_foreign_link
 
 ROWS = 6
 SECRET = [f"secret{row}" for row in range(ROWS)]
@@ -89,5 +89,5 @@ def test_links_within_the_folder_are_followed(folder: Path) -> None:
     (folder / "words.txt").write_text(CONTENTS["vocab.txt"], encoding="utf-8")
     link(folder / "vocab.txt", Path("words.txt"))
     assert is_companion(folder / "vocab.txt")
-    assert not leads_out(folder / "vocab.txt")
+    assert not is_foreign_link(folder / "vocab.txt")
     assert embgeo.load(folder).tokens == tuple(SECRET)

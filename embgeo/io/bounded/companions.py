@@ -10,7 +10,7 @@ FOREIGN_LINK = "is a link that leads out of the folder"
 COPY_IT = "put the file itself into the folder"
 
 
-def leads_out(path: Path) -> bool:
+def is_foreign_link(path: Path) -> bool:
     """Whether a file is a link out of its folder, other than into the blobs of a Hub cache.
 
     A downloaded folder may hold ``vocab.txt -> /etc/passwd``: what is read goes into reports.
@@ -33,6 +33,6 @@ def is_companion(path: Path) -> bool:
     """
     if not path.is_file():
         return False
-    if leads_out(path):
+    if is_foreign_link(path):
         raise refuse(path, FOREIGN_LINK, COPY_IT)
     return True

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from embgeo.io.bounded.companions import FOREIGN_LINK, is_companion, leads_out
+from embgeo.io.bounded.companions import FOREIGN_LINK, is_companion, is_foreign_link
 from embgeo.io.bounded.guard import cannot_read, refuse
 from embgeo.io.bounded.small_files import read_json
 from embgeo.io.checkpoint import Checkpoint
@@ -71,7 +71,7 @@ def open_folder(
         No weights, several possible ones, or a damaged configuration or tokenizer.
     """
     file = _weights_file(folder, is_known)
-    if leads_out(file) and file.parent == folder:
+    if is_foreign_link(file) and file.parent == folder:
         raise refuse(file, FOREIGN_LINK, "name that file instead of the folder")
     weights = open_file(file)
     configuration = _configuration(folder)

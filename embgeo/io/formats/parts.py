@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from embgeo.io.bounded import scratch
-from embgeo.io.bounded.companions import COPY_IT, FOREIGN_LINK, leads_out
+from embgeo.io.bounded.companions import COPY_IT, FOREIGN_LINK, is_foreign_link
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Array, Bytes, count, map_file, number_type
 
@@ -106,6 +106,6 @@ def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
             f"the {what} {short(name)} is missing",
             f"put every {what} that the index names beside it",
         )
-    if leads_out(shard):
+    if is_foreign_link(shard):
         raise Damaged(f"the {what} {shard.name} {FOREIGN_LINK}", COPY_IT)
     return shard

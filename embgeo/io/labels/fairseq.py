@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.companions import leads_out
+from embgeo.io.bounded.companions import is_foreign_link
 from embgeo.io.bounded.guard import refuse, short
 from embgeo.io.bounded.small_files import read_text, safe_text, split_lines
 from embgeo.io.labels.rows import RowCut
@@ -76,7 +76,7 @@ def find_beside(path: Path, cut: RowCut) -> tuple[TokenizerVocabulary | None, tu
     fitting: list[TokenizerVocabulary] = []
     notes: list[str] = []
     for file in sorted(folder.glob("dict*.txt"))[:_MOST_FILES]:
-        if not is_named(file) or not file.is_file() or leads_out(file):
+        if not is_named(file) or not file.is_file() or is_foreign_link(file):
             continue
         try:
             text = read_text(file)

@@ -16,7 +16,7 @@ import numpy as np
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded import scratch
-from embgeo.io.bounded.companions import COPY_IT, FOREIGN_LINK, leads_out
+from embgeo.io.bounded.companions import COPY_IT, FOREIGN_LINK, is_foreign_link
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.maps import SWAPPED, Array, map_file, view
 from embgeo.io.bounded.small_files import read_bytes
@@ -93,7 +93,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def _vocabulary(path: Path) -> tuple[list[bytes], np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    if leads_out(path):
+    if is_foreign_link(path):
         raise Damaged(f"the {VOCABULARY} beside it {FOREIGN_LINK}", COPY_IT)
     words: list[bytes] = []
     counts: list[int] = []

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.companions import leads_out
+from embgeo.io.bounded.companions import is_foreign_link
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Bytes, count, map_file
 from embgeo.io.bounded.small_files import (
@@ -153,7 +153,7 @@ def entry_for(path: Path) -> ConfiguredTensor | None:
 def _entries(folder: Path) -> Iterator[ConfiguredTensor]:
     found = sorted(folder.glob(_JSON_CONFIGURATIONS))[:_MOST_CONFIGURATIONS]
     for file in (folder / _TEXT_CONFIGURATION, *found):
-        if not file.is_file() or leads_out(file):
+        if not file.is_file() or is_foreign_link(file):
             continue
         try:
             text = decode_text(read_bytes(file, _LARGEST_CONFIGURATION), file)
@@ -221,7 +221,7 @@ def metadata_of(path: Path, n: int) -> Metadata:
         names.append(_METADATA)
     for name in names:
         file = path.with_name(name)
-        if file.suffix == ".tsv" and file.is_file() and file != path and not leads_out(file):
+        if file.suffix == ".tsv" and file.is_file() and file != path and not is_foreign_link(file):
             return _read(file, n)
     return Metadata()
 
