@@ -39,6 +39,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_finished_run_holds_its_files_and_no_others(finished: Path) -> None:
     assert {path.name for path in finished.iterdir()} == {
         "run.toml",
+        "losses.json",
         "metrics.jsonl",
         "model.safetensors",
         "vocabulary.tsv",
