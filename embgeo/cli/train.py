@@ -34,17 +34,17 @@ def train(
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(help="Settings: tiny-cpu (by default), ptb-inan, wt2-fast or wt2-paper."),
+        typer.Option(
+            help="Settings: tiny-cpu (by default), overfit-cpu, ptb-inan, wt2-fast or wt2-paper."
+        ),
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="Settings in TOML; they stand over those of the preset.")
-    ] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML settings; override the preset.")] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="One setting; repeatable."),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Train each method so many times: seeds 0, 1, ….")
+        int | None, typer.Option(min=1, help="Number of seeds for each method: 0, 1, ….")
     ] = None,
     budget: Annotated[
         str | None,
