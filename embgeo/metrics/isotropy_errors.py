@@ -31,9 +31,8 @@ def find_covariance_errors(sample: RowSample) -> dict[Quantity, RowError | None]
         return {}
     found = {q.SYMMETRY_FIRST: find_symmetry_error(sample)}
     if sample.centered is not None:
-        values = sample.centered.values
-        ratio = sample.centered.find_error(participation_ratio(values))
-        shares = sample.centered.find_error(entropy(values))
+        ratio = sample.centered.find_error(participation_ratio)
+        shares = sample.centered.find_error(entropy)
         found[q.ISOSCORE] = None if ratio is None else ratio.times(1.0 / (d - 1.0))
         found[q.SYMMETRY_SECOND] = None if shares is None else shares.times(1.0 / float(np.log(d)))
     return found

@@ -11,7 +11,7 @@ Examples
 >>> found = embgeo.analyze(W, counts=counts, sections=["frequency"], reference=False)
 >>> probe = found["frequency.probe_auc"]
 >>> f"{probe.value:.2f} ± {probe.standard_error:.2f}, by chance {probe.reference}"
-'0.97 ± 0.01, by chance 0.5'
+'0.97 ± 0.02, by chance 0.5'
 """
 
 from __future__ import annotations

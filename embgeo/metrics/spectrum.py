@@ -106,17 +106,17 @@ def find_errors(sample: RowSample, values: Sequence[Value]) -> dict[Quantity, Ro
     scalars = (value for value in values if isinstance(value, Scalar))
     known = {scalar.name: scalar.value for scalar in scalars if scalar.value is not None}
     whole, centered = sample.uncentered, sample.centered
-    of_roots = whole.find_error(root_entropy(whole.values))
+    of_roots = whole.find_error(root_entropy)
     found = {
         q.SINGULAR_ENTROPY: (of_roots, -1.0),
         q.EFFECTIVE_RANK: (of_roots, known[q.EFFECTIVE_RANK.name]),
-        q.PARTICIPATION_RATIO: (whole.find_error(participation_ratio(whole.values)), 1.0),
+        q.PARTICIPATION_RATIO: (whole.find_error(participation_ratio), 1.0),
     }
     if centered is not None:
-        error = centered.find_error(root_entropy(centered.values))
+        error = centered.find_error(root_entropy)
         found[q.EFFECTIVE_RANK_CENTERED] = (error, known[q.EFFECTIVE_RANK_CENTERED.name])
     if whole.first_is_separate:
-        share = whole.find_error(top_share(whole.values))
+        share = whole.find_error(top_share)
         found[q.TOP_SHARE] = (share, 1.0)
         found[q.STABLE_RANK] = (share, -(known[q.STABLE_RANK.name] ** 2))
     return {

@@ -14,6 +14,7 @@ B_kl = (g_k − g_l)/(λ_k − λ_l) are the divided differences of the gradient
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,7 +87,10 @@ class SpectralFunction:
 
 
 class RowsOfSpectrum:
-    """Some rows along the eigenvectors of a scatter matrix.
+    """Some rows along the eigenvectors of a scatter matrix, in units of its largest eigenvalue.
+
+    Functions of the eigenvalues are those of their shares: the scale, which may be far from 1, does
+    not matter.
 
     Parameters
     ----------
@@ -99,18 +103,20 @@ class RowsOfSpectrum:
     """
 
     def __init__(self, values: FloatArray, along: FloatArray, m: int) -> None:
-        self.values, self.squares, self.m = values, np.square(along), m
-        apart = values[:, None] - values
-        self._near = np.nonzero(np.abs(apart) <= NEAR * values[0])
+        self.values, self.m = values / values[0], m
+        self.squares = np.square(along / np.sqrt(values[0]))
+        apart = self.values[:, None] - self.values
+        self._near = np.nonzero(np.abs(apart) <= NEAR)
         apart[self._near] = np.inf
         self._inverse = np.divide(1.0, apart, out=apart)
 
-    def find_error(self, of: SpectralFunction) -> RowError | None:
-        """The error of a function of the eigenvalues.
+    def find_error(self, derive: Callable[[FloatArray], SpectralFunction]) -> RowError | None:
+        """The error of a function of the eigenvalues, which `derive` gives the derivatives of.
 
         What pairs of rows add is that of normal rows with variances λ/m along the eigenvectors:
         Σh² is (2Σ(Bλλᵀ)² + 4Σ(Hλλᵀ)²)/m², entry by entry.
         """
+        of = derive(self.values)
         g, second = of.gradient, of.hessian
         divided = g[:, None] - g
         divided *= self._inverse

@@ -390,7 +390,7 @@ def test_curves_of_a_track_stand_in_the_order_of_importance() -> None:
 
 def test_bands_reach_over_the_seeds() -> None:
     (method, *_) = method_subjects(sample_training())
-    assert len(method.runs) == 2
+    assert len(method.runs) == 3
     for name, course in method.courses.items():
         own = [run.curves[name].values for run in method.runs]
         assert course.low is not None

@@ -213,6 +213,7 @@ def test_the_install_step(work: Path, extras: str) -> None:
 
 
 @needs_bash
+@pytest.mark.slow
 def test_modules_of_the_checkout_are_not_run(work: Path) -> None:
     """A ``venv.py`` and a folder ``pip`` that whoever opened the pull request wrote."""
     attack = f"open({str(work / 'pwned')!r}, 'w').close()"

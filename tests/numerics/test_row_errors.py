@@ -35,7 +35,7 @@ def decompose(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def find_error(make, rows, at=slice(None)):
     values, vectors = decompose(rows)
-    return RowsOfSpectrum(values, rows[at] @ vectors, len(rows)).find_error(make(values))
+    return RowsOfSpectrum(values, rows[at] @ vectors, len(rows)).find_error(make)
 
 
 @pytest.mark.parametrize("make", FUNCTIONS)

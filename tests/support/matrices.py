@@ -44,6 +44,12 @@ class Case:
         return self.matrix.frequency.counts[self.kept]
 
     @cached_property
+    def paired(self):
+        """Rows of input and output, without those that are damaged in the output."""
+        healthy = ~naive.damaged(np.asarray(self.matrix.output.data, np.float64))[self.kept]
+        return self.W[healthy], self.output[healthy]
+
+    @cached_property
     def popular(self):
         return naive_frequency.popular_rows(self.counts)
 

@@ -245,10 +245,11 @@ def ridge_out_of_fold(c: Case):
 
 
 def subspace(c: Case):
+    W, output = c.paired
     return {
-        "distance": naive.subspace_distance(c.W, c.output),
-        "rank_input": np.linalg.matrix_rank(c.W),
-        "rank_output": np.linalg.matrix_rank(c.output),
+        "distance": naive.subspace_distance(W, output),
+        "rank_input": np.linalg.matrix_rank(W),
+        "rank_output": np.linalg.matrix_rank(output),
     }
 
 

@@ -115,7 +115,9 @@ def test_two_processes_equal_one(folders: tuple[Path, Path], method: str) -> Non
     for expected, found in zip(one, two, strict=True):
         assert set(expected) == set(found)
         for name, value in expected.items():
-            tolerance = 1e-6 if name.endswith("loss") else 1e-4
+            # Divergences near 0 are differences of much larger numbers.
+            exact = name.endswith("loss") and not name.startswith("penalty.")
+            tolerance = 1e-6 if exact else 1e-4
             assert found[name] == pytest.approx(value, rel=tolerance, abs=tolerance), name
     expected, found = (load_file(folder / "model.safetensors") for folder in (alone, together))
     assert set(expected) == set(found)

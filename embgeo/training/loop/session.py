@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -150,9 +151,15 @@ class Session:
         if not math.isfinite(values["train.loss"]):
             raise self.diverged("the loss is no number any more")
         method = self.loop.regularizer
-        values |= {f"penalty.{name}": float(value) for name, value in method.terms.items()}
+        values |= self.penalties()
         values |= method.numbers()
         self.log.write(self.loop.step_number, {**values, "train.seconds": round(self.seconds, 3)})
+
+    def penalties(self) -> dict[str, float]:
+        """The last value of every penalty; of those of positions, the mean over all processes."""
+        own = {name: float(value) for name, value in self.loop.regularizer.terms.items()}
+        found = self.world.gather(own)
+        return {f"penalty.{name}": fmean(one[name] for one in found) for name in own}
 
     def check(self, ended: bool) -> None:
         """Evaluate on the validation split if it is time."""
