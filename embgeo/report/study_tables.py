@@ -315,8 +315,9 @@ def describe_detectable(o: ClaimOutcome) -> str:
     """``"1.3 %"``: the change that would have been found in most studies of this size."""
     if o.detectable is None:
         return "–"
-    unit = " %" if o.relative else ""
-    return f"{format_number(in_percent(o.detectable) if o.relative else o.detectable, 2)}{unit}"
+    if o.relative:
+        return percent_text(o.detectable).removeprefix("+")
+    return format_number(o.detectable, 2)
 
 
 def settings_text(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
