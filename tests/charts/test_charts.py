@@ -147,6 +147,7 @@ def test_interactive_panels_say_the_same_as_the_figure(name: str) -> None:
     ("name", "width"),
     sampled([(chart.name, width) for chart in CHARTS for width in (1.5, 6.75)], 7),
 )
+@pytest.mark.slow
 def test_files_have_the_width_that_was_asked_for(name: str, width: float) -> None:
     figure = render_paper(specification(name), "svg", width, "embgeo 0")
     assert figure.width == width
@@ -154,6 +155,7 @@ def test_files_have_the_width_that_was_asked_for(name: str, width: float) -> Non
 
 
 @each_chart
+@pytest.mark.slow
 def test_a_paper_figure_has_a_width_a_caption_and_no_date(name: str) -> None:
     _, figure = drawn(name)
     assert figure.width == 3.25

@@ -44,6 +44,7 @@ def test_lines_and_classes_are_seen_on_their_pages() -> None:
     assert contrast(theme.RARE.light, theme.POPULAR.light) > 1.5
 
 
+@pytest.mark.slow
 def test_the_theme_is_the_style_sheet_of_pages() -> None:
     sheet = theme.stylesheet()
     light, dark = sheet.split("@media", 1)

@@ -65,6 +65,7 @@ def test_no_ring_without_a_clump():
     assert build(sample("cone")).meta["views"][0]["ring"] is None
 
 
+@pytest.mark.slow
 def test_every_renderer_draws_it():
     spec = specify(clumped())
     assert spec.caption.endswith("Ring: 60 rows lie together, apart from the others.")

@@ -378,6 +378,7 @@ def test_training_shows_what_is_asked_for_and_says_what_is_not_shown() -> None:
     assert chart_named("training").refuse(wide, Choices(scalars=("b.1",)))
 
 
+@pytest.mark.slow
 def test_curves_of_a_track_stand_in_the_order_of_importance() -> None:
     run = compared_subjects(sample_comparison(track=True, members=4))
     spec = chart_named("training").specify(run, Choices(scalars=page_names(run)))

@@ -485,6 +485,7 @@ def test_one_line_and_exit_code_2(here: Path, path: Path | str) -> None:
     assert content(here) == before
 
 
+@pytest.mark.slow
 def test_a_run_from_beginning_to_end(here: Path) -> None:
     run = spawn("analyze", "matrix.npy", "--tokens", "tokens.txt", *QUICK)
     assert (run.returncode, run.stderr) == (0, "")

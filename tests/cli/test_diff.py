@@ -102,6 +102,7 @@ def vectors(name: str, W: Array, tokens: list[str]) -> str:
 
 
 @pytest.mark.usefixtures("pages")
+@pytest.mark.slow
 def test_two_checkpoints(here: Path) -> None:
     result = call("diff", "one.npy", "two.npy", *QUICK)
     assert result.exit_code == 0, result.output
@@ -137,6 +138,7 @@ def test_a_rotated_and_permuted_vocabulary_is_the_same_by_token() -> None:
     assert number(by_row, "neighbor_overlap") < 0.3
 
 
+@pytest.mark.slow
 def test_saved_analyses_give_the_numbers_of_their_checkpoints() -> None:
     plain = numbers(done("one.npy", "two.npy", *QUICK).pairs[0])
     one, two = saved("one.npy", "a.embgeo"), saved("two.npy", "b.embgeo")
@@ -210,6 +212,7 @@ def test_cuts_and_turns_are_repeated_for_a_saved_analysis() -> None:
     assert number(comparison.pairs[0], "neighbor_overlap") >= 0
 
 
+@pytest.mark.slow
 def test_three_and_more() -> None:
     np.save("three.npy", narrow_cone()[:50])
     comparison = done("one.npy", "two.npy", "three.npy", *QUICK)
@@ -275,6 +278,7 @@ def run_of(depths: list[float], pattern: str = "ckpt-{}.npy") -> list[str]:
     return names
 
 
+@pytest.mark.slow
 def test_a_track_is_ordered_by_step() -> None:
     names = run_of([0.0, 0.0, 0.0, 0.5, 1.0, 1.5])
     comparison = done("--track", *names[::-1], *QUICK)
@@ -338,6 +342,7 @@ def test_quiet_says_nothing() -> None:
     assert (result.exit_code, result.output) == (0, "")
 
 
+@pytest.mark.slow
 def test_an_earlier_comparison_is_replaced_and_nothing_else() -> None:
     np.save("three.npy", gaussian(7, n=50))
     done("one.npy", "two.npy", "three.npy", *QUICK)

@@ -123,6 +123,7 @@ def test_widths(in_home: Path, options: tuple[str, ...], width: float) -> None:
     assert float(box[2]) == pytest.approx(72 * width, abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_name_of_the_last_version_is_accepted_with_a_note(in_home: Path) -> None:
     result = run("baseline", "--figure", "scatter-centred", "-o", in_home)
     assert result.exit_code == 0, result.output

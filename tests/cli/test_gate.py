@@ -200,6 +200,7 @@ def test_only_the_sections_of_the_rules_are_measured() -> None:
     assert "isotropy.i_sphere" in json.loads(Path("m.json").read_text())
 
 
+@pytest.mark.slow
 def test_a_saved_analysis_is_all_it_takes() -> None:
     CliRunner().invoke(app, ["analyze", "cone.npy", "--sections", "cosine", "--no-reference"])
     Path("cone.npy").unlink()
@@ -342,6 +343,7 @@ def test_settings_in_pyproject() -> None:
         ('[gate]\nrules = ["cosine.mean <= 1"]\nanalyze = { pairs = true }', "pairs of analyze"),
     ],
 )
+@pytest.mark.slow
 def test_settings_that_do_not_fit(text: str, says: str) -> None:
     settings(text)
     assert says in refused("round.npy")

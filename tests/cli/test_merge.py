@@ -73,6 +73,7 @@ def states(letter: str) -> list[str]:
     return sorted(map(str, Path().glob(f"{letter}*.npz")))
 
 
+@pytest.mark.slow
 def test_python_merges_as_the_command_does() -> None:
     quick = "--sections tokens --no-reference --save-state"
     for part in (1, 2):

@@ -194,7 +194,7 @@ def test_a_matrix_does_not_differ_from_itself():
     }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_paired_error_is_the_spread_of_differences_over_populations():
     """Of two noisy copies of rows that are drawn anew each time."""
     found = []
@@ -301,6 +301,7 @@ def test_norms_explain_a_change_if_they_moved_the_way_that_makes_it(before, afte
     assert explain(before, after, rose) is helped
 
 
+@pytest.mark.slow
 def test_neighbors_are_told_of_only_where_all_or_none_were_kept():
     W = gaussian(13, n=300)
     kept, lost, some = (

@@ -18,6 +18,7 @@ from embgeo.stats.resources import Resources
 from tests.support import naive, naive_compare
 from tests.support.compared import entered, in_small_blocks, number, numbers, pair_of
 from tests.support.matrices import from_spectrum, gaussian, narrow_cone, rng, two_sided
+from tests.support.sampling import sampled
 
 
 def rotation(d, seed=1):
@@ -61,7 +62,7 @@ def orders(n, seed=0):
 
 
 @each_pair
-@pytest.mark.parametrize("rows", [1000, 7])
+@pytest.mark.parametrize("rows", sampled([7, 1000], 2))
 @pytest.mark.slow
 def test_every_number_agrees_with_its_twin(name, rows, monkeypatch):
     in_small_blocks(monkeypatch, rows)
@@ -279,6 +280,7 @@ def test_chance_of_cka_is_its_mean_over_all_pairings():
     assert reference == pytest.approx(naive_compare.mean_cka(X, Y), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_debiased_cka_is_zero_on_average_where_cka_is_large():
     """More columns than rows: unrelated matrices look alike to the biased CKA (Murphy 2024)."""
     pairs = [pair_of(gaussian(60 + i, n=25, d=50), gaussian(90 + i, n=25, d=40)) for i in range(20)]
@@ -295,6 +297,7 @@ def test_the_mean_of_debiased_cka_over_all_pairings_is_zero():
     assert np.mean(found) == pytest.approx(0.0, abs=1e-14)
 
 
+@pytest.mark.slow
 def test_unrelated_matrices_have_any_p():
     """It is uniform: of 25 pairs, one or two lie below 0.05."""
     found = [
@@ -471,6 +474,7 @@ def test_a_view_of_any_order_is_read_alike():
         assert numbers(pair_of(Matrix(X), entered(turned))) == pytest.approx(plain, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_chance_of_the_distance_takes_the_wider_space():
     for X, Y in ((5, 20), (20, 5)):
         pair = pair_of(gaussian(49, n=500, d=X), gaussian(50, n=500, d=Y))

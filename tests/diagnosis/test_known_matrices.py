@@ -193,6 +193,7 @@ def test_duplicates_are_named_in_place_of_a_cone():
     assert "with every row counted once, the mean cosine is" in sentence(found, "cone")
 
 
+@pytest.mark.slow
 def test_several_long_rows_are_named():
     W = isotropic(3000, 64)
     W[[5, 17, 99, 1000, 2000]] *= 500.0

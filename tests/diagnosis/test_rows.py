@@ -181,6 +181,7 @@ def test_nothing_is_claimed_of_the_fixtures(name: str) -> None:
     assert found.verdict.findings[0].state == "healthy"
 
 
+@pytest.mark.slow
 def test_hostile_tokens_are_escaped() -> None:
     W = gaussian(408, 300, 8)
     W[7] = 0.0

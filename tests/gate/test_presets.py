@@ -50,6 +50,7 @@ def test_a_damaged_model(damaged: Path) -> None:
     assert reasons["tokens.damaged_rows"].endswith("row 2,903 w2903 and 74 more")
 
 
+@pytest.mark.slow
 def test_exit_codes(damaged: Path, tmp_path: Path) -> None:
     healthy = write_chat_model(tmp_path / "healthy", dead=False)
     options = ["--preset", PRESET, "--no-config", "--quiet"]

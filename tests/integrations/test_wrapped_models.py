@@ -14,6 +14,7 @@ from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.integrations import Gauge  # noqa: E402
 from embgeo.io.memory import as_matrix  # noqa: E402
 from tests.support.processes import in_two_processes  # noqa: E402
+from tests.support.sampling import sampled  # noqa: E402
 
 FSDP = """
 import json, sys
@@ -54,7 +55,9 @@ torch.distributed.destroy_process_group()
 
 @pytest.mark.slow
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without it")
-@pytest.mark.parametrize(("parameters", "units"), [("flat", "nested"), ("original", "one")])
+@pytest.mark.parametrize(
+    ("parameters", "units"), sampled([("flat", "nested"), ("original", "one")], 2)
+)
 def test_embeddings_that_fsdp_shards_are_gathered(parameters: str, units: str) -> None:
     """Reading the freed storage of flat parameters ended the process."""
     printed = in_two_processes(FSDP, parameters, units)

@@ -83,6 +83,7 @@ def test_a_reader_that_fails_is_found(
     assert expected in failures[0][1]
 
 
+@pytest.mark.slow
 def test_a_reader_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("resource", reason="this system has no alarms")
     monkeypatch.setattr(fuzz, "DEADLINE", 0.2)

@@ -35,6 +35,7 @@ def values(analysis):
 
 @settings(max_examples=15)
 @given(data=st.data())
+@pytest.mark.slow
 def test_planted_rows_are_found(data):
     """Shorter by a decade than all others, up to one row in twenty, in any stored type."""
     n, d = data.draw(st.integers(40, 300)), data.draw(st.integers(2, 24))

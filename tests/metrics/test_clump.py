@@ -282,6 +282,7 @@ def test_few_rows_that_gather_are_found(n, d, share, cosine):
         assert len(rows) < 1.05 * len(planted)
 
 
+@pytest.mark.slow
 def test_the_sentence_says_where_they_gather():
     finding = embgeo.analyze(gathered() - 0.8).verdict.finding("clump")
     assert finding.sentence.startswith("150 rows (5\u00a0%) lie together within ")

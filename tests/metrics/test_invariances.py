@@ -326,6 +326,7 @@ def test_the_sphere_is_never_above_its_eigenvectors_anywhere(seed, n, d, scale, 
 # Traps that other tools fell into ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_mean_cosine_of_a_half_precision_file():
     """Summed in fp16 one matrix gave 0.066 for 0.385."""
     W = (gaussian(84, 3000, 32) + 0.8).astype(np.float16)

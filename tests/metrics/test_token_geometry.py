@@ -222,6 +222,7 @@ def test_ties_do_not_depend_on_the_order_of_rows() -> None:
     np.testing.assert_allclose(count_occurrences(lattice, 5), naive.occurrences(lattice, 5))
 
 
+@pytest.mark.slow
 def test_hubness_of_some_queries_estimates_that_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """With equal rows among them, which share their places."""
     g = np.random.default_rng(3)

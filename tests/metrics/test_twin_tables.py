@@ -37,6 +37,7 @@ def test_everything_but_scalars_equals_its_twin(name, block_rows):
             CHECKED[value.name](value, case(name), found)
 
 
+@pytest.mark.slow
 def test_every_check_ran_at_least_once():
     assert set(CHECKED) == {
         value.name

@@ -76,6 +76,7 @@ each_matrix = pytest.mark.parametrize(
 
 
 @each_matrix
+@pytest.mark.slow
 def test_every_scalar_equals_its_twin(name, block_rows):
     wrong = []
     for scalar in analysis(name, block_rows).scalars:

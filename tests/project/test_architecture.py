@@ -117,6 +117,7 @@ def arrows(module: str) -> frozenset[str]:
     return frozenset(found & set(modules()) - {module})
 
 
+@pytest.mark.slow
 def test_imports_point_down() -> None:
     assert {part_of(module) for module in modules()} == set(PARTS)
     floor = {part: number for number, part in enumerate(PARTS)}

@@ -51,7 +51,7 @@ def test_each_table_is_made(table, monkeypatch, capsys):
     assert "cone" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_draws_of_one_population_rarely_differ():
     """Of 25 comparisons about one may; before, 85 % of them did."""
     flagged = [

@@ -53,6 +53,7 @@ def is_fixed_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id.isupper()
 
 
+@pytest.mark.slow
 def test_no_decision_reads_prose() -> None:
     assert not [
         f"{module}:{node.lineno}: {ast.unparse(node)}"

@@ -247,7 +247,7 @@ def test_hostile_files_are_as_hostile_as_they_claim() -> None:
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="make.py tiny needs torch")
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_make_tiny_makes_the_committed_files(tmp_path: Path) -> None:
     command = [sys.executable, str(FIXTURES / "make.py"), "tiny", "--out", str(tmp_path)]
     subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})

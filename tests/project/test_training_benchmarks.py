@@ -114,7 +114,7 @@ def test_another_penalty_is_noticed() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc/self/status")
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_peak_memory_is_that_of_the_process_itself() -> None:
     """Not of the one that started it, which has held more."""
     held = bytearray(300 * 2**20)

@@ -109,7 +109,7 @@ def alone(page: Any, panel: int) -> int:
 # --- tied together ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("panel", [0, 1])
+@pytest.mark.parametrize("panel", sampled([0, 1], 2))
 def test_hover_on_one_map_shows_the_token_on_all(page: Any, panel: int) -> None:
     row = alone(page, panel)
     reach(page, actions(page), panel, *where(page, panel, row)).perform()
@@ -151,7 +151,7 @@ def test_search_selects_in_all_maps_and_leads_to_the_token(page: Any) -> None:
         assert (x, y) == (pytest.approx(size[0] / 2, abs=1), pytest.approx(size[1] / 2, abs=1))
 
 
-@pytest.mark.parametrize("panel", [0, 1])
+@pytest.mark.parametrize("panel", sampled([1, 0], 2))
 def test_a_lasso_on_one_map_selects_in_all(page: Any, panel: int) -> None:
     from selenium.webdriver.common.by import By
 

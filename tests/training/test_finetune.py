@@ -57,6 +57,7 @@ def test_it_ends_with_a_validation_loss_above_the_best_before() -> None:
 
 @pytest.mark.parametrize("after", [7, 18, 31])
 @pytest.mark.parametrize(("method", "keep"), [("mle", "last"), ("sc-exp", "best")])
+@pytest.mark.slow
 def test_it_is_resumed_to_the_same_bits(tmp_path: Path, method: str, keep: str, after: int) -> None:
     known = config(method, training={"save_steps": 6, "keep": keep})
     whole, broken = tmp_path / "whole", tmp_path / "broken"

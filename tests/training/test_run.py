@@ -56,6 +56,7 @@ def test_the_tied_matrix_is_saved_once_and_its_other_name_told(finished: Path) -
         assert file.metadata() == {"tied": "decoder.weight=embedding.weight"}
 
 
+@pytest.mark.slow
 def test_a_run_ends_when_its_validation_loss_falls_no_more(tmp_path: Path) -> None:
     """As one of as many epochs with the same weights, but for what it says of its end."""
     training = {"epochs": 40, "keep": "best", "patience": 2, "log_every": 1}
@@ -139,6 +140,7 @@ def test_hostile_tokens_come_back_from_the_vocabulary(tmp_path: Path) -> None:
     assert tuple(found.tokens or ()) == tokens
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path: Path) -> None:
     config = settings("frage")
     for name in ("a", "b"):

@@ -36,6 +36,7 @@ def tuned(task: StudyTask, monitor: RunMonitor | None = None) -> StudyTask:
     return tune_rates(task, None, monitor or RunMonitor(), leads=True)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_each_method_takes_the_rate_of_the_lowest_perplexity(tmp_path: Path) -> None:
     said: list[str] = []
     task = tuned(task_of(tmp_path, seeds=[0, 1]), RunMonitor(say=said.append))
@@ -68,6 +69,7 @@ def test_what_was_tried_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.M
         tuned(task_of(tmp_path, [1e-4]))
 
 
+@pytest.mark.slow
 def test_tuning_is_resumed_to_the_same_bits(tmp_path: Path) -> None:
     whole = tuned(task_of(tmp_path / "whole"))
     broken = task_of(tmp_path / "broken", training={"save_steps": 5})
