@@ -12,7 +12,7 @@ from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.distributed.cluster import Cluster, Shard, analyze_on_cluster, count_rows, cut_pieces
-from embgeo.distributed.connection import connect
+from embgeo.distributed.connection import connect, explain_errors
 from embgeo.distributed.merging import add_labels, label_plan
 from embgeo.distributed.part import fingerprint
 from embgeo.distributed.plans import MergePlan
@@ -45,7 +45,7 @@ def analyze_in_cluster(
         return with_file(plan, matrix) if matrix is not None else with_names(plan, source)
 
     threads = resources.threads or os.cpu_count() or 1
-    with connect(scheduler, threads) as client:
+    with connect(scheduler, threads) as client, explain_errors(client.scheduler.address):
         threads = sum(client.nthreads().values()) or threads
         pieces = cut_pieces(shards, threads, resources.memory, masked)
         return analyze_on_cluster(

@@ -353,17 +353,35 @@ def test_a_scheduler_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.stderr.count("\n") == 1
 
 
-def test_a_scheduler_that_is_lost(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_scheduler_that_is_lost(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While its client, which has connected, waits for the first pass."""
     with scheduler(n_workers=0) as local:
         address = local.scheduler_address
         end = threading.Timer(0.5, local.close)
-        end.start()
+        monkeypatch.setattr(Cluster, "identify_shards", lambda _cluster: end.start())
         result = call(f"analyze W.npy --engine dask --scheduler {address}")
         end.join()
     assert result.exit_code == 2
     assert f"the scheduler at {address} was lost; start it and run again" in result.stderr
     assert result.stderr.count("\n") == 1
     assert not [record for record in caplog.records if record.name == "distributed.client"]
+
+
+def test_a_scheduler_that_is_lost_before_anything_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lose(_client: Any) -> dict[str, int]:
+        raise distributed.comm.CommClosedError("in <TCP (closed) …>: Connection reset by peer")
+
+    monkeypatch.setattr(distributed.Client, "nthreads", lose)
+    with scheduler(n_workers=0) as local:
+        address = local.scheduler_address
+        result = call(f"analyze W.npy --engine dask --scheduler {address}")
+    assert result.exit_code == 2
+    assert f"the scheduler at {address} was lost; start it and run again" in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
