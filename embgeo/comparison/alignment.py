@@ -24,7 +24,7 @@ LEAST_TOKENS = 4
 ROUNDING = 1e-12
 
 TOO_FEW = f"the unbiased estimate takes {LEAST_TOKENS} shared tokens"
-EQUAL_ROWS = "all rows of one side are equal, centring leaves nothing"
+EQUAL_ROWS = "all rows of one side are equal, centering leaves nothing"
 
 
 def cka_values(joint: Joint) -> list[Scalar]:

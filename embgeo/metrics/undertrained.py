@@ -1,7 +1,7 @@
 """Indicators of under-trained tokens after Land & Bartolo 2024 (definitions, section 8).
 
 The direction that is removed is meant to catch a constant part of all rows, so it is taken from the
-matrix as it is, not centered: centring would remove that part before it can be found.
+matrix as it is, not centered: centering would remove that part before it can be found.
 
 Examples
 --------

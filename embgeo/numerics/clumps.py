@@ -67,7 +67,7 @@ def find_dense_direction(unit: FloatArray) -> FloatArray | None:
     """Where most rows are near each other, less those on the opposite side; None for few.
 
     The mean row is subtracted first, because in a cone all rows are near each other. Ellipsoids and
-    lines, the dense directions of which are no clumps, have as many rows on the opposite side.
+    lines, whose dense directions are not clumps, have as many rows on the opposite side.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ class MethodRow:
     state : str
         What is known of the end of its runs; empty where they had learned what they could.
     anchor : str
-        Where the page says more of it; empty for the unigram model, which is no method.
+        Where the page says more of it; empty for the unigram model, which is not a method.
     """
 
     name: str

@@ -31,7 +31,7 @@ class DataSettings:
     tokenizer : str, optional
         A ``tokenizer.json``.
     tokens : int, optional
-        Only the first so many of the training split.
+        Number of tokens of the training split to use, from its start.
     shuffle : bool
         Whether the training split of a text without splits is shuffled in pieces of some 1,000
         tokens; with one seed for all runs.
@@ -193,8 +193,9 @@ class EvaluationSettings:
         Steps between two evaluations on the validation split; by default once an epoch.
     batch : int
     tokens : int, optional
-        Only the first so many of each split. By default all of them; in a run whose `steps` are
-        given, as many as a quarter of the tokens that it trains on, and 20,000 at least.
+        Number of tokens of each split to evaluate, from its start. By default all of them; in a
+        run whose `steps` are given, as many as a quarter of the tokens that it trains on, and
+        20,000 at least.
     bptt : int, optional
         Tokens of a window: 70 for models that carry a state over, for which it changes nothing.
         Models without a state see their window alone; for them it is `bptt` of the training,

@@ -107,7 +107,7 @@ def train(
     preset : {"tiny-cpu", "ptb-inan", "wt2-fast", "wt2-paper"}, optional
         Settings to begin with; by default "tiny-cpu".
     config : path, optional
-        Settings in TOML; they stand over those of the preset.
+        TOML settings; they override the preset.
     settings : mapping, optional
         Single settings, which stand over both: ``{"training.epochs": 3, "model": {"d": 64}}``.
     seeds : int, optional

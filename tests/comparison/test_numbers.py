@@ -409,8 +409,8 @@ def test_threads_change_no_number(threads, monkeypatch):
 
 def test_equal_rows_have_no_cka():
     pair = pair_of(np.ones((30, 4)) * [1, 2, 3, 4], gaussian(51, n=30, d=4))
-    assert "centring leaves nothing" in pair["compare.cka"].undefined
-    assert "centring leaves nothing" in pair["compare.cka_debiased"].undefined
+    assert "centering leaves nothing" in pair["compare.cka"].undefined
+    assert "centering leaves nothing" in pair["compare.cka_debiased"].undefined
     assert "equally far apart" in pair["compare.cka_p"].undefined
     assert number(pair, "subspace_distance") >= 0.0
 

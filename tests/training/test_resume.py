@@ -257,7 +257,7 @@ def test_a_log_that_lost_lines_is_refused(tmp_path: Path) -> None:
 
 def test_a_loss_that_is_no_number_ends_the_run(tmp_path: Path) -> None:
     config = settings(optimizer={"kind": "sgd", "lr": 1e38, "weight_decay": 0.0})
-    with pytest.raises(EmbgeoError, match=r"is no number any more \(mle, step 4\); lower lr"):
+    with pytest.raises(EmbgeoError, match=r"became NaN or infinite \(mle, step 4\); lower lr"):
         run(config, tmp_path)
 
 

@@ -71,7 +71,7 @@ def open_folder(
         No weights, several possible ones, or a damaged configuration or tokenizer.
     """
     file = _weights_file(folder, is_known)
-    if is_foreign_link(file) and file.parent == folder:
+    if is_foreign_link(file):
         raise refuse(file, FOREIGN_LINK, "name that file instead of the folder")
     weights = open_file(file)
     configuration = _configuration(folder)

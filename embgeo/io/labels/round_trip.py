@@ -29,7 +29,7 @@ def find_unreachable(vocabulary: TokenizerVocabulary | None) -> list[int]:
         raise NotUsable("the rows have no tokenizer")
     encoder = vocabulary.encoder
     if encoder.kind != "tokenizer.json":
-        raise NotUsable(f"{encoder.name} is no tokenizer.json")
+        raise NotUsable(f"{encoder.name} is not a tokenizer.json")
     if importlib.util.find_spec(encoder.package) is None:
         raise NotUsable(f"that needs pip install 'embgeo[{EXTRA}]'")
     request = {"file": str(encoder.files[0].resolve()), "size": len(vocabulary.tokens)}

@@ -86,7 +86,8 @@ def load_corpus(
     tokenizer : Path, optional
         A ``tokenizer.json`` in place of words; rows are its ids.
     tokens : int, optional
-        Only the first so many of the training split. Counts and vocabulary are of these.
+        Number of tokens of the training split to use, from its start; counts and vocabulary are
+        of these.
     shuffle : bool
         Whether the training split of a text without splits is shuffled in pieces; see `cut_text`.
     vocabulary : Vocabulary, optional

@@ -91,7 +91,7 @@ class Session:
 
     @property
     def stopped(self) -> bool:
-        """Whether so many evaluations were no better that the run ends before its steps do."""
+        """Whether early stopping ends the run: its last evaluations did not improve."""
         patience = self.config.training.patience
         return patience is not None and self.best["later"] >= patience
 
@@ -103,7 +103,7 @@ class Session:
         KeyboardInterrupt
             Somebody asked to stop; the state is saved.
         Diverged
-            The loss is no number any more.
+            The loss became NaN or infinite.
         """
         loop = self.loop
         progress.start(f"{loop.method.name}, seed {self.config.seeds[0]}", loop.all_steps)
@@ -149,7 +149,7 @@ class Session:
             return
         values = self.interval.take()
         if not math.isfinite(values["train.loss"]):
-            raise self.diverged("the loss is no number any more")
+            raise self.diverged("the loss became NaN or infinite")
         method = self.loop.regularizer
         values |= self.penalties()
         values |= method.numbers()

@@ -68,7 +68,7 @@ def count_verdicts(outcomes: Sequence[ClaimOutcome]) -> dict[Verdict, int]:
 
 
 def adjust_claims(outcomes: Sequence[ClaimOutcome]) -> tuple[ClaimOutcome, ...]:
-    """With Holm's p-values over all that have one and are no sanity check."""
+    """With Holm's p-values over all that have one, without sanity checks."""
 
     def is_tested(one: ClaimOutcome) -> bool:
         return one.p_value is not None and not one.sanity
@@ -257,9 +257,9 @@ def describe_method(training: Training, method: StudyMethod) -> str:
     name = perplexity_name(training.runs)
     own = training.values(method.name, name)
     if not method.reference:
-        told = [("perplexity", own)]
-        told += [(word, training.values(method.name, key, method.role)) for key, word in TOLD]
-        parts = [f"{word} {format_values(values)}" for word, values in told if values]
+        shown = [("perplexity", own)]
+        shown += [(word, training.values(method.name, key, method.role)) for key, word in TOLD]
+        parts = [f"{word} {format_values(values)}" for word, values in shown if values]
         return f"{method.name}: {', '.join(parts)}"
     before = training.values(method.reference, name)
     parts.append(perplexity_part(before, own))
