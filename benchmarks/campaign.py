@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import embgeo
-from embgeo.cli.train_summary import table
 from embgeo.report.study_tables import claim_rows, heads
+from embgeo.report.text.study import table
 from embgeo.training.settings import read_settings
 from embgeo.training.study.training import TRAINING_NAME, Training
 from embgeo.workflows.train import RunMonitor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -20,12 +20,9 @@ from embgeo.cli.shared import (
     Threads,
     command_line,
     guarded,
-    printable,
+    print_lines,
     progress_bar,
 )
-
-if TYPE_CHECKING:
-    from embgeo.result.analysis import Analysis
 
 
 @guarded
@@ -103,7 +100,7 @@ def analyze(
         with progress_bar(quiet) as progress:
             made = measure_part(request, in_parts, progress)
         if not quiet:
-            print(printable(f"{save_state}: {made}"))
+            print_lines(f"{save_state}: {made}")
         return
     folder = out if out is not None else Path(f"{default_name(path)}.embgeo")
     writes = not json_ or out is not None
@@ -121,31 +118,8 @@ def analyze(
     if writes:
         report = write_analysis(analysis, folder)
         if not quiet and not json_:
-            summary(analysis, report)
+            from embgeo.report.text.analysis import render
+
+            print_lines(*render(analysis), f"report: {report}")
     if json_:
         print(json.dumps(analysis.to_dict(), indent=1, allow_nan=False))
-
-
-def summary(analysis: Analysis, report: Path) -> None:
-    """Verdict and headline numbers on stdout."""
-    from embgeo.result.analysis import HEADLINE
-
-    p = analysis.provenance
-    verdict = analysis.verdict
-    print(printable(f"{p['file']}  {p['tensor']}  {p['n']:,} × {p['d']:,}  {p['dtype']}"))
-    print(printable(verdict.headline))
-    if verdict.blame_sentence:
-        print(printable(verdict.blame_sentence))
-    shown = [s for name in HEADLINE if (s := analysis.scalar(name)) is not None]
-    width = max((len(s.quantity.title) for s in shown), default=0)
-    for scalar in shown:
-        chance = scalar.reference_kind == "chance"
-        beside = f"  ({'chance' if chance else 'isotropic rows'}: {scalar.reference_text})"
-        shown_beside = "" if scalar.reference is None else beside
-        print(f"  {scalar.quantity.title:<{width}}  {scalar.text}{shown_beside}")
-    for family in ("frequency", "subspace"):
-        if family in analysis.absent:
-            print(printable(f"  left out: {family}, {analysis.absent[family]}"))
-    for note in analysis.notes:
-        print(printable(f"  note: {note}"))
-    print(printable(f"report: {report}"))

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from embgeo.cli.fields import EachField, Given
-from embgeo.cli.shared import Debug, Quiet, command_line, guarded, printable
+from embgeo.cli.shared import Debug, Quiet, command_line, guarded, print_lines
 from embgeo.core.source import Source
 
 OF_CHECKPOINTS = EachField(
@@ -78,7 +78,7 @@ def export(
     )
     if not quiet:
         for path in written.paths:
-            print(printable(str(path)))
+            print_lines(str(path))
         if written.points > written.shown_points:
             print(
                 f"  note: the projector shows the first {written.shown_points:,} points of "

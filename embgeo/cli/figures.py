@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded, printable
+from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded, print_lines, printable
 from embgeo.core.errors import BadOption, argument
 
 if TYPE_CHECKING:
@@ -149,9 +149,9 @@ def summary(out: Path, made: FigureSet) -> None:
     for one in made.figures:
         shown = [name for name in one.files if not name.endswith((".json", ".csv"))]
         size = "" if one.size is None else f"  {one.size[0]:.2f} × {one.size[1]:.2f} in"
-        print(printable(f"{', '.join(str(out / name) for name in shown)}{size}"))
+        print_lines(f"{', '.join(str(out / name) for name in shown)}{size}")
         for note in one.record["notes"]:
-            print(printable(f"  note: {note}"))
+            print_lines(f"  note: {note}")
     for name, reason in made.left_out.items():
         if name not in made.unrelated:
-            print(printable(f"left out: {name}, {reason}"))
+            print_lines(f"left out: {name}, {reason}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from embgeo.cli.fields import EachField, Given
-from embgeo.cli.shared import Debug, Json, guarded, printable
+from embgeo.cli.shared import Debug, Json, guarded, print_lines, printable
 from embgeo.core.source import Source
 
 if TYPE_CHECKING:
@@ -53,14 +53,14 @@ def listing(checkpoint: Checkpoint, found: Inspection) -> None:
         size = f"{shown.nbytes / 1e6:,.3f} MB" if shown.nbytes else ""
         lines.append((printable(shown.name), shape_text(stored), size, shown.role))
     widths = [max(len(line[column]) for line in lines) for column in range(3)]
-    print(printable(f"{checkpoint.path}: {checkpoint.format}"))
+    print_lines(f"{checkpoint.path}: {checkpoint.format}")
     for name, shape, size, role in lines:
         row = f"  {name:<{widths[0]}}  {shape:<{widths[1]}}  {size:>{widths[2]}}  {printable(role)}"
         print(row.rstrip())
-    print(printable(f"choice: {found.reason or found.problem}"))
+    print_lines(f"choice: {found.reason or found.problem}")
     if found.tokens:
-        print(printable(f"tokens: {found.tokens:,}, {found.tokens_source}"))
+        print_lines(f"tokens: {found.tokens:,}, {found.tokens_source}")
     if found.counts:
-        print(printable(f"counts: {found.counts:,}, {found.counts_source}"))
+        print_lines(f"counts: {found.counts:,}, {found.counts_source}")
     for note in found.notes:
-        print(printable(f"note: {note}"))
+        print_lines(f"note: {note}")

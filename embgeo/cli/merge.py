@@ -8,14 +8,13 @@ from typing import Annotated
 
 import typer
 
-from embgeo.cli.analyze import summary
 from embgeo.cli.shared import (
     Debug,
     Json,
     Quiet,
     command_line,
     guarded,
-    printable,
+    print_lines,
     progress_bar,
 )
 from embgeo.core.errors import BadOption
@@ -71,9 +70,9 @@ def merge(
         with progress_bar(quiet) as progress:
             asked = describe_plan(merged.write_plan(plan, progress))
         if not quiet:
-            print(printable(f"{plan}: {asked}"))
+            print_lines(f"{plan}: {asked}")
             following = f"embgeo analyze PART --plan {plan} --save-state FILE, for all parts"
-            print(printable(f"next: {following}"))
+            print_lines(f"next: {following}")
         return
     writes = not json_ or out is not None
     folder = out if out is not None else Path(f"{merged.name}.embgeo")
@@ -85,7 +84,9 @@ def merge(
     if writes:
         report = write_analysis(found.analysis, folder)
         if not quiet and not json_:
-            summary(found.analysis, report)
+            from embgeo.report.text.analysis import render
+
+            print_lines(*render(found.analysis), f"report: {report}")
     if json_:
         print(json.dumps(found.analysis.to_dict(), indent=1, allow_nan=False))
     elif found.missing and not quiet:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from embgeo.cli.shared import Debug, Quiet, guarded, printable
+from embgeo.cli.shared import Debug, Quiet, guarded, print_lines
 
 
 @guarded
@@ -31,4 +31,4 @@ def report(
     target = out if out is not None else default_target(folder)
     render(folder, target)
     if not quiet:
-        print(printable(f"report: {target.absolute()}"))
+        print_lines(f"report: {target.absolute()}")

@@ -86,6 +86,12 @@ def one_line(error: BaseException) -> str:
     return f"unexpected {type(error).__name__}: {text}; --debug shows where"
 
 
+def print_lines(*lines: str) -> None:
+    """Print text that a hostile file name cannot break."""
+    for line in lines:
+        print(printable(line))
+
+
 def command_line() -> str:
     """The command as it was typed, for the provenance."""
     import shlex

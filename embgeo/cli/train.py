@@ -9,10 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded, printable
+from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded, print_lines
 from embgeo.cli.train_experiment import train_experiment
 from embgeo.cli.train_progress import monitor_runs
-from embgeo.cli.train_summary import plan_text, summary
 from embgeo.core.errors import BadOption, argument
 from embgeo.workflows import train as workflow
 from embgeo.workflows.train_use import export_model, sample_text
@@ -133,7 +132,7 @@ def train(
         drawn = sample_text(
             sample, prompt=prompt, length=length, temperature=temperature, seed=seed
         )
-        print("\n".join(printable(line) for line in drawn.split("\n")))
+        print_lines(*drawn.split("\n"))
     elif export is not None:
         print_export(export, out, quiet)
     elif experiment is not None:
@@ -142,9 +141,19 @@ def train(
     elif dry_run:
         with monitor_runs(quiet) as monitor:
             task, plan = workflow.plan_training(**arguments, **of_studies, monitor=monitor)
-        print(json.dumps(plan, indent=1) if json_ else plan_text(plan, task.folder))
+        print_plan(plan, task.folder, json_)
     else:
         train_study({**arguments, **of_studies}, json_=json_, quiet=quiet)
+
+
+def print_plan(plan: Mapping[str, Any], folder: Path, json_: bool) -> None:
+    """Print what would be trained."""
+    from embgeo.report.text.study import render_plan
+
+    if json_:
+        print(json.dumps(plan, indent=1))
+    else:
+        print_lines(*render_plan(plan, folder))
 
 
 def print_export(run: Path, out: Path | None, quiet: bool) -> None:
@@ -153,7 +162,7 @@ def print_export(run: Path, out: Path | None, quiet: bool) -> None:
         raise BadOption("no folder is given", where=argument("out"), way_out="name a new one")
     written = export_model(run, out)
     if not quiet:
-        print(printable(f"model: {written}"))
+        print_lines(f"model: {written}")
 
 
 def train_study(arguments: Mapping[str, Any], *, json_: bool, quiet: bool) -> None:
@@ -167,7 +176,9 @@ def train_study(arguments: Mapping[str, Any], *, json_: bool, quiet: bool) -> No
     if json_:
         print(json.dumps(training_to_json(trained.study), indent=1, allow_nan=False))
     elif not quiet:
-        summary(trained.study, trained.report)
+        from embgeo.report.text.study import render
+
+        print_lines(*render(trained.study), f"report: {trained.report}")
     if (error := trained.error()) is not None:
         raise error
 

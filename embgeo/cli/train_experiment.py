@@ -6,10 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from embgeo.cli.shared import printable
+from embgeo.cli.shared import print_lines, printable
 from embgeo.cli.train_progress import monitor_runs
-from embgeo.cli.train_summary import aligned
-from embgeo.core.values import format_number
 from embgeo.workflows.folders import write_set
 
 if TYPE_CHECKING:
@@ -74,6 +72,8 @@ def draw(sweep: SettingSweep) -> None:
 
 def print_summary(sweep: SettingSweep, points: Sequence[PointResult]) -> None:
     """Each sweep as a table, and where its figure is."""
+    from embgeo.core.values import format_number
+    from embgeo.report.text.columns import align
     from embgeo.training.study.spread import spread
 
     for parameter, where in (("beta", f"τ = {sweep.settings.tau:g}"), ("tau", "β = 1")):
@@ -86,9 +86,8 @@ def print_summary(sweep: SettingSweep, points: Sequence[PointResult]) -> None:
             chance = next(one.chance for one in own if one.value == value)
             if held is not None:
                 rows.append([f"{value:g}", held.text, format_number(chance or 0.0)])
-        print(printable(f"input against output embedding at {where}"))
-        for line in aligned(rows):
-            print(f"  {line}")
+        print_lines(f"input against output embedding at {where}")
+        print_lines(*(f"  {line}" for line in align(rows)))
         figure = sweep.folder / FIGURES / parameter / "sweep.pdf"
         if figure.is_file():
-            print(printable(f"figure: {figure}"))
+            print_lines(f"figure: {figure}")

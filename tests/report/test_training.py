@@ -18,13 +18,13 @@ import pytest
 
 from embgeo.charts import balance, training
 from embgeo.cli.app import run as command
-from embgeo.cli.train_summary import table
 from embgeo.core.errors import UnreadableFile
 from embgeo.core.number_text import format_duration
 from embgeo.report import page as pages
 from embgeo.report.study import draw_methods, render
 from embgeo.report.study_headline import headlines
 from embgeo.report.study_tables import first_heads, heads, method_rows
+from embgeo.report.text.study import table
 from embgeo.training.study.assemble import assemble_study
 from embgeo.training.study.log import LOG_NAME, Log
 from embgeo.training.study.run_result import (

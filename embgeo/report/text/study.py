@@ -1,18 +1,18 @@
-"""What ``embgeo train`` says on stdout: a line for each method, then where the report is."""
+"""A study of training methods for a terminal: a line a method, claims, notes; and its plan."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from embgeo.cli.shared import printable
 from embgeo.core.number_text import format_duration
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import format_number
-
-if TYPE_CHECKING:
-    from embgeo.training.study.training import Training
+from embgeo.report.text.columns import align
+from embgeo.training.study.deciding import count_verdicts, perplexity_name, unigram_perplexity
+from embgeo.training.study.spread import spread
+from embgeo.training.study.training import Training
 
 #: Columns of the table, with their heads; the perplexity of the split that decides stands first.
 COLUMNS = (
@@ -24,24 +24,19 @@ COLUMNS = (
 )
 
 
-def summary(training: Training, page: Path) -> None:
-    """What each method did to perplexity and geometry; claims; notes; the report."""
-    for line in table(training):
-        print(printable(line))
+def render(training: Training) -> Iterator[str]:
+    """What each method did to perplexity and geometry; claims; notes."""
+    yield from table(training)
     if training.outcomes:
-        print(claims(training))
+        yield claims(training)
     for warning in training.warnings:
-        print(printable(f"  warning: {warning.text}"))
+        yield f"  warning: {warning.text}"
     for note in training.notes:
-        print(printable(f"  note: {note}"))
-    print(printable(f"report: {page}"))
+        yield f"  note: {note}"
 
 
 def table(training: Training) -> list[str]:
     """A head, and a line a method."""
-    from embgeo.training.study.deciding import perplexity_name, unigram_perplexity
-    from embgeo.training.study.spread import spread
-
     name = perplexity_name(training.runs)
     split = "test" if name.startswith("test") else "valid"
     columns = (
@@ -67,7 +62,7 @@ def table(training: Training) -> list[str]:
     unigram = unigram_perplexity(training.runs, split)
     if unigram is not None:
         rows.append(["unigram", format_number(unigram), *("" for _ in held[1:])])
-    return aligned(rows)
+    return align(rows)
 
 
 def of_output(training: Training, method: str, name: str) -> list[float]:
@@ -76,22 +71,8 @@ def of_output(training: Training, method: str, name: str) -> list[float]:
     return [run.output[name] for run in runs if name in run.output]
 
 
-def aligned(rows: list[list[str]]) -> list[str]:
-    """The first column to the left, the others to the right."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-
-
 def claims(training: Training) -> str:
     """How many of the papers' claims held."""
-    from embgeo.training.study.deciding import count_verdicts
-
     count = count_verdicts(training.outcomes)
     shown = ", ".join(f"{number} {verdict}" for verdict, number in count.items() if number)
     return f"Claims of the papers: {shown or 'none'}.{describe_checks(training)}"
@@ -106,8 +87,8 @@ def describe_checks(training: Training) -> str:
     return f" Methods that reach what they minimize: {passed} of {len(checks)}."
 
 
-def plan_text(plan: Mapping[str, Any], folder: Path) -> str:
-    """What ``--dry-run`` prints."""
+def render_plan(plan: Mapping[str, Any], folder: Path) -> list[str]:
+    """What would be trained, and how long it takes."""
     corpus = plan["corpus"]
     tokens = ", ".join(f"{split} {n:,}" for split, n in corpus["tokens"].items())
     runs = f"{len(plan['methods'])} methods × {len(plan['seeds'])} seeds"
@@ -129,6 +110,6 @@ def plan_text(plan: Mapping[str, Any], folder: Path) -> str:
                 format_duration(each["seconds"]),
             ]
         )
-    lines += aligned(rows)
+    lines += align(rows)
     lines.append(f"about {format_duration(plan['seconds'])} in all; nothing was written")
-    return "\n".join(printable(line) for line in lines)
+    return lines

@@ -1,0 +1,28 @@
+"""An analysis for a terminal: verdict, headline numbers, what was left out, notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from embgeo.result.analysis import HEADLINE, Analysis
+
+
+def render(analysis: Analysis) -> Iterator[str]:
+    """The lines."""
+    p = analysis.provenance
+    verdict = analysis.verdict
+    yield f"{p['file']}  {p['tensor']}  {p['n']:,} × {p['d']:,}  {p['dtype']}"
+    yield verdict.headline
+    if verdict.blame_sentence:
+        yield verdict.blame_sentence
+    shown = [s for name in HEADLINE if (s := analysis.scalar(name)) is not None]
+    width = max((len(s.quantity.title) for s in shown), default=0)
+    for scalar in shown:
+        kind = "chance" if scalar.reference_kind == "chance" else "isotropic rows"
+        reference = "" if scalar.reference is None else f"  ({kind}: {scalar.reference_text})"
+        yield f"  {scalar.quantity.title:<{width}}  {scalar.text}{reference}"
+    for family in ("frequency", "subspace"):
+        if family in analysis.absent:
+            yield f"  left out: {family}, {analysis.absent[family]}"
+    for note in analysis.notes:
+        yield f"  note: {note}"
