@@ -1,5 +1,8 @@
 """Statistics as plain data and arrays, and back: what a file can hold without a pickle.
 
+Not a `RecordFormat`: the schema of a state is not known beforehand. A statistic may be of any kind,
+holds what its class keeps as `STATE`, and shares arrays with others.
+
 Only what is named in `RECORDS` comes back as more than numbers and text, and no code of theirs
 runs: their attributes are set, after it was checked that they are no methods.
 """

@@ -1,5 +1,9 @@
 """Baselines in a file that people can review: one number a line, and where it comes from.
 
+Format and version are checked as of every record. The rest is written and read here, because the
+schema of a dataclass does not say what a review needs: a bare number where it is exact, an object
+where it is not, and each on a line of its own.
+
 Format history
 --------------
 1 : first version (embgeo 0.1).
@@ -11,29 +15,34 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn, get_args
+from typing import Any, get_args
 
 from embgeo.core.errors import UnreadableFile, argument
 from embgeo.gate.check import Measured
 from embgeo.gate.rule_value import SCALES, Known, RuleValue, show
 from embgeo.gate.text import round_digits
+from embgeo.io.bounded.records import RecordFormat
 
-FORMAT = "embgeo.baseline"
-FORMAT_VERSION = 1
+FORMAT = RecordFormat(
+    "embgeo.baseline",
+    1,
+    Measured,
+    "baseline.json",
+    what="a baseline",
+    again=f"write it again with {argument('update_baseline')}",
+)
 #: Fields of an analysis' provenance that say what was measured, and by what.
 KEPT = ("file", "tensor", "sha256", "dtype", "n", "d", "kept", "sections", "options", "versions")
 #: Digits of a standard error: more would change with every run on another machine.
 ERROR_DIGITS = 3
-#: Far beyond any baseline: what is larger is something else.
-MOST_BYTES = 16 * 2**20
 
 
 def render(matrices: Sequence[Measured], command: str) -> str:
     """The text of a baseline file: sorted by name, numbers with ten significant digits."""
     lines = [
         "{",
-        f' "format": {_json(FORMAT)},',
-        f' "format_version": {FORMAT_VERSION},',
+        f' "format": {_json(FORMAT.name)},',
+        f' "format_version": {FORMAT.version},',
         f' "command": {_json(command)},',
         ' "matrices": [',
     ]
@@ -79,7 +88,7 @@ def is_baseline(path: Path) -> bool:
             start = stream.read(4096)
     except OSError:
         return False
-    return start.lstrip().startswith(b"{") and f'"{FORMAT}"'.encode() in start
+    return start.lstrip().startswith(b"{") and f'"{FORMAT.name}"'.encode() in start
 
 
 def read(path: Path) -> list[Measured]:
@@ -90,46 +99,18 @@ def read(path: Path) -> list[Measured]:
     UnreadableFile
         Not a baseline, a damaged one, or of a version that this embgeo does not know.
     """
-    found = _parse(path)
-    if found.get("format") != FORMAT:
-        raise UnreadableFile("no baseline that embgeo wrote", where=path)
-    if found.get("format_version") != FORMAT_VERSION:
-        raise UnreadableFile(
-            f"format version {found.get('format_version')!r}, this embgeo reads {FORMAT_VERSION}",
-            where=path,
-            way_out=f"write it again with {argument('update_baseline')}",
-        )
+    content = FORMAT.read(path)
     try:
-        matrices = [_matrix(entry) for entry in found["matrices"]]
+        matrices = [_matrix(entry) for entry in content["matrices"]]
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise UnreadableFile(
             f"damaged baseline ({type(error).__name__}: {error})",
             where=path,
-            way_out=f"write it again with {argument('update_baseline')}",
+            way_out=FORMAT.again,
         ) from error
     if not matrices:
         raise UnreadableFile("a baseline without a matrix", where=path)
     return matrices
-
-
-def _parse(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as stream:
-            text = stream.read(MOST_BYTES + 1)
-        if len(text) > MOST_BYTES or not text.lstrip().startswith(b"{"):
-            return {}
-        found = json.loads(text.decode("utf-8"), parse_constant=_no_number)
-    except FileNotFoundError as error:
-        raise UnreadableFile("no such file", where=path) from error
-    except OSError as error:
-        raise UnreadableFile(f"cannot be read: {error.strerror or error}", where=path) from error
-    except (ValueError, RecursionError) as error:
-        raise UnreadableFile(f"no JSON ({error})", where=path) from error
-    return found if isinstance(found, dict) else {}
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
 
 
 def _matrix(entry: dict[str, Any]) -> Measured:

@@ -38,8 +38,6 @@ FAMILY = "frequency"
 #: Queries of each class in the rarity estimate: this many entries at most, within bounds.
 QUERY_ENTRIES = 2**17
 QUERIES = (200, 500)
-#: Part of the smaller class that changes its class where the effect of the edge is looked at.
-EDGE_PART = 4
 #: Tokens of each class in the shown table.
 SHOWN = 4
 
@@ -193,9 +191,9 @@ def find_edge_slope(facts: Facts, queries: IntArray, near: IntArray, known: Popu
     to the edge to the other class, among queries and neighbors alike. 1 where no query is left.
     """
     rank = np.full(facts.n, -1, dtype=np.int64)
-    rank[facts.kept[known.order]] = np.arange(facts.m)
+    rank[facts.kept] = known.rank
     edge = int(known.popular.sum())
-    step = max(1, min(edge, facts.m - edge) // EDGE_PART)
+    step = max(1, known.edge_step)
     popular = bool(rank[queries[0]] < edge)
     moved = edge - step if popular else edge + step
     left = (rank[queries] < moved) if popular else (rank[queries] >= moved)

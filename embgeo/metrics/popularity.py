@@ -13,6 +13,8 @@ from embgeo.metrics.facts import Facts
 
 #: Bins of equal token counts, by falling frequency (definitions, section 5).
 BINS = 10
+#: Part of the smaller class by which the edge between the classes is moved to see what it does.
+EDGE_PART = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,19 @@ class Popularity:
     counts: FloatArray
     log_count: FloatArray
     convention: str
+
+    @property
+    def rank(self) -> IntArray:
+        """Place of each kept row by falling frequency, from 0; shape (M,)."""
+        rank = np.empty(len(self.order), dtype=np.int64)
+        rank[self.order] = np.arange(len(self.order))
+        return rank
+
+    @property
+    def edge_step(self) -> int:
+        """How many tokens change their class where the edge is moved; 0 where a class is small."""
+        edge = int(self.popular.sum())
+        return min(edge, len(self.order) - edge) // EDGE_PART
 
     def labels(self, facts: Facts) -> IntArray:
         """1 popular, 0 rare, −1 left out; shape (N,)."""

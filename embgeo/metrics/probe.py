@@ -48,8 +48,6 @@ FAMILY = "frequency"
 MAX_ROWS = 6_000
 MAX_ENTRIES = 2_500_000
 MIN_ROWS = 1_000
-#: Part of the smaller class by which the edge between the classes is moved to see what it does.
-EDGE_PART = 4
 
 #: Ridge penalties to choose from, on standardized columns.
 PENALTIES = np.logspace(-2, 5, 15)
@@ -186,12 +184,8 @@ def influence_of_edge(
     The share of popular tokens is fixed: a token that is popular makes another one rare. How fast
     the number moves with the edge is seen from the same scores with the edge to either side.
     """
-    m = len(known.order)
-    rank = np.empty(m, dtype=np.int64)
-    rank[known.order] = np.arange(m)
-    edge = int(known.popular.sum())
-    step = min(edge, m - edge) // EDGE_PART
-    sides = [rank[at] >= moved for moved in (edge - step, edge + step)]
+    m, edge, step = len(known.order), int(known.popular.sum()), known.edge_step
+    sides = [known.rank[at] >= moved for moved in (edge - step, edge + step)]
     if not step or any(rare.all() or not rare.any() for rare in sides):
         return np.zeros(len(at))
     low, high = (judge(score, rare)[0] for rare in sides)

@@ -236,22 +236,22 @@ def damaged(**changes: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "no baseline"),
-        ("[]", "no baseline"),
-        ('{"format": "embgeo.baseline",', "no JSON"),
-        ('{"format": "other"}', "no baseline"),
+        ("", "not readable as a baseline"),
+        ("[]", "not a baseline"),
+        ('{"format": "embgeo.baseline",', "not readable as a baseline"),
+        ('{"format": "other"}', "not a baseline"),
         (damaged(format_version=99), "format version 99"),
         (damaged(matrices=[]), "without a matrix"),
         (damaged(matrices=[1]), "damaged"),
         (damaged(matrices=[{"scalars": {}}]), "damaged"),
         (damaged().replace("0.3333333333", '"x"'), "damaged"),
         (damaged().replace("0.3333333333", "true"), "damaged"),
-        (damaged().replace("0.3333333333", "NaN"), "NaN is no number"),
+        (damaged().replace("0.3333333333", "NaN"), "NaN is not JSON"),
         (damaged().replace("0.3333333333", "1e999"), "damaged"),
         (damaged().replace("0.00123", "-1"), "damaged"),
         (damaged().replace('"least"', '"perhaps"'), "damaged"),
         (damaged().replace('["cosine"]', '"cosine"'), "damaged"),
-        ('{"format": "embgeo.baseline", "x": ' + "[" * 100_000, "no JSON"),
+        ('{"format": "embgeo.baseline", "x": ' + "[" * 100_000, "not readable as a baseline"),
     ],
 )
 def test_baselines_that_are_none(tmp_path: Path, text: str, says: str) -> None:

@@ -13,7 +13,8 @@ from embgeo.core.options import Options
 from embgeo.core.quantities import frequency as q
 from embgeo.core.quantities import isotropy, spectrum
 from embgeo.metrics import neighbors
-from embgeo.metrics.neighbors import EDGE_PART, find_edge_slope
+from embgeo.metrics.neighbors import find_edge_slope
+from embgeo.metrics.popularity import EDGE_PART
 from embgeo.metrics.probe import with_fit
 from embgeo.numerics.scores import error_of, linear_share, share_of_noise
 

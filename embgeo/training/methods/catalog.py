@@ -29,8 +29,9 @@ from embgeo.training.methods import (
     SpectrumControl,
     Tying,
 )
-from embgeo.training.methods.regularizer import MethodSetting, Role, list_settings
+from embgeo.training.methods.regularizer import MethodSetting, list_settings
 from embgeo.training.models import LanguageModel
+from embgeo.training.study.training import Role
 
 #: Given by the run (`Setup`), not by settings.
 _BY_THE_RUN = ("ignore_rows", "seed")

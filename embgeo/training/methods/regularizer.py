@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_defaults
 from embgeo.training.methods.weights import Source, Weight, find_layer
-from embgeo.training.study.training import Role as Role
+from embgeo.training.study.training import Role
 
 
 @dataclass(slots=True)
