@@ -221,7 +221,7 @@ class Matrix:
         for first in range(start, stop, step):
             last = min(first + step, stop)
             if rows is None:
-                read_ahead(self.data[last : min(last + step, stop)])
+                read_ahead(self.data, last, min(last + step, stop))
                 index = np.arange(first, last, dtype=np.int64)
                 yield index, working(self.data[first:last], self.working)
             else:

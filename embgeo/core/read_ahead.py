@@ -6,25 +6,27 @@ import mmap
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 
-def read_ahead(rows: npt.NDArray[Any]) -> None:
-    """Begin to read the pages under a slice of a memory map; anything else is left alone.
+def read_ahead(data: Any, start: int, stop: int) -> None:
+    """Begin to read the pages under some rows of a memory map; anything else is left alone.
 
     Parameters
     ----------
-    rows : array
-        Contiguous; usually a slice that nobody has touched yet.
+    data : array
+        One of numpy, or what is indexed like it: its rows are made when they are asked for.
+    start, stop : int
+        Rows that nobody has touched yet.
     """
-    mapped = _map_under(rows)
-    if mapped is None or not hasattr(mmap, "MADV_WILLNEED") or not rows.size:
+    mapped = _map_under(data)
+    if mapped is None or not hasattr(mmap, "MADV_WILLNEED") or start >= stop:
         return
+    rows = data[start:stop]
     offset = rows.__array_interface__["data"][0] - _address(mapped)
-    start = offset - offset % mmap.PAGESIZE
-    if 0 <= start < len(mapped) and rows.flags.c_contiguous:
-        length = min(offset + rows.nbytes, len(mapped)) - start
-        mapped.madvise(mmap.MADV_WILLNEED, start, length)
+    page = offset - offset % mmap.PAGESIZE
+    if 0 <= page < len(mapped) and rows.flags.c_contiguous:
+        length = min(offset + rows.nbytes, len(mapped)) - page
+        mapped.madvise(mmap.MADV_WILLNEED, page, length)
 
 
 def _map_under(array: Any) -> mmap.mmap | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -46,11 +47,13 @@ FAMILIES: tuple[Family, ...] = (
 #: Above this many entries the d×d sums of reference rows are made in float32, which is faster.
 SINGLE_ENTRIES = 40_000_000
 #: Up to this many entries the rows are held; beyond, they are drawn again whenever they are read.
-HELD_ENTRIES = 20_000_000
+HELD_ENTRIES = 40_000_000
 NOTE = "isotropic Gaussian rows, same N, d and norms"
 
 #: Rows that are drawn together.
 CHUNK = 1024
+#: Chunks that are kept for the next block, of each thread that reads some.
+RECENT_CHUNKS = 4
 
 Spread = Callable[[Callable[[int], npt.NDArray[Any]], int], Iterator[npt.NDArray[Any]]]
 
@@ -67,6 +70,8 @@ class GaussianRows:
         self.shape = (len(norms), d)
         ordinary = norms.min() > 1e-30 and norms.max() < 1e30
         self.dtype = np.dtype(np.float32 if ordinary else np.float64)
+        # Blocks of rows end within chunks: without these each chunk would be drawn several times.
+        self.chunk = lru_cache(RECENT_CHUNKS)(self.draw_chunk)
 
     def __getitem__(self, rows: slice | npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         if not isinstance(rows, slice):
@@ -86,7 +91,7 @@ class GaussianRows:
             picked[here] = self.chunk(int(number))[rows[here] - number * CHUNK]
         return picked
 
-    def chunk(self, number: int) -> npt.NDArray[Any]:
+    def draw_chunk(self, number: int) -> npt.NDArray[Any]:
         """1,024 rows from the one of this number times 1,024 on."""
         norms = self.norms[number * CHUNK : (number + 1) * CHUNK]
         drawn = np.random.default_rng([self.seed, 0x150, number]).standard_normal(
@@ -144,7 +149,7 @@ def isotropic_twin(norms: npt.NDArray[np.float64], d: int, seed: int, spread: Sp
     rows = GaussianRows(norms, d, seed)
     data = cast(npt.NDArray[Any], rows)
     if len(norms) * d <= HELD_ENTRIES:
-        data = np.concatenate(list(spread(rows.chunk, -(-len(norms) // CHUNK))))
+        data = np.concatenate(list(spread(rows.draw_chunk, -(-len(norms) // CHUNK))))
     return Matrix(data, name="isotropic reference", origin=Origin(format="array"))
 
 

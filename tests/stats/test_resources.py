@@ -164,9 +164,9 @@ def test_read_ahead_asks_for_the_pages_of_the_slice(tmp_path, dtype):
     with (tmp_path / "w").open("rb") as file:
         mapped = Map(file.fileno(), 0, access=mmap.ACCESS_READ)
         W = np.frombuffer(mapped, dtype=np.dtype(dtype)).reshape(rows, 8)
-        read_ahead(W[rows // 2 : rows // 2 + 10])
-        read_ahead(W[rows:])
-        read_ahead(np.ones((3, 3)))
+        read_ahead(W, rows // 2, rows // 2 + 10)
+        read_ahead(W, rows, rows)
+        read_ahead(np.ones((3, 3)), 0, 3)
     assert [(how, start) for how, start, _ in asked] == [(mmap.MADV_WILLNEED, 32 * mmap.PAGESIZE)]
 
 
