@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from embgeo.workflows.inspect import inspect
     from embgeo.workflows.merge import merge
     from embgeo.workflows.render import render
+    from embgeo.workflows.repair import repair
     from embgeo.workflows.train import train
 
     __version__: str
@@ -50,6 +51,7 @@ _HOMES = {
     "load_training": "embgeo.training.study.training",
     "merge": "embgeo.workflows.merge",
     "render": "embgeo.workflows.render",
+    "repair": "embgeo.workflows.repair",
 }
 
 __all__ = [
@@ -73,6 +75,7 @@ __all__ = [
     "load_training",
     "merge",
     "render",
+    "repair",
     "train",
 ]
 

@@ -28,6 +28,7 @@ PARTS = (
     "diagnosis",
     "result",
     "measure",
+    "replacement",
     "distributed",
     "comparison",
     "training.study",
@@ -85,6 +86,7 @@ LISTS = {
     "io.memory.KINDS": r"^def find_in_\w+\(",
     "training.models.MODELS": r"^    NAME: ClassVar\[str\] = ",
     "training.methods.REGULARIZERS": r"^    SOURCE: ClassVar\[str\] = (?!\"as of)",
+    "replacement.methods.METHODS": r"^SEEDED = ",
     "gate.outputs.OUTPUTS": r"^def render\(outcome: ",
 }
 

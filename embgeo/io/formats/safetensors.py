@@ -55,7 +55,9 @@ _PACKED = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6}
 
 
 @dataclass(frozen=True, slots=True)
-class _TensorEntry:
+class TensorEntry:
+    """What the header says of a tensor; its bytes are counted from the end of the header."""
+
     name: str
     dtype: str
     shape: tuple[int, ...]
@@ -74,11 +76,8 @@ def sniff(head: bytes) -> bool:
 def open_checkpoint(path: Path) -> Checkpoint:
     """The tensors of one file, in the order of their bytes."""
     data = map_file(path)
-    start, header = _header(data, path)
-    entries = [_entry(name, facts) for name, facts in header.items() if name != _METADATA]
-    entries.sort(key=lambda entry: (entry.start, entry.end))
+    start, entries = read_entries(data, path)
     body = data[start:]
-    check_places(((e.name, e.start, e.end) for e in entries), len(body))
     left_out = Omissions()
     tensors = []
     for entry in entries:
@@ -91,6 +90,15 @@ def open_checkpoint(path: Path) -> Checkpoint:
         else:
             raise Damaged(f"{short(name)} has other than the bytes that its shape asks for")
     return Checkpoint(path, NAME, tuple(tensors), (path,), notes=left_out.notes())
+
+
+def read_entries(data: Bytes, path: Path) -> tuple[int, list[TensorEntry]]:
+    """Where the header of a file ends, and its tensors in the order of their bytes."""
+    start, header = _header(data, path)
+    entries = [_entry(name, facts) for name, facts in header.items() if name != _METADATA]
+    entries.sort(key=lambda entry: (entry.start, entry.end))
+    check_places(((e.name, e.start, e.end) for e in entries), len(data) - start)
+    return start, entries
 
 
 def _header(data: Bytes, path: Path) -> tuple[int, dict[str, object]]:
@@ -117,7 +125,7 @@ def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return made
 
 
-def _entry(name: str, facts: object) -> _TensorEntry:
+def _entry(name: str, facts: object) -> TensorEntry:
     label = short(name)
     if not isinstance(facts, dict):
         raise Damaged(f"{label} has no description")
@@ -131,4 +139,4 @@ def _entry(name: str, facts: object) -> _TensorEntry:
     offsets = whole_numbers(facts.get("data_offsets"), f"the place of {label}")
     if len(offsets) != 2 or offsets[0] > offsets[1]:
         raise Damaged(f"{label} has no place in the file")
-    return _TensorEntry(name, dtype, shape, offsets[0], offsets[1])
+    return TensorEntry(name, dtype, shape, offsets[0], offsets[1])

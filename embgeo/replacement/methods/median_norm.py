@@ -1,0 +1,19 @@
+"""The row's own direction, at the median norm: for rows that shrank and kept their direction."""
+
+from __future__ import annotations
+
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.replacement.methods.method import RowSource, refuse_rows
+from embgeo.replacement.survey import Length
+
+NAME = "median-norm"
+LENGTH: Length = "median"
+SEEDED = False
+
+
+def compute(source: RowSource, rows: IntArray) -> FloatArray:
+    """The rows as they are."""
+    without = rows[~(source.input.norms[rows] > 0)]
+    if len(without):
+        raise refuse_rows(source, without, "zero and non-finite rows have no direction")
+    return source.input.matrix.take(rows)

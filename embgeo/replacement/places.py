@@ -1,0 +1,104 @@
+"""Where a matrix lies in safetensors files, and the bytes of a file with other rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from embgeo.io.bounded.guard import plain, reading, refuse
+from embgeo.io.bounded.maps import Bytes, map_file
+from embgeo.io.bounded.small_files import read_head
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.formats import safetensors
+
+_BLOCK = 4 * 2**20
+
+#: Bytes that take the place of others, from an offset on.
+Edit = tuple[int, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorPlace:
+    """A tensor in a file: its bytes from `start` to `stop`."""
+
+    file: Path
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+    def place_rows(self, rows: Iterable[int], values: Iterable[bytes]) -> list[Edit]:
+        """The edits that put these values into these rows."""
+        width = (self.stop - self.start) // self.shape[0]
+        return [(self.start + row * width, new) for row, new in zip(rows, values, strict=True)]
+
+    def hash_bytes(self, edits: Sequence[Edit] = ()) -> str:
+        """SHA-256 of its bytes, with edits."""
+        digest = hashlib.sha256()
+        for block in read_edited(map_file(self.file), edits, self.start, self.stop):
+            digest.update(block)
+        return digest.hexdigest()
+
+    def equals(self, other: TensorPlace) -> bool:
+        """Whether another tensor has the same type, shape and bytes."""
+        if (self.dtype, self.shape) != (other.dtype, other.shape):
+            return False
+        one, two = map_file(self.file), map_file(other.file)
+        apart = other.start - self.start
+        return all(
+            np.array_equal(
+                one[at : (end := min(at + _BLOCK, self.stop))], two[at + apart : end + apart]
+            )
+            for at in range(self.start, self.stop, _BLOCK)
+        )
+
+
+def read_edited(data: Bytes, edits: Sequence[Edit], start: int, stop: int) -> Iterator[bytes]:
+    """Bytes `start` to `stop` of a file block by block, with edits."""
+    for first in range(start, stop, _BLOCK):
+        last = min(first + _BLOCK, stop)
+        block = bytearray(data[first:last])
+        for offset, new in edits:
+            low, high = max(offset, first), min(offset + len(new), last)
+            if low < high:
+                block[low - first : high - first] = new[low - offset : high - offset]
+        yield bytes(block)
+
+
+def find_places(checkpoint: Checkpoint, chosen: Tensor) -> list[TensorPlace]:
+    """Where a tensor lies, first, and every other tensor that holds the same bytes.
+
+    A tied model may be stored with both of its matrices: changed in one of them only, it would be
+    tied no longer.
+
+    Raises
+    ------
+    UnreadableFile
+        The checkpoint does not consist of safetensors files.
+    """
+    every = [place for file in checkpoint.files for place in _list_places(file)]
+    own = [place for place in every if place.name == chosen.name]
+    if len(own) != 1:
+        way_out = "leave the other one out of the index"
+        raise refuse(checkpoint.path, f"{chosen.name} is in {len(own)} of its files", way_out)
+    return own + [place for place in every if place is not own[0] and place.equals(own[0])]
+
+
+def _list_places(file: Path) -> list[TensorPlace]:
+    if not safetensors.sniff(read_head(file)):
+        raise refuse(
+            file,
+            "is not a safetensors file, and no other is rewritten",
+            "save the model as safetensors first (save_pretrained of transformers does)",
+        )
+    with reading(file, safetensors.NAME):
+        body, entries = safetensors.read_entries(map_file(file), file)
+    return [
+        TensorPlace(file, plain(e.name), e.dtype, e.shape, body + e.start, body + e.end)
+        for e in entries
+    ]

@@ -1,0 +1,117 @@
+"""New rows by a method: of the length of the healthy ones, rounded to the type of the file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.errors import BadOption, argument
+from embgeo.numerics.rounding import round_to
+from embgeo.replacement.methods import METHODS, mean, output
+from embgeo.replacement.methods.method import ReplacementMethod, RowSource, refuse_rows
+from embgeo.replacement.record import ReplacedRow, encode_row
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """New rows.
+
+    Attributes
+    ----------
+    method : ReplacementMethod
+    norm : float
+        The norm of the healthy rows that they have, but for rounding.
+    rows : tuple of ReplacedRow
+    """
+
+    method: ReplacementMethod
+    norm: float
+    rows: tuple[ReplacedRow, ...]
+
+
+def choose_method(name: str | None, source: RowSource) -> ReplacementMethod:
+    """The method of a name; by default the output rows of an untied model, else the mean.
+
+    Raises
+    ------
+    BadOption
+        There is none of that name.
+    """
+    if name is None:
+        return mean if source.output is None else output
+    found = {method.NAME: method for method in METHODS}
+    if name not in found:
+        raise BadOption(
+            f"there is no method {name!r}",
+            where=argument("method"),
+            way_out=f"choose {', '.join(found)}",
+        )
+    return found[name]
+
+
+def replace_rows(source: RowSource, rows: IntArray, method: ReplacementMethod) -> Replacement:
+    """Directions by the method, at the norm of the healthy rows.
+
+    Parameters
+    ----------
+    source : RowSource
+    rows : int array
+        Ascending; at least one.
+    method : ReplacementMethod
+
+    Raises
+    ------
+    BadOption
+        No row is healthy, or one cannot be made.
+    """
+    survey = source.input
+    if not survey.healthy.any():
+        raise BadOption(
+            "every row is damaged: there is no norm to go by",
+            where=survey.matrix.name,
+            way_out="take the checkpoint from another place",
+        )
+    directions, norm = method.compute(source, rows), survey.lengths[method.LENGTH]
+    stored = scale_rows(source, rows, directions, norm)
+    norms = np.linalg.norm(stored.astype(np.float64), axis=1)
+    tokens = survey.matrix.tokens
+    roles = {one.row: one.roles for one in survey.matrix.special}
+    made = tuple(
+        ReplacedRow(
+            row=row,
+            token=None if tokens is None else tokens[row],
+            roles=roles.get(row, ()),
+            state=survey.state(row),
+            norm_before=float(before) if np.isfinite(before) else None,
+            norm_after=float(after),
+            values=encode_row(values),
+        )
+        for row, before, after, values in zip(
+            rows.tolist(), survey.norms[rows], norms, stored, strict=True
+        )
+    )
+    return Replacement(method, norm, made)
+
+
+def scale_rows(
+    source: RowSource, rows: IntArray, directions: FloatArray, norm: float
+) -> npt.NDArray[Any]:
+    """Rows of a norm in the type of the matrix, refused where it does not hold them."""
+    # Divided by the largest entry first: squares of entries near 1e-200 would vanish.
+    largest = np.abs(directions).max(axis=1, keepdims=True)
+    without = ~(np.isfinite(largest) & (largest > 0))[:, 0]
+    if without.any():
+        raise refuse_rows(source, rows[without], "what they are made of has no direction")
+    units = directions / largest
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    dtype = source.input.matrix.data.dtype
+    stored = round_to(norm * units, dtype)
+    wide = stored.astype(np.float64)
+    lost = ~np.isfinite(wide).all(axis=1) | ~wide.any(axis=1)
+    if lost.any():
+        raise refuse_rows(source, rows[lost], f"{dtype} does not hold the new row")
+    return stored

@@ -1,0 +1,311 @@
+"""Repairing: damaged rows of a model get new values, in a copy of which few bytes differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embgeo.core.arguments import as_path, refuse_if
+from embgeo.core.errors import BadOption, UnreadableFile, argument
+from embgeo.core.progress import Progress
+from embgeo.core.source import Source
+from embgeo.core.version import embgeo_version
+from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.loading import read_matrix
+from embgeo.io.opening import open_checkpoint
+from embgeo.replacement.choice import DAMAGED, choose_rows
+from embgeo.replacement.methods.method import RowSource
+from embgeo.replacement.places import Edit, TensorPlace, find_places
+from embgeo.replacement.record import FORMAT, RepairRecord, RewrittenFile
+from embgeo.replacement.replace import choose_method, replace_rows
+from embgeo.replacement.survey import survey
+from embgeo.workflows.repaired_folder import (
+    Hashes,
+    check_target,
+    list_model_files,
+    write_copy,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from embgeo.comparison.comparison import Comparison
+    from embgeo.core.matrix import Matrix
+
+#: Rows that are replaced at most, where nobody says otherwise.
+MAX_ROWS = 256
+#: What the two models are compared by.
+COMPARED = "tokens"
+#: Endings of files that may hold the same matrix once more, in a format that is not rewritten.
+_OTHER_WEIGHTS = {".bin", ".gguf", ".h5", ".msgpack", ".onnx", ".pt", ".pth", ".safetensors"}
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What a repair did, or would do.
+
+    Attributes
+    ----------
+    record : RepairRecord or None
+        Rows before and after; None where there is nothing to repair.
+    folder : Path or None
+        The new model; None where nothing was written.
+    comparison : Comparison or None
+        Of the new model with the old one.
+    notes : tuple of str
+    """
+
+    record: RepairRecord | None
+    folder: Path | None = None
+    comparison: Comparison | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The matrix that is repaired: where it was read from, and each place where it is stored."""
+
+    model: Path
+    checkpoint: Checkpoint
+    matrix: Matrix
+    places: list[TensorPlace]
+
+    def edits(self, record: RepairRecord) -> dict[Path, list[Edit]]:
+        """The new bytes by file."""
+        found: dict[Path, list[Edit]] = {}
+        for place in self.places:
+            new = place.place_rows(record.places, record.read_values())
+            found.setdefault(place.file, []).extend(new)
+        return found
+
+
+def repair(
+    model: Path | str,
+    out: Path | str | None = None,
+    *,
+    rows: Any = DAMAGED,
+    method: str | None = None,
+    seed: int = 0,
+    max_rows: int = MAX_ROWS,
+    patch: Path | str | None = None,
+    dry_run: bool = False,
+    diff: bool = True,
+    tensor: str | None = None,
+    output: str | None = None,
+    damaged_below: float | None = None,
+    progress: Progress | None = None,
+) -> Repair:
+    """Give damaged rows of a model new values, in a copy.
+
+    Parameters
+    ----------
+    model : Path or str
+        A model folder with safetensors files, or one such file.
+    out : Path or str, optional
+        Folder of the copy, which must not exist. Files without the matrix are linked into it.
+    rows : str, Path or sequence of int
+        ``"damaged"``; ``"special"`` for the damaged rows of special tokens; a file with a row
+        number or a token on each line; or row numbers.
+    method : str, optional
+        ``"output"``: direction of the output row; ``"subwords"``: mean of the pieces of the token's
+        text; ``"mean"``: mean of the healthy rows; ``"mean-cov"``: draws around it (Hewitt 2021);
+        ``"median-norm"``: the row's own direction. By default ``"output"`` for untied models, else
+        ``"mean"``. New rows have the root mean square norm of the healthy ones, those of the last
+        method the median.
+    seed : int
+        Of ``"mean-cov"``.
+    max_rows : int
+        More rows are refused.
+    patch : Path or str, optional
+        ``embgeo-repair.json`` of another copy of this model, whose new rows are taken as they are.
+    dry_run : bool
+        Compute everything, write nothing.
+    diff : bool
+        Whether to compare the new model with the old one.
+    tensor, output : str, optional
+        Names of the matrix to repair, and of the output matrix.
+    damaged_below : float, optional
+        Rows of a smaller norm are damaged; by default the gap between the norms decides.
+    progress : Progress, optional
+
+    Returns
+    -------
+    Repair
+
+    Raises
+    ------
+    BadOption
+        A row for which the method has no source, too many rows, or a folder that is not free.
+    UnreadableFile
+        A model that cannot be read, is not stored as safetensors, or is not that of the patch.
+    """
+    model = as_path(model, "model")
+    out = None if out is None else as_path(out, "out")
+    check_options(rows, method, patch, out, dry_run)
+    if out is not None:
+        check_target(out, model)
+    source = Source(model, tensor=tensor, output=output, hash_file=False)
+    target = open_target(source)
+    if patch is not None:
+        record = read_patch(as_path(patch, "patch"), target)
+    else:
+        wanted = make_rows(target, rows, method, seed, max_rows, damaged_below, progress)
+        if wanted is None:
+            return Repair(None)
+        record = wanted
+    notes = list_other_weights(target)
+    if dry_run or out is None:
+        return Repair(record, notes=notes)
+    record = write_repaired(target, out, record)
+    compared = compare_models(model, out, source, progress) if diff else None
+    return Repair(record, out, compared, notes)
+
+
+def check_options(
+    rows: Any, method: str | None, patch: object, out: Path | None, dry_run: bool
+) -> None:
+    """Refuse options that do not go together."""
+    where = argument("patch")
+    way_out = "leave them out"
+    for name, is_given in (("rows", rows != DAMAGED), ("method", method is not None)):
+        cause = f"holds the new rows already, {argument(name)} would do nothing"
+        refuse_if(patch is not None and is_given, where, cause, way_out)
+    refuse_if(
+        out is None and not dry_run,
+        argument("out"),
+        "is missing: a model is never changed in place",
+        f"name a new folder, or look first with {argument('dry_run')}",
+    )
+
+
+def open_target(source: Source) -> _Target:
+    """The matrix and all places where it is stored."""
+    model = Path(source.path)
+    checkpoint = open_checkpoint(model)
+    if model.is_file() and checkpoint.files != (model,):
+        raise UnreadableFile(
+            "is the index of a model", where=model, way_out=f"name its folder {model.parent}"
+        )
+    matrix = read_matrix(checkpoint, source)
+    chosen = next(t for t in checkpoint.tensors if t.name == matrix.origin.tensor)
+    return _Target(model, checkpoint, matrix, find_places(checkpoint, chosen))
+
+
+def make_rows(
+    target: _Target,
+    rows: Any,
+    method: str | None,
+    seed: int,
+    max_rows: int,
+    damaged_below: float | None,
+    progress: Progress | None,
+) -> RepairRecord | None:
+    """New rows by a method; None where no row is damaged."""
+    matrix, projection = target.matrix, target.matrix.output
+    found = survey(matrix, damaged_below, progress)
+    chosen = choose_rows(found, rows)
+    if not len(chosen):
+        return None
+    if len(chosen) > max_rows:
+        raise BadOption(
+            f"{len(chosen):,} rows are to be replaced, more than {max_rows:,}",
+            where=target.model,
+            way_out=f"allow it with {argument('max_rows', str(len(chosen)))}, or choose fewer with "
+            f"{argument('rows')}",
+        )
+    source = RowSource(
+        found,
+        None if projection is None else survey(projection, damaged_below, progress),
+        matrix.origin.tied,
+        target.checkpoint.encoder,
+        len(target.checkpoint.tokens or ()),
+        seed,
+    )
+    made = replace_rows(source, chosen, choose_method(method, source))
+    place = target.places[0]
+    record = RepairRecord(
+        source=str(target.model),
+        tensor=place.name,
+        shape=place.shape,
+        dtype=matrix.origin.dtype,
+        sha256_before=place.hash_bytes(),
+        sha256_after="",
+        method=made.method.NAME,
+        seed=seed if made.method.SEEDED else None,
+        length=made.method.LENGTH,
+        norm=made.norm,
+        version=embgeo_version(),
+        rows=made.rows,
+        files=(),
+    )
+    new = place.place_rows(record.places, record.read_values())
+    return replace(record, sha256_after=place.hash_bytes(new))
+
+
+def read_patch(path: Path, target: _Target) -> RepairRecord:
+    """The record of another copy of this model, refused for any other matrix."""
+    record, place = FORMAT.load(path), target.places[0]
+    held = place.hash_bytes()
+    if held == record.sha256_after:
+        way_out = "use the model as it is"
+        raise UnreadableFile("holds the new rows already", where=target.model, way_out=way_out)
+    if (place.name, place.shape, held) != (record.tensor, record.shape, record.sha256_before):
+        raise UnreadableFile(
+            f"{place.name} is not the matrix that {path} was made of",
+            where=target.model,
+            way_out="take the same revision of the model, or repair this one without a patch",
+        )
+    if place.hash_bytes(place.place_rows(record.places, record.read_values())) != (
+        record.sha256_after
+    ):
+        way_out = "take the record again from where the model was repaired"
+        raise UnreadableFile("its rows are not those of its hash", where=path, way_out=way_out)
+    return replace(record, source=str(target.model), files=())
+
+
+def list_other_weights(target: _Target) -> tuple[str, ...]:
+    """A note on each file that may hold the old rows in another format."""
+    if target.model.is_file():
+        return ()
+    read = {path.name for path in target.checkpoint.files}
+    return tuple(
+        f"{name} is kept as it is: if it holds the same matrix, its rows are the old ones"
+        for name in list_model_files(target.model)
+        if name.suffix in _OTHER_WEIGHTS and str(name) not in read
+    )
+
+
+def write_repaired(target: _Target, out: Path, record: RepairRecord) -> RepairRecord:
+    """The new model with its record, whole or not at all."""
+    tensors: dict[str, tuple[str, ...]] = {place.file.name: () for place in target.places}
+    for place in target.places:
+        tensors[place.file.name] += (place.name,)
+    written = record
+
+    def finish(folder: Path, hashes: Mapping[Path, Hashes]) -> None:
+        nonlocal written
+        files = (RewrittenFile(str(n), tensors[n.name], *both) for n, both in hashes.items())
+        written = replace(record, files=tuple(files))
+        FORMAT.save(written, folder)
+
+    write_copy(target.model, out, target.edits(record), finish)
+    return written
+
+
+def compare_models(model: Path, out: Path, source: Source, progress: Progress | None) -> Comparison:
+    """The new model next to the old one."""
+    from embgeo.workflows.compare import compare
+
+    new = out / model.name if model.is_file() else out
+    named = {name: value for name, value in source.collect_changes().items() if name != "hash_file"}
+    return compare(
+        model,
+        new,
+        names=("old", "new"),
+        sections=COMPARED,
+        reference=False,
+        queries=0,
+        progress=progress,
+        **named,
+    )

@@ -1,0 +1,184 @@
+"""A copy of a model in which few bytes differ: one shard is written, all other files are linked."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from embgeo.core.errors import BadOption, EmbgeoError, argument, looking_at
+from embgeo.io.bounded.companions import COPY_IT, FOREIGN_LINK, is_foreign_link
+from embgeo.io.bounded.guard import refuse
+from embgeo.io.bounded.maps import map_file
+from embgeo.replacement.places import Edit, read_edited
+from embgeo.workflows.folders import fresh_folder, is_occupied
+
+_ELSEWHERE = f"choose another folder with {argument('out')}"
+#: Environment variables that name folders of the Hugging Face cache.
+_CACHES = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")
+#: Waits until this process ends, and clears the folder away unless it ended well.
+_GUARD = "import shutil, sys; sys.stdin.read() or shutil.rmtree(sys.argv[1], ignore_errors=True)"
+
+#: SHA-256 of a file before and after.
+Hashes = tuple[str, str]
+
+
+def check_target(out: Path, model: Path) -> None:
+    """Refuse, before anything is computed, a folder that must not be written to.
+
+    Parameters
+    ----------
+    out : Path
+    model : Path
+        The folder of the model, or its file.
+
+    Raises
+    ------
+    BadOption
+        It holds something, is the model itself or lies in it, or in a cache.
+    """
+    with looking_at(out, _ELSEWHERE):
+        own, source = out.resolve(), model.resolve()
+    cause = ""
+    if source == own or source in own.parents:
+        cause = "is the model itself, which is never changed in place"
+    elif _is_in_cache(own):
+        cause = "lies in the Hugging Face cache, whose files are those of the Hub"
+    elif is_occupied(out):
+        cause = "exists and is not empty"
+    if cause:
+        raise BadOption(cause, where=out, way_out=_ELSEWHERE)
+
+
+def _is_in_cache(folder: Path) -> bool:
+    named = [Path(value) for name in _CACHES if (value := os.environ.get(name))]
+    caches = [*(path.resolve() for path in named), Path.home() / ".cache" / "huggingface"]
+    parts = (folder, *folder.parents)
+    return any(cache in parts for cache in caches) or any(
+        part.name.startswith("models--") for part in parts
+    )
+
+
+def list_model_files(model: Path) -> list[Path]:
+    """The files of a model folder, hidden ones left out, by their paths in it.
+
+    Raises
+    ------
+    UnreadableFile
+        One is a link that leads out of the folder.
+    """
+    if model.is_file():
+        return [Path(model.name)]
+    found = []
+    for home, folders, names in os.walk(model):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [Path(home) / name for name in names if not name.startswith(".")]
+    files = sorted(path for path in found if path.is_file())
+    for path in files:
+        if is_foreign_link(path):
+            raise refuse(path, FOREIGN_LINK, COPY_IT)
+    return [path.relative_to(model) for path in files]
+
+
+def write_copy(
+    model: Path,
+    out: Path,
+    edits: Mapping[Path, Sequence[Edit]],
+    finish: Callable[[Path, Mapping[Path, Hashes]], object],
+) -> None:
+    """Make `out`, whole or not at all.
+
+    Parameters
+    ----------
+    model : Path
+        Folder or file.
+    out : Path
+    edits : mapping of Path to sequence of (int, bytes)
+        What differs in the files that are written anew; all others are linked, or copied to
+        another file system.
+    finish : callable
+        ``finish(folder, hashes)`` writes what else is to be in the new folder, given the hashes of
+        the files that were written.
+    """
+    root = model if model.is_dir() else model.parent
+    files = list_model_files(model)
+    out = out.absolute()
+    with fresh_folder(out.parent, out) as fresh, clear_if_killed(fresh):
+        check_space(root, files, edits, fresh)
+        hashes = {}
+        for name in files:
+            (fresh / name).parent.mkdir(parents=True, exist_ok=True)
+            if root / name in edits:
+                hashes[name] = write_edited(root / name, fresh / name, edits[root / name])
+            else:
+                link_or_copy(root / name, fresh / name)
+        finish(fresh, hashes)
+        mask = os.umask(0)
+        os.umask(mask)
+        fresh.chmod(0o777 & ~mask)
+        fresh.replace(out)
+
+
+@contextmanager
+def clear_if_killed(folder: Path) -> Iterator[None]:
+    """Clear a folder away if this process is killed inside the block, which no handler hears of."""
+    guard = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _GUARD, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # a signal to the terminal's processes must not end it too
+    )
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            guard.communicate(b"done")
+
+
+def check_space(
+    root: Path, files: Sequence[Path], edits: Mapping[Path, Sequence[Edit]], fresh: Path
+) -> None:
+    """Refuse to begin what the disk has no room for."""
+    device = fresh.stat().st_dev
+    status = {name: (root / name).stat() for name in files}
+    copied = [n for n in files if root / n in edits or status[n].st_dev != device]
+    needed = sum(status[name].st_size for name in copied)
+    free = shutil.disk_usage(fresh).free
+    if needed > free:
+        raise EmbgeoError(
+            f"needs {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free",
+            where=fresh.parent,
+            way_out="free some space, or choose a folder on the file system of the model with "
+            f"{argument('out')}, where files are linked",
+        )
+
+
+def write_edited(source: Path, target: Path, edits: Sequence[Edit]) -> Hashes:
+    """Copy a file with other bytes; the hashes of both."""
+    data = map_file(source)
+    before, after = hashlib.sha256(), hashlib.sha256()
+    with target.open("wb") as stream:
+        plain, edited = (read_edited(data, some, 0, len(data)) for some in ((), edits))
+        for old, new in zip(plain, edited, strict=True):
+            before.update(old)
+            after.update(new)
+            stream.write(new)
+        stream.flush()
+        os.fsync(stream.fileno())
+    shutil.copymode(source, target)
+    return before.hexdigest(), after.hexdigest()
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """A second name for the file itself; a copy where the file system has no room for one."""
+    try:
+        os.link(source.resolve(), target)
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(source.resolve(), target)
