@@ -8,18 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embgeo.cli.diff import cells, number_text, print_columns
 from embgeo.cli.fields import EachField, Given
-from embgeo.cli.shared import Debug, Json, Quiet, guarded, printable, progress_bar
+from embgeo.cli.shared import Debug, Json, Quiet, guarded, print_lines, progress_bar
 from embgeo.core.source import Source
 
 if TYPE_CHECKING:
-    from embgeo.comparison.comparison import Comparison
-    from embgeo.replacement.record import RepairRecord
     from embgeo.workflows.repair import Repair
-
-#: Rows that are shown at most; the record has all.
-MOST_ROWS = 12
 
 
 @guarded
@@ -104,55 +98,10 @@ def repair(
 def summary(done: Repair, model: Path) -> None:
     """What was replaced, the difference of old and new, and where the new model is."""
     if done.record is None:
-        print(printable(f"{model}: no such row is damaged, there is nothing to repair"))
+        print_lines(f"{model}: no such row is damaged, there is nothing to repair")
         return
-    replaced_rows(done.record)
-    if done.comparison is not None:
-        differences(done.comparison)
-    for note in done.notes:
-        print(printable(f"  note: {note}"))
-    if done.folder is None:
-        print("nothing was written")
-    else:
-        print(printable(f"repaired: {done.folder}"))
+    from embgeo.report.text.repair import render
 
-
-def differences(comparison: Comparison) -> None:
-    """Numbers about the health of rows in both models, and what takes both matrices."""
-    from embgeo.core.quantities import compare, tokens
-
-    health = (
-        tokens.DAMAGED_ROWS,
-        tokens.SPECIAL_DAMAGED_ROWS,
-        tokens.NONFINITE_ROWS,
-        tokens.NORM_MIN,
-        tokens.NORM_MEDIAN,
-        tokens.NORM_RMS,
-    )
-    known = {one.name: one for one in comparison.differences_of(1)}
-    chosen = [known[q.name] for q in health if q.name in known and not known[q.name].undefined]
-    lines = [("", "old", "new", "difference")]
-    lines += [(one.quantity.title, *cells(one)) for one in chosen]
-    pair = comparison.pair(0, 1)
-    headline = {quantity.name for quantity in compare.HEADLINE}
-    shown = [s for s in pair.scalars if s.name in headline and not s.undefined] if pair else []
-    print_columns([*lines, *((s.quantity.title, "", "", s.text) for s in shown)])
-
-
-def replaced_rows(record: RepairRecord) -> None:
-    """The rows before and after, as a table."""
-    n, d = record.shape
-    print(printable(f"{record.source}  {record.tensor}  {n:,} × {d:,}  {record.dtype}"))
-    length = {"rms": "root mean square", "median": "median"}[record.length]
-    count = f"{len(record.rows):,} row{'' if len(record.rows) == 1 else 's'}"
-    print(f"  {count} by {record.method}, {length} norm {number_text(record.norm)}")
-    lines = [("row", "token", "state", "norm", "new norm", "")]
-    # Special tokens first, those of the chat template before the others.
-    ordered = sorted(record.rows, key=lambda one: ("template" not in one.roles, not one.roles))
-    for one in ordered[:MOST_ROWS]:
-        before = "–" if one.norm_before is None else number_text(one.norm_before)
-        after = number_text(one.norm_after)
-        lines.append((f"{one.row:,}", one.token or "", one.state or "masked", before, after, ""))
-    print_columns(lines)
-    if len(record.rows) > MOST_ROWS:
-        print(f"  and {len(record.rows) - MOST_ROWS:,} more rows")
+    notes = (f"  note: {note}" for note in done.notes)
+    end = "nothing was written" if done.folder is None else f"repaired: {done.folder}"
+    print_lines(*render(done.record, done.comparison), *notes, end)

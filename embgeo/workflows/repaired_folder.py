@@ -132,7 +132,6 @@ def clear_if_killed(folder: Path) -> Iterator[None]:
         [sys.executable, "-I", "-S", "-c", _GUARD, str(folder)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
         start_new_session=True,  # a signal to the terminal's processes must not end it too
     )
     try:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import embgeo
+from embgeo.cli.app import COMMANDS
 from embgeo.core.quantities.frequency import WEIGHTED_MEAN_COSINE
 from embgeo.core.values import Table, format_number
 from embgeo.diagnosis.finding import format_percent
@@ -345,4 +346,5 @@ def test_advice_names_sources_methods_and_options_that_exist(question):
     )
     for methods in re.findall(r"--compare ([\w,-]+)", question.advice):
         assert set(methods.strip(",").split(",")) <= set(METHODS)
-    assert "embgeo repair" not in question.advice
+    for command in re.findall(r"embgeo ([a-z]+)", question.advice):
+        assert command in COMMANDS

@@ -62,6 +62,7 @@ READABLE = (
     "embgeo.comparison.names",
     "embgeo.comparison.moved",
     "embgeo.comparison.shifts",
+    "embgeo.replacement.record",
 )
 
 #: What `embgeo --help` and a look into a header must not wait for.

@@ -118,7 +118,8 @@ QUESTION = Question(
     one_dimension=True,
     why="A token whose row is dead reaches the model as nothing, or as rounding noise that a "
     "normalization layer scales up; prompts with such tokens lead astray (Land and Bartolo 2024).",
-    advice="Before fine-tuning, give these rows values of ordinary length, such as the mean row or "
-    "the mean of the pieces of the token's text (Hewitt 2021), or train them. embgeo gate --preset "
-    "finetune-ready checks the special tokens of a model in continuous integration.",
+    advice="Before fine-tuning, train these rows, or give them values of ordinary length: embgeo "
+    "repair MODEL -o NEW makes them of the output matrix, of the pieces of the token's text or of "
+    "the mean row (Hewitt 2021). embgeo gate --preset finetune-ready checks the special tokens of "
+    "a model in continuous integration.",
 )

@@ -1,0 +1,433 @@
+"""``embgeo.repair``: the rows, every other byte, the folder, refusals, and what a crash leaves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import embgeo
+from embgeo.cli.app import app
+from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
+from embgeo.workflows import repaired_folder
+from tests.support.chat_model import DEAD as CHAT_DEAD
+from tests.support.chat_model import write_chat_model
+from tests.support.safetensors_model import (
+    DEAD,
+    DTYPES,
+    EMBEDDING,
+    OUTPUT,
+    D,
+    N,
+    find_tensor,
+    make_rows,
+    write_model,
+)
+
+WEIGHTS, RECORD = "model.safetensors", "embgeo-repair.json"
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def healthy_output(dtype: str) -> np.ndarray:
+    U = np.random.default_rng(1).standard_normal((N, D)).astype(np.float32)
+    return U.astype(make_rows(dtype).dtype)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_other_byte_is_the_same(dtype: str, tied: bool, tmp_path: Path) -> None:
+    W = make_rows(dtype)
+    tensors = {EMBEDDING: W} if tied else {EMBEDDING: W, OUTPUT: healthy_output(dtype)}
+    model = write_model(tmp_path / "old", tensors, tied)
+    before = bytes_of(model)
+    done = embgeo.repair(model, tmp_path / "new", diff=False)
+    assert bytes_of(model) == before
+    assert done.record.places == list(DEAD)
+    assert done.record.method == ("mean" if tied else "output")
+
+    old, new = before[WEIGHTS], (tmp_path / "new" / WEIGHTS).read_bytes()
+    start, stop = find_tensor(model / WEIGHTS, EMBEDDING)
+    width = (stop - start) // N
+    changed = {at for at in range(len(old)) if old[at] != new[at]}
+    allowed = {at for row in DEAD for at in range(start + row * width, start + (row + 1) * width)}
+    assert len(old) == len(new)
+    assert changed
+    assert changed <= allowed
+
+    repaired = embgeo.load(tmp_path / "new").data.astype(np.float64)
+    kept = np.delete(W.astype(np.float64), DEAD, axis=0)
+    norm = np.sqrt(np.mean(np.sum(kept**2, axis=1)))
+    coarse = 0.1 if "8" in dtype else 0.01
+    assert np.linalg.norm(repaired[list(DEAD)], axis=1) == pytest.approx(norm, rel=coarse)
+    assert done.record.norm == pytest.approx(norm, rel=1e-12)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    tensors = {EMBEDDING: make_rows("bfloat16"), OUTPUT: healthy_output("bfloat16")}
+    return write_model(tmp_path / "old", tensors, False)
+
+
+def test_a_tied_model_that_is_stored_twice_stays_tied(tmp_path: Path) -> None:
+    W = make_rows("float32")
+    model = write_model(tmp_path / "old", {EMBEDDING: W, OUTPUT: W}, True)
+    done = embgeo.repair(model, tmp_path / "new", diff=False)
+    assert done.record.files[0].tensors == (EMBEDDING, OUTPUT)
+    raw = (tmp_path / "new" / WEIGHTS).read_bytes()
+    one, two = (slice(*find_tensor(model / WEIGHTS, name)) for name in (EMBEDDING, OUTPUT))
+    assert raw[one] == raw[two]
+    assert raw[one] != (model / WEIGHTS).read_bytes()[one]
+
+
+def test_only_the_shard_with_the_matrix_is_written(tmp_path: Path) -> None:
+    model = write_chat_model(tmp_path / "old")
+    (model / "1_Pooling").mkdir()
+    (model / "1_Pooling" / "config.json").write_text("{}")
+    (model / ".git").mkdir()
+    (model / ".git" / "HEAD").write_text("")
+    embgeo.repair(model, tmp_path / "new", diff=False)
+    new = tmp_path / "new"
+    names = {str(p.relative_to(model)) for p in model.rglob("*") if p.is_file()} - {".git/HEAD"}
+    assert set(bytes_of(new)) == {*names, RECORD}
+    fresh = {name for name in names if not (new / name).samefile(model / name)}
+    assert fresh == {"model-00001-of-00002.safetensors"}
+
+
+@pytest.mark.slow
+def test_the_gate_passes_afterwards(tmp_path: Path) -> None:
+    model = write_chat_model(tmp_path / "old")
+    assert not embgeo.check(model, preset="finetune-ready").passed
+    embgeo.repair(model, tmp_path / "new", diff=False)
+    outcome = embgeo.check(tmp_path / "new", preset="finetune-ready")
+    assert {check.state for check in outcome.checks} == {"passed"}
+
+
+def test_the_record(model: Path, tmp_path: Path) -> None:
+    done = embgeo.repair(model, tmp_path / "new", diff=False)
+    said = json.loads((tmp_path / "new" / RECORD).read_text())
+    for file, moment in ((model / WEIGHTS, "before"), (tmp_path / "new" / WEIGHTS, "after")):
+        raw = file.read_bytes()
+        assert said["files"][0][f"sha256_{moment}"] == hashlib.sha256(raw).hexdigest()
+        start, stop = find_tensor(file, EMBEDDING)
+        assert said[f"sha256_{moment}"] == hashlib.sha256(raw[start:stop]).hexdigest()
+    assert [(one["row"], one["state"]) for one in said["rows"]] == [
+        (5, "zero"),
+        (17, "non-finite"),
+        (41, "damaged"),
+    ]
+    assert said["rows"][1]["norm_before"] is None
+    assert done.record.seed is None
+
+
+def test_a_second_repair_has_nothing_to_do(model: Path, tmp_path: Path) -> None:
+    embgeo.repair(model, tmp_path / "new", diff=False)
+    done = embgeo.repair(tmp_path / "new", tmp_path / "newer", diff=False)
+    assert done == embgeo.workflows.repair.Repair(None)
+    assert not (tmp_path / "newer").exists()
+
+
+def test_a_patch_makes_the_same_bytes(model: Path, tmp_path: Path) -> None:
+    embgeo.repair(model, tmp_path / "new", method="mean-cov", seed=3, diff=False)
+    patch = tmp_path / "new" / RECORD
+    embgeo.repair(model, tmp_path / "patched", patch=patch, diff=False)
+    assert bytes_of(tmp_path / "patched") == bytes_of(tmp_path / "new")
+
+
+def test_a_patch_is_for_its_model_only(model: Path, tmp_path: Path) -> None:
+    embgeo.repair(model, tmp_path / "new", diff=False)
+    patch = tmp_path / "new" / RECORD
+    other = write_model(tmp_path / "other", {EMBEDDING: make_rows("bfloat16", seed=9)}, True)
+    with pytest.raises(UnreadableFile, match="is not the matrix that"):
+        embgeo.repair(other, tmp_path / "x", patch=patch)
+    with pytest.raises(UnreadableFile, match="holds the new rows already"):
+        embgeo.repair(tmp_path / "new", tmp_path / "x", patch=patch)
+    said = json.loads(patch.read_text())
+    for change in ({"rows": []}, {"shape": [3, 4]}, {"rows": [{**said["rows"][0], "row": -1}]}):
+        patch.write_text(json.dumps(said | change))
+        with pytest.raises(UnreadableFile):
+            embgeo.repair(model, tmp_path / "x", patch=patch)
+    patch.write_text(json.dumps(said | {"rows": said["rows"][:2]}))
+    with pytest.raises(UnreadableFile, match="not those of its hash"):
+        embgeo.repair(model, tmp_path / "x", patch=patch)
+    assert not (tmp_path / "x").exists()
+
+
+def test_named_rows(model: Path, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.txt"
+    rows.write_text("7\n3\n7\n")
+    assert embgeo.repair(model, rows=rows, dry_run=True).record.places == [3, 7]
+    assert embgeo.repair(model, rows=[41], dry_run=True).record.places == [41]
+    chat = write_chat_model(tmp_path / "chat")
+    rows.write_text("<|im_start|>\nw5\n")
+    assert embgeo.repair(chat, rows=str(rows), dry_run=True).record.places == [5, 2950]
+    assert embgeo.repair(chat, rows="special", dry_run=True).record.places == [2950]
+    assert embgeo.repair(chat, dry_run=True).record.places == list(CHAT_DEAD)
+
+
+REFUSED: dict[str, tuple[Callable[[Path, Path], object], str]] = {
+    "in place": (lambda m, _: embgeo.repair(m, m), "is the model itself"),
+    "inside the model": (lambda m, _: embgeo.repair(m, m / "new"), "is the model itself"),
+    "no folder": (lambda m, _: embgeo.repair(m), "never changed in place"),
+    "occupied": (lambda m, t: embgeo.repair(m, t), "exists and is not empty"),
+    "cache": (
+        lambda m, t: embgeo.repair(m, t / "hub" / "models--a--b" / "snapshots" / "1"),
+        "lies in the Hugging Face cache",
+    ),
+    "too many": (lambda m, t: embgeo.repair(m, t / "x", max_rows=2), "more than 2"),
+    "method": (lambda m, t: embgeo.repair(m, t / "x", method="x"), "there is no method 'x'"),
+    "no such row": (lambda m, t: embgeo.repair(m, t / "x", rows=[60]), "there is no row 60"),
+    "no direction": (
+        lambda m, t: embgeo.repair(m, t / "x", method="median-norm"),
+        "have no direction: rows 5, 17",
+    ),
+    "no tokenizer": (
+        lambda m, t: embgeo.repair(m, t / "x", method="subwords"),
+        "the rows have no tokenizer",
+    ),
+    "patch and rows": (
+        lambda m, t: embgeo.repair(m, t / "x", patch="p", rows="special"),
+        "rows would do nothing",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case: str, model: Path, tmp_path: Path) -> None:
+    before = bytes_of(tmp_path)
+    call, message = REFUSED[case]
+    with pytest.raises(EmbgeoError, match=message):
+        call(model, tmp_path)
+    assert bytes_of(tmp_path) == before
+
+
+def test_the_cache_by_its_variables(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    with pytest.raises(BadOption, match="lies in the Hugging Face cache"):
+        embgeo.repair(model, tmp_path / "hf" / "mine")
+
+
+def test_tied_models_and_damaged_sources(tmp_path: Path) -> None:
+    W = make_rows("float32")
+    tied = write_model(tmp_path / "tied", {EMBEDDING: W}, True)
+    with pytest.raises(BadOption, match="output does not apply, the model is tied"):
+        embgeo.repair(tied, method="output", dry_run=True)
+    alone = write_model(tmp_path / "alone", {EMBEDDING: W})
+    with pytest.raises(BadOption, match="has no output matrix"):
+        embgeo.repair(alone, method="output", dry_run=True)
+    U = healthy_output("float32")
+    U[17] = 0.0
+    both = write_model(tmp_path / "both", {EMBEDDING: W, OUTPUT: U}, False)
+    with pytest.raises(BadOption, match="output matrix is damaged there, too: row 17;"):
+        embgeo.repair(both, dry_run=True)
+    assert embgeo.repair(both, method="mean", dry_run=True).record.places == list(DEAD)
+
+
+def test_the_output_matrix_is_repaired_by_its_name(tmp_path: Path) -> None:
+    tensors = {EMBEDDING: healthy_output("float32"), OUTPUT: make_rows("float32")}
+    model = write_model(tmp_path / "old", tensors, False)
+    done = embgeo.repair(model, tmp_path / "new", tensor=OUTPUT, diff=False)
+    assert (done.record.method, done.record.places) == ("mean", list(DEAD))
+    old, new = (p.read_bytes() for p in (model / WEIGHTS, tmp_path / "new" / WEIGHTS))
+    embedding = slice(*find_tensor(model / WEIGHTS, EMBEDDING))
+    assert old[embedding] == new[embedding]
+
+
+@pytest.mark.slow
+def test_other_formats_are_refused_by_name(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    folder = tmp_path / "old"
+    folder.mkdir()
+    torch.save({EMBEDDING: torch.zeros(40, 4)}, folder / "pytorch_model.bin")
+    with pytest.raises(UnreadableFile, match=r"pytorch_model\.bin: is not a safetensors file"):
+        embgeo.repair(folder, tmp_path / "new")
+    np.save(tmp_path / "W.npy", np.zeros((40, 4)))
+    with pytest.raises(UnreadableFile, match="is not a safetensors file"):
+        embgeo.repair(tmp_path / "W.npy", tmp_path / "new")
+
+
+def test_one_file(model: Path, tmp_path: Path) -> None:
+    embgeo.repair(model / WEIGHTS, tmp_path / "new", diff=False)
+    assert set(bytes_of(tmp_path / "new")) == {WEIGHTS, RECORD}
+
+
+def test_an_index_and_a_foreign_link_are_refused(model: Path, tmp_path: Path) -> None:
+    chat = write_chat_model(tmp_path / "chat")
+    with pytest.raises(UnreadableFile, match="is the index of a model; name its folder"):
+        embgeo.repair(chat / "model.safetensors.index.json", tmp_path / "new")
+    (tmp_path / "secret").write_text("secret")
+    (model / "notes.txt").symlink_to(tmp_path / "secret")
+    with pytest.raises(UnreadableFile, match="leads out of the folder"):
+        embgeo.repair(model, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_snapshot_of_the_cache_is_copied(model: Path, tmp_path: Path) -> None:
+    """Its files are links to blobs: the copy has the files themselves."""
+    home = tmp_path / "models--a--b"
+    (home / "blobs").mkdir(parents=True)
+    snapshot = home / "snapshots" / "0123"
+    snapshot.mkdir(parents=True)
+    for file in list(model.iterdir()):
+        file.rename(home / "blobs" / file.name)
+        (snapshot / file.name).symlink_to(f"../../blobs/{file.name}")
+    embgeo.repair(snapshot, tmp_path / "new", diff=False)
+    assert not any(path.is_symlink() for path in (tmp_path / "new").iterdir())
+    assert (tmp_path / "new" / "config.json").samefile(home / "blobs" / "config.json")
+
+
+def test_without_links_files_are_copied(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "link", refuse)
+    embgeo.repair(model, tmp_path / "new", diff=False)
+    one, two = (folder / "config.json" for folder in (model, tmp_path / "new"))
+    assert one.read_bytes() == two.read_bytes()
+    assert not one.samefile(two)
+
+
+def test_no_room(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = SimpleNamespace(free=10)
+    monkeypatch.setattr(repaired_folder.shutil, "disk_usage", lambda _: usage)
+    with pytest.raises(EmbgeoError, match="GB are free"):
+        embgeo.repair(model, tmp_path / "new")
+    assert {path.name for path in tmp_path.iterdir()} == {"old"}
+
+
+def test_other_weights_are_mentioned(model: Path) -> None:
+    (model / "pytorch_model.bin").write_bytes(b"x")
+    notes = embgeo.repair(model, dry_run=True).notes
+    assert [note.partition(" ")[0] for note in notes] == ["pytorch_model.bin"]
+
+
+# --- what a crash leaves ---------------------------------------------------------------------
+
+#: The calls that write: the n-th of them fails.
+CRASH = """
+import os, shutil, signal, sys
+from pathlib import Path
+import embgeo.workflows.repair as workflow
+from embgeo.workflows import repaired_folder as target
+from embgeo.io.bounded import saved
+
+calls = 0
+def counted(plain):
+    def call(*args, **named):
+        global calls
+        calls += 1
+        if calls == int(sys.argv[3]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return plain(*args, **named)
+    return call
+
+for home, name in ((os, "link"), (os, "fsync"), (shutil, "copymode"), (Path, "chmod"),
+                   (Path, "replace"), (Path, "mkdir"), (target, "read_edited"),
+                   (saved, "write_text")):
+    setattr(home, name, counted(getattr(home, name)))
+workflow.repair(Path(sys.argv[1]), Path(sys.argv[2]), diff=False)
+print(calls)
+"""
+
+
+def crash(model: Path, out: Path, at: int) -> subprocess.CompletedProcess[str]:
+    """Ends with the guard that clears away, which has the same standard error."""
+    command = [sys.executable, "-c", CRASH, str(model), str(out), str(at)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
+def test_killed_in_the_middle(model: Path, tmp_path: Path) -> None:
+    before = bytes_of(model)
+    for at in (1, 3, 6):
+        done = crash(model, tmp_path / "new", at)
+        assert done.returncode == -signal.SIGKILL
+        assert {path.name for path in tmp_path.iterdir()} == {"old"}
+        assert bytes_of(model) == before
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
+    """The n-th call that writes fails; gives a function that says how many there were."""
+    calls = 0
+
+    def count(plain: Callable[..., object]) -> Callable[..., object]:
+        def call(*args: object, **named: object) -> object:
+            nonlocal calls
+            calls += 1
+            if calls == at:
+                raise OSError(28, "No space left on device")
+            return plain(*args, **named)
+
+        return call
+
+    for home, name in (
+        (os, "fsync"),
+        (repaired_folder.shutil, "copymode"),
+        (repaired_folder, "link_or_copy"),
+        (repaired_folder, "write_edited"),
+        (repaired_folder, "read_edited"),
+        (Path, "mkdir"),
+        (Path, "chmod"),
+        (Path, "replace"),
+    ):
+        monkeypatch.setattr(home, name, count(getattr(home, name)))
+    return lambda: calls
+
+
+def test_every_failing_write_leaves_nothing(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = bytes_of(model)
+    with monkeypatch.context() as patched:
+        made = failing(patched, 0)
+        embgeo.repair(model, tmp_path / "whole", diff=False)
+        total = made()
+    assert total > 8
+    for at in range(1, total + 1):
+        with monkeypatch.context() as patched:
+            failing(patched, at)
+            with pytest.raises(EmbgeoError, match="cannot be written: No space left"):
+                embgeo.repair(model, tmp_path / "new", diff=False)
+        assert {path.name for path in tmp_path.iterdir()} == {"old", "whole"}
+        assert bytes_of(model) == before
+
+
+# --- the command -----------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_command(tmp_path: Path) -> None:
+    model = write_chat_model(tmp_path / "old")
+    runner = CliRunner()
+    done = runner.invoke(app, ["repair", str(model), "-o", str(tmp_path / "new")])
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert "79 rows by output, root mean square norm" in lines[1]
+    assert lines[3].split()[:2] == ["2,950", "<|im_start|>"]
+    assert any(line.split() == ["Damaged", "rows", "79", "0", "−79", "(better)"] for line in lines)
+    assert lines[-1] == f"repaired: {tmp_path / 'new'}"
+    again = runner.invoke(app, ["repair", str(tmp_path / "new"), "-o", str(tmp_path / "x")])
+    assert again.exit_code == 0
+    assert again.output.endswith("there is nothing to repair\n")
+    refused = runner.invoke(app, ["repair", str(model), "--dry-run", "--max-rows", "3"])
+    assert refused.exit_code == 2
+    assert "allow it with --max-rows 79" in refused.output
+    shown = runner.invoke(app, ["repair", str(model), "--dry-run", "--json", "--rows", "special"])
+    assert [one["token"] for one in json.loads(shown.stdout)["rows"]] == ["<|im_start|>"]
