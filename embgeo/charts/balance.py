@@ -17,7 +17,7 @@ from embgeo.charts.specification import (
 from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import cosine, frequency, isotropy
 from embgeo.core.values import Cell
-from embgeo.training.study.deciding import perplexity_name
+from embgeo.training.study.deciding import describe_quality, quality_name
 
 TITLES = (
     (cosine.MEAN.name, "mean cosine"),
@@ -28,16 +28,16 @@ TITLES = (
 
 def refuse(subject: Subject, _choices: Choices) -> str:
     held = {name for run in subject.runs for name in run.numbers}
-    if not any(name.endswith(".perplexity") for name in held):
+    if quality_name(subject.runs) not in held:
         return Unrelated.NO_METHOD
     return "" if any(name in held for name, _ in TITLES) else Unrelated.NO_METHOD
 
 
 def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    across = perplexity_name([run for subject, _ in subjects for run in subject.runs])
+    across = quality_name([run for subject, _ in subjects for run in subject.runs])
     held = {name for subject, _ in subjects for run in subject.runs for name in run.numbers}
     shown = [(name, title) for name, title in TITLES if name in held]
-    split = "test" if across.startswith("test") else "validation"
+    quality = describe_quality(across)
     panels = []
     rows: list[tuple[Cell, ...]] = []
     for name, title in shown:
@@ -56,12 +56,11 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
                 lines.append(Line(x, y, style, subject.label, form="dots"))
             mean = np.array([x.mean()]), np.array([y.mean()])
             lines.append(Line(*mean, style, subject.label, form="marks"))
-        panels.append(
-            Panel(Axis(f"{split} perplexity"), Axis(""), tuple(lines), key=name, title=title)
-        )
+        panels.append(Panel(Axis(quality), Axis(""), tuple(lines), key=name, title=title))
+    side = " (to the left is better)" if across.endswith(".perplexity") else ""
     return Specification(
         tuple(panels),
-        "Each method by its perplexity (to the left is better) and its geometry. With several "
+        f"Each method by its {across.partition('.')[2]}{side} and its geometry. With several "
         "seeds the large mark is their mean, the dots are the seeds.",
         table=FigureTable(("method", "name", "seed", across, "value"), rows),
     )

@@ -72,6 +72,13 @@ def train(
             help="Start from the weights of a finished run, or of the same runs of a folder.",
         ),
     ] = None,
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE.py",
+            help="Run this code, which registers models, methods or tasks of your own; repeatable.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Folder of the runs; NAME.runs here by default."),
@@ -127,10 +134,16 @@ def train(
         "budget": budget,
         "tune": tune,
         "start": from_,
+        "plugins": plugin,
     }
     if sample is not None:
         drawn = sample_text(
-            sample, prompt=prompt, length=length, temperature=temperature, seed=seed
+            sample,
+            prompt=prompt,
+            length=length,
+            temperature=temperature,
+            seed=seed,
+            plugins=plugin or (),
         )
         print_lines(*drawn.split("\n"))
     elif export is not None:

@@ -13,6 +13,7 @@ _ARGUMENT = re.compile("\x02(\\w+)\x01([^\x03]*)\x03")
 _OPTIONS = {
     "asked": "--neighbors",
     "out": "-o",
+    "plugins": "--plugin",
     "reference": "--no-reference",
     "rules": "--rule",
     "settings": "--set",

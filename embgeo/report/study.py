@@ -25,6 +25,7 @@ from embgeo.report.study_headline import headlines
 from embgeo.report.study_tables import claim_rows, first_heads, heads, method_rows, settings_text
 from embgeo.report.tables import group_by_family, provenance_rows
 from embgeo.result.analysis import REPORT_NAME
+from embgeo.training.study.deciding import find_quality
 from embgeo.training.study.training import Training
 
 #: Methods beside the baseline that tables of the embeddings have columns for.
@@ -91,6 +92,7 @@ def describe_methods(training: Training, comparison: Comparison | None) -> dict[
         "facts": facts(training),
         "version": str(versions.get("embgeo", "")),
         "headlines": headlines(training),
+        "quality": visible(find_quality(training.runs)),
         "seeds": training.seeds,
         "heads": heads(training),
         "method_rows": method_rows(training, heads(training)),
@@ -168,8 +170,8 @@ def run_rows(training: Training) -> list[dict[str, str]]:
         {
             "method": visible(run.method),
             "seed": str(run.seed),
-            "valid": number(run.numbers, "valid.perplexity"),
-            "test": number(run.numbers, "test.perplexity"),
+            "valid": number(run.numbers, f"valid.{run.quality}"),
+            "test": number(run.numbers, f"test.{run.quality}"),
             "steps": f"{run.steps:,}",
             "seconds": format_number(run.seconds, 3),
             "folder": visible(run.folder),

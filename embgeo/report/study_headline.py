@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 from embgeo.core.visible import visible
 from embgeo.training.study.convergence import judge_all
-from embgeo.training.study.deciding import count_verdicts, perplexity_name, signed
+from embgeo.training.study.deciding import count_verdicts, describe_quality, quality_name, signed
 from embgeo.training.study.effects import (
     Direction,
     Effect,
     list_isotropy_effects,
-    list_perplexity_effects,
+    list_quality_effects,
 )
 from embgeo.training.study.spread import LEAST_SEEDS, percent_text
 from embgeo.training.study.training import Learning, Training
@@ -33,14 +33,14 @@ QUALITY: dict[Learning, str] = {
 
 def headlines(training: Training) -> tuple[str, ...]:
     """What each method did to perplexity, and to isotropy, and how many claims held."""
-    split = "test" if perplexity_name(training.runs).startswith("test") else "validation"
+    name = quality_name(training.runs)
     speed = QUALITY[judge_all(training.runs)]
-    perplexity, isotropy = (
+    quality, isotropy = (
         [one for one in effects if one.comparable]
-        for effects in (list_perplexity_effects(training), list_isotropy_effects(training))
+        for effects in (list_quality_effects(training), list_isotropy_effects(training))
     )
     said = (
-        sentence(f"{speed}{split} perplexity", perplexity, percent),
+        sentence(f"{speed}{describe_quality(name)}", quality, percent),
         sentence("I1 at a mean norm of 1", isotropy, difference),
         claims_line(training),
     )
@@ -48,7 +48,7 @@ def headlines(training: Training) -> tuple[str, ...]:
 
 
 def percent(effect: Effect) -> str:
-    return percent_text(effect.held.difference)
+    return percent_text(effect.held.difference) if effect.relative else difference(effect)
 
 
 def difference(effect: Effect) -> str:

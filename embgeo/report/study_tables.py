@@ -11,7 +11,14 @@ from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspa
 from embgeo.core.values import Quantity, format_number
 from embgeo.core.visible import visible
 from embgeo.training.study.convergence import judge_all
-from embgeo.training.study.deciding import perplexity_name, signed, unigram_perplexity
+from embgeo.training.study.deciding import (
+    describe_quality,
+    is_relative,
+    quality_name,
+    signed,
+    unigram_perplexity,
+)
+from embgeo.training.study.numbers import QUANTITIES
 from embgeo.training.study.spread import Paired, in_percent, paired, percent_text, spread
 from embgeo.training.study.training import (
     ClaimOutcome,
@@ -44,8 +51,8 @@ COST: tuple[tuple[str, str], ...] = (
     ("training.microseconds_per_token", "time a token"),
     ("training.parameters", "parameters"),
 )
-#: Beginnings of the names of numbers whose differences are told in per cent.
-RATIOS = ("valid.", "test.", "training.")
+#: Beginnings of the names of scores.
+SPLITS = ("valid.", "test.")
 #: Numbers that are the same whatever the seed: a difference needs no error.
 FIXED = ("training.parameters",)
 
@@ -124,20 +131,29 @@ class MethodRow:
 def heads(training: Training) -> tuple[Head, ...]:
     """Columns that some method has a number for; the split that decides comes first."""
     held = {name for run in training.runs for name in (*run.numbers, *run.output)}
-    first = perplexity_name(training.runs).partition(".")[0]
+    quality = quality_name(training.runs)
+    first, _, score = quality.partition(".")
     other = "valid" if first == "test" else "test"
     short = {"valid": "validation", "test": "test"}
     columns = (
-        (f"{first}.perplexity", f"{short[first]} perplexity"),
+        (quality, describe_quality(quality)),
         *GEOMETRY,
         (f"{first}.rare", "perplexity, rare words"),
         (f"{first}.popular", "popular words"),
-        (f"{other}.perplexity", f"{short[other]} perplexity"),
+        (f"{other}.{score}", f"{short[other]} {score}"),
         (f"{first}.cache", "with cache"),
         (f"{first}.dynamic", "dynamic"),
+        *((name, describe_quality(name)) for name in own_scores(training) if name != quality),
         *COST,
     )
     return tuple(Head(name, title) for name, title in columns if name in held)
+
+
+def own_scores(training: Training) -> tuple[str, ...]:
+    """The scores of tasks that are not language models."""
+    of_language_models = {q.name for q in QUANTITIES}
+    names = (q.name for q in training.quantities if q.name.startswith(SPLITS))
+    return tuple(name for name in names if name not in of_language_models)
 
 
 def first_heads(training: Training) -> tuple[Head, ...]:
@@ -210,7 +226,7 @@ def cell(training: Training, method: StudyMethod, name: str, role: Role | None =
         deviation = ""
     if not method.reference:
         return Cell(text, deviation)
-    relative = name.startswith(RATIOS)
+    relative = is_relative(name)
     held = paired(training.values(method.reference, name, role), own, relative=relative)
     if held is None:
         return Cell(text, deviation)

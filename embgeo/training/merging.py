@@ -8,9 +8,10 @@ from typing import Any
 #: Settings of [model] that do not depend on the architecture.
 SHARED_BY_MODELS = ("bias_init",)
 
-#: A setting that chooses, and what belongs to the choice; None for all that the models know.
+#: A setting that chooses, and what belongs to the choice; None for all but what models share.
 CHOICES: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
     ("data", "tokenizer", ("size", "min_count")),
+    ("task", "name", None),
     ("model", "name", None),
     ("optimizer", "kind", ("lr", "weight_decay", "betas", "eps", "momentum")),
     ("optimizer", "schedule", ("warm_up", "start", "end", "after", "rate")),

@@ -9,18 +9,13 @@ from typing import Any
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_defaults, refuse_others
 from embgeo.training.methods.definitions import find_method
-from embgeo.training.models import LanguageModel, model_class
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
-from embgeo.training.sections import EvaluationSettings
 from embgeo.training.settings import StudySettings
+from embgeo.training.tasks import LanguageModeling, make_task
 
 #: Of [optimizer], what goes to the optimizer and what to the schedule.
 OF_OPTIMIZER = ("lr", "weight_decay", "betas", "eps", "momentum")
 OF_SCHEDULE = ("warm_up", "start", "end", "after", "rate")
-#: Tokens of a split that are evaluated at least: the error of ln perplexity is then about 0.02.
-FEWEST_EVALUATED = 20_000
-#: Tokens of a window of an evaluation where a state is carried over: they bound its memory alone.
-STATEFUL_BPTT = 70
 
 
 def resolve(config: StudySettings) -> StudySettings:
@@ -32,13 +27,14 @@ def resolve(config: StudySettings) -> StudySettings:
         As of :func:`check`, and what a model, an optimizer or a schedule does not know.
     """
     check(config)
-    kind = model_class(config.model.name)
+    task = make_task(config)
+    kind = task.find_model(config.model.name)
     known = list_defaults(kind)
     refuse_others(config.model.name, config.model.settings, known)
     chosen = config.optimizer
     sgd = chosen.kind == "sgd"
     build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))
-    return replace(
+    found = replace(
         config,
         model=replace(config.model, settings=drop_none({**known, **config.model.settings})),
         optimizer=replace(
@@ -46,48 +42,9 @@ def resolve(config: StudySettings) -> StudySettings:
             **optimizers.resolve(chosen.kind, set_fields(chosen, OF_OPTIMIZER)),
             **{**list_defaults(SCHEDULES[chosen.schedule]), **set_fields(chosen, OF_SCHEDULE)},
         ),
-        evaluation=resolve_windows(limit_evaluation(config), config.training.bptt, kind),
         method=resolve_methods(config, sgd=sgd),
     )
-
-
-def limit_evaluation(config: StudySettings) -> EvaluationSettings:
-    """The settings of evaluation, whose cost is in proportion where few steps are trained."""
-    training, found = config.training, config.evaluation
-    if found.tokens is not None or training.steps is None:
-        return found
-    trained = training.steps * training.accumulate * training.batch * training.bptt
-    return replace(found, tokens=max(FEWEST_EVALUATED, trained // 4))
-
-
-def resolve_windows(
-    found: EvaluationSettings, trained: int, kind: type[LanguageModel]
-) -> EvaluationSettings:
-    """The windows of an evaluation: for a model without a state, those of its training.
-
-    Parameters
-    ----------
-    trained : int
-        Tokens of a window of the training.
-
-    Raises
-    ------
-    BadOption
-        A stride where a state is carried over, or one that is longer than a window.
-    """
-    usual = STATEFUL_BPTT if kind.CARRIES_STATE else trained
-    bptt = usual if found.bptt is None else found.bptt
-    if found.stride is not None and kind.CARRIES_STATE:
-        raise BadOption(
-            f"stride of [evaluation] is {found.stride}, and {kind.NAME} carries its state over",
-            way_out="leave it out: every token is seen with all before it",
-        )
-    if found.stride is not None and found.stride > bptt:
-        raise BadOption(
-            f"stride of [evaluation] is {found.stride:,}, in windows of {bptt:,} tokens",
-            way_out=f"give {bptt:,} at most",
-        )
-    return replace(found, bptt=bptt)
+    return task.resolve(found)
 
 
 def resolve_methods(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[str, Any]]:
@@ -140,6 +97,8 @@ def check(config: StudySettings) -> None:
             "patience of [training] ends a run behind its best evaluation",
             way_out='set keep = "best" in [training]',
         )
+    if config.task.name != LanguageModeling.NAME:
+        refuse_of_texts(config)
     if config.optimizer.asgd and config.optimizer.kind != "sgd":
         raise BadOption("asgd averages plain SGD", way_out='set kind = "sgd" in [optimizer]')
     if config.optimizer.finetune and not config.optimizer.asgd:
@@ -148,6 +107,16 @@ def check(config: StudySettings) -> None:
         )
     if config.optimizer.asgd and config.optimizer.average:
         raise BadOption("asgd decides itself when to average", way_out="leave average out")
+
+
+def refuse_of_texts(config: StudySettings) -> None:
+    """Refuse, for other tasks, what is about language models."""
+    for table, name in (("tune", "lr"), ("training", "start")):
+        if getattr(getattr(config, table), name):
+            raise BadOption(
+                f"{name} of [{table}] is for language models, and the task is {config.task.name}",
+                way_out="leave it out",
+            )
 
 
 def check_fields(name: str, table: Any) -> None:

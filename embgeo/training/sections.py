@@ -47,6 +47,14 @@ class DataSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskSettings:
+    """What is learned, by name, and its settings, which the task knows itself."""
+
+    name: str = "lm"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ModelSettings:
     """The architecture by name, and its settings, which it knows itself.
 

@@ -25,6 +25,7 @@ from embgeo.training.sections import (
     GeometrySettings,
     ModelSettings,
     OptimizerSettings,
+    TaskSettings,
     TrainingSettings,
     TuneSettings,
 )
@@ -48,10 +49,14 @@ class StudySettings:
     method : dict
         Settings of methods by name, where they are not the usual ones: ``[method.cosreg]``. With
         ``base`` or ``parts`` they define a method; see `embgeo.training.methods.definitions`.
+    plugins : dict of str to str
+        SHA-256 of each file of a plug-in, by its name, that was loaded when the study began.
+        Reading settings loads none.
     """
 
     compare: tuple[str, ...] = ("mle",)
     seeds: tuple[int, ...] = (0,)
+    task: TaskSettings = field(default_factory=TaskSettings)
     data: DataSettings = field(default_factory=DataSettings)
     model: ModelSettings = field(default_factory=ModelSettings)
     optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
@@ -60,6 +65,7 @@ class StudySettings:
     geometry: GeometrySettings = field(default_factory=GeometrySettings)
     tune: TuneSettings = field(default_factory=TuneSettings)
     method: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    plugins: Mapping[str, str] = field(default_factory=dict)
 
     def one(self, method: str, seed: int) -> StudySettings:
         """The settings of one run of the comparison."""
@@ -79,8 +85,13 @@ class StudySettings:
                 found[entry.name] = to_toml(section)
         shared = {name: getattr(self.model, name) for name in SHARED_BY_MODELS}
         found["model"] = {"name": self.model.name, **shared, **to_toml(self.model.settings)}
+        found["task"] = {"name": self.task.name, **to_toml(self.task.settings)}
+        if self.task == TaskSettings():
+            del found["task"]  # as before there were others
         if self.method:
             found["method"] = to_toml(self.method)
+        if self.plugins:
+            found["plugins"] = dict(self.plugins)
         if not self.tune.lr:
             del found["tune"]
         return found
@@ -162,15 +173,15 @@ def from_tables(tables: Mapping[str, Any], where: Where = None) -> StudySettings
 
 
 def _parse_entry(name: str, value: Any, hint: Any, where: Where) -> Any:
-    if name in ("compare", "seeds"):
+    if name in ("compare", "seeds", "plugins"):
         return parse_value(value, hint, name, where)
     _require_table(name, value, where)
     if name == "method":
         for method, own in value.items():
             _require_table(f"method.{method}", own, where)
         return dict(value)
-    if name == "model":  # which knows its settings itself
-        common = ("name", *SHARED_BY_MODELS)
+    if name in ("model", "task"):  # which know their settings themselves
+        common = ("name", *(SHARED_BY_MODELS if name == "model" else ()))
         own = {key: entry for key, entry in value.items() if key not in common}
         value = {k: v for k, v in value.items() if k in common} | {"settings": own}
     return parse_table(hint, value, f"[{name}]", where)

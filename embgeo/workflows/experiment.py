@@ -233,14 +233,14 @@ def begin(sweep: SettingSweep) -> ExperimentRecord:
     BadOption
     """
     from embgeo.training import inan_subspace
-    from embgeo.training.loop.run import describe_corpus, list_versions
+    from embgeo.training.loop.run import describe_dataset, list_versions
 
     record = ExperimentRecord(
         inan_subspace.NAME,
         inan_subspace.SOURCE,
         inan_subspace.DEVIATIONS,
         asdict(sweep.settings),
-        describe_corpus(sweep.corpus),
+        describe_dataset(sweep.corpus),
         (),
         sweep.command,
         list_versions(),

@@ -28,12 +28,12 @@ from embgeo.workflows.train_task import (
 )
 
 if TYPE_CHECKING:
-    from embgeo.training.data import Corpus
     from embgeo.training.loop.planning import RunBudget
     from embgeo.training.loop.session import Measure
     from embgeo.training.settings import StudySettings
     from embgeo.training.study.run_result import RunResult
     from embgeo.training.study.training import Training
+    from embgeo.training.tasks import Dataset
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ def train(
     device: str | None = None,
     tune: Sequence[float] | str | None = None,
     start: Path | str | None = None,
+    plugins: Sequence[Path | str] = (),
     out: Path | str | None = None,
     resume: bool = False,
     command: str = "",
@@ -122,6 +123,9 @@ def train(
     start : path, optional
         A finished run whose weights all begin with, or a folder of runs, of which each begins with
         that of its method and seed. The text is read with its vocabulary.
+    plugins : sequence of path
+        Files of Python code that register models, methods or tasks of your own, which are run; see
+        docs/plugins.md. Nothing else is run: not what a folder or a file of settings names.
     out : path, optional
         Folder of the runs; by default the name of the text with ``.runs``, in the current folder.
     resume : bool
@@ -166,6 +170,7 @@ def train(
         device=device,
         tune=tune,
         start=start,
+        plugins=plugins,
         out=out,
         resume=resume,
     )
@@ -201,8 +206,8 @@ def plan_training(
     request = TrainRequest(data, **arguments)
     require_torch()
     task = prepare(request, command)
-    measure = geometry_measure(task.corpus.vocabulary.counts)
-    settings = settle(task.settings, task.corpus, task.folder, measure)
+    measure = geometry_measure(task.dataset.vocabulary.counts)
+    settings = settle(task.settings, task.dataset, task.folder, measure)
     heard = monitor or RunMonitor()
     heard.expect(len(settings.compare))
     heard.begin(0)
@@ -211,8 +216,8 @@ def plan_training(
         heard.done(len(found))
         heard.say(describe_estimate(settings, found))
 
-    budgets = plan_runs(settings, task.corpus, measure, hear)
-    return task, describe_plan(settings, task.corpus, budgets)
+    budgets = plan_runs(settings, task.dataset, measure, hear)
+    return task, describe_plan(settings, task.dataset, budgets)
 
 
 def describe_estimate(settings: StudySettings, budgets: Sequence[RunBudget]) -> str:
@@ -227,13 +232,13 @@ def describe_estimate(settings: StudySettings, budgets: Sequence[RunBudget]) -> 
 
 
 def describe_plan(
-    settings: StudySettings, corpus: Corpus, budgets: Sequence[RunBudget]
+    settings: StudySettings, dataset: Dataset, budgets: Sequence[RunBudget]
 ) -> dict[str, Any]:
-    from embgeo.training.loop.run import describe_corpus
+    from embgeo.training.loop.run import describe_dataset
 
     methods = [{**asdict(budget), "seconds": budget.seconds(settings)} for budget in budgets]
     return {
-        "corpus": describe_corpus(corpus),
+        "corpus": describe_dataset(dataset),
         "model": settings.tables()["model"],
         "epochs": settings.training.epochs,
         "seeds": list(settings.seeds),
@@ -269,12 +274,12 @@ def train_study(task: StudyTask, monitor: RunMonitor, *, resume: bool) -> Traine
     from embgeo.workflows.train_study import geometry_measure, write_study
     from embgeo.workflows.train_tuning import read_tuned, tune_rates
 
-    measure = geometry_measure(task.corpus.vocabulary.counts)
+    measure = geometry_measure(task.dataset.vocabulary.counts)
     with ExitStack() as stack:
         world = stack.enter_context(join_processes(task.settings.training.device))
         if world.leads:
             check_runs_folder(task.folder, resume=resume)
-        settings = settle(task.settings, task.corpus, task.folder, measure)
+        settings = settle(task.settings, task.dataset, task.folder, measure)
         task = replace(task, settings=settings)
         monitor = monitor if world.leads else RunMonitor()
         task = replace(task, tuned=read_tuned(task))
@@ -336,7 +341,7 @@ def train_one(
 
     return train_run(
         task.run_settings(method, seed),
-        task.corpus,
+        task.dataset,
         task.home(method, seed),
         measure=measure,
         progress=progress,
@@ -346,6 +351,8 @@ def train_one(
 
 def describe_run(result: RunResult) -> str:
     """The line of a finished run."""
-    perplexity = result.valid.get("perplexity")
-    shown = "unknown" if perplexity is None else format_number(perplexity)
-    return f"{result.method}, seed {result.seed}: validation perplexity {shown}"
+    value, split = result.valid.get(result.quality), "validation"
+    if value is None:
+        value, split = (result.test or {}).get(result.quality), "test"
+    shown = "unknown" if value is None else format_number(value)
+    return f"{result.method}, seed {result.seed}: {split} {result.quality} {shown}"

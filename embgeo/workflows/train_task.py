@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,8 @@ from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.workflows.folders import is_occupied
 
 if TYPE_CHECKING:
-    from embgeo.training.data import Corpus, Vocabulary
     from embgeo.training.settings import StudySettings
+    from embgeo.training.tasks import Dataset
 
 
 #: The settings where nothing is said.
@@ -38,11 +38,24 @@ class TrainRequest:
     device: str | None = None
     tune: Sequence[float] | str | None = None
     start: Path | str | None = None
+    plugins: Sequence[Path | str] | None = ()
     out: Path | str | None = None
     resume: bool = False
 
     def resolve(self) -> StudySettings:
-        """The settings that hold: arguments before files, files before presets."""
+        """The settings that hold: arguments before files, files before presets.
+
+        The plug-ins are loaded first, since settings may name what they add.
+        """
+        from embgeo.training.plugins import load_plugins, require_plugins
+
+        loaded = load_plugins([Path(path) for path in self.plugins or ()])
+        found = self.merge()
+        require_plugins(found.plugins, loaded)
+        return replace(found, plugins=loaded)
+
+    def merge(self) -> StudySettings:
+        """The settings of arguments, file and preset, before anything is checked in them."""
         from embgeo.training.merging import merge_tables
         from embgeo.training.settings import from_tables, load_preset
 
@@ -221,7 +234,7 @@ class StudyTask:
     """
 
     settings: StudySettings
-    corpus: Corpus
+    dataset: Dataset
     folder: Path
     command: str
     tuned: Mapping[str, float] = field(default_factory=dict)
@@ -247,10 +260,10 @@ class StudyTask:
 
 def prepare(request: TrainRequest, command: str) -> StudyTask:
     """Settings and text, checked as far as that is possible before training."""
-    from embgeo.training.data import load_corpus
     from embgeo.training.loop.rehearsal import rehearse
     from embgeo.training.methods.definitions import add_controls
     from embgeo.training.resolve import resolve
+    from embgeo.training.tasks import make_task
 
     requested = request.resolve()
     methods = add_controls(requested.compare, requested.method)
@@ -266,29 +279,9 @@ def prepare(request: TrainRequest, command: str) -> StudyTask:
             where=path,
             way_out=f"say where it is with {argument('data')}",
         )
-    chosen = settings.data
-    corpus = load_corpus(
-        path,
-        unit=chosen.unit,
-        min_count=chosen.min_count,
-        size=chosen.size,
-        tokenizer=None if chosen.tokenizer is None else Path(chosen.tokenizer),
-        tokens=chosen.tokens,
-        shuffle=chosen.shuffle,
-        vocabulary=read_vocabulary(settings),
-    )
-    rehearse(settings, corpus)
-    return StudyTask(settings, corpus, request.folder(path), command)
-
-
-def read_vocabulary(settings: StudySettings) -> Vocabulary | None:
-    """That of the weights to start from; None where these are drawn."""
-    from embgeo.training.loop.start import read_start_vocabulary
-
-    start = settings.training.start
-    if start is None:
-        return None
-    return read_start_vocabulary(Path(start), settings.compare[0], settings.seeds[0])
+    dataset = make_task(settings).load(settings)
+    rehearse(settings, dataset)
+    return StudyTask(settings, dataset, request.folder(path), command)
 
 
 def check_runs_folder(folder: Path, *, resume: bool, own: str = "train.toml") -> None:
@@ -329,7 +322,7 @@ def check_runs(task: StudyTask) -> None:
         now = task.run_settings(method, seed).tables()
         known = read_identity(home)
         if known is not None:
-            require_same(known, identity(now, task.corpus.files), home)
+            require_same(known, identity(now, dict(task.dataset.files)), home)
         elif (home / RUN_NAME).is_file():
             before = read_settings(home / RUN_NAME).tables()
             require_same(identity(before, {}), identity(now, {}), home)

@@ -123,7 +123,7 @@ def try_rates(
         try:
             perplexity = train_run(
                 trial_settings(task, method, rate),
-                task.corpus,
+                task.dataset,
                 trial_folder(task, method, rate),
                 measure=measure,
                 progress=monitor.progress,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ def sample_text(
     length: int = 100,
     temperature: float = 1.0,
     seed: int = 0,
+    plugins: Sequence[Path | str] = (),
 ) -> str:
     """Text that the model of a finished run draws after a prompt.
 
@@ -32,6 +34,8 @@ def sample_text(
         Tokens that are drawn; the one for unknown words never is.
     temperature : float
     seed : int
+    plugins : sequence of path
+        Files of Python code that are run, with the model of the run where that is your own.
 
     Returns
     -------
@@ -46,8 +50,10 @@ def sample_text(
         The run is not finished, or a file is damaged.
     """
     from embgeo.training.loop.start import load_model
+    from embgeo.training.plugins import load_plugins
     from embgeo.training.sampling import sample_rows
 
+    load_plugins([Path(path) for path in plugins])
     folder = Path(run)
     model, vocabulary, config = load_model(folder)
     if config.data.tokenizer is not None:

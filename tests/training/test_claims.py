@@ -13,7 +13,7 @@ import pytest
 from embgeo.core.quantities import QUANTITIES as ANALYZED
 from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
 from embgeo.training.study.convergence import judge_learning
-from embgeo.training.study.deciding import count_verdicts, decide_claims, perplexity_name
+from embgeo.training.study.deciding import count_verdicts, decide_claims, quality_name
 from embgeo.training.study.numbers import QUANTITIES, prior, prior_distance
 from embgeo.training.study.published import PaperClaim
 from embgeo.training.study.spread import in_percent, paired, percent_text, spread, student
@@ -114,8 +114,8 @@ def test_relative_differences_are_those_of_logarithms() -> None:
 def test_the_test_split_decides_where_every_run_has_one() -> None:
     both = run("mle", 0, valid__perplexity=5.0, test__perplexity=4.0)
     one = run("mle", 1, valid__perplexity=5.0)
-    assert perplexity_name([both]) == "test.perplexity"
-    assert perplexity_name([both, one]) == "valid.perplexity"
+    assert quality_name([both]) == "test.perplexity"
+    assert quality_name([both, one]) == "valid.perplexity"
 
 
 def test_a_claim_whose_reference_was_not_trained_is_not_decidable_and_says_so() -> None:

@@ -10,7 +10,7 @@ from embgeo.core.number_text import format_duration
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import format_number
 from embgeo.report.text.columns import align
-from embgeo.training.study.deciding import count_verdicts, perplexity_name, unigram_perplexity
+from embgeo.training.study.deciding import count_verdicts, describe_quality, quality_name, unigram_perplexity
 from embgeo.training.study.spread import spread
 from embgeo.training.study.training import Training
 
@@ -37,10 +37,10 @@ def render(training: Training) -> Iterator[str]:
 
 def table(training: Training) -> list[str]:
     """A head, and a line a method."""
-    name = perplexity_name(training.runs)
+    name = quality_name(training.runs)
     split = "test" if name.startswith("test") else "valid"
     columns = (
-        (name, f"{split} perplexity"),
+        (name, describe_quality(name, "valid")),
         (f"{split}.rare", "rare"),
         (f"{split}.popular", "popular"),
         *COLUMNS,

@@ -37,6 +37,11 @@ class Window(NamedTuple):
     length_ratio: float
     first: bool
 
+    @property
+    def units(self) -> int:
+        """How many targets there are."""
+        return self.targets.numel()
+
 
 def columns(rows: npt.NDArray[np.int64], batch: int) -> Tensor:
     """Lay a split out as `batch` streams side by side.

@@ -52,6 +52,12 @@ class Corpus:
     notes: tuple[str, ...]
     files: dict[str, str]
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Tokens of each split."""
+        splits = {"train": self.train, "valid": self.valid, "test": self.test}
+        return {name: len(rows) for name, rows in splits.items() if rows is not None}
+
 
 def load_corpus(
     path: Path,

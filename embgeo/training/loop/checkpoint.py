@@ -10,10 +10,9 @@ from typing import Any, BinaryIO
 
 import torch
 from safetensors.torch import save as to_bytes
-from torch import Tensor
+from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
-from embgeo.training.models import LanguageModel
 
 MODEL_NAME = "model.safetensors"
 VOCABULARY_NAME = "vocabulary.tsv"
@@ -24,7 +23,7 @@ def run_folder(folder: Path, method: str, seed: int) -> Path:
     return folder / method / f"seed-{seed}"
 
 
-def model_bytes(model: LanguageModel) -> bytes:
+def model_bytes(model: nn.Module) -> bytes:
     """All weights in float32, each once; what a tied one is also called stands in the metadata.
 
     Call :func:`make_plain` first.
@@ -78,7 +77,7 @@ def write_whole(path: Path, way_out: str) -> Iterator[BinaryIO]:
         ) from error
 
 
-def count_parameters(model: LanguageModel) -> int:
+def count_parameters(model: nn.Module) -> int:
     """Numbers that are trained, tied ones once."""
     return sum(p.numel() for p in model.parameters())
 

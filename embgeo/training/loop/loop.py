@@ -6,22 +6,16 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from embgeo.core.errors import EmbgeoError
-from embgeo.training.data import Batches, Corpus, Vocabulary, Window, columns
-from embgeo.training.data.unigram import log_unigram
-from embgeo.training.loop.cross_entropy import cross_entropy
 from embgeo.training.loop.process import World, autocast, get_random_state, set_random_state
-from embgeo.training.loop.start import find_start, start_from
-from embgeo.training.methods import Setup, Step
+from embgeo.training.methods import Setup
 from embgeo.training.methods import catalog as methods
 from embgeo.training.methods.definitions import find_method
-from embgeo.training.models import LanguageModel, build, detach
 from embgeo.training.optimization import (
     NtAsgd,
     WeightAverage,
@@ -32,6 +26,7 @@ from embgeo.training.optimization import (
 )
 from embgeo.training.resolve import OF_OPTIMIZER, OF_SCHEDULE, set_fields
 from embgeo.training.settings import StudySettings
+from embgeo.training.tasks import Batch, Dataset, make_task
 
 #: Between the seeds of the initialization, of dropout, and of the processes.
 _DROPOUT = 1_000_003
@@ -45,9 +40,9 @@ class StepReport:
     Attributes
     ----------
     loss : Tensor
-        Mean cross-entropy of a token, without penalties, over all processes; on the device.
+        Mean loss of a unit, without penalties, over all processes; on the device.
     tokens : int
-        Targets of all processes.
+        Units of all processes: targets, pairs, documents.
     flags : list of float
         Sums over the processes.
     """
@@ -74,31 +69,26 @@ class Loop:
     step_number : int
         Steps of the optimizer so far.
     tokens : int
-        Targets so far, of all processes.
+        Units so far, of all processes.
     initial_sha256 : str
         Of the weights before the method was attached; see :func:`fingerprint`.
     """
 
     def __init__(
-        self, config: StudySettings, corpus: Corpus, device: torch.device, world: World
+        self, config: StudySettings, dataset: Dataset, device: torch.device, world: World
     ) -> None:
         self.config, self.device, self.world = config, device, world
         self.method = find_method(config.compare[0], config.method)
         seed = config.seeds[0]
-        streams = columns(corpus.train, config.training.batch)
-        self.batches = Batches(
-            world.part(streams).to(device),
-            config.training.bptt,
-            random_lengths=config.training.random_lengths,
-            seed=seed,
-        )
-        self.model = initial_model(config, self.method, corpus.vocabulary)
+        self.task = make_task(config)
+        self.batches = self.task.feed(config, dataset, world, device)
+        self.model = self.task.build(config, self.method, dataset)
         self.initial_sha256 = fingerprint(self.model)
         self.model.to(device)
         self.regularizer = self.method.attach(
             self.model,
             Setup(
-                counts=torch.from_numpy(corpus.vocabulary.counts),
+                counts=torch.from_numpy(dataset.vocabulary.counts),
                 sgd=config.optimizer.kind == "sgd",
                 seed=seed,
             ),
@@ -211,13 +201,13 @@ class Loop:
         weights: list[float] = []
         tokens = 0
         while len(losses) < wanted and not (losses and self.stage_ended):
-            window = self.batches.take()
-            loss, objective = self.loss(window)
+            batch = self.batches.take()
+            loss, objective = self.loss(batch)
             (objective / wanted).backward()  # type: ignore[no-untyped-call]
             losses.append(loss)
-            ratios.append(window.length_ratio)
-            weights.append(self.weight(window))
-            tokens += window.targets.numel()
+            ratios.append(batch.length_ratio)
+            weights.append(self.task.weigh(self.config, batch))
+            tokens += batch.units
         mean = losses[0] if len(losses) == 1 else torch.stack(losses).mean()
         mean, told = self.world.average(self.parameters, mean, flags)
         self.update(
@@ -234,27 +224,13 @@ class Loop:
             return self.step_number
         return round(self.way * max(self.steps - 1, 0))
 
-    def loss(self, window: Window) -> tuple[Tensor, Tensor]:
-        """Cross-entropy of a window without a graph, and what is differentiated."""
-        state = None if window.first else self.hidden
+    def loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The loss of a batch without a graph, and what is differentiated."""
+        carry = None if batch.first else self.hidden
         with autocast(self.config.training.precision, self.device):
-            output = self.model(window.inputs, state)
-            step = Step(
-                output.hidden, self.model.head(output.hidden), window.targets, window.inputs
-            )
-            step.logits = self.regularizer.logits(step)
-            assert step.logits is not None
-            loss = cross_entropy(step.logits, window.targets)
-            objective = loss + self.model.activation_penalty(output)
-            if self.in_loss:
-                objective = objective + self.regularizer(step)
-        objective = objective * self.weight(window)
-        self.hidden = detach(output.state)
-        return loss.detach(), objective
-
-    def weight(self, window: Window) -> float:
-        """What the mean loss of a window is multiplied by."""
-        return float(len(window.targets)) if self.config.training.sum_over_steps else 1.0
+            found = self.task.loss(self.model, batch, carry, self.regularizer, in_loss=self.in_loss)
+        self.hidden = found.carry
+        return found.mean.detach(), found.objective * self.task.weigh(self.config, batch)
 
     def update(self, factor: float, scale: float, weight: float) -> None:
         """The optimizer's step on gradients that are those of all processes.
@@ -284,7 +260,7 @@ class Loop:
     # --- The weights that count ---------------------------------------------------------------
 
     @contextmanager
-    def evaluated(self) -> Iterator[LanguageModel]:
+    def evaluated(self) -> Iterator[Any]:
         """The model in evaluation mode, with averaged weights where there are any."""
         self.model.eval()
         try:
@@ -344,28 +320,7 @@ class Loop:
         set_random_state(own["random"], self.device)
 
 
-def initial_model(
-    config: StudySettings, method: methods.Method, vocabulary: Vocabulary
-) -> LanguageModel:
-    """The model before its first step; the same weights for all methods, as far as both have them.
-
-    A model draws its output layer last: one that is not tied has all else in common with one that
-    is.
-    """
-    settings = dict(config.model.settings)
-    if method.tied is not None:
-        settings["tied"] = method.tied
-    torch.manual_seed(config.seeds[0])
-    model = build(config.model.name, len(vocabulary), settings)
-    if config.model.bias_init == "log-counts":
-        model.start_bias(torch.from_numpy(log_unigram(vocabulary.counts)))
-    if config.training.start is not None:
-        start = Path(config.training.start)
-        start_from(model, find_start(start, method.name, config.seeds[0]))
-    return model
-
-
-def fingerprint(model: LanguageModel) -> str:
+def fingerprint(model: Any) -> str:
     """SHA-256 of all weights but those of an output layer of its own.
 
     Tied or not, with a bias or without: what two models have in common has one fingerprint.

@@ -11,12 +11,13 @@ from pathlib import Path
 import torch
 
 from embgeo.core.errors import BadOption
-from embgeo.training.data import Corpus
+from embgeo.training.data import Batches
 from embgeo.training.loop.checkpoint import count_parameters, identity
 from embgeo.training.loop.loop import Loop
 from embgeo.training.loop.process import World, find_device, join_processes, numerics
 from embgeo.training.loop.scores import Scores
 from embgeo.training.loop.session import Measure
+from embgeo.training.methods import catalog as methods
 from embgeo.training.methods import make_plain
 from embgeo.training.resolve import resolve
 from embgeo.training.settings import (
@@ -24,6 +25,7 @@ from embgeo.training.settings import (
     StudySettings,
     read_settings,
 )
+from embgeo.training.tasks import Dataset
 
 #: Steps that are run to time them; the first ones, which find memory and kernels, do not count.
 WARM, TIMED = 3, 8
@@ -81,7 +83,7 @@ class RunBudget:
 
 def plan_runs(
     config: StudySettings,
-    corpus: Corpus,
+    dataset: Dataset,
     measure: Measure | None = None,
     hear: Callable[[list[RunBudget]], None] | None = None,
 ) -> list[RunBudget]:
@@ -103,7 +105,7 @@ def plan_runs(
     with numerics(config.training.precision, device, config.training.threads):
         for name in config.compare:
             one = config.one(name, config.seeds[0])
-            found.append(plan_run(one, corpus, device, measure, found[0] if found else None))
+            found.append(plan_run(one, dataset, device, measure, found[0] if found else None))
             if hear is not None:
                 hear(found)
     return found
@@ -111,7 +113,7 @@ def plan_runs(
 
 def plan_run(
     config: StudySettings,
-    corpus: Corpus,
+    dataset: Dataset,
     device: torch.device,
     measure: Measure | None,
     first: RunBudget | None,
@@ -121,12 +123,12 @@ def plan_run(
     What costs every method about the same, evaluation and measurements, is timed with the first.
     """
     began = time.perf_counter()
-    loop = Loop(config, corpus, device, World())
+    loop = Loop(config, dataset, device, World())
     start = read_clock(device) - began
     if first is None:
         # Before the steps: whether a method diverges is not for a plan to find out.
         geometry = time_geometry(loop, measure if config.geometry.every else None)
-        valid, end = time_evaluation(config, corpus, device, loop)
+        valid, end = time_evaluation(config, dataset, device, loop)
     else:
         geometry, valid, end = first.geometry, first.evaluation, first.end
     seconds = time_step(loop, device)
@@ -148,22 +150,10 @@ def plan_run(
 
 
 def time_step(loop: Loop, device: torch.device) -> float:
-    """Seconds of a step; where it takes long, the line through those of two shorter windows."""
-    batches, whole = loop.batches, loop.batches.bptt
-    short, long = max(2, whole // 16), max(4, whole // 5)
-    if whole > long:
-        lengths, batches.random_lengths = batches.random_lengths, False
-        times = []
-        for batches.bptt in (short, short, long):
-            before = read_clock(device)
-            loop.step()
-            times.append(read_clock(device) - before)
-        batches.bptt, batches.random_lengths = whole, lengths
-        _, less, more = times
-        slope = (more - less) / (long - short)
-        # Noise may not make a whole window cheaper than a part, or dearer than all of its parts.
-        found = min(max(more + slope * (whole - long), more), more * whole / long)
-        if (WARM + TIMED) * found > PATIENCE:
+    """Seconds of a step."""
+    if isinstance(loop.batches, Batches):
+        found = time_windows(loop, loop.batches, device)
+        if found is not None and (WARM + TIMED) * found > PATIENCE:
             return found
     times = []
     for _ in range(WARM + TIMED):
@@ -171,6 +161,25 @@ def time_step(loop: Loop, device: torch.device) -> float:
         loop.step()
         times.append(read_clock(device) - before)
     return statistics.fmean(times[WARM:])
+
+
+def time_windows(loop: Loop, batches: Batches, device: torch.device) -> float | None:
+    """Seconds of a step by the line through those of two shorter windows; None of short ones."""
+    whole = batches.bptt
+    short, long = max(2, whole // 16), max(4, whole // 5)
+    if whole <= long:
+        return None
+    lengths, batches.random_lengths = batches.random_lengths, False
+    times = []
+    for batches.bptt in (short, short, long):
+        before = read_clock(device)
+        loop.step()
+        times.append(read_clock(device) - before)
+    batches.bptt, batches.random_lengths = whole, lengths
+    _, less, more = times
+    slope = (more - less) / (long - short)
+    # Noise may not make a whole window cheaper than a part, or dearer than all of its parts.
+    return min(max(more + slope * (whole - long), more), more * whole / long)
 
 
 def estimate_memory(loop: Loop, config: StudySettings) -> int:
@@ -183,22 +192,36 @@ def estimate_memory(loop: Loop, config: StudySettings) -> int:
         if isinstance(value, torch.Tensor)
     )
     averages = weights if config.optimizer.average or config.optimizer.asgd else 0
-    logits = config.training.batch * config.training.bptt * loop.model.n_tokens * 4
-    return 2 * weights + held + averages + 2 * logits
+    rows = len(methods.list_embeddings(loop.model)[0])
+    batch = loop.task.estimate_batch(config, rows)
+    return int(2 * weights + held + averages + batch)
 
 
 def time_evaluation(
-    config: StudySettings, corpus: Corpus, device: torch.device, loop: Loop
+    config: StudySettings, dataset: Dataset, device: torch.device, loop: Loop
 ) -> tuple[float, float]:
-    """Seconds of an evaluation on the validation split, and on all splits, from a part of one."""
-    scores = Scores(config.evaluation, corpus, device)
+    """Seconds of an evaluation on the validation split, and on all splits."""
+    scores = loop.task.evaluator(config, dataset, device)
+    if isinstance(scores, Scores):
+        return time_perplexity(scores, loop)
+    with loop.evaluated() as model:
+        before = read_clock(device)
+        scores.valid(model)
+        between = read_clock(device)
+        scores.final(model)
+    return between - before, read_clock(device) - between
+
+
+def time_perplexity(scores: Scores, loop: Loop) -> tuple[float, float]:
+    """The same of a text, from a part of it."""
+    settings, corpus, device = scores.settings, scores.corpus, scores.device
     tokens, sampled, taken = len(scores.rows("valid")), SAMPLED, 0.0
     with loop.evaluated() as model:
         while taken < SHORTEST and (not taken or sampled < tokens):
             sampled = min(2 * sampled, tokens)
             part = replace(corpus, valid=corpus.valid[:sampled])
             before = read_clock(device)
-            Scores(config.evaluation, part, device).valid(model)
+            Scores(settings, part, device).valid(model)
             taken = read_clock(device) - before
     test = len(scores.rows("test")) if scores.has_test else 0
     return taken * tokens / sampled, taken * (tokens + test) / sampled
@@ -230,7 +253,7 @@ def read_clock(device: torch.device) -> float:
 
 
 def fit_epochs(
-    config: StudySettings, corpus: Corpus, seconds: float, measure: Measure | None
+    config: StudySettings, dataset: Dataset, seconds: float, measure: Measure | None
 ) -> StudySettings:
     """The same settings with as many epochs as all runs together can have in a time.
 
@@ -243,7 +266,7 @@ def fit_epochs(
     """
     if not seconds > 0.0:
         raise BadOption(f"a budget of {seconds:g} seconds is none", way_out="give one such as 5m")
-    found = plan_runs(config, corpus, measure)
+    found = plan_runs(config, dataset, measure)
 
     def total(steps: int) -> float:
         return config.runs_per_method * sum(each.seconds(config, steps) for each in found)
@@ -276,7 +299,7 @@ def find_most_steps(total: Callable[[int], float], limit: float, epoch: int) -> 
 
 
 def settle(
-    config: StudySettings, corpus: Corpus, folder: Path, measure: Measure | None
+    config: StudySettings, dataset: Dataset, folder: Path, measure: Measure | None
 ) -> StudySettings:
     """All settings of a comparison; with a budget, the epochs that its folder was begun with.
 
@@ -299,7 +322,7 @@ def settle(
         if begun.budget == budget and fits_states(again, read_settings(path)):
             return again
     with join_processes(config.training.device) as world:
-        found = fit_epochs(config, corpus, budget, measure) if world.leads else None
+        found = fit_epochs(config, dataset, budget, measure) if world.leads else None
         known: StudySettings = world.broadcast(found)
     return resolve(known)
 

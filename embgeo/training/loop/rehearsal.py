@@ -7,26 +7,25 @@ from pathlib import Path
 import torch
 
 from embgeo.core.errors import BadOption
-from embgeo.training.data import Corpus, columns, read_vocabulary
+from embgeo.training.data import read_vocabulary
 from embgeo.training.loop.checkpoint import VOCABULARY_NAME
 from embgeo.training.loop.log import check_sinks
-from embgeo.training.loop.loop import initial_model
 from embgeo.training.loop.process import find_device
 from embgeo.training.loop.start import find_start
 from embgeo.training.methods import Factorization, Setup
 from embgeo.training.methods.catalog import Method, refuse_sgd
 from embgeo.training.methods.definitions import find_method
-from embgeo.training.models import LanguageModel, build
+from embgeo.training.models import build
 from embgeo.training.settings import StudySettings
+from embgeo.training.tasks import Dataset, Task, make_task
+from embgeo.training.tasks.task import choose_tying
 
 #: For methods, whose own settings do not depend on how large a model is.
 _SMALL = {"d": 4, "hidden": 4, "layers": 1}
 _TOKENS = 10
-#: Windows of random length are longer than usual by this at most, but for one in 10⁹.
-_LONGER = 30
 
 
-def rehearse(config: StudySettings, corpus: Corpus) -> None:
+def rehearse(config: StudySettings, dataset: Dataset) -> None:
     """Make each method of a comparison, with the model on no device, and forget it.
 
     In a comparison, the last method is made when the others have been trained.
@@ -44,61 +43,41 @@ def rehearse(config: StudySettings, corpus: Corpus) -> None:
     """
     find_device(config.training.device)
     check_sinks(config.training.sinks)
-    columns(corpus.train, config.training.batch)
+    task = make_task(config)
+    task.rehearse(config, dataset)
     for name in config.compare:
         chosen = find_method(name, config.method)
         if chosen.coupled and config.optimizer.kind == "sgd":
             raise refuse_sgd(chosen)
-        own = {} if chosen.tied is None else {"tied": chosen.tied}
+        own = {**config.model.settings, **choose_tying(chosen)}
         with torch.device("meta"):
-            model = build(config.model.name, _TOKENS, {**config.model.settings, **own})
-        check_windows(model, config)
+            model = task.make_model(config.model.name, _TOKENS, own)
+        task.check_model(config, model)
         factored = any(issubclass(part, Factorization) for part in chosen.parts)
-        if factored and len(corpus.vocabulary) < model.d:
+        if factored and len(dataset.vocabulary) < model.d:
             raise BadOption(
-                f"{name} needs as many rows as columns, and there are {len(corpus.vocabulary):,} "
+                f"{name} needs as many rows as columns, and there are {len(dataset.vocabulary):,} "
                 f"words and d = {model.d:,}",
                 way_out="make d of [model] smaller, or the vocabulary larger",
             )
         check_method(chosen, config)
-        check_start(chosen, config, corpus)
+        check_start(task, chosen, config, dataset)
 
 
-def check_start(chosen: Method, config: StudySettings, corpus: Corpus) -> None:
+def check_start(task: Task, chosen: Method, config: StudySettings, dataset: Dataset) -> None:
     """Refuse weights to start from that do not fit the model or the vocabulary."""
     if config.training.start is None:
         return
     for seed in config.seeds:
         folder = find_start(Path(config.training.start), chosen.name, seed)
-        if read_vocabulary(folder / VOCABULARY_NAME).tokens != corpus.vocabulary.tokens:
+        if read_vocabulary(folder / VOCABULARY_NAME).tokens != dataset.vocabulary.tokens:
             raise BadOption(
                 "the weights are of another vocabulary than the text",
                 where=folder,
                 way_out="leave out size, min_count and tokenizer of [data]",
             )
     with torch.random.fork_rng(devices=[]):
-        initial_model(config, chosen, corpus.vocabulary)
-
-
-def check_windows(model: LanguageModel, config: StudySettings) -> None:
-    """Refuse windows that are too long for the model."""
-    training = config.training
-    if model.longest is None:
-        return
-    evaluated = config.evaluation.bptt or training.bptt
-    if evaluated > training.bptt:
-        raise BadOption(
-            f"windows of [evaluation] have {evaluated:,} tokens, and the model learns "
-            f"{training.bptt:,} positions",
-            way_out="leave bptt of [evaluation] out, or make that of [training] larger",
-        )
-    length = training.bptt + (_LONGER if training.random_lengths else 0)
-    if length > model.longest:
-        raise BadOption(
-            f"windows of [training] have {length:,} tokens, and the model {model.longest:,} "
-            "positions",
-            way_out="make context of [model] larger, or bptt of [training] smaller",
-        )
+        task.build(config, chosen, dataset)
 
 
 def check_method(chosen: Method, config: StudySettings) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from embgeo.core.errors import BadOption
 from embgeo.core.progress import Progress
-from embgeo.training.data import Corpus, write_vocabulary
+from embgeo.training.data import write_vocabulary
 from embgeo.training.loop import checkpoint
 from embgeo.training.loop.checkpoint import (
     MODEL_NAME,
@@ -34,13 +34,14 @@ from embgeo.training.study.run_result import (
     load_result,
 )
 from embgeo.training.study.text_losses import LOSSES_NAME, TEXT_LOSSES
+from embgeo.training.tasks import Dataset
 
 RUN_NAME = "run.toml"
 
 
 def train_run(
     config: StudySettings,
-    corpus: Corpus,
+    dataset: Dataset,
     folder: Path,
     *,
     measure: Measure | None,
@@ -81,7 +82,7 @@ def train_run(
         raise BadOption(
             "a run has one method and one seed", way_out="take them by StudySettings.one()"
         )
-    identity = checkpoint.identity(config.tables(), corpus.files)
+    identity = checkpoint.identity(config.tables(), dict(dataset.files))
     if is_finished(folder):
         checkpoint.require_same(read_identity(folder), identity, folder)
         return load_result(folder)
@@ -92,9 +93,9 @@ def train_run(
         interrupts = stack.enter_context(hear_interrupts())
         sinks = []
         if world.leads:
-            begin(config, corpus, folder)
+            begin(config, dataset, folder)
             sinks = open_sinks(config.training.sinks, folder, config.tables(), stack)
-        session = Session(config, corpus, folder, device, world, identity, measure, sinks)
+        session = Session(config, dataset, folder, device, world, identity, measure, sinks)
         stack.callback(session.close)
         session.train(progress, interrupts)
         result = finish(session, command)
@@ -118,12 +119,12 @@ def read_identity(folder: Path) -> dict[str, Any] | None:
     return None if state is None else dict(state["identity"])
 
 
-def begin(config: StudySettings, corpus: Corpus, folder: Path) -> None:
+def begin(config: StudySettings, dataset: Dataset, folder: Path) -> None:
     """The files that are known before the first step."""
     with prepare_folder(folder):
         if not (folder / checkpoint.STATE_NAME).exists():
             write(folder / RUN_NAME, config.text().encode())
-            write_vocabulary(corpus.vocabulary, folder / VOCABULARY_NAME)
+            write_vocabulary(dataset.vocabulary, folder / VOCABULARY_NAME)
 
 
 @contextmanager
@@ -163,13 +164,17 @@ def finish(session: Session, command: str) -> RunResult:
         notes=tuple(session.notes),
         versions=list_versions(),
         command=command,
-        corpus=describe_corpus(session.corpus),
+        corpus=describe_dataset(session.dataset),
         initial_sha256=loop.initial_sha256,
         stopped_early=session.stopped,
+        task=loop.task.NAME,
+        quality=loop.task.QUALITY,
+        quantities=loop.task.QUANTITIES,
     )
     if session.world.leads:
         write(folder / MODEL_NAME, content)
-        write(folder / LOSSES_NAME, TEXT_LOSSES.text(losses).encode())
+        if losses is not None:
+            write(folder / LOSSES_NAME, TEXT_LOSSES.text(losses).encode())
         write(folder / RESULT_NAME, RUN_RESULT.text(result).encode())
         (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
     return result
@@ -186,7 +191,7 @@ def list_deviations(loop: Loop) -> tuple[str, ...]:
     """Each way in which a run is not what was published: its method, its model, their start."""
     has_bias = getattr(loop.model.get_output_embeddings(), "bias", None) is not None
     started = has_bias and loop.config.model.bias_init == "log-counts"
-    found = (*loop.method.deviations, *type(loop.model).DEVIATIONS)
+    found = (*loop.method.deviations, *getattr(type(loop.model), "DEVIATIONS", ()))
     return (*found, BIAS_DEVIATION) if started else found
 
 
@@ -196,16 +201,15 @@ def write_study_settings(config: StudySettings, folder: Path) -> None:
         write(folder / STUDY_SETTINGS_NAME, config.text().encode())
 
 
-def describe_corpus(corpus: Corpus) -> dict[str, Any]:
-    """What a result says about the text."""
-    splits = {"train": corpus.train, "valid": corpus.valid, "test": corpus.test}
+def describe_dataset(dataset: Dataset) -> dict[str, Any]:
+    """What a result says about the data."""
     return {
-        "name": corpus.name,
-        "unit": corpus.unit,
-        "rows": len(corpus.vocabulary),
-        "tokens": {name: len(rows) for name, rows in splits.items() if rows is not None},
-        "files": dict(corpus.files),
-        "notes": list(corpus.notes),
+        "name": dataset.name,
+        "unit": dataset.unit,
+        "rows": len(dataset.vocabulary),
+        "tokens": dict(dataset.sizes),
+        "files": dict(dataset.files),
+        "notes": list(dataset.notes),
     }
 
 

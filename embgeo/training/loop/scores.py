@@ -17,9 +17,9 @@ from embgeo.training.evaluation import (
     dynamic_evaluation,
     perplexity,
 )
+from embgeo.training.evaluation.windows import STATEFUL_BPTT
 from embgeo.training.methods import popular_rows
 from embgeo.training.models import LanguageModel
-from embgeo.training.resolve import STATEFUL_BPTT
 from embgeo.training.sections import EvaluationSettings
 from embgeo.training.study.text_losses import TextLosses, merge_blocks
 
@@ -124,9 +124,3 @@ class Scores:
             "popular": found.popular.perplexity,
             "unigram": unigram_perplexity(counts, self.rows(split)),
         }
-
-
-def name_scores(split: str, found: dict[str, float | None]) -> dict[str, float]:
-    """Scores under the names of the log."""
-    wanted = ("loss", "perplexity", "rare", "popular", "cache", "dynamic")
-    return {f"{split}.{name}": value for name in wanted if (value := found.get(name)) is not None}

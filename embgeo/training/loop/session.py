@@ -17,17 +17,15 @@ from torch import Tensor
 
 from embgeo.core.errors import Diverged
 from embgeo.core.progress import Progress
-from embgeo.training.data import Corpus
 from embgeo.training.loop import checkpoint
 from embgeo.training.loop.log import RunLog, Sink
 from embgeo.training.loop.loop import Loop, StepReport, move_to
 from embgeo.training.loop.process import Interrupts, World
-from embgeo.training.loop.scores import Found, Scores, name_scores
 from embgeo.training.methods import make_plain
-from embgeo.training.models import LanguageModel
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.log import LOG_NAME
 from embgeo.training.study.text_losses import TextLosses
+from embgeo.training.tasks import Dataset, SplitScores
 
 #: Numbers by name from the embedding W, and the output matrix where that is another one.
 Measure = Callable[[npt.NDArray[np.float32], npt.NDArray[np.float32] | None], dict[str, float]]
@@ -53,7 +51,7 @@ class Session:
     def __init__(
         self,
         config: StudySettings,
-        corpus: Corpus,
+        dataset: Dataset,
         folder: Path,
         device: torch.device,
         world: World,
@@ -61,13 +59,13 @@ class Session:
         measure: Measure | None = None,
         sinks: Sequence[Sink] = (),
     ) -> None:
-        self.config, self.corpus, self.folder = config, corpus, folder
+        self.config, self.dataset, self.folder = config, dataset, folder
         self.world, self.identity = world, identity
         state = checkpoint.load_state(folder)
         if state is not None:
             checkpoint.require_same(state["identity"], identity, folder)
-        self.loop = Loop(config, corpus, device, world)
-        self.scores = Scores(config.evaluation, corpus, device)
+        self.loop = Loop(config, dataset, device, world)
+        self.scores = self.loop.task.evaluator(config, dataset, device)
         self.measure = measure if config.geometry.every else None
         self.notes: list[str] = []
         self.best: dict[str, Any] = {"loss": math.inf, "step": 0, "later": 0, "model": None}
@@ -182,7 +180,7 @@ class Session:
                     "later": 0,
                     "model": weights,
                 }
-        self.log.write(self.loop.step_number, name_scores("valid", found))
+        self.log.write(self.loop.step_number, self.name_scores("valid", found))
         if self.loop.asgd is not None and self.loop.asgd.checked(found["loss"]):
             what = "averaging begins" if self.loop.finetune_end is None else "finetuning ends"
             self.notes.append(f"{what} at step {self.loop.step_number:,} (NT-ASGD)")
@@ -198,18 +196,24 @@ class Session:
         if self.world.leads:
             self.log.write(self.loop.step_number, measure_matrices(self.measure, W, output))
 
-    def finite(self, split: str, found: dict[str, float | None]) -> dict[str, float | None]:
+    def finite(self, split: str, found: SplitScores) -> SplitScores:
         """The scores; what is infinite or no number, which JSON does not have, is not known.
 
         Raises
         ------
         Diverged
-            That is so of the perplexity itself.
+            That is so of the score that decides.
         """
         known = {k: v if v is None or math.isfinite(v) else None for k, v in found.items()}
-        if known["perplexity"] is None:
-            raise self.diverged(f"there is no finite perplexity on the {split} split")
+        quality = self.loop.task.QUALITY
+        if quality in found and known[quality] is None:
+            raise self.diverged(f"there is no finite {quality} on the {split} split")
         return known
+
+    def name_scores(self, split: str, found: SplitScores) -> dict[str, float]:
+        """Scores under the names of the log."""
+        names = self.loop.task.SCORES
+        return {f"{split}.{name}": v for name in names if (v := found.get(name)) is not None}
 
     def diverged(self, what: str) -> Diverged:
         """What is said of a training that went wrong."""
@@ -262,7 +266,7 @@ class Session:
     # --- The end ------------------------------------------------------------------------------
 
     @contextmanager
-    def final(self) -> Iterator[LanguageModel]:
+    def final(self) -> Iterator[Any]:
         """The model that the run ends with, as plain layers."""
         if self.best["model"] is not None:
             self.notes.append(
@@ -274,7 +278,7 @@ class Session:
             make_plain(model)
             yield model
 
-    def final_scores(self) -> tuple[Found, Found | None, TextLosses]:
+    def final_scores(self) -> tuple[SplitScores, SplitScores | None, TextLosses | None]:
         """On the validation and the test split, losses by blocks of the text; geometry again."""
         found = None
         self.notes += self.scores.describe_parts()
@@ -282,7 +286,8 @@ class Session:
             found = self.scores.final(self.loop.model)
         valid, test, losses = self.world.broadcast(found)
         valid, test = self.finite("validation", valid), test and self.finite("test", test)
-        values = name_scores("valid", valid) | (name_scores("test", test) if test else {})
+        values = self.name_scores("valid", valid)
+        values |= self.name_scores("test", test) if test else {}
         self.log.write(self.loop.step_number, values)
         if self.measure is not None and self.world.leads:
             numbers = measure_matrices(self.measure, *self.loop.matrices())

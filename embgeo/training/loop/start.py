@@ -100,10 +100,19 @@ def load_model(folder: Path) -> tuple[LanguageModel, Vocabulary, StudySettings]:
 
     Raises
     ------
+    BadOption
+        The run is of another task, or its model of a plug-in that is not loaded.
     UnreadableFile
         The run is not finished, or a file is damaged.
     """
-    config = from_tables(load_result(folder).settings, folder)
+    result = load_result(folder)
+    if result.task != "lm":
+        raise BadOption(
+            f"holds a model of the task {result.task}, and a language model is needed",
+            where=folder,
+            way_out="give a run of a language model",
+        )
+    config = from_tables(result.settings, folder)
     vocabulary = read_vocabulary(folder / VOCABULARY_NAME)
     weights = read_weights(folder / MODEL_NAME)
     own = {"tied": "decoder.weight" not in weights, "bias": "decoder.bias" in weights}

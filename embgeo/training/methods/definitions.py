@@ -24,6 +24,7 @@ from embgeo.core.errors import BadOption
 from embgeo.training.checks import refuse_others
 from embgeo.training.methods import Factorization, Regularizer, Tying
 from embgeo.training.methods.catalog import FACTORED, METHODS, UNTIED, Method
+from embgeo.training.registry import find_added, list_added
 
 BASE, PARTS = "base", "parts"
 
@@ -92,7 +93,8 @@ def find_method(name: str, tables: MethodTables = NO_TABLES) -> Method:
     if not defining:
         return find_known(name, name, tables)
     where = f"[method.{name}]"
-    if name in METHODS or not _NAME.fullmatch(name):
+    taken = name in METHODS or name in list_added("methods")
+    if taken or not is_name(name):
         raise BadOption(
             f"{where} defines a method of a name that it cannot have",
             way_out="choose another one of letters, digits, - and _",
@@ -111,11 +113,32 @@ def find_known(name: object, what: str, tables: MethodTables = NO_TABLES) -> Met
     """The method of the catalog of that name; a wrong one is refused with those that are near."""
     if isinstance(name, str) and name in METHODS:
         return METHODS[name]
-    known = [*METHODS, *(key for key, table in tables.items() if BASE in table or PARTS in table)]
+    if isinstance(name, str) and (added := find_added("methods", name, check_method)) is not None:
+        method: Method = added
+        return method
+    known = [
+        *METHODS,
+        *list_added("methods"),
+        *(key for key, table in tables.items() if BASE in table or PARTS in table),
+    ]
     near = difflib.get_close_matches(str(name), known, n=1)
     meant = f"is {near[0]} meant? " if near else ""
     prefix = "" if what == name else f"{what}: "
     raise BadOption(f"{prefix}no method {name!r}", way_out=f"{meant}there are {', '.join(known)}")
+
+
+def check_method(method: Method) -> str:
+    """The name of a method that a plug-in adds; ValueError for something else."""
+    if not isinstance(method, Method):
+        raise ValueError("it is not a Method")
+    if not (is_name(method.name) and (method.parts or method.source)):
+        raise ValueError("a method has a name of letters, digits, - and _, and a source or parts")
+    return method.name
+
+
+def is_name(name: str) -> bool:
+    """Whether a method can have this name, which is that of a folder, too."""
+    return _NAME.fullmatch(name) is not None
 
 
 def combine(name: str, parts: object) -> CombinedMethod:

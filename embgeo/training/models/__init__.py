@@ -8,18 +8,22 @@ from typing import Any
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_defaults, refuse_others
 from embgeo.training.models.awd_lstm import AwdLstm
+from embgeo.training.models.embedding_model import EmbeddingModel
 from embgeo.training.models.language_model import LanguageModel, Output, detach
 from embgeo.training.models.transformer import Transformer
 from embgeo.training.models.vd_lstm import VdLstm
+from embgeo.training.registry import find_added, list_added
 
 __all__ = [
     "MODELS",
     "AwdLstm",
+    "EmbeddingModel",
     "LanguageModel",
     "Output",
     "Transformer",
     "VdLstm",
     "build",
+    "check_model",
     "detach",
     "model_class",
 ]
@@ -55,5 +59,18 @@ def model_class(name: str) -> type[LanguageModel]:
     for model in MODELS:
         if name == model.NAME:
             return model
-    names = ", ".join(model.NAME for model in MODELS)
-    raise BadOption(f"no model {name!r}", way_out=f"there are {names}")
+    found = find_added("models", name, check_model)
+    if found is None:
+        names = ", ".join((*(model.NAME for model in MODELS), *list_added("models")))
+        raise BadOption(f"no model {name!r}", way_out=f"there are {names}; --plugin adds others")
+    added: type[LanguageModel] = found
+    return added
+
+
+def check_model(kind: type[LanguageModel]) -> str:
+    """The name of a model that a plug-in adds; ValueError for something else."""
+    if not (isinstance(kind, type) and issubclass(kind, LanguageModel)):
+        raise ValueError("it is not a LanguageModel")
+    if kind.layers_of is LanguageModel.layers_of:
+        raise ValueError(f"{kind.__name__} has no layers_of")
+    return kind.NAME

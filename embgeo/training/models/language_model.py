@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import flag, share, whole
+from embgeo.training.checks import share
+from embgeo.training.models.embedding_model import EmbeddingModel
 
 
 class Output(NamedTuple):
@@ -30,7 +31,7 @@ class Output(NamedTuple):
     state: Any
 
 
-class LanguageModel(nn.Module):
+class LanguageModel(EmbeddingModel):
     """An embedding, layers whose last is as wide as the embedding, and an output layer.
 
     What is drawn at random comes from torch's global generator: the embedding first, then the
@@ -51,52 +52,18 @@ class LanguageModel(nn.Module):
 
     Attributes
     ----------
-    NAME : str
-        As settings and reports name the model.
-    SOURCE : str
-        The publication.
-    DEVIATIONS : tuple of str
-        Each way in which this is not what was published; shown in the report of a run.
     CARRIES_STATE : bool
         Whether a window sees those before it.
     longest : int, optional
         How many tokens a window may have; None: as many as one likes.
     """
 
-    NAME: ClassVar[str]
-    SOURCE: ClassVar[str]
-    DEVIATIONS: ClassVar[tuple[str, ...]] = ()
     CARRIES_STATE: ClassVar[bool] = True
 
     def __init__(self, n_tokens: int, d: int, *, embedding_dropout: float) -> None:
-        super().__init__()
-        self.n_tokens = whole("n_tokens", n_tokens)
-        self.d = whole("d", d)
+        super().__init__(n_tokens, d)
         self.embedding_dropout = share("embedding_dropout", embedding_dropout)
         self.longest: int | None = None
-        self.embedding: nn.Module
-        self.decoder: nn.Module
-
-    def make_embedding(self, weight: Tensor) -> None:
-        """Take the weight, shape (N, d), for the input embedding."""
-        embedding = nn.Embedding(self.n_tokens, self.d, device="meta")
-        embedding.weight = nn.Parameter(weight)
-        self.embedding = embedding
-
-    def make_decoder(self, weight: Tensor | None, *, bias: bool) -> None:
-        """An output layer with this weight, or with that of the embedding if there is none."""
-        decoder = nn.Linear(self.d, self.n_tokens, bias=flag("bias", bias), device="meta")
-        assert isinstance(self.embedding, nn.Embedding)
-        decoder.weight = self.embedding.weight if weight is None else nn.Parameter(weight)
-        if bias:
-            decoder.bias = nn.Parameter(torch.zeros(self.n_tokens))
-        self.decoder = decoder
-
-    def embedding_parameters(self) -> list[Tensor]:
-        """The parameters of the layers with a row for each token or position, each once."""
-        layers = (self.get_input_embeddings(), self.get_output_embeddings())
-        found = {id(p): p for layer in layers for p in layer.parameters()}
-        return list(found.values())
 
     @torch.no_grad()
     def start_bias(self, log_probabilities: Tensor) -> None:
@@ -109,18 +76,6 @@ class LanguageModel(nn.Module):
         if bias is not None:
             assert isinstance(bias, Tensor)
             bias.copy_(log_probabilities)
-
-    def get_input_embeddings(self) -> nn.Module:
-        return self.embedding
-
-    def set_input_embeddings(self, layer: nn.Module) -> None:
-        self.embedding = layer
-
-    def get_output_embeddings(self) -> nn.Module:
-        return self.decoder
-
-    def set_output_embeddings(self, layer: nn.Module) -> None:
-        self.decoder = layer
 
     def initial_state(self, batch: int) -> Any:  # noqa: ARG002
         """What the first window starts from, for so many streams."""

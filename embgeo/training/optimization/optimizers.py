@@ -38,7 +38,7 @@ def parameter_groups(
         Groups that are treated otherwise, such as `Regularizer.parameter_groups()`.
     embeddings : iterable of Tensor
         Parameters with a row for each token or position, as
-        `LanguageModel.embedding_parameters()` lists them. They have no weight decay, nor have
+        `EmbeddingModel.embedding_parameters()` lists them. They have no weight decay, nor have
         vectors: biases and the gains of norms. All else has the optimizer's own settings.
     """
     apart = {id(p) for group in special for p in group["params"]}

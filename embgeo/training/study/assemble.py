@@ -84,6 +84,8 @@ def run_of(one: FinishedRun, priors: Mapping[str, Mapping[str, Any]]) -> Run:
         notes=result.notes,
         output={} if one.output is None else collect_scalars(one.output, priors),
         stopped_early=result.stopped_early,
+        task=result.task,
+        quality=result.quality,
     )
 
 
@@ -161,6 +163,7 @@ def quantities(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[Qua
     held = {name for run in runs for name in (*run.numbers, *run.output)}
     found = {q.name: q for q in QUANTITIES if q.name in held}
     for one in trained:
+        found |= {q.name: q for q in one.result.quantities if q.name in held}
         analyses = (one.analysis,) if one.output is None else (one.analysis, one.output)
         for scalar in (scalar for analysis in analyses for scalar in analysis.scalars):
             if scalar.name in held:

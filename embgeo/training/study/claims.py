@@ -54,6 +54,8 @@ class Claim:
     sanity : bool
         Whether the method minimizes this very number: then the claim says that it works as built,
         and is not counted among the tests.
+    task : str
+        The task that it is about.
     """
 
     key: str
@@ -68,6 +70,7 @@ class Claim:
     published: tuple[PaperClaim, ...] = ()
     role: Role | None = None
     sanity: bool = False
+    task: str = "lm"
 
 
 def _perplexity(

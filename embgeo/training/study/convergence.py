@@ -11,6 +11,8 @@ from embgeo.training.study.training import Learning, Run, TrainingCurve
 LAST_PART = 0.25
 LEAST_FALL = 0.01
 CURVE = "valid.perplexity"
+#: Of tasks without a perplexity.
+CURVE_OF_OTHERS = "valid.loss"
 
 
 def last_fall(curve: TrainingCurve, steps: int) -> float | None:
@@ -32,7 +34,7 @@ def judge_learning(run: Run) -> Learning:
     """Converged: stopped early, or the validation perplexity fell by less than `LEAST_FALL`."""
     if run.stopped_early:
         return "converged"
-    curve = run.curves.get(CURVE)
+    curve = run.curves.get(CURVE) or run.curves.get(CURVE_OF_OTHERS)
     fall = None if curve is None else last_fall(curve, run.steps)
     if fall is None:
         return "unknown"

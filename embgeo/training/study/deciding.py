@@ -11,6 +11,7 @@ from embgeo.core.values import format_number
 from embgeo.numerics.multiple_tests import adjust_holm
 from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
 from embgeo.training.study.convergence import judge_all
+from embgeo.training.study.numbers import PERPLEXITIES
 from embgeo.training.study.spread import (
     CONFIDENCE,
     LEAST_SEEDS,
@@ -48,12 +49,12 @@ def decide_claims(
     losses : mapping, optional
         For intervals over the text.
     """
-    trained = {run.method for run in runs}
+    trained, tasks = {run.method for run in runs}, {run.task for run in runs}
     found = [
         decide_claim(claim, method, runs, losses or {})
         for claim in claims
         for method in claim.methods
-        if method in trained and method != claim.against
+        if method in trained and method != claim.against and claim.task in tasks
     ]
     return adjust_claims(found)
 
@@ -84,7 +85,7 @@ def decide_claim(
 ) -> ClaimOutcome:
     """One claim, decided; without its reference it cannot be."""
     sides = [[run for run in runs if run.method == name] for name in (claim.against, method)]
-    number = perplexity_name(runs) if claim.number == PERPLEXITY else claim.number
+    number = quality_name(runs) if claim.number == PERPLEXITY else claim.number
     held = paired(
         *(select_values(side, number, claim.role) for side in sides), relative=claim.relative
     )
@@ -158,13 +159,30 @@ def test_difference(held: Paired | None, limit: float) -> tuple[float | None, fl
     return float(2.0 * stdtr(freedom, -distance / error)), reach * error
 
 
-def perplexity_name(runs: Sequence[Run]) -> str:
-    """That of the test split where every run has one: the validation split chose settings."""
-    return (
-        "test.perplexity"
-        if runs and all("test.perplexity" in run.numbers for run in runs)
-        else "valid.perplexity"
-    )
+def quality_name(runs: Sequence[Run]) -> str:
+    """The number that decides, of the test split where every run has it: "test.perplexity".
+
+    The validation split chose settings.
+    """
+    score = find_quality(runs)
+    tested = bool(runs) and all(f"test.{score}" in run.numbers for run in runs)
+    return f"{'test' if tested else 'valid'}.{score}"
+
+
+def find_quality(runs: Sequence[Run]) -> str:
+    """The score that decides, without its split."""
+    return runs[0].quality if runs else PERPLEXITY
+
+
+def describe_quality(name: str, valid: str = "validation") -> str:
+    """``"test perplexity"``; of ``valid.loss`` "validation loss"."""
+    split, _, score = name.partition(".")
+    return f"{'test' if split == 'test' else valid} {score}"
+
+
+def is_relative(name: str) -> bool:
+    """Whether differences of a number are those of logarithms: of perplexities and of costs."""
+    return name.startswith("training.") or name.partition(".")[2] in PERPLEXITIES
 
 
 def unigram_perplexity(runs: Sequence[Run], split: str) -> float | None:
@@ -254,15 +272,15 @@ def describe_methods(training: Training) -> tuple[str, ...]:
 def describe_method(training: Training, method: StudyMethod) -> str:
     """``"cosreg: perplexity 312.4 → 308.1 (−1.4 %), mean cosine 0.119 → 0.005, …"``."""
     parts = []
-    name = perplexity_name(training.runs)
+    name = quality_name(training.runs)
     own = training.values(method.name, name)
     if not method.reference:
-        shown = [("perplexity", own)]
+        shown = [(find_quality(training.runs), own)]
         shown += [(word, training.values(method.name, key, method.role)) for key, word in TOLD]
         parts = [f"{word} {format_values(values)}" for word, values in shown if values]
         return f"{method.name}: {', '.join(parts)}"
     before = training.values(method.reference, name)
-    parts.append(perplexity_part(before, own))
+    parts.append(quality_part(training, name, before, own))
     for key, word in TOLD:
         old, new = (
             training.values(name, key, method.role) for name in (method.reference, method.name)
@@ -272,17 +290,25 @@ def describe_method(training: Training, method: StudyMethod) -> str:
     return f"{method.name} against {method.reference}: {', '.join(part for part in parts if part)}"
 
 
-def perplexity_part(before: Mapping[int, float], after: Mapping[int, float]) -> str:
-    held = paired(before, after, relative=True)
+def quality_part(
+    training: Training, name: str, before: Mapping[int, float], after: Mapping[int, float]
+) -> str:
+    relative = is_relative(name)
+    held = paired(before, after, relative=relative)
     if held is None:
         return ""
-    text = f"perplexity {format_values(before)} → {format_values(after)}"
-    change = percent_text(held.difference)
+    word = find_quality(training.runs)
+    text = f"{word} {format_values(before)} → {format_values(after)}"
+    change = percent_text(held.difference) if relative else signed(held.difference)
     if held.interval is None:
         seeds = "one seed" if held.n == 1 else f"{held.n} seeds"
         return f"{text} ({change}, {seeds})"
     low, high = held.interval
-    word = "better" if high < 0 else "worse" if low > 0 else "within what seeds differ by"
+    quantity = training.quantity(name)
+    higher = quantity is not None and quantity.better == "higher"
+    word = "within what seeds differ by"
+    if not low <= 0 <= high:
+        word = "better" if (low > 0) == higher else "worse"
     return f"{text} ({change}, {word})"
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from embgeo.core.quantities import isotropy
-from embgeo.training.study.deciding import perplexity_name
+from embgeo.training.study.deciding import is_relative, quality_name
 from embgeo.training.study.spread import Paired, paired
 from embgeo.training.study.training import StudyMethod, Training
 
@@ -44,24 +44,26 @@ class Effect:
         return "lower" if high < 0.0 else "higher" if low > 0.0 else "open"
 
 
-def list_perplexity_effects(training: Training) -> tuple[Effect, ...]:
+def list_quality_effects(training: Training) -> tuple[Effect, ...]:
     """Of every method with a control that was trained, in the order of the methods."""
-    name = perplexity_name(training.runs)
-    return list_effects(training, name, relative=True)
+    name = quality_name(training.runs)
+    return list_effects(training, name, relative=is_relative(name))
 
 
 def list_isotropy_effects(training: Training) -> tuple[Effect, ...]:
     """The same of I1 at a mean norm of 1, of the matrix that each method acts on."""
-    return list_effects(training, isotropy.I1_UNIT.name, relative=False)
+    return list_effects(training, isotropy.I1_UNIT.name, relative=False, of_matrix=True)
 
 
-def list_effects(training: Training, name: str, *, relative: bool) -> tuple[Effect, ...]:
+def list_effects(
+    training: Training, name: str, *, relative: bool, of_matrix: bool = False
+) -> tuple[Effect, ...]:
     """What the methods did to one number."""
     found = []
     for method in training.methods:
         if not method.reference:
             continue
-        role = None if relative else method.role
+        role = method.role if of_matrix else None
         sides = (training.values(one, name, role) for one in (method.reference, method.name))
         held = paired(*sides, relative=relative)
         if held is not None:

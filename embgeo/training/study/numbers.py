@@ -125,6 +125,8 @@ QUANTITIES: tuple[Quantity, ...] = (
 
 #: Numbers of `result.json` that stand for a whole split.
 OF_A_SPLIT = ("perplexity", "loss", "rare", "popular", "cache", "dynamic", "unigram")
+#: Those whose differences are taken of logarithms.
+PERPLEXITIES = tuple(name for name in OF_A_SPLIT if name != "loss")
 
 #: γ and the ratio of the last singular value to the first, where the settings of a prior have none.
 GAMMA = {"exponential": 1.0, "polynomial": 0.6}

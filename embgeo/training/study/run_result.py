@@ -2,6 +2,7 @@
 
 Format history
 --------------
+2 : what was learned, the score that decides, and the facts of scores.
 1 : first version; embgeo 0.1 wrote ``"format": 1`` and no name.
 """
 
@@ -15,6 +16,7 @@ from typing import Any
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.core.typed import is_number
+from embgeo.core.values import Quantity
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.training.study.log import LOG_NAME, Log, read_log
@@ -61,6 +63,12 @@ class RunResult:
         have the same matrices.
     stopped_early : bool
         Whether the validation loss had not fallen for `training.patience` evaluations.
+    task : str
+        What was learned, as of ``[task] name``.
+    quality : str
+        The score of ``valid`` and ``test`` that decides.
+    quantities : tuple of Quantity
+        The facts of scores that are not those of language models.
     """
 
     method: str
@@ -81,6 +89,9 @@ class RunResult:
     corpus: Mapping[str, Any]
     initial_sha256: str
     stopped_early: bool = False
+    task: str = "lm"
+    quality: str = "perplexity"
+    quantities: tuple[Quantity, ...] = ()
 
     @property
     def own_settings(self) -> dict[str, Any]:
@@ -90,14 +101,20 @@ class RunResult:
         return dict(own) if isinstance(own, Mapping) else {}
 
 
+def _upgrade_1(content: dict[str, Any]) -> dict[str, Any]:
+    """Version 1, of language models alone, as version 2."""
+    return content | {"task": "lm", "quality": "perplexity", "quantities": []}
+
+
 RUN_RESULT = RecordFormat(
     "embgeo.run",
-    1,
+    2,
     RunResult,
     RESULT_NAME,
     what="the result of a run",
     again="train it again with: embgeo train",
     bare=True,
+    upgrades={1: _upgrade_1},
 )
 
 
@@ -194,7 +211,8 @@ def collect_numbers(result: RunResult, curves: Mapping[str, TrainingCurve]) -> d
     """The numbers of a result, under the names of `embgeo.training.study.numbers`."""
     found: dict[str, float] = {}
     for split, scores in (("valid", result.valid), ("test", result.test or {})):
-        for key in OF_A_SPLIT:
+        own = [q.name.partition(".")[2] for q in result.quantities]
+        for key in dict.fromkeys((*OF_A_SPLIT, *own)):
             value = scores.get(key)
             if value is not None and is_number(value):
                 found[f"{split}.{key}"] = float(value)

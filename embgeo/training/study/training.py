@@ -84,6 +84,10 @@ class Run:
         Of an untied model, every scalar of the analysis of its output matrix; else empty.
     stopped_early : bool
         Whether the run ended because its validation loss no longer fell.
+    task : str
+        What was learned.
+    quality : str
+        The score that decides, on the test split or else on the validation split.
     curves : dict of str to TrainingCurve
         By the names of ``metrics.jsonl``.
     initial : str
@@ -105,6 +109,8 @@ class Run:
     notes: tuple[str, ...] = ()
     output: Mapping[str, float] = field(default_factory=dict)
     stopped_early: bool = False
+    task: str = "lm"
+    quality: str = "perplexity"
 
     def select_numbers(self, role: Role | None) -> Mapping[str, float]:
         """Those of a matrix: of `output` where there is one and it is the role, else `numbers`."""
@@ -368,15 +374,21 @@ def _upgrade_2(content: Json) -> Json:
     return content | {"warnings": [], "runs": runs, "methods": methods, "claims": claims}
 
 
+def _upgrade_3(content: Json) -> Json:
+    """Version 3, of language models alone, as version 4."""
+    runs = [{**run, "task": "lm", "quality": "perplexity"} for run in content["runs"]]
+    return content | {"runs": runs}
+
+
 TRAINING = RecordFormat(
     "embgeo.training",
-    3,
+    4,
     Training,
     TRAINING_NAME,
     what="a comparison of methods",
     again="train again with: embgeo train --resume",
     check=check,
-    upgrades={1: _upgrade_1, 2: _upgrade_2},
+    upgrades={1: _upgrade_1, 2: _upgrade_2, 3: _upgrade_3},
 )
 
 

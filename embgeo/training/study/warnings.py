@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import geometric_mean
 
 from embgeo.core.values import format_number
-from embgeo.training.study.deciding import perplexity_name
+from embgeo.training.study.deciding import quality_name
 from embgeo.training.study.training import Run, StudyWarning
 
 
@@ -15,7 +15,7 @@ def warn_of_methods(runs: Sequence[Run]) -> tuple[StudyWarning, ...]:
     by_method: dict[str, list[Run]] = {}
     for run in runs:
         by_method.setdefault(run.method, []).append(run)
-    split = perplexity_name(runs).partition(".")[0]
+    split = quality_name(runs).partition(".")[0]
     found = [warn_of_unigram(method, own, split) for method, own in by_method.items()]
     found.append(warn_of_bias(by_method.get("mle", []), by_method.get("re", []), split))
     return tuple(warning for warning in found if warning is not None)

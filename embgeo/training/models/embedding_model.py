@@ -1,0 +1,78 @@
+"""What all models have: a matrix for what they read, and one for what they predict."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from embgeo.training.checks import flag, whole
+
+
+class EmbeddingModel(nn.Module):
+    """An embedding, and an output layer with the same number of rows and columns.
+
+    Methods find and replace both by ``get_input_embeddings()``, ``get_output_embeddings()`` and
+    their ``set_…``. In the saved model they are ``embedding.weight`` and ``decoder.weight``.
+
+    Parameters
+    ----------
+    n_tokens : int
+        Tokens of the vocabulary, N.
+    d : int
+        Columns of the embedding.
+
+    Attributes
+    ----------
+    NAME : str
+        As settings and reports name the model.
+    SOURCE : str
+        The publication.
+    DEVIATIONS : tuple of str
+        Each way in which this is not what was published; shown in the report of a run.
+    """
+
+    NAME: ClassVar[str]
+    SOURCE: ClassVar[str]
+    DEVIATIONS: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, n_tokens: int, d: int) -> None:
+        super().__init__()
+        self.n_tokens = whole("n_tokens", n_tokens)
+        self.d = whole("d", d)
+        self.embedding: nn.Module
+        self.decoder: nn.Module
+
+    def make_embedding(self, weight: Tensor) -> None:
+        """Take the weight, shape (N, d), for the input embedding."""
+        embedding = nn.Embedding(self.n_tokens, self.d, device="meta")
+        embedding.weight = nn.Parameter(weight)
+        self.embedding = embedding
+
+    def make_decoder(self, weight: Tensor | None, *, bias: bool) -> None:
+        """An output layer with this weight, or with that of the embedding if there is none."""
+        decoder = nn.Linear(self.d, self.n_tokens, bias=flag("bias", bias), device="meta")
+        assert isinstance(self.embedding, nn.Embedding)
+        decoder.weight = self.embedding.weight if weight is None else nn.Parameter(weight)
+        if bias:
+            decoder.bias = nn.Parameter(torch.zeros(self.n_tokens))
+        self.decoder = decoder
+
+    def embedding_parameters(self) -> list[Tensor]:
+        """The parameters of the layers with a row for each token or position, each once."""
+        layers = (self.get_input_embeddings(), self.get_output_embeddings())
+        found = {id(p): p for layer in layers for p in layer.parameters()}
+        return list(found.values())
+
+    def get_input_embeddings(self) -> nn.Module:
+        return self.embedding
+
+    def set_input_embeddings(self, layer: nn.Module) -> None:
+        self.embedding = layer
+
+    def get_output_embeddings(self) -> nn.Module:
+        return self.decoder
+
+    def set_output_embeddings(self, layer: nn.Module) -> None:
+        self.decoder = layer

@@ -1,0 +1,179 @@
+"""Models, methods and tasks from files of the user, which are named on the command line.
+
+A plug-in is Python code, and loading it runs it. It happens for a file that somebody names with
+``--plugin`` (or as `plugins` of `embgeo.train`) and for nothing else: never for what a checkpoint,
+a folder of runs or a file of settings names. Those record the SHA-256 of the plug-ins that a study
+was begun with, and whoever goes on with it names the same files again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
+from embgeo.training.methods.catalog import METHODS, Method
+from embgeo.training.methods.definitions import check_method
+from embgeo.training.models import MODELS, LanguageModel, check_model
+from embgeo.training.registry import Kind, add, list_added, remove
+from embgeo.training.tasks import TASKS, Task, check_task
+
+#: What files were loaded by this process: by path, the SHA-256 and what they added.
+_LOADED: dict[Path, tuple[str, tuple[tuple[Kind, str], ...]]] = {}
+#: What the file that is being loaded has added so far.
+_ADDING: list[tuple[Kind, str]] = []
+
+
+def register(thing: type[LanguageModel] | Method | type[Task]) -> Any:
+    """Add a model, a method or a task, under its own name.
+
+    Parameters
+    ----------
+    thing : type of LanguageModel, Method, or type of Task
+        A model has a `NAME` and ``layers_of``, a method a name and regularizers, a task a `NAME`.
+
+    Returns
+    -------
+    object
+        The thing itself, so that it can be a decorator of a class.
+
+    Raises
+    ------
+    BadOption
+        It is something else, or there is one of that name already.
+    """
+    kind, check, known = find_kind(thing)
+    try:
+        name = check(thing)
+    except (ValueError, AttributeError) as error:
+        raise BadOption(f"cannot be registered ({error})", where=argument("plugins")) from error
+    if name in known or name in list_added(kind):
+        raise BadOption(
+            f"there is a {kind[:-1]} {name!r} already",
+            where=argument("plugins"),
+            way_out="give it another name",
+        )
+    add(kind, name, thing)
+    _ADDING.append((kind, name))
+    return thing
+
+
+def find_kind(thing: Any) -> tuple[Kind, Any, tuple[str, ...]]:
+    """What a thing is registered as: the kind, its check, and the names that come with embgeo."""
+    if isinstance(thing, Method):
+        return "methods", check_method, tuple(METHODS)
+    if isinstance(thing, type) and issubclass(thing, Task):
+        return "tasks", check_task, tuple(task.NAME for task in TASKS)
+    return "models", check_model, tuple(model.NAME for model in MODELS)
+
+
+def load_plugins(paths: Sequence[Path]) -> dict[str, str]:
+    """Run files that register things.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        A file that this process loaded before is run again only if it has changed; what it added
+        is forgotten first.
+
+    Returns
+    -------
+    dict of str to str
+        SHA-256 by name of the file.
+
+    Raises
+    ------
+    UnreadableFile
+        A file that cannot be read, or whose code raises something.
+    BadOption
+        A file that registers nothing or the wrong thing, or two files of one name.
+    """
+    found: dict[str, str] = {}
+    for path in paths:
+        if path.name in found:
+            raise BadOption(f"two plug-ins are called {path.name}", where=argument("plugins"))
+        found[path.name] = load_plugin(path)
+    return found
+
+
+def load_plugin(path: Path) -> str:
+    """Run a file, unless it was run as it is; its SHA-256."""
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        cause = f"cannot be read: {error.strerror or error}"
+        raise UnreadableFile(cause, where=path, way_out="give a file in Python") from error
+    before, added = _LOADED.get(path.resolve(), ("", ()))
+    if before == digest:
+        return digest
+    for kind, name in added:
+        remove(kind, name)
+    _LOADED.pop(path.resolve(), None)
+    _ADDING.clear()
+    try:
+        run_file(path)
+    except BaseException:
+        for kind, name in _ADDING:
+            remove(kind, name)
+        raise
+    if not _ADDING:
+        raise BadOption("registers nothing", where=path, way_out="call register(…) in it")
+    _LOADED[path.resolve()] = digest, tuple(_ADDING)
+    return digest
+
+
+def run_file(path: Path) -> None:
+    """Run the code of a file; whatever it raises becomes one line that names it."""
+    module = ModuleType(f"embgeo_plugin_{path.stem}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # where type hints of its classes are looked up
+    try:
+        exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
+    except EmbgeoError as error:
+        raise BadOption(error.cause, where=path, way_out=error.way_out) from error
+    except Exception as error:
+        line = find_line(error, path)
+        cause = f"the plug-in cannot be loaded: {type(error).__name__}: {error}{line}"
+        raise UnreadableFile(cause, where=path, way_out="correct it there") from error
+
+
+def find_line(error: BaseException, path: Path) -> str:
+    """``" (line 3)"`` of a file in which an error arose; empty where it is not known."""
+    if isinstance(error, SyntaxError):
+        return ""
+    trace, found = error.__traceback__, ""
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            found = f" (line {trace.tb_lineno})"
+        trace = trace.tb_next
+    return found
+
+
+def require_plugins(recorded: Mapping[str, str], loaded: Mapping[str, str]) -> None:
+    """Refuse to go on with a study whose plug-ins are not those that it was begun with.
+
+    Raises
+    ------
+    BadOption
+        One is missing or has changed, or one is given that the study was begun without.
+    """
+    if not recorded:
+        return
+    for name, digest in recorded.items():
+        if name not in loaded:
+            raise BadOption(
+                f"the runs were begun with the plug-in {name}, and its code runs only if it is "
+                "named again",
+                way_out=f"give it with {argument('plugins')}",
+            )
+        if loaded[name] != digest:
+            raise BadOption(
+                f"the plug-in {name} has changed since the runs were begun with it",
+                where=argument("plugins"),
+                way_out=f"take it back to what it was, or give another folder with "
+                f"{argument('out')}",
+            )

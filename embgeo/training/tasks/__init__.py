@@ -1,0 +1,53 @@
+"""What can be learned: one file each, behind one interface."""
+
+from __future__ import annotations
+
+from embgeo.core.errors import BadOption
+from embgeo.training.registry import find_added, list_added
+from embgeo.training.settings import StudySettings
+from embgeo.training.tasks.language_model import LanguageModeling
+from embgeo.training.tasks.task import Batch, Dataset, Evaluator, Feed, Losses, SplitScores, Task
+
+__all__ = [
+    "TASKS",
+    "Batch",
+    "Dataset",
+    "Evaluator",
+    "Feed",
+    "LanguageModeling",
+    "Losses",
+    "SplitScores",
+    "Task",
+    "check_task",
+    "make_task",
+]
+
+#: Every task, in the order of help texts.
+TASKS: tuple[type[Task], ...] = (LanguageModeling,)
+
+
+def make_task(config: StudySettings) -> Task:
+    """The task of a study, with its settings.
+
+    Raises
+    ------
+    BadOption
+        No such task or setting.
+    """
+    name = config.task.name
+    for kind in TASKS:
+        if name == kind.NAME:
+            return kind(**config.task.settings)
+    found = find_added("tasks", name, check_task)
+    if found is None:
+        names = ", ".join((*(kind.NAME for kind in TASKS), *list_added("tasks")))
+        raise BadOption(f"no task {name!r}", way_out=f"there are {names}; --plugin adds others")
+    task: Task = found(**config.task.settings)
+    return task
+
+
+def check_task(kind: type[Task]) -> str:
+    """The name of a task that a plug-in adds; ValueError for something else."""
+    if not (isinstance(kind, type) and issubclass(kind, Task)):
+        raise ValueError("it is not a Task")
+    return str(kind.NAME)

@@ -1,0 +1,161 @@
+"""Language models: the next token of a text, judged by perplexity."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+
+from embgeo.core.errors import BadOption
+from embgeo.training.data import (
+    Batches,
+    Corpus,
+    Vocabulary,
+    Window,
+    columns,
+    load_corpus,
+    log_unigram,
+)
+from embgeo.training.evaluation.windows import limit_evaluation, resolve_windows
+from embgeo.training.loop.cross_entropy import cross_entropy
+from embgeo.training.loop.process import World
+from embgeo.training.loop.scores import Scores
+from embgeo.training.loop.start import find_start, read_start_vocabulary, start_from
+from embgeo.training.methods import Regularizer, Step
+from embgeo.training.methods.catalog import Method
+from embgeo.training.models import LanguageModel, build, detach, model_class
+from embgeo.training.settings import StudySettings
+from embgeo.training.tasks.task import Losses, Task
+
+#: Windows of random length are longer than usual by this at most, but for one in 10⁹.
+_LONGER = 30
+
+
+class LanguageModeling(Task):
+    """Predict each token of a text from those before it."""
+
+    NAME: ClassVar[str] = "lm"
+    QUALITY: ClassVar[str] = "perplexity"
+    SCORES: ClassVar[tuple[str, ...]] = (
+        "loss",
+        "perplexity",
+        "rare",
+        "popular",
+        "cache",
+        "dynamic",
+    )
+
+    def find_model(self, name: str) -> type[LanguageModel]:
+        return model_class(name)
+
+    def make_model(self, name: str, n_tokens: int, settings: Any) -> LanguageModel:
+        return build(name, n_tokens, settings)
+
+    def resolve(self, config: StudySettings) -> StudySettings:
+        kind = self.find_model(config.model.name)
+        found = resolve_windows(limit_evaluation(config), config.training.bptt, kind)
+        return replace(config, evaluation=found)
+
+    def load(self, config: StudySettings) -> Corpus:
+        chosen = config.data
+        return load_corpus(
+            Path(chosen.path),
+            unit=chosen.unit,
+            min_count=chosen.min_count,
+            size=chosen.size,
+            tokenizer=None if chosen.tokenizer is None else Path(chosen.tokenizer),
+            tokens=chosen.tokens,
+            shuffle=chosen.shuffle,
+            vocabulary=read_vocabulary(config),
+        )
+
+    def build(self, config: StudySettings, method: Method, dataset: Any) -> LanguageModel:
+        """The model before its first step, or with the weights of another run.
+
+        The same weights for all methods, as far as both have them: a model draws its output layer
+        last, so that one that is not tied has all else in common with one that is.
+        """
+        model: LanguageModel = super().build(config, method, dataset)
+        if config.model.bias_init == "log-counts":
+            model.start_bias(torch.from_numpy(log_unigram(dataset.vocabulary.counts)))
+        if config.training.start is not None:
+            start = Path(config.training.start)
+            start_from(model, find_start(start, method.name, config.seeds[0]))
+        return model
+
+    def feed(
+        self, config: StudySettings, dataset: Corpus, world: World, device: torch.device
+    ) -> Batches:
+        streams = columns(dataset.train, config.training.batch)
+        return Batches(
+            world.part(streams).to(device),
+            config.training.bptt,
+            random_lengths=config.training.random_lengths,
+            seed=config.seeds[0],
+        )
+
+    def loss(
+        self,
+        model: LanguageModel,
+        batch: Window,
+        carry: Any,
+        regularizer: Regularizer,
+        *,
+        in_loss: bool,
+    ) -> Losses:
+        output = model(batch.inputs, carry)
+        step = Step(output.hidden, model.head(output.hidden), batch.targets, batch.inputs)
+        step.logits = regularizer.logits(step)
+        assert step.logits is not None
+        mean = cross_entropy(step.logits, batch.targets)
+        objective = mean + model.activation_penalty(output)
+        if in_loss:
+            objective = objective + regularizer(step)
+        return Losses(mean, objective, detach(output.state))
+
+    def weigh(self, config: StudySettings, batch: Window) -> float:
+        return float(len(batch.targets)) if config.training.sum_over_steps else 1.0
+
+    def evaluator(self, config: StudySettings, dataset: Corpus, device: torch.device) -> Scores:
+        return Scores(config.evaluation, dataset, device)
+
+    def rehearse(self, config: StudySettings, dataset: Corpus) -> None:
+        columns(dataset.train, config.training.batch)
+
+    def check_model(self, config: StudySettings, model: LanguageModel) -> None:
+        check_windows(model, config)
+
+    def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:
+        """Logits with their gradient."""
+        return 2 * config.training.batch * config.training.bptt * n_tokens * 4
+
+
+def read_vocabulary(config: StudySettings) -> Vocabulary | None:
+    """That of the weights to start from; None where these are drawn."""
+    start = config.training.start
+    if start is None:
+        return None
+    return read_start_vocabulary(Path(start), config.compare[0], config.seeds[0])
+
+
+def check_windows(model: LanguageModel, config: StudySettings) -> None:
+    """Refuse windows that are too long for the model."""
+    training = config.training
+    if model.longest is None:
+        return
+    evaluated = config.evaluation.bptt or training.bptt
+    if evaluated > training.bptt:
+        raise BadOption(
+            f"windows of [evaluation] have {evaluated:,} tokens, and the model learns "
+            f"{training.bptt:,} positions",
+            way_out="leave bptt of [evaluation] out, or make that of [training] larger",
+        )
+    length = training.bptt + (_LONGER if training.random_lengths else 0)
+    if length > model.longest:
+        raise BadOption(
+            f"windows of [training] have {length:,} tokens, and the model {model.longest:,} "
+            "positions",
+            way_out="make context of [model] larger, or bptt of [training] smaller",
+        )
