@@ -135,7 +135,7 @@ def run_file(path: Path) -> None:
         exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
     except EmbgeoError as error:
         raise BadOption(error.cause, where=path, way_out=error.way_out) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         line = find_line(error, path)
         cause = f"the plug-in cannot be loaded: {type(error).__name__}: {error}{line}"
         raise UnreadableFile(cause, where=path, way_out="correct it there") from error

@@ -10,7 +10,12 @@ from embgeo.core.number_text import format_duration
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import format_number
 from embgeo.report.text.columns import align
-from embgeo.training.study.deciding import count_verdicts, describe_quality, quality_name, unigram_perplexity
+from embgeo.training.study.deciding import (
+    count_verdicts,
+    describe_quality,
+    quality_name,
+    unigram_perplexity,
+)
 from embgeo.training.study.spread import spread
 from embgeo.training.study.training import Training
 

@@ -288,7 +288,9 @@ def list_settings(kind: type[Regularizer]) -> dict[str, MethodSetting]:
                 function = getattr(each, name)
                 hints = get_type_hints(function)
                 defaults = list_defaults(function).items()
-                found = {key: MethodSetting(v, hints.get(key, type(v))) for key, v in defaults} | found
+                found = {
+                    key: MethodSetting(v, hints.get(key, type(v))) for key, v in defaults
+                } | found
     return found
 
 

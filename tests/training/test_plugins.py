@@ -1,0 +1,260 @@
+"""Plug-ins: the page about them runs, they are refused in one line, and nothing runs unasked."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("torch")
+pytest.importorskip("tomli_w")
+
+from safetensors.numpy import load_file
+
+import embgeo
+from embgeo.cli.app import app
+from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
+from embgeo.training import plugins, registry
+from embgeo.training.loop.run import train_run
+from embgeo.training.methods.definitions import find_method
+from embgeo.training.models import model_class
+from embgeo.training.settings import read_settings
+from embgeo.training.study.training import load_training
+from embgeo.training.tasks import make_task
+from tests.support.documents import ROOT, agrees, blocks, commands
+from tests.support.processes import in_two_processes
+from tests.support.training_runs import Stopped, silent, stopping
+
+PAGE = ROOT / "docs" / "plugins.md"
+SMALL = {"training.steps": 4, "data.size": 60, "data.tokens": 2000, "evaluation.tokens": 200}
+TEXT = ROOT / "fixtures" / "pydocs.txt.gz"
+
+METHOD = """
+from pathlib import Path
+from embgeo.training.methods import CosReg
+from embgeo.training.methods.catalog import Method
+from embgeo.training.plugins import register
+
+with Path(__file__).with_suffix(".log").open("a") as log:
+    log.write("ran\\n")
+register(Method("mine", "Mine", (CosReg,), {"gamma": 2.0}))
+"""
+
+
+@pytest.fixture(autouse=True)
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers, the next one does not see."""
+    monkeypatch.setattr(registry, "_ADDED", {"models": {}, "methods": {}, "tasks": {}})
+    monkeypatch.setattr(plugins, "_LOADED", {})
+
+
+def page_files(folder: Path) -> list[Path]:
+    """The programs of the page, each under the name in its first line."""
+    found = []
+    for body in blocks(PAGE, "python"):
+        path = folder / body.split()[1]
+        path.write_text(body, "utf-8")
+        found.append(path)
+    return found
+
+
+def write_plugin(folder: Path, text: str = METHOD, name: str = "mine.py") -> Path:
+    path = folder / name
+    path.write_text(text, "utf-8")
+    return path
+
+
+def train(folder: Path, *files: Path, **more: Any) -> Any:
+    given = {"compare": "mle,mine", "settings": SMALL, "out": folder / "runs"}
+    return embgeo.train(TEXT, plugins=files, **{**given, **more})
+
+
+@pytest.fixture
+def few_figures() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("embgeo.report.page.CHARTS", ())
+        yield
+
+
+@pytest.mark.usefixtures("few_figures")
+@pytest.mark.slow
+def test_the_page_runs(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
+    assert [path.name for path in page_files(tmp_path)] == ["mine.py", "bigrams.py"]
+    assert all(len(body.splitlines()) < 80 for body in blocks(PAGE, "python"))
+    story = [command for block in blocks(PAGE, "console") for command in commands(block)]
+    with contextlib.chdir(tmp_path):
+        for command in story:
+            result = CliRunner().invoke(app, shlex.split(command.line)[1:])
+            assert result.exit_code == 0, result.output
+            assert agrees(command.output, result.output), f"{command.line}\n{result.output}"
+    study = load_training(tmp_path / "bigrams.runs")
+    assert {run.task for run in study.runs} == {"bigrams"}
+    assert not study.outcomes
+    assert all(0.0 < run.numbers["test.accuracy"] < 1.0 for run in study.runs)
+    page = (tmp_path / "bigrams.runs" / "report.html").read_text("utf-8")
+    assert "test accuracy against each control" in page
+    assert '<h2 id="balance-title">Perplexity' not in page
+
+
+@pytest.mark.usefixtures("few_figures")
+@pytest.mark.slow
+def test_a_task_of_ones_own_is_resumed_to_the_byte_and_shared_by_processes(tmp_path: Path) -> None:
+    _, file = page_files(tmp_path)
+    settings = {
+        **SMALL,
+        "task.name": "bigrams",
+        "model.name": "bigram",
+        "training.batch": 4,
+        "training.save_steps": 1,
+        "training.threads": 1,
+    }
+    one = tmp_path / "one"
+    train(tmp_path, file, compare="mle,cosreg", settings=settings, device="cpu", out=one)
+    again, home = tmp_path / "again", Path("cosreg") / "seed-0"
+    config = read_settings(one / home / "run.toml")
+    arguments = {"measure": None, "command": ""}
+    dataset = make_task(config).load(config)
+    with pytest.raises(Stopped):
+        train_run(config, dataset, again, progress=stopping(2), **arguments)
+    train_run(config, dataset, again, progress=silent(), **arguments)
+    model = "model.safetensors"
+    assert (again / model).read_bytes() == (one / home / model).read_bytes()
+    script = (
+        "import sys, embgeo, json\n"
+        "embgeo.train(sys.argv[1], plugins=[sys.argv[2]], out=sys.argv[3], device='cpu', "
+        "compare='mle,cosreg', settings=json.loads(sys.argv[4]))\n"
+    )
+    out = tmp_path / "two"
+    in_two_processes(script, str(TEXT), str(file), str(out), json.dumps(settings))
+    for method in ("mle", "cosreg"):
+        place = Path(method) / "seed-0" / model
+        alone, together = load_file(one / place), load_file(out / place)
+        assert alone.keys() == together.keys()
+        for name, tensor in alone.items():
+            assert abs(tensor - together[name]).max() < 1e-5
+
+
+@pytest.mark.usefixtures("few_figures")
+@pytest.mark.slow
+def test_a_study_goes_on_with_the_same_plugin_only(tmp_path: Path) -> None:
+    path = write_plugin(tmp_path)
+    train(tmp_path, path)
+    runs, log = tmp_path / "runs", path.with_suffix(".log")
+    assert log.read_text() == "ran\n"
+    recorded = read_settings(runs / "train.toml").plugins
+    assert list(recorded) == ["mine.py"]
+    assert load_training(runs).methods[1].name == "mine"
+    with pytest.raises(BadOption, match=r"begun with the plug-in mine\.py"):
+        embgeo.train(out=runs, resume=True)
+    assert train(tmp_path, path, resume=True).study.methods[1].name == "mine"
+    assert log.read_text() == "ran\n"
+    write_plugin(tmp_path, METHOD.replace("2.0", "3.0"))
+    with pytest.raises(BadOption, match=r"mine\.py has changed"):
+        train(tmp_path, path, resume=True)
+
+
+def test_reading_settings_runs_nothing(tmp_path: Path) -> None:
+    path = write_plugin(tmp_path)
+    own = tmp_path / "own.toml"
+    own.write_text('compare = ["mle"]\n[plugins]\n"mine.py" = "0"\n', "utf-8")
+    assert read_settings(own).plugins == {"mine.py": "0"}
+    with pytest.raises(BadOption, match="named again"):
+        embgeo.train(TEXT, config=own, out=tmp_path / "runs")
+    assert not path.with_suffix(".log").exists()
+    assert not (tmp_path / "runs").exists()
+
+
+CLASH = METHOD.replace('"mine"', '"cosreg"')
+REGISTER = "from embgeo.training.plugins import register\n"
+WRONG = {
+    "raises": ("x = 1\nraise RuntimeError('no')", r"RuntimeError: no \(line 2\)"),
+    "not Python": ("x = =", "SyntaxError"),
+    "exits": (REGISTER + "raise SystemExit(3)", "SystemExit"),
+    "registers nothing": ("x = 1", "registers nothing"),
+    "name of another": (CLASH, "there is a method 'cosreg' already"),
+    "wrong kind": (REGISTER + "register(int)", "it is not a LanguageModel"),
+    "name of a folder outside": (METHOD.replace('"mine"', '"../mine"'), "has a name of letters"),
+    "model without layers": (
+        REGISTER + "from embgeo.training.models import LanguageModel\n"
+        "register(type('Empty', (LanguageModel,), {'NAME': 'empty', 'SOURCE': ''}))",
+        "Empty has no layers_of",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "cause"), WRONG.values(), ids=WRONG.keys())
+def test_a_plugin_that_cannot_be_used_is_one_line(text: str, cause: str, tmp_path: Path) -> None:
+    path = write_plugin(tmp_path, text)
+    with pytest.raises(EmbgeoError, match=cause) as error:
+        train(tmp_path, path)
+    assert "\n" not in str(error.value)
+    assert "mine.py" in str(error.value)
+    assert not any(registry.list_added(kind) for kind in ("models", "methods", "tasks"))
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_missing_plugin_and_two_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match="cannot be read"):
+        train(tmp_path, tmp_path / "mine.py")
+    (tmp_path / "other").mkdir()
+    files = [write_plugin(tmp_path), write_plugin(tmp_path / "other")]
+    with pytest.raises(BadOption, match="two plug-ins are called"):
+        train(tmp_path, *files)
+
+
+def test_a_plugin_that_changed_replaces_what_it_had_added(tmp_path: Path) -> None:
+    path = write_plugin(tmp_path)
+    plugins.load_plugins([path])
+    assert find_method("mine").usual == {"gamma": 2.0}
+    write_plugin(tmp_path, METHOD.replace("2.0", "3.0"))
+    plugins.load_plugins([path])
+    assert find_method("mine").usual == {"gamma": 3.0}
+
+
+def test_names_that_nobody_added_are_refused_with_those_there_are(tmp_path: Path) -> None:
+    plugins.load_plugins([write_plugin(tmp_path)])
+    with pytest.raises(BadOption, match=r"no method 'other'; .*mine"):
+        find_method("other")
+    with pytest.raises(BadOption, match="no task 'other'; there are lm"):
+        train(tmp_path, compare="mle", settings={**SMALL, "task.name": "other"})
+
+
+@pytest.mark.parametrize("setting", ["tune", "start"])
+def test_what_is_about_language_models_is_refused_for_other_tasks(
+    setting: str, tmp_path: Path
+) -> None:
+    _, file = page_files(tmp_path)
+    settings = {**SMALL, "task.name": "bigrams", "model.name": "bigram"}
+    more = {"tune": [0.1, 0.2]} if setting == "tune" else {"start": tmp_path}
+    with pytest.raises(BadOption, match="is for language models, and the task is bigrams"):
+        train(tmp_path, file, compare="mle", settings=settings, **more)
+
+
+def test_an_installed_package_adds_by_entry_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "site" / "grus-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: grus\n")
+    (info / "entry_points.txt").write_text(
+        "[embgeo.train.models]\ngrus-own = grus:Own\ngrus-none = grus:NONE\n"
+    )
+    (tmp_path / "site" / "grus.py").write_text(
+        "from embgeo.training.models import VdLstm\n\n\nclass Own(VdLstm):\n"
+        "    NAME = 'grus-own'\n\n\nNONE = None\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.delitem(sys.modules, "grus", raising=False)
+    assert model_class("grus-own").NAME == "grus-own"
+    with pytest.raises(BadOption, match=re.escape("'grus-none' of grus:NONE cannot be used")):
+        model_class("grus-none")
