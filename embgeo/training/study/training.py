@@ -24,7 +24,8 @@ from embgeo.core.arguments import as_path
 from embgeo.core.typed import keyed
 from embgeo.core.values import Quantity
 from embgeo.core.visible import visible, visible_text
-from embgeo.io.bounded.records import Json, RecordFormat
+from embgeo.io.bounded.records import RecordFormat
+from embgeo.training.study.upgrades import UPGRADES
 
 #: Methods and sentences that a `repr` shows.
 MOST_SHOWN = 8
@@ -353,33 +354,6 @@ def check(training: Training) -> None:
             raise ValueError("a run in no folder of its own")
 
 
-def _upgrade_1(content: Json) -> Json:
-    """Version 1 as version 2, which has p-values of claims."""
-    unknown = {"p_value": None, "p_adjusted": None, "detectable": None}
-    return content | {"claims": [{**claim, **unknown} for claim in content["claims"]]}
-
-
-def _upgrade_2(content: Json) -> Json:
-    """Version 2 as version 3, which has warnings, and the output matrices of untied models."""
-    runs = [{**run, "output": {}, "stopped_early": False} for run in content["runs"]]
-    methods = [{**method, "role": "input", "tried": []} for method in content["methods"]]
-    unknown = {
-        "role": None,
-        "cause": None,
-        "sanity": False,
-        "share": None,
-        "text_interval": None,
-    }
-    claims = [{**claim, **unknown} for claim in content["claims"]]
-    return content | {"warnings": [], "runs": runs, "methods": methods, "claims": claims}
-
-
-def _upgrade_3(content: Json) -> Json:
-    """Version 3, of language models alone, as version 4."""
-    runs = [{**run, "task": "lm", "quality": "perplexity"} for run in content["runs"]]
-    return content | {"runs": runs}
-
-
 TRAINING = RecordFormat(
     "embgeo.training",
     4,
@@ -388,7 +362,7 @@ TRAINING = RecordFormat(
     what="a comparison of methods",
     again="train again with: embgeo train --resume",
     check=check,
-    upgrades={1: _upgrade_1, 2: _upgrade_2, 3: _upgrade_3},
+    upgrades=UPGRADES,
 )
 
 

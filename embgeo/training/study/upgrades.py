@@ -1,0 +1,35 @@
+"""Earlier versions of ``training.json``, each as the next one."""
+
+from __future__ import annotations
+
+from embgeo.io.bounded.records import Json
+
+
+def upgrade_1(content: Json) -> Json:
+    """Version 1 as version 2, which has p-values of claims."""
+    unknown = {"p_value": None, "p_adjusted": None, "detectable": None}
+    return content | {"claims": [{**claim, **unknown} for claim in content["claims"]]}
+
+
+def upgrade_2(content: Json) -> Json:
+    """Version 2 as version 3, which has warnings, and the output matrices of untied models."""
+    runs = [{**run, "output": {}, "stopped_early": False} for run in content["runs"]]
+    methods = [{**method, "role": "input", "tried": []} for method in content["methods"]]
+    unknown = {
+        "role": None,
+        "cause": None,
+        "sanity": False,
+        "share": None,
+        "text_interval": None,
+    }
+    claims = [{**claim, **unknown} for claim in content["claims"]]
+    return content | {"warnings": [], "runs": runs, "methods": methods, "claims": claims}
+
+
+def upgrade_3(content: Json) -> Json:
+    """Version 3, of language models alone, as version 4."""
+    runs = [{**run, "task": "lm", "quality": "perplexity"} for run in content["runs"]]
+    return content | {"runs": runs}
+
+
+UPGRADES = {1: upgrade_1, 2: upgrade_2, 3: upgrade_3}
