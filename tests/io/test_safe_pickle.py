@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from embgeo.io.bounded.guard import Damaged
+from embgeo.io.labels.word_lists import word_list
 from embgeo.io.pickle import machine, objects, opcodes, tree
 from embgeo.io.pickle.loading import load
 from embgeo.io.pickle.objects import Stub
@@ -58,7 +59,7 @@ PLAIN = [
     (1, 2, 3),
     (1, 2, 3, 4),
     {},
-    {"a": 1, 7: [None], 2.5: "x", b"k": ()},
+    {"a": 1, 7: [None], b"k": ()},
     collections.OrderedDict([("b", 1), ("a", 2)]),
     collections.Counter("abca"),
     list(range(3000)),
@@ -344,6 +345,26 @@ def test_integers_that_hash_alike_do_not_slow_a_dict() -> None:
     pairs = b"".join(pickle.dumps(clash * i, protocol=2)[2:-1] + b"N" for i in range(1, 30_000))
     started = time.process_time()
     assert len(read(b"\x80\x02}(" + pairs + b"u.")) == 29_999
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("key", [2**22, 2**48 - 1, 3.0, 0.5])
+def test_keys_that_could_be_chosen_to_clash_are_not_hashed(key: float) -> None:
+    (boxed,) = read(pickle.dumps({key: "x"}, protocol=2))
+    assert isinstance(boxed, objects.OddKey)
+    assert boxed.value == key
+
+
+def test_words_are_found_under_keys_that_are_not_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects, "_LARGEST_KEY", 2)
+    assert word_list(read(pickle.dumps({3: "d", 0: "a", 2: "c", 1: "b"}))) == ("a", "b", "c", "d")
+    assert word_list(read(pickle.dumps({3: "d", 0: "a", 2: "c"}))) is None
+
+
+def test_ids_that_hash_alike_do_not_slow_a_word_list() -> None:
+    clash = [sys.hash_info.modulus * i for i in range(1, 30_000)]
+    started = time.process_time()
+    assert word_list({str(i): i for i in clash}) is None
     assert time.process_time() - started < 2
 
 

@@ -31,8 +31,6 @@ MOST_RATIO = 100
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _CHUNK = 2**20
 
-#: The record at the end, with the longest comment, and those of zip64 before it.
-_LONGEST_TAIL = 22 + 65535 + 20 + 56
 _ENCRYPTED = 1
 _METHODS = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstandard"}
 
@@ -133,8 +131,6 @@ def archive_in(data: Bytes) -> Archive:
         As :func:`open_archive`.
     zipfile.BadZipFile
     """
-    if _directory_size(data) > LARGEST_DIRECTORY:
-        raise Damaged("the archive has absurdly many members")
     with zipfile.ZipFile(_MemoryFile(data)) as archive:
         infos = archive.infolist()
     members: dict[str, ZipMember] = {}
@@ -164,7 +160,10 @@ def first_start(data: Bytes) -> int:
 
 
 class _MemoryFile(io.RawIOBase):
-    """Bytes in memory as a file to be read; `io.BytesIO` would copy them."""
+    """Bytes in memory as a file of which zipfile reads the directory; `io.BytesIO` would copy them.
+
+    The directory is one read, whichever of the records at the end gives its size.
+    """
 
     def __init__(self, data: Bytes) -> None:
         self._data = data
@@ -188,23 +187,11 @@ class _MemoryFile(io.RawIOBase):
 
     def read(self, size: int | None = -1) -> bytes:
         stop = len(self._data) if size is None or size < 0 else self._at + size
+        if stop - self._at > LARGEST_DIRECTORY:
+            raise Damaged("the archive has absurdly many members")
         piece = self._data[self._at : stop].tobytes()
         self._at += len(piece)
         return piece
-
-
-def _directory_size(data: Bytes) -> int:
-    """Bytes of the central directory, from the record at the end of the file; 0 without one."""
-    tail = data[-_LONGEST_TAIL:].tobytes()
-    at = tail.rfind(b"PK\x05\x06")
-    if at < 0 or at + 16 > len(tail):
-        return 0
-    size = int.from_bytes(tail[at + 12 : at + 16], "little")
-    if size != 0xFFFFFFFF:
-        return size
-    # Beyond 4 GiB the record of the zip64 extension says it, 20 bytes of locator before this one.
-    wide = tail.rfind(b"PK\x06\x06", 0, at)
-    return int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else size
 
 
 def _member(data: Bytes, info: zipfile.ZipInfo) -> ZipMember:

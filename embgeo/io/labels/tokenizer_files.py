@@ -85,20 +85,23 @@ def in_order(
     pairs: Iterable[tuple[str, Any]], path: Path
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Tokens sorted by id, with notes; ids that no token has get ``<unused id 123>``."""
-    by_id: dict[int, str] = {}
-    clashes = 0
+    pairs = list(pairs)
     for token, number in pairs:
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
             raise _malformed_error(path, f"{ascii(number)[:40]} as the id of {ascii(token)[:40]}")
+    if not pairs:
+        raise _malformed_error(path, "an empty vocabulary")
+    size = max(number for _, number in pairs) + 1
+    # Before ids become keys: large integers can be chosen to collide in a dict.
+    if size > _HOLES_FREE + (_HOLES_PER_TOKEN + 1) * len(pairs):
+        raise _malformed_error(
+            path, f"ids up to {size - 1:,} for {len(pairs):,} tokens; are these counts, not ids?"
+        )
+    by_id: dict[int, str] = {}
+    clashes = 0
+    for token, number in pairs:
         clashes += by_id.get(number, token) != token
         by_id[number] = token
-    if not by_id:
-        raise _malformed_error(path, "an empty vocabulary")
-    size = max(by_id) + 1
-    if size > _HOLES_FREE + (_HOLES_PER_TOKEN + 1) * len(by_id):
-        raise _malformed_error(
-            path, f"ids up to {size - 1:,} for {len(by_id):,} tokens; are these counts, not ids?"
-        )
     tokens = tuple(
         safe_text(by_id[number]) if number in by_id else f"<unused id {number}>"
         for number in range(size)

@@ -13,11 +13,13 @@ from embgeo.io import parameter_names
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.pickle.numpy_arrays import PickledArray
+from embgeo.io.pickle.objects import OddKey
 
 #: More than any vocabulary has, counted over all lists of a file.
 MOST_WORDS = 10_000_000
 MOST_WORD_BYTES = 256 * 2**20
 
+_NO_WORD = object()
 _INDEX = "(?:id|idx|ix|index)"
 _WORD = "(?:word|token|key)"
 _NAME = re.compile(
@@ -122,19 +124,21 @@ def word_list(value: object) -> tuple[str, ...] | None:
     if isinstance(value, (list, tuple)):
         return _all_words(value)
     if isinstance(value, dict):
-        return _by_number(value.items()) or _by_number((v, k) for k, v in value.items())
+        swapped = ((word, key) for key, word in value.items())
+        return _by_number(value.items(), len(value)) or _by_number(swapped, len(value))
     return None
 
 
-def _by_number(pairs: Iterable[tuple[object, object]]) -> tuple[str, ...] | None:
-    words: dict[int, object] = {}
-    for number, word in pairs:
-        if not isinstance(number, int) or isinstance(number, bool) or number in words:
+def _by_number(pairs: Iterable[tuple[object, object]], size: int) -> tuple[str, ...] | None:
+    words: list[object] = [_NO_WORD] * size
+    for key, word in pairs:
+        number = key.value if isinstance(key, OddKey) else key
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < size:
+            return None
+        if words[number] is not _NO_WORD:
             return None
         words[number] = word
-    if not words or min(words) != 0 or max(words) != len(words) - 1:
-        return None
-    return _all_words([words[number] for number in range(len(words))])
+    return _all_words(words)
 
 
 def _all_words(values: Iterable[object]) -> tuple[str, ...] | None:

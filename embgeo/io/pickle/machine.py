@@ -87,7 +87,8 @@ class Machine:
         self.marks: list[int] = []
         # Nearly all pickles number their memo 0, 1, 2, …: a list takes a tenth of a dict.
         self.memo: list[object] = []
-        self.far_memo: dict[int, object] = {}
+        # Other numbers as text, which hashes with a salt: integers can be chosen to collide.
+        self.far_memo: dict[str, object] = {}
         self.constructors = constructors
         self.persistent = persistent
         self.memory_left = MOST_MEMORY
@@ -163,18 +164,19 @@ class Machine:
         if index < len(self.memo):
             self.memo[index] = value
         elif index == len(self.memo):
-            self.far_memo.pop(index, None)
+            self.far_memo.pop(str(index), None)
             self.memo.append(value)
         else:
             self.charge(PAIR_COST)
-            self.far_memo[index] = value
+            self.far_memo[str(index)] = value
 
     def remember_next(self) -> None:
         self.remember(len(self.memo) + len(self.far_memo))
 
     def recall(self, index: int) -> None:
         try:
-            self.push(self.memo[index] if index < len(self.memo) else self.far_memo[index])
+            near = index < len(self.memo)
+            self.push(self.memo[index] if near else self.far_memo[str(index)])
         except KeyError:
             raise Damaged("the pickle recalls something that it never stored") from None
 

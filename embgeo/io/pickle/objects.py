@@ -20,8 +20,8 @@ T = TypeVar("T")
 
 #: Objects that a Stub gathers from BUILD: the state, and the keyword arguments of NEWOBJ_EX.
 _MOST_STATES = 8
-#: Integers beyond it hash alike by construction; as keys they would make a dict quadratic.
-_LARGEST_KEY = 2**60
+#: Numbers hash without a salt: larger ones can be chosen to collide, which makes a dict quadratic.
+_LARGEST_KEY = 2**22
 
 
 class Global:
@@ -84,7 +84,7 @@ class Buildable:
 
 
 class OddKey:
-    """A dict key other than a short scalar, kept by identity so that it is never hashed."""
+    """A dict key other than a text or a small integer, kept by identity: it is never hashed."""
 
     __slots__ = ("value",)
 
@@ -94,7 +94,7 @@ class OddKey:
 
 def as_key(value: object) -> object:
     """`value` where hashing it is cheap and safe, boxed otherwise."""
-    if value is None or isinstance(value, (str, bytes, float)):
+    if value is None or isinstance(value, (str, bytes)):
         return value
     if isinstance(value, int) and -_LARGEST_KEY < value < _LARGEST_KEY:
         return value
