@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -20,6 +19,7 @@ from embgeo.cli.shared import (
     Threads,
     command_line,
     guarded,
+    print_json,
     print_lines,
     progress_bar,
 )
@@ -122,4 +122,4 @@ def analyze(
 
             print_lines(*render(analysis), f"report: {report}")
     if json_:
-        print(json.dumps(analysis.to_dict(), indent=1, allow_nan=False))
+        print_json(analysis.to_dict())

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from embgeo.cli.shared import FAILED, one_line, printable, silence_stdout
+from embgeo.cli.shared import FAILED, one_line, print_text, printable, silence_stdout
 
 #: Command → what the list of commands says about it, which is the first line of its help. A new
 #: command is a file of that name, with a function of that name, and a line here.
@@ -165,5 +165,5 @@ def failed(arguments: list[str], error: BaseException) -> int:
     if hasattr(error, "format_message"):
         usage = printable(" ".join(error.format_message().split())).rstrip(".")
         message = f"{usage}; embgeo COMMAND --help says more"
-    print(f"embgeo: {message}", file=sys.stderr)
+    print_text(f"embgeo: {message}", sys.stderr)
     return FAILED

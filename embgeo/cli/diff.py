@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,6 +18,7 @@ from embgeo.cli.shared import (
     Threads,
     command_line,
     guarded,
+    print_json,
     print_lines,
     progress_bar,
 )
@@ -118,4 +118,4 @@ def diff(
 
             print_lines(*render(comparison), f"report: {page}")
     if json_:
-        print(json.dumps(comparison.to_dict(), indent=1, allow_nan=False))
+        print_json(comparison.to_dict())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from enum import StrEnum
@@ -11,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded, print_lines, printable
+from embgeo.cli.shared import (
+    Debug,
+    Json,
+    Quiet,
+    command_line,
+    guarded,
+    print_json,
+    print_lines,
+    printable,
+)
 from embgeo.core.errors import BadOption, argument
 
 if TYPE_CHECKING:
@@ -124,7 +132,7 @@ def figures(
         command=printable(command_line()),
     )
     if json_:
-        print(json.dumps([one.record for one in made.figures], indent=1))
+        print_json([one.record for one in made.figures])
     elif not quiet:
         summary(out, made)
 

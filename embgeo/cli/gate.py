@@ -20,11 +20,13 @@ from embgeo.cli.shared import (
     command_line,
     guarded,
     one_line,
-    printable,
+    print_lines,
+    print_text,
     progress_bar,
 )
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.options import Options
+from embgeo.core.visible import defuse
 
 if TYPE_CHECKING:
     from embgeo.gate.check import Outcome
@@ -143,11 +145,7 @@ def write_baseline(planned: Gate, outputs: GateOutputs) -> None:
         made = update_baseline(planned, command_line(), progress)
     if not outputs.quiet:
         changes = "" if made.changed is None else f", {made.changed} of them new or changed"
-        print(
-            printable(
-                f"baseline: {made.path}, {made.numbers} numbers{changes}; no rule was checked"
-            )
-        )
+        print_lines(f"baseline: {made.path}, {made.numbers} numbers{changes}; no rule was checked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +201,8 @@ class GateOutputs:
             shown = as_json.render(outcome)
         elif not self.quiet:
             shown = table.render(outcome)
-        print(github_annotations.defuse(shown) if self.annotates else shown, end="")
+        if shown:
+            print_text(defuse(shown.rstrip("\n")) if self.annotates else shown.rstrip("\n"))
         if self.annotates:
             self._command(github_annotations.render(outcome, in_repository))
         if self.summary is not None:
@@ -223,10 +222,6 @@ class GateOutputs:
             message = one_line(error)
             with contextlib.suppress(EmbgeoError, OSError):
                 self._write_error(message)
-            from embgeo.gate.outputs.github_annotations import defuse
-
-            if self.annotates and isinstance(error, EmbgeoError) and defuse(message) != message:
-                raise EmbgeoError(defuse(message)) from error
             raise
 
     def _write_error(self, message: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from embgeo.cli.fields import EachField, Given
-from embgeo.cli.shared import Debug, Json, guarded, print_lines, printable
+from embgeo.cli.shared import Debug, Json, guarded, print_json, print_lines
 from embgeo.core.source import Source
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def inspect(
     found = inspect_checkpoint(checkpoint, **loading)
     if json_:
         shown = {"file": str(path), "format": checkpoint.format, **asdict(found)}
-        print(json.dumps(shown, indent=1))
+        print_json(shown)
     else:
         listing(checkpoint, found)
 
@@ -47,16 +46,14 @@ def inspect(
 def listing(checkpoint: Checkpoint, found: Inspection) -> None:
     """The tensors as an aligned table, then the choice and the notes."""
     from embgeo.io.choosing import shape_text
+    from embgeo.report.text.columns import align
 
     lines = [("tensor", "shape and type", "size", "")]
     for shown, stored in zip(found.tensors, checkpoint.tensors, strict=True):
         size = f"{shown.nbytes / 1e6:,.3f} MB" if shown.nbytes else ""
-        lines.append((printable(shown.name), shape_text(stored), size, shown.role))
-    widths = [max(len(line[column]) for line in lines) for column in range(3)]
+        lines.append((shown.name, shape_text(stored), size, shown.role))
     print_lines(f"{checkpoint.path}: {checkpoint.format}")
-    for name, shape, size, role in lines:
-        row = f"  {name:<{widths[0]}}  {shape:<{widths[1]}}  {size:>{widths[2]}}  {printable(role)}"
-        print(row.rstrip())
+    print_lines(*(f"  {line}" for line in align(lines, left=frozenset({0, 1, 3}))))
     print_lines(f"choice: {found.reason or found.problem}")
     if found.tokens:
         print_lines(f"tokens: {found.tokens:,}, {found.tokens_source}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ from embgeo.cli.shared import (
     Quiet,
     command_line,
     guarded,
+    print_json,
     print_lines,
     progress_bar,
 )
@@ -88,7 +88,7 @@ def merge(
 
             print_lines(*render(found.analysis), f"report: {report}")
     if json_:
-        print(json.dumps(found.analysis.to_dict(), indent=1, allow_nan=False))
+        print_json(found.analysis.to_dict())
     elif found.missing and not quiet:
         missing = ", ".join(found.missing)
         print(f"a second round adds {missing}: embgeo merge STATES --plan plan.npz")

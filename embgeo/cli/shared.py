@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from embgeo.cli.fields import expand
 from embgeo.core.errors import EmbgeoError
+from embgeo.core.visible import defuse
 from embgeo.core.visible import printable as printable
 
 if TYPE_CHECKING:
@@ -58,8 +60,8 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(FAILED) from None
         except (Exception, KeyboardInterrupt) as error:
             if kwargs.get("debug"):
-                traceback.print_exc()
-            print(f"embgeo: {one_line(error)}", file=sys.stderr)
+                print_text(traceback.format_exc(), sys.stderr)
+            print_text(f"embgeo: {one_line(error)}", sys.stderr)
             raise typer.Exit(FAILED) from None
 
     return expand(run)
@@ -89,7 +91,17 @@ def one_line(error: BaseException) -> str:
 def print_lines(*lines: str) -> None:
     """Print text that a hostile file name cannot break."""
     for line in lines:
-        print(printable(line))
+        print_text(printable(line))
+
+
+def print_json(content: object) -> None:
+    print_text(json.dumps(content, indent=1, allow_nan=False))
+
+
+def print_text(text: str, stream: TextIO | None = None) -> None:
+    """Print; names in files give GitHub's runner no commands."""
+    on_github = os.environ.get("GITHUB_ACTIONS") == "true"
+    print(defuse(text) if on_github else text, file=stream)
 
 
 def command_line() -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded, print_lines
+from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded, print_json, print_lines
 from embgeo.cli.train_experiment import train_experiment
 from embgeo.cli.train_progress import monitor_runs
 from embgeo.core.errors import BadOption, argument
@@ -164,7 +163,7 @@ def print_plan(plan: Mapping[str, Any], folder: Path, json_: bool) -> None:
     from embgeo.report.text.study import render_plan
 
     if json_:
-        print(json.dumps(plan, indent=1))
+        print_json(plan)
     else:
         print_lines(*render_plan(plan, folder))
 
@@ -187,7 +186,7 @@ def train_study(arguments: Mapping[str, Any], *, json_: bool, quiet: bool) -> No
     if trained is None:  # a process of a distributed training that does not write
         return
     if json_:
-        print(json.dumps(training_to_json(trained.study), indent=1, allow_nan=False))
+        print_json(training_to_json(trained.study))
     elif not quiet:
         from embgeo.report.text.study import render
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from embgeo.cli.shared import print_lines, printable
+from embgeo.cli.shared import print_json, print_lines, printable
 from embgeo.cli.train_progress import monitor_runs
 from embgeo.workflows.folders import write_set
 
@@ -31,21 +30,24 @@ def train_experiment(
     resume = own.pop("resume")
     sweep = prepare_experiment(name, **own)
     if dry_run:
-        print(json.dumps(sweep.plan(), indent=1) if json_ else plan_text(sweep))
+        if json_:
+            print_json(sweep.plan())
+        else:
+            print_lines(plan_text(sweep))
         return
     with monitor_runs(quiet) as monitor:
         record = run_experiment(sweep, resume=resume, monitor=monitor)
         monitor.progress.start("figures", 0)
         draw(sweep)
     if json_:
-        print(json.dumps(EXPERIMENT.to_json(record), indent=1))
+        print_json(EXPERIMENT.to_json(record))
     elif not quiet:
         print_summary(sweep, record.points)
 
 
 def plan_text(sweep: SettingSweep) -> str:
     plan = sweep.plan()
-    return printable(
+    return (
         f"{plan['trainings']} trainings of {plan['steps']:,} steps on {plan['tokens']:,} tokens of "
         f"{sweep.corpus.name} ({plan['types']:,} types), 2×{sweep.settings.hidden} LSTM, into "
         f"{sweep.folder}; nothing was written"

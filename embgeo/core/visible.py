@@ -107,3 +107,12 @@ def drawable(text: str) -> str:
 def printable(text: str) -> str:
     """Text without control characters, which a hostile file name could carry."""
     return "".join(c if c.isprintable() or c == "\xa0" else repr(c)[1:-1] for c in text)
+
+
+def defuse(text: str) -> str:
+    """Text, JSON included, that GitHub's runner cannot take for a command of its own.
+
+    It looks for ``::name::`` at the beginning of a line, and for the older ``##[name]`` anywhere.
+    """
+    broken = text.replace("##[", "#\\u0023[")
+    return re.sub(r"^(\s*):(?=:)", r"\1\\u003a", broken, flags=re.MULTILINE)

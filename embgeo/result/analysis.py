@@ -252,7 +252,7 @@ def load_analysis(folder: Path) -> Analysis:
     content = FORMAT.read(path, folder)
     arrays_path = path.parent / ARRAYS_NAME
     try:
-        arrays = read_arrays(arrays_path)
+        arrays = read_arrays(arrays_path, content)
         saved = FORMAT.from_json(content, arrays)
         analysis = Analysis(
             provenance=saved.provenance,

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -289,7 +290,9 @@ def test_json_goes_to_stdout_alone(here: Path) -> None:
 def test_json_and_folder_hold_the_same(here: Path) -> None:
     result = call("analyze", "matrix.npy", "--json", "-o", "out", *QUICK)
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout) == json.loads((here / "out/analysis.json").read_text())
+    saved = json.loads((here / "out/analysis.json").read_text())
+    assert saved.pop("arrays_sha256") == sha256((here / "out/arrays.npz").read_bytes()).hexdigest()
+    assert json.loads(result.stdout) == saved
     assert {path.name for path in (here / "out").iterdir()} == WRITTEN
 
 
@@ -364,6 +367,19 @@ def test_inspect_lists_and_chooses() -> None:
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("arguments", [("inspect", "a.npz"), ("inspect", "a.npz", "--json")])
+def test_names_in_files_give_githubs_runner_no_commands(
+    here: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    hostile = "##[error]x\n::set-output name=a::b"
+    np.savez(here / "a.npz", **{hostile: np.eye(4), "::warning::y": np.eye(3)})
+    assert "##[error]" in call(*arguments).output
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    for result in (call(*arguments), call("analyze", "a.npz", "--tensor", "##[error]z")):
+        assert "##[" not in result.output
+        assert not any(line.lstrip().startswith("::") for line in result.output.splitlines())
+
+
 def test_inspect_says_which_tokens_and_counts_a_file_carries() -> None:
     Path("a.csv").write_text("word,count,x,y\nthe,9,0.5,1\nof,7,2.5,3\n")
     result = call("inspect", "a.csv")

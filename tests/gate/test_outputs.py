@@ -16,6 +16,7 @@ from markdown_it import MarkdownIt
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.core.visible import defuse
 from embgeo.gate.check import Measured, Outcome, check_rules
 from embgeo.gate.outputs import (
     OUTPUTS,
@@ -261,14 +262,14 @@ def runner_sees_a_command(line: str) -> bool:
 
 @given(st.lists(st.sampled_from(["::", "##[", "error", "::add-mask::x", " ", "\n", "#", ":", "a"])))
 def test_nothing_in_the_log_is_taken_for_a_command(pieces: list[str]) -> None:
-    shown = github_annotations.defuse("".join(pieces))
+    shown = defuse("".join(pieces))
     assert not any(runner_sees_a_command(line) for line in shown.splitlines())
 
 
 def test_defused_json_says_the_same() -> None:
     text = as_json.render(hostile("##[add-mask]x ::error::y"))
     assert "##[" in text
-    assert json.loads(github_annotations.defuse(text)) == json.loads(text)
+    assert json.loads(defuse(text)) == json.loads(text)
 
 
 def rendered(markdown: str) -> str:

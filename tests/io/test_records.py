@@ -75,7 +75,8 @@ def test_saved_and_read_back(tmp_path: Path) -> None:
     same(FORMAT.load(path), whole())
     same(FORMAT.load(path.parent), whole())
     content = json.loads(path.read_text("ascii"))
-    assert list(content) == ["format", "format_version", "title", "items", "rows", "scale"]
+    names = ["format", "format_version", "title", "items", "rows", "scale", "arrays_sha256"]
+    assert list(content) == names
     assert content["items"][0] == {"name": "a.b", "array": "items/a.b", "curve": [0.5, 1.0]}
     with np.load(path.parent / ARRAYS_NAME) as archive:
         assert sorted(archive.files) == ["items/a.b", "items/c", "rows"]
@@ -85,6 +86,28 @@ def test_without_arrays_there_is_no_archive(tmp_path: Path) -> None:
     FORMAT.save(whole(items=(), rows=None), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["whole.json"]
     assert FORMAT.load(tmp_path).rows is None
+
+
+def test_files_of_two_runs_do_not_belong_together(tmp_path: Path) -> None:
+    path = FORMAT.save(whole(), tmp_path)
+    FORMAT.save(whole(rows=np.arange(4)), tmp_path / "other")
+    (tmp_path / "other" / ARRAYS_NAME).replace(tmp_path / ARRAYS_NAME)
+    with pytest.raises(UnreadableFile, match="the two files are of different runs"):
+        FORMAT.load(path)
+    content = json.loads(path.read_text())
+    del content["arrays_sha256"]  # as earlier versions wrote it
+    path.write_text(json.dumps(content))
+    assert len(FORMAT.load(path).rows) == 4
+
+
+def test_archives_that_would_fill_the_memory_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = FORMAT.save(whole(rows=np.zeros(10**5, dtype=np.int64)), tmp_path)
+    assert len(FORMAT.load(path).rows) == 10**5
+    monkeypatch.setattr("embgeo.io.bounded.records.SMALL_ARRAYS", 10**5)
+    with pytest.raises(UnreadableFile, match="the archive would grow to 8"):
+        FORMAT.load(path)
 
 
 def test_earlier_versions_are_read(tmp_path: Path) -> None:

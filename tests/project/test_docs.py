@@ -257,7 +257,7 @@ def test_every_field_of_the_json_is_documented_and_the_other_way_round(
 ) -> None:
     documented = FIRST_CELL.findall((ROOT / "docs/analysis-json.md").read_text("utf-8"))
     assert len(documented) == len(set(documented))
-    json_part = set(documented) - ARRAYS
+    json_part = set(documented) - ARRAYS - {"arrays_sha256"}  # the last is of what was saved
     analyses = (full_analysis, bare_analysis, merged_analysis)
     written = {field for analysis in analyses for field in fields(analysis.to_dict())}
     assert json_part == written

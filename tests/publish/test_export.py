@@ -19,6 +19,7 @@ from pyarrow import parquet
 
 import embgeo
 from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.io.bounded.saved import csv_lines
 from embgeo.publish.export import TARGETS
 from embgeo.publish.export.columns import frequency, thin_rows
 from embgeo.publish.export.escaping import protobuf_text, tsv_cell, yaml_text
@@ -97,6 +98,25 @@ def test_csv_comes_back_with_every_hostile_token(tmp_path: Path) -> None:
     assert table.num_rows == len(rows)
     record = json.loads((tmp_path / "a.csv.provenance.json").read_text("ascii"))
     assert record == RECORD
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("=cmd|'/C calc'!A0", "'=cmd|'/C calc'!A0"),
+        ("@SUM(1+1)", "'@SUM(1+1)"),
+        ("\t-2+HYPERLINK(1)", "'\t-2+HYPERLINK(1)"),
+        ("='file:///x'#$a.A1", "'='file:///x'#$a.A1"),
+        ("-ing", "-ing"),
+        ("=", "="),
+        ("+1", "+1"),
+        ("@user", "@user"),
+        (-1.5, "-1.5"),
+    ],
+)
+def test_spreadsheets_run_no_formula_of_a_csv(text: str | float, written: str) -> None:
+    lines = b"".join(csv_lines(("token",), [(text,)])).decode()
+    assert [row[0] for row in csv.reader(io.StringIO(lines, newline=""))] == ["token", written]
 
 
 def test_parquet_comes_back_with_types_and_provenance(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from embgeo.gate.check import Check, Outcome
@@ -62,12 +61,3 @@ def data(text: str) -> str:
 def value_of(text: str) -> str:
     """A property of a command: it also ends at a colon or a comma."""
     return data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def defuse(text: str) -> str:
-    """Text for the log, JSON included, that the runner cannot take for a command of its own.
-
-    It looks for ``::name::`` at the beginning of a line, and for the older ``##[name]`` anywhere.
-    """
-    broken = text.replace("##[", "#\\u0023[")
-    return re.sub(r"^(\s*):(?=:)", r"\1\\u003a", broken, flags=re.MULTILINE)

@@ -10,6 +10,7 @@ are still read.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass
@@ -21,13 +22,21 @@ import numpy.typing as npt
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.typed import WrongType, convert, key_of, schema
+from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.saved import DAMAGE, AtomicFile, write_text
+from embgeo.io.bounded.zip_members import open_archive
 
 T = TypeVar("T")
 Json = dict[str, Any]
 Arrays = dict[str, npt.NDArray[Any]]
 
 ARRAYS_NAME = "arrays.npz"
+#: Key of the JSON file with the SHA-256 of the archive; files of earlier versions have none.
+DIGEST = "arrays_sha256"
+#: Arrays of more bytes than the first that are this many times as large as their file were made to
+#: fill the memory.
+SMALL_ARRAYS = 256 * 2**20
+MOST_GROWTH = 20
 
 
 def in_archive(suffix: str = "", key: str | None = None) -> Mapping[str, Any]:
@@ -95,7 +104,7 @@ class RecordFormat(Generic[T]):
         held = {} if arrays is None else arrays
         for version in range(content["format_version"], self.version):
             content = self.upgrades[version](content)
-        table = {k: v for k, v in content.items() if k not in ("format", "format_version")}
+        table = {k: v for k, v in content.items() if k not in ("format", "format_version", DIGEST)}
         record: T = convert(
             table, self.kind, lambda value, hint: _array(value, hint, held), complete=True
         )
@@ -105,8 +114,7 @@ class RecordFormat(Generic[T]):
 
     def text(self, record: T, arrays: Arrays | None = None) -> str:
         """The JSON file; ValueError for a number that is not finite."""
-        content = self.to_json(record, arrays)
-        return json.dumps(content, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+        return as_text(self.to_json(record, arrays))
 
     def save(self, record: T, folder: Path, beside: Arrays | None = None) -> Path:
         """Write the files into `folder`, each whole or not at all, the JSON file last.
@@ -124,12 +132,15 @@ class RecordFormat(Generic[T]):
             If `folder` cannot be written to.
         """
         arrays: Arrays = dict(beside or {})
-        text = self.text(record, arrays)
+        content = self.to_json(record, arrays)
+        text = as_text(content)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if arrays:
-                with AtomicFile(folder / ARRAYS_NAME) as temporary, temporary.open("wb") as stream:
-                    np.savez_compressed(stream, allow_pickle=False, **arrays)
+                with AtomicFile(folder / ARRAYS_NAME) as temporary:
+                    with temporary.open("wb") as stream:
+                        np.savez_compressed(stream, allow_pickle=False, **arrays)
+                    text = as_text(content | {DIGEST: digest_of(temporary)})
             write_text(folder / self.file, text)
         except OSError as error:
             raise EmbgeoError(
@@ -152,7 +163,7 @@ class RecordFormat(Generic[T]):
         archive = path.parent / ARRAYS_NAME
         where = archive
         try:
-            arrays = read_arrays(archive) if archive.is_file() else {}
+            arrays = read_arrays(archive, content) if archive.is_file() else {}
             where = path
             return self.from_json(content, arrays)
         except DAMAGE as error:
@@ -185,8 +196,32 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def read_arrays(path: Path) -> Arrays:
-    """All arrays of an archive; one of `DAMAGE` where it is damaged."""
+def as_text(content: Json) -> str:
+    """The text of a JSON file; ValueError for a number that is not finite."""
+    return json.dumps(content, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def digest_of(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def read_arrays(path: Path, content: Json) -> Arrays:
+    """All arrays of the archive that belongs to the JSON file with this content.
+
+    Raises
+    ------
+    tuple of exceptions `DAMAGE`
+        Damaged, of another run, or much larger than its file.
+    """
+    if content.get(DIGEST, saved := digest_of(path)) != saved:
+        raise ValueError("the two files are of different runs")
+    try:
+        size = sum(member.size for member in open_archive(path).members.values())
+    except Damaged as error:
+        raise ValueError(str(error)) from error
+    if size > max(SMALL_ARRAYS, MOST_GROWTH * path.stat().st_size):
+        raise ValueError(f"the archive would grow to {size:,} bytes")
     # Opened here: np.load leaves its own file open where the archive turns out to be damaged.
     with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
         return {key: archive[key] for key in archive.files}

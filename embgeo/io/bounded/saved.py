@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import tempfile
 import zipfile
 import zlib
@@ -70,8 +71,8 @@ def is_record(path: Path, form: str) -> bool:
 def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[bytes]:
     r"""A table as CSV, line by line: RFC 4180 but for the line ends, which are Unix's; UTF-8.
 
-    None is an empty cell.
-    A lone surrogate, which no UTF-8 can hold, is written as ``\udXXX``.
+    None is an empty cell. A lone surrogate, which no UTF-8 can hold, is written as ``\udXXX``, and
+    ``'`` is put before a text that a spreadsheet would run as a formula.
 
     >>> b"".join(csv_lines(("x", "y"), [("a,b", None), ("c", 0.1)])).decode()
     'x,y\n"a,b",\nc,0.1\n'
@@ -82,8 +83,17 @@ def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterato
     writer.writerow(columns)
     yield lines.take()
     for row in rows:
-        writer.writerow(row)
+        writer.writerow([f"'{cell}" if is_formula(cell) else cell for cell in row])
         yield lines.take()
+
+
+#: A formula that can do something: it calls, refers to another sheet or file, or starts a program.
+_FORMULA = re.compile(r"\s*[=+\-@].*[(|!#$:'\"\\/]", re.DOTALL)
+
+
+def is_formula(cell: Cell) -> bool:
+    """Whether a spreadsheet might run the text; ``-ing``, ``+1`` and ``=`` stay as they are."""
+    return isinstance(cell, str) and _FORMULA.match(cell) is not None
 
 
 _END = "\r\n"
