@@ -54,7 +54,7 @@ def test_every_field_is_documented_and_the_other_way_round(tmp_path: Path) -> No
     tracked = made()
     documented = [name for name in FIRST_CELL.findall(PAGE) if not name.startswith("compare.")]
     assert len(documented) == len(set(documented))
-    assert set(documented) == set(fields(tracked.to_dict()))
+    assert set(documented) - {"arrays_sha256"} == set(fields(tracked.to_dict()))
     tracked.save(tmp_path)
     with np.load(tmp_path / "arrays.npz") as stored:
         names = {re.sub(r"\d+-\d+", "FIRST-SECOND", name) for name in stored.files}
