@@ -16,7 +16,9 @@ from embgeo.stats.backend.numpy import HOST
 
 #: Entries between these have squares that neither overflow nor vanish in float64.
 SQUARABLE = (1e-140, 1e140)
-#: Norms between these can be squared and inverted in float32.
+#: Norms between these can be squared and divided by in float64, …
+DIVISIBLE = (1e-150, 1e150)
+#: … and between these in float32.
 INVERTIBLE = (1e-30, 1e30)
 
 
@@ -88,6 +90,12 @@ class Block:
             return self.wide.xp.sqrt(self.wide.xp.vecdot(self.rows, self.rows))
         scaled, exponents = self._scaled
         return self.wide.put(np.ldexp(np.sqrt(np.vecdot(scaled, scaled)), exponents))
+
+    @cached_property
+    def is_divisible(self) -> bool:
+        """Whether all norms can be squared and divided by."""
+        xp, (low, high) = self.wide.xp, DIVISIBLE
+        return low < float(xp.min(self.norms)) and float(xp.max(self.norms)) < high
 
     @cached_property
     def unit(self) -> Array:

@@ -13,8 +13,6 @@ from embgeo.stats.statistic import Statistic
 #: Where less than this share of the squares is left around the mean, the differences are formed:
 #: sixteen digits of the squares would leave fewer than thirteen.
 CANCELLED = 1e-3
-#: Norms between these can be squared and divided by.
-ORDINARY = (1e-150, 1e150)
 
 
 class GroupMoments(Statistic):
@@ -65,7 +63,7 @@ class GroupMoments(Statistic):
         member = (labels == np.arange(len(self.n))[:, None]).astype(np.float64)
         n = member.sum(axis=1)
         norms, member = block.norms, wide.put(member)
-        ordinary = ORDINARY[0] < float(xp.min(norms)) and float(xp.max(norms)) < ORDINARY[1]
+        ordinary = block.is_divisible
         squares = n
         if self.of == "unit":
             total = (member / norms) @ block.rows if ordinary else member @ block.unit

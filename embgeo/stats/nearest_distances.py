@@ -140,11 +140,15 @@ class NearestDistances(Statistic):
         self._join(HOST, every, other.distances.ravel())
 
     def _join(self, wide: Backend, query: Array, distances: Array) -> None:
-        if not len(self.index):
+        """Take in further distances; queries without any keep what they have."""
+        if not len(query):
             return
-        mine = wide.put(np.repeat(np.arange(len(self.index)), self.k))
-        every = wide.xp.concat([wide.xp.reshape(wide.put(self.distances), (-1,)), distances])
-        number = wide.xp.concat([mine, query])
-        none = wide.xp.zeros_like(number)
-        _, best = keep_best(wide, number, none, -every, len(self.index), self.k)
-        self.distances = -best
+        xp = wide.xp
+        self.distances = wide.put(self.distances)
+        touched, place = xp.unique_inverse(query)
+        mine = wide.put(np.repeat(np.arange(len(touched)), self.k))
+        every = xp.concat([xp.reshape(self.distances[touched], (-1,)), distances])
+        number = xp.concat([mine, place])
+        none = xp.zeros_like(number)
+        _, best = keep_best(wide, number, none, -every, len(touched), self.k)
+        self.distances[touched] = -best

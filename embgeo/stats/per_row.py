@@ -14,6 +14,9 @@ from embgeo.stats.statistic import Statistic, concatenate
 
 #: Up to this cosine the angle follows from it to 1e-12.
 NEAR_ONE = 0.999
+#: Where less than this share of the squares is left, a distance is taken from the differences:
+#: sixteen digits of the squares would leave fewer than thirteen.
+CANCELLED = 1e-3
 
 
 class PerRow(Statistic):
@@ -122,7 +125,9 @@ class Projection2(PerRow):
 
 
 class DistanceTo(PerRow):
-    """Euclidean distance of each row to a point, from the differences of their entries.
+    """Euclidean distance of each row to a point.
+
+    From norms and products, except where these cancel: from the differences of the entries.
 
     Parameters
     ----------
@@ -144,8 +149,17 @@ class DistanceTo(PerRow):
         return ("distance to", self.name)
 
     def compute(self, block: Block) -> Array:
-        apart = block.rows[:, self.columns] - block.wide.constant(self.point)
-        return block.wide.xp.linalg.vector_norm(apart, axis=1)
+        wide, xp = block.wide, block.wide.xp
+        point = wide.constant(self.point)
+        if self.columns != slice(None) or not block.is_divisible:
+            return xp.linalg.vector_norm(block.rows[:, self.columns] - point, axis=1)
+        whole = xp.square(block.norms) + xp.vecdot(point, point)
+        squares = whole - 2.0 * (block.rows @ point)
+        (near,) = xp.nonzero(~(squares > CANCELLED * whole))
+        distances = xp.sqrt(xp.clip(squares, 0.0, None))
+        if len(near):
+            distances[near] = xp.linalg.vector_norm(block.rows[near] - point, axis=1)
+        return distances
 
 
 class AngleTo(PerRow):

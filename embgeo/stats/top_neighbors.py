@@ -124,16 +124,19 @@ class TopNeighbors(Statistic):
         self._join(HOST, query, other.neighbors[query, column], other.cosines[query, column])
 
     def _join(self, wide: Backend, query: Array, rows: Array, cosines: Array) -> None:
-        xp = wide.xp
-        if not len(self.index):
+        """Take in further rows; queries without any keep what they have."""
+        if not len(query):
             return
-        mine = wide.put(np.repeat(np.arange(len(self.index)), self.k))
-        self.neighbors, self.cosines = keep_best(
+        xp = wide.xp
+        self.neighbors, self.cosines = wide.put(self.neighbors), wide.put(self.cosines)
+        touched, place = xp.unique_inverse(query)
+        mine = wide.put(np.repeat(np.arange(len(touched)), self.k))
+        self.neighbors[touched], self.cosines[touched] = keep_best(
             wide,
-            xp.concat([mine, query]),
-            xp.concat([xp.reshape(wide.put(self.neighbors), (-1,)), rows]),
-            xp.concat([xp.reshape(wide.put(self.cosines), (-1,)), cosines]),
-            len(self.index),
+            xp.concat([mine, place]),
+            xp.concat([xp.reshape(self.neighbors[touched], (-1,)), rows]),
+            xp.concat([xp.reshape(self.cosines[touched], (-1,)), cosines]),
+            len(touched),
             self.k,
         )
 

@@ -46,8 +46,11 @@ class WeightedSum(Statistic):
 
     def update(self, block: Block) -> None:
         if len(block.index):
-            rows = block.rows if self.of == "rows" else block.unit
-            weights = block.wide.put(self.weights[block.index])
+            rows, weights = block.rows, block.wide.put(self.weights[block.index])
+            if self.of == "unit" and block.is_divisible:
+                weights = weights / block.norms
+            elif self.of == "unit":
+                rows = block.unit
             self.total = self.total + block.wide.to_host(weights @ rows)
 
     def merge(self, other: Self) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +39,21 @@ class Backend(ABC):
     def put(self, array: Array, dtype: Any = None) -> Array:
         """The array here, in this dtype of `xp`; the same array where it is so already."""
 
+    @cached_property
+    def _constants(self) -> dict[tuple[int, Any], Array]:
+        return {}
+
     def constant(self, array: Array, dtype: Any = None) -> Array:
-        """As `put`, for an array that never changes: it is moved once."""
-        return self.put(array, dtype)
+        """As `put`, for an array that never changes: it is moved or converted once."""
+        key = id(array), dtype
+        found = self._constants.get(key)
+        if found is None:
+            found = self.put(array, dtype)
+            if found is not array:
+                self._constants[key] = found
+                # The copy goes with the array, whose number may then mean another one.
+                finalize(array, self._constants.pop, key, None)
+        return found
 
     @abstractmethod
     def to_host(self, array: Any) -> Any:

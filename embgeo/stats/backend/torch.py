@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
-from weakref import finalize
 
 import ml_dtypes
 import numpy as np
@@ -61,7 +60,6 @@ class TorchBackend(Backend):
         self.wide = self if has_float64 else HOST
         self._memory = memory
         self._stream: Any = None
-        self._constants: dict[tuple[int, Any], Array] = {}
 
     @property
     def description(self) -> str:
@@ -76,14 +74,6 @@ class TorchBackend(Backend):
         if dtype is not None:
             array = array.astype(str(dtype).removeprefix("torch."), copy=False)
         return self.torch.tensor(np.ascontiguousarray(array), device=self.at)
-
-    def constant(self, array: Array, dtype: Any = None) -> Array:
-        key = id(array), dtype
-        if key not in self._constants:
-            self._constants[key] = self.put(array, dtype)
-            # The copy goes with the array, whose number may then mean another one.
-            finalize(array, self._constants.pop, key, None)
-        return self._constants[key]
 
     def to_host(self, array: Any) -> Any:
         return array.cpu().numpy() if isinstance(array, self.torch.Tensor) else array
