@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from embgeo.workflows.check import check
     from embgeo.workflows.compare import compare
     from embgeo.workflows.export import export
+    from embgeo.workflows.fetch import fetch
     from embgeo.workflows.figures import draw
     from embgeo.workflows.inspect import inspect
     from embgeo.workflows.merge import merge
@@ -44,6 +45,7 @@ _HOMES = {
     "compare": "embgeo.workflows.compare",
     "draw": "embgeo.workflows.figures",
     "export": "embgeo.workflows.export",
+    "fetch": "embgeo.workflows.fetch",
     "inspect": "embgeo.workflows.inspect",
     "load": "embgeo.io",
     "load_analysis": "embgeo.workflows.analyze",
@@ -68,6 +70,7 @@ __all__ = [
     "compare",
     "draw",
     "export",
+    "fetch",
     "inspect",
     "load",
     "load_analysis",

@@ -29,7 +29,8 @@ from embgeo.cli.shared import (
 def analyze(
     *,
     path: Annotated[
-        Path, typer.Argument(help="Checkpoint, model folder or vector file; - for stdin.")
+        Path,
+        typer.Argument(help="Checkpoint, model folder or vector file; hf://org/name; - for stdin."),
     ],
     out: Annotated[
         Path | None,

@@ -21,6 +21,7 @@ COMMANDS = {
     "analyze": "Measure an embedding matrix and write a report.",
     "diff": "Compare checkpoints and saved analyses with a baseline, and write one report.",
     "export": "Write a saved analysis in the format of another program.",
+    "fetch": "Fetch the embedding, output projection, final norm and tokenizer of a remote model.",
     "figures": "Draw figures and LaTeX tables for a paper from saved results.",
     "gate": "Check saved analyses or checkpoints against rules: exit code 1 if one fails.",
     "inspect": "List tensors, shapes, types and sizes, and the choice; reads headers only.",

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def inspect(
     *,
     path: Annotated[
-        Path, typer.Argument(help="Checkpoint, model folder or vector file; - for stdin.")
+        Path,
+        typer.Argument(help="Checkpoint, model folder or vector file; hf://org/name; - for stdin."),
     ],
     loading: Annotated[Given, EachField(Source, only=("tensor", "output", "transpose"))],
     json_: Json = False,
@@ -33,17 +34,18 @@ def inspect(
     """
     from embgeo.io import open_checkpoint
     from embgeo.io.inspection import inspect_checkpoint
+    from embgeo.io.remote.names import as_written, is_remote
 
     checkpoint = open_checkpoint(path)
     found = inspect_checkpoint(checkpoint, **loading)
     if json_:
-        shown = {"file": str(path), "format": checkpoint.format, **asdict(found)}
+        shown = {"file": as_written(path), "format": checkpoint.format, **asdict(found)}
         print_json(shown)
     else:
-        listing(checkpoint, found)
+        listing(checkpoint, found, as_written(path) if is_remote(path) else str(checkpoint.path))
 
 
-def listing(checkpoint: Checkpoint, found: Inspection) -> None:
+def listing(checkpoint: Checkpoint, found: Inspection, shown_path: str) -> None:
     """The tensors as an aligned table, then the choice and the notes."""
     from embgeo.io.choosing import shape_text
     from embgeo.report.text.columns import align
@@ -52,7 +54,7 @@ def listing(checkpoint: Checkpoint, found: Inspection) -> None:
     for shown, stored in zip(found.tensors, checkpoint.tensors, strict=True):
         size = f"{shown.nbytes / 1e6:,.3f} MB" if shown.nbytes else ""
         lines.append((shown.name, shape_text(stored), size, shown.role))
-    print_lines(f"{checkpoint.path}: {checkpoint.format}")
+    print_lines(f"{shown_path}: {checkpoint.format}")
     print_lines(*(f"  {line}" for line in align(lines, left=frozenset({0, 1, 3}))))
     print_lines(f"choice: {found.reason or found.problem}")
     if found.tokens:

@@ -7,6 +7,9 @@ from typing import Any
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
+from embgeo.core.source import Source
+from embgeo.io.remote.names import is_remote, read_hub_name
+from embgeo.io.remote.places import find_cached
 from embgeo.result.analysis import Analysis
 from embgeo.result.saved import JSON_NAME
 
@@ -47,6 +50,10 @@ def original(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
 
 def locate(given: str, folder: Path) -> str | None:
     """The path under which the file is there; a member of an archive keeps its name."""
+    if is_remote(given):
+        hub = read_hub_name(given)
+        found = None if hub is None else find_cached(hub, Source())
+        return None if found is None else str(found)
     archive, sign, member = given.partition("::")
     if Path(given).exists():
         return given

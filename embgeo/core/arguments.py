@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import BadOption, argument
+
+#: Bytes by unit; without one, megabytes would be as likely meant as bytes.
+UNITS = {"MB": 10**6, "MIB": 2**20, "GB": 10**9, "GIB": 2**30, "TB": 10**12, "TIB": 2**40}
 
 
 def refuse_type(value: object, name: str, way_out: str) -> BadOption:
@@ -56,6 +60,21 @@ def as_texts(value: Any, name: str) -> tuple[str, ...]:
         if all(isinstance(text, str) for text in texts):
             return texts
     raise refuse_type(value, name, "a text, or several in a list")
+
+
+def parse_size(text: str, name: str) -> int:
+    """``2GB`` as 2,000,000,000, given as the argument `name`.
+
+    Raises
+    ------
+    BadOption
+    """
+    number = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?) ?([A-Za-z]{2,3})", text.strip())
+    unit = UNITS.get(number[2].upper()) if number else None
+    if number is None or unit is None:
+        wrong = "has no unit" if text.strip().isdecimal() else "is no size"
+        raise BadOption(f"{text!r} {wrong}", where=argument(name), way_out="write it as in 2GB")
+    return int(float(number[1]) * unit)
 
 
 def require_number(value: Any, name: str) -> None:

@@ -28,7 +28,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, TypeVar, get_args
 
-from embgeo.core.arguments import as_path, refuse_type
+from embgeo.core.arguments import as_path, parse_size, refuse_type
 from embgeo.core.errors import BadOption, argument
 
 #: ``"A:B"`` or (A, B), counted from 0, B excluded; None for all rows.
@@ -56,7 +56,10 @@ class Source:
     """
 
     path: Path | str = field(
-        default="", metadata=_about("Checkpoint, model folder or vector file; - for stdin.", "file")
+        default="",
+        metadata=_about(
+            "Checkpoint, model folder or vector file; hf://org/name; - for stdin.", "file"
+        ),
     )
     tensor: str | None = field(
         default=None,
@@ -154,6 +157,14 @@ class Source:
             details="Needed where the file of hidden states holds several.",
         ),
     )
+    max_download: str | None = field(
+        default=None,
+        metadata=_about(
+            "Most bytes that are fetched of a remote model, as in 2GB; 640MiB.",
+            "file",
+            metavar="SIZE",
+        ),
+    )
     hash_file: bool = field(
         default=True,
         metadata=_about(
@@ -189,12 +200,24 @@ class Source:
         given = [argument(name) for name in FREQUENCIES if getattr(self, name)]
         if len(given) > 1:
             raise BadOption(f"{' and '.join(given)} exclude each other", way_out="give one of them")
+        _ = self.most_bytes
         if self.hidden_tensor is not None and self.hidden is None:
             raise BadOption(
                 "names a tensor of no file",
                 where=argument("hidden_tensor"),
                 way_out=f"give {argument('hidden', 'FILE')} too",
             )
+
+    @property
+    def most_bytes(self) -> int | None:
+        """What may be fetched of a remote model.
+
+        Raises
+        ------
+        BadOption
+            `max_download` is not a size.
+        """
+        return None if self.max_download is None else parse_size(self.max_download, "max_download")
 
     def collect_changes(self) -> dict[str, Any]:
         """The options that differ from their defaults, without the path."""
@@ -227,7 +250,7 @@ class Source:
 _DEFAULTS = {f.name: f.default for f in fields(Source)}
 #: The options that name a file or folder beside the checkpoint.
 FILES = tuple(f.name for f in fields(Source) if f.type == "Path | None")
-#: The options that name a tensor.
+#: The options that are texts.
 TEXTS = tuple(f.name for f in fields(Source) if f.type == "str | None")
 
 

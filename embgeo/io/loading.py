@@ -16,6 +16,7 @@ from embgeo.io.choosing import EMBEDDING, TensorRole
 from embgeo.io.labels.corpus_text import ByteProgress
 from embgeo.io.model_facts import find_final_norm
 from embgeo.io.opening import open_checkpoint
+from embgeo.io.remote.places import find_place
 from embgeo.io.selecting import count_rows, label_rows, select
 
 HIDDEN_STATES = TensorRole(
@@ -59,7 +60,9 @@ def load(path: Path | str, *, progress: ByteProgress | None = None, **options: A
     ----------
     path : Path or str
         Checkpoint, file of vectors, or Hugging Face model folder; its format is recognized by
-        its bytes. Also what :func:`open_checkpoint` takes besides these.
+        its bytes. Also what :func:`open_checkpoint` takes besides these; ``hf://org/name`` and
+        addresses of object stores, of which no more is fetched than is read; ``org/name`` for a
+        model in the Hub's cache.
     **options
     progress : callable, optional
         ``progress(done, total)`` hears how many bytes of the corpus are read, and of how many; 0
@@ -91,10 +94,23 @@ def open_source(source: Source, progress: ByteProgress | None = None) -> Matrix:
     UnreadableFile, AmbiguousTensor, LabelMismatch, BadOption
     """
     source.check()
-    checkpoint = open_checkpoint(source.path)
-    matrix = read_matrix(checkpoint, source, progress)
+    place = find_place(source)
+    checkpoint = open_checkpoint(place.path)
+    notes = (*checkpoint.notes, place.note) if place.note else checkpoint.notes
+    matrix = read_matrix(
+        replace(checkpoint, notes=notes), replace(source, path=place.given), progress
+    )
+    if place.name:
+        matrix = _rename(matrix, place.name)
     matrix = replace(matrix, final_norm=find_final_norm(checkpoint, matrix.d))
     return matrix if source.hidden is None else _with_hidden_states(matrix, source)
+
+
+def _rename(matrix: Matrix, name: str) -> Matrix:
+    output = matrix.output
+    if output is not None:
+        output = replace(output, name=f"{name} (output)")
+    return replace(matrix, name=name, output=output)
 
 
 def read_matrix(

@@ -37,8 +37,7 @@ def find_final_norm(checkpoint: Checkpoint, d: int) -> FinalNorm:
     layers: dict[str, Tensor] = {}
     for name, tensor in by_name.items():
         layer, _, leaf = name.rpartition(".")
-        final = _FINAL.search(layer) and not _IN_A_STACK.search(f".{layer}")
-        if leaf in _SCALES and tensor.shape == (d,) and final:
+        if leaf in _SCALES and tensor.shape == (d,) and is_final_norm(name):
             layers[layer] = tensor
     if len(layers) > 1:
         layers = {name: t for name, t in layers.items() if "encoder" not in name} or layers
@@ -60,6 +59,13 @@ def find_final_norm(checkpoint: Checkpoint, d: int) -> FinalNorm:
         return FinalNorm(layer, entries(scale), entries(bias))
     except (EmbgeoError, OSError) as error:
         return FinalNorm(layer, absent=f"{layer} could not be read ({error})")
+
+
+def is_final_norm(name: str) -> bool:
+    """Whether a tensor's name is that of a scale or bias of a last norm before the output."""
+    layer, _, leaf = name.replace("/", ".").rpartition(".")
+    is_last = _FINAL.search(layer) is not None and not _IN_A_STACK.search(f".{layer}")
+    return is_last and leaf in (*_SCALES, *_BIASES)
 
 
 def entries(tensor: Tensor) -> npt.NDArray[np.float64]:

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.source import Source
 from embgeo.io.bounded.compressed import MAX_BYTES
 from embgeo.io.bounded.guard import Damaged, cannot_read, reading, refuse, short
 from embgeo.io.bounded.maps import Array
@@ -22,6 +23,8 @@ from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.containers import MEMBER_SIGN, find_container, split_member
 from embgeo.io.formats import find_format, model_folder, tensorflow
 from embgeo.io.formats.format import open_with
+from embgeo.io.remote.names import as_written
+from embgeo.io.remote.places import find_here
 from embgeo.io.unknown import unknown_format
 
 #: What stands for standard input on the command line …
@@ -44,7 +47,8 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
     path : Path or str
         A file in a format of :data:`embgeo.io.formats.FORMATS`; one that is compressed, or an
         archive with one in it; a file of an archive (``vectors.zip::glove.50d.txt``); ``"-"`` for
-        stdin; or a Hugging Face model folder.
+        stdin; or a Hugging Face model folder. Under a remote name (``hf://org/name``), headers
+        are fetched, and tensors cannot be opened.
 
     Raises
     ------
@@ -53,7 +57,12 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
     """
     if str(path) == STDIN:
         return _open_stdin()
-    path = Path(path)
+    place = find_here(Source(path))
+    if place is None:
+        from embgeo.io.remote.headers import open_headers
+
+        return open_headers(as_written(path))
+    path = place.path
     try:
         path = tensorflow.with_ending(path)
         is_folder = path.is_dir()

@@ -19,6 +19,7 @@ from embgeo.gate.presets import read_preset
 from embgeo.gate.rule import Place, Rule
 from embgeo.gate.rule_value import LEVEL, VERDICT, deviations
 from embgeo.gate.settings import GateSettings, RuleEntry, find_gate, read_gate
+from embgeo.io.remote.names import is_remote
 from embgeo.result.analysis import Analysis
 from embgeo.workflows.analyze import is_path
 from embgeo.workflows.gate import Gate, is_unmeasured, loaded
@@ -183,7 +184,7 @@ def rule_of_settings(entry: RuleEntry, settings: GateSettings) -> Rule:
 
 
 def settings_path(settings: GateSettings, name: str) -> Path:
-    return Path(shorten_path(settings.resolve_path(name)))
+    return Path(name if is_remote(name) else shorten_path(settings.resolve_path(name)))
 
 
 def shorten_path(path: Path) -> str:

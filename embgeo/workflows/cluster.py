@@ -16,6 +16,7 @@ from embgeo.distributed.connection import connect, explain_errors
 from embgeo.distributed.merging import add_labels, label_plan
 from embgeo.distributed.part import fingerprint
 from embgeo.distributed.plans import MergePlan
+from embgeo.io.remote.places import find_place
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
 from embgeo.workflows.request import AnalysisRequest
@@ -72,7 +73,7 @@ def files_of(path: Path) -> list[Path]:
 def shard_of(matrix: Matrix, source: Source) -> Shard:
     """The one file, opened by the workers as it was opened here; labels stay here."""
     opened = Source(
-        Path(source.path).absolute(),
+        find_place(source).path.absolute(),
         tensor=matrix.origin.tensor or None,
         output="none" if matrix.output is None else matrix.output.origin.tensor,
         transpose=matrix.origin.transposed,

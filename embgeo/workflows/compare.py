@@ -286,7 +286,7 @@ def open_input(one: Any, request: AnalysisRequest, progress: Progress | None) ->
             loading = replace(request, source=replace(request.source, path=one))
             matrix = loading.load(progress)
             request.options_for(matrix)  # refuses what does not fit this matrix
-            return OpenedInput(default_name(one), str(one), matrix)
+            return OpenedInput(default_name(one), matrix.origin.path, matrix)
         return of_analysis(load_analysis(saved), saved, result_name(one), str(one), request)
     if is_analysis(one):
         given = str(one.provenance.get("file") or one.provenance.get("tensor") or "analysis")

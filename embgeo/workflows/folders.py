@@ -17,6 +17,7 @@ from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import BadOption, EmbgeoError, argument, looking_at, writing
 from embgeo.io.bounded.records import ARRAYS_NAME
 from embgeo.io.bounded.saved import is_record, write_text
+from embgeo.io.remote.names import is_remote, short_name
 from embgeo.result.analysis import REPORT_NAME, Analysis
 from embgeo.result.saved import JSON_NAME
 
@@ -200,6 +201,8 @@ def default_name(path: Path) -> str:
     """The file's name without its last suffix; of a folder or a member of an archive, its own."""
     if str(path) == "-":
         return "stdin"
+    if is_remote(path):
+        return short_name(path)
     _, _, member = str(path).partition("::")
     resolved = Path(member if member and not path.exists() else path).resolve()
     return (resolved.name if resolved.is_dir() else resolved.stem) or "analysis"

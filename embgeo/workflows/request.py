@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
+from embgeo.core.arguments import parse_size
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import Options, choose_sections
 from embgeo.core.source import Source
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 #: Options that mean nothing where token frequencies are unknown.
 NEED_FREQUENCIES = ("popular_share", "asked")
-#: Bytes by unit; without one, megabytes would be as likely meant as bytes.
-UNITS = {"MB": 10**6, "MIB": 2**20, "GB": 10**9, "GIB": 2**30, "TB": 10**12, "TIB": 2**40}
 LEAST_MEMORY = 64 * 10**6
 
 
@@ -157,13 +155,7 @@ def choose_resources(
 
 def size_in_bytes(text: str) -> int:
     """``2GB`` as 2,000,000,000."""
-    number = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?) ?([A-Za-z]{2,3})", text.strip())
-    unit = UNITS.get(number[2].upper()) if number else None
-    if number is None or unit is None:
-        wrong = "has no unit" if text.strip().isdecimal() else "is no size"
-        way_out = "write it as in 2GB"
-        raise BadOption(f"{text!r} {wrong}", where=argument("memory"), way_out=way_out)
-    size = int(float(number[1]) * unit)
+    size = parse_size(text, "memory")
     if size < LEAST_MEMORY:
         raise BadOption(
             f"{text} is too little to work in",

@@ -62,7 +62,7 @@ def refuse(path: Path | str, cause: str, way_out: str) -> UnreadableFile:
     return UnreadableFile(cause, where=path, way_out=way_out)
 
 
-def cannot_read(path: Path, error: OSError) -> UnreadableFile:
+def cannot_read(path: Path | str, error: OSError) -> UnreadableFile:
     """The error for what the operating system refused."""
     if isinstance(error, FileNotFoundError):
         return refuse(path, "there is no such file", "check the path")
@@ -73,12 +73,12 @@ def cannot_read(path: Path, error: OSError) -> UnreadableFile:
 
 
 @contextmanager
-def reading(path: Path, what: str) -> Iterator[None]:
+def reading(path: Path | str, what: str) -> Iterator[None]:
     """Turn whatever a bad file causes inside the block into :class:`UnreadableFile`.
 
     Parameters
     ----------
-    path : Path
+    path : Path or str
         The file being read; named in the message.
     what : str
         The format it seemed to be.

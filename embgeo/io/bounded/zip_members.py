@@ -29,6 +29,8 @@ LARGE = 16 * 2**20
 MOST_RATIO = 100
 
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
+#: Of a member's own header, before its name.
+LOCAL_HEADER_BYTES = _LOCAL_HEADER.size
 _CHUNK = 2**20
 
 _ENCRYPTED = 1

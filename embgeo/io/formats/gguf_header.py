@@ -98,16 +98,29 @@ class GGUFHeader:
         In the order of the file; of types that are known.
     unknown : tuple of str
         Names of tensors of a type that is not known.
+    metadata_end : int
+        Where the metadata end in the file, and the tensors' descriptions begin.
+    alignment : int
+        Of the tensors' bytes.
     """
 
     big_endian: bool
     metadata: dict[str, Any]
     tensors: tuple[TensorInfo, ...]
     unknown: tuple[str, ...]
+    metadata_end: int
+    alignment: int
 
 
-def read_header(data: Bytes) -> GGUFHeader:
-    """Parse the start of a GGUF file and hold it against the file's size.
+def read_header(data: Bytes, size: int | None = None) -> GGUFHeader:
+    """Parse the start of a GGUF file and compare it with the file's size.
+
+    Parameters
+    ----------
+    data : array of uint8
+        The file, or its beginning with all of the header.
+    size : int, optional
+        Bytes of the file, where `data` is its beginning.
 
     Raises
     ------
@@ -129,14 +142,17 @@ def read_header(data: Bytes) -> GGUFHeader:
     alignment = metadata.get(_ALIGNMENT, 32)
     if not isinstance(alignment, int) or not 0 < alignment <= _LARGEST_ALIGNMENT:
         raise Damaged("the header's alignment is damaged")
+    metadata_end = cursor.position
     described = [cursor.tensor() for _ in range(n_tensors)]
     base = -(-cursor.position // alignment) * alignment
     known = tuple(_place(info, base) for info in described if info.type in TYPES)
     if len({info.name for info in known}) < len(known):
         raise Damaged("the header has two tensors of one name")
-    check_places(((info.name, info.start, info.end) for info in known), len(data))
+    check_places(
+        ((info.name, info.start, info.end) for info in known), len(data) if size is None else size
+    )
     unknown = tuple(info.name for info in described if info.type not in TYPES)
-    return GGUFHeader(cursor.order == ">", metadata, known, unknown)
+    return GGUFHeader(cursor.order == ">", metadata, known, unknown, metadata_end, alignment)
 
 
 def _place(info: TensorInfo, base: int) -> TensorInfo:

@@ -14,6 +14,7 @@ from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.torch.distributed_checkpoint import METADATA
 from embgeo.io.labels.model_folder import vocabulary_of
 from embgeo.io.labels.special_tokens import find_special
+from embgeo.io.remote.source_record import read_source
 from embgeo.io.unknown import unknown_folder
 
 NAME = "model folder"
@@ -44,7 +45,9 @@ _LISTED = 6
 
 
 @dataclass(frozen=True, slots=True)
-class _Configuration:
+class ModelConfiguration:
+    """What a configuration says of the matrices."""
+
     tied: bool | None = None
     vocabulary_size: int | None = None
     model_type: str = ""
@@ -74,12 +77,14 @@ def open_folder(
     if is_foreign_link(file):
         raise refuse(file, FOREIGN_LINK, "name that file instead of the folder")
     weights = open_file(file)
-    configuration = _configuration(folder)
+    configuration = read_configuration(folder)
     # Vectors with counts know their own words: GloVe's vocab.txt, say, is not a list of tokens.
     vocabulary, left_out = None, tuple[str, ...]()
     if weights.counts is None:
         vocabulary, left_out = vocabulary_of(folder, configuration.model_type)
     notes = [*weights.notes, *left_out]
+    if (source := read_source(folder)) is not None:
+        notes.append(source.note)
     size = configuration.vocabulary_size
     if size is not None and not any(size in t.shape for t in weights.tensors):
         notes.append(f"config.json says vocab_size {size:,}, but no tensor has that many rows")
@@ -145,17 +150,18 @@ def _listing(names: list[str]) -> str:
     return f"{shown} and {len(names) - _LISTED:,} more" if len(names) > _LISTED else shown
 
 
-def _configuration(folder: Path) -> _Configuration:
+def read_configuration(folder: Path) -> ModelConfiguration:
+    """What ``config.json`` says; nothing without one."""
     path = folder / "config.json"
     if not is_companion(path):
-        return _Configuration()
+        return ModelConfiguration()
     data = read_json(path)
     if not isinstance(data, dict):
         raise refuse(path, "is not a JSON object", "download the configuration again")
     # Models of text and pictures keep the language model's part under text_config.
     inner = data.get("text_config")
     parts = [data, inner] if isinstance(inner, dict) else [data]
-    return _Configuration(
+    return ModelConfiguration(
         tied=_first(parts, "tie_word_embeddings", bool),
         vocabulary_size=_first(parts, "vocab_size", int),
         model_type=_first(parts, "model_type", str) or "",

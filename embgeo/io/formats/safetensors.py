@@ -22,13 +22,13 @@ READ = "mapped; the header is read"
 EXTRA = ""
 
 #: The format's own limit.
-_LONGEST_HEADER = 100_000_000
-_LENGTH_BYTES = 8
+LONGEST_HEADER = 100_000_000
+LENGTH_BYTES = 8
 _OBJECT = re.compile(rb'\{\s*["}\s]')
 _METADATA = "__metadata__"
 
 #: The format's type names, and numpy's or ml_dtypes'.
-_DTYPES = {
+DTYPES = {
     "BOOL": "bool",
     "U8": "uint8",
     "I8": "int8",
@@ -70,7 +70,7 @@ def sniff(head: bytes) -> bool:
 
     The length may be absurd: such a file is better refused as a safetensors file than as unknown.
     """
-    return b"\0" in head[:_LENGTH_BYTES] and _OBJECT.match(head, _LENGTH_BYTES) is not None
+    return b"\0" in head[:LENGTH_BYTES] and _OBJECT.match(head, LENGTH_BYTES) is not None
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
@@ -84,7 +84,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         name, raw = plain(entry.name), body[entry.start : entry.end]
         bits = _PACKED.get(entry.dtype)
         if bits is None:
-            tensors.append(stored_tensor(name, raw, _DTYPES[entry.dtype], entry.shape))
+            tensors.append(stored_tensor(name, raw, DTYPES[entry.dtype], entry.shape))
         elif count(entry.shape) * bits == 8 * len(raw):
             left_out.add(name, f"its type {entry.dtype} packs several numbers into a byte")
         else:
@@ -92,25 +92,40 @@ def open_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(path, NAME, tuple(tensors), (path,), notes=left_out.notes())
 
 
-def read_entries(data: Bytes, path: Path) -> tuple[int, list[TensorEntry]]:
-    """Where the header of a file ends, and its tensors in the order of their bytes."""
+def read_entries(data: Bytes, path: Path, size: int | None = None) -> tuple[int, list[TensorEntry]]:
+    """Where the tensors' bytes begin in a file, and its tensors in the order of their bytes.
+
+    Parameters
+    ----------
+    data : array of uint8
+        The file, or its beginning with all of the header.
+    path : Path
+        Named in errors.
+    size : int, optional
+        Bytes of the file, where `data` is its beginning.
+
+    Raises
+    ------
+    Damaged
+        Also for tensors that leave the file or overlap.
+    """
     start, header = _header(data, path)
     entries = [_entry(name, facts) for name, facts in header.items() if name != _METADATA]
     entries.sort(key=lambda entry: (entry.start, entry.end))
-    check_places(((e.name, e.start, e.end) for e in entries), len(data) - start)
+    check_places(((e.name, e.start, e.end) for e in entries), (size or len(data)) - start)
     return start, entries
 
 
 def _header(data: Bytes, path: Path) -> tuple[int, dict[str, object]]:
-    if len(data) < _LENGTH_BYTES:
+    if len(data) < LENGTH_BYTES:
         raise Damaged("the file ends inside its header")
-    length = int.from_bytes(data[:_LENGTH_BYTES].tobytes(), "little")
-    if length > _LONGEST_HEADER:
+    length = int.from_bytes(data[:LENGTH_BYTES].tobytes(), "little")
+    if length > LONGEST_HEADER:
         raise Damaged(f"a header of {length:,} bytes is beyond the format's limit")
-    start = _LENGTH_BYTES + length
+    start = LENGTH_BYTES + length
     if start > len(data):
         raise Damaged("the file ends inside its header")
-    text = data[_LENGTH_BYTES:start].tobytes().decode("utf-8")
+    text = data[LENGTH_BYTES:start].tobytes().decode("utf-8")
     check_json(text, path)
     header = json.loads(text, object_pairs_hook=_without_repeats)
     if not isinstance(header, dict):
@@ -130,7 +145,7 @@ def _entry(name: str, facts: object) -> TensorEntry:
     if not isinstance(facts, dict):
         raise Damaged(f"{label} has no description")
     dtype = facts.get("dtype")
-    if not isinstance(dtype, str) or (dtype not in _DTYPES and dtype not in _PACKED):
+    if not isinstance(dtype, str) or (dtype not in DTYPES and dtype not in _PACKED):
         raise Damaged(
             f"{label} has the unknown type {short(str(dtype))}",
             "save it with a type that safetensors knows",

@@ -51,7 +51,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     UnreadableFile
         Also where a shard is missing, or its name leads out of the folder.
     """
-    weight_map = _weight_map(path)
+    weight_map = read_weight_map(path)
     names = list(dict.fromkeys(weight_map.values()))
     shards = {name: _open_shard(path.parent, name) for name in names}
     places = {name: {t.name: t for t in shards[name].tensors} for name in names}
@@ -68,7 +68,13 @@ def open_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(path, NAME, tuple(tensors), files, notes=notes)
 
 
-def _weight_map(path: Path) -> dict[str, str]:
+def read_weight_map(path: Path) -> dict[str, str]:
+    """The shard of each tensor, by name.
+
+    Raises
+    ------
+    Damaged
+    """
     data = map_file(path)
     if len(data) > _LONGEST_INDEX:
         raise Damaged(f"an index of {len(data):,} bytes is no index")

@@ -143,7 +143,8 @@ class TorchTensor(Leaf):
         return self._dtype
 
     @property
-    def key(self) -> object:
+    def key(self) -> tuple[str, str, int, tuple[int, ...], tuple[int, ...]]:
+        """Key of the storage, type, offset, shape and strides."""
         return self._storage.key, self._dtype, self._offset, self._shape, self._strides
 
     def check(self) -> None:

@@ -92,7 +92,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     """The tensors of a checkpoint, a state_dict, a pickled or a compiled module."""
     archive = open_archive(path)
     _refuse_several(archive)
-    root = _root(archive)
+    root = find_root(archive.members)
     constants = None
     if f"{root}{_CONSTANTS}" in archive.members:
         constants = _object(archive, root, _CONSTANTS, _MOST_IN_CONSTANTS)
@@ -110,7 +110,7 @@ def saved_tensor(data: Bytes) -> Leaf:
     OSError, zipfile.BadZipFile
     """
     archive = archive_in(data)
-    leaf = _object(archive, _root(archive), _PICKLE)
+    leaf = _object(archive, find_root(archive.members), _PICKLE)
     if not isinstance(leaf, Leaf) or leaf.unread:
         raise Damaged("what should be a saved tensor is none that can be read")
     leaf.check()
@@ -120,20 +120,27 @@ def saved_tensor(data: Bytes) -> Leaf:
 def _object(archive: Archive, root: str, pickle: str, most: int = MOST_OPCODES) -> object:
     """What a pickle of the archive describes; its storages are in the folder of the same name."""
     program = archive.bytes_of(f"{root}{pickle}", whole=True)
-    storages = _ZipStorages(archive, root, pickle.removesuffix(".pkl"))
+    storages = ZipStorages(archive, root, pickle.removesuffix(".pkl"))
     return load(program.data, TORCH, storages.find, most)
 
 
-def _root(archive: Archive) -> str:
-    """The folder of ``data.pkl`` inside the archive, with a slash at its end."""
+def find_root(members: Iterable[str]) -> str:
+    """The folder of ``data.pkl`` in an archive with these members, with a slash at its end.
+
+    Raises
+    ------
+    Damaged
+        It is not a torch checkpoint.
+    """
+    members = list(members)
     roots = [
         name.removesuffix(_PICKLE)
-        for name in archive.members
+        for name in members
         if name == _PICKLE or (name.endswith(f"/{_PICKLE}") and name.count("/") == 1)
     ]
     if len(roots) == 1:
         return roots[0]
-    other = _other([f"/{name}" for name in archive.members])
+    other = _other([f"/{name}" for name in members])
     if other is not None:
         raise Damaged(*other)
     raise Damaged(
@@ -159,7 +166,7 @@ def _refuse_several(archive: Archive) -> None:
         )
 
 
-class _ZipStorages:
+class ZipStorages:
     """Finds the bytes that a persistent id stands for."""
 
     def __init__(self, archive: Archive, root: str, folder: str) -> None:

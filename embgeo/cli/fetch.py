@@ -1,0 +1,58 @@
+"""``embgeo fetch``: what an analysis reads of a remote model, as a model folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from embgeo.cli.fields import EachField, Given
+from embgeo.cli.shared import Debug, Json, Quiet, guarded, printable, progress_bar
+from embgeo.core.source import Source
+
+
+@guarded
+def fetch(
+    *,
+    name: Annotated[
+        str,
+        typer.Argument(help="hf://org/name[@revision][/path], s3://…, gs://…, az://… or https://…"),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", help="A new folder; without, the folder of the cache is named."
+        ),
+    ] = None,
+    loading: Annotated[
+        Given, EachField(Source, only=("tensor", "output", "transpose", "max_download"))
+    ],
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Fetch the files with weights whole.")
+    ] = False,
+    json_: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Fetch the embedding, output projection, final norm and tokenizer of a remote model.
+
+    Example: embgeo fetch hf://org/name -o reduced
+    """
+    from embgeo.io.remote.source_record import SOURCE_RECORD, bytes_text
+    from embgeo.workflows.fetch import fetch as fetch_model
+
+    with progress_bar(quiet) as progress:
+        fetched = fetch_model(name, out, **loading, whole=whole, progress=progress)
+    source = fetched.source
+    if json_:
+        print(
+            json.dumps({"folder": str(fetched.folder), **SOURCE_RECORD.to_json(source)}, indent=1)
+        )
+    elif not quiet:
+        read = f"{bytes_text(source.read)} of {bytes_text(source.size)}"
+        print(printable(f"{fetched.folder}: {read}, commit {fetched.commit[:12]}"))
+        for tensor in source.tensors:
+            size = bytes_text(tensor.stop - tensor.start)
+            print(printable(f"  {tensor.name}  {size} of {tensor.file}"))

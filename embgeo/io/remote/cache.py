@@ -1,0 +1,100 @@
+"""Models that lie on this machine already: the Hub's cache, and that of reduced model folders.
+
+The layout of the Hub's cache is public: ``models--org--name/refs/REVISION`` holds a commit, and
+``snapshots/COMMIT`` is a model folder. It is read here without the package that writes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+from embgeo.core.source import Source
+from embgeo.io.remote.names import HubName
+
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_FEWEST_DIGITS = 7
+_OFF = ("", "0", "OFF", "NO", "FALSE")
+
+
+def hub_cache() -> Path:
+    """The folder in which programs of Hugging Face keep what they download."""
+    for variable, below in (
+        ("HF_HUB_CACHE", ""),
+        ("HUGGINGFACE_HUB_CACHE", ""),
+        ("HF_HOME", "hub"),
+        ("XDG_CACHE_HOME", "huggingface/hub"),
+    ):
+        if value := os.environ.get(variable):
+            return Path(os.path.expandvars(value)).expanduser() / below
+    return Path.home() / ".cache/huggingface/hub"
+
+
+def own_cache() -> Path:
+    """The folder of reduced model folders: ``$EMBGEO_CACHE``, or ``embgeo`` in the user's cache."""
+    if value := os.environ.get("EMBGEO_CACHE"):
+        return Path(value).expanduser()
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "embgeo"
+
+
+def choice_key(path: str, source: Source, *, whole: bool = False) -> str:
+    """The folder of the own cache in which everything was fetched with the same choices."""
+    choices = [path, source.tensor, source.output, source.transpose]
+    if whole:
+        return f"whole-{hash_text(path)}" if path else "whole"
+    return f"reduced-{hash_text(json.dumps(choices))}" if any(choices) else "reduced"
+
+
+def hash_text(text: str) -> str:
+    """A short name for a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def is_offline() -> bool:
+    """Whether the environment forbids the network: ``HF_HUB_OFFLINE``."""
+    return os.environ.get("HF_HUB_OFFLINE", "").upper() not in _OFF
+
+
+def is_commit(revision: str) -> bool:
+    """Whether a revision is the whole hash of a commit, which never moves."""
+    return _COMMIT.fullmatch(revision) is not None
+
+
+def repository_folder(name: HubName) -> str:
+    """What a repository's folder is called in a cache."""
+    return f"{name.kind}s--{name.repo.replace('/', '--')}"
+
+
+def find_snapshot(name: HubName, cache: Path | None = None) -> Path | None:
+    """The folder of a revision in the Hub's cache, or in another of the same layout."""
+    folder = (hub_cache() if cache is None else cache) / repository_folder(name)
+    return find_revision(folder, name.revision)
+
+
+def find_revision(folder: Path, revision: str = "main") -> Path | None:
+    """The snapshot of a revision in the folder of one repository; None where there is none."""
+    snapshots = folder / "snapshots"
+    commit = read_reference(folder, revision) or revision
+    if is_commit(commit) and (snapshots / commit).is_dir():
+        return snapshots / commit
+    if re.fullmatch(rf"[0-9a-f]{{{_FEWEST_DIGITS},63}}", commit) and snapshots.is_dir():
+        found = [one for one in snapshots.iterdir() if one.name.startswith(commit)]
+        return found[0] if len(found) == 1 else None
+    return None
+
+
+def read_reference(folder: Path, revision: str) -> str | None:
+    """The commit that a branch or tag stood for when it was fetched."""
+    for name in (revision, quote(revision, safe="")):
+        file = folder / "refs" / name
+        try:
+            commit = file.read_text(encoding="ascii").strip()
+        except (OSError, ValueError):
+            continue
+        return commit if is_commit(commit) else None
+    return None

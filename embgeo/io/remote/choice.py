@@ -1,0 +1,157 @@
+"""Which tensors of a remote model are needed: those that an analysis of the whole would choose."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from embgeo.core.source import Source
+from embgeo.io import parameter_names as names
+from embgeo.io.bounded.guard import Damaged, plain, short
+from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.choosing import choose
+from embgeo.io.formats import sharded
+from embgeo.io.formats.model_folder import WEIGHTS
+from embgeo.io.model_facts import is_final_norm
+from embgeo.io.remote.ranges import RemoteFolder
+from embgeo.io.remote.tensors import RemoteTensor, list_tensors, place_tensor
+
+#: What single files with tensors end with, the preferred ones first.
+_ENDINGS = (".safetensors", ".gguf", ".bin", ".pt", ".pth")
+_LISTED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteChoice:
+    """What is to be fetched of a model.
+
+    Attributes
+    ----------
+    tensors : tuple of RemoteTensor
+        In the order of files and bytes.
+    weights : tuple of str
+        All files with weights.
+    """
+
+    tensors: tuple[RemoteTensor, ...]
+    weights: tuple[str, ...]
+
+
+def find_weights(folder: RemoteFolder) -> str:
+    """The file with the weights, or with the index of its shards.
+
+    Raises
+    ------
+    Damaged
+        There is none, or several.
+    """
+    if folder.chosen:
+        return folder.chosen
+    for name in WEIGHTS:
+        if name in folder.files:
+            return name
+    for ending in _ENDINGS:
+        found = sorted(name for name in folder.files if name.endswith(ending))
+        if len(found) == 1:
+            return found[0]
+        if found:
+            listed = ", ".join(map(short, found[:_LISTED]))
+            raise Damaged(
+                f"there are several files with tensors: {listed}",
+                f"name one of them, as in {folder.name}/{found[0]}",
+            )
+    raise Damaged("there are no weights of a language model", "name the file that holds the matrix")
+
+
+def list_weights(
+    folder: RemoteFolder, source: Source
+) -> tuple[list[RemoteTensor], tuple[str, ...]]:
+    """The tensors of the files that may hold what is needed, and all files with weights."""
+    weights = find_weights(folder)
+    if not weights.endswith(".index.json"):
+        return list(list_tensors(folder, weights)), (weights,)
+    with tempfile.TemporaryDirectory(prefix="embgeo-") as scratch:
+        index = Path(scratch) / weights
+        folder.save(weights, index)
+        weight_map = sharded.read_weight_map(index)
+    shards = tuple(dict.fromkeys(weight_map.values()))
+    for shard in shards:
+        if shard not in folder.files:
+            raise Damaged(f"the index names the shard {short(shard)}, which is not there")
+    wanted = find_names(weight_map, source)
+    needed = [shard for shard in shards if any(weight_map[name] == shard for name in wanted)]
+    tensors = [
+        one
+        for shard in needed or shards
+        for one in list_tensors(folder, shard)
+        if weight_map.get(one.name) == shard
+    ]
+    missing = set(wanted) - {one.name for one in tensors}
+    if missing:
+        raise Damaged(f"the index puts {short(min(missing))} into a shard that has no such")
+    return tensors, shards
+
+
+def find_names(known: Iterable[str], source: Source) -> set[str]:
+    """Names that may be those of the embedding, the output projection and the final norm.
+
+    Empty where no name says what it is: then shapes have to.
+    """
+    all_names = [name for name in known if not _is_copy(name)]
+    inputs = _match_name(all_names, source.tensor) or _surest(all_names, names.input_rank)
+    if not inputs:
+        return set()
+    outputs: set[str] = set()
+    if source.output != "none":
+        outputs = _match_name(all_names, source.output) or _surest(all_names, names.output_rank)
+    return inputs | outputs | {name for name in all_names if is_final_norm(name)}
+
+
+def _is_copy(name: str) -> bool:
+    return names.is_optimizer_state(name) or names.is_averaged_copy(name)
+
+
+def _match_name(known: list[str], name: str | None) -> set[str]:
+    if name is None:
+        return set()
+    return {one for one in known if plain(one) == name or plain(one).endswith(f".{name}")}
+
+
+def _surest(known: list[str], rank_of: Callable[[str], int | None]) -> set[str]:
+    ranks = {
+        name: rank
+        for name in known
+        if not names.is_other_embedding(name) and (rank := rank_of(name)) is not None
+    }
+    return {name for name, rank in ranks.items() if rank == min(ranks.values())}
+
+
+def choose_tensors(folder: RemoteFolder, source: Source) -> RemoteChoice:
+    """The embedding, the stored output projection and the final norm of a model.
+
+    Raises
+    ------
+    Damaged, AmbiguousTensor, BadOption
+        As for a model on this machine.
+    """
+    tensors, weights = list_weights(folder, source)
+    first_names: dict[object, str] = {}
+    seen = Checkpoint(
+        Path(folder.name.partition("://")[2]),
+        "remote",
+        tuple(one.as_tensor(first_names) for one in tensors),
+        (),
+    )
+    choice = choose(seen, tensor=source.tensor, output=source.output, transpose=source.transpose)
+    chosen = {choice.input.name} | ({choice.output.name} if choice.output else set())
+    d = choice.input.shape[0 if choice.input_transposed else 1]
+    needed = [
+        one
+        for one in tensors
+        if plain(one.name) in chosen or (one.shape == (d,) and is_final_norm(one.name))
+    ]
+    placed = [place_tensor(folder, one) for one in needed]
+    placed.sort(key=lambda one: (weights.index(one.file), one.start))
+    return RemoteChoice(tuple(placed), weights)

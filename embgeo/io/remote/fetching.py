@@ -1,0 +1,77 @@
+"""From a remote name to a model folder in the own cache; the only way to the network."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+from embgeo.core.errors import writing
+from embgeo.core.source import Source
+from embgeo.io.bounded.saved import write_text
+from embgeo.io.remote.cache import (
+    choice_key,
+    hash_text,
+    is_offline,
+    own_cache,
+    repository_folder,
+)
+from embgeo.io.remote.hub import HubFolder, refuse_offline
+from embgeo.io.remote.names import as_written, read_hub_name
+from embgeo.io.remote.ranges import Hear, RemoteFolder
+from embgeo.io.remote.reduced import Fetching
+from embgeo.io.remote.stores import StoreFolder
+
+
+def open_remote(name: str) -> RemoteFolder:
+    """The files under a remote name, at this moment.
+
+    Raises
+    ------
+    UnreadableFile, BadOption
+        There is nothing, it may not be read, or ``HF_HUB_OFFLINE`` forbids to look.
+    """
+    hub = read_hub_name(name)
+    if hub is None:
+        return StoreFolder(as_written(name))
+    if is_offline():
+        raise refuse_offline(hub)
+    return HubFolder(hub)
+
+
+def fetch_into_cache(
+    name: str, source: Source, *, whole: bool = False, hear: Hear | None = None
+) -> Path:
+    """The reduced model folder of a remote name; what is in the cache is not fetched again.
+
+    Parameters
+    ----------
+    name : str
+        With a scheme.
+    source : Source
+        Which tensors, and how many bytes at most.
+    whole : bool
+        Fetch the files with weights whole.
+    hear : callable, optional
+        ``hear(done, total)``, in bytes.
+
+    Raises
+    ------
+    UnreadableFile, BadOption
+        In one line, whatever the other side sends.
+    """
+    with closing(open_remote(name)) as folder:
+        hub = read_hub_name(name)
+        if hub is None:
+            home = own_cache() / choice_key("", source, whole=whole) / f"store--{hash_text(name)}"
+        else:
+            key = choice_key(hub.path, source, whole=whole)
+            home = own_cache() / key / repository_folder(hub)
+        target = home / "snapshots" / folder.commit
+        Fetching(folder, source, hear).run(target, whole=whole)
+    if hub is not None:
+        reference = home / "refs" / quote(hub.revision, safe="")
+        with writing(reference, "set EMBGEO_CACHE to another folder"):
+            reference.parent.mkdir(parents=True, exist_ok=True)
+            write_text(reference, folder.commit)
+    return target

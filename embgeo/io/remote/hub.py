@@ -1,0 +1,237 @@
+"""A repository of the Hub, read by ranges through the package huggingface_hub.
+
+Names, tokens, proxies, mirrors, time limits and repeated attempts are that package's business. What
+a server answers is checked here: status and range before the first byte, the commit, the host that
+a token goes to.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.version import embgeo_version
+from embgeo.io.bounded.guard import Damaged, refuse, short
+from embgeo.io.bounded.small_files import JSON_BYTES
+from embgeo.io.remote import ranges
+from embgeo.io.remote.cache import hub_cache, is_commit
+from embgeo.io.remote.names import HubName
+from embgeo.io.remote.ranges import RemoteFile
+
+_REDIRECTS = (301, 302, 303, 307, 308)
+_MOST_REDIRECTS = 5
+#: Seconds for a connection, and for the next bytes of one.
+_TIMEOUT = 30.0
+_NOT_AS_STATED = "try again later; if it stays, report it where the model is published"
+
+
+class HubFolder:
+    """The files of a repository, or of a folder in it, at one commit.
+
+    Parameters
+    ----------
+    name : HubName
+
+    Raises
+    ------
+    UnreadableFile
+        The package is not installed, or there is no such model, revision or file that may be read.
+    """
+
+    def __init__(self, name: HubName) -> None:
+        self._repository = name
+        self.name = name.text
+        try:
+            from huggingface_hub import HfApi, constants
+            from huggingface_hub.utils import build_hf_headers
+        except ImportError as error:
+            raise refuse(
+                self.name, "the Hub needs an extra package", "pip install 'embgeo[hub]'"
+            ) from error
+        self._endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or constants.ENDPOINT
+        self._agent = {"library_name": "embgeo", "library_version": embgeo_version()}
+        with _answering(name, self._endpoint):
+            info = HfApi(endpoint=self._endpoint, **self._agent).repo_info(
+                name.repo, revision=name.revision, repo_type=name.kind, files_metadata=True
+            )
+            self._headers: dict[str, str] = build_hf_headers(**self._agent)
+        self.commit = str(info.sha)
+        if not is_commit(self.commit):
+            raise refuse(self.name, "the Hub names no commit", _NOT_AS_STATED)
+        found = {
+            str(one.rfilename): RemoteFile(one.size, one.lfs.sha256 if one.lfs else "")
+            for one in info.siblings or ()
+            if isinstance(one.size, int) and one.size >= 0
+        }
+        folder, self.chosen = name.path, ""
+        if folder in found:
+            folder, _, self.chosen = folder.rpartition("/")
+        self._prefix = f"{folder}/" if folder else ""
+        self.files: dict[str, RemoteFile] = {
+            rest: file
+            for path, file in found.items()
+            if path.startswith(self._prefix)
+            and (rest := path.removeprefix(self._prefix)).isprintable()
+            and not set(rest) & set("/\\")
+            and rest not in ("", ".", "..")
+        }
+        if not self.files:
+            raise refuse(self.name, f"there is no file or folder {name.path!r}", "check the name")
+        self._tags: dict[str, str] = {}
+
+    def save(self, file: str, target: Path) -> None:
+        """Through the cache that all programs of Hugging Face share."""
+        from huggingface_hub import hf_hub_download
+
+        if self.files[file].size > JSON_BYTES:
+            raise Damaged(f"{short(file)} has {self.files[file].size:,} bytes, which is absurd")
+        with _answering(self._repository, self._endpoint):
+            cached = hf_hub_download(
+                self._repository.repo,
+                self._prefix + file,
+                repo_type=self._repository.kind,
+                revision=self.commit,
+                cache_dir=hub_cache(),
+                endpoint=self._endpoint,
+                **self._agent,
+            )
+        shutil.copyfile(cached, target)
+
+    def close(self) -> None:
+        """The connections belong to the package."""
+
+    def stream(self, file: str, start: int, stop: int) -> Iterator[bytes]:
+        """See :class:`embgeo.io.remote.ranges.RemoteFolder`."""
+        from huggingface_hub import hf_hub_url
+        from huggingface_hub.utils import hf_raise_for_status, http_stream_backoff
+
+        url = hf_hub_url(
+            self._repository.repo,
+            self._prefix + file,
+            repo_type=self._repository.kind,
+            revision=self.commit,
+            endpoint=self._endpoint,
+        )
+        headers = {**self._headers, "Range": f"bytes={start}-{stop - 1}"}
+        headers["Accept-Encoding"] = "identity"
+        with _answering(self._repository, self._endpoint), ExitStack() as stack:
+            for _ in range(_MOST_REDIRECTS):
+                response = stack.enter_context(
+                    http_stream_backoff(
+                        "GET",
+                        url,
+                        headers=headers,
+                        follow_redirects=False,
+                        timeout=_TIMEOUT,
+                        max_retries=ranges.ATTEMPTS - 1,
+                        base_wait_time=ranges.WAIT,
+                    )
+                )
+                self._check_identity(file, response.headers)
+                if response.status_code not in _REDIRECTS:
+                    break
+                url, headers = _follow(url, response.headers.get("location", ""), headers)
+                stack.pop_all().close()
+            else:
+                raise Damaged(f"{short(file)} is redirected again and again", _NOT_AS_STATED)
+            if response.status_code >= 400:
+                response.read()
+                hf_raise_for_status(response)
+            self._check_range(file, response, start, stop)
+            try:
+                yield from response.iter_raw()
+            except Exception:  # the connection broke: whoever reads asks for what is left out
+                return
+
+    def _check_identity(self, file: str, headers: Any) -> None:
+        """Refuse another commit, size or version of the file than the one that was listed."""
+        known = self.files[file]
+        stated = {
+            "commit": (headers.get("x-repo-commit"), self.commit),
+            "size": (headers.get("x-linked-size"), str(known.size)),
+            "SHA-256": (headers.get("x-linked-etag", "").strip('W/"') or None, known.sha256),
+        }
+        for what, (found, expected) in stated.items():
+            if found is not None and expected and found != expected:
+                cause = f"{short(file)} has another {what} than a moment ago: the model has changed"
+                raise Damaged(cause, "try again")
+
+    def _check_range(self, file: str, response: Any, start: int, stop: int) -> None:
+        """Refuse, before the first byte is read, an answer that is not the requested range."""
+        if response.status_code != 206:
+            raise Damaged(
+                f"the server ignores ranges (status {response.status_code}): all "
+                f"{self.files[file].size:,} bytes of {short(file)} would come",
+                "download the model with its own tools and name its folder",
+            )
+        expected = f"bytes {start}-{stop - 1}/{self.files[file].size}"
+        stated = response.headers.get("content-range", "")
+        if stated != expected:
+            cause = f"the server sends {short(stated) or 'no range'} in place of {expected}"
+            raise Damaged(f"{short(file)}: {cause}", _NOT_AS_STATED)
+        tag = response.headers.get("etag")
+        if tag is not None and self._tags.setdefault(file, tag) != tag:
+            raise Damaged(f"{short(file)} changed between two of its pieces", "try again")
+
+
+def _follow(url: str, location: str, headers: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """Address and headers of the next request; a token stays with the host that it is for."""
+    target = urljoin(url, location)
+    before, after = urlsplit(url), urlsplit(target)
+    if not location or after.scheme not in ("http", "https"):
+        raise Damaged("the server redirects to no address", _NOT_AS_STATED)
+    if before.scheme == "https" and after.scheme != "https":
+        raise Damaged("the server redirects to an address without encryption", _NOT_AS_STATED)
+    if (before.scheme, before.netloc) != (after.scheme, after.netloc):
+        secret = ("authorization", "cookie")
+        headers = {key: value for key, value in headers.items() if key.lower() not in secret}
+    return target, headers
+
+
+@contextmanager
+def _answering(name: HubName, endpoint: str) -> Iterator[None]:
+    """What the Hub, or the way to it, refuses, in one line."""
+    from huggingface_hub import errors
+
+    try:
+        yield
+    except (EmbgeoError, Damaged):
+        raise
+    except errors.GatedRepoError as error:
+        way_out = f"accept the license at {endpoint}/{name.repo}, then run: hf auth login"
+        raise _refuse(name, "the model is gated", way_out, error) from error
+    except errors.RepositoryNotFoundError as error:
+        way_out = "check the name; to see a private one, run: hf auth login"
+        raise _refuse(name, "there is no such model on the Hub", way_out, error) from error
+    except errors.RevisionNotFoundError as error:
+        cause = f"the model has no revision {name.revision!r}"
+        raise _refuse(name, cause, "check the branch, tag or commit", error) from error
+    except errors.RemoteEntryNotFoundError as error:
+        raise _refuse(name, "a file of the model is not there", "check the name", error) from error
+    except errors.OfflineModeIsEnabled as error:
+        raise refuse_offline(name) from error
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:  # a file of this machine
+            raise
+        code = getattr(getattr(error, "response", None), "status_code", None)
+        why = f"status {code}" if code is not None else type(error).__name__
+        way_out = "check the connection, or try again later"
+        raise _refuse(name, f"the Hub could not be read ({why})", way_out, error) from error
+
+
+def _refuse(name: HubName, cause: str, way_out: str, error: BaseException) -> UnreadableFile:
+    code = getattr(getattr(error, "response", None), "status_code", None)
+    shown = f" (status {code})" if code is not None and "status" not in cause else ""
+    return refuse(name.text, f"{cause}{shown}", way_out)
+
+
+def refuse_offline(name: HubName) -> UnreadableFile:
+    """The error for a model that would have to be fetched where the network is forbidden."""
+    cause = "is not in the cache, and HF_HUB_OFFLINE forbids the network"
+    return refuse(name.text, cause, "unset HF_HUB_OFFLINE, or fetch the model elsewhere")

@@ -1,0 +1,136 @@
+"""From what a user wrote to a file or folder on this machine.
+
+A path is looked for first, then a cache, then, after a literal scheme only, the network.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.core.source import Source
+from embgeo.io.bounded.guard import refuse
+from embgeo.io.bounded.small_files import read_json
+from embgeo.io.formats.model_folder import WEIGHTS
+from embgeo.io.remote.cache import choice_key, find_revision, find_snapshot, own_cache
+from embgeo.io.remote.names import (
+    HubName,
+    as_written,
+    is_remote,
+    read_bare_name,
+    read_hub_name,
+    short_name,
+)
+from embgeo.io.remote.source_record import read_source
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlace:
+    """Where to read what the user wrote.
+
+    Attributes
+    ----------
+    path : Path
+        On this machine.
+    given : str
+        As it was written.
+    name : str
+        What the matrix is called; empty where the path says it.
+    note : str
+        Where it came from; empty for a path.
+    """
+
+    path: Path
+    given: str
+    name: str = ""
+    note: str = ""
+
+
+def find_place(source: Source) -> SourcePlace:
+    """The file or folder that a source means; fetched if its path has the scheme of a remote one.
+
+    Raises
+    ------
+    UnreadableFile, BadOption
+        What is not on this machine and cannot be fetched.
+    """
+    here = find_here(source)
+    if here is not None:
+        return here
+    from embgeo.io.remote.fetching import fetch_into_cache
+
+    given = as_written(source.path)
+    return SourcePlace(fetch_into_cache(given, source), given, short_name(given))
+
+
+def find_here(source: Source) -> SourcePlace | None:
+    """The same without the network; None for what would have to be fetched.
+
+    Raises
+    ------
+    UnreadableFile
+        A bare name of a model that is in no cache.
+    """
+    given = as_written(source.path)
+    if is_remote(given):
+        hub = read_hub_name(given)
+        found = None if hub is None else find_cached(hub, source)
+        return None if hub is None or found is None else _of_cache(found, given, hub.text)
+    path = Path(given)
+    try:
+        if path.exists():
+            return _of_path(path, given)
+        bare = None if path.parent.exists() else read_bare_name(given)
+    except OSError:  # a name that is too long: whoever opens it says so
+        bare = None
+    if bare is None:
+        return SourcePlace(path, given)
+    found = find_cached(bare, source)
+    if found is None:
+        raise refuse(
+            given,
+            "there is no such file, and no such model in the cache",
+            f"check the path; if it is a model on the Hub: embgeo analyze {bare.text}",
+        )
+    return _of_cache(found, given, bare.text)
+
+
+def _of_path(path: Path, given: str) -> SourcePlace:
+    """The path itself, or the snapshot in a folder ``models--org--name``."""
+    snapshot = find_revision(path) if path.name.startswith("models--") else None
+    if snapshot is None:
+        return SourcePlace(path, given)
+    return _of_cache(snapshot, given, path.name.rpartition("--")[2])
+
+
+def _of_cache(found: Path, given: str, name: str) -> SourcePlace:
+    """A place in a cache; a reduced folder says itself where it is from."""
+    if read_source(found) is not None:
+        return SourcePlace(found, given, short_name(name))
+    commit = next((p.name for p in (found, *found.parents) if p.parent.name == "snapshots"), "")
+    return SourcePlace(found, given, short_name(name), f"commit {commit[:12]} of the Hub's cache")
+
+
+def find_cached(name: HubName, source: Source) -> Path | None:
+    """The model in the Hub's cache if all of its weights are there, else a reduced folder of it."""
+    snapshot = find_snapshot(name)
+    if snapshot is not None and is_complete(inside := snapshot / name.path):
+        return inside
+    return find_snapshot(name, own_cache() / choice_key(name.path, source))
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether a file is there, or all of the weights of a model folder."""
+    if not folder.is_dir():
+        return folder.is_file()
+    weights = next((file for name in WEIGHTS if (file := folder / name).is_file()), None)
+    if weights is None:
+        return False
+    if not weights.name.endswith(".json"):
+        return True
+    try:
+        index = read_json(weights)
+        return all((folder / shard).is_file() for shard in index["weight_map"].values())
+    except (UnreadableFile, LookupError, TypeError, AttributeError):
+        return False

@@ -1,0 +1,227 @@
+"""Reduced model folders: configuration, tokenizer, and the few tensors that an analysis reads.
+
+A folder appears under its name when everything in it is there; until then it is ``partial``, and a
+later call goes on where the first one ended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import struct
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from embgeo.core.errors import argument, writing
+from embgeo.core.source import Source
+from embgeo.io.bounded.guard import Damaged, reading, refuse, short
+from embgeo.io.formats import safetensors, sharded
+from embgeo.io.formats.gguf_header import TensorInfo
+from embgeo.io.remote.choice import choose_tensors, find_weights
+from embgeo.io.remote.ranges import FilePart, Hear, RemoteFolder, download
+from embgeo.io.remote.source_record import (
+    SOURCE_RECORD,
+    ReducedSource,
+    SourceFile,
+    SourceTensor,
+    bytes_text,
+)
+from embgeo.io.remote.tensors import RemoteTensor, read_gguf_header
+
+#: Small files that say what the model and its tokens are.
+SMALL_FILES = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.json",
+    "chat_template.jinja",
+    "vocab.json",
+    "merges.txt",
+    "vocab.txt",
+    "tokenizer.model",
+    "spiece.model",
+    "spm.model",
+    "sentencepiece.model",
+    "sentencepiece.bpe.model",
+    "trainer_state.json",
+)
+WEIGHTS_NAME = "model.safetensors"
+#: More than this is announced before it is fetched.
+ANNOUNCED_BYTES = 10**9
+_SPARE_BYTES = 64 * 2**20
+_CODES = {name: code for code, name in safetensors.DTYPES.items()}
+_ALIGNMENT = 64
+
+
+class Fetching:
+    """One remote folder on its way into a folder here.
+
+    Parameters
+    ----------
+    folder : RemoteFolder
+    source : Source
+        Which tensors, as for a model on this machine, and how many bytes at most.
+    hear : callable or None
+        ``hear(done, total)``, in bytes.
+    """
+
+    def __init__(self, folder: RemoteFolder, source: Source, hear: Hear | None = None) -> None:
+        self.folder, self.source, self.hear = folder, source, hear
+
+    def run(self, target: Path, *, whole: bool = False) -> Path:
+        """Make `target`, if it is not there yet.
+
+        Raises
+        ------
+        EmbgeoError
+            In one line, whatever the other side sends.
+        """
+        if target.is_dir():
+            return target
+        work = target.parent.parent / "partial" / target.name
+        way_out = "choose another folder with the environment variable EMBGEO_CACHE"
+        with reading(self.folder.name, "model"), writing(work, way_out):
+            work.mkdir(parents=True, exist_ok=True)
+            self._save_small(work)
+            record = self._fetch_whole(work) if whole else self._fetch_tensors(work)
+            SOURCE_RECORD.save(record, work)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.is_dir():
+                work.rename(target)
+        return target
+
+    def _save_small(self, work: Path) -> None:
+        for name in SMALL_FILES:
+            if name in self.folder.files and not (work / name).is_file():
+                temporary = work / f"{name}.part"
+                self.folder.save(name, temporary)
+                temporary.replace(work / name)
+
+    def _fetch_tensors(self, work: Path) -> ReducedSource:
+        choice = choose_tensors(self.folder, self.source)
+        first = choice.tensors[0].file
+        if first.endswith(".gguf"):
+            head, parts = _lay_gguf(self.folder, first, choice.tensors)
+            name = first
+        else:
+            head, parts = _lay_safetensors(choice.tensors)
+            name = WEIGHTS_NAME
+        size = sum(self.folder.files[file].size for file in choice.weights)
+        self._check_size(parts, size, work)
+        download(self.folder, parts, work / name, self.hear)
+        with (work / name).open("r+b") as out:
+            out.write(head)
+        tensors = tuple(SourceTensor(t.name, t.file, t.start, t.stop) for t in choice.tensors)
+        return self._record(tensors, sum(p.stop - p.start for p in parts), size, whole=False)
+
+    def _fetch_whole(self, work: Path) -> ReducedSource:
+        weights = find_weights(self.folder)
+        files = [weights]
+        if weights.endswith(".index.json"):
+            self.folder.save(weights, work / weights)
+            files = list(dict.fromkeys(sharded.read_weight_map(work / weights).values()))
+        for file in files:
+            if file not in self.folder.files:
+                raise Damaged(f"the index names the shard {short(file)}, which is not there")
+        parts = [FilePart(file, 0, self.folder.files[file].size, 0) for file in files]
+        total = sum(part.stop for part in parts)
+        self._check_size(parts, total, work)
+        for part in parts:
+            download(self.folder, [part], work / part.file, self.hear)
+            stated = self.folder.files[part.file].sha256
+            if stated and _sha256(work / part.file) != stated:
+                (work / part.file).unlink()
+                raise Damaged(f"{short(part.file)} has another SHA-256 than the Hub states")
+        tensors = tuple(SourceTensor(part.file, part.file, 0, part.stop) for part in parts)
+        return self._record(tensors, total, total, whole=True)
+
+    def _record(
+        self, tensors: tuple[SourceTensor, ...], read: int, size: int, *, whole: bool
+    ) -> ReducedSource:
+        names = dict.fromkeys(tensor.file for tensor in tensors)
+        files = tuple(
+            SourceFile(name, self.folder.files[name].size, self.folder.files[name].sha256)
+            for name in names
+        )
+        return ReducedSource(
+            self.folder.name, self.folder.commit, read, size, whole, files, tensors
+        )
+
+    def _check_size(self, parts: Sequence[FilePart], size: int, work: Path) -> None:
+        total = sum(part.stop - part.start for part in parts)
+        stated = f"{bytes_text(total)} of {bytes_text(size)}"
+        most = self.source.most_bytes
+        if most is not None and total > most:
+            cause = f"{stated} would be fetched, more than {bytes_text(most)}"
+            way_out = f"raise {argument('max_download', 'SIZE')}"
+            raise refuse(self.folder.name, cause, way_out)
+        free = shutil.disk_usage(work).free
+        if total + _SPARE_BYTES > free:
+            cause = f"{stated} would be fetched, and {bytes_text(free)} are free in {work.parent}"
+            raise refuse(self.folder.name, cause, "make room, or set EMBGEO_CACHE to another disk")
+        if total > ANNOUNCED_BYTES:
+            print(f"{self.folder.name}: fetching {stated}", file=sys.stderr)
+
+
+def _lay_safetensors(tensors: Sequence[RemoteTensor]) -> tuple[bytes, list[FilePart]]:
+    """The header of a safetensors file with these tensors, and where their bytes go."""
+    header: dict[str, object] = {"__metadata__": {"format": "pt"}}
+    at = 0
+    for one in tensors:
+        size = one.stop - one.start
+        header[one.name] = {
+            "dtype": _CODES[one.dtype],
+            "shape": list(one.shape),
+            "data_offsets": [at, at + size],
+        }
+        at += size
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(len(text) + safetensors.LENGTH_BYTES) % _ALIGNMENT)
+    head = len(text).to_bytes(safetensors.LENGTH_BYTES, "little") + text
+    return head, _lay_parts(tensors, len(head), 1)
+
+
+def _lay_gguf(
+    folder: RemoteFolder, file: str, tensors: Sequence[RemoteTensor]
+) -> tuple[bytes, list[FilePart]]:
+    """The header of a GGUF file with all metadata and these tensors, and where their bytes go.
+
+    The format is described in docs/gguf.md of ggml.
+    """
+    data, header = read_gguf_header(folder, file)
+    if int.from_bytes(data[4:8], "little") < 2:
+        raise Damaged(f"{short(file)} is of version 1 of the format", "use a newer file")
+    infos = {info.name: info for info in header.tensors}
+    described, at = b"", 0
+    for one in tensors:
+        described += _describe_gguf(infos[one.name], at)
+        at += -(-(one.stop - one.start) // header.alignment) * header.alignment
+    # Magic, version and the number of tensors come first, 4, 4 and 8 bytes.
+    head = data[:8] + struct.pack("<Q", len(tensors)) + data[16 : header.metadata_end] + described
+    head += bytes(-len(head) % header.alignment)
+    return head, _lay_parts(tensors, len(head), header.alignment)
+
+
+def _describe_gguf(info: TensorInfo, at: int) -> bytes:
+    name = info.name.encode()
+    sizes = info.shape[::-1]
+    form = f"<Q{len(name)}sI{len(sizes)}QIQ"
+    return struct.pack(form, len(name), name, len(sizes), *sizes, info.type, at)
+
+
+def _lay_parts(tensors: Sequence[RemoteTensor], at: int, alignment: int) -> list[FilePart]:
+    parts = []
+    for one in tensors:
+        parts.append(FilePart(one.file, one.start, one.stop, at))
+        at += -(-(one.stop - one.start) // alignment) * alignment
+    return parts
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,258 @@
+"""The tensors of a remote file, with the places of their bytes: only headers are read."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import zipfile
+import zlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from embgeo.io.bounded.guard import Damaged, plain, refuse, short
+from embgeo.io.bounded.maps import Array, Bytes, count, number_type
+from embgeo.io.bounded.zip_members import (
+    LARGEST_DIRECTORY,
+    LOCAL_HEADER_BYTES,
+    MAGICS,
+    Archive,
+    ZipMember,
+    first_start,
+)
+from embgeo.io.checkpoint import Tensor
+from embgeo.io.formats import safetensors
+from embgeo.io.formats.gguf_header import MAGIC, TYPES, GGUFHeader, read_header
+from embgeo.io.formats.torch.tensors import TORCH, TorchTensor
+from embgeo.io.formats.torch.zip_checkpoint import ZipStorages, find_root
+from embgeo.io.pickle.loading import load
+from embgeo.io.pickle.tree import walk
+from embgeo.io.remote.ranges import RemoteFolder, read_range
+
+#: The first request for a header; most are shorter, and of a longer one the rest follows.
+FIRST_BYTES = 16 * 2**10
+#: A zip archive is looked at from its end, where its directory is.
+_LAST_BYTES = 64 * 2**10
+#: The header of a GGUF file holds a vocabulary.
+_LONGEST_GGUF_HEADER = 128 * 2**20
+_LONGEST_PICKLE = 64 * 2**20
+#: Plain numbers in a GGUF file, by ggml's names; all others are dequantized.
+_PLAIN = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64"}
+_WHOLE_NUMBERS = ("I8", "I16", "I32", "I64")
+_WHOLE = "fetch all of it: embgeo fetch NAME --whole -o FOLDER"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTensor:
+    """A tensor, and bytes `start` to `stop` of the file that holds it.
+
+    Attributes
+    ----------
+    name : str
+    shape : tuple of int
+    dtype : str
+        numpy's name; of a quantized tensor that of the numbers that it stands for.
+    file : str
+    start, stop : int
+        Counted from the start of the file, or of the member of an archive that holds the tensor.
+    header : int or None
+        Where that member's own header lies; see :func:`place_tensor`.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    file: str
+    start: int
+    stop: int
+    header: int | None = None
+
+    def as_tensor(self, first_names: dict[object, str]) -> Tensor:
+        """The tensor as the choice among tensors sees it; it cannot be opened."""
+        place = self.file, self.header, self.start, self.stop, self.shape
+        first = first_names.setdefault(place, self.name)
+        shared = "" if first == self.name else first
+        return Tensor(plain(self.name), self.shape, self.dtype, _not_here, shared)
+
+
+def _not_here() -> Array:
+    raise refuse("the tensor", "is not on this machine", _WHOLE)
+
+
+def list_tensors(folder: RemoteFolder, file: str) -> tuple[RemoteTensor, ...]:
+    """The tensors of a safetensors file, a torch checkpoint or a GGUF file.
+
+    Raises
+    ------
+    Damaged
+        Also for other formats, whose parts cannot be read.
+    """
+    head = read_range(folder, file, 0, min(FIRST_BYTES, folder.files[file].size))
+    if head.startswith(MAGIC):
+        return list_gguf(file, read_gguf_header(folder, file, head)[1])
+    if head.startswith(MAGICS):
+        return _list_torch(folder, file)
+    if safetensors.sniff(head):
+        return _list_safetensors(folder, file, head)
+    size = folder.files[file].size / 1e6
+    raise Damaged(
+        f"{short(file)} ({size:,.1f} MB) is of a format that is not read in parts", _WHOLE
+    )
+
+
+def _list_safetensors(folder: RemoteFolder, file: str, head: bytes) -> tuple[RemoteTensor, ...]:
+    size = folder.files[file].size
+    stop = safetensors.LENGTH_BYTES + int.from_bytes(head[: safetensors.LENGTH_BYTES], "little")
+    if len(head) < stop <= min(size, safetensors.LONGEST_HEADER):
+        head += read_range(folder, file, len(head), stop)
+    start, entries = safetensors.read_entries(_bytes(head), Path(file), size)
+    found = [
+        RemoteTensor(e.name, e.shape, kind, file, start + e.start, start + e.end)
+        for e in entries
+        if (kind := safetensors.DTYPES.get(e.dtype))
+    ]
+    for one in found:
+        _check_size(one)
+    return tuple(found)
+
+
+def _check_size(one: RemoteTensor) -> None:
+    if count(one.shape) * number_type(one.dtype).itemsize != one.stop - one.start:
+        raise Damaged(f"{short(one.name)} has other than the bytes that its shape asks for")
+
+
+def read_gguf_header(
+    folder: RemoteFolder, file: str, head: bytes = b""
+) -> tuple[bytes, GGUFHeader]:
+    """The first bytes of a GGUF file with all of its header, and what they say."""
+    size = folder.files[file].size
+    while True:
+        try:
+            return head, read_header(_bytes(head), size) if head else _cut_off()
+        except Damaged:
+            if len(head) == size or len(head) >= _LONGEST_GGUF_HEADER:
+                raise
+        head += read_range(folder, file, len(head), min(size, max(2**20, 2 * len(head))))
+
+
+def _cut_off() -> GGUFHeader:
+    raise Damaged("the file ends inside its header")
+
+
+def list_gguf(file: str, header: GGUFHeader) -> tuple[RemoteTensor, ...]:
+    """The tensors of a GGUF file."""
+    if header.big_endian:
+        raise Damaged(f"{short(file)} is of big-endian byte order", _WHOLE)
+    kinds = [(info, TYPES[info.type][0]) for info in header.tensors]
+    return tuple(
+        RemoteTensor(t.name, t.shape, _PLAIN.get(kind, "float32"), file, t.start, t.end)
+        for t, kind in kinds
+        if kind not in _WHOLE_NUMBERS
+    )
+
+
+def _list_torch(folder: RemoteFolder, file: str) -> tuple[RemoteTensor, ...]:
+    """By the directory at the archive's end and the pickle that describes it."""
+    with zipfile.ZipFile(_RangedFile(folder, file)) as opened:
+        infos = {info.filename: info for info in opened.infolist()}
+    members = {
+        name: ZipMember(
+            name,
+            info.header_offset,
+            info.compress_size,
+            info.file_size,
+            info.compress_type != zipfile.ZIP_STORED,
+            info.CRC,
+        )
+        for name, info in infos.items()
+    }
+    root = find_root(members)
+    order = members.pop(f"{root}byteorder", None)
+    if order is not None and _read_member(folder, file, order) != b"little":
+        raise Damaged(f"{short(file)} is not of little-endian byte order", _WHOLE)
+    storages = ZipStorages(Archive(_bytes(b""), members), root, "data")
+    pickle = _read_member(folder, file, members[f"{root}data.pkl"])
+    found = []
+    for name, leaf in walk(load(memoryview(pickle), TORCH, storages.find)).leaves:
+        if leaf.unread or not isinstance(leaf, TorchTensor):
+            continue
+        leaf.check()
+        member, dtype, offset, shape, strides = leaf.key
+        if strides == _contiguous(shape) and not members[member].compressed:
+            start, size = offset * number_type(dtype).itemsize, number_type(dtype).itemsize
+            stop = start + count(shape) * size
+            found.append(RemoteTensor(name, shape, dtype, file, start, stop, members[member].start))
+    return tuple(found)
+
+
+def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of rows one behind the other, in elements."""
+    return tuple(count(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def place_tensor(folder: RemoteFolder, one: RemoteTensor) -> RemoteTensor:
+    """The tensor with places counted from the start of the file."""
+    if one.header is None:
+        return one
+    start = _member_start(folder, one.file, one.header)
+    return replace(one, start=start + one.start, stop=start + one.stop, header=None)
+
+
+def _member_start(folder: RemoteFolder, file: str, header: int) -> int:
+    """Where the bytes of an archive's member begin, whose own header lies at `header`."""
+    head = read_range(folder, file, header, header + LOCAL_HEADER_BYTES)
+    start = first_start(_bytes(head))
+    if start < 0:
+        raise Damaged(f"a member of {short(file)} does not start where the directory says")
+    return header + start
+
+
+def _read_member(folder: RemoteFolder, file: str, member: ZipMember) -> bytes:
+    if member.compressed or member.size != member.stored or member.size > _LONGEST_PICKLE:
+        raise Damaged(f"{short(member.name)} is compressed, or absurdly long", _WHOLE)
+    start = _member_start(folder, file, member.start)
+    data = read_range(folder, file, start, start + member.size)
+    if zlib.crc32(data) != member.crc:
+        raise Damaged(f"{short(member.name)} does not match its checksum")
+    return data
+
+
+class _RangedFile(io.RawIOBase):
+    """A remote file for :mod:`zipfile`, which reads the directory at its end."""
+
+    def __init__(self, folder: RemoteFolder, file: str) -> None:
+        self._folder, self._file = folder, file
+        self._size = folder.files[file].size
+        self._at, self._tail_at = 0, max(0, self._size - _LAST_BYTES)
+        self._tail = read_range(folder, file, self._tail_at, self._size)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        if start + offset < 0:
+            raise OSError(errno.EINVAL, "Invalid argument")  # what zipfile expects of a file
+        self._at = start + offset
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        stop = self._size if size is None or size < 0 else min(self._at + size, self._size)
+        start, self._at = self._at, max(self._at, stop)
+        if stop - start > LARGEST_DIRECTORY:
+            raise Damaged("the archive has absurdly many members")
+        if start >= self._tail_at:
+            return self._tail[start - self._tail_at : stop - self._tail_at]
+        return read_range(self._folder, self._file, start, stop)
+
+
+def _bytes(data: bytes) -> Bytes:
+    return np.frombuffer(data, dtype=np.uint8)

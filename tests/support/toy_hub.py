@@ -1,0 +1,187 @@
+"""A Hub of one model on the loopback address: what is asked of it is counted, and it can misbehave.
+
+It speaks the endpoints that a download needs: ``/api/models/ORG/NAME/revision/REV``,
+``/ORG/NAME/resolve/COMMIT/FILE`` with HEAD and ranges, and redirects to a second host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+REPO = "org/toy"
+COMMIT = "1" * 40
+
+
+@dataclass
+class ToyHub:
+    """The server's model, its faults, and what it was asked.
+
+    Attributes
+    ----------
+    files : dict of str to bytes
+    faults : set of str
+        ``"ignore ranges"``, ``"wrong range"``, ``"cut"``, ``"cut once"``, ``"busy once"``,
+        ``"moved"``, ``"gated"``, ``"missing"``, ``"no revision"``, ``"redirect"``.
+    requests : list of (method, path, headers)
+    sent : int
+        Bytes of bodies.
+    """
+
+    files: dict[str, bytes]
+    faults: set[str] = field(default_factory=set)
+    requests: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
+    sent: int = 0
+    endpoint: str = ""
+    other: str = ""
+    cut_at: int = 100
+
+    def asked(self, pattern: str) -> list[tuple[str, str, dict[str, str]]]:
+        """The requests whose method and path match."""
+        return [one for one in self.requests if re.search(pattern, f"{one[0]} {one[1]}")]
+
+    def info(self) -> bytes:
+        """What the Hub says of the model."""
+        siblings = [
+            {
+                "rfilename": name,
+                "size": len(data),
+                "blobId": "0" * 40,
+                "lfs": {"size": len(data), "sha256": digest(data), "pointerSize": 130},
+            }
+            for name, data in self.files.items()
+        ]
+        return json.dumps({"id": REPO, "sha": COMMIT, "siblings": siblings}).encode()
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@contextmanager
+def serve(folder: Path) -> Iterator[ToyHub]:
+    """A server of the files in a folder, and a second one that it redirects to."""
+    files = {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+    hub = ToyHub(files)
+    with (
+        _server(_handler(hub, is_store=False)) as one,
+        _server(_handler(hub, is_store=True)) as two,
+    ):
+        hub.endpoint, hub.other = one, two
+        yield hub
+
+
+@contextmanager
+def _server(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = False
+    server.block_on_close = False
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _handler(hub: ToyHub, *, is_store: bool) -> type[BaseHTTPRequestHandler]:
+    lock = threading.Lock()
+
+    def take(fault: str) -> bool:
+        with lock:
+            if fault in hub.faults:
+                hub.faults.discard(fault)
+                return True
+            return False
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.0"
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+        def do_HEAD(self) -> None:
+            self.answer()
+
+        def do_GET(self) -> None:
+            self.answer()
+
+        def answer(self) -> None:
+            with lock:
+                hub.requests.append((self.command, self.path, dict(self.headers)))
+            path = unquote(self.path.partition("?")[0])
+            if is_store:
+                return self.give(path.lstrip("/"), {})
+            if "gated" in hub.faults:
+                return self.refuse(403, "GatedRepo")
+            if found := re.fullmatch(rf"/api/models/{REPO}/revision/(.+)", path):
+                if "no revision" in hub.faults or found[1] not in ("main", COMMIT, "v1"):
+                    return self.refuse(404, "RevisionNotFound")
+                return self.reply(200, hub.info(), {"Content-Type": "application/json"})
+            found = re.fullmatch(rf"/{REPO}/resolve/([^/]+)/(.+)", path)
+            if found is None:
+                return self.refuse(404, "RepoNotFound")
+            name = found[2]
+            if name not in hub.files or "missing" in hub.faults:
+                return self.refuse(404, "EntryNotFound")
+            stated = {
+                "X-Repo-Commit": "2" * 40 if "moved" in hub.faults else COMMIT,
+                "X-Linked-Size": str(len(hub.files[name])),
+                "X-Linked-Etag": f'"{digest(hub.files[name])}"',
+            }
+            if take("busy once"):
+                return self.refuse(429, "")
+            if "redirect" in hub.faults and "Range" in self.headers:
+                return self.reply(302, b"", {**stated, "Location": f"{hub.other}/{name}"})
+            return self.give(name, stated)
+
+        def refuse(self, status: int, code: str) -> None:
+            self.reply(status, b"{}", {"X-Error-Code": code} if code else {})
+
+        def give(self, name: str, stated: dict[str, str]) -> None:
+            data = hub.files[name]
+            headers = {**stated, "ETag": f'"{digest(data)}"', "Accept-Ranges": "bytes"}
+            found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+            if found is None or "ignore ranges" in hub.faults:
+                return self.reply(200, data, headers)
+            start, stop = int(found[1]), int(found[2]) + 1
+            shift = 1 if "wrong range" in hub.faults else 0
+            stated_range = f"bytes {start + shift}-{stop - 1 + shift}/{len(data)}"
+            cut = stop - start > hub.cut_at and ("cut" in hub.faults or take("cut once"))
+            return self.reply(
+                206, data[start:stop], {**headers, "Content-Range": stated_range}, cut=cut
+            )
+
+        def reply(
+            self, status: int, body: bytes, headers: dict[str, str], *, cut: bool = False
+        ) -> None:
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            if self.command == "HEAD":
+                return
+            body = body[: hub.cut_at] if cut else body
+            with lock:
+                hub.sent += len(body)
+            try:
+                self.wfile.write(body)
+            except OSError:  # whoever asked does not want the rest
+                self.close_connection = True
+
+    return Handler
