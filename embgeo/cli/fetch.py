@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from embgeo.cli.fields import EachField, Given
-from embgeo.cli.shared import Debug, Json, Quiet, guarded, printable, progress_bar
+from embgeo.cli.shared import Debug, Json, Quiet, guarded, print_json, print_lines, progress_bar
 from embgeo.core.source import Source
 
 
@@ -32,6 +31,9 @@ def fetch(
     whole: Annotated[
         bool, typer.Option("--whole", help="Fetch the files with weights whole.")
     ] = False,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Look whether the branch or tag has moved.")
+    ] = False,
     json_: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -44,15 +46,13 @@ def fetch(
     from embgeo.workflows.fetch import fetch as fetch_model
 
     with progress_bar(quiet) as progress:
-        fetched = fetch_model(name, out, **loading, whole=whole, progress=progress)
+        fetched = fetch_model(name, out, **loading, whole=whole, refresh=refresh, progress=progress)
     source = fetched.source
     if json_:
-        print(
-            json.dumps({"folder": str(fetched.folder), **SOURCE_RECORD.to_json(source)}, indent=1)
-        )
+        print_json({"folder": str(fetched.folder), **SOURCE_RECORD.to_json(source)})
     elif not quiet:
         read = f"{bytes_text(source.read)} of {bytes_text(source.size)}"
-        print(printable(f"{fetched.folder}: {read}, commit {fetched.commit[:12]}"))
+        print_lines(f"{fetched.folder}: {read}, commit {fetched.commit[:12]}")
         for tensor in source.tensors:
             size = bytes_text(tensor.stop - tensor.start)
-            print(printable(f"  {tensor.name}  {size} of {tensor.file}"))
+            print_lines(f"  {tensor.name}  {size} of {tensor.file}")

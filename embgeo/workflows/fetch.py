@@ -48,6 +48,7 @@ def fetch(
     transpose: bool = False,
     max_download: str | None = None,
     whole: bool = False,
+    refresh: bool = False,
     progress: Progress | None = None,
 ) -> Fetched:
     """Fetch what an analysis reads of a remote model, and nothing else.
@@ -67,6 +68,8 @@ def fetch(
         Most bytes of tensors, as in ``"2GB"``.
     whole : bool
         Fetch the files with weights whole, in formats that are not read in parts too.
+    refresh : bool
+        Look whether the branch or tag has moved since it was fetched.
     progress : Progress, optional
         Hears the bytes.
 
@@ -101,7 +104,9 @@ def fetch(
     if target is not None and is_occupied(target):
         way_out = f"choose another folder with {argument('out')}"
         raise BadOption("exists and is not empty", where=target, way_out=way_out)
-    folder = fetch_into_cache(given, source, whole=whole, hear=_hear_bytes(progress))
+    folder = fetch_into_cache(
+        given, source, whole=whole, refresh=refresh, hear=_hear_bytes(progress)
+    )
     if target is not None:
         with fresh_folder(target.absolute().parent, target) as fresh:
             shutil.copytree(folder, fresh / "model")

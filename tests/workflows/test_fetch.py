@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +9,9 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.core.errors import EmbgeoError
 from embgeo.io.remote import ranges
-from tests.support.chat_model import DEAD, write_chat_model
+from tests.support.chat_model import write_chat_model
 from tests.support.toy_hub import COMMIT, ToyHub, serve
 
 pytestmark = pytest.mark.loopback

@@ -11,6 +11,7 @@ from embgeo.core.source import Source
 from embgeo.io.bounded.saved import write_text
 from embgeo.io.remote.cache import (
     choice_key,
+    find_revision,
     hash_text,
     is_offline,
     own_cache,
@@ -40,7 +41,12 @@ def open_remote(name: str) -> RemoteFolder:
 
 
 def fetch_into_cache(
-    name: str, source: Source, *, whole: bool = False, hear: Hear | None = None
+    name: str,
+    source: Source,
+    *,
+    whole: bool = False,
+    refresh: bool = False,
+    hear: Hear | None = None,
 ) -> Path:
     """The reduced model folder of a remote name; what is in the cache is not fetched again.
 
@@ -52,6 +58,8 @@ def fetch_into_cache(
         Which tensors, and how many bytes at most.
     whole : bool
         Fetch the files with weights whole.
+    refresh : bool
+        Look whether the branch or tag has moved since it was fetched.
     hear : callable, optional
         ``hear(done, total)``, in bytes.
 
@@ -60,13 +68,13 @@ def fetch_into_cache(
     UnreadableFile, BadOption
         In one line, whatever the other side sends.
     """
+    hub = read_hub_name(name)
+    key = choice_key("" if hub is None else hub.path, source, whole=whole)
+    own = f"store--{hash_text(name)}" if hub is None else repository_folder(hub)
+    home = own_cache() / key / own
+    if hub is not None and not refresh and (found := find_revision(home, hub.revision)):
+        return found
     with closing(open_remote(name)) as folder:
-        hub = read_hub_name(name)
-        if hub is None:
-            home = own_cache() / choice_key("", source, whole=whole) / f"store--{hash_text(name)}"
-        else:
-            key = choice_key(hub.path, source, whole=whole)
-            home = own_cache() / key / repository_folder(hub)
         target = home / "snapshots" / folder.commit
         Fetching(folder, source, hear).run(target, whole=whole)
     if hub is not None:
