@@ -48,7 +48,8 @@ def refused(name: str = NAME, **options: object) -> str:
     return text
 
 
-def test_a_name_gives_what_the_folder_gives(hub: ToyHub, model: Path) -> None:
+@pytest.mark.usefixtures("hub")
+def test_a_name_gives_what_the_folder_gives(model: Path) -> None:
     near, far = embgeo.load(model), embgeo.load(NAME)
     assert np.array_equal(np.asarray(near.data), np.asarray(far.data))
     assert near.output is not None
