@@ -22,6 +22,12 @@ from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Table, Value
 from embgeo.metrics.all_neighbors import count_all_occurrences
 from embgeo.metrics.facts import NO_ROWS, Facts
+from embgeo.metrics.queries import (
+    draw_hub_queries,
+    find_searched,
+    list_queries,
+    search_queries,
+)
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.hubness import (
     count_occurrences,
@@ -30,18 +36,13 @@ from embgeo.numerics.hubness import (
     share_among_equals,
     skewness,
 )
-from embgeo.numerics.sampling import generator, sample_rows
-from embgeo.stats import RowHashes, TopNeighbors
+from embgeo.stats import RowHashes
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
-#: Up to this many rows all of them are queries; of more, a sample of one size at every N and d.
-ALL_ROWS = 4_000
-QUERIES = 1_000
 #: Parts of the queries that are left out in turn for the error.
 PARTS = 20
-NAME = "hub queries"
 SHOWN = 10
 ASK_ALL = "only some of the rows are queries; --neighbors-of all takes every row"
 
@@ -50,25 +51,18 @@ def first(facts: Facts) -> list[Statistic]:
     return [RowHashes(facts.d)]
 
 
-def is_sampled(facts: Facts, options: Options) -> bool:
-    return options.neighbors_of == "sample" and facts.m > max(ALL_ROWS, options.neighbors)
-
-
-def draw_queries(facts: Facts, options: Options) -> IntArray:
-    return sample_rows(facts.kept, QUERIES, generator(options.seed, "hubness"))
-
-
 def second(facts: Facts, options: Options, reader: RowReader) -> list[Statistic]:
-    if not is_sampled(facts, options):
-        return []
-    rows = draw_queries(facts, options)
-    return [TopNeighbors(NAME, rows, reader.take_unit(rows), options.neighbors)]
+    return [*search_queries(facts, options, reader)] if is_sampled(facts, options) else []
 
 
 def rows_read(facts: Facts, options: Options) -> IntArray:
     if facts.m <= options.neighbors:
         return NO_ROWS
-    return draw_queries(facts, options) if is_sampled(facts, options) else facts.kept
+    return list_queries(facts, options) if is_sampled(facts, options) else facts.kept
+
+
+def is_sampled(facts: Facts, options: Options) -> bool:
+    return len(draw_hub_queries(facts, options)) > 0
 
 
 def compute(
@@ -105,21 +99,22 @@ QUANTITIES = (q.HUBNESS, q.ANTIHUB_SHARE, q.ROBIN_HOOD)
 
 def measure_sample(facts: Facts, options: Options, shared: SharedStatistics) -> list[Value]:
     """From the neighbors of some rows among all of them; equal rows share their places."""
-    k = options.neighbors
-    found = shared.find(TopNeighbors, ("top neighbors", NAME))
+    k, queries = options.neighbors, draw_hub_queries(facts, options)
+    found = find_searched(shared)
+    near = found.neighbors[np.searchsorted(found.index, queries), :k]
     hashes = shared.find(RowHashes, "RowHashes").values()
     places = share_among_equals(
-        np.asarray(np.searchsorted(facts.kept, found.neighbors)),
-        np.asarray(np.searchsorted(facts.kept, found.index)),
+        np.asarray(np.searchsorted(facts.kept, near)),
+        np.asarray(np.searchsorted(facts.kept, queries)),
         np.unique(hashes, return_inverse=True)[1].astype(np.int64),
     )
-    every = np.ones(len(found.index), dtype=bool)
+    every = np.ones(len(queries), dtype=bool)
     skew = places.skewness(every, k)
     rest = [q.ANTIHUB_SHARE.undefined(ASK_ALL), q.ROBIN_HOOD.undefined(ASK_ALL)]
-    note = f"{len(found.index):,} queries against all {facts.m:,} rows"
+    note = f"{len(queries):,} queries against all {facts.m:,} rows"
     if skew is None:
         return [q.HUBNESS.undefined("every token is a neighbor equally often"), *rest]
-    occurrences = places.sums(every)[0] * (facts.m / len(found.index))
+    occurrences = places.sums(every)[0] * (facts.m / len(queries))
     return [
         q.HUBNESS.measured(
             skew,

@@ -25,8 +25,15 @@ from embgeo.core.values import Cell, Influence, Quantity, Table, Value
 from embgeo.metrics.all_neighbors import find_all_neighbors
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.popularity import Popularity, explain_absence, rank_by_frequency
+from embgeo.metrics.queries import (
+    choose_shown_rows,
+    draw_class_queries,
+    find_searched,
+    list_queries,
+    map_tokens_to_rows,
+    search_queries,
+)
 from embgeo.metrics.shared import SharedStatistics
-from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.numerics.scores import error_of, mean_influence
 from embgeo.stats import CloserRows, TopNeighbors
 from embgeo.stats.reader import RowReader
@@ -35,11 +42,6 @@ from embgeo.stats.statistic import Statistic
 BoolArray = npt.NDArray[np.bool_]
 
 FAMILY = "frequency"
-#: Queries of each class in the rarity estimate: this many entries at most, within bounds.
-QUERY_ENTRIES = 2**17
-QUERIES = (200, 500)
-#: Tokens of each class in the shown table.
-SHOWN = 4
 
 
 def absent(facts: Facts) -> str:
@@ -49,10 +51,7 @@ def absent(facts: Facts) -> str:
 def second(facts: Facts, options: Options, reader: RowReader) -> list[Statistic]:
     if explain_absence(facts) or facts.m <= options.neighbors:
         return []
-    rows = choose_queries(facts, options)
-    wanted: list[Statistic] = [
-        TopNeighbors("queries", rows, reader.take_unit(rows), options.neighbors + 1)
-    ]
+    wanted: list[Statistic] = [*search_queries(facts, options, reader)]
     index, others = find_asked_pairs(facts, options)
     if len(index):
         queries, targets = reader.take_unit(index), reader.take_unit(others)
@@ -67,38 +66,8 @@ def rows_read(facts: Facts, options: Options) -> IntArray:
     if options.neighbors_of == "all":
         return facts.kept
     return np.unique(
-        np.concatenate([choose_queries(facts, options), *find_asked_pairs(facts, options)])
+        np.concatenate([list_queries(facts, options), *find_asked_pairs(facts, options)])
     )
-
-
-def choose_queries(facts: Facts, options: Options) -> IntArray:
-    """Rows whose neighbors are searched, ascending."""
-    known = rank_by_frequency(facts, options)
-    shown = choose_shown_rows(facts, options, known)
-    if options.neighbors_of == "all":  # the others are asked by themselves
-        return np.unique(shown)
-    return np.unique(np.concatenate([*draw_queries(facts, options, known), shown]))
-
-
-def draw_queries(facts: Facts, options: Options, known: Popularity) -> tuple[IntArray, IntArray]:
-    """Rows of popular and of rare queries, drawn uniformly within each class."""
-    rng = generator(options.seed, "neighbor queries")
-    popular, rare = facts.kept[known.popular], facts.kept[~known.popular]
-    if options.neighbors_of == "all":
-        return popular, rare
-    low, high = QUERIES
-    size = max(low, min(high, QUERY_ENTRIES // facts.d))
-    return sample_rows(popular, size, rng), sample_rows(rare, size, rng)
-
-
-def choose_shown_rows(facts: Facts, options: Options, known: Popularity) -> IntArray:
-    """Rows whose neighbors are listed: the asked tokens, else a few drawn from each class."""
-    if options.asked:
-        row = map_tokens_to_rows(facts)
-        return np.asarray([row[token] for token, _ in options.asked], dtype=np.int64)
-    rng = generator(options.seed, "shown neighbors")
-    popular, rare = facts.kept[known.popular], facts.kept[~known.popular]
-    return np.concatenate([sample_rows(popular, SHOWN, rng), sample_rows(rare, SHOWN, rng)])
 
 
 def find_asked_pairs(facts: Facts, options: Options) -> tuple[IntArray, IntArray]:
@@ -106,14 +75,6 @@ def find_asked_pairs(facts: Facts, options: Options) -> tuple[IntArray, IntArray
     pairs = [(row[token], row[other]) for token, others in options.asked for other in others]
     flat = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     return flat[:, 0], flat[:, 1]
-
-
-def map_tokens_to_rows(facts: Facts) -> dict[str, int]:
-    """First kept row of each token."""
-    rows: dict[str, int] = {}
-    for row in facts.kept:
-        rows.setdefault(facts.token(int(row)), int(row))
-    return rows
 
 
 def compute(
@@ -127,14 +88,14 @@ def compute(
             q.NEIGHBOR_RARITY_POPULAR.undefined(reason),
         ]
     known = rank_by_frequency(facts, options)
-    found = shared.find(TopNeighbors, ("top neighbors", "queries"))
+    found = find_searched(shared)
     asked = (
         find_all_neighbors(facts, options, reader, shared)
         if options.neighbors_of == "all"
         else found
     )
     is_rare = known.labels(facts) == 0
-    popular, rare = draw_queries(facts, options, known)
+    popular, rare = draw_class_queries(facts, options, known)
     values: list[Value] = [
         *measure_rarity(facts, options, q.NEIGHBOR_RARITY_RARE, asked, rare, is_rare, known),
         *measure_rarity(facts, options, q.NEIGHBOR_RARITY_POPULAR, asked, popular, is_rare, known),

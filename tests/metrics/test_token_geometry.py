@@ -229,8 +229,8 @@ def test_hubness_of_some_queries_estimates_that_of_all(monkeypatch: pytest.Monke
     rows = g.standard_normal((900, 40)) * np.exp(0.5 * g.standard_normal((900, 1))) + 0.5
     rows[-60:] = rows[:60]
     exact = scalar(tokens_of(Matrix(rows)), "hubness").value
-    monkeypatch.setattr("embgeo.metrics.hubs.ALL_ROWS", 800)
-    monkeypatch.setattr("embgeo.metrics.hubs.QUERIES", 300)
+    monkeypatch.setattr("embgeo.metrics.queries.ALL_ROWS", 800)
+    monkeypatch.setattr("embgeo.metrics.queries.HUB_QUERIES", 300)
     found = [scalar(tokens_of(Matrix(rows), seed), "hubness") for seed in range(12)]
     assert found[0].sample == "300 queries against all 900 rows"
     assert (found[0].size, found[0].freedom) == (900, 19)

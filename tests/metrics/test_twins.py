@@ -206,7 +206,7 @@ def test_probe_standard_errors_agree_with_the_bootstrap():
 
 def test_large_classes_ask_a_sample_of_queries(monkeypatch):
     """With fewer queries than tokens the rarity carries an error that covers the truth."""
-    monkeypatch.setattr("embgeo.metrics.neighbors.QUERIES", (30, 30))
+    monkeypatch.setattr("embgeo.metrics.queries.CLASS_QUERIES", (30, 30))
     found = analyzed(case("gaussian").matrix, sections=("frequency",))
     scalar = found["frequency.neighbor_rarity_rare"]
     assert scalar.sample == "30 of 48 queries"

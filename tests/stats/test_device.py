@@ -260,8 +260,8 @@ def test_neighbors_of_all_rows_of_a_larger_matrix(monkeypatch, device):
     W = (gaussian(86, n=300) + 0.3).astype(np.float32)
     W[200:230] = W[100:130]
     W[5:20] = W[5]
-    monkeypatch.setattr("embgeo.metrics.hubs.ALL_ROWS", 200)
-    monkeypatch.setattr("embgeo.metrics.hubs.QUERIES", 40)
+    monkeypatch.setattr("embgeo.metrics.queries.ALL_ROWS", 200)
+    monkeypatch.setattr("embgeo.metrics.queries.HUB_QUERIES", 40)
     monkeypatch.setattr("embgeo.metrics.neighborhoods.QUERIES", (50, 50))
     monkeypatch.setattr("embgeo.stats.backend.device_rows.MOST_ROWS", 70)
     monkeypatch.setattr("embgeo.stats.resources.MOST_ROWS", 110)

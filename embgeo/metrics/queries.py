@@ -1,0 +1,97 @@
+"""Rows whose nearest rows are searched: drawn once for hubs and for the neighbors of classes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embgeo.core.arrays import IntArray
+from embgeo.core.options import Options
+from embgeo.metrics.facts import NO_ROWS, Facts
+from embgeo.metrics.popularity import Popularity, explain_absence, rank_by_frequency
+from embgeo.metrics.shared import SharedStatistics
+from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.stats import TopNeighbors
+from embgeo.stats.reader import RowReader
+
+#: Hubs: up to this many rows all of them are queries; of more, a sample of one size at every N, d.
+ALL_ROWS = 4_000
+HUB_QUERIES = 1_000
+#: Queries of each class of frequency at least: this many entries at most, within bounds.
+CLASS_ENTRIES = 2**17
+CLASS_QUERIES = (200, 500)
+#: Tokens of each class in the shown table.
+SHOWN = 4
+NAME = "queries"
+
+
+def search_queries(facts: Facts, options: Options, reader: RowReader) -> list[TopNeighbors]:
+    """The nearest rows of all queries, one more than requested; empty where there are none."""
+    rows = list_queries(facts, options)
+    if not len(rows):
+        return []
+    return [TopNeighbors(NAME, rows, reader.take_unit(rows), options.neighbors + 1)]
+
+
+def find_searched(shared: SharedStatistics) -> TopNeighbors:
+    """What `search_queries` found."""
+    return shared.find(TopNeighbors, ("top neighbors", NAME))
+
+
+def list_queries(facts: Facts, options: Options) -> IntArray:
+    """Rows of all queries, ascending."""
+    if facts.m <= options.neighbors:
+        return NO_ROWS
+    rows = [draw_hub_queries(facts, options)]
+    if not explain_absence(facts):
+        known = rank_by_frequency(facts, options)
+        rows.append(choose_shown_rows(facts, options, known))
+        if options.neighbors_of == "sample":  # all rows are asked by themselves
+            rows += draw_class_queries(facts, options, known)
+    return np.unique(np.concatenate(rows))
+
+
+def draw_hub_queries(facts: Facts, options: Options) -> IntArray:
+    """A uniform sample of the rows; none where every row is a query."""
+    if options.neighbors_of == "all" or facts.m <= max(ALL_ROWS, options.neighbors):
+        return NO_ROWS
+    return sample_rows(facts.kept, HUB_QUERIES, generator(options.seed, "hubness"))
+
+
+def draw_class_queries(
+    facts: Facts, options: Options, known: Popularity
+) -> tuple[IntArray, IntArray]:
+    """Rows of popular and of rare queries, ascending, uniform within each class.
+
+    Those of the hubs are among them, and others where these are too few.
+    """
+    popular, rare = facts.kept[known.popular], facts.kept[~known.popular]
+    if options.neighbors_of == "all":
+        return popular, rare
+    rng, hubs = generator(options.seed, "neighbor queries"), draw_hub_queries(facts, options)
+    low, high = CLASS_QUERIES
+    size = max(low, min(high, CLASS_ENTRIES // facts.d))
+
+    def draw(group: IntArray) -> IntArray:
+        ready = np.intersect1d(group, hubs, assume_unique=True)
+        further = np.setdiff1d(group, ready, assume_unique=True)
+        return np.union1d(ready, sample_rows(further, max(0, size - len(ready)), rng))
+
+    return draw(popular), draw(rare)
+
+
+def choose_shown_rows(facts: Facts, options: Options, known: Popularity) -> IntArray:
+    """Rows whose neighbors are listed: the asked tokens, else a few drawn from each class."""
+    if options.asked:
+        row = map_tokens_to_rows(facts)
+        return np.asarray([row[token] for token, _ in options.asked], dtype=np.int64)
+    rng = generator(options.seed, "shown neighbors")
+    popular, rare = facts.kept[known.popular], facts.kept[~known.popular]
+    return np.concatenate([sample_rows(popular, SHOWN, rng), sample_rows(rare, SHOWN, rng)])
+
+
+def map_tokens_to_rows(facts: Facts) -> dict[str, int]:
+    """First kept row of each token."""
+    rows: dict[str, int] = {}
+    for row in facts.kept:
+        rows.setdefault(facts.token(int(row)), int(row))
+    return rows
