@@ -35,6 +35,10 @@ class ToyHub:
     requests : list of (method, path, headers)
     sent : int
         Bytes of bodies.
+    cut_at : int
+        Bytes of a body that is cut.
+    dead_from : int or None
+        Of ranges that begin there or later, no byte is sent.
     """
 
     files: dict[str, bytes]
@@ -44,6 +48,7 @@ class ToyHub:
     endpoint: str = ""
     other: str = ""
     cut_at: int = 100
+    dead_from: int | None = None
 
     def asked(self, pattern: str) -> list[tuple[str, str, dict[str, str]]]:
         """The requests whose method and path match."""
@@ -162,6 +167,8 @@ def _handler(hub: ToyHub, *, is_store: bool) -> type[BaseHTTPRequestHandler]:
             start, stop = int(found[1]), int(found[2]) + 1
             shift = 1 if "wrong range" in hub.faults else 0
             stated_range = f"bytes {start + shift}-{stop - 1 + shift}/{len(data)}"
+            if hub.dead_from is not None and start >= hub.dead_from:
+                return self.reply(206, b"", {**headers, "Content-Range": stated_range})
             cut = stop - start > hub.cut_at and ("cut" in hub.faults or take("cut once"))
             return self.reply(
                 206, data[start:stop], {**headers, "Content-Range": stated_range}, cut=cut

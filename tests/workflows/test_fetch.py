@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import EmbgeoError
 from embgeo.io.remote import ranges
-from tests.support.chat_model import write_chat_model
+from embgeo.io.remote.source_record import SOURCE_RECORD
+from tests.support.chat_model import DEAD, write_chat_model
 from tests.support.toy_hub import COMMIT, ToyHub, serve
 
 pytestmark = pytest.mark.loopback
 
 NAME = "hf://org/toy"
+LAYER = "model.layers.0.self_attn.out_proj.weight"
+TENSOR_BYTES = 2 * 3000 * 16 * 4
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_chat_model(tmp_path_factory.mktemp("model") / "toy")
+    """A chat model in three shards, of which two hold what is analyzed."""
+    folder = write_chat_model(tmp_path_factory.mktemp("model") / "toy")
+    index = folder / "model.safetensors.index.json"
+    weight_map = json.loads(index.read_text())["weight_map"] | {LAYER: "model-00003.safetensors"}
+    index.write_text(json.dumps({"weight_map": weight_map}))
+    save_file({LAYER: np.ones((500, 500), np.float32)}, folder / "model-00003.safetensors")
+    return folder
 
 
 @pytest.fixture
@@ -71,3 +83,167 @@ def test_the_second_time_nothing_is_asked(hub: ToyHub, monkeypatch: pytest.Monke
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert embgeo.load(NAME).n == 3000
     assert not hub.requests
+
+
+def test_no_more_is_fetched_than_is_read(hub: ToyHub) -> None:
+    fetched = embgeo.fetch(NAME)
+    small = sum(len(data) for name, data in hub.files.items() if not name.endswith(".safetensors"))
+    assert hub.sent <= TENSOR_BYTES + small + 10**5
+    assert not hub.asked("model-00003")
+    assert (fetched.source.read, fetched.commit) == (TENSOR_BYTES, COMMIT)
+    assert fetched.source.size == sum(len(hub.files[name]) for name in shards(hub))
+    assert fetched.folder.joinpath("source.json").is_file()
+    for tensor in fetched.source.tensors:
+        there = hub.files[tensor.file][tensor.start : tensor.stop]
+        assert there in (fetched.folder / "model.safetensors").read_bytes()
+
+
+def shards(hub: ToyHub) -> list[str]:
+    return [name for name in hub.files if name.endswith(".safetensors")]
+
+
+def test_inspect_reads_headers_only(hub: ToyHub) -> None:
+    found = embgeo.inspect(NAME)
+    assert [one.role for one in found.tensors] == ["embedding", "output projection"]
+    assert hub.sent < 50_000
+    assert "2 are listed" in " ".join(found.notes)
+
+
+def test_a_copy_is_a_model_folder(hub: ToyHub, tmp_path: Path) -> None:
+    fetched = embgeo.fetch(NAME, tmp_path / "reduced")
+    hub.requests.clear()
+    outcome = embgeo.check(fetched.folder, rules=["tokens.damaged_rows == 0"])
+    assert not outcome.passed
+    assert SOURCE_RECORD.load(fetched.folder) == fetched.source
+    assert embgeo.load(fetched.folder).n == 3000
+    assert "exists and is not empty" in refused(out=tmp_path / "reduced")
+    assert not hub.requests
+
+
+def test_whole_files_have_the_stated_sha256(hub: ToyHub, model: Path) -> None:
+    fetched = embgeo.fetch(NAME, whole=True)
+    assert fetched.source.whole
+    for name in shards(hub):
+        assert (fetched.folder / name).read_bytes() == (model / name).read_bytes()
+
+
+FAULTS = {
+    "ignore ranges": "the server ignores ranges (status 200)",
+    "wrong range": "in place of bytes 0-",
+    "cut": "ends early, 4 times",
+    "moved": "has another commit than a moment ago",
+    "gated": "the model is gated (status 403); accept the license at",
+    "no revision": "the model has no revision 'main'",
+    "missing": "a file of the model is not there",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_server_that_misbehaves_is_refused_in_one_line(hub: ToyHub, fault: str) -> None:
+    hub.faults.add(fault)
+    assert FAULTS[fault] in refused()
+    assert hub.sent < 2 * 10**6
+    # What is left behind is no model folder, and a later call goes on from it.
+    hub.faults.clear()
+    assert embgeo.load(NAME).n == 3000
+
+
+@pytest.mark.parametrize("fault", ["cut once", "busy once"])
+def test_what_breaks_once_is_asked_for_again(hub: ToyHub, fault: str) -> None:
+    hub.faults.add(fault)
+    matrix = embgeo.load(NAME)
+    assert not np.asarray(matrix.data)[list(DEAD)].max() > 1e-10
+    assert not hub.faults
+
+
+def test_only_what_is_left_is_fetched_after_an_interruption(
+    hub: ToyHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranges, "PIECE_BYTES", 40_000)
+    monkeypatch.setattr(ranges, "WORKERS", 1)
+    hub.dead_from = 100_000
+    assert "ends early, 4 times; try again: what has arrived is kept" in refused()
+    hub.dead_from = None
+    hub.requests.clear()
+    assert embgeo.load(NAME).n == 3000
+    ranges_of_first = [headers["Range"] for *_, headers in hub.asked("GET.*00001-of")]
+    assert ranges_of_first == ["bytes=0-16383", "bytes=120104-160103", "bytes=160104-192103"]
+
+
+def test_a_token_stays_with_the_hub(hub: ToyHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    hub.faults.add("redirect")
+    embgeo.load(NAME)
+    near = hub.asked("GET /org/toy/resolve/.*00001")
+    far = hub.asked("GET /model-00001")
+    assert far
+    assert {headers.get("authorization") for *_, headers in near} == {"Bearer hf_secret"}
+    assert not any("secret" in str(headers) for *_, headers in far)
+
+
+@pytest.mark.parametrize("shard", ["../x.safetensors", "/etc/passwd", "a/b.safetensors"])
+def test_an_index_cannot_lead_out_of_the_model(hub: ToyHub, shard: str) -> None:
+    weight_map = {"model.embed_tokens.weight": shard}
+    hub.files["model.safetensors.index.json"] = json.dumps({"weight_map": weight_map}).encode()
+    hub.files["../x.safetensors"] = hub.files["a/b.safetensors"] = b"x" * 100
+    assert "which is not there" in refused()
+    assert not hub.asked(r"passwd|x\.safetensors|b\.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("header", "cause"),
+    [
+        (2**40, "beyond the format's limit"),
+        (10**6, "the file ends inside its header"),
+        ({"w": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 999]}}, "beyond the end"),
+        ({"w": {"dtype": "F32", "shape": [9, 9], "data_offsets": [0, 16]}}, "other than the bytes"),
+        ({"w": {"dtype": "F32", "shape": [2, 2], "data_offsets": [-4, 12]}}, "a negative number"),
+    ],
+)
+def test_headers_that_lie_are_refused(hub: ToyHub, header: object, cause: str) -> None:
+    text = json.dumps(header).encode() if isinstance(header, dict) else b"{}"
+    length = header if isinstance(header, int) else len(text)
+    for name in list(hub.files):
+        if "safetensors" in name:
+            del hub.files[name]
+    hub.files["model.safetensors"] = length.to_bytes(8, "little") + text + bytes(64)
+    assert cause in refused()
+
+
+def test_sizes_are_checked_before_tensors(hub: ToyHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "0.38 MB of 1.38 MB would be fetched, more than 0.10 MB" in refused(max_download="0.1MB")
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1000))
+    assert "0.00 MB are free" in refused()
+    assert not hub.asked("Range: bytes=1")
+    assert "is no size" in refused(max_download="much")
+
+
+def test_offline_says_so(hub: ToyHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert "is not in the cache, and HF_HUB_OFFLINE forbids the network" in refused()
+    assert not hub.requests
+
+
+def test_the_network_is_used_after_a_scheme_only(hub: ToyHub) -> None:
+    assert "nothing is fetched without a scheme" in refused("org/toy")
+    with pytest.raises(EmbgeoError, match="embgeo analyze hf://org/toy") as caught:
+        embgeo.load("org/toy")
+    assert "no such model in the cache" in str(caught.value)
+    assert not hub.requests
+
+
+def test_a_moved_branch_is_seen_on_request(hub: ToyHub) -> None:
+    embgeo.fetch(NAME)
+    hub.requests.clear()
+    embgeo.fetch(NAME)
+    assert not hub.requests
+    embgeo.fetch(NAME, refresh=True)
+    assert len(hub.asked("/api/models")) == 1
+    assert not hub.asked("resolve")
+
+
+def test_two_revisions_are_compared(hub: ToyHub) -> None:
+    comparison = embgeo.compare(NAME, f"{NAME}@v1", sections="cosine", reference=False)
+    assert [member.name for member in comparison.members] == ["toy", "toy@v1"]
+    assert [member.given for member in comparison.members] == [NAME, f"{NAME}@v1"]
+    assert len(hub.asked("00001.*safetensors")) == 2  # header and tensor, once: one commit
