@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from embgeo.cli.shared import FAILED, one_line, print_text, printable, silence_stdout
+from embgeo.cli.shared import FAILED, Stopped, one_line, print_text, printable, silence_stdout
 
 #: Command → what the list of commands says about it, which is the first line of its help. A new
 #: command is a file of that name, with a function of that name, and a line here.
@@ -122,9 +122,16 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     keep_freed_memory()
-    # A polite request to end clears away scratch files like any other end.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(FAILED))
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, stop)
     sys.exit(run(sys.argv[1:]))
+
+
+def stop(number: int, _frame: object) -> None:
+    """Clear scratch files away like at any other end."""
+    raise Stopped(signal.Signals(number).name)
 
 
 def keep_freed_memory() -> None:

@@ -111,7 +111,7 @@ def gate(
     outputs = GateOutputs(junit, metrics_json, metrics_txt, json_, quiet, github)
     with outputs.report_errors():
         from embgeo.workflows.check import gate_settings, plan_gate
-        from embgeo.workflows.gate import check_files
+        from embgeo.workflows.gate import check_files, remove_earlier
 
         settings = gate_settings(config, search=not no_config)
         given = {**loading, **measuring}
@@ -119,6 +119,7 @@ def gate(
             rule or (), sources or (), baseline, level, given, settings, preset=preset
         )
         check_files(outputs.files, planned.files)
+        remove_earlier(outputs.files)
         if update_baseline:
             write_baseline(planned, outputs)
             return
@@ -218,7 +219,7 @@ class GateOutputs:
         """Report to CI a run without an outcome as what it is: neither passed nor failed."""
         try:
             yield
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             message = one_line(error)
             with contextlib.suppress(EmbgeoError, OSError):
                 self._write_error(message)

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 #: 0: done and passed; 1: a gate failed; 2: anything else that went wrong, a crash included.
 FAILED = 2
 
+
+class Stopped(KeyboardInterrupt):
+    """A signal asked the process to end."""
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")]
@@ -77,7 +82,8 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, EmbgeoError):
         return printable(error.command_line_text)
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted; nothing was written"
+        how = f"stopped by {error}" if isinstance(error, Stopped) else "interrupted"
+        return f"{how}; nothing was written"
     if isinstance(error, MemoryError):
         return "out of memory; cut rows with --rows A:B or leave sections out with --sections"
     if isinstance(error, OSError) and error.strerror:

@@ -158,10 +158,16 @@ def replace_comparison(fresh: Path, folder: Path) -> None:
 
 
 def write_file(path: Path, text: str) -> None:
-    """The whole file or nothing, in a folder that is made where it is missing."""
+    """Write the whole file or nothing, in a folder that is made where it is missing.
+
+    Devices, pipes and links are written to, not replaced.
+    """
     with writing(path, "choose another file"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.write_text(text, encoding="utf-8", newline="\n")
+        else:
+            write_text(path, text)
 
 
 def check_free(folder: Path, name: str, suffixes: tuple[str, ...], form: str) -> None:

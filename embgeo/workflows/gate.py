@@ -261,10 +261,26 @@ def check_files(files: Mapping[str, Path], inputs: Sequence[Path]) -> None:
             raise BadOption(cause, where=where, way_out="choose another file")
 
 
+def remove_earlier(files: Mapping[str, Path]) -> None:
+    """Put "did not finish" where an earlier outcome would outlive a run that is killed."""
+    for name, path in files.items():
+        if path.exists() and not path.is_file():
+            continue
+        if name == "junit":
+            write_file(path, junit.render_error("the run did not finish"))
+        elif not path.is_symlink():
+            path.unlink(missing_ok=True)
+
+
 def obstacle(name: str, path: Path) -> str:
-    """Why a file is not to be replaced; empty if it is new, empty or an earlier output."""
+    """Why a file is not to be written to; empty if it is new, empty or an earlier output.
+
+    A device or a pipe is not read: it is written to as it is.
+    """
     try:
-        if not path.exists():
+        if path.is_dir():
+            return "is a folder"
+        if not path.is_file():
             return ""
         with path.open("rb") as stream:
             start = stream.read(64).lstrip()

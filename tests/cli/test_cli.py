@@ -434,6 +434,23 @@ def test_interrupted_before_any_command(
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="there are no such signals on Windows")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_to_end_is_one_line(name: str) -> None:
+    code = (
+        f"import os, signal, sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "import embgeo.cli.app as app\n"
+        f"app.app = lambda *_, **__: os.kill(os.getpid(), signal.{name})\n"
+        "app.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"embgeo: stopped by {name}; nothing was written\n",
+    )
+
+
+@pytest.mark.slow
 def test_interrupted_while_the_program_is_read() -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"

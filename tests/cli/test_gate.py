@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def test_warnings_pass() -> None:
         (("round.npy", "-b", "new.json", "--update-baseline"), "no rules"),
         (("round.npy", "-r", HOLDS, "--junit", "round.npy"), "is read or written already"),
         (("round.npy", "-r", HOLDS, "--junit", "cone.npy"), "nothing that this option writes"),
-        (("round.npy", "-r", HOLDS, "--metrics-json", "."), "cannot be used"),
+        (("round.npy", "-r", HOLDS, "--metrics-json", "."), "is a folder"),
         (
             ("round.npy", "-r", HOLDS, "--metrics-json", "m", "--metrics-txt", "m"),
             "is read or written already",
@@ -384,6 +385,39 @@ def test_files_are_written_and_written_again() -> None:
     assert JUnitXml.fromfile("ci/j.xml").failures == 1
     assert json.loads(Path("ci/m.json").read_text())["gate.failed"] == 1
     assert "embgeo_gate_failed 1\n" in Path("ci/m.txt").read_text()
+
+
+def test_an_earlier_outcome_does_not_outlive_a_run_that_is_killed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = {"--junit": "j.xml", "--metrics-json": "m.json", "--metrics-txt": "m.txt"}
+    options = [part for pair in files.items() for part in pair]
+    gate("round.npy", "-r", HOLDS, *options)
+    seen = []
+
+    def look(*_: object) -> None:
+        seen.append((JUnitXml.fromfile("j.xml").errors, Path("m.json").exists()))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("embgeo.workflows.gate.Gate.check", look)
+    assert call("round.npy", "-r", HOLDS, *options).exit_code == 2
+    assert seen == [(1, False)]
+    assert "interrupted" in Path("j.xml").read_text()
+    assert not Path("m.txt").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_links_and_pipes_are_written_to() -> None:
+    Path("target.xml").touch()
+    Path("link.xml").symlink_to("target.xml")
+    os.mkfifo("pipe")
+    with ThreadPoolExecutor(1) as reader:
+        piped = reader.submit(Path("pipe").read_text)
+        gate("round.npy", "-r", HOLDS, "--junit", "link.xml", "--metrics-json", "pipe")
+        assert "cosine.mean" in piped.result()
+    assert Path("link.xml").is_symlink()
+    assert JUnitXml.fromfile("target.xml").errors == 0
+    assert Path("pipe").is_fifo()
 
 
 def test_a_crash_is_an_error_in_junit() -> None:
