@@ -6,9 +6,14 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 from tests.support import sampling
+
+# The same examples in every run, and no test that fails because the machine is busy.
+hypothesis.settings.register_profile("embgeo", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("embgeo")
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # As many workers as cores: threads of BLAS would only wait for one another.
