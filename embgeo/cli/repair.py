@@ -56,6 +56,7 @@ def repair(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be written, and write nothing.")
     ] = False,
+    diff: Annotated[bool, typer.Option(help="Compare the new model with the old one.")] = True,
     loading: Annotated[Given, EachField(Source, only=("tensor", "output"))],
     json_: Json = False,
     quiet: Quiet = False,
@@ -82,7 +83,7 @@ def repair(
             patch=patch,
             damaged_below=damaged_below,
             dry_run=dry_run,
-            diff=not (quiet or json_),
+            diff=diff and not (quiet or json_),
             progress=progress,
             **loading,
         )

@@ -431,3 +431,38 @@ def test_the_command(tmp_path: Path) -> None:
     assert "allow it with --max-rows 79" in refused.output
     shown = runner.invoke(app, ["repair", str(model), "--dry-run", "--json", "--rows", "special"])
     assert [one["token"] for one in json.loads(shown.stdout)["rows"]] == ["<|im_start|>"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tied", [False, True])
+def test_transformers_generates_with_it(tied: bool, tmp_path: Path) -> None:
+    torch, transformers = map(pytest.importorskip, ("torch", "transformers"))
+    settings = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
+    config = transformers.LlamaConfig(
+        vocab_size=80, num_attention_heads=2, tie_word_embeddings=tied, **settings
+    )
+    made = transformers.LlamaForCausalLM(config).to(torch.bfloat16)
+    with torch.no_grad():
+        made.get_input_embeddings().weight[7] = float("nan")
+    made.save_pretrained(tmp_path / "old", max_shard_size="4KB")
+    embgeo.repair(tmp_path / "old", tmp_path / "new", diff=False)
+    prompt = torch.tensor([[1, 7, 3]])
+    for name, finite in (("old", False), ("new", True)):
+        model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / name)
+        assert bool(torch.isfinite(model(prompt).logits).all()) is finite
+    assert model.generate(prompt, max_new_tokens=3, do_sample=False).shape == (1, 6)
+    sides = model.get_input_embeddings().weight, model.get_output_embeddings().weight
+    assert (sides[0].data_ptr() == sides[1].data_ptr()) is tied
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
+def test_killed_at_every_write(model: Path, tmp_path: Path) -> None:
+    before, at = bytes_of(model), 1
+    while crash(model, tmp_path / "new", at).returncode == -signal.SIGKILL:
+        whole = (tmp_path / "new").exists()
+        assert {path.name for path in tmp_path.iterdir()} == {"old", *(["new"] if whole else [])}
+        assert bytes_of(model) == before
+        at += 1
+    assert at > 10
+    assert (tmp_path / "new" / RECORD).is_file()
