@@ -12,6 +12,7 @@ import numpy.typing as npt
 from embgeo.core.errors import LabelMismatch, argument
 from embgeo.core.matrix import Frequency
 from embgeo.core.source import Source
+from embgeo.io.bounded.maps import number_type
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.choosing import EMBEDDING, Choice, TensorRole, choose
 from embgeo.io.labels import fairseq
@@ -153,8 +154,20 @@ def count_rows(
         return named
     if source.corpus is not None:
         frequency, notes = _count_corpus(source.corpus, labeling, cut, progress)
-        return Counting(labels, frequency, notes)
+        return Counting(labels, frequency, (*notes, *_size_note(selection, labels, frequency)))
     return Counting(labels, _own_frequency(selection, labeling))
+
+
+def _size_note(
+    selection: Selection, labels: RowLabels | None, frequency: Frequency
+) -> tuple[str, ...]:
+    """How much the rows of tokens that never occur take: what a smaller vocabulary would save."""
+    real = frequency.counts if labels is None else np.delete(frequency.counts, labels.masked)
+    unseen = int(np.sum(real == 0))
+    size = unseen * selection.d * number_type(selection.choice.input.dtype).itemsize
+    return (f"rows of tokens that never occur in the corpus take {size / 1e6:,.3f} MB",) * (
+        size > 0
+    )
 
 
 def count_named(source: Source, labels: RowLabels | None, cut: RowCut, d: int) -> Counting | None:

@@ -69,6 +69,8 @@ def test_the_models_own_tokenizer_counts(tmp_path: Path, kind: str, packed: bool
     unseen = size - len(set(expected))
     notes = matrix.origin.notes
     assert f"{unseen} of {size} tokens do not occur in c.txt" in notes
+    taken = unseen * matrix.d * matrix.data.itemsize / 1e6
+    assert f"rows of tokens that never occur in the corpus take {taken:,.3f} MB" in notes
     cut = embgeo.load(tmp_path, corpus=corpus, rows="10:50")
     assert cut.frequency is not None
     np.testing.assert_array_equal(cut.frequency.counts, matrix.frequency.counts[10:50])
