@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from embgeo.training.checks import nonnegative, rates, several, share, whole
+from embgeo.training.checks import natural, nonnegative, rates, several, share, whole
 
 
 def checked(default: Any, check: Callable[[str, Any], object]) -> Any:
@@ -99,7 +99,8 @@ class OptimizerSettings:
         Evaluations, the last ones, that NT-ASGD does not compare with.
     finetune : int, optional
         Epochs of a second stage at most, at the full rate, that begins from the averaged weights
-        and averages from its first step on; it ends once the validation loss no longer falls.
+        and averages from its first step on; it ends once the validation loss no longer falls. 0
+        for none.
     average : float
         Share of the run, at its end, whose weights are averaged for evaluation; 0 for none.
     """
@@ -119,7 +120,7 @@ class OptimizerSettings:
     rate: float | None = None
     asgd: bool = False
     window: int = checked(5, whole)
-    finetune: int | None = checked(None, whole)
+    finetune: int | None = checked(None, natural)
     average: float = checked(0.0, share)
 
 
