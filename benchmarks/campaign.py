@@ -24,7 +24,7 @@ from embgeo.report.text.study import table
 from embgeo.training.methods.catalog import METHODS
 from embgeo.training.settings import read_settings
 from embgeo.training.study.deciding import difference_text
-from embgeo.training.study.effects import list_perplexity_effects
+from embgeo.training.study.effects import list_quality_effects
 from embgeo.training.study.training import TRAINING_NAME, Training
 from embgeo.workflows.train import RunMonitor
 
@@ -149,7 +149,7 @@ def describe(name: str, campaign: Campaign, study: Training) -> Iterator[str]:
     yield "```"
     yield "\n| method | compared with | test perplexity, difference (95 % over seeds) |"
     yield "|---|---|---|"
-    for effect in list_perplexity_effects(study):
+    for effect in list_quality_effects(study):
         difference = difference_text(effect.held, relative=True)
         yield f"| `{effect.method}` | `{effect.reference}` | {difference} |"
     for source in dict.fromkeys(one.source.partition(",")[0] for one in study.outcomes):
