@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from embgeo.workflows.analyze import Analysis, analyze, load_analysis
     from embgeo.workflows.check import check
     from embgeo.workflows.compare import compare
+    from embgeo.workflows.compare_vocabularies import compare_vocabularies
     from embgeo.workflows.export import export
     from embgeo.workflows.fetch import fetch
     from embgeo.workflows.figures import draw
@@ -43,6 +44,7 @@ _HOMES = {
     "analyze": "embgeo.workflows.analyze",
     "check": "embgeo.workflows.check",
     "compare": "embgeo.workflows.compare",
+    "compare_vocabularies": "embgeo.workflows.compare_vocabularies",
     "draw": "embgeo.workflows.figures",
     "export": "embgeo.workflows.export",
     "fetch": "embgeo.workflows.fetch",
@@ -68,6 +70,7 @@ __all__ = [
     "analyze",
     "check",
     "compare",
+    "compare_vocabularies",
     "draw",
     "export",
     "fetch",

@@ -22,6 +22,7 @@ from embgeo.cli.shared import (
     print_lines,
     progress_bar,
 )
+from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import Options
 from embgeo.core.source import Source
 
@@ -47,6 +48,14 @@ def diff(
             "--track",
             help="The files are checkpoints of one run: order them by step (from their names, "
             "else from what they hold) and show every number over training.",
+        ),
+    ] = False,
+    added: Annotated[
+        bool,
+        typer.Option(
+            "--added",
+            help="Two checkpoints, before and after tokens were added: compare their rows only, "
+            "and write nothing.",
         ),
     ] = False,
     match: Annotated[
@@ -80,6 +89,9 @@ def diff(
 
     Example: embgeo diff fixtures/baseline.pt fixtures/cosreg.safetensors
     """
+    if added:
+        diff_rows(paths, loading, json_, quiet)
+        return
     from embgeo.workflows.compare import (
         check_inputs,
         comparison_options,
@@ -119,3 +131,20 @@ def diff(
             print_lines(*render(comparison), f"report: {page}")
     if json_:
         print_json(comparison.to_dict())
+
+
+def diff_rows(paths: list[Path], loading: Given, json_: bool, quiet: bool) -> None:
+    """Rows that were added, removed, moved and changed."""
+    from dataclasses import asdict
+
+    from embgeo.report.text.vocabularies import render
+    from embgeo.workflows.compare_vocabularies import compare_vocabularies
+
+    if len(paths) != 2:
+        raise BadOption("takes two checkpoints", where=argument("added"), way_out="name both")
+    with progress_bar(quiet) as progress:
+        change = compare_vocabularies(*paths, progress=progress, **loading)
+    if json_:
+        print_json(asdict(change))
+    elif not quiet:
+        print_lines(*render(change))

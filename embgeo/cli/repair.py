@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from embgeo.cli.fields import EachField, Given
-from embgeo.cli.shared import Debug, Json, Quiet, guarded, print_lines, progress_bar
+from embgeo.cli.shared import Debug, Json, Quiet, guarded, print_json, print_lines, progress_bar
 from embgeo.core.source import Source
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ def repair(
         from embgeo.replacement.record import FORMAT
 
         record = None if done.record is None else FORMAT.to_json(done.record)
-        print(json.dumps(record, indent=1, allow_nan=False))
+        print_json(record)
     elif not quiet:
         summary(done, model)
 

@@ -62,6 +62,7 @@ READABLE = (
     "embgeo.comparison.names",
     "embgeo.comparison.moved",
     "embgeo.comparison.shifts",
+    "embgeo.comparison.vocabularies",
     "embgeo.replacement.record",
 )
 

@@ -1,0 +1,234 @@
+"""What became of the rows when tokens were added: before and after, row by row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray, IntArray, Mask
+from embgeo.core.matrix import BLOCK_ROWS, Matrix
+from embgeo.core.progress import Progress
+from embgeo.replacement.survey import RowSurvey, survey
+
+#: Rows that are listed at most.
+LISTED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class AddedRow:
+    """A row of a token that the first matrix does not have.
+
+    Attributes
+    ----------
+    row : int
+    token : str or None
+    norm : float or None
+        None where it is not finite.
+    percentile : float or None
+        Share of the first matrix' healthy norms that are not larger, in percent.
+    """
+
+    row: int
+    token: str | None
+    norm: float | None
+    percentile: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """The rows of one side of a model, the input embedding or the output matrix.
+
+    Attributes
+    ----------
+    tensor : str
+        Its name in the second model.
+    rows : tuple of two int
+        Rows before and after.
+    same, changed : int
+        Rows of shared tokens with the same bits, and with others (with the same numbers, where the
+        types differ).
+    alike : int
+        Size of the largest group of added rows that are equal; 0 without added rows.
+    damaged : int
+        Added rows that are zero, non-finite or far shorter than all others.
+    norms : tuple of three float or None
+        Smallest, median and largest norm of the added rows that are finite.
+    median_before : float
+        Median norm of the healthy rows of the first matrix.
+    added : tuple of AddedRow
+        In row order, `LISTED` at most.
+    """
+
+    tensor: str
+    rows: tuple[int, int]
+    same: int
+    changed: int
+    alike: int
+    damaged: int
+    norms: tuple[float, float, float] | None
+    median_before: float
+    added: tuple[AddedRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VocabularyChange:
+    """The vocabularies of two models, and their rows.
+
+    Attributes
+    ----------
+    names : tuple of two str
+    added, removed, moved : int
+        Tokens of the second model only, of the first only, and of both in other rows.
+    removed_examples : tuple of str
+    missing_rows : tuple of two int
+        Tokens of the tokenizers that the matrices have no row for, before and after.
+    input : RowChange
+    output : RowChange or None
+        Where both models have an output matrix of its own.
+    """
+
+    names: tuple[str, str]
+    added: int
+    removed: int
+    moved: int
+    removed_examples: tuple[str, ...]
+    missing_rows: tuple[int, int]
+    input: RowChange
+    output: RowChange | None
+
+
+@dataclass(frozen=True, slots=True)
+class _RowPairs:
+    """Rows of shared tokens on both sides, and rows of tokens of one side only."""
+
+    before: IntArray
+    after: IntArray
+    removed: IntArray
+    added: IntArray
+
+
+def compare_rows(
+    before: Matrix, after: Matrix, names: tuple[str, str], progress: Progress | None = None
+) -> VocabularyChange:
+    """Rows that were added, removed, moved and changed.
+
+    Tokens are matched by their string where both sides have them, else by their row number. Masked
+    rows, which belong to no token, take no part.
+
+    Parameters
+    ----------
+    before, after : Matrix
+    names : tuple of two str
+        What to call them.
+    progress : Progress, optional
+    """
+    pairs = _pair_rows(before, after)
+    sides = [(before, after)]
+    if before.output is not None and after.output is not None:
+        sides.append((before.output, after.output))
+    changes = [_compare_side(one, other, pairs, progress) for one, other in sides]
+    removed = [_label(before, row) or f"row {row}" for row in pairs.removed[:5].tolist()]
+    return VocabularyChange(
+        names,
+        len(pairs.added),
+        len(pairs.removed),
+        int(np.sum(pairs.before != pairs.after)),
+        tuple(removed),
+        (_count_missing(before), _count_missing(after)),
+        changes[0],
+        changes[1] if len(changes) > 1 else None,
+    )
+
+
+def _label(matrix: Matrix, row: int) -> str | None:
+    return None if matrix.tokens is None else matrix.tokens[row]
+
+
+def _count_missing(matrix: Matrix) -> int:
+    return max(0, (matrix.vocabulary_size or 0) - matrix.n)
+
+
+def _real_rows(matrix: Matrix) -> list[int]:
+    """Rows that a token belongs to."""
+    real = np.ones(matrix.n, dtype=bool)
+    for rows in matrix.masked.values():
+        real[rows] = False
+    return np.flatnonzero(real).tolist()
+
+
+def _pair_rows(before: Matrix, after: Matrix) -> _RowPairs:
+    """A token in the same row on both sides stays there; else its first row counts."""
+    by_token = before.tokens is not None and after.tokens is not None
+    known: dict[str | int | None, int] = {}
+    for row in _real_rows(before):
+        known.setdefault(_label(before, row) if by_token else row, row)
+    pairs, added = [], []
+    for row in _real_rows(after):
+        key = _label(after, row) if by_token else row
+        if by_token and row < before.n and _label(before, row) == key:
+            pairs.append((row, row))
+        elif key in known:
+            pairs.append((known[key], row))
+        else:
+            added.append(row)
+    shared = {row for row, _ in pairs}
+    removed = [row for row in known.values() if row not in shared]
+    at = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return _RowPairs(at[:, 0], at[:, 1], np.array(removed, np.int64), np.array(added, np.int64))
+
+
+def _compare_side(
+    before: Matrix, after: Matrix, pairs: _RowPairs, progress: Progress | None
+) -> RowChange:
+    old, new = survey(before, None, progress), survey(after, None, progress)
+    same = sum(int(np.sum(equal)) for equal in _compare_bits(before, after, pairs))
+    norms = new.norms[pairs.added]
+    finite = norms[np.isfinite(norms)]
+    low, middle, high = np.quantile(finite, (0, 0.5, 1)).tolist() if len(finite) else (0, 0, 0)
+    return RowChange(
+        after.origin.tensor or after.name,
+        (before.n, after.n),
+        same,
+        len(pairs.before) - same,
+        _count_alike(after, pairs.added),
+        sum(row in new.states for row in pairs.added.tolist()),
+        (low, middle, high) if len(finite) else None,
+        old.lengths["median"],
+        tuple(_list_added(after, pairs.added[:LISTED], norms, old)),
+    )
+
+
+def _compare_bits(before: Matrix, after: Matrix, pairs: _RowPairs) -> Iterator[Mask]:
+    """Whether shared rows are equal, block by block; bit by bit where the types are the same."""
+    for start in range(0, len(pairs.before), BLOCK_ROWS):
+        part = slice(start, start + BLOCK_ROWS)
+        one, other = before.data[pairs.before[part]], after.data[pairs.after[part]]
+        if one.shape != other.shape:
+            yield np.zeros(len(one), dtype=bool)
+        elif one.dtype == other.dtype:
+            unsigned = f"u{one.dtype.itemsize}"
+            bits = [np.ascontiguousarray(rows).view(unsigned) for rows in (one, other)]
+            yield (bits[0] == bits[1]).all(axis=1)
+        else:
+            yield (one.astype(np.float64) == other.astype(np.float64)).all(axis=1)
+
+
+def _count_alike(matrix: Matrix, rows: IntArray) -> int:
+    if not len(rows):
+        return 0
+    return max(Counter(row.tobytes() for row in matrix.data[rows]).values())
+
+
+def _list_added(
+    matrix: Matrix, rows: IntArray, norms: FloatArray, old: RowSurvey
+) -> Iterator[AddedRow]:
+    known = np.sort(old.norms[old.healthy])
+    for row, norm in zip(rows.tolist(), norms.tolist(), strict=False):
+        if np.isfinite(norm):
+            share = 100.0 * float(np.searchsorted(known, norm, side="right")) / len(known)
+            yield AddedRow(row, _label(matrix, row), norm, share)
+        else:
+            yield AddedRow(row, _label(matrix, row), None, None)

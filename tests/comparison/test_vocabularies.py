@@ -1,0 +1,91 @@
+"""Rows before and after tokens were added, with planted differences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import embgeo
+from embgeo.cli.app import app
+from embgeo.comparison.vocabularies import compare_rows
+from embgeo.core.matrix import Matrix
+from embgeo.report.text.vocabularies import render
+from tests.support.matrices import gaussian
+
+NAMES = ("old", "new")
+
+
+def matrix(rows: np.ndarray, tokens: str, **more: object) -> Matrix:
+    return Matrix(rows, tokens=tuple(tokens), **more)
+
+
+def test_added_removed_moved_and_changed() -> None:
+    W = gaussian(0, 26, 4)
+    before = matrix(W, "abcdefghijklmnopqrstuvwxyz")
+    # z takes the place of x, which is gone, b gets another row, three are new: one zero, two alike.
+    rows = np.vstack([W[:23], W[25], W[24], np.zeros((1, 4)), np.ones((2, 4))])
+    rows[1] += 1e-9
+    after = matrix(rows, "abcdefghijklmnopqrstuvwzy123")
+    found = compare_rows(before, after, NAMES)
+    assert (found.added, found.removed, found.moved) == (3, 1, 1)
+    assert found.removed_examples == ("x",)
+    side = found.input
+    assert (side.rows, side.same, side.changed) == ((26, 28), 24, 1)
+    assert (side.alike, side.damaged) == (2, 1)
+    assert side.norms == (0.0, 2.0, 2.0)
+    norms = np.linalg.norm(W, axis=1)
+    assert side.median_before == np.median(norms)
+    assert [(one.row, one.token, one.norm) for one in side.added] == [
+        (25, "1", 0.0),
+        (26, "2", 2.0),
+        (27, "3", 2.0),
+    ]
+    assert side.added[1].percentile == pytest.approx(100 * np.mean(norms <= 2.0))
+    assert found.output is None
+    lines = "\n".join(render(found))
+    assert "old → new: 3 tokens added, 1 removed, 1 moved" in lines
+    assert "2 added rows are all alike" in lines
+
+
+def test_both_sides_and_a_cut_matrix() -> None:
+    W, U = gaussian(0, 30, 4), gaussian(1, 30, 4)
+    before = replace(Matrix(W), output=Matrix(U))
+    after = replace(Matrix(W[:25]), output=Matrix(U[:25]), vocabulary_size=30)
+    found = compare_rows(before, after, NAMES)
+    assert (found.added, found.removed, found.missing_rows) == (0, 5, (0, 5))
+    assert found.output is not None
+    assert (found.input.same, found.output.same, found.input.alike) == (25, 25, 0)
+    lines = list(render(found))
+    assert "  new has 5 tokens without a row" in lines
+    assert "new  30 → 25 rows, fewer than before" not in lines
+    assert any(line.endswith("30 → 25 rows, fewer than before") for line in lines)
+
+
+def test_bits_and_types() -> None:
+    W = gaussian(0, 30, 4).astype(ml_dtypes.bfloat16)
+    W[3] = np.nan
+    assert compare_rows(Matrix(W), Matrix(W.copy()), NAMES).input.same == 30
+    wide = compare_rows(Matrix(W), Matrix(W.astype(np.float32)), NAMES)
+    assert (wide.input.same, wide.input.changed) == (29, 1)
+    narrow = compare_rows(Matrix(W), Matrix(W[:, :3]), NAMES)
+    assert narrow.input.same == 0
+
+
+def test_the_command(tmp_path) -> None:
+    W = gaussian(0, 30, 4)
+    np.save(tmp_path / "old.npy", W)
+    np.save(tmp_path / "new.npy", np.vstack([W, W[:2] / 100]))
+    paths = [str(tmp_path / name) for name in ("old.npy", "new.npy")]
+    done = CliRunner().invoke(app, ["diff", *paths, "--added"])
+    assert done.exit_code == 0, done.output
+    assert "30 with the same bits, 0 changed" in done.output
+    assert {path.name for path in tmp_path.iterdir()} == {"old.npy", "new.npy"}
+    change = embgeo.compare_vocabularies(*paths)
+    assert (change.added, change.names) == (2, ("old", "new"))
+    alone = CliRunner().invoke(app, ["diff", paths[0], "--added"])
+    assert alone.exit_code == 2
+    assert "--added: takes two checkpoints" in alone.output
