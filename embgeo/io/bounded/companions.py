@@ -15,12 +15,14 @@ def is_foreign_link(path: Path) -> bool:
 
     A downloaded folder may hold ``vocab.txt -> /etc/passwd``: what is read goes into reports.
     """
-    folder = path.parent.resolve()
+    folder, holder = path.parent.resolve(), path.resolve().parent
     allowed = [folder]
     for above in folder.parents:
         if above.name == "snapshots":
-            allowed.append(above.parent / "blobs")
-    return path.resolve().parent not in allowed
+            # Of one model, and, in folders of two digits, of all models of the cache.
+            shared = above.parent.parent / "blobs" / holder.name
+            allowed += [above.parent / "blobs", *([shared] if len(holder.name) == 2 else [])]
+    return holder not in allowed
 
 
 def is_companion(path: Path) -> bool:

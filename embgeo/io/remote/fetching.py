@@ -19,8 +19,10 @@ from embgeo.io.remote.cache import (
 )
 from embgeo.io.remote.hub import HubFolder, refuse_offline
 from embgeo.io.remote.names import as_written, read_hub_name
+from embgeo.io.remote.places import find_whole_snapshot
 from embgeo.io.remote.ranges import Hear, RemoteFolder
 from embgeo.io.remote.reduced import Fetching
+from embgeo.io.remote.snapshots import SnapshotFolder
 from embgeo.io.remote.stores import StoreFolder
 
 
@@ -74,7 +76,9 @@ def fetch_into_cache(
     home = own_cache() / key / own
     if hub is not None and not refresh and (found := find_revision(home, hub.revision)):
         return found
-    with closing(open_remote(name)) as folder:
+    snapshot = None if hub is None or refresh else find_whole_snapshot(hub)
+    folder = open_remote(name) if hub is None or snapshot is None else SnapshotFolder(hub, snapshot)
+    with closing(folder):
         target = home / "snapshots" / folder.commit
         Fetching(folder, source, hear).run(target, whole=whole)
     if hub is not None:

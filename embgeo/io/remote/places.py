@@ -114,10 +114,16 @@ def _of_cache(found: Path, given: str, name: str) -> SourcePlace:
 
 def find_cached(name: HubName, source: Source) -> Path | None:
     """The model in the Hub's cache if all of its weights are there, else a reduced folder of it."""
-    snapshot = find_snapshot(name)
-    if snapshot is not None and is_complete(inside := snapshot / name.path):
-        return inside
+    snapshot = find_whole_snapshot(name)
+    if snapshot is not None:
+        return snapshot / name.path
     return find_snapshot(name, own_cache() / choice_key(name.path, source))
+
+
+def find_whole_snapshot(name: HubName) -> Path | None:
+    """The folder of a commit in the Hub's cache, if what the name says is there."""
+    snapshot = find_snapshot(name)
+    return snapshot if snapshot is not None and is_complete(snapshot / name.path) else None
 
 
 def is_complete(folder: Path) -> bool:

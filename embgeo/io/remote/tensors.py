@@ -35,7 +35,8 @@ from embgeo.io.remote.ranges import RemoteFolder, read_range
 FIRST_BYTES = 16 * 2**10
 #: A zip archive is looked at from its end, where its directory is.
 _LAST_BYTES = 64 * 2**10
-#: The header of a GGUF file holds a vocabulary.
+#: The header of a GGUF file holds a vocabulary, and does not say how long it is.
+_NEXT_BYTES = 512 * 2**10
 _LONGEST_GGUF_HEADER = 128 * 2**20
 _LONGEST_PICKLE = 64 * 2**20
 #: Plain numbers in a GGUF file, by ggml's names; all others are dequantized.
@@ -134,7 +135,7 @@ def read_gguf_header(
         except Damaged:
             if len(head) == size or len(head) >= _LONGEST_GGUF_HEADER:
                 raise
-        head += read_range(folder, file, len(head), min(size, max(2**20, 2 * len(head))))
+        head += read_range(folder, file, len(head), min(size, len(head) + _NEXT_BYTES))
 
 
 def _cut_off() -> GGUFHeader:

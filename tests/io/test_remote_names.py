@@ -1,0 +1,154 @@
+"""Names of models, and the caches in which they are looked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+import embgeo
+from embgeo.core.errors import BadOption
+from embgeo.io.remote.cache import hub_cache
+from embgeo.io.remote.names import HubName, as_written, is_remote, read_bare_name, read_hub_name
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+ROWS = np.arange(120, dtype=np.float32).reshape(40, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("hf://org/name", HubName("org/name")),
+        ("hf://models/org/name", HubName("org/name")),
+        ("hf://org/na.me-2@v1", HubName("org/na.me-2", "v1")),
+        ("hf://org/name@refs/pr/3/a/b.json", HubName("org/name", "refs/pr/3", "a/b.json")),
+        ("hf://org/name@a%2Fb", HubName("org/name", "a/b")),
+        ("hf://org/name/a@b.bin", HubName("org/name", path="a@b.bin")),
+        ("hf://datasets/org/name/x.npy", HubName("org/name", path="x.npy", kind="dataset")),
+        ("https://huggingface.co/org/name", HubName("org/name")),
+        ("https://huggingface.co/org/name/tree/v1", HubName("org/name", "v1")),
+        ("https://hf.co/org/name/blob/main/a%20b.bin", HubName("org/name", path="a b.bin")),
+    ],
+)
+def test_the_grammar_is_that_of_the_hub(text: str, name: HubName) -> None:
+    assert read_hub_name(text) == name
+    assert read_hub_name(name.text) == name
+    assert read_hub_name(Path(text)) == name  # a path has one slash where the name has two
+    assert is_remote(text)
+    uris = pytest.importorskip("huggingface_hub.utils._hf_uris")
+    theirs = uris.parse_hf_uri(text)
+    assert (theirs.id, theirs.type, theirs.path_in_repo) == (name.repo, name.kind, name.path)
+    assert (theirs.revision or "main") == name.revision
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hf://name",
+        "hf://",
+        "hf://org/../x",
+        "hf://org/name@",
+        "hf://org/name//x",
+        "hf://o/n/../../x",
+        "hf://org/name/a\nb",
+        "hf://-x/name",
+        "https://huggingface.co/org/name/settings/x",
+    ],
+)
+def test_what_is_no_name_is_refused(text: str) -> None:
+    if is_remote(text):
+        with pytest.raises(BadOption, match="is not the name of a model"):
+            read_hub_name(text)
+
+
+@pytest.mark.parametrize("text", ["model.pt", "a/b/c", "C:/x", "hf:x", "vectors.zip::a/b"])
+def test_paths_are_not_names(text: str) -> None:
+    assert not is_remote(text)
+    assert read_hub_name(text) is None
+    assert read_bare_name(text) is None
+    assert as_written(text) == text
+
+
+@pytest.mark.parametrize(
+    ("variable", "below"),
+    [
+        ("HF_HUB_CACHE", ""),
+        ("HUGGINGFACE_HUB_CACHE", ""),
+        ("HF_HOME", "hub"),
+        ("XDG_CACHE_HOME", "huggingface/hub"),
+        ("HOME", ".cache/huggingface/hub"),
+    ],
+)
+def test_the_cache_is_where_the_environment_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, below: str
+) -> None:
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(tmp_path))
+    assert hub_cache() == tmp_path / below
+
+
+@pytest.fixture
+def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A model in the cache, with its weights in the store that models share."""
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("EMBGEO_CACHE", str(tmp_path / "own"))
+    monkeypatch.chdir(tmp_path)
+    model = tmp_path / "hub/models--org--name"
+    snapshot, shared = model / "snapshots" / COMMIT, tmp_path / "hub/blobs/ab"
+    for folder in (snapshot, shared, model / "blobs", model / "refs"):
+        folder.mkdir(parents=True)
+    save_file({"embed_tokens.weight": ROWS}, shared / "abcd")
+    (model / "blobs/1234").symlink_to("../../blobs/ab/abcd")
+    (snapshot / "model.safetensors").symlink_to("../../blobs/1234")
+    (model / "refs/main").write_text(COMMIT)
+    return model
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "org/name",
+        "hf://org/name",
+        f"hf://org/name@{COMMIT[:8]}",
+        f"org/name@{COMMIT}",
+        "hub/models--org--name",
+        "https://huggingface.co/org/name",
+        "hf://org/name/model.safetensors",
+    ],
+)
+@pytest.mark.usefixtures("cached")
+def test_a_cached_model_is_read_without_the_network(name: str) -> None:
+    matrix = embgeo.load(name)
+    assert np.array_equal(np.asarray(matrix.data), ROWS)
+    assert matrix.name.startswith("name")
+    assert matrix.origin.path == name
+    assert f"commit {COMMIT[:12]} of the Hub's cache" in matrix.origin.notes
+
+
+def test_of_a_cached_model_parts_are_taken_without_the_network(
+    cached: Path, tmp_path: Path
+) -> None:
+    fetched = embgeo.fetch("hf://org/name", tmp_path / "reduced")
+    assert fetched.commit == COMMIT
+    assert np.array_equal(np.asarray(embgeo.load(fetched.folder).data), ROWS)
+    assert cached.is_dir()
+
+
+def test_a_path_goes_before_a_name(cached: Path, tmp_path: Path) -> None:
+    (tmp_path / "org").mkdir()
+    np.save(tmp_path / "org/name", ROWS[:5])
+    (tmp_path / "org/name.npy").rename(tmp_path / "org/name")
+    assert embgeo.load("org/name").n == 5
+    assert cached.is_dir()
+
+
+def test_a_snapshot_without_its_weights_is_passed_over(
+    cached: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (cached / "snapshots" / COMMIT / "model.safetensors").unlink()
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(embgeo.EmbgeoError, match="HF_HUB_OFFLINE forbids the network"):
+        embgeo.load("hf://org/name")
