@@ -8,8 +8,8 @@ from typing import Any
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
 from embgeo.core.source import Source
+from embgeo.io.remote.cache import find_cached
 from embgeo.io.remote.names import is_remote, read_hub_name
-from embgeo.io.remote.places import find_cached
 from embgeo.result.analysis import Analysis
 from embgeo.result.saved import JSON_NAME
 

@@ -13,7 +13,10 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
+from embgeo.core.errors import UnreadableFile
 from embgeo.core.source import Source
+from embgeo.io.bounded.small_files import read_json
+from embgeo.io.formats.model_folder import WEIGHTS
 from embgeo.io.remote.names import HubName
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -98,3 +101,33 @@ def read_reference(folder: Path, revision: str) -> str | None:
             continue
         return commit if is_commit(commit) else None
     return None
+
+
+def find_cached(name: HubName, source: Source) -> Path | None:
+    """The model in the Hub's cache if all of its weights are there, else a reduced folder of it."""
+    snapshot = find_whole_snapshot(name)
+    if snapshot is not None:
+        return snapshot / name.path
+    return find_snapshot(name, own_cache() / choice_key(name.path, source))
+
+
+def find_whole_snapshot(name: HubName) -> Path | None:
+    """The folder of a commit in the Hub's cache, if what the name says is there."""
+    snapshot = find_snapshot(name)
+    return snapshot if snapshot is not None and is_complete(snapshot / name.path) else None
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether a file is there, or all of the weights of a model folder."""
+    if not folder.is_dir():
+        return folder.is_file()
+    weights = next((file for name in WEIGHTS if (file := folder / name).is_file()), None)
+    if weights is None:
+        return False
+    if not weights.name.endswith(".json"):
+        return True
+    try:
+        index = read_json(weights)
+        return all((folder / shard).is_file() for shard in index["weight_map"].values())
+    except (UnreadableFile, LookupError, TypeError, AttributeError):
+        return False

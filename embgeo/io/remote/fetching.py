@@ -12,6 +12,7 @@ from embgeo.io.bounded.saved import write_text
 from embgeo.io.remote.cache import (
     choice_key,
     find_revision,
+    find_whole_snapshot,
     hash_text,
     is_offline,
     own_cache,
@@ -19,7 +20,6 @@ from embgeo.io.remote.cache import (
 )
 from embgeo.io.remote.hub import HubFolder, refuse_offline
 from embgeo.io.remote.names import as_written, read_hub_name
-from embgeo.io.remote.places import find_whole_snapshot
 from embgeo.io.remote.ranges import Hear, RemoteFolder
 from embgeo.io.remote.reduced import Fetching
 from embgeo.io.remote.snapshots import SnapshotFolder

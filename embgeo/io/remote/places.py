@@ -8,14 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from embgeo.core.errors import UnreadableFile
 from embgeo.core.source import Source
 from embgeo.io.bounded.guard import refuse
-from embgeo.io.bounded.small_files import read_json
-from embgeo.io.formats.model_folder import WEIGHTS
-from embgeo.io.remote.cache import choice_key, find_revision, find_snapshot, own_cache
+from embgeo.io.remote.cache import find_cached, find_revision
 from embgeo.io.remote.names import (
-    HubName,
     as_written,
     is_remote,
     read_bare_name,
@@ -110,33 +106,3 @@ def _of_cache(found: Path, given: str, name: str) -> SourcePlace:
         return SourcePlace(found, given, short_name(name))
     commit = next((p.name for p in (found, *found.parents) if p.parent.name == "snapshots"), "")
     return SourcePlace(found, given, short_name(name), f"commit {commit[:12]} of the Hub's cache")
-
-
-def find_cached(name: HubName, source: Source) -> Path | None:
-    """The model in the Hub's cache if all of its weights are there, else a reduced folder of it."""
-    snapshot = find_whole_snapshot(name)
-    if snapshot is not None:
-        return snapshot / name.path
-    return find_snapshot(name, own_cache() / choice_key(name.path, source))
-
-
-def find_whole_snapshot(name: HubName) -> Path | None:
-    """The folder of a commit in the Hub's cache, if what the name says is there."""
-    snapshot = find_snapshot(name)
-    return snapshot if snapshot is not None and is_complete(snapshot / name.path) else None
-
-
-def is_complete(folder: Path) -> bool:
-    """Whether a file is there, or all of the weights of a model folder."""
-    if not folder.is_dir():
-        return folder.is_file()
-    weights = next((file for name in WEIGHTS if (file := folder / name).is_file()), None)
-    if weights is None:
-        return False
-    if not weights.name.endswith(".json"):
-        return True
-    try:
-        index = read_json(weights)
-        return all((folder / shard).is_file() for shard in index["weight_map"].values())
-    except (UnreadableFile, LookupError, TypeError, AttributeError):
-        return False
