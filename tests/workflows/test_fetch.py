@@ -247,3 +247,12 @@ def test_two_revisions_are_compared(hub: ToyHub) -> None:
     assert [member.name for member in comparison.members] == ["toy", "toy@v1"]
     assert [member.given for member in comparison.members] == [NAME, f"{NAME}@v1"]
     assert len(hub.asked("00001.*safetensors")) == 2  # header and tensor, once: one commit
+
+
+def test_a_file_of_a_web_server(hub: ToyHub) -> None:
+    pytest.importorskip("fsspec")
+    pytest.importorskip("aiohttp", reason="fsspec reads web servers with the package aiohttp")
+    name = f"{hub.other}/model-00001-of-00002.safetensors"
+    assert embgeo.load(name).n == 3000
+    hub.faults.add("ignore ranges")
+    assert "could not be read" in refused(f"{hub.other}/model-00002-of-00002.safetensors")
