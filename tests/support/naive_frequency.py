@@ -95,20 +95,26 @@ def logistic_probabilities(X, y, X_new, C=1.0):
 
 
 def ridge_prediction(X, y, X_new, penalty):
+    return ridge_predictions(X, y, X_new, [penalty])[0]
+
+
+def ridge_predictions(X, y, X_new, penalties):
+    """By a fit for each penalty; shape (penalties, new rows)."""
     mean, offset = X.mean(axis=0), y.mean()
     A = X - mean
-    beta = np.linalg.solve(A.T @ A + penalty * np.eye(X.shape[1]), A.T @ (y - offset))
-    return (X_new - mean) @ beta + offset
+    systems = A.T @ A + np.multiply.outer(penalties, np.eye(X.shape[1]))
+    betas = np.linalg.solve(systems, (A.T @ (y - offset))[None, :, None])[:, :, 0]
+    return betas @ (X_new - mean).T + offset
 
 
 def best_penalty(X, y, penalties):
     """The penalty of least squared error when each row in turn is left out."""
 
-    def left_out(i, penalty):
+    def left_out(i):
         others = np.arange(len(X)) != i
-        return ridge_prediction(X[others], y[others], X[[i]], penalty)[0]
+        return ridge_predictions(X[others], y[others], X[[i]], penalties)[:, 0]
 
-    errors = [sum((left_out(i, p) - y[i]) ** 2 for i in range(len(X))) for p in penalties]
+    errors = sum((left_out(i) - y[i]) ** 2 for i in range(len(X)))
     return penalties[int(np.argmin(errors))]
 
 
