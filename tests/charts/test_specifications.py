@@ -452,7 +452,7 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", sampled(ODD, 2))
 @pytest.mark.slow
 def test_odd_matrices_are_drawn_without_a_warning(name: str) -> None:
     for spec in odd_charts(name):

@@ -36,7 +36,7 @@ def few_figures() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("few_figures")
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_story_from_top_to_bottom(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
     story = [command for block in blocks(PAGE, "console") for command in commands(block)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from embgeo.core.visible import visible
 from embgeo.report.comparison import render
+from tests.support import sampling
 from tests.support.browser import (
     NEEDS_BROWSER,
     actions,
@@ -17,9 +19,12 @@ from tests.support.browser import (
     complaints,
     frame,
     open_page,
+    resized,
     search,
     text,
+    without_scripts,
 )
+from tests.support.outlined import outlined
 from tests.support.sample_analysis import HOSTILE
 from tests.support.sample_comparison import sample_comparison
 from tests.support.sampling import sampled
@@ -35,7 +40,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("track", {"track": True, "members": 6}),
         ("many", {"members": 4}),
     ):
-        page = render(sample_comparison(**options))  # type: ignore[arg-type]
+        # Drawing takes most of the time; what the figures of all pages need is seen at night.
+        with nullcontext() if name == "page" or sampling.AT_NIGHT else outlined():
+            page = render(sample_comparison(**options))  # type: ignore[arg-type]
         (path / f"{name}.html").write_text(page, encoding="utf-8")
     return path
 
@@ -350,10 +357,10 @@ def test_four_matrices_stand_side_by_side(driver: Any, folder: Path) -> None:
     assert complaints(driver) == []
 
 
-def test_without_scripts_the_page_is_complete(folder: Path, tmp_path: Path) -> None:
+def test_without_scripts_the_page_is_complete(driver: Any, folder: Path) -> None:
     from selenium.webdriver.common.by import By
 
-    with chromium(tmp_path / "profile", scripts=False) as driver:
+    with without_scripts(driver):
         driver.get((folder / "page.html").as_uri())
         shown = [s for s in driver.find_elements(By.CSS_SELECTOR, "svg.figure") if s.is_displayed()]
         assert len(shown) == 9
@@ -365,8 +372,8 @@ def test_without_scripts_the_page_is_complete(folder: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", sampled(["page", "track", "many"], 3))
-def test_phone_has_no_sideways_scroll(folder: Path, tmp_path: Path, name: str) -> None:
-    with chromium(tmp_path / "profile", width=390, height=844) as driver:
+def test_phone_has_no_sideways_scroll(driver: Any, folder: Path, name: str) -> None:
+    with resized(driver, 390, 844):
         open_page(driver, folder / f"{name}.html")
         wide, inner = driver.execute_script(
             "return [document.scrollingElement.scrollWidth, innerWidth]"
@@ -398,10 +405,7 @@ def test_paper_shows_the_figures_and_no_controls(driver: Any, folder: Path, name
         drawn = (folder / f"{name}.html").read_text("utf-8").count(' class="figure"')
         assert (figures, controls) == (drawn, 0)
         # A4 less its margins at 96 pixels an inch: nothing is cut at the edge.
-        metrics = {"width": 688, "height": 1017, "deviceScaleFactor": 1, "mobile": False}
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        assert driver.execute_script(OUTSIDE) == []
+        with resized(driver, 688, 1017):
+            assert driver.execute_script(OUTSIDE) == []
     finally:
-        metrics = {"width": 1300, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -12,7 +12,17 @@ import pytest
 
 from embgeo.core.visible import visible
 from embgeo.report.analysis import render
-from tests.support.browser import NEEDS_BROWSER, chromium, complaints, frame, open_page, search
+from tests.support.browser import (
+    NEEDS_BROWSER,
+    chromium,
+    complaints,
+    frame,
+    open_page,
+    resized,
+    search,
+    without_scripts,
+)
+from tests.support.outlined import outlined
 from tests.support.sample_analysis import HOSTILE, sample
 from tests.support.sampling import sampled
 
@@ -98,7 +108,8 @@ def test_many_tokens(
 ) -> None:
     target = tmp_path / "many.html"
     analysis = sample(n=n, d=8, untied=False)
-    target.write_text(render(analysis), encoding="utf-8")
+    with outlined():
+        target.write_text(render(analysis), encoding="utf-8")
     open_page(driver, target)
     assert driver.execute_script("return embgeo.data.rows") == n
     assert driver.execute_script("return embgeo.data.token(arguments[0])", n - 1) == f"tok{n - 1}"
@@ -141,10 +152,10 @@ def test_many_tokens(
         print(f"\n{n:,} tokens: {megabytes:.2f} MB, {np.median(times):.1f} ms a frame (median)")
 
 
-def test_without_scripts_the_page_is_complete(folder: Path, tmp_path: Path) -> None:
+def test_without_scripts_the_page_is_complete(driver: Any, folder: Path) -> None:
     from selenium.webdriver.common.by import By
 
-    with chromium(tmp_path / "profile", scripts=False) as driver:
+    with without_scripts(driver):
         driver.get((folder / "page.html").as_uri())
         shown = [s for s in driver.find_elements(By.CSS_SELECTOR, "svg.figure") if s.is_displayed()]
         assert len(shown) == 12
@@ -154,8 +165,8 @@ def test_without_scripts_the_page_is_complete(folder: Path, tmp_path: Path) -> N
         assert complaints(driver) == []
 
 
-def test_phone_has_no_sideways_scroll(folder: Path, tmp_path: Path) -> None:
-    with chromium(tmp_path / "profile", width=390, height=844) as driver:
+def test_phone_has_no_sideways_scroll(driver: Any, folder: Path) -> None:
+    with resized(driver, 390, 844):
         open_page(driver, folder / "page.html")
         wide, inner = driver.execute_script(
             "return [document.scrollingElement.scrollWidth, innerWidth]"
@@ -187,10 +198,7 @@ def test_paper_shows_the_figures_and_no_controls(page: Any, folder: Path) -> Non
         drawn = (folder / "page.html").read_text("utf-8").count(' class="figure"')
         assert shown == [drawn, 0, 0]
         # A4 less its margins at 96 pixels an inch: nothing is cut at the edge, no chart overlaps.
-        metrics = {"width": 688, "height": 1017, "deviceScaleFactor": 1, "mobile": False}
-        page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        assert page.execute_script(OUTSIDE) == []
+        with resized(page, 688, 1017):
+            assert page.execute_script(OUTSIDE) == []
     finally:
-        metrics = {"width": 1300, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -11,7 +11,14 @@ import pytest
 from embgeo.charts.subject import method_subjects
 from embgeo.charts.training import page_names
 from embgeo.report.study import render
-from tests.support.browser import NEEDS_BROWSER, chromium, complaints, open_page
+from tests.support.browser import (
+    NEEDS_BROWSER,
+    chromium,
+    complaints,
+    open_page,
+    resized,
+    without_scripts,
+)
 from tests.support.sample_runs import embeddings, sample_training
 
 pytestmark = [pytest.mark.browser, NEEDS_BROWSER]
@@ -46,21 +53,13 @@ def test_curves_and_embeddings_come_alive_in_silence(driver: Any, file: Path) ->
 
 def test_a_phone_scrolls_in_one_direction(driver: Any, file: Path) -> None:
     open_page(driver, file)
-    driver.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True},
-    )
-    try:
+    with resized(driver, 390, 844):
         width = driver.execute_script("return document.documentElement.scrollWidth")
-    finally:
-        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert width <= 390
 
 
-def test_everything_is_there_with_scripts_off(
-    file: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    with chromium(tmp_path_factory.mktemp("profile"), scripts=False) as driver:
+def test_everything_is_there_with_scripts_off(driver: Any, file: Path) -> None:
+    with without_scripts(driver):
         driver.get(file.as_uri())
         shown = driver.find_element("id", "training").find_elements("css selector", "svg.figure")
         assert [figure.is_displayed() for figure in shown] == [True]

@@ -38,9 +38,7 @@ FLAGS = (
 
 
 @contextmanager
-def chromium(
-    profile: Path, width: int = 1300, height: int = 900, scripts: bool = True
-) -> Iterator[Any]:
+def chromium(profile: Path, width: int = 1300, height: int = 900) -> Iterator[Any]:
     """A driver of a browser with an empty profile and a window of this size in CSS pixels."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
@@ -50,10 +48,6 @@ def chromium(
     for flag in (*FLAGS, f"--user-data-dir={profile}", f"--window-size={width},{height}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    if not scripts:
-        # 2 is "block" among Chromium's content settings.
-        prefs = {"profile.managed_default_content_settings.javascript": 2}
-        options.add_experimental_option("prefs", prefs)
     driver = webdriver.Chrome(options=options, service=Service(executable_path=DRIVER))
     try:
         driver.set_script_timeout(30)
@@ -64,6 +58,28 @@ def chromium(
         yield driver
     finally:
         driver.quit()
+
+
+@contextmanager
+def resized(driver: Any, width: int, height: int) -> Iterator[None]:
+    """The window of a phone, or the area of a sheet of paper, for a while."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        yield
+    finally:
+        size = {"width": 1300, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+@contextmanager
+def without_scripts(driver: Any) -> Iterator[None]:
+    """Pages that are loaded meanwhile run no scripts; those of the driver still run."""
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        yield
+    finally:
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
 READY = """
