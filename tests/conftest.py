@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import hypothesis
 import pytest
@@ -51,6 +52,19 @@ def outlines() -> Iterator[None]:
     from tests.support.outlined import outlined
 
     with outlined():
+        yield
+
+
+#: Folders whose tests write many reports; what figures look like is tested in charts and report.
+OUTLINED = ("cli", "distributed", "integrations", "training", "workflows")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def outlined_reports(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Reports of whole folders of tests are written without drawing."""
+    from tests.support.outlined import outlined
+
+    with outlined() if request.path.parent.name in OUTLINED else nullcontext():
         yield
 
 

@@ -15,6 +15,7 @@ from embgeo.core.errors import BadOption
 from embgeo.io.model_facts import training_step
 from tests.support.compared import comparison, entered
 from tests.support.matrices import gaussian, rng
+from tests.support.sampling import sampled
 
 # Steps ------------------------------------------------------------------------------------------
 
@@ -192,7 +193,7 @@ def test_few_points_do_not_bend(m):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("walk", [False, True])
+@pytest.mark.parametrize("walk", sampled([True, False], 2))
 def test_noise_is_rarely_called_a_bend(walk):
     """At a level of 5 %: 20 of 400, and 31 would be a sign of more."""
     draws = [rng(1000 + i).standard_normal(len(STEPS)) for i in range(400)]

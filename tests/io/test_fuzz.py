@@ -1,4 +1,4 @@
-"""Sixty mutants of a sound file of each format; the nightly workflow makes ten thousand."""
+"""Mutants of a sound file of each format; the nightly workflow makes ten thousand."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import fuzz
+from tests.support import fuzz, sampling
 from tests.support.fuzz_seeds import SEEDS, Seed
 
-MUTANTS = 60
+MUTANTS = 60 if sampling.AT_NIGHT else 30
 #: Each takes a process of its own, and a quarter of a second.
 SLOW_MUTANTS = 4
 #: What is damaged here is left out, and the matrix is read without it.

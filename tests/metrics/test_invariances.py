@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from embgeo.core.matrix import Frequency, Matrix
-from tests.support import naive
+from tests.support import naive, sampling
 from tests.support.matrices import (
     ASKED,
     NAMES,
@@ -300,7 +300,7 @@ def test_the_sphere_is_never_above_its_eigenvectors(name):
     assert_sphere_is_lowest(analysis(name))
 
 
-@settings(max_examples=60)
+@settings(max_examples=60 if sampling.AT_NIGHT else 25)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 12),

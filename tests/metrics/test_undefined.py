@@ -16,6 +16,7 @@ from embgeo.core.matrix import FinalNorm, Frequency, Matrix
 from embgeo.core.options import Options
 from embgeo.measure.analyze import analyze
 from embgeo.metrics import SECTIONS
+from tests.support import sampling
 from tests.support.matrices import gaussian, rng
 
 #: Shapes of hidden states that small matrices are given.
@@ -319,7 +320,7 @@ def test_columns_of_very_different_sizes():
     assert found["spectrum.numerical_rank"].value == 1
 
 
-@settings(max_examples=80)
+@settings(max_examples=80 if sampling.AT_NIGHT else 30)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 14),

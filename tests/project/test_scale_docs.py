@@ -45,6 +45,7 @@ echo 4711
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("outlines")
 def test_the_story_from_top_to_bottom(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
     story = [command for block in blocks(PAGE, "console") for command in commands(block)]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 
 import ml_dtypes
@@ -30,6 +31,7 @@ from tests.metrics.test_twins import STORED
 from tests.support import naive
 from tests.support.devices import MEMORY, SINGLE, WIDE, least_rows, make_executor, shortages, torch
 from tests.support.matrices import ASKED, NAMES, analysis, case, gaussian
+from tests.support.sampling import sampled
 
 #: Eigenvalues of a narrow cone, both ends of a search, the smallest singular value.
 LOOSER = {
@@ -70,7 +72,7 @@ def differing(found, expected, matrix):
             yield a.name, a.value, b.value
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sampled(NAMES, 3))
 @pytest.mark.slow
 def test_an_analysis_on_a_device_is_that_of_numpy(name, monkeypatch):
     monkeypatch.setattr("embgeo.stats.backend.device_rows.MOST_ROWS", 23)
@@ -84,8 +86,12 @@ def test_an_analysis_on_a_device_is_that_of_numpy(name, monkeypatch):
     assert found.provenance["versions"]["torch"] == version("torch")
 
 
-@pytest.mark.parametrize("device", [WIDE, SINGLE])
-@pytest.mark.parametrize("name", ["gaussian", "negative", "two-sided", "dirty", "wide", "bf16"])
+@pytest.mark.parametrize(
+    ("name", "device"),
+    sampled(
+        product(["gaussian", "negative", "two-sided", "dirty", "wide", "bf16"], [WIDE, SINGLE]), 3
+    ),
+)
 @pytest.mark.slow
 def test_also_of_entries_in_float32(name, device):
     c = case(name)

@@ -29,7 +29,6 @@ from embgeo.workflows.train import train
 from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_study import MEASURED, geometry_measure
 from embgeo.workflows.train_task import TrainRequest, as_tables, parse_assignment, parse_seconds
-from tests.support.outlined import outlined
 
 ROOT = Path(__file__).parents[2]
 #: Three words in four are of a few popular ones.
@@ -58,8 +57,7 @@ def few_figures() -> Iterator[None]:
     """Drawing takes most of the time, and is tested elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("embgeo.report.page.CHARTS", (training.CHART,))
-        with outlined():
-            yield
+        yield
 
 
 @pytest.fixture(scope="module")
