@@ -65,7 +65,7 @@ def write_stream(path: Path, value: Any) -> None:
 WRITERS = [write_parquet, write_feather, write_compressed, write_stream]
 
 
-@pytest.mark.parametrize(("kind", "write"), sampled(product(COLUMNS, WRITERS), 5))
+@pytest.mark.parametrize(("kind", "write"), sampled(product(COLUMNS, WRITERS), 7))
 @pytest.mark.slow
 def test_a_column_of_vectors(tmp_path: Path, kind: str, write: Any) -> None:
     path = tmp_path / "a"
@@ -150,7 +150,7 @@ def test_columns_that_are_no_matrix(tmp_path: Path, column: Any, match: str, wri
     refused(arrow, path, match)
 
 
-@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize("write", sampled(WRITERS, 2))
 @pytest.mark.slow
 def test_cut_files_are_refused(tmp_path: Path, write: Any) -> None:
     path = tmp_path / "a"
@@ -161,7 +161,7 @@ def test_cut_files_are_refused(tmp_path: Path, write: Any) -> None:
         refused(arrow, path, "damaged or cut off|pyarrow")
 
 
-@pytest.mark.parametrize("write", [write_parquet, write_compressed])
+@pytest.mark.parametrize("write", sampled([write_compressed, write_parquet], 2))
 @pytest.mark.slow
 def test_one_row_that_unfolds_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Any

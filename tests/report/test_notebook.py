@@ -21,6 +21,9 @@ from embgeo.report import notebook
 from embgeo.workflows.analyze import Analysis
 from tests.support.sample_analysis import HOSTILE, sample
 
+#: Pages are shown here, not looked at.
+pytestmark = pytest.mark.usefixtures("outlines")
+
 
 @pytest.fixture(scope="module")
 def analysis() -> Analysis:

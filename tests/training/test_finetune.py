@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import load_preset  # noqa: E402
+from tests.support.sampling import sampled  # noqa: E402
 from tests.support.training_runs import Stopped, loop_of, numbers, run, settings, stopping  # noqa: E402
 
 #: Two epochs of nine steps, and three of finetuning.
@@ -56,8 +57,13 @@ def test_it_ends_with_a_validation_loss_above_the_best_before() -> None:
     assert loop.finished
 
 
-@pytest.mark.parametrize("after", [7, 18, 31])
-@pytest.mark.parametrize(("method", "keep"), [("mle", "last"), ("sc-exp", "best")])
+@pytest.mark.parametrize(
+    ("method", "keep", "after"),
+    sampled(
+        [(*kind, after) for after in (7, 18, 31) for kind in (("sc-exp", "best"), ("mle", "last"))],
+        3,
+    ),
+)
 @pytest.mark.slow
 def test_it_is_resumed_to_the_same_bits(tmp_path: Path, method: str, keep: str, after: int) -> None:
     known = config(method, training={"save_steps": 6, "keep": keep})
