@@ -131,6 +131,7 @@ def test_points_outside_the_picture_are_counted() -> None:
     assert notes == (f"a: {(~seen).sum()} of 4,000 points lie outside the picture",)
 
 
+@pytest.mark.slow
 def test_frequency_colors_have_one_scale_for_all_panels() -> None:
     of = [Subject("a", sample()), Subject("b", sample(seed=2))]
     figure, _ = figure_of(specify("scatter", of, Choices("frequency")))

@@ -156,6 +156,7 @@ def test_numbers_too_large_to_be_squared(here: Path) -> None:
     assert "huge.npy" in message
 
 
+@pytest.mark.slow
 def test_poisoned_checkpoint_is_measured_and_not_run(here: Path) -> None:
     result = call("analyze", HOSTILE / "os_system.pt", *QUICK)
     assert result.exit_code == 0, result.output
@@ -288,6 +289,7 @@ def test_json_goes_to_stdout_alone(here: Path) -> None:
     assert content(here) == before
 
 
+@pytest.mark.slow
 def test_json_and_folder_hold_the_same(here: Path) -> None:
     result = call("analyze", "matrix.npy", "--json", "-o", "out", *QUICK)
     assert result.exit_code == 0, result.output

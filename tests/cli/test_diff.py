@@ -120,6 +120,7 @@ def test_two_checkpoints(here: Path) -> None:
     assert number(comparison.pairs[0], "relative_change") == pytest.approx(0.3, abs=0.1)
 
 
+@pytest.mark.slow
 def test_a_rotated_and_permuted_vocabulary_is_the_same_by_token() -> None:
     """The theorems, from files to the saved result."""
     W, order = gaussian(3, n=80), rng(3).permutation(80)
@@ -310,6 +311,7 @@ def test_a_track_without_steps_is_refused(here: Path) -> None:
 # --- What is written -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_equal_runs_write_equal_bytes() -> None:
     def bytes_of() -> dict[str, Any]:
         done("one.npy", "two.npy", *QUICK, "--queries", "20")
@@ -362,6 +364,7 @@ def test_an_earlier_comparison_is_replaced_and_nothing_else() -> None:
     assert not Path("out/0-one").exists()
 
 
+@pytest.mark.slow
 def test_a_damaged_comparison_can_be_written_over() -> None:
     done("one.npy", "two.npy", *QUICK)
     Path("out", COMPARISON_NAME).write_text("{")

@@ -140,6 +140,7 @@ def test_a_name_of_the_last_version_is_accepted_with_a_note(in_home: Path) -> No
     assert (in_home / "scatter-centered.pdf").is_file()
 
 
+@pytest.mark.slow
 def test_python_draws_the_same_bytes(in_home: Path) -> None:
     assert run("baseline", "--figure", "cone", "--venue", "acl", "-o", in_home).exit_code == 0
     drawn = draw(load_analysis(Path("baseline")), figure="cone", venue="acl", label=["baseline"])
@@ -250,6 +251,7 @@ def test_a_damaged_analysis_is_named(in_home: Path, tmp_path: Path) -> None:
     assert "line 1 is no JSON object" in refused(tmp_path / "log", "-o", in_home)
 
 
+@pytest.mark.slow
 def test_what_others_made_is_not_written_over(in_home: Path) -> None:
     in_home.mkdir()
     own = in_home / "spectrum.pdf"

@@ -307,6 +307,7 @@ def test_a_baseline_of_other_sections_fails_with_the_reason() -> None:
 # --- Settings ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_settings_hold_everything(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings(
         f'[gate]\nrules = [\n "{HOLDS}",\n "frequency.norm_ratio <= 1e6",\n "{NO_RISE}",\n]\n'

@@ -169,6 +169,7 @@ def test_a_rotated_copy_is_the_same(name):
     same_geometry(pair_of(W @ rotation(W.shape[1], 2), W), residual)
 
 
+@pytest.mark.slow
 def test_a_scaled_and_mirrored_copy_is_the_same():
     W = gaussian(32, n=200)
     same_geometry(pair_of(W, -1e5 * W))
@@ -261,6 +262,7 @@ def test_procrustes_of_a_shrunken_direction():
     assert number(pair, "subspace_distance") < 1e-13
 
 
+@pytest.mark.slow
 def test_a_low_rank_update_has_its_rank():
     W = gaussian(44, n=200, d=12)
     update = gaussian(45, n=200, d=2) @ np.linalg.qr(gaussian(46, n=12, d=2))[0].T * 1e-3
@@ -466,6 +468,7 @@ def test_huge_and_tiny_entries_do_not_overflow():
         assert number(pair, name) == pytest.approx(number(plain, name), rel=1e-9), name
 
 
+@pytest.mark.slow
 def test_a_view_of_any_order_is_read_alike():
     X, Y = gaussian(57, n=70), near(gaussian(57, n=70), 0.4)
     plain = numbers(pair_of(X, Y))

@@ -147,6 +147,7 @@ def test_a_mild_coordinate_is_named_next_to_the_direction_that_it_makes():
     assert "of the variance" in found.headline
 
 
+@pytest.mark.slow
 def test_a_coordinate_of_twice_the_spread_is_not_rogue():
     W = normal(1500, 64)
     W[:, 5] *= 2.0

@@ -57,6 +57,7 @@ def test_its_special_tokens(chat: embgeo.Analysis) -> None:
     assert {name: chat[f"tokens.{name}"].value for name in numbers} == numbers
 
 
+@pytest.mark.slow
 def test_a_healthy_model_says_so(tmp_path: Path) -> None:
     verdict = judged(write_chat_model(tmp_path / "model", dead=False), (*FEW, "tokens"))
     first = verdict.findings[0]
@@ -161,6 +162,7 @@ def test_rows_that_word2vec_never_trained() -> None:
     assert found.verdict.findings[0].clause == "9 rows were never trained"
 
 
+@pytest.mark.slow
 def test_rows_as_long_as_an_initialization_and_dead_ones() -> None:
     W, rng = gaussian(409, 400, 40), np.random.default_rng(0)
     W[:6] = rng.uniform(-1, 1, (6, 40)) * 0.5 / 40

@@ -183,6 +183,7 @@ def in_memory(plan: MergePlan, pieces: list[tuple[Matrix, int]]) -> Analysis:
     return finish(plan, seconds[0].statistics)
 
 
+@pytest.mark.slow
 def test_files_that_each_hold_some_rows() -> None:
     matrix = Matrix(gaussian(303, 300, 6) + 0.2, **labels(300))
     pieces = [

@@ -33,6 +33,7 @@ def test_every_preset_is_rules(name: str) -> None:
     assert all(rule.text for rule in read_preset(name))
 
 
+@pytest.mark.slow
 def test_a_damaged_model(damaged: Path) -> None:
     outcome = embgeo.check(damaged, preset=PRESET)
     assert states(outcome) == {

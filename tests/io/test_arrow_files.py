@@ -185,6 +185,7 @@ def test_more_rows_than_the_bytes_can_hold(tmp_path: Path, monkeypatch: pytest.M
     refused(arrow, path, "it promises 100,000×8 numbers")
 
 
+@pytest.mark.slow
 def test_a_worker_that_ends_or_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, worker = tmp_path / "a", tmp_path / "worker.py"
     write_parquet(path, table())

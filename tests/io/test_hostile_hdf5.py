@@ -94,6 +94,7 @@ def test_hdf5(tmp_path: Path, fill: Callable[[Any], None], expected: str) -> Non
     refused(hdf5_file, hdf5(tmp_path, fill), expected)
 
 
+@pytest.mark.slow
 def test_an_hdf5_library_that_hangs_or_dies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

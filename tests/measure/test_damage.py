@@ -50,6 +50,7 @@ def test_planted_rows_are_found(data):
     np.testing.assert_array_equal(found.rows, np.setdiff1d(np.arange(n), rows))
 
 
+@pytest.mark.slow
 def test_as_if_they_were_masked():
     """Every number is that of the matrix with those rows masked, to the last bit."""
     W = planted()

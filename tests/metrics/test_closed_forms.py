@@ -154,6 +154,7 @@ def test_two_sided_collapse():
     assert "cancel" in found["cosine.max_dimension_share"].undefined
 
 
+@pytest.mark.slow
 def test_noisy_two_sided_collapse_shows_in_the_spectrum():
     """As measured on a real collapse: mean cosine about 0 with 99.8 % on one direction."""
     side = np.where(np.arange(400) % 2, 1.0, -1.0)[:, None]

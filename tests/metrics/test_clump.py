@@ -325,6 +325,7 @@ def test_untrained_rows_around_a_cone_are_scattered(scale):
     assert found["tokens.clump_rows"].value == 0
 
 
+@pytest.mark.slow
 def test_a_cone_is_judged_without_scattered_rows():
     verdict = embgeo.analyze(diluted(0.2), sections=["tokens", "cosine", "spectrum"]).verdict
     cone = next(f for f in verdict.findings if f.key == "cone")

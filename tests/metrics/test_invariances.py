@@ -178,6 +178,7 @@ def test_zero_rows_would_have_moved_i1():
     assert abs(naive.i1(naive.both_signs(W)) - naive.i1(naive.both_signs(cone()))) > 0.01
 
 
+@pytest.mark.slow
 def test_storage_does_not_matter():
     """float32 values stored as float64 give the same again, but for products taken as stored."""
     W = cone().astype(np.float32)

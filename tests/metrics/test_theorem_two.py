@@ -115,6 +115,7 @@ def test_the_rows_of_rare_tokens_did_drift_along_it(states: Array, tmp_path: Pat
     assert rare > frequent + 0.1
 
 
+@pytest.mark.slow
 def test_the_same_states_around_their_mean_have_none(states: Array, tmp_path: Path) -> None:
     """The mean lies in the hull: once it is the origin, convex weights must certify it."""
     exact = states.astype(np.float64)

@@ -28,6 +28,7 @@ def naive_gap(norms):
     norms=st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=100),
     n=st.integers(1, 100),
 )
+@pytest.mark.slow
 def test_equals_a_loop_over_all_gaps(norms, n):
     repeated = (norms * n)[:100]
     found, expected = find_norm_gap(np.array(repeated)), naive_gap(repeated)

@@ -39,6 +39,7 @@ def test_too_few_or_equal_values_have_no_tail():
     assert fit_tail(np.ones(50)) is None
 
 
+@pytest.mark.slow
 def test_the_chance_of_a_distance():
     """Uniform for a power law, small for what is none."""
     g = rng(901)

@@ -92,6 +92,7 @@ def fields(value: Any, path: str = "") -> Iterator[str]:
                 yield from fields(inner, f"{path}[].{key}")
 
 
+@pytest.mark.slow
 def test_every_field_of_the_json_is_documented(folder: Path) -> None:
     arguments = ["gate", "fixtures/baseline.pt", "--json", "--no-config"]
     arguments += ["-b", "fixtures/cosreg.safetensors", "-r", "cosine.mean change <= 5%"]

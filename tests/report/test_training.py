@@ -296,6 +296,7 @@ def test_damage_is_told_in_one_line(change: Any, said: str, tmp_path: Path) -> N
         load_training(tmp_path)
 
 
+@pytest.mark.slow
 def test_runs_are_read_from_their_folders(tmp_path: Path) -> None:
     runs = []
     for made in made_runs(METHODS, 3):

@@ -131,6 +131,7 @@ def test_spread_keeps_the_order_and_stops_at_an_error():
 # Precision --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_float32_is_close_and_says_so():
     W = gaussian(93, n=400, d=12) + 0.2
     exact = analyze(Matrix(W), reference=False)

@@ -493,6 +493,7 @@ def test_a_window_that_makes_no_sense(window: Any) -> None:
         NtAsgd(WeightAverage(made().parameters()), window=window)
 
 
+@pytest.mark.slow
 def test_all_of_it_on_a_real_model() -> None:
     """AWD-LSTM under SGD at a high rate, clipped, averaged: the loss falls."""
     torch.manual_seed(0)

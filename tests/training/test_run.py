@@ -159,6 +159,7 @@ def test_progress_hears_of_every_step(tmp_path: Path) -> None:
     assert sum(heard[1:]) == 18
 
 
+@pytest.mark.slow
 def test_a_comparison_has_a_folder_for_each_run(tmp_path: Path) -> None:
     config = settings(
         compare=["mle", "cosreg"], seeds=[0, 5], training={"epochs": 1}, method={"cosreg": {}}

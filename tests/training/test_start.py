@@ -102,6 +102,7 @@ def test_another_vocabulary_and_a_damaged_file_are_refused(runs: Path, tmp_path:
         started(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_run_from_given_weights_is_resumed_to_the_same_bits(runs: Path, tmp_path: Path) -> None:
     start = {"start": str(runs / "mle" / "seed-0"), "save_steps": 5}
     config = settings("sc-exp", training=start)

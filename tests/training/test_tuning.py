@@ -61,6 +61,7 @@ def test_each_method_takes_the_rate_of_the_lowest_perplexity(tmp_path: Path) -> 
     assert weights[0] == weights[1]
 
 
+@pytest.mark.slow
 def test_what_was_tried_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = tuned(task_of(tmp_path))
     monkeypatch.setattr(runs, "train_run", None)

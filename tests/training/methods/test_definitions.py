@@ -140,6 +140,7 @@ def test_a_name_that_is_nearly_a_defined_one() -> None:
 
 
 @pytest.mark.parametrize("name", ["cosreg-10", "both"])
+@pytest.mark.slow
 def test_a_defined_method_is_resumed_to_the_same_bits(tmp_path: Path, name: str) -> None:
     config = with_tables(training={"save_steps": 5}).one(name, 0)
     whole, broken = tmp_path / "whole", tmp_path / "broken"
