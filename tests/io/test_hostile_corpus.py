@@ -36,7 +36,7 @@ def reported(*options: str) -> None:
 @pytest.mark.slow
 def test_a_sample_in_processes_that_watch_themselves() -> None:
     """With time and memory measured; the nightly run takes every file."""
-    reported("--quick", "--sample", "12")
+    reported("--quick", "--sample", "6")
 
 
 @forks
