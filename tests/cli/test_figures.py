@@ -64,7 +64,7 @@ def in_home(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path
 
 
 #: What ordinary runs draw of all figures; the page of the command draws every one of them.
-SOME = ("scatter", "spectrum", "cosines", "subspaces", "frequency")
+SOME = ("scatter", "spectrum", "cosines", "subspaces", "norms-by-frequency")
 
 
 @pytest.mark.slow
