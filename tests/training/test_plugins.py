@@ -229,6 +229,29 @@ def test_names_that_nobody_added_are_refused_with_those_there_are(tmp_path: Path
         train(tmp_path, compare="mle", settings={**SMALL, "task.name": "other"})
 
 
+SETTING = """
+from embgeo.training.plugins import register
+from embgeo.training.tasks import LanguageModeling
+
+
+@register
+class Own(LanguageModeling):
+    NAME = "own"
+
+    def __init__(self, *, width=3):
+        self.width = width
+"""
+
+
+@pytest.mark.parametrize(("name", "known"), [("own", "width"), ("lm", "none")])
+def test_a_setting_that_a_task_does_not_have_is_refused(
+    name: str, known: str, tmp_path: Path
+) -> None:
+    settings = {**SMALL, "task.name": name, "task.depth": 2}
+    with pytest.raises(BadOption, match=f"task {name} has no setting 'depth'; it has {known}"):
+        train(tmp_path, write_plugin(tmp_path, SETTING), compare="mle", settings=settings)
+
+
 @pytest.mark.parametrize("setting", ["tune", "start"])
 def test_what_is_about_language_models_is_refused_for_other_tasks(
     setting: str, tmp_path: Path

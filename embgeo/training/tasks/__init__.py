@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from embgeo.core.errors import BadOption
+from embgeo.training.checks import list_defaults, refuse_others
 from embgeo.training.registry import find_added, list_added
 from embgeo.training.settings import StudySettings
 from embgeo.training.tasks.language_model import LanguageModeling
@@ -35,13 +36,12 @@ def make_task(config: StudySettings) -> Task:
         No such task or setting.
     """
     name = config.task.name
-    for kind in TASKS:
-        if name == kind.NAME:
-            return kind(**config.task.settings)
-    found = find_added("tasks", name, check_task)
+    known = {kind.NAME: kind for kind in TASKS}
+    found = known[name] if name in known else find_added("tasks", name, check_task)
     if found is None:
-        names = ", ".join((*(kind.NAME for kind in TASKS), *list_added("tasks")))
+        names = ", ".join((*known, *list_added("tasks")))
         raise BadOption(f"no task {name!r}", way_out=f"there are {names}; --plugin adds others")
+    refuse_others(f"the task {name}", config.task.settings, list_defaults(found))
     task: Task = found(**config.task.settings)
     return task
 

@@ -138,6 +138,8 @@ class Evaluator(Protocol):
 class Task:
     """What is learned: reads data, makes a model, gives the loss of a batch, evaluates.
 
+    Its settings, those of ``[task]``, are keyword-only arguments of its constructor.
+
     Attributes
     ----------
     NAME : str
@@ -158,10 +160,6 @@ class Task:
     QUALITY: ClassVar[str] = "loss"
     SCORES: ClassVar[tuple[str, ...]] = ("loss",)
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = ()
-
-    def __init__(self, **settings: Any) -> None:
-        """Take the settings of ``[task]``; a task lists its own as keyword-only arguments."""
-        refuse_others(f"the task {self.NAME}", settings, ())
 
     def find_model(self, name: str) -> type[EmbeddingModel]:
         """The model of that name; `BadOption` if there is none."""
