@@ -14,8 +14,8 @@ from embgeo.core.values import Caveat, Influence, Quantity
 from embgeo.metrics.facts import Facts
 from embgeo.numerics.pair_errors import (
     LEAST_ROWS,
+    DrawnPairs,
     PairError,
-    error_from_pairs,
     error_from_row_means,
 )
 from embgeo.numerics.sampling import generator, sample_rows
@@ -99,10 +99,10 @@ def errors_of_sample(
     """From the cosines of drawn pairs, in the order of the pairs."""
     if m < LEAST_ROWS:
         return PairErrors({})
-    found = {}
+    found, drawn = {}, DrawnPairs(*pairs, m)
     for name, kernel in make_kernels(mean, std).items():
         values = kernel(cosines)
-        found[name] = scale(name, float(values.mean()), error_from_pairs(*pairs, values, m))
+        found[name] = scale(name, float(values.mean()), drawn.find_error(values))
     return PairErrors(found)
 
 

@@ -94,8 +94,8 @@ def error_from_row_means(
     return PairError(error, factor * away, noise, bool(variance < 2.0 * least))
 
 
-def error_from_pairs(first: IntArray, second: IntArray, kernel: FloatArray, m: int) -> PairError:
-    """From pairs that were drawn uniformly, with replacement.
+class DrawnPairs:
+    """Pairs of rows that were drawn uniformly, with replacement.
 
     Products of all pairs that share a row come from sums over rows: Σ_i (Σ_{p∋i} k_p)² counts them
     once, and each pair with itself (and with its repetitions) twice.
@@ -104,26 +104,37 @@ def error_from_pairs(first: IntArray, second: IntArray, kernel: FloatArray, m: i
     ----------
     first, second : int arrays, shape (n,)
         The rows of each pair, unlike.
-    kernel : float64 array, shape (n,)
     m : int
+        Rows, of which these are some.
     """
-    n = len(kernel)
-    away = kernel - kernel.mean()
-    signed = np.where(np.arange(n) % 2 == 0, away, -away)
-    sums, noise = (
-        np.asarray(np.bincount(first, part, m) + np.bincount(second, part, m), dtype=np.float64)
-        for part in (away, signed)
-    )
-    often = (np.bincount(first, minlength=m) + np.bincount(second, minlength=m)).astype(np.float64)
-    number = np.minimum(first, second) * np.int64(m) + np.maximum(first, second)
-    _, place, repeated = np.unique(number, return_inverse=True, return_counts=True)
-    times = repeated[place]
-    shared = float(np.square(sums).sum()) - 2.0 * float(times @ np.square(away))
-    products = float(np.square(often).sum()) - 2.0 * float(times.sum())
-    zeta_two = float(away @ away) / n
-    zeta_one = max(shared / products, 0.0) if products > 0 else 0.0
-    variance = (4.0 * (m - 2.0) * zeta_one + 2.0 * zeta_two) / (m * (m - 1.0))
-    unseen = max(2.0 / (m - 2.0) / 4.0, np.sqrt(8.0 / max(products, 1.0))) * zeta_two
-    # Of n drawn pairs, n²/m² are drawn twice to either sign, and do not cancel.
-    noise *= np.sqrt(0.5 + n / m**2) / n
-    return PairError(float(np.sqrt(variance)), sums / n, noise, bool(zeta_one < unseen))
+
+    def __init__(self, first: IntArray, second: IntArray, m: int) -> None:
+        self.first, self.second, self.m = first, second, m
+        number = np.minimum(first, second) * np.int64(m) + np.maximum(first, second)
+        _, place, repeated = np.unique(number, return_inverse=True, return_counts=True)
+        #: How often each pair was drawn.
+        self.times = repeated[place]
+        often = self._sum(np.ones(len(first)))
+        #: Products of pairs that share a row.
+        self.products = float(np.square(often).sum()) - 2.0 * float(self.times.sum())
+
+    def _sum(self, parts: FloatArray) -> FloatArray:
+        """Of each row, the sum over its pairs."""
+        sums = np.bincount(self.first, parts, self.m) + np.bincount(self.second, parts, self.m)
+        return np.asarray(sums, dtype=np.float64)
+
+    def find_error(self, kernel: FloatArray) -> PairError:
+        """The error of the mean of a kernel, from its values at the pairs, shape (n,)."""
+        n, m = len(kernel), self.m
+        away = kernel - kernel.mean()
+        sums = self._sum(away)
+        noise = self._sum(np.where(np.arange(n) % 2 == 0, away, -away))
+        shared = float(np.square(sums).sum()) - 2.0 * float(self.times @ np.square(away))
+        products = self.products
+        zeta_two = float(away @ away) / n
+        zeta_one = max(shared / products, 0.0) if products > 0 else 0.0
+        variance = (4.0 * (m - 2.0) * zeta_one + 2.0 * zeta_two) / (m * (m - 1.0))
+        unseen = max(2.0 / (m - 2.0) / 4.0, np.sqrt(8.0 / max(products, 1.0))) * zeta_two
+        # Of n drawn pairs, n²/m² are drawn twice to either sign, and do not cancel.
+        noise *= np.sqrt(0.5 + n / m**2) / n
+        return PairError(float(np.sqrt(variance)), sums / n, noise, bool(zeta_one < unseen))

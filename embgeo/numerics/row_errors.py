@@ -123,9 +123,12 @@ class RowsOfSpectrum:
         k, j = self._near
         divided[self._near] = np.where(k == j, 0.0, second[k, k] - second[k, j])
         energy = np.square(self.values)
-        pairs = energy @ (np.square(divided) + 2.0 * np.square(second)) @ energy / self.m**2
-        divided += second
-        own = np.vecdot(self.squares @ divided, self.squares)
+        whole = divided + second
+        np.square(divided, out=divided)
+        pairs = energy @ divided @ energy
+        np.square(second, out=divided)
+        pairs = (pairs + 2.0 * (energy @ divided @ energy)) / self.m**2
+        own = np.vecdot(self.squares @ whole, self.squares)
         return combine(self.squares @ g - 0.5 * own, float(pairs), self.m)
 
     @property
@@ -141,26 +144,35 @@ def entropy(weights: FloatArray) -> SpectralFunction:
     """−Σ p ln p of the weights' shares p."""
     total, h = float(weights.sum()), compute_entropy(weights)
     g = -(np.log(weights / total) + h) / total
-    second = (1.0 / total - g[:, None] - g) / total
-    return SpectralFunction(g, second - np.diag(1.0 / (weights * total)))
+    second = np.add.outer(-g / total, 1.0 / total**2 - g / total)
+    return SpectralFunction(g, subtract_diagonal(second, 1.0 / (weights * total)))
 
 
 def root_entropy(values: FloatArray) -> SpectralFunction:
     """The entropy of the roots σ of the eigenvalues."""
     sigma = np.sqrt(values)
-    of_roots = entropy(sigma)
-    g = of_roots.gradient / (2.0 * sigma)
-    second = of_roots.hessian / (4.0 * np.outer(sigma, sigma))
-    return SpectralFunction(g, second - np.diag(g / (2.0 * values)))
+    of_roots, slope = entropy(sigma), 0.5 / sigma
+    g, second = of_roots.gradient * slope, of_roots.hessian
+    second *= slope
+    second *= slope[:, None]
+    return SpectralFunction(g, subtract_diagonal(second, g / (2.0 * values)))
 
 
 def participation_ratio(values: FloatArray) -> SpectralFunction:
     """(Σλ)²/Σλ²."""
     total, squares = float(values.sum()), float(values @ values)
     g = 2.0 * total / squares - 2.0 * total**2 / squares**2 * values
-    second = 2.0 / squares - 4.0 * total / squares**2 * (values[:, None] + values)
-    second += 8.0 * total**2 / squares**3 * np.outer(values, values)
-    return SpectralFunction(g, second - 2.0 * total**2 / squares**2 * np.eye(len(values)))
+    along = -4.0 * total / squares**2 * values
+    second = np.add.outer(along, along + 2.0 / squares)
+    second += np.multiply.outer(8.0 * total**2 / squares**3 * values, values)
+    diagonal = np.full(len(values), 2.0 * total**2 / squares**2)
+    return SpectralFunction(g, subtract_diagonal(second, diagonal))
+
+
+def subtract_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArray:
+    """The matrix less a diagonal one, in place."""
+    matrix[np.diag_indices(len(matrix))] -= diagonal
+    return matrix
 
 
 def top_share(values: FloatArray) -> SpectralFunction:

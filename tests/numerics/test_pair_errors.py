@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from embgeo.numerics.multiple_tests import adjust_holm
-from embgeo.numerics.pair_errors import error_from_pairs, error_from_row_means
+from embgeo.numerics.pair_errors import DrawnPairs, error_from_row_means
 
 
 def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -65,7 +65,7 @@ def test_the_products_from_drawn_pairs_are_the_literal_ones() -> None:
     zeta_one, zeta_two = np.mean(products), np.mean(away**2)
     expected = (4 * (m - 2) * zeta_one + 2 * zeta_two) / (m * (m - 1))
     assert zeta_one > 0
-    assert error_from_pairs(first, second, values, m).error ** 2 == pytest.approx(expected)
+    assert DrawnPairs(first, second, m).find_error(values).error ** 2 == pytest.approx(expected)
 
 
 def test_without_the_noise_of_pairs_the_parts_of_drawn_pairs_make_the_error() -> None:
@@ -76,7 +76,7 @@ def test_without_the_noise_of_pairs_the_parts_of_drawn_pairs_make_the_error() ->
     x = rng.standard_normal((m, 16)) / 4
     for pull, conservative in ((0.0, True), (3.0, False)):
         values = np.vecdot(x[first], x[second]) + pull * (x[first] + x[second])[:, 0]
-        found = error_from_pairs(first, second, values, m)
+        found = DrawnPairs(first, second, m).find_error(values)
         squares = np.square(found.influence).sum() - np.square(found.noise).sum()
         with_sampling = found.error**2 + values.var() / n
         assert squares == pytest.approx(with_sampling, rel=0.15)
@@ -115,7 +115,7 @@ def test_errors_are_the_spread_over_draws(pull: float, least: float, most: float
         known.append(error_from_row_means(rows, seen[-1], k[off].std(), 80).error)
         first = rng.integers(0, 80, 4_000)
         second = (first + rng.integers(1, 80, 4_000)) % 80
-        sampled.append(error_from_pairs(first, second, k[first, second], 80).error)
+        sampled.append(DrawnPairs(first, second, 80).find_error(k[first, second]).error)
     spread = np.std(seen, ddof=1)
     for errors in (known, sampled):
         assert least < np.sqrt(np.mean(np.square(errors))) / spread < most
