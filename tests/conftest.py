@@ -11,6 +11,7 @@ import hypothesis
 import pytest
 
 from tests.support import sampling
+from tests.support.no_network import guarded
 
 # The same examples in every run, and no test that fails because the machine is busy.
 hypothesis.settings.register_profile("embgeo", deadline=None, derandomize=True)
@@ -30,6 +31,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Nightly tests and those of a browser are slow: ``-m "not slow"`` leaves out all of them."""
     if item.get_closest_marker("nightly") or item.get_closest_marker("browser"):
         item.add_marker("slow")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """No test uses the network; its fixtures do not either."""
+    marks = (item.get_closest_marker(name) for name in ("loopback", "browser"))
+    with guarded(loopback=any(marks)):
+        return (yield)
 
 
 @pytest.hookimpl(trylast=True)

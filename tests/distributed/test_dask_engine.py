@@ -37,7 +37,7 @@ from tests.support.sampling import sampled
 distributed = pytest.importorskip("distributed")
 
 #: Each of them starts a cluster of its own or waits for one.
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.loopback]
 
 N, D = 240, 4
 #: Some of everything: a second pass, single rows, and no search that takes many passes.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,12 +12,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
+from typer.testing import CliRunner
 
 import embgeo
+from embgeo.cli.app import app
 from embgeo.core.errors import EmbgeoError
 from embgeo.io.remote import ranges
 from embgeo.io.remote.source_record import SOURCE_RECORD
 from tests.support.chat_model import DEAD, write_chat_model
+from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.toy_hub import COMMIT, ToyHub, serve
 
 pytestmark = pytest.mark.loopback
@@ -247,6 +252,16 @@ def test_two_revisions_are_compared(hub: ToyHub) -> None:
     assert [member.name for member in comparison.members] == ["toy", "toy@v1"]
     assert [member.given for member in comparison.members] == [NAME, f"{NAME}@v1"]
     assert len(hub.asked("00001.*safetensors")) == 2  # header and tensor, once: one commit
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("hub")
+def test_the_page_runs(tmp_path: Path) -> None:
+    page = ROOT / "docs/hub.md"
+    with contextlib.chdir(tmp_path):
+        for command in (one for block in blocks(page, "console") for one in commands(block)):
+            seen = CliRunner().invoke(app, shlex.split(command.line)[1:]).output
+            assert agrees(command.output, seen), f"{command.line}\n{seen}"
 
 
 def test_a_file_of_a_web_server(hub: ToyHub) -> None:
