@@ -14,6 +14,7 @@ from embgeo.core.version import embgeo_version
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.loading import read_matrix
 from embgeo.io.opening import open_checkpoint
+from embgeo.io.remote.places import find_place
 from embgeo.replacement.choice import DAMAGED, choose_rows
 from embgeo.replacement.methods.method import RowSource
 from embgeo.replacement.places import Edit, TensorPlace, find_places
@@ -101,7 +102,8 @@ def repair(
     Parameters
     ----------
     model : Path or str
-        A model folder with safetensors files, or one such file.
+        A model folder with safetensors files, or one such file; or a remote name, of which the
+        reduced model folder is repaired: its record is a patch for the whole model.
     out : Path or str, optional
         Folder of the copy, which must not exist. Files without the matrix are linked into it.
     rows : str, Path or sequence of int
@@ -140,9 +142,11 @@ def repair(
     UnreadableFile
         A model that cannot be read, is not stored as safetensors, or is not that of the patch.
     """
-    model = as_path(model, "model")
+    given = as_path(model, "model")
     out = None if out is None else as_path(out, "out")
     check_options(rows, method, patch, out, dry_run)
+    place = find_place(Source(given, tensor=tensor, output=output))
+    model = place.path
     if out is not None:
         check_target(out, model)
     source = Source(model, tensor=tensor, output=output, hash_file=False)
@@ -154,6 +158,7 @@ def repair(
         if wanted is None:
             return Repair(None)
         record = wanted
+    record = replace(record, source=place.given)
     notes = list_other_weights(target)
     if dry_run or out is None:
         return Repair(record, notes=notes)

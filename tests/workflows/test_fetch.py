@@ -6,6 +6,7 @@ import contextlib
 import json
 import shlex
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -252,6 +253,31 @@ def test_two_revisions_are_compared(hub: ToyHub) -> None:
     assert [member.name for member in comparison.members] == ["toy", "toy@v1"]
     assert [member.given for member in comparison.members] == [NAME, f"{NAME}@v1"]
     assert len(hub.asked("00001.*safetensors")) == 2  # header and tensor, once: one commit
+
+
+@pytest.mark.slow
+def test_from_a_name_to_a_repaired_model(hub: ToyHub, model: Path, tmp_path: Path) -> None:
+    """The gate fails and names the rows, the repair needs no further byte, the gate passes."""
+    run = partial(CliRunner().invoke, app)
+    new = tmp_path / "new"
+    gate = run(["gate", NAME, "--preset", "finetune-ready"])
+    assert gate.exit_code == 1
+    assert "row 2,950 <|im_start|>" in gate.output
+    hub.requests.clear()
+    repaired = run(["repair", NAME, "-o", str(new), "--quiet"])
+    assert (repaired.exit_code, repaired.output) == (0, "")
+    assert run(["gate", str(new), "--preset", "finetune-ready"]).exit_code == 0
+    assert run(["gate", NAME, "--preset", "finetune-ready"]).output == gate.output
+    assert not hub.requests
+    record = json.loads((new / "embgeo-repair.json").read_text())
+    assert (record["source"], len(record["rows"])) == (NAME, 79)
+    # The record is a patch for the whole model.
+    whole = tmp_path / "whole"
+    patch = ["--patch", str(new / "embgeo-repair.json")]
+    assert run(["repair", str(model), *patch, "-o", str(whole), "--quiet"]).exit_code == 0
+    same = [np.asarray(embgeo.load(folder).data) for folder in (new, whole)]
+    assert np.array_equal(*same)
+    assert (whole / "model-00003.safetensors").is_file()
 
 
 @pytest.mark.slow
