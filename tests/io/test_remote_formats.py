@@ -14,7 +14,9 @@ from safetensors.numpy import save
 
 import embgeo
 from embgeo.core.errors import EmbgeoError
+from embgeo.core.source import Source
 from embgeo.io.remote import ranges
+from embgeo.io.remote.choice import find_names
 from embgeo.io.remote.ranges import RemoteFolder
 from embgeo.io.remote.stores import StoreFolder
 from tests.support.framework_files import needs
@@ -168,3 +170,15 @@ def test_what_cannot_be_read_in_parts_is_refused(store: Any) -> None:
     store.pipe("/two/b.safetensors", save(TENSORS))
     assert "several files with tensors" in refused("memory://two")
     assert "memory://two/a.safetensors" in refused("memory://two")
+
+
+def test_names_of_what_is_needed() -> None:
+    """Projections inside of layers are no output projections, whatever they are called."""
+    stack = [f"model.layers.{k}.self_attn.out_proj.weight" for k in range(3)]
+    known = ["model.embed_tokens.weight", "model.embed_positions.weight", *stack]
+    assert find_names(known, Source()) == {"model.embed_tokens.weight"}
+    head = ["lm_head.0.weight", "model.norm.weight"]
+    assert find_names([*known, *head], Source()) == {"model.embed_tokens.weight", *head}
+    assert find_names([*known, *head], Source(output="none")) == {known[0], head[1]}
+    assert find_names(known, Source(tensor="1.self_attn.out_proj.weight")) == {stack[1]}
+    assert find_names(["layer.a", "layer.b"], Source()) == set()

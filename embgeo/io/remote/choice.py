@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from embgeo.io.remote.tensors import RemoteTensor, list_tensors, place_tensor
 
 #: What single files with tensors end with, the preferred ones first.
 _ENDINGS = (".safetensors", ".gguf", ".bin", ".pt", ".pth")
+_IN_A_STACK = re.compile(r"[./]\d+[./]")
 _LISTED = 6
 
 
@@ -105,7 +107,7 @@ def find_names(known: Iterable[str], source: Source) -> set[str]:
         return set()
     outputs: set[str] = set()
     if source.output != "none":
-        outputs = _match_name(all_names, source.output) or _surest(all_names, names.output_rank)
+        outputs = _match_name(all_names, source.output) or _surest(all_names, _output_rank)
     return inputs | outputs | {name for name in all_names if is_final_norm(name)}
 
 
@@ -117,6 +119,15 @@ def _match_name(known: list[str], name: str | None) -> set[str]:
     if name is None:
         return set()
     return {one for one in known if plain(one) == name or plain(one).endswith(f".{name}")}
+
+
+def _output_rank(name: str) -> int | None:
+    """As by name, but that only the surest names count inside a stack of layers.
+
+    Projections of attention are called like output projections, in every shard.
+    """
+    rank = names.output_rank(name)
+    return None if rank and _IN_A_STACK.search(name) else rank
 
 
 def _surest(known: list[str], rank_of: Callable[[str], int | None]) -> set[str]:
