@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import fuzz, sampling
+from tests.support import fuzz
 from tests.support.fuzz_seeds import SEEDS, Seed
 
-MUTANTS = 60 if sampling.AT_NIGHT else 30
+MUTANTS = 60
 #: Each takes a process of its own, and a quarter of a second.
 SLOW_MUTANTS = 4
 #: What is damaged here is left out, and the matrix is read without it.
