@@ -4,7 +4,7 @@
 
 A campaign that was interrupted goes on when it is started again. At the end its table of claims,
 its numbers and its settings are written to ``benchmarks/results/campaign-NAME.md``, ``.csv`` and
-``.toml``; ``--summary`` writes them of runs that are finished already. The report stays with the
+``.toml``; ``--summary`` writes them of the runs that are finished so far. The report stays with the
 runs.
 """
 
@@ -14,19 +14,25 @@ import argparse
 import csv
 import platform
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import embgeo
+from embgeo.core.errors import Diverged
 from embgeo.report.study_tables import claim_rows, heads
 from embgeo.report.text.study import table
+from embgeo.result.saved import JSON_NAME
 from embgeo.training.methods.catalog import METHODS
 from embgeo.training.settings import read_settings
-from embgeo.training.study.deciding import difference_text
+from embgeo.training.study.claims import TIME
+from embgeo.training.study.deciding import adjust_claims, difference_text
 from embgeo.training.study.effects import list_quality_effects
-from embgeo.training.study.training import TRAINING_NAME, Training
-from embgeo.workflows.train import RunMonitor
+from embgeo.training.study.run_result import is_finished
+from embgeo.training.study.training import Training
+from embgeo.workflows.train_monitor import RunMonitor
+from embgeo.workflows.train_study import make_study
+from embgeo.workflows.train_task import TrainRequest, prepare
 
 RESULTS = Path(__file__).parent / "results"
 HEADS = (
@@ -105,25 +111,50 @@ CAMPAIGNS = {
 }
 
 
-def train(campaign: Campaign, data: Path, runs: Path, seeds: int | None) -> None:
+def request(campaign: Campaign, data: Path, runs: Path, seeds: int | None) -> dict[str, Any]:
+    """The arguments of `embgeo.train`."""
+    return {
+        "data": data,
+        "preset": campaign.preset,
+        "compare": campaign.compare,
+        "settings": dict(campaign.settings),
+        "seeds": seeds or campaign.seeds,
+        "out": runs,
+        "resume": (runs / "train.toml").is_file(),
+    }
+
+
+def train(arguments: Mapping[str, Any]) -> Training:
     """Every run of a campaign; those that are finished are kept."""
-    trained = embgeo.train(
-        data,
-        preset=campaign.preset,
-        compare=campaign.compare,
-        settings=dict(campaign.settings),
-        seeds=seeds or campaign.seeds,
-        out=runs,
-        resume=(runs / "train.toml").is_file(),
-        monitor=RunMonitor(say=print),
-    )
-    if trained is not None and trained.diverged:
+    trained = embgeo.train(**arguments, monitor=RunMonitor(say=print))
+    assert trained is not None
+    if trained.diverged:
         print(f"diverged: {', '.join(f'{name}, seed {seed}' for name, seed in trained.diverged)}")
+    return trained.study
 
 
-def write_summary(name: str, campaign: Campaign, runs: Path, out: Path) -> None:
+def read_finished(arguments: Mapping[str, Any]) -> Training:
+    """The study of the runs that are finished, with each method's own number of seeds."""
+    task = prepare(TrainRequest(**arguments), "")
+    absent = {
+        run: Diverged("it is not finished")
+        for run in task.runs
+        if not (is_finished(task.home(*run)) and (task.home(*run) / JSON_NAME).is_file())
+    }
+    if len(absent) == len(task.runs):
+        raise SystemExit(f"{task.folder} holds no finished run")
+    return make_study(task, absent)
+
+
+def leave_out_times(study: Training) -> Training:
+    """Without claims about time: a campaign takes hours, next to whatever else the machine does."""
+    kept = [one for one in study.outcomes if one.number != TIME]
+    return replace(study, outcomes=adjust_claims(kept))
+
+
+def write_summary(name: str, campaign: Campaign, study: Training, runs: Path, out: Path) -> None:
     """The table of claims as Markdown and CSV, and the settings."""
-    study = embgeo.load_training(runs)
+    study = leave_out_times(study)
     out.mkdir(parents=True, exist_ok=True)
     text = "\n".join(describe(name, campaign, study)) + "\n"
     (out / f"campaign-{name}.md").write_text(text, encoding="utf-8")
@@ -147,11 +178,11 @@ def describe(name: str, campaign: Campaign, study: Training) -> Iterator[str]:
     yield "```text"
     yield from table(study)
     yield "```"
-    yield "\n| method | compared with | test perplexity, difference (95 % over seeds) |"
-    yield "|---|---|---|"
+    yield "\n| method | compared with | seeds | test perplexity, difference |"
+    yield "|---|---|---|---|"
     for effect in list_quality_effects(study):
         difference = difference_text(effect.held, relative=True)
-        yield f"| `{effect.method}` | `{effect.reference}` | {difference} |"
+        yield f"| `{effect.method}` | `{effect.reference}` | {effect.held.n} | {difference} |"
     for source in dict.fromkeys(one.source.partition(",")[0] for one in study.outcomes):
         yield f"\n## {source}\n"
         yield f"| {' | '.join(HEADS)} |"
@@ -183,6 +214,7 @@ def describe_claim(row: Any) -> str:
 def write_csv(study: Training, writer: Any) -> None:
     """The numbers of every run that the report's tables hold, one a line."""
     names = {head.name for head in heads(study)} | {one.number for one in study.outcomes}
+    names -= {TIME}
     writer.writerow(["method", "seed", "matrix", "name", "value"])
     for run in study.runs:
         for matrix, numbers in (("", run.numbers), ("output", run.output)):
@@ -194,7 +226,7 @@ def write_csv(study: Training, writer: Any) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("name", choices=CAMPAIGNS)
-    parser.add_argument("--data", type=Path, help="the text")
+    parser.add_argument("--data", type=Path, required=True, help="the text")
     parser.add_argument("--runs", type=Path, help="folder of the runs; NAME.runs")
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--seeds", type=int, help="in place of the campaign's own")
@@ -202,13 +234,9 @@ def main() -> None:
     options = parser.parse_args()
     campaign = CAMPAIGNS[options.name]
     runs = options.runs or Path(f"{options.name}.runs")
-    if not options.summary:
-        if options.data is None:
-            parser.error("give the text with --data")
-        train(campaign, options.data, runs, options.seeds)
-    if not (runs / TRAINING_NAME).is_file():
-        parser.error(f"{runs} holds no finished campaign")
-    write_summary(options.name, campaign, runs, options.out)
+    arguments = request(campaign, options.data, runs, options.seeds)
+    study = read_finished(arguments) if options.summary else train(arguments)
+    write_summary(options.name, campaign, study, runs, options.out)
 
 
 if __name__ == "__main__":

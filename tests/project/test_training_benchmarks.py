@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from benchmarks import campaign, regularizer_cost, training_step  # noqa: E402
 from embgeo.training.methods.catalog import METHODS  # noqa: E402
 from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import read_settings  # noqa: E402
-from embgeo.training.study.training import save_training  # noqa: E402
 from embgeo.workflows.train_task import TrainRequest  # noqa: E402
 from tests.support.sample_runs import sample_training  # noqa: E402
 
@@ -138,14 +138,29 @@ def test_the_settings_of_a_campaign_are_settings(name: str) -> None:
 def test_a_summary_holds_every_claim_and_every_number(tmp_path: Path) -> None:
     runs, out = tmp_path / "runs", tmp_path / "results"
     study = sample_training(methods=("mle", "cosreg", "untied", "al"))
-    save_training(study, runs)
+    runs.mkdir()
     (runs / "train.toml").write_text('seeds = [0]\n[data]\npath = "far/away/ptb"\n')
-    campaign.write_summary("overfit", campaign.CAMPAIGNS["overfit"], runs, out)
+    campaign.write_summary("overfit", campaign.CAMPAIGNS["overfit"], study, runs, out)
     text = (out / "campaign-overfit.md").read_text("utf-8")
-    rows = [line for line in text.splitlines() if line.startswith("| ") and "claim |" not in line]
+    rows = [line for line in text.splitlines() if line.count("|") == 10 and "claim |" not in line]
+    rows = [line for line in rows if not line.startswith("|---")]
     assert len(rows) == len(study.outcomes)
     assert "| CosReg improves perplexity (cosreg against mle) | 66 → 65.2 (test perplexity" in text
     numbers = (out / "campaign-overfit.csv").read_text("utf-8").splitlines()
     assert {line.split(",")[0] for line in numbers[1:]} == {"mle", "cosreg", "untied", "al"}
     assert numbers[1].startswith("mle,0,,valid.perplexity,104")
     assert read_settings(out / "campaign-overfit.toml").data.path == "ptb"
+
+
+@pytest.mark.slow
+def test_a_summary_of_what_is_finished_so_far(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("a b c d e f g h\n" * 60)
+    small = {"data.size": 9, "model.d": 4, "model.hidden": 4, "training.steps": 4}
+    begun = campaign.Campaign("begun", "tiny-cpu", 1, "mle", small)
+    found = campaign.train(campaign.request(begun, text, tmp_path / "runs", 1))
+    whole = replace(begun, compare="mle,cosreg")
+    study = campaign.read_finished(campaign.request(whole, text, tmp_path / "runs", 2))
+    assert [(run.method, run.seed) for run in study.runs] == [("mle", 0)]
+    assert study.runs[0].numbers == found.runs[0].numbers
+    assert any(note.startswith("cosreg, seed 1: it is not finished") for note in study.notes)

@@ -13,7 +13,7 @@ import pytest
 from embgeo.core.quantities import QUANTITIES as ANALYZED
 from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
 from embgeo.training.study.convergence import judge_learning
-from embgeo.training.study.deciding import count_verdicts, decide_claims, quality_name
+from embgeo.training.study.deciding import count_verdicts, decide_claims, quality_name, signed
 from embgeo.training.study.numbers import QUANTITIES, prior, prior_distance
 from embgeo.training.study.published import PaperClaim
 from embgeo.training.study.spread import in_percent, paired, percent_text, spread, student
@@ -343,3 +343,13 @@ def test_a_tied_model_is_not_held_against_two_matrices() -> None:
     for each in found:
         assert (each.verdict, each.reference) == ("not decidable", "mle")
         assert each.cause == "no_reference"
+
+
+def test_a_difference_near_1_is_a_number_as_any_other() -> None:
+    assert [signed(value) for value in (1.0015, -0.998, 1.0, 0.0, -0.0229)] == [
+        "+1.00",
+        "−1.00",
+        "+1",
+        "0",
+        "−0.0229",
+    ]

@@ -250,9 +250,13 @@ def difference_text(held: Paired, *, relative: bool) -> str:
 
 
 def signed(value: float) -> str:
-    """Three digits, with the sign."""
-    text = format_number(value, 3)
-    return text if value <= 0 else f"+{text}"
+    """Three digits, with the sign; that a difference is nearly 1 has no meaning."""
+    rounded = f"{abs(value):.2f}"
+    near = rounded == "1.00" and abs(value) != 1.0
+    text = rounded if near else format_number(abs(value), 3)
+    if value < 0:
+        return f"−{text}"
+    return f"+{text}" if value else text
 
 
 #: Numbers of the geometry that a sentence tells, with their names in it.
