@@ -11,12 +11,10 @@ from embgeo.comparison.comparison import Member
 from embgeo.comparison.matching import Matching
 from embgeo.comparison.pair import Change, Difference, Direction
 from embgeo.comparison.paired import INDEPENDENT, PairedError, population_error
-from embgeo.core.reach import student_reach
+from embgeo.core.reach import REACH, student_reach
 from embgeo.core.values import Quantity, Scalar
 from embgeo.numerics.multiple_tests import adjust_holm, two_sided
 
-#: Standard errors to either side of an estimate that make a 95 % interval.
-REACH = 1.96
 #: A difference is beyond error where it would be that large by chance less often than this, after
 #: Holm's correction for the number of differences that are judged.
 LEVEL = 0.05

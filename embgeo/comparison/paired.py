@@ -15,6 +15,7 @@ import numpy as np
 
 from embgeo.comparison.matching import Matching
 from embgeo.core.arrays import FloatArray
+from embgeo.core.quantities import isotropy
 from embgeo.core.values import Influence, Scalar
 from embgeo.result.analysis import Analysis
 
@@ -50,9 +51,7 @@ def population_error(
     first, second = (a.influence(old.name) for a in analyses)
     if first is None or second is None or matching is None or matching.by is None:
         return PairedError(known, INDEPENDENT)
-    # Scores out of fold have a fit in them, which other folds do not share.
-    seeds = {a.provenance.get("seed") for a in analyses}
-    if old.error_kind == "population" and len(seeds) > 1:
+    if not have_same_choices(old, analyses):
         return PairedError(known, INDEPENDENT)
     sizes = (len(analyses[0].rows), len(analyses[1].rows))
     values, noise = (
@@ -63,7 +62,20 @@ def population_error(
     if not alone:
         return PairedError(known, INDEPENDENT)
     apart = max(values[1] - noise[1], noise[1])
+    if old.name == isotropy.Z_RANDOM_STD.name:  # the directions are those of both sides
+        drawn = np.hypot(old.standard_error or 0.0, new.standard_error or 0.0)
+        known = float(np.sqrt(max(known**2 - drawn**2, 0.0)))
     return PairedError(known * float(np.sqrt(apart / alone)), PAIRED)
+
+
+def have_same_choices(scalar: Scalar, analyses: tuple[Analysis, Analysis]) -> bool:
+    """Whether the folds or the directions, which influences hold for, are those of both sides."""
+    facts: tuple[str, ...] = ()
+    if scalar.name == isotropy.Z_RANDOM_STD.name:
+        facts = ("seed", "d")
+    elif scalar.error_kind == "population":  # scores out of fold have a fit in them
+        facts = ("seed",)
+    return all(len({a.provenance.get(fact) for a in analyses}) == 1 for fact in facts)
 
 
 def sum_squares(a: FloatArray, b: FloatArray, matching: Matching) -> tuple[float, float]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+#: Standard errors to either side of an estimate that make a 95 % interval.
+REACH = 1.96
+
 
 def student_reach(z: float, freedom: int | None) -> float:
     """Standard errors that hold as much of Student's t as `z` do of a normal distribution.

@@ -387,9 +387,16 @@ class Influence(Named):
     noise: SingleArray | None = field(default=None, metadata={"archive": "noise", "key": "noise"})
 
     @classmethod
-    def of(cls, quantity: Quantity, values: FloatArray, rows: IntArray | None = None) -> Self:
+    def of(
+        cls,
+        quantity: Quantity,
+        values: FloatArray,
+        rows: IntArray | None = None,
+        noise: FloatArray | None = None,
+    ) -> Self:
         """Kept in single precision: an error needs no more."""
-        return cls(quantity, values.astype("float32"), rows)
+        single = None if noise is None else noise.astype("float32")
+        return cls(quantity, values.astype("float32"), rows, single)
 
     def _content(self) -> str:
         return f"of {len(self.values):,} rows"

@@ -140,12 +140,15 @@ def measure_two_nn(
         + (f", {duplicates:,} duplicate rows left out" if duplicates else ""),
     )
     places = np.searchsorted(facts.kept, asked[finite])
-    trimmed = measure_trimmed(options, ratios, rows)
+    trimmed = measure_trimmed(options, ratios, pair, rows)
     return [scalar, Influence.of(q.INTRINSIC_DIMENSION, parts, places), trimmed]
 
 
-def measure_trimmed(options: Options, ratios: FloatArray, rows: int) -> Scalar:
-    """TwoNN fitted without the largest ratios; its error by drawing the queries again."""
+def measure_trimmed(options: Options, ratios: FloatArray, pair: IntArray, rows: int) -> Scalar:
+    """TwoNN fitted without the largest ratios; its error by drawing the queries again.
+
+    Queries of one pair, by its number, are drawn together.
+    """
     n = len(ratios)
     if n < LEAST_TRIMMED:
         return q.INTRINSIC_DIMENSION_TRIMMED.undefined(f"fewer than {LEAST_TRIMMED} queries")
@@ -153,7 +156,9 @@ def measure_trimmed(options: Options, ratios: FloatArray, rows: int) -> Scalar:
         reason = "the two nearest rows of a quarter of the queries are equally far"
         return q.INTRINSIC_DIMENSION_TRIMMED.undefined(reason)
     rng = generator(options.seed, "trimmed dimension")
-    again = np.array([fit_two_nn(rng.choice(ratios, n)) for _ in range(RESAMPLES)])
+    pairs = int(pair.max()) + 1
+    times = (np.bincount(rng.integers(0, pairs, pairs), minlength=pairs) for _ in range(RESAMPLES))
+    again = np.array([fit_two_nn(np.repeat(ratios, each[pair])) for each in times])
     error, exact = float(np.std(again[np.isfinite(again)], ddof=1)), n == rows
     return q.INTRINSIC_DIMENSION_TRIMMED.measured(
         fit_two_nn(ratios),

@@ -128,7 +128,7 @@ def measure_rarity(
     if len(share) > 1:
         drawn = error_of(mean_influence(share)) * float(np.sqrt(1.0 - len(queries) / whole))
         slope = find_edge_slope(facts, queries, near[:, :k], known)
-        parts, error = influence_of_tokens(facts, queries, near, is_rare, slope)
+        parts, noise, error = influence_of_tokens(facts, queries, near, is_rare, slope)
     scalar = quantity.measured(
         float(share.mean()),
         standard_error=None if exact else drawn,
@@ -142,7 +142,7 @@ def measure_rarity(
     )
     if error is None:
         return [scalar]
-    return [scalar, Influence.of(quantity, parts)]
+    return [scalar, Influence.of(quantity, parts, noise=noise)]
 
 
 def find_edge_slope(facts: Facts, queries: IntArray, near: IntArray, known: Popularity) -> float:
@@ -166,8 +166,8 @@ def find_edge_slope(facts: Facts, queries: IntArray, near: IntArray, known: Popu
 
 def influence_of_tokens(
     facts: Facts, queries: IntArray, near: IntArray, is_rare: BoolArray, slope: float
-) -> tuple[FloatArray, float]:
-    """The part of each kept row in the deviation of the mean share, and the error over tokens.
+) -> tuple[FloatArray, FloatArray, float]:
+    """The part of each kept row in the deviation of the mean share, its noise, and the error.
 
     A token counts as a query, and as a neighbor: without it, the next nearest row takes its place
     among the neighbors of a query. The spread between queries holds what the neighbors of one
@@ -188,14 +188,18 @@ def influence_of_tokens(
     parts[np.searchsorted(facts.kept, queries)] = mean_influence(share)
     # A place that no row is next in line for stays as it is.
     moved = (rare_near[:, :k].astype(np.float64) - rare_near[:, k:]) * (near[:, k:] >= 0) / (k * n)
-    parts += np.bincount(
-        np.searchsorted(facts.kept, near[:, :k]).ravel(), moved.ravel(), minlength=facts.m
+    signs = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)[:, None]
+    places = np.searchsorted(facts.kept, near[:, :k]).ravel()
+    received, noise = (
+        np.asarray(np.bincount(places, part.ravel(), minlength=facts.m), dtype=np.float64)
+        for part in (moved, signs * moved)
     )
+    parts += received
     # The share of rare tokens is fixed: where a token leaves, another one changes its class.
     label = is_rare[facts.kept].astype(np.float64)
     parts -= slope * (label - label.mean()) / facts.m
     variance = float(parts @ parts) - float(np.square(moved).sum())
-    return parts, float(np.sqrt(max(variance, 0.0)))
+    return parts, noise, float(np.sqrt(max(variance, 0.0)))
 
 
 #: Column of the nearest neighbor in the table of neighbors.

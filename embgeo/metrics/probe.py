@@ -41,6 +41,7 @@ from embgeo.numerics.scores import (
     linear_share,
     r_squared,
     share_of_noise,
+    widen,
 )
 from embgeo.stats.reader import RowReader
 
@@ -233,7 +234,7 @@ def measure_ridge(
     what = "−ln(rank)" if facts.is_ranked else "ln(1 + count)"
     scalar = q.FREQUENCY_R2.measured(
         r2,
-        standard_error=error_of(parts),
+        standard_error=widen(error_of(parts), parts),
         error_kind="population",
         sample=sample,
         convention=f"{convention}; of {what}; penalty chosen inside each fold",

@@ -110,7 +110,5 @@ def add_row_errors(
         whole = float(np.hypot(error.error, value.standard_error or 0.0))
         caveats = value.caveats + (("conservative_error",) if error.conservative else ())
         changed.append(replace(value, population_error=whole, caveats=caveats))
-        # What was sampled besides tokens is not in their parts, and does not cancel in differences.
-        if value.standard_error is None:
-            influences.append(Influence.of(value.quantity, error.influence, places))
+        influences.append(Influence.of(value.quantity, error.influence, places, error.noise))
     return changed + influences

@@ -15,11 +15,12 @@ B_kl = (g_k − g_l)/(λ_k − λ_l) are the divided differences of the gradient
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from embgeo.core.arrays import FloatArray
+from embgeo.numerics.scores import widen
 from embgeo.numerics.spectra import compute_entropy
 
 #: Eigenvalues nearer than this share of the largest have a derivative for a divided difference.
@@ -42,15 +43,19 @@ class RowError:
         Of r of m rows, so that the squares sum up to the variance but for what pairs of rows add.
     conservative : bool
         Whether no part of single rows is seen; then the error is rather too large.
+    noise : float64 array, shape (r,), or None
+        Its sum of squares is what pairs of rows add to that of `influence`.
     """
 
     error: float
     influence: FloatArray
     conservative: bool = False
+    noise: FloatArray | None = None
 
     def times(self, factor: float) -> RowError:
         """Of the number times a constant."""
-        return RowError(abs(factor) * self.error, factor * self.influence, self.conservative)
+        noise = None if self.noise is None else factor * self.noise
+        return RowError(abs(factor) * self.error, factor * self.influence, self.conservative, noise)
 
 
 def combine(parts: FloatArray, pairs: float, m: int) -> RowError | None:
@@ -75,7 +80,8 @@ def combine(parts: FloatArray, pairs: float, m: int) -> RowError | None:
     if total**2 < LEAST_EFFECTIVE * float(squares @ squares):
         return None
     variance = max(total - pairs, pairs)
-    return RowError(float(np.sqrt(variance)), away, variance < 2.0 * pairs)
+    error = widen(float(np.sqrt(variance)), away)
+    return RowError(error, away, variance < 2.0 * pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,10 @@ class RowsOfSpectrum:
     def __init__(self, values: FloatArray, along: FloatArray, m: int) -> None:
         self.values, self.m = values / values[0], m
         self.squares = np.square(along / np.sqrt(values[0]))
+        self.signs = np.where(np.arange(len(along)) % 2 == 0, 1.0, -1.0)
+        # Of the noise two digits are enough.
+        self.single = (along / np.sqrt(values[0])).astype(np.float32)
+        self.signed = self.single.T @ (self.signs[:, None].astype(np.float32) * self.single)
         apart = self.values[:, None] - self.values
         self._near = np.nonzero(np.abs(apart) <= NEAR)
         apart[self._near] = np.inf
@@ -114,7 +124,9 @@ class RowsOfSpectrum:
         """The error of a function of the eigenvalues, which `derive` gives the derivatives of.
 
         What pairs of rows add is that of normal rows with variances λ/m along the eigenvectors:
-        Σh² is (2Σ(Bλλᵀ)² + 4Σ(Hλλᵀ)²)/m², entry by entry.
+        Σh² is (2Σ(Bλλᵀ)² + 4Σ(Hλλᵀ)²)/m², entry by entry. Where each row has a sign s, the
+        squares of Σ_j s_j h_ij hold those of h_ij, and products of unlike rows cancel: they are the
+        noise of differences.
         """
         of = derive(self.values)
         g, second = of.gradient, of.hessian
@@ -123,13 +135,18 @@ class RowsOfSpectrum:
         k, j = self._near
         divided[self._near] = np.where(k == j, 0.0, second[k, k] - second[k, j])
         energy = np.square(self.values)
+        turned = np.vecdot(self.single @ np.float32(divided * self.signed), self.single)
+        noise = turned + self.squares @ (second @ np.diagonal(self.signed))
         whole = divided + second
         np.square(divided, out=divided)
         pairs = energy @ divided @ energy
         np.square(second, out=divided)
         pairs = (pairs + 2.0 * (energy @ divided @ energy)) / self.m**2
         own = np.vecdot(self.squares @ whole, self.squares)
-        return combine(self.squares @ g - 0.5 * own, float(pairs), self.m)
+        noise -= self.signs * own
+        found = combine(self.squares @ g - 0.5 * own, float(pairs), self.m)
+        scale = self.m / len(noise) * np.sqrt(0.5)
+        return None if found is None else replace(found, noise=scale * noise)
 
     @property
     def first_is_separate(self) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray
+from embgeo.core.reach import REACH, student_reach
 from embgeo.numerics.ranking import average_ranks
 
 BoolArray = npt.NDArray[np.bool_]
@@ -21,6 +22,26 @@ Judged = tuple[float, FloatArray]
 def error_of(influence: FloatArray) -> float:
     """The standard error that the parts of all observations make."""
     return float(np.sqrt(influence @ influence))
+
+
+def widen(error: float, influence: FloatArray) -> float:
+    """The error, such that 1.96 of it hold what Student's t says where few parts decide it.
+
+    Of n parts with the squares s the sum is known as well as from ν = 2(Σs)²/(Σs² − (Σs)²/n)
+    normal draws (Satterthwaite 1946): n of equal weight, few where the largest hold most of it.
+
+    Examples
+    --------
+    >>> parts = np.array([3.0, 1.0, -1.0, -3.0, 20.0])
+    >>> round(widen(1.0, parts), 3), widen(1.0, np.array([1.0, -1.0]))
+    (2.195, 1.0)
+    """
+    squares = np.square(influence)
+    total = float(squares.sum())
+    unlike = float(squares @ squares) - total**2 / len(squares)
+    if not unlike > total**2 * 1e-12:
+        return error
+    return error * student_reach(REACH, max(1, int(2.0 * total**2 / unlike))) / REACH
 
 
 def mean_influence(values: FloatArray) -> FloatArray:

@@ -11,11 +11,12 @@ from embgeo.comparison.bootstrap import mean_interval, resampled_means
 from embgeo.comparison.change import explain, is_carried
 from embgeo.comparison.comparison import Member
 from embgeo.comparison.differences import difference, differences, judge
-from embgeo.comparison.paired import population_error
+from embgeo.comparison.paired import INDEPENDENT, population_error
 from embgeo.comparison.sentences import describe_isotropy, sentences
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.quantities.cosine import MEAN, POSITIVE_SHARE, STD, UNIFORMITY
 from embgeo.core.quantities.frequency import FREQUENCY_R2, PROBE_AUC
+from embgeo.core.quantities.isotropy import Z_RANDOM_STD
 from embgeo.core.quantities.tokens import INTRINSIC_DIMENSION
 from embgeo.core.values import Quantity
 from embgeo.result.analysis import Analysis
@@ -181,6 +182,19 @@ def test_other_rows_are_not_paired():
     row = next(d for d in made.differences if d.name == MEAN.name)
     own = [m.analysis.scalar(MEAN).population_error for m in made.members]
     assert row.standard_error == pytest.approx(np.hypot(*own), rel=0.15)
+
+
+@pytest.mark.parametrize(("seed", "note"), [(0, "paired, token by token"), (1, INDEPENDENT)])
+def test_random_directions_are_paired_where_they_are_the_same(seed, note):
+    sides = (
+        entered(Matrix(W), name, sections=("isotropy",), sphere=False, seed=own)
+        for W, name, own in zip(alike(), "ab", (0, seed), strict=True)
+    )
+    made = comparison(*sides)
+    row = next(d for d in made.differences if d.name == Z_RANDOM_STD.name)
+    assert row.error_note == note
+    sampling = [m.analysis.scalar(Z_RANDOM_STD).standard_error for m in made.members]
+    assert bool(row.standard_error < 0.5 * np.hypot(*sampling)) is (seed == 0)
 
 
 def test_a_matrix_does_not_differ_from_itself():

@@ -104,8 +104,8 @@ def test_numbers_made_of_sums_have_errors_over_tokens(cone_of_rows: embgeo.Analy
         scalar = cone_of_rows.scalar(quantity)
         assert scalar.known == "exact"
         influence = cone_of_rows.influence(quantity.name).values.astype(float)
-        # Pairs of rows count twice in the squares of the parts.
-        assert 0.999 < error_of(influence) / scalar.population_error < 1.42
+        # Pairs of rows count twice in the squares of the parts; Student's t widens the error.
+        assert 0.97 < error_of(influence) / scalar.population_error < 1.42
 
 
 def test_what_is_counted_or_an_extreme_has_no_error(cone_of_rows: embgeo.Analysis) -> None:
@@ -113,10 +113,9 @@ def test_what_is_counted_or_an_extreme_has_no_error(cone_of_rows: embgeo.Analysi
         assert cone_of_rows.scalar(quantity).population_error is None
 
 
-def test_sampled_directions_do_not_cancel_in_differences(cone_of_rows: embgeo.Analysis) -> None:
+def test_sampled_directions_are_in_the_error_over_tokens(cone_of_rows: embgeo.Analysis) -> None:
     scalar = cone_of_rows.scalar(isotropy.Z_RANDOM_STD)
     assert scalar.population_error > scalar.standard_error
-    assert cone_of_rows.influence(isotropy.Z_RANDOM_STD.name) is None
 
 
 @pytest.mark.parametrize("shape", [(17, 6), (400, 6)])

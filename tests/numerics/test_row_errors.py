@@ -70,6 +70,25 @@ def test_some_rows_say_what_all_of_them_do() -> None:
     assert len(found.influence) == 1_000
 
 
+@pytest.mark.parametrize("make", FUNCTIONS)
+def test_the_noise_of_a_row_is_what_signed_pairs_with_it_add(make) -> None:
+    """By second differences of the function in the weights of two rows."""
+    rows, step = draw(6, n=12) + 0.5, 1e-3
+    f, own = FUNCTIONS[make], np.arange(12)
+
+    def weigh(i: int, j: int, a: float, b: float) -> float:
+        weights = 1.0 + a * step * (own == i) + b * step * (own == j)
+        return float(f(decompose(np.sqrt(weights)[:, None] * rows)[0]))
+
+    noise = np.zeros(12)
+    for i in own:
+        for j in own[own != i]:
+            corners = (a * b * weigh(i, j, a, b) for a in (1, -1) for b in (1, -1))
+            noise[i] += (-1) ** j * sum(corners) / (4 * step**2)
+    found = find_error(make, rows).noise
+    assert np.allclose(found, noise * np.sqrt(0.5), atol=1e-3 * np.abs(noise).max())
+
+
 def test_equal_eigenvalues_have_derivatives() -> None:
     """Of rows along the axes, with the same sum of squares in each direction."""
     rows = np.kron(np.ones((50, 1)), np.vstack([np.eye(4), -np.eye(4)]))
