@@ -387,16 +387,9 @@ class Influence(Named):
     noise: SingleArray | None = field(default=None, metadata={"archive": "noise", "key": "noise"})
 
     @classmethod
-    def of(
-        cls,
-        quantity: Quantity,
-        values: FloatArray,
-        rows: IntArray | None = None,
-        noise: FloatArray | None = None,
-    ) -> Self:
+    def of(cls, quantity: Quantity, values: FloatArray, rows: IntArray | None = None) -> Self:
         """Kept in single precision: an error needs no more."""
-        single = None if noise is None else noise.astype("float32")
-        return cls(quantity, values.astype("float32"), rows, single)
+        return cls(quantity, values.astype("float32"), rows)
 
     def _content(self) -> str:
         return f"of {len(self.values):,} rows"

@@ -15,6 +15,8 @@ Examples
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -142,7 +144,7 @@ def measure_rarity(
     )
     if error is None:
         return [scalar]
-    return [scalar, Influence.of(quantity, parts, noise=noise)]
+    return [scalar, replace(Influence.of(quantity, parts), noise=noise.astype(np.float32))]
 
 
 def find_edge_slope(facts: Facts, queries: IntArray, near: IntArray, known: Popularity) -> float:

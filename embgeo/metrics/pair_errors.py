@@ -54,7 +54,12 @@ class PairErrors:
         """For differences of two matrices."""
         quantities = (q.POSITIVE_SHARE, q.UNIFORMITY, q.STD)
         return [
-            Influence.of(quantity, found.influence, self.rows, found.noise)
+            Influence(
+                quantity,
+                found.influence.astype(np.float32),
+                self.rows,
+                None if found.noise is None else found.noise.astype(np.float32),
+            )
             for quantity in quantities
             if (found := self.by_name.get(quantity.name)) is not None
         ]

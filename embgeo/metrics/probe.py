@@ -38,7 +38,6 @@ from embgeo.numerics.scores import (
     balanced_loss,
     error_of,
     learned_noise,
-    linear_share,
     r_squared,
     share_of_noise,
     widen,
@@ -148,12 +147,10 @@ def measure_probe(
     fitted = (FOLDS - 1) / FOLDS
     sizes = round(fitted * rare.sum()), round(fitted * (~rare).sum())
     noise = learned_noise(judged[0][0], *sizes, facts.d)
-    for place, (judge, linear) in enumerate(
-        ((auc, 1.0), (balanced_accuracy, linear_share(judged[1][0])))
-    ):
+    for place, judge in enumerate((auc, balanced_accuracy)):
         value, parts = judged[place]
         edge = influence_of_edge(judge, score, known, at)
-        judged[place] = (value, with_fit(parts, noise, linear) + edge)
+        judged[place] = (value, with_fit(parts, noise) + edge)
     influences: list[Value] = [
         Influence.of(quantity, parts, at)
         for quantity, (_, parts) in zip(quantities, judged, strict=True)
@@ -195,7 +192,7 @@ def influence_of_edge(
     return np.asarray(-slope * (popular - popular.mean()) / np.sqrt(m * len(at)))
 
 
-def with_fit(influence: FloatArray, noise: float, linear: float = 1.0) -> FloatArray:
+def with_fit(influence: FloatArray, noise: float) -> FloatArray:
     """The parts of tokens that are scored by fits to the others.
 
     Every two tokens of unlike folds meet twice, each once in the fit: a number out of fold is a
@@ -203,11 +200,9 @@ def with_fit(influence: FloatArray, noise: float, linear: float = 1.0) -> FloatA
     fit is T + b, of which b is noise, the variance of T over tokens is (4T + 2b)/n (Hoeffding
     1948), and the number goes as T/√(T + b). By the delta method its variance is that of the
     tokens as observations alone, (1 + u)²·(1 − u/2) times, with u = b/(T + b): once where nothing
-    of the fit is noise, twice where all of it is. Of a number that keeps only the sign of a score,
-    the share `linear` of the variance goes with the score itself, and only that is met twice.
+    of the fit is noise, twice where all of it is.
     """
-    added = (1.0 + noise) ** 2 * (1.0 - noise / 2.0) - 1.0
-    return np.asarray(np.sqrt(1.0 + linear * added) * influence)
+    return np.asarray((1.0 + noise) * np.sqrt(1.0 - noise / 2.0) * influence)
 
 
 def measure_ridge(
@@ -232,9 +227,10 @@ def measure_ridge(
         # is max(T, 0)/b, so that the variance of 2cT is 4·½·(2d/n²)²/b² = 8/n².
         parts *= np.sqrt(8.0) / len(target) / error_of(parts)
     what = "−ln(rank)" if facts.is_ranked else "ln(1 + count)"
+    error = widen(error_of(parts), parts)
     scalar = q.FREQUENCY_R2.measured(
         r2,
-        standard_error=widen(error_of(parts), parts),
+        standard_error=error,
         error_kind="population",
         sample=sample,
         convention=f"{convention}; of {what}; penalty chosen inside each fold",
@@ -242,4 +238,5 @@ def measure_ridge(
         reference_kind="chance",
         reference_note="chance",
     )
-    return [scalar, Influence.of(q.FREQUENCY_R2, parts, at)]
+    # Near 0 the parts of tokens in the fit are most of what moves, and not those of the terms.
+    return [scalar, Influence.of(q.FREQUENCY_R2, parts, at)] if r2 > 2.0 * error else [scalar]

@@ -110,5 +110,7 @@ def add_row_errors(
         whole = float(np.hypot(error.error, value.standard_error or 0.0))
         caveats = value.caveats + (("conservative_error",) if error.conservative else ())
         changed.append(replace(value, population_error=whole, caveats=caveats))
-        influences.append(Influence.of(value.quantity, error.influence, places, error.noise))
+        noise = None if error.noise is None else error.noise.astype(np.float32)
+        influence = Influence.of(value.quantity, error.influence, places)
+        influences.append(replace(influence, noise=noise))
     return changed + influences

@@ -140,24 +140,6 @@ def learned_noise(area: float, positives: int, negatives: int, d: int) -> float:
     return share_of_noise(square, d * (1.0 / positives + 1.0 / negatives))
 
 
-def linear_share(accuracy: float) -> float:
-    """Share of the variance of right and wrong that goes with the score, of normal scores.
-
-    At a distance δ of the classes' means from the limit between them the accuracy is r = Φ(δ), and
-    moves by φ(δ) with δ: φ(δ)²/(r(1 − r)), 2/π where the classes do not differ.
-
-    Examples
-    --------
-    >>> round(linear_share(0.5), 4), round(linear_share(0.9), 4)
-    (0.6366, 0.3422)
-    """
-    from scipy.special import ndtri
-
-    right = min(max(accuracy, 0.5), 1.0 - 1e-12)
-    density = np.exp(-0.5 * float(ndtri(right)) ** 2) / np.sqrt(2.0 * np.pi)
-    return float(density**2 / (right * (1.0 - right)))
-
-
 def share_of_noise(seen: float, noise: float) -> float:
     """Share b/(s + b) of a fit that is noise b, where s²/(s + b) of the signal s is seen.
 

@@ -151,7 +151,7 @@ def test_every_number_of_every_member_has_a_row():
 # Errors over tokens -----------------------------------------------------------------------------
 
 SETTINGS = {"sections": ("cosine", "tokens", "frequency"), "pairs": 3_000}
-JUDGED = (MEAN, STD, POSITIVE_SHARE, UNIFORMITY, PROBE_AUC, FREQUENCY_R2, INTRINSIC_DIMENSION)
+JUDGED = (MEAN, STD, POSITIVE_SHARE, UNIFORMITY, PROBE_AUC, INTRINSIC_DIMENSION)
 
 
 def counted(W, name, **more):
@@ -174,6 +174,8 @@ def test_what_both_sides_share_drops_out_of_the_error():
         assert found.standard_error < 0.8 * np.hypot(*own), quantity.name
         low, high = found.interval
         assert low < found.difference < high
+    # Without a relation to frequency.
+    assert rows[FREQUENCY_R2.name].error_note == INDEPENDENT
 
 
 def test_other_rows_are_not_paired():

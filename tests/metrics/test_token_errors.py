@@ -16,7 +16,7 @@ from embgeo.metrics import neighbors
 from embgeo.metrics.neighbors import find_edge_slope
 from embgeo.metrics.popularity import EDGE_PART
 from embgeo.metrics.probe import with_fit
-from embgeo.numerics.scores import error_of, linear_share, share_of_noise
+from embgeo.numerics.scores import error_of, share_of_noise
 
 RARITIES = (q.NEIGHBOR_RARITY_RARE, q.NEIGHBOR_RARITY_POPULAR)
 
@@ -38,22 +38,6 @@ def test_the_variance_of_a_number_out_of_fold_holds_the_noise_of_the_fits(signal
     noise = 8 / 80
     error = error_of(with_fit(alone, noise / (signal + noise)))
     assert error == pytest.approx(spread, rel=0.08)
-
-
-def sign_out_of_fold(rng: np.random.Generator) -> float:
-    """The same of the signs of the scores: the accuracy of a probe, without a signal."""
-    z = rng.standard_normal((100, 16))
-    folds = z.reshape(5, 20, 16)
-    fits = (folds.sum(axis=(0, 1)) - folds.sum(axis=1)) / 80
-    return float(np.sign(np.einsum("fij,fj->fi", folds, fits)).mean())
-
-
-def test_only_a_share_of_the_noise_of_fits_is_met_twice_by_signs() -> None:
-    rng = np.random.default_rng(0)
-    spread = np.std([sign_out_of_fold(rng) for _ in range(2_000)])
-    alone = np.full(100, 0.01)
-    error = error_of(with_fit(alone, 1.0, linear_share(0.5)))
-    assert error == pytest.approx(spread, rel=0.05)
 
 
 def test_the_share_of_noise_is_that_of_what_is_seen() -> None:
