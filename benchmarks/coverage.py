@@ -1,6 +1,6 @@
 """Whether 95 % intervals hold what they claim in 92 to 98 % of draws.
 
-    python benchmarks/coverage.py [--draws N] [--only TABLE]
+    python benchmarks/coverage.py [--draws N] [--first SEED] [--only TABLE]
 
 Three tables: errors over tokens, over matrices drawn from one population; sampling errors, over
 seeds of one matrix; and differences, between matrices of one population, between seeds of one
@@ -24,7 +24,7 @@ from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.options import Options
 from embgeo.core.quantities import cosine, frequency, isotropy, tokens
-from embgeo.core.reach import student_reach
+from embgeo.core.reach import REACH, student_reach
 from embgeo.core.values import ErrorKind, Quantity
 from embgeo.result.analysis import Analysis
 
@@ -35,7 +35,6 @@ ROWS, COLUMNS = 500, 16
 MANY_ROWS = 3_000
 PAIRS = 10_000
 SECTIONS = ("spectrum", "cosine", "isotropy", "frequency", "tokens")
-REACH = 1.96
 LOWEST, HIGHEST = 0.92, 0.98
 
 
@@ -117,10 +116,10 @@ def is_conservative(analyses: Sequence[Analysis], name: str) -> bool:
     return 2 * sum(stated) > len(stated)
 
 
-def show_population_errors(draws: int) -> None:
+def show_population_errors(draws: int, first: int = 0) -> None:
     print(f"errors over tokens: {draws} matrices of {ROWS} × {COLUMNS}")
     for population in POPULATIONS:
-        matrices = [draw_matrix(population, s) for s in range(draws)]
+        matrices = [draw_matrix(population, first + s) for s in range(draws)]
         found = [measure(matrix, s) for s, matrix in enumerate(matrices)]
         every = [measure(matrix, 0, ("cosine",), pairs=None) for matrix in matrices]
         for title, analyses in (("", found), ("all pairs: ", every)):
@@ -148,10 +147,10 @@ def find_truth(matrix: Matrix) -> dict[str, float]:
     return truth | {isotropy.Z_RANDOM_STD.name: float(z.std() / z.mean())}
 
 
-def show_sampling_errors(draws: int) -> None:
+def show_sampling_errors(draws: int, first: int = 0) -> None:
     print(f"sampling errors: {draws} seeds of a matrix of {MANY_ROWS} × {COLUMNS}")
     for population in POPULATIONS:
-        matrix = draw_matrix(population, 0, MANY_ROWS)
+        matrix = draw_matrix(population, first, MANY_ROWS)
         found = [measure(matrix, s, isotropy_rows=300) for s in range(draws)]
         for name, held, ratio in cover(found, "monte_carlo", find_truth(matrix)):
             show(population.__name__, name, held, ratio)
@@ -169,16 +168,17 @@ def is_flagged(found: Comparison) -> bool:
     return any(row.change == "beyond error" for row in found.differences)
 
 
-def show_differences(draws: int) -> None:
+def show_differences(draws: int, first: int = 0) -> None:
     print(f"differences: {draws} comparisons; share that calls anything beyond error")
     for population in POPULATIONS:
         two = (
             compare((draw_matrix(population, s), draw_matrix(population, s + draws)), (0, 0))
-            for s in range(draws)
+            for s in range(first, first + draws)
         )
         flagged = float(np.mean([is_flagged(found) for found in two]))
         print(f"  {population.__name__:<12}two draws of the population{100 * flagged:10.1f} %")
-        same = (compare((m := draw_matrix(population, s), m), (0, 1)) for s in range(draws))
+        drawn = (draw_matrix(population, first + s) for s in range(draws))
+        same = (compare((m, m), (0, 1)) for m in drawn)
         flagged = float(np.mean([is_flagged(found) for found in same]))
         print(f"  {population.__name__:<12}two seeds of one matrix{100 * flagged:14.1f} %")
 
@@ -193,11 +193,12 @@ def copy_twice(matrix: Matrix, seed: int) -> tuple[Matrix, Matrix]:
     return one, two
 
 
-def show_paired_differences(draws: int) -> None:
+def show_paired_differences(draws: int, first: int = 0) -> None:
     print(f"paired differences: two noisy copies of the rows of {draws} matrices")
     for population in POPULATIONS:
-        made = [compare(copy_twice(draw_matrix(population, s), s), (0, 0)) for s in range(draws)]
-        for place, first in enumerate(made[0].differences):
+        seeds = range(first, first + draws)
+        made = [compare(copy_twice(draw_matrix(population, s), s), (0, 0)) for s in seeds]
+        for place, one in enumerate(made[0].differences):
             rows = [found.differences[place] for found in made]
             if any(row.p_value is None for row in rows):
                 continue
@@ -206,8 +207,8 @@ def show_paired_differences(draws: int) -> None:
             held = float(np.mean(np.abs(values - values.mean()) <= REACH * errors))
             ratio = float(errors.mean() / values.std(ddof=1))
             members = [member.analysis for found in made for member in found.members]
-            conservative = is_conservative(members, first.name)
-            show(population.__name__, first.name, held, ratio, conservative)
+            conservative = is_conservative(members, one.name)
+            show(population.__name__, one.name, held, ratio, conservative)
 
 
 def main() -> None:
@@ -215,6 +216,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--first", type=int, default=500_000, help="first seed of the matrices")
     parser.add_argument("--only", choices=("tokens", "sampling", "differences", "paired"))
     options = parser.parse_args()
     tables = {
@@ -225,7 +227,7 @@ def main() -> None:
     }
     for name, table in tables.items():
         if options.only in (None, name):
-            table(options.draws)
+            table(options.draws, options.first)
 
 
 if __name__ == "__main__":
