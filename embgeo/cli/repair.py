@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 def repair(
     *,
     model: Annotated[
-        Path, typer.Argument(help="Model folder with safetensors files, or one such file.")
+        Path,
+        typer.Argument(
+            help="Model folder with safetensors files, one such file, or hf://org/name."
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -56,7 +59,7 @@ def repair(
         bool, typer.Option("--dry-run", help="Show what would be written, and write nothing.")
     ] = False,
     diff: Annotated[bool, typer.Option(help="Compare the new model with the old one.")] = True,
-    loading: Annotated[Given, EachField(Source, only=("tensor", "output"))],
+    loading: Annotated[Given, EachField(Source, only=("tensor", "output", "max_download"))],
     json_: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,

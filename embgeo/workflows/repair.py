@@ -14,6 +14,7 @@ from embgeo.core.version import embgeo_version
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.loading import read_matrix
 from embgeo.io.opening import open_checkpoint
+from embgeo.io.remote.names import is_remote
 from embgeo.io.remote.places import find_place
 from embgeo.replacement.choice import DAMAGED, choose_rows
 from embgeo.replacement.methods.method import RowSource
@@ -94,6 +95,7 @@ def repair(
     diff: bool = True,
     tensor: str | None = None,
     output: str | None = None,
+    max_download: str | None = None,
     damaged_below: float | None = None,
     progress: Progress | None = None,
 ) -> Repair:
@@ -127,6 +129,8 @@ def repair(
         Whether to compare the new model with the old one.
     tensor, output : str, optional
         Names of the matrix to repair, and of the output matrix.
+    max_download : str, optional
+        Most bytes that are fetched of a remote model, as in ``"2GB"``.
     damaged_below : float, optional
         Rows of a smaller norm are damaged; by default the gap between the norms decides.
     progress : Progress, optional
@@ -145,7 +149,7 @@ def repair(
     given = as_path(model, "model")
     out = None if out is None else as_path(out, "out")
     check_options(rows, method, patch, out, dry_run)
-    place = find_place(Source(given, tensor=tensor, output=output))
+    place = find_place(Source(given, tensor=tensor, output=output, max_download=max_download))
     model = place.path
     if out is not None:
         check_target(out, model)
@@ -162,7 +166,8 @@ def repair(
     notes = list_other_weights(target)
     if dry_run or out is None:
         return Repair(record, notes=notes)
-    record = write_repaired(target, out, record)
+    # What was fetched stays as it is in its cache, though a file of the copy is changed in place.
+    record = write_repaired(target, out, record, link=not is_remote(given))
     compared = compare_models(model, out, source, progress) if diff else None
     return Repair(record, out, compared, notes)
 
@@ -281,7 +286,7 @@ def list_other_weights(target: _Target) -> tuple[str, ...]:
     )
 
 
-def write_repaired(target: _Target, out: Path, record: RepairRecord) -> RepairRecord:
+def write_repaired(target: _Target, out: Path, record: RepairRecord, *, link: bool) -> RepairRecord:
     """The new model with its record, whole or not at all."""
     tensors: dict[str, tuple[str, ...]] = {place.file.name: () for place in target.places}
     for place in target.places:
@@ -294,7 +299,7 @@ def write_repaired(target: _Target, out: Path, record: RepairRecord) -> RepairRe
         written = replace(record, files=tuple(files))
         FORMAT.save(written, folder)
 
-    write_copy(target.model, out, target.edits(record), finish)
+    write_copy(target.model, out, target.edits(record), finish, link=link)
     return written
 
 

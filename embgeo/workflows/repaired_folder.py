@@ -91,6 +91,8 @@ def write_copy(
     out: Path,
     edits: Mapping[Path, Sequence[Edit]],
     finish: Callable[[Path, Mapping[Path, Hashes]], object],
+    *,
+    link: bool = True,
 ) -> None:
     """Make `out`, whole or not at all.
 
@@ -105,6 +107,8 @@ def write_copy(
     finish : callable
         ``finish(folder, hashes)`` writes what else is to be in the new folder, given the hashes of
         the files that were written.
+    link : bool
+        Whether files that stay as they are may be links.
     """
     root = model if model.is_dir() else model.parent
     files = list_model_files(model)
@@ -116,8 +120,10 @@ def write_copy(
             (fresh / name).parent.mkdir(parents=True, exist_ok=True)
             if root / name in edits:
                 hashes[name] = write_edited(root / name, fresh / name, edits[root / name])
-            else:
+            elif link:
                 link_or_copy(root / name, fresh / name)
+            else:
+                shutil.copyfile(root / name, fresh / name)
         finish(fresh, hashes)
         mask = os.umask(0)
         os.umask(mask)

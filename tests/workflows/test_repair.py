@@ -35,6 +35,7 @@ from tests.support.safetensors_model import (
 )
 
 WEIGHTS, RECORD = "model.safetensors", "embgeo-repair.json"
+COMMIT = "0123" * 10
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
@@ -280,13 +281,19 @@ def test_a_snapshot_of_the_cache_is_copied(model: Path, tmp_path: Path) -> None:
     """Its files are links to blobs: the copy has the files themselves."""
     home = tmp_path / "models--a--b"
     (home / "blobs").mkdir(parents=True)
-    snapshot = home / "snapshots" / "0123"
+    snapshot = home / "snapshots" / COMMIT
     snapshot.mkdir(parents=True)
     for file in list(model.iterdir()):
         file.rename(home / "blobs" / file.name)
         (snapshot / file.name).symlink_to(f"../../blobs/{file.name}")
     embgeo.repair(snapshot, tmp_path / "new", diff=False)
     assert not any(path.is_symlink() for path in (tmp_path / "new").iterdir())
+    (home / "refs").mkdir()
+    (home / "refs" / "main").write_text(COMMIT)
+    embgeo.repair(home, tmp_path / "newer", diff=False)
+    weights = [(tmp_path / name / WEIGHTS).read_bytes() for name in ("new", "newer")]
+    assert weights[0] == weights[1]
+    assert set(bytes_of(tmp_path / "newer")) == {WEIGHTS, "config.json", RECORD}
     assert (tmp_path / "new" / "config.json").samefile(home / "blobs" / "config.json")
 
 
@@ -391,6 +398,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
     return lambda: calls
 
 
+@pytest.mark.slow
 def test_every_failing_write_leaves_nothing(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
