@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shlex
 from collections.abc import Iterator
 from functools import partial
@@ -16,6 +17,7 @@ from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 import embgeo
+from embgeo.cli import fetch as command
 from embgeo.cli.app import app
 from embgeo.core.errors import EmbgeoError
 from embgeo.io.remote import ranges
@@ -297,3 +299,12 @@ def test_a_file_of_a_web_server(hub: ToyHub) -> None:
     assert embgeo.load(name).n == 3000
     hub.faults.add("ignore ranges")
     assert "could not be read" in refused(f"{hub.other}/model-00002-of-00002.safetensors")
+
+
+@pytest.mark.usefixtures("hub")
+def test_the_example_of_the_help_works(tmp_path: Path) -> None:
+    (line,) = re.findall(r"Example: embgeo (.*)", command.fetch.__doc__ or "")
+    with contextlib.chdir(tmp_path):
+        done = CliRunner().invoke(app, shlex.split(line.replace("org/name", "org/toy")))
+    assert done.exit_code == 0, done.output
+    assert np.array_equal(embgeo.load(tmp_path / "reduced").data, embgeo.load(NAME).data)
