@@ -105,6 +105,7 @@ def test_neither_class_is_drawn_over_the_other() -> None:
     assert 0.15 < is_popular[1000:].mean() < 0.25
 
 
+@pytest.mark.slow
 def test_scales_are_equal_on_both_axes_and_the_origin_is_seen() -> None:
     xy = np.random.default_rng(0).normal(50, 1, (600, 2))
     shifted = with_cloud(sample(), "projection.svd2", xy)
@@ -143,6 +144,7 @@ def test_frequency_colors_have_one_scale_for_all_panels() -> None:
     assert figure.axes[-1].get_xlabel() == "1 + count"
 
 
+@pytest.mark.slow
 def test_colors_fall_back_where_frequencies_are_not_known() -> None:
     plain = sample(counts=False)
     assert chart_named("scatter").refuse(Subject("a", plain), Choices("frequency"))
@@ -169,6 +171,7 @@ def test_a_vocabulary_known_by_rank_has_ranks() -> None:
     assert both.panels[0].x.label == "frequency rank"
 
 
+@pytest.mark.slow
 def test_many_panels_are_thinned_out() -> None:
     spec = specify("scatter", [Subject(f"{i}", sample(n=60)) for i in range(30)])
     assert len(spec.panels) == len(spec.members) == 12

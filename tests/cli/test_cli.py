@@ -584,6 +584,7 @@ def test_hostile_text_is_printed_without_control_characters() -> None:
     "arguments",
     [["analyze"], ["analyze", "--nope"], ["nope"], ["analyze", "x", "--seed", "a"]],
 )
+@pytest.mark.slow
 def test_a_wrong_option_is_told_in_one_line(arguments: list[str]) -> None:
     done = spawn(*arguments)
     assert done.returncode == 2

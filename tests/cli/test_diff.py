@@ -150,6 +150,7 @@ def test_saved_analyses_give_the_numbers_of_their_checkpoints() -> None:
     assert [m.name for m in comparison.members] == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_the_json_file_of_an_analysis_stands_for_its_folder() -> None:
     saved("one.npy", "a.embgeo")
     comparison = done("a.embgeo/analysis.json", "two.npy", *QUICK)
@@ -157,6 +158,7 @@ def test_the_json_file_of_an_analysis_stands_for_its_folder() -> None:
     assert number(comparison.pairs[0], "cka") > 0
 
 
+@pytest.mark.slow
 def test_a_member_of_a_comparison_can_be_compared_again() -> None:
     done("one.npy", "two.npy", *QUICK)
     result = call("diff", "out/0-one", "out/1-two", "-o", "again", "-q")
@@ -231,6 +233,7 @@ def test_sections_hold_for_saved_analyses_too() -> None:
     assert {d.undefined for d in comparison.differences} <= {"", "no clusters were found"}
 
 
+@pytest.mark.slow
 def test_matrices_of_unlike_size_are_compared_as_far_as_they_go() -> None:
     np.save("other.npy", gaussian(6, n=70, d=9))
     comparison = done("one.npy", "other.npy", *QUICK)
@@ -253,6 +256,7 @@ def test_as_many_tokens_are_asked_as_wanted(queries: str, asked: int) -> None:
     assert ("7 of 50 shared tokens" in scalar.sample) == (asked == 7)
 
 
+@pytest.mark.slow
 def test_memory_and_threads_change_no_number() -> None:
     plain = numbers(done("one.npy", "two.npy", *QUICK).pairs[0])
     small = done("one.npy", "two.npy", *QUICK, "--memory", "64MB", "--threads", "2").pairs[0]

@@ -167,6 +167,7 @@ def test_a_sweep_by_names_and_by_values(home: Path, in_home: Path) -> None:
         assert [row["tau"] for row in csv.DictReader(stream)] == ["1.0", "10.0", "100.0"]
 
 
+@pytest.mark.slow
 def test_training_curves_of_runs(in_home: Path) -> None:
     result = run("slow", "fast/metrics.jsonl", "-o", in_home)
     assert result.exit_code == 0, result.output
@@ -268,6 +269,7 @@ def test_what_others_made_is_not_written_over(in_home: Path) -> None:
     assert (in_home / "paper.tex").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_a_file_in_the_place_of_the_folder(in_home: Path) -> None:
     in_home.write_text("x")
     assert "is no folder" in refused("baseline", "--figure", "spectrum", "-o", in_home)
@@ -317,6 +319,7 @@ def compared(folder: Path, track: bool) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_comparison_stands_for_its_members(in_home: Path, tmp_path: Path) -> None:
     folder = compared(tmp_path / "two", track=False)
     found = load_subjects([folder])

@@ -178,6 +178,7 @@ def test_more_states_than_a_process_may_open() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
+@pytest.mark.slow
 def test_one_round_says_what_the_second_would_add() -> None:
     first_round(2, *QUICK)
     told = done("merge -o out", *states("s"))

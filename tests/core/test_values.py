@@ -43,6 +43,7 @@ def read_back(text):
 @example(999999.99)
 @example(1e15 - 0.125)
 @example(-1e308)
+@pytest.mark.slow
 def test_printed_numbers_are_near_and_never_falsely_exact(value):
     for digits in (2, 4, 7):
         text = format_number(value, digits)
@@ -85,6 +86,7 @@ def test_printed_numbers(value, text):
     assert format_number(value) == text
 
 
+@pytest.mark.slow
 def test_every_printed_scalar_can_be_read_back():
     for name in ("gaussian", "narrow cone, long", "dirty", "wide"):
         for scalar in analysis(name).scalars:

@@ -323,6 +323,7 @@ def test_an_output_projection_that_a_part_does_not_find() -> None:
         second_round(make_task(plan), tied, describe_part(tied))
 
 
+@pytest.mark.slow
 def test_a_part_where_input_and_output_are_equal_by_chance() -> None:
     """Such a part was taken for a tied one; the others know better."""
     W = gaussian(309, 90, 4) + 0.3

@@ -184,6 +184,7 @@ def test_junit_of_a_crash_is_an_error_and_no_failure() -> None:
 
 @few
 @given(names)
+@pytest.mark.slow
 def test_junit_of_hostile_names_is_xml(text: str) -> None:
     (suite,) = JUnitXml.fromstring(junit.render(hostile(text)).encode())
     assert suite.tests == 6

@@ -65,6 +65,7 @@ def test_exit_codes(damaged: Path, tmp_path: Path) -> None:
     ("change", "failing"),
     [({"tied": True}, {"tied_as_configured"}), ({"tied": False}, set())],
 )
+@pytest.mark.slow
 def test_each_promise_of_the_configuration(
     tmp_path: Path, change: dict[str, bool], failing: set[str]
 ) -> None:
@@ -72,6 +73,7 @@ def test_each_promise_of_the_configuration(
     assert {name for name, state in states(outcome).items() if state == "failed"} == failing
 
 
+@pytest.mark.slow
 def test_tokens_without_a_row(damaged: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(damaged, tmp_path / "model")
     (folder / "added_tokens.json").unlink(missing_ok=True)
@@ -95,6 +97,7 @@ def test_what_a_matrix_does_not_say_is_skipped() -> None:
     assert outcome.checks[1].decision.reason == "is 1, has to be exactly 0: row 3"
 
 
+@pytest.mark.slow
 def test_in_the_settings(damaged: Path, tmp_path: Path) -> None:
     config = tmp_path / "embgeo.toml"
     config.write_text(f'[gate]\npreset = "{PRESET}"\n')

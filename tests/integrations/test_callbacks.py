@@ -198,6 +198,7 @@ class FakeTrainer:
                 self.own.append(self.state.global_step)
 
 
+@pytest.mark.slow
 def test_the_trainer_still_logs_what_it_would_have() -> None:
     trainer = FakeTrainer()
     attach(trainer, quick())
@@ -229,6 +230,7 @@ def test_only_one_process_logs() -> None:
     assert trainer.seen == []
 
 
+@pytest.mark.slow
 def test_a_logger_in_place_of_the_trainer() -> None:
     trainer, logger = FakeTrainer(), WithMetrics()
     trainer.add_callback(TrainerGeometry(logger, quick()))
@@ -272,6 +274,7 @@ def test_other_processes_of_lightning_log_nothing() -> None:
     assert logger.seen == []
 
 
+@pytest.mark.slow
 def test_without_a_logger_that_is_said_once() -> None:
     with pytest.warns(UserWarning, match="no logger") as caught:
         fit(lightning_trainer(), LightningGeometry(quick()))

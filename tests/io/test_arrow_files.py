@@ -125,6 +125,7 @@ def test_two_columns_of_vectors_are_two_tensors(tmp_path: Path) -> None:
     assert embgeo.load(path, tensor="output").data.shape == (N, D)
 
 
+@pytest.mark.slow
 def test_an_empty_table(tmp_path: Path) -> None:
     path = tmp_path / "a"
     write_parquet(path, table().slice(0, 0))
@@ -177,6 +178,7 @@ def test_one_row_that_unfolds_without_end(
         refused(arrow, path, "more than 150 MiB")
 
 
+@pytest.mark.slow
 def test_more_rows_than_the_bytes_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("embgeo.io.formats.arrow._RATIO_FREE_BYTES", 2**20)
     zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(8 * 10**5, dtype="f4")), 8)

@@ -136,6 +136,7 @@ def test_vocab_txt_counts_as_bert_does(
     assert matrix.frequency.counts.tolist() == expected
 
 
+@pytest.mark.slow
 def test_pieces_of_any_size_count_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Line ends are part of the text, so whole lines may be counted in any number of pieces."""
     made = tokenizer_makers.trained("byte-level")
@@ -205,6 +206,7 @@ def test_a_tokenizer_that_takes_all_memory_is_stopped(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_worker_does_not_outlive_a_bad_corpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

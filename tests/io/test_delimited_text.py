@@ -124,6 +124,7 @@ def test_what_numpy_saves(tmp_path: Path) -> None:
         np.testing.assert_array_equal(embgeo.load(tmp_path / "a").data, W)
 
 
+@pytest.mark.slow
 def test_lines_longer_than_the_first_bytes_that_are_looked_at(tmp_path: Path) -> None:
     wide = np.random.default_rng(1).standard_normal((6, 900)).astype("f4")
     numbers = [",".join(map(repr, map(float, row))) for row in wide]

@@ -17,6 +17,7 @@ from tests.support.framework_files import hdf5, needs
 W = np.arange(12, dtype="<f4").reshape(4, 3)
 
 
+@pytest.mark.slow
 def test_hdf5_reads_no_other_file(tmp_path: Path) -> None:
     h5py = needs("h5py")
     secret = tmp_path / "secret"
@@ -39,6 +40,7 @@ def test_hdf5_reads_no_other_file(tmp_path: Path) -> None:
         assert any(reason in note for note in checkpoint.notes), reason
 
 
+@pytest.mark.slow
 def test_hdf5_names_that_are_paths(tmp_path: Path) -> None:
     """A link called ``a/b`` must not lead through the group ``a``; the library writes none."""
     h5py = needs("h5py")
@@ -57,6 +59,7 @@ def test_hdf5_names_that_are_paths(tmp_path: Path) -> None:
     assert [found.name for found in checkpoint.tensors] == ["own"]
 
 
+@pytest.mark.slow
 def test_hdf5_groups_in_a_circle(tmp_path: Path) -> None:
     def fill(file: Any) -> None:
         file["a/b/w"] = W

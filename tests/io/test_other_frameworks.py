@@ -65,6 +65,7 @@ def test_keras_h5(tmp_path: Path) -> None:
     assert is_mapped(open_checkpoint(path).tensors[0].open())
 
 
+@pytest.mark.slow
 def test_keras_archive(tmp_path: Path) -> None:
     h5py = needs("h5py")
     weights = io.BytesIO()

@@ -212,6 +212,7 @@ def scripted(torch: Any) -> Any:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("way", ["script", "trace"])
+@pytest.mark.slow
 def test_torchscript(torch: Any, tmp_path: Path, way: str) -> None:
     model = scripted(torch)
     made = torch.jit.trace(model, torch.arange(4)) if way == "trace" else torch.jit.script(model)

@@ -58,6 +58,7 @@ def test_planted_rows_are_found_exactly(seed, norm):
     np.testing.assert_array_equal(find(planted(seed, norm=norm)), np.arange(CLUMP))
 
 
+@pytest.mark.slow
 def test_numbers_of_the_clump():
     found, W = example(), planted()[:CLUMP]
     assert found["tokens.clump_rows"] == CLUMP
@@ -146,6 +147,7 @@ KINDS = (
 @pytest.mark.parametrize(
     ("kind", "seed"), sampled([(k, s) for k in KINDS for s in range(20)], lambda case: case[1] < 2)
 )
+@pytest.mark.slow
 def test_no_false_alarm(kind, seed):
     W = unlike(kind, seed)
     assert len(find(W)) == 0

@@ -257,6 +257,7 @@ def test_equal_runs_are_equal_byte_for_byte():
         np.testing.assert_array_equal(getattr(a, "values", None), getattr(b, "values", None))
 
 
+@pytest.mark.slow
 def test_leaving_sections_out_moves_no_number():
     """Each purpose draws from a generator of its own."""
     base = matrix(cone())

@@ -131,6 +131,7 @@ SAMPLED_PAIRS = ("positive_share", "uniformity")
 
 @pytest.mark.parametrize("name", ["gaussian", "negative", "two-sided", "fp16"])
 @pytest.mark.parametrize("key", SAMPLED_PAIRS)
+@pytest.mark.slow
 def test_sampled_pairs_are_within_four_standard_errors(name, key):
     found = analyzed(case(name).matrix, sections=("cosine",), pairs=400)
     scalar = found[f"cosine.{key}"]

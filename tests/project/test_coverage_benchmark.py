@@ -21,6 +21,7 @@ def drawn(claimed: float) -> list[Analysis]:
 
 
 @pytest.mark.parametrize(("claimed", "held"), [(1.0, 0.95), (0.5, 0.67), (2.0, 1.0)])
+@pytest.mark.slow
 def test_coverage_is_that_of_the_intervals(claimed, held):
     ((name, share, ratio),) = coverage.cover(drawn(claimed), "population", {})
     assert name == NUMBER.name

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from embgeo.core.quantities import compare as quantities
 from embgeo.core.values import Quantity
@@ -50,6 +51,7 @@ def made() -> Any:
     return comparison(*runs, track="made")
 
 
+@pytest.mark.slow
 def test_every_field_is_documented_and_the_other_way_round(tmp_path: Path) -> None:
     tracked = made()
     documented = [name for name in FIRST_CELL.findall(PAGE) if not name.startswith("compare.")]
@@ -65,6 +67,7 @@ def test_every_field_is_documented_and_the_other_way_round(tmp_path: Path) -> No
     }
 
 
+@pytest.mark.slow
 def test_every_number_of_a_pair_is_documented_and_the_other_way_round() -> None:
     known = {q.name for q in vars(quantities).values() if isinstance(q, Quantity)}
     assert set(re.findall(r"`(compare\.\w+)`", PAGE)) | {"compare.overlap_histogram"} == known

@@ -36,6 +36,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     return run
 
 
+@pytest.mark.slow
 def test_tokens_a_second(shown: Any) -> None:
     lines = shown(training_step, STEP).splitlines()
     names = [line.split("|")[1].strip() for line in lines if line.startswith("|")]

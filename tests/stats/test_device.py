@@ -101,6 +101,7 @@ def test_also_of_entries_in_float32(name, device):
     assert not list(differing(found, expected, matrix))
 
 
+@pytest.mark.slow
 def test_curves_columns_and_tables_agree_too():
     found, expected = measured(case("dirty").matrix, WIDE), measured(case("dirty").matrix, "cpu")
     for a, b in zip(found.series, expected.series, strict=True):
@@ -261,6 +262,7 @@ def test_neighbors_of_all_rows_are_those_of_a_small_matrix(name, device):
 
 
 @pytest.mark.parametrize("device", ["cpu", WIDE, SINGLE])
+@pytest.mark.slow
 def test_neighbors_of_all_rows_of_a_larger_matrix(monkeypatch, device):
     """Beyond the sample: hubs and dimension of all rows, against the plain computation."""
     W = (gaussian(86, n=300) + 0.3).astype(np.float32)

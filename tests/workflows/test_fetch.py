@@ -117,6 +117,7 @@ def test_inspect_reads_headers_only(hub: ToyHub) -> None:
     assert "2 are listed" in " ".join(found.notes)
 
 
+@pytest.mark.slow
 def test_a_copy_is_a_model_folder(hub: ToyHub, tmp_path: Path) -> None:
     fetched = embgeo.fetch(NAME, tmp_path / "reduced")
     hub.requests.clear()
@@ -250,6 +251,7 @@ def test_a_moved_branch_is_seen_on_request(hub: ToyHub) -> None:
     assert not hub.asked("resolve")
 
 
+@pytest.mark.slow
 def test_two_revisions_are_compared(hub: ToyHub) -> None:
     comparison = embgeo.compare(NAME, f"{NAME}@v1", sections="cosine", reference=False)
     assert [member.name for member in comparison.members] == ["toy", "toy@v1"]

@@ -85,6 +85,7 @@ def test_a_prediction_like_the_target_costs_nothing() -> None:
     assert value.item() == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_augmented_loss_of_many_tokens_in_single_precision() -> None:
     """The divergence is a small difference of large sums; few of its digits may get lost."""
     generator = torch.Generator().manual_seed(0)
