@@ -103,10 +103,11 @@ def load_plugins(paths: Sequence[Path]) -> dict[str, str]:
 def load_plugin(path: Path) -> str:
     """Run a file, unless it was run as it is; its SHA-256."""
     try:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        code = path.read_bytes()
     except OSError as error:
         cause = f"cannot be read: {error.strerror or error}"
         raise UnreadableFile(cause, where=path, way_out="give a file in Python") from error
+    digest = hashlib.sha256(code).hexdigest()
     before, added = _LOADED.get(path.resolve(), ("", ()))
     if before == digest:
         return digest
@@ -115,7 +116,7 @@ def load_plugin(path: Path) -> str:
     _LOADED.pop(path.resolve(), None)
     _ADDING.clear()
     try:
-        run_file(path)
+        run_file(path, code)
     except BaseException:
         for kind, name in _ADDING:
             remove(kind, name)
@@ -126,13 +127,13 @@ def load_plugin(path: Path) -> str:
     return digest
 
 
-def run_file(path: Path) -> None:
+def run_file(path: Path, code: bytes) -> None:
     """Run the code of a file; whatever it raises becomes one line that names it."""
     module = ModuleType(f"embgeo_plugin_{path.stem}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # where type hints of its classes are looked up
     try:
-        exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
+        exec(compile(code, str(path), "exec"), vars(module))
     except EmbgeoError as error:
         raise BadOption(error.cause, where=path, way_out=error.way_out) from error
     except (Exception, SystemExit) as error:
