@@ -72,7 +72,7 @@ def parse_size(text: str, name: str) -> int:
     number = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?) ?([A-Za-z]{2,3})", text.strip())
     unit = UNITS.get(number[2].upper()) if number else None
     if number is None or unit is None:
-        wrong = "has no unit" if text.strip().isdecimal() else "is no size"
+        wrong = "has no unit" if text.strip().isdecimal() else "is not a size"
         raise BadOption(f"{text!r} {wrong}", where=argument(name), way_out="write it as in 2GB")
     return int(float(number[1]) * unit)
 

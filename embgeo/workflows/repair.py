@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 MAX_ROWS = 256
 #: What the two models are compared by.
 COMPARED = "tokens"
-#: Endings of files that may hold the same matrix once more, in a format that is not rewritten.
+#: Endings of files that may hold the same matrix again, in a format that is not rewritten.
 _OTHER_WEIGHTS = {".bin", ".gguf", ".h5", ".msgpack", ".onnx", ".pt", ".pth", ".safetensors"}
 
 

@@ -438,7 +438,7 @@ def test_the_summary_shows_verdicts_differences_and_what_takes_both() -> None:
         (("-", "-"), "stdin can be read once"),
         (("one.npy", "two.npy", "--queries", "some"), "'some' is not a number of tokens"),
         (("one.npy", "two.npy", "--queries", "-1"), "is not a number of tokens"),
-        (("one.npy", "two.npy", "--memory", "much"), "'much' is no size"),
+        (("one.npy", "two.npy", "--memory", "much"), "'much' is not a size"),
         (("one.npy", "two.npy", "--pairs", "few"), "'few' is not a number of pairs"),
         (("one.npy", "two.npy", "--sections", "nothing"), "no section is called 'nothing'"),
         (("one.npy", "two.npy", "-o", "one.npy"), "is not a folder"),

@@ -224,7 +224,7 @@ def test_sizes_are_checked_before_tensors(hub: ToyHub, monkeypatch: pytest.Monke
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1000))
     assert "0.00 MB are free" in refused()
     assert not hub.asked("Range: bytes=1")
-    assert "is no size" in refused(max_download="much")
+    assert "is not a size" in refused(max_download="much")
 
 
 def test_offline_says_so(hub: ToyHub, monkeypatch: pytest.MonkeyPatch) -> None:
