@@ -20,10 +20,10 @@ OPENING = """\
 
 <!-- Made by docs/make_formats.py from the code; change it there, then run it. -->
 
-What `embgeo analyze` and `embgeo inspect` open. A format is told by its bytes, never by the file's
-name; they are asked in the order of this table. Nothing that a file holds is ever executed, no file
-but those named here is opened, and every size in a file is held against the file before it is
-used. *Mapped* means that the numbers stay in the file and are read block by block.
+What `embgeo analyze` and `embgeo inspect` open. Formats are detected from file contents, never from
+the file's name; they are asked in the order of this table. Nothing that a file holds is ever
+executed, no file but those named here is opened, and every size in a file is compared with the file
+before it is used. *Mapped* means that the numbers stay in the file and are read block by block.
 
 | format | recognized by | what is mapped, what is read | extra |
 |---|---|---|---|
