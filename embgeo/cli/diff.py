@@ -90,6 +90,15 @@ def diff(
     Example: embgeo diff fixtures/baseline.pt fixtures/cosreg.safetensors
     """
     if added:
+        others: dict[str, object] = {"out": out, "track": track, "match": match, "queries": queries}
+        others |= {"sections": sections, "memory": memory, "threads": threads}
+        others["reference"] = not reference
+        for name in (*measuring, *(name for name, value in others.items() if value)):
+            raise BadOption(
+                "does nothing where only rows are compared",
+                where=argument(name),
+                way_out=f"leave it out, or {argument('added')}",
+            )
         diff_rows(paths, loading, json_, quiet)
         return
     from embgeo.workflows.compare import (

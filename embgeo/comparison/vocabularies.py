@@ -1,4 +1,4 @@
-"""What became of the rows when tokens were added: before and after, row by row."""
+"""Rows of a model before and after tokens were added to it."""
 
 from __future__ import annotations
 

@@ -20,3 +20,20 @@ class Progress:
 
     start: Callable[[str, int], None] = lambda _what, _rows: None
     advance: Callable[[int], None] = lambda _rows: None
+
+
+def report_bytes(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
+    """Take bytes done and bytes in all, and report them as `what` from the first ones on."""
+    if progress is None:
+        return None
+    before = -1
+
+    def hear(done: int, total: int) -> None:
+        nonlocal before
+        if before < 0:
+            progress.start(what, total)
+            before = 0
+        progress.advance(done - before)
+        before = done
+
+    return hear

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embgeo.core.arguments import as_path
 from embgeo.core.errors import BadOption, argument
+from embgeo.core.progress import report_bytes
 from embgeo.core.source import Source
 from embgeo.io.remote.names import as_written, is_remote
 
@@ -104,9 +104,8 @@ def fetch(
     if target is not None and is_occupied(target):
         way_out = f"choose another folder with {argument('out')}"
         raise BadOption("exists and is not empty", where=target, way_out=way_out)
-    folder = fetch_into_cache(
-        given, source, whole=whole, refresh=refresh, hear=_hear_bytes(progress)
-    )
+    hear = report_bytes(progress, "fetching")
+    folder = fetch_into_cache(given, source, whole=whole, refresh=refresh, hear=hear)
     if target is not None:
         with fresh_folder(target.absolute().parent, target) as fresh:
             shutil.copytree(folder, fresh / "model")
@@ -117,19 +116,3 @@ def fetch(
     record = SOURCE_RECORD.load(folder)
     files = tuple(sorted(file.name for file in folder.iterdir()))
     return Fetched(folder, record.commit, files, record)
-
-
-def _hear_bytes(progress: Progress | None) -> Callable[[int, int], None] | None:
-    if progress is None:
-        return None
-    before = -1
-
-    def hear(done: int, total: int) -> None:
-        nonlocal before
-        if before < 0:
-            progress.start("fetching", total)
-            before = 0
-        progress.advance(done - before)
-        before = done
-
-    return hear

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from embgeo.core.arguments import parse_size
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import Options, choose_sections
+from embgeo.core.progress import report_bytes
 from embgeo.core.source import Source
 
 if TYPE_CHECKING:
@@ -93,7 +94,9 @@ class AnalysisRequest:
         """The matrix; `changes` override fields of the source."""
         from embgeo import io
 
-        return io.open_source(replace(self.source, **changes), corpus_progress(progress))
+        return io.open_source(
+            replace(self.source, **changes), report_bytes(progress, "counting the corpus")
+        )
 
 
 def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -117,23 +120,6 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
         {name: value for name, value in settings.items() if name in names} for names in known
     )
     return loading, measuring
-
-
-def corpus_progress(progress: Progress | None) -> Callable[[int, int], None] | None:
-    """Shows the bytes of a corpus that are counted, from the first ones on."""
-    if progress is None:
-        return None
-    done = -1
-
-    def hear(now: int, total: int) -> None:
-        nonlocal done
-        if done < 0:
-            progress.start("counting the corpus", total)
-            done = 0
-        progress.advance(now - done)
-        done = now
-
-    return hear
 
 
 def choose_resources(

@@ -176,7 +176,7 @@ class Task:
         return model(n_tokens, **settings)
 
     def resolve(self, config: StudySettings) -> StudySettings:
-        """The settings with what the task decides where nothing is said."""
+        """The settings, with defaults of the task for those that are not set."""
         return config
 
     def load(self, config: StudySettings) -> Any:
