@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -114,7 +114,8 @@ def write_copy(
     files = list_model_files(model)
     out = out.absolute()
     with fresh_folder(out.parent, out) as fresh, clear_if_killed(fresh):
-        check_space(root, files, edits, fresh)
+        written = {name for name in files if not link or root / name in edits}
+        check_space(root, files, written, fresh)
         hashes = {}
         for name in files:
             (fresh / name).parent.mkdir(parents=True, exist_ok=True)
@@ -147,13 +148,11 @@ def clear_if_killed(folder: Path) -> Iterator[None]:
             guard.communicate(b"done")
 
 
-def check_space(
-    root: Path, files: Sequence[Path], edits: Mapping[Path, Sequence[Edit]], fresh: Path
-) -> None:
-    """Refuse to begin what the disk has no room for."""
+def check_space(root: Path, files: Sequence[Path], written: Set[Path], fresh: Path) -> None:
+    """Refuse to begin where the disk has no room for the files that are written or copied."""
     device = fresh.stat().st_dev
     status = {name: (root / name).stat() for name in files}
-    copied = [n for n in files if root / n in edits or status[n].st_dev != device]
+    copied = [n for n in files if n in written or status[n].st_dev != device]
     needed = sum(status[name].st_size for name in copied)
     free = shutil.disk_usage(fresh).free
     if needed > free:

@@ -474,3 +474,25 @@ def test_killed_at_every_write(model: Path, tmp_path: Path) -> None:
         at += 1
     assert at > 10
     assert (tmp_path / "new" / RECORD).is_file()
+
+
+@pytest.mark.parametrize("link", [True, False])
+def test_room_is_needed_for_copies_and_not_for_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: bool
+) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "tokenizer.json").write_bytes(bytes(1000))
+    usage = SimpleNamespace(free=999)
+    monkeypatch.setattr(repaired_folder.shutil, "disk_usage", lambda _: usage)
+
+    def copy() -> None:
+        repaired_folder.write_copy(
+            tmp_path / "model", tmp_path / "new", {}, lambda *_: None, link=link
+        )
+
+    if link:
+        copy()
+        assert (tmp_path / "new" / "tokenizer.json").stat().st_nlink == 2
+    else:
+        with pytest.raises(EmbgeoError, match="GB are free"):
+            copy()
