@@ -15,7 +15,7 @@ from tests.support.fuzz_seeds import SEEDS, Seed
 
 MUTANTS = 60
 #: Each takes a process of its own, and a quarter of a second.
-SLOW_MUTANTS = 4
+SLOW_MUTANTS = 2
 #: What is damaged here is left out, and the matrix is read without it.
 LENIENT = ("projector metadata", "folder tokenizer_config.json", "folder dict.txt")
 

@@ -144,7 +144,7 @@ def test_sampled_pairs_are_within_four_standard_errors(name, key):
         assert errors_apart(cosine, np.quantile(exact, level), error) < 4
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_standard_errors_of_pairs_are_calibrated():
     """Over 60 seeds the deviations from the truth, in standard errors, have size one."""
     for key in SAMPLED_PAIRS:

@@ -60,7 +60,7 @@ def test_the_story_from_top_to_bottom(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the job is a bash script")
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_slurm_job(tmp_path: Path) -> None:
     (script,) = blocks(PAGE, "bash")
     programs = tmp_path / "bin"

@@ -108,7 +108,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return alone, together
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_nothing_keeps_the_group_of_processes() -> None:
     in_two_processes(GROUP)
 

@@ -106,20 +106,22 @@ def test_the_page_runs(tmp_path: Path) -> None:
     assert '<h2 id="balance-title">Perplexity' not in page
 
 
+BIGRAMS = {
+    **SMALL,
+    "task.name": "bigrams",
+    "model.name": "bigram",
+    "training.batch": 4,
+    "training.save_steps": 1,
+    "training.threads": 1,
+}
+
+
 @pytest.mark.usefixtures("few_figures")
 @pytest.mark.slow
-def test_a_task_of_ones_own_is_resumed_to_the_byte_and_shared_by_processes(tmp_path: Path) -> None:
+def test_a_task_of_ones_own_is_resumed_to_the_byte(tmp_path: Path) -> None:
     _, file = page_files(tmp_path)
-    settings = {
-        **SMALL,
-        "task.name": "bigrams",
-        "model.name": "bigram",
-        "training.batch": 4,
-        "training.save_steps": 1,
-        "training.threads": 1,
-    }
     one = tmp_path / "one"
-    train(tmp_path, file, compare="mle,cosreg", settings=settings, device="cpu", out=one)
+    train(tmp_path, file, compare="mle,cosreg", settings=BIGRAMS, device="cpu", out=one)
     again, home = tmp_path / "again", Path("cosreg") / "seed-0"
     config = read_settings(one / home / "run.toml")
     arguments = {"measure": None, "command": ""}
@@ -129,15 +131,22 @@ def test_a_task_of_ones_own_is_resumed_to_the_byte_and_shared_by_processes(tmp_p
     train_run(config, dataset, again, progress=silent(), **arguments)
     model = "model.safetensors"
     assert (again / model).read_bytes() == (one / home / model).read_bytes()
+
+
+@pytest.mark.usefixtures("few_figures")
+@pytest.mark.nightly
+def test_a_task_of_ones_own_is_shared_by_processes(tmp_path: Path) -> None:
+    _, file = page_files(tmp_path)
+    one, out = tmp_path / "one", tmp_path / "two"
+    train(tmp_path, file, compare="mle,cosreg", settings=BIGRAMS, device="cpu", out=one)
     script = (
         "import sys, embgeo, json\n"
         "embgeo.train(sys.argv[1], plugins=[sys.argv[2]], out=sys.argv[3], device='cpu', "
         "compare='mle,cosreg', settings=json.loads(sys.argv[4]))\n"
     )
-    out = tmp_path / "two"
-    in_two_processes(script, str(TEXT), str(file), str(out), json.dumps(settings))
+    in_two_processes(script, str(TEXT), str(file), str(out), json.dumps(BIGRAMS))
     for method in ("mle", "cosreg"):
-        place = Path(method) / "seed-0" / model
+        place = Path(method) / "seed-0" / "model.safetensors"
         alone, together = load_file(one / place), load_file(out / place)
         assert alone.keys() == together.keys()
         for name, tensor in alone.items():
