@@ -75,8 +75,9 @@ class Line:
         Whose line it is; empty where the chart has one member.
     part : str
         Which of a member's lines it is; empty where each has one.
-    form : {"line", "plain", "marks", "dots"}
-        With markers where there are few points, without markers, markers alone, small dots alone.
+    form : {"line", "plain", "marks", "dots", "hollow"}
+        With markers where there are few points, without markers, markers alone, small dots alone,
+        hollow markers alone.
     low, high : FloatArray or None
         A band around the line.
     error : FloatArray or None
@@ -88,7 +89,7 @@ class Line:
     style: MemberStyle = MemberStyle()
     member: str = ""
     part: str = ""
-    form: Literal["line", "plain", "marks", "dots"] = "line"
+    form: Literal["line", "plain", "marks", "dots", "hollow"] = "line"
     low: FloatArray | None = None
     high: FloatArray | None = None
     error: FloatArray | None = None

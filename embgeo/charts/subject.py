@@ -46,6 +46,8 @@ class Course:
         Two standard errors at each step, 0 where nothing was sampled.
     bend : float or None
         The step at which its slope changes.
+    duplicates : tuple of two FloatArray, or None
+        Steps and values of checkpoints that hold the matrix of an earlier one.
     """
 
     steps: FloatArray
@@ -56,6 +58,7 @@ class Course:
     high: FloatArray | None = None
     error: FloatArray | None = None
     bend: float | None = None
+    duplicates: tuple[FloatArray, FloatArray] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +117,14 @@ def track_courses(comparison: Comparison) -> dict[str, Course]:
     track = comparison.track
     assert track is not None
     steps = np.array(track.steps)
+    distinct = np.isin(np.arange(len(steps)), track.distinct)
     courses = {}
     for curve in track.curves:
         values = np.array([np.nan if v is None else v for v in curve.values])
-        known = np.isfinite(values)
+        known = np.isfinite(values) & distinct
         if not known.any():
             continue
+        again = np.isfinite(values) & ~distinct
         name, title = curve.quantity.name, curve.quantity.title
         errors = np.array([0.0 if e is None else 2.0 * e for e in curve.standard_errors])
         courses[f"{name}.{curve.against}" if curve.against else name] = Course(
@@ -129,6 +134,7 @@ def track_courses(comparison: Comparison) -> dict[str, Course]:
             name,
             error=errors[known] if np.any(errors > 0) else None,
             bend=None if curve.bend is None else curve.bend.step,
+            duplicates=(steps[again], values[again]) if again.any() else None,
         )
     return courses
 

@@ -19,7 +19,7 @@ from embgeo.charts.specification import (
     StyledSubjects,
 )
 from embgeo.charts.subject import Course, Subject, Unrelated
-from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
+from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace, tokens
 from embgeo.core.values import Cell
 from embgeo.training.study.log import name_of_output
 
@@ -40,7 +40,10 @@ TITLES: dict[str, str] = {
     isotropy.ISOSCORE.name: "IsoScore",
     frequency.PROBE_AUC.name: "rare/popular probe, AUC",
     frequency.NORM_RATIO.name: "norm, popular : rare",
+    tokens.NORM_MEDIAN.name: "median norm",
+    tokens.DAMAGED_ROWS.name: "damaged rows",
     subspace.DISTANCE.name: "input to output space",
+    "compare.token_cosine.first": "cosine by token with the first",
     "compare.neighbor_overlap.first": "neighbor overlap with the first",
     "compare.neighbor_overlap.previous": "neighbor overlap with the one before",
     "compare.subspace_distance.first": "subspace distance from the first",
@@ -108,11 +111,14 @@ def describe(subjects: StyledSubjects) -> str:
             "Numbers over the steps of training, a line a method. With several seeds the line is "
             "their mean and the band reaches from the lowest to the highest."
         )
-    return (
+    said = (
         "Numbers over training; bars are two standard errors where a number was sampled. The "
         "dashed line marks the step at which two straight lines fit the curve best, where they fit "
         "it clearly better than one."
     )
+    if any(c.duplicates is not None for subject, _ in subjects for c in subject.courses.values()):
+        said += " Hollow: a checkpoint that holds the same matrix as an earlier one."
+    return said
 
 
 def panel(subjects: StyledSubjects, name: str) -> Panel:
@@ -130,6 +136,11 @@ def panel(subjects: StyledSubjects, name: str) -> Panel:
             error=course.error,
         )
         for subject, style, course in held
+    )
+    lines += tuple(
+        Line(*course.duplicates, style, form="hollow")
+        for _, style, course in held
+        if course.duplicates is not None
     )
     values = np.concatenate([line.y for line in lines])
     log = name.endswith(".perplexity") and bool(values.min() > 0) and is_wide(values, WIDE)

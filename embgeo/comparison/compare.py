@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.curves import track_of
 from embgeo.comparison.differences import differences
+from embgeo.comparison.identity import find_same
 from embgeo.comparison.overlap import NEIGHBORS
 from embgeo.comparison.pair import Pair
 from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions, compared
-from embgeo.comparison.sentences import sentences, track_sentences
+from embgeo.comparison.sentences import describe_same, sentences, track_sentences
 from embgeo.core.errors import BadOption
 from embgeo.core.progress import Progress
 
@@ -52,14 +55,19 @@ def compare_inputs(
     seconds = dict(timing or {})
     inputs = list(inputs)
     members = tuple(one.member for one in inputs)
-    pairs = []
-    for first, second in places(len(inputs), consecutive=bool(steps_source)):
+    same_as = find_same(inputs)
+    pairs: list[Pair] = []
+    for first, second in places(same_as, consecutive=bool(steps_source)):
         began = time.perf_counter()
+        same = same_as[second]
+        if same:  # what was taken with the first copy
+            pairs.append(replace(next(p for p in pairs if p.second == same), second=second))
+            continue
         pairs.append(compared(inputs, first, second, options, progress))
         name = f"{members[first].name} and {members[second].name}"
         seconds[name] = round(time.perf_counter() - began, 4)
     rows = differences(members, {pair.second: pair.matching for pair in pairs if pair.first == 0})
-    track = track_of(members, pairs, steps_source) if steps_source else None
+    track = track_of(members, pairs, steps_source, same_as) if steps_source else None
     said = (
         sentences(members, pairs, rows) if track is None else track_sentences(members, rows, track)
     )
@@ -68,17 +76,21 @@ def compare_inputs(
         members=members,
         pairs=tuple(pairs),
         differences=rows,
-        sentences=said,
+        sentences=(*describe_same(members, same_as), *said),
         notes=notes(members, pairs),
         track=track,
         timing=seconds,
     )
 
 
-def places(members: int, consecutive: bool) -> list[tuple[int, int]]:
-    """Pairs of members: each with the baseline, then each with the one before."""
-    found = [(0, second) for second in range(1, members)]
-    return found + [(i, i + 1) for i in range(1, members - 1)] if consecutive else found
+def places(same_as: Sequence[int | None], consecutive: bool) -> list[tuple[int, int]]:
+    """Pairs of members: each with the baseline, then each with the one before.
+
+    In a track, the one before is one that is not a duplicate.
+    """
+    found = [(0, second) for second in range(1, len(same_as))]
+    kept = [place for place, same in enumerate(same_as) if same is None]
+    return found + list(itertools.pairwise(kept[1:])) if consecutive else found
 
 
 def provenance(

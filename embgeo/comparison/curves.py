@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -10,48 +11,62 @@ import numpy as np
 from embgeo.comparison.bends import bend
 from embgeo.comparison.comparison import Member
 from embgeo.comparison.differences import every_quantity
+from embgeo.comparison.outliers import find_outliers
 from embgeo.comparison.pair import Pair
 from embgeo.comparison.track import Bend, Curve, Track
 from embgeo.core.quantities.compare import SCALARS
 from embgeo.core.values import Quantity, Scalar
 
 
-def track_of(members: Sequence[Member], pairs: Sequence[Pair], source: str) -> Track:
+def track_of(
+    members: Sequence[Member],
+    pairs: Sequence[Pair],
+    source: str,
+    same_as: Sequence[int | None],
+) -> Track:
     """The curves of checkpoints that are in the order of their steps."""
-    steps = tuple(member.step or 0.0 for member in members)
+    track = Track(tuple(member.step or 0.0 for member in members), source, (), tuple(same_as))
     curves = [
-        curve(quantity, "", steps, [m.analysis.scalar(quantity.name) for m in members])
+        curve(track, quantity, "", [m.analysis.scalar(quantity.name) for m in members])
         for quantity in every_quantity(members)
     ]
-    taken = {(pair.first, pair.second): pair for pair in pairs}
     against: tuple[Literal["first", "previous"], ...] = ("first", "previous")
     for quantity in SCALARS:
         for other in against:
-            found: list[Scalar | None] = [None]
-            for place in range(1, len(members)):
-                pair = taken.get((0 if other == "first" else place - 1, place))
-                found.append(scalar_of(pair, quantity))
-            curves.append(curve(quantity, other, steps, found))
-    return Track(steps, source, tuple(curves))
+            found: list[Scalar | None] = [None] * len(members)
+            for pair in pairs:
+                if is_against(track, pair, other):
+                    found[pair.second] = scalar_of(pair, quantity)
+            curves.append(curve(track, quantity, other, found))
+    kept = track.distinct
+    outliers = find_outliers([[c.values[i] for i in kept] for c in curves if not c.against])
+    return replace(track, curves=tuple(curves), outliers=tuple(kept[i] for i in outliers))
 
 
-def scalar_of(pair: Pair | None, quantity: Quantity) -> Scalar | None:
-    if pair is None:
-        return None
+def is_against(track: Track, pair: Pair, other: Literal["first", "previous"]) -> bool:
+    """Whether a pair is of a member and the first, or the one before that is not a duplicate."""
+    if other == "first":
+        return pair.first == 0
+    kept = track.distinct
+    return pair.second in kept and pair.first == kept[kept.index(pair.second) - 1]
+
+
+def scalar_of(pair: Pair, quantity: Quantity) -> Scalar | None:
     return next((s for s in pair.scalars if s.name == quantity.name), None)
 
 
 def curve(
+    track: Track,
     quantity: Quantity,
     against: Literal["", "first", "previous"],
-    steps: Sequence[float],
     scalars: Sequence[Scalar | None],
 ) -> Curve:
+    """A number over training; duplicates take no part in its bend."""
     values = tuple(None if s is None else s.value for s in scalars)
     errors = tuple(None if s is None else s.standard_error for s in scalars)
-    known = [i for i, value in enumerate(values) if value is not None]
+    known = [i for i in track.distinct if values[i] is not None]
     found = bend(
-        np.array([steps[i] for i in known], dtype=np.float64),
+        np.array([track.steps[i] for i in known], dtype=np.float64),
         np.array([values[i] for i in known], dtype=np.float64),
     )
     if isinstance(found, Bend):

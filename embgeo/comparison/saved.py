@@ -5,6 +5,7 @@ Format history
 1 : first version (embgeo 0.1). Facts of scalars stood in prose, and the arrays of a matching in one
     list.
 2 : typed facts of scalars.
+3 : duplicates and outliers of a track.
 """
 
 from __future__ import annotations
@@ -61,6 +62,17 @@ def _check(saved: SavedComparison) -> None:
     lengths = {len(values) for c in curves for values in (c.values, c.standard_errors)}
     if saved.track and not lengths | {len(saved.track.steps)} <= {count}:
         raise ValueError(f"not every curve has {count} points")
+    if saved.track:
+        _check_duplicates(saved.track, count)
+
+
+def _check_duplicates(track: Track, members: int) -> None:
+    if len(track.same_as) not in (0, members) or any(
+        same is not None and not 0 <= same < place for place, same in enumerate(track.same_as)
+    ):
+        raise ValueError("a duplicate of no member before it")
+    if any(not 0 <= place < members for place in track.outliers):
+        raise ValueError("an outlier that is not a member")
 
 
 def check_folders(folders: list[Any]) -> None:
@@ -91,13 +103,20 @@ def _upgrade_1(content: Json) -> Json:
     return content
 
 
+def _upgrade_2(content: Json) -> Json:
+    """Version 2 as version 3."""
+    if content["track"]:
+        content["track"] |= {"same_as": [], "outliers": []}
+    return content
+
+
 FORMAT = RecordFormat(
     "embgeo.comparison",
-    2,
+    3,
     SavedComparison,
     COMPARISON_NAME,
     what="a comparison",
     again="compare again with: embgeo diff",
     check=_check,
-    upgrades={1: _upgrade_1},
+    upgrades={1: _upgrade_1, 2: _upgrade_2},
 )

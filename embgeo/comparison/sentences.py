@@ -42,6 +42,27 @@ def sentences(
     return tuple(said)
 
 
+def describe_same(members: Sequence[Member], same_as: Sequence[int | None]) -> tuple[str, ...]:
+    """Which members hold the same matrix: "Steps 0, 1,000 and 2,000 hold the same matrix."."""
+    said = []
+    for first in dict.fromkeys(place for place in same_as if place is not None):
+        group = [members[i] for i, same in enumerate(same_as) if i == first or same == first]
+        steps = [m.step for m in group if m.step is not None]
+        names = [m.name for m in group] if len(steps) < len(group) else list_steps(steps)
+        lead = "" if len(steps) < len(group) else "Steps "
+        said.append(f"{lead}{join_words(names)} hold the same matrix.")
+    return tuple(said)
+
+
+def list_steps(steps: Sequence[float]) -> list[str]:
+    return [f"{step:,.10g}" for step in steps]
+
+
+def join_words(words: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
 def track_sentences(
     members: Sequence[Member], differences: Sequence[Difference], track: Track
 ) -> tuple[str, ...]:
@@ -50,6 +71,11 @@ def track_sentences(
     text = describe_isotropy(rows_of(differences, last), norms_of(members, last))
     steps = f"step {format_number(track.steps[0])} to {format_number(track.steps[-1])}"
     said = [f"From {steps}, {text}."] if text else []
+    unfit = list_steps([track.steps[place] for place in track.outliers])
+    if unfit:
+        one = len(unfit) == 1
+        fits = "does not fit its" if one else "do not fit their"
+        said.insert(0, f"Step{'' if one else 's'} {join_words(unfit)} {fits} neighbors.")
     for curve in track.curves:
         if curve.bend is not None and not curve.against and curve.quantity.name in HEADLINES:
             title = curve.quantity.title

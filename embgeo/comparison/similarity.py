@@ -77,14 +77,20 @@ def same_width(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
 def change_values(joint: Joint) -> list[Scalar | Series]:
     """The difference Y − X itself; it takes matrices of equally many columns."""
     sums = joint.sums
-    wanted = (q.RELATIVE_CHANGE, q.MATRIX_COSINE, q.CHANGE_EFFECTIVE_RANK)
+    quantities = (
+        q.RELATIVE_CHANGE,
+        q.MATRIX_COSINE,
+        q.TOKEN_COSINE,
+        q.CHANGE_EFFECTIVE_RANK,
+    )
     if joint.x.shape[1] != joint.y.shape[1]:
         reason = f"{joint.x.shape[1]:,} columns are not {joint.y.shape[1]:,}"
-        return [quantity.undefined(reason) for quantity in wanted]
+        return [quantity.undefined(reason) for quantity in quantities]
     relative = float(np.sqrt(sums.difference / sums.first))
     return [
         q.RELATIVE_CHANGE.measured(relative),
         q.MATRIX_COSINE.measured(sums.product / float(np.sqrt(sums.first) * np.sqrt(sums.second))),
+        q.TOKEN_COSINE.measured(sums.cosines / joint.n),
         *change_spectrum(joint, relative),
     ]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from embgeo.core.quantities import track as q
 from embgeo.core.typed import INLINE
-from embgeo.core.values import Quantity
+from embgeo.core.values import Quantity, Scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,29 @@ class Track:
         Where the steps come from, in words.
     curves : tuple of Curve
         Of every scalar that some member has, then of what takes two matrices.
+    same_as : tuple of int or None
+        For each member, the place of the first one that holds the same matrix, byte by byte; None
+        where that is the member itself. Duplicates take no part in bends and lines.
+    outliers : tuple of int
+        Places of members that do not fit their neighbors.
     """
 
     steps: tuple[float, ...]
     source: str
     curves: tuple[Curve, ...] = ()
+    same_as: tuple[int | None, ...] = ()
+    outliers: tuple[int, ...] = ()
+
+    @property
+    def distinct(self) -> tuple[int, ...]:
+        """Places of the members that are not duplicates."""
+        return tuple(i for i in range(len(self.steps)) if self.original_of(i) is None)
+
+    def original_of(self, place: int) -> int | None:
+        """Place of the member that this one is a duplicate of."""
+        return self.same_as[place] if self.same_as else None
+
+    def scalars(self) -> tuple[Scalar, ...]:
+        """The numbers about the run as a whole, which rules of a gate may name."""
+        duplicates = len(self.steps) - len(self.distinct)
+        return (q.DUPLICATES.measured(duplicates), q.OUTLIERS.measured(len(self.outliers)))

@@ -277,14 +277,16 @@ def curve_families(comparison: Comparison) -> list[tuple[str, list[CurveView]]]:
 
 
 def curve_view(track: Track, curve: Curve) -> CurveView:
-    known = [v for v in curve.values if v is not None]
+    steps = tuple(track.steps[i] for i in track.distinct)
+    drawn = tuple(curve.values[i] for i in track.distinct)
+    known = [v for v in drawn if v is not None]
     first, last = (format_number(known[0]), format_number(known[-1])) if known else ("–", "–")
     bend = curve.bend
     return CurveView(
         curve.quantity,
         AGAINST[curve.against],
-        small_curve(track.steps, curve.values),
-        "" if bend is None else _digits(_across(track.steps, bend.step)),
+        small_curve(steps, drawn),
+        "" if bend is None else _digits(_across(steps, bend.step)),
         first,
         last,
         curve.no_bend if bend is None else f"step {bend.step:,.10g}",

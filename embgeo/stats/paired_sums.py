@@ -10,9 +10,9 @@ from embgeo.stats.statistic import Statistic
 
 
 class PairedSums(Statistic):
-    """Σ‖x‖², Σ‖y‖², Σ⟨x, y⟩ and Σ‖y − x‖² over rows ``[x | y]``.
+    """Σ‖x‖², Σ‖y‖², Σ⟨x, y⟩, Σ‖y − x‖² and Σ⟨x, y⟩/(‖x‖‖y‖) over rows ``[x | y]``.
 
-    The last is formed from the differences: it is 0 exactly for equal rows, and does not cancel
+    Σ‖y − x‖² is formed from the differences: it is 0 exactly for equal rows, and does not cancel
     for nearly equal ones. Of unequal widths, the narrower is padded with zeros.
 
     Parameters
@@ -22,10 +22,10 @@ class PairedSums(Statistic):
 
     Attributes
     ----------
-    first, second, product, difference : float
+    first, second, product, difference, cosines : float
     """
 
-    STATE = ("first", "second", "product", "difference")
+    STATE = ("first", "second", "product", "difference", "cosines")
 
     def __init__(self, p: int) -> None:
         self.p = p
@@ -36,6 +36,7 @@ class PairedSums(Statistic):
         self.second = 0.0
         self.product = 0.0
         self.difference = 0.0
+        self.cosines = 0.0
 
     @property
     def key(self) -> tuple[str, int]:
@@ -44,19 +45,23 @@ class PairedSums(Statistic):
     def update(self, block: Block) -> None:
         x, y = block.rows[:, : self.p], block.rows[:, self.p :]
         both = min(x.shape[1], y.shape[1])
+        xp = block.wide.xp
 
-        def total(left: Array, right: Array) -> float:
-            return float(block.wide.xp.sum(block.wide.xp.vecdot(left, right)))
+        def total(part: Array) -> float:
+            return float(xp.sum(xp.vecdot(part, part)))
 
-        sums = total(x, x), total(y, y), total(x[:, :both], y[:, :both])
+        lengths, others = xp.vecdot(x, x), xp.vecdot(y, y)
+        products = xp.vecdot(x[:, :both], y[:, :both])
         apart = (y[:, :both] - x[:, :both], x[:, both:], y[:, both:])
-        self.difference += sum(total(part, part) for part in apart)
-        self.first += sums[0]
-        self.second += sums[1]
-        self.product += sums[2]
+        self.first += float(xp.sum(lengths))
+        self.second += float(xp.sum(others))
+        self.product += float(xp.sum(products))
+        self.difference += sum(map(total, apart))
+        self.cosines += float(xp.sum(products / (xp.sqrt(lengths) * xp.sqrt(others))))
 
     def merge(self, other: Self) -> None:
         self.first += other.first
         self.second += other.second
         self.product += other.product
         self.difference += other.difference
+        self.cosines += other.cosines

@@ -383,6 +383,23 @@ def test_training_shows_what_is_asked_for_and_says_what_is_not_shown() -> None:
 
 
 @pytest.mark.slow
+def test_duplicates_of_a_track_are_hollow_and_left_out_of_the_line() -> None:
+    comparison = sample_comparison(track=True, members=6)
+    assert comparison.track is not None
+    track = replace(comparison.track, same_as=(None, None, 1, None, None, 0))
+    run = compared_subjects(replace(comparison, track=track))
+    spec = specify("training", run[-1:], Choices(scalars=("cosine.mean",)))
+    line, hollow = spec.panels[0].lines
+    assert line.x.tolist() == [500.0, 1000.0, 2000.0, 2500.0]  # type: ignore[union-attr]
+    assert hollow.x.tolist() == [1500.0, 3000.0]  # type: ignore[union-attr]
+    assert [one["hollow"] for one in render_interactive(spec)["training.cosine.mean"]["lines"]] == [
+        False,
+        True,
+    ]
+    assert "Hollow" in spec.caption
+    assert render_svg(spec)
+
+
 def test_curves_of_a_track_stand_in_the_order_of_importance() -> None:
     run = compared_subjects(sample_comparison(track=True, members=4))
     spec = chart_named("training").specify(run, Choices(scalars=page_names(run)))

@@ -79,6 +79,9 @@ def test_every_number_agrees_with_its_twin(name, rows, monkeypatch):
     if X.shape == Y.shape:
         change = np.linalg.norm(Y - X) / np.linalg.norm(X)
         expected["relative_change"] = change
+        expected["token_cosine"] = np.mean(
+            [x @ y / np.linalg.norm(x) / np.linalg.norm(y) for x, y in zip(X, Y, strict=True)]
+        )
         expected["matrix_cosine"] = (X * Y).sum() / np.linalg.norm(X) / np.linalg.norm(Y)
         expected["change_effective_rank"] = naive_compare.effective_rank_of_change(X, Y)
     found = {name: value for name, value in numbers(pair).items() if value is not None}

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from embgeo.comparison.bends import bend
+from embgeo.comparison.comparison import load_comparison
+from embgeo.comparison.identity import find_same
+from embgeo.comparison.outliers import find_outliers
 from embgeo.comparison.steps import from_names, steps_of
 from embgeo.comparison.track import Bend
 from embgeo.core.errors import BadOption
@@ -268,3 +271,69 @@ def test_the_cone_bends_where_it_begins(tracked):
 def test_curves_without_a_bend_say_why(tracked):
     for curve in tracked.track.curves:
         assert (curve.bend is None) == bool(curve.no_bend)
+
+
+# Duplicates and outliers ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """Twelve checkpoints that drift; 3 and 7 hold the matrix of 1, and 9 is of another run."""
+    data = [gaussian(200, n=40) + 0.1 * i * gaussian(201, n=40) + 0.2 * i for i in range(12)]
+    data[3] = data[7] = data[1]
+    data[9] = 7.0 * gaussian(202, n=40)
+    runs = [
+        entered(W.astype(np.float32), f"ckpt-{100 * i}", sphere=False, step=100.0 * i)
+        for i, W in enumerate(data)
+    ]
+    return comparison(*runs, track="the number in the names", queries=0)
+
+
+def test_duplicates_and_outliers_are_named(planted):
+    track = planted.track
+    assert [i for i, same in enumerate(track.same_as) if same is not None] == [3, 7]
+    assert track.same_as[3] == track.same_as[7] == 1
+    assert track.outliers == (9,)
+    assert planted.sentences[0] == "Steps 100, 300 and 700 hold the same matrix."
+    assert "Step 900 does not fit its neighbors." in planted.sentences
+    assert {s.name: s.value for s in track.scalars()} == {
+        "track.duplicates": 2,
+        "track.outliers": 1,
+    }
+
+
+def test_duplicates_take_no_part_in_pairs_of_neighbors(planted):
+    neighbors = [(p.first, p.second) for p in planted.pairs if p.first]
+    assert neighbors == [(1, 2), (2, 4), (4, 5), (5, 6), (6, 8), (8, 9), (9, 10), (10, 11)]
+    first = {p.second: p for p in planted.pairs if not p.first}
+    assert first[3].scalars == first[1].scalars
+    previous = next(c for c in planted.track.curves if c.against == "previous")
+    assert [i for i, v in enumerate(previous.values) if v is None] == [0, 3, 7]
+
+
+def test_a_track_is_saved_with_its_duplicates(planted, tmp_path):
+    planted.save(tmp_path)
+    assert load_comparison(tmp_path).track == planted.track
+
+
+def test_equal_bytes_in_other_blocks_are_seen(monkeypatch):
+    monkeypatch.setattr("embgeo.comparison.identity.BLOCK_ROWS", 7)
+    W = gaussian(203, n=40)
+    other = W.copy()
+    other[-1, -1] += 1e-9
+    found = find_same([entered(one, f"W{i}") for i, one in enumerate((W, other, W.copy()))])
+    assert found == (None, None, 0)
+
+
+def test_walks_and_smooth_curves_have_no_outliers():
+    draws = [np.cumsum(rng(300 + i).standard_normal((20, 30)), axis=1) for i in range(40)]
+    t = np.geomspace(1, 1000, 30)
+    smooth = [np.log(t), 1 / t, np.exp(-((np.log(t) - 3) ** 2)), t]
+    assert not [1 for draw in (*draws, np.array(smooth)) if find_outliers(draw.tolist())]
+
+
+@pytest.mark.parametrize("places", [(1,), (15,), (28,), (8, 20)])
+def test_planted_outliers_are_found(places):
+    curves = np.cumsum(rng(77).standard_normal((20, 30)), axis=1)
+    curves[:, list(places)] += 60.0
+    assert find_outliers(curves.tolist()) == places

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from embgeo.core import quantities
-from embgeo.core.quantities import OF_PAIRS, QUANTITIES, compare
+from embgeo.core.quantities import OF_PAIRS, QUANTITIES, compare, track
 from tests.support.package_source import modules, nodes
 
 #: What holds sentences for people.
@@ -78,7 +78,7 @@ def test_reading_prose_is_seen(code: str) -> None:
 
 
 def test_the_constant_of_a_quantity_is_its_name_in_capitals() -> None:
-    for family in (*quantities.FAMILIES, compare):
+    for family in (*quantities.FAMILIES, compare, track):
         for name in quantities.quantities_of(family):
             constant = name.partition(".")[2].upper()
             assert getattr(family, constant).name == name

@@ -211,7 +211,7 @@ def answers(statistic):
             return [statistic.distances]
         case PairedSums():
             s = statistic
-            return [s.first, s.second, s.product, s.difference]
+            return [s.first, s.second, s.product, s.difference, s.cosines]
         case PairSample():
             return [statistic.values()]
         case WeightedSum():

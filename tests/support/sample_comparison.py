@@ -137,6 +137,7 @@ def scalars(angles: Any, overlaps: Any, shared: int) -> tuple[Scalar, ...]:
         quantities.MUTUAL_NEIGHBORS.measured(0.31, reference=0.017, reference_note="chance"),
         quantities.RELATIVE_CHANGE.measured(0.96),
         quantities.MATRIX_COSINE.measured(0.5),
+        quantities.TOKEN_COSINE.measured(0.48),
         quantities.CHANGE_EFFECTIVE_RANK.measured(12.4),
     )
 

@@ -86,7 +86,7 @@ def draw_panel(ax: Axes, panel: Panel, medium: Medium, handles: dict[str, Any]) 
     if panel.cloud is not None and panel.lines and medium.draw_cloud is not None:
         medium.draw_cloud(ax, panel.cloud.xy)
     filled = sum(isinstance(line, HistogramSteps) for line in panel.lines) <= FILLED
-    alone = len(panel.lines) == 1
+    alone = sum(getattr(line, "form", "") != "hollow" for line in panel.lines) == 1
     for line in panel.lines:
         dash = "-" if alone else theme.dash_of(line.style)
         handle = (
@@ -134,14 +134,15 @@ def draw_line(ax: Axes, line: Line, dash: Any) -> Any:
         return None
     options: dict[str, Any] = {"color": color, "ls": dash, "marker": ""}
     guide = line.style.scale == "guide"
-    if line.form == "marks":
+    if line.form in ("marks", "hollow"):
         options |= {"ls": "", "marker": theme.marker_of(line.style)}
+        options |= {"mfc": "none"} if line.form == "hollow" else {}
     elif line.form == "line" and len(line.x) <= FEW and not guide:
         options["marker"] = theme.marker_of(line.style)
     if guide:
         options |= {"lw": 0.8, "zorder": 1.5}
     (handle,) = ax.plot(line.x, line.y, **options)
-    return None if guide else handle
+    return None if guide or line.form == "hollow" else handle
 
 
 def draw_steps(ax: Axes, steps: HistogramSteps, dash: Any, filled: bool) -> Any:

@@ -13,6 +13,9 @@ from embgeo.charts.specification import HistogramSteps, Line, Panel, Specificati
 from embgeo.core.arrays import FloatArray
 from embgeo.core.visible import drawable
 
+#: Forms of lines that have readings.
+DRAWN = ("line", "hollow")
+
 
 def render_interactive(spec: Specification) -> dict[str, dict[str, Any]]:
     """What ``static/charts.js`` draws: an entry for each panel of lines, by `chart_key`."""
@@ -34,7 +37,7 @@ def is_interactive(panel: Panel) -> bool:
 def describe(panel: Panel) -> dict[str, Any]:
     """One panel: x of all lines together, and for each line its values there."""
     steps = [line for line in panel.lines if isinstance(line, HistogramSteps)]
-    lines = [line for line in panel.lines if isinstance(line, Line) and line.form == "line"]
+    lines = [line for line in panel.lines if isinstance(line, Line) and line.form in DRAWN]
     x = np.unique(np.concatenate([*(s.edges for s in steps), *(line.x for line in lines)]))
     marks = [[guide.value, guide.label] for guide in panel.guides if guide.label]
     limits = [panel.x.low, panel.x.high]
@@ -58,14 +61,20 @@ def describe_line(
     """Name, color, dashes and values; a line alone needs no dashes."""
     names = [drawable(line.member)] if line.member else []
     names += [write_label(line.part)] if line.part else []
+    names += ["same matrix as before"] if is_hollow(line) else []
     scale = theme.LINES if line.style.scale == "line" else theme.AGES
     return {
         "label": ", ".join(names) or write_label(panel.y.label or panel.title),
         "color": f"--{line.style.scale}-{line.style.index % len(scale)}",
         "dash": theme.dash_index(line.style) if lines > 1 else 0,
+        "hollow": is_hollow(line),
         "fill": lines == 1 and isinstance(line, HistogramSteps),
         "y": plain(values, positive=panel.y.log),
     }
+
+
+def is_hollow(line: Line | HistogramSteps) -> bool:
+    return isinstance(line, Line) and line.form == "hollow"
 
 
 def spread_values(line: Line, x: FloatArray) -> FloatArray:

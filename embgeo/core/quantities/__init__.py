@@ -13,14 +13,14 @@ from importlib import import_module
 from types import ModuleType
 
 from embgeo.core.errors import BadOption
-from embgeo.core.quantities import compare
+from embgeo.core.quantities import compare, track
 from embgeo.core.values import Quantity
 
-#: Every family of an analysis: the files of this folder but the one of comparisons.
+#: Every family of an analysis: the files of this folder but those of comparisons.
 FAMILIES: tuple[ModuleType, ...] = tuple(
     import_module(f"{__name__}.{file.name}")
     for file in pkgutil.iter_modules(__path__)
-    if file.name != "compare"
+    if file.name not in ("compare", "track")
 )
 
 
@@ -37,7 +37,7 @@ def quantities_of(*families: ModuleType) -> dict[str, Quantity]:
 #: What an analysis can hold, by name.
 QUANTITIES: dict[str, Quantity] = quantities_of(*FAMILIES)
 #: What a comparison adds, by name.
-OF_PAIRS: dict[str, Quantity] = quantities_of(compare)
+OF_PAIRS: dict[str, Quantity] = quantities_of(compare, track)
 
 
 def require_known(name: str, known: Collection[str], where: str) -> None:

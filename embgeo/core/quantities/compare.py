@@ -68,6 +68,14 @@ MATRIX_COSINE = Quantity(
     "⟨X, Y⟩_F / (‖X‖_F ‖Y‖_F)",
     "Frobenius inner product",
 )
+TOKEN_COSINE = Quantity(
+    "compare.token_cosine",
+    "Cosine by token",
+    "The cosine between a token's row in one matrix and in the other, mean over tokens; a long row "
+    "counts as much as a short one. 1: every row keeps its direction; 0: none does, on average.",
+    "mean ⟨x_i, y_i⟩ / (‖x_i‖ ‖y_i‖)",
+    "mean cosine of paired rows",
+)
 CHANGE_EFFECTIVE_RANK = Quantity(
     "compare.change_effective_rank",
     "Effective rank of the change",
@@ -134,6 +142,7 @@ SCALARS = (
     MUTUAL_NEIGHBORS,
     RELATIVE_CHANGE,
     MATRIX_COSINE,
+    TOKEN_COSINE,
     CHANGE_EFFECTIVE_RANK,
 )
 

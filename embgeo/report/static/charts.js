@@ -69,8 +69,10 @@ function makeChart(element, chart) {
         fill: line.fill ? () => `${cssText(line.color)}44` : undefined,
         dash: LINE_DASHES[line.dash],
         width: 2,
-        paths: steps,
-        points: { show: chart.kind === "line" && chart.x.length <= 40, size: 5 },
+        paths: line.hollow ? () => null : steps,
+        points: line.hollow
+          ? { show: true, size: 9, width: 1.5, fill: "transparent" }
+          : { show: chart.kind === "line" && chart.x.length <= 40, size: 5 },
         value: (_plot, v) => (v == null ? "–" : formatNumber(v)),
       })),
     ],

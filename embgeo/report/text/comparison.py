@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Difference, Pair
 from embgeo.comparison.track import Curve, Track
-from embgeo.core.quantities import compare
+from embgeo.core.quantities import compare, tokens
 from embgeo.core.values import format_number
 from embgeo.report.text.columns import align
 from embgeo.result.analysis import HEADLINE
@@ -100,8 +100,9 @@ def short(token: str) -> str:
 def track_table(track: Track) -> Iterator[str]:
     """Headline curves, a column a step."""
     by_name = {c.quantity.name: c for c in track.curves if not c.against}
-    curves = [by_name[q.name] for q in HEADLINE if q.name in by_name]
-    paired = [quantity.name for quantity in compare.HEADLINE]
+    shown = (*HEADLINE, tokens.NORM_MEDIAN, tokens.DAMAGED_ROWS)
+    curves = [by_name[q.name] for q in shown if q.name in by_name]
+    paired = [quantity.name for quantity in (*compare.HEADLINE, compare.TOKEN_COSINE)]
     to_first = [c for c in track.curves if c.against == "first" and is_known(c)]
     curves += [c for c in to_first if c.quantity.name in paired]
     if not curves:
@@ -113,7 +114,7 @@ def track_table(track: Track) -> Iterator[str]:
     rows = [("step", *(format_number(track.steps[i]) for i in places))]
     for curve in curves:
         head = f"{curve.quantity.title}{', to the first' if curve.against else ''}"
-        rows.append((head, *(format_cell(curve.values[i]) for i in places)))
+        rows.append((head, *(format_cell(track, curve, i) for i in places)))
     yield from indented(align(rows))
     if len(places) < steps:
         yield f"  {len(places)} of {steps} steps"
@@ -124,7 +125,11 @@ def is_known(curve: Curve) -> bool:
     return any(value is not None for value in curve.values)
 
 
-def format_cell(value: float | None) -> str:
+def format_cell(track: Track, curve: Curve, place: int) -> str:
+    """The number, or a sign for a checkpoint that holds the matrix of an earlier one."""
+    if track.original_of(place) is not None:
+        return "="
+    value = curve.values[place]
     return "–" if value is None else format_number(value)
 
 
