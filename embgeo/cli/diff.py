@@ -46,10 +46,14 @@ def diff(
         bool,
         typer.Option(
             "--track",
-            help="The files are checkpoints of one run: order them by step (from their names, "
-            "else from what they hold) and show every number over training.",
+            help="The files, or revisions as in hf://org/name@step*, are checkpoints of one run: "
+            "order them by step (from their names, else from what they hold) and show every "
+            "number over training.",
         ),
     ] = False,
+    every: Annotated[
+        int | None, typer.Option(metavar="N", help="Of a track, each N-th checkpoint and the last.")
+    ] = None,
     added: Annotated[
         bool,
         typer.Option(
@@ -91,7 +95,7 @@ def diff(
     """
     if added:
         others: dict[str, object] = {"out": out, "track": track, "match": match, "queries": queries}
-        others |= {"sections": sections, "memory": memory, "threads": threads}
+        others |= {"every": every, "sections": sections, "memory": memory, "threads": threads}
         others["reference"] = not reference
         for name in (*measuring, *(name for name, value in others.items() if value)):
             raise BadOption(
@@ -101,18 +105,14 @@ def diff(
             )
         diff_rows(paths, loading, json_, quiet)
         return
-    from embgeo.workflows.compare import (
-        check_inputs,
-        comparison_options,
-        order_by_step,
-        run_comparison,
-    )
+    from embgeo.workflows.compare import check_inputs, comparison_options, run_comparison
     from embgeo.workflows.folders import (
         check_comparison_folder,
         comparison_folder,
         write_comparison,
     )
     from embgeo.workflows.request import AnalysisRequest, choose_resources
+    from embgeo.workflows.track import plan_track, steps_folder
 
     request = AnalysisRequest.of(
         sections=sections,
@@ -122,15 +122,22 @@ def diff(
         **measuring,
     )
     options = comparison_options(request, match, queries)
-    check_inputs(paths, request)
-    ordered, steps = order_by_step(paths) if track else (paths, None)
+    plan = plan_track(paths, track, every)
+    ordered = paths if plan is None else list(plan.paths)
+    check_inputs(ordered, request)
     folder = out if out is not None else comparison_folder(ordered, track)
     writes = not json_ or out is not None
     if writes:
         check_comparison_folder(folder, ordered)
     with progress_bar(quiet) as progress:
         comparison = run_comparison(
-            ordered, request, options, steps=steps, command=command_line(), progress=progress
+            ordered,
+            request,
+            options,
+            plan=plan,
+            keep=steps_folder(folder, plan) if writes else None,
+            command=command_line(),
+            progress=progress,
         )
     if writes:
         page = write_comparison(comparison, folder)

@@ -15,14 +15,15 @@ from embgeo.comparison.names import distinguish_names
 from embgeo.comparison.originals import original, saved_folder
 from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions
 from embgeo.comparison.saved import COMPARISON_NAME
-from embgeo.comparison.steps import Steps, steps_of
 from embgeo.core.arguments import as_texts
 from embgeo.core.errors import BadOption, UnreadableFile, argument
+from embgeo.io.remote.names import as_written
 from embgeo.metrics import SECTIONS
 from embgeo.training.study.training import TRAINING_NAME
-from embgeo.workflows.analyze import is_path, load_analysis, measure_requested
+from embgeo.workflows.analyze import is_path, load_analysis
 from embgeo.workflows.folders import default_name, result_name
 from embgeo.workflows.request import AnalysisRequest
+from embgeo.workflows.track import TrackPlan, measure_kept, plan_track
 
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
@@ -40,6 +41,7 @@ def compare(
     *inputs: Any,
     names: Sequence[str] | None = None,
     track: bool = False,
+    every: int | None = None,
     match: By | None = None,
     queries: int | str | None = None,
     sections: str | Sequence[str] | None = None,
@@ -61,7 +63,10 @@ def compare(
         What to call them, one for each; by their files by default.
     track : bool
         The inputs are checkpoints of one run, by path: order them by step (from their names, else
-        from what they hold) and show every number over training.
+        from what they hold) and show every number over training. A pattern stands for the files,
+        or the revisions of a model on the Hub (``"hf://org/name@step*"``), that match it.
+    every : int, optional
+        Of a track: take the first checkpoint, each so many-th after it, and the last.
     match : {"token", "row"}, optional
         How rows are matched; by token where all have some.
     queries : int or "all", optional
@@ -93,26 +98,38 @@ def compare(
         sections=sections, reference=reference, resources=resources, **settings
     )
     options = comparison_options(request, match, queries)
-    wanted = [Path(one) if is_path(one) else one for one in inputs]
-    check_inputs(wanted, request)
+    taken = [Path(one) if is_path(one) else one for one in inputs]
+    paths = [one for one in taken if isinstance(one, Path)]
+    if track and len(paths) < len(taken):
+        way_out = "name the checkpoints by their paths"
+        raise BadOption("takes checkpoints in files", where=argument("track"), way_out=way_out)
+    plan = plan_track(paths, track, every)
     names = None if names is None else as_texts(names, "names")
-    if names is not None and len(names) != len(wanted):
-        cause = f"{len(names)} for {len(wanted)} inputs"
+    if names is not None and len(names) != len(taken):
+        cause = f"{len(names)} for {len(taken)} inputs"
         raise BadOption(cause, where=argument("names"), way_out="give one for each")
     if names is not None and len(set(names)) < len(names):
         raise BadOption("are not all different", where=argument("names"), way_out="rename one")
-    if not track:
-        return run_comparison(wanted, request, options, names, command=command, progress=progress)
-    paths = [one for one in wanted if isinstance(one, Path)]
-    if len(paths) < len(wanted):
-        way_out = "name the checkpoints by their paths"
-        raise BadOption("takes checkpoints in files", where=argument("track"), way_out=way_out)
-    ordered, steps = order_by_step(paths)
-    if names is not None:
-        names = tuple(names[paths.index(path)] for path in ordered)
-    return run_comparison(
-        ordered, request, options, names, steps, command=command, progress=progress
-    )
+    if plan is not None:
+        if names is not None:
+            names = name_steps(names, taken, plan)
+        taken = list(plan.paths)
+    check_inputs(taken, request)
+    return run_comparison(taken, request, options, names, plan, command=command, progress=progress)
+
+
+def name_steps(names: Sequence[str], paths: Sequence[Path], plan: TrackPlan) -> tuple[str, ...]:
+    """The names in the order of the steps.
+
+    Raises
+    ------
+    BadOption
+        A pattern stands for several files, or one was left out.
+    """
+    if set(paths) != set(plan.paths):
+        way_out = "leave them out, or name each file"
+        raise BadOption("are for files, not for patterns", where=argument("names"), way_out=way_out)
+    return tuple(names[list(paths).index(path)] for path in plan.paths)
 
 
 def comparison_options(
@@ -215,15 +232,6 @@ def is_analysis(one: Any) -> bool:
     return isinstance(one, Analysis)
 
 
-def order_by_step(paths: Sequence[Path]) -> tuple[list[Path], Steps]:
-    """The checkpoints of a run by rising step, and their steps."""
-    from embgeo.io.model_facts import training_step
-
-    found = steps_of(paths, training_step)
-    order = found.order
-    return [paths[i] for i in order], Steps(tuple(found.values[i] for i in order), found.source)
-
-
 @dataclass(frozen=True, slots=True)
 class OpenedInput:
     """A matrix, an analysis, or both.
@@ -247,35 +255,60 @@ def run_comparison(
     request: AnalysisRequest,
     options: ComparisonOptions,
     names: Sequence[str] | None = None,
-    steps: Steps | None = None,
+    plan: TrackPlan | None = None,
     *,
+    keep: Path | None = None,
     command: str = "",
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compare inputs that were checked, in this order; a track if there are `steps`."""
+    """Compare inputs that were checked, in this order; a track if there is a `plan`.
+
+    `keep`: a folder in which the analyses of a track are kept, and looked for.
+    """
     # Everything is opened before anything is measured: a mistake is reported at once.
-    opened = [open_input(one, request, progress) for one in inputs]
+    opened = open_inputs(inputs, request, plan, progress)
     if names is None:
         names = distinguish_names([one.name for one in opened], [Path(one.given) for one in opened])
     members, timing = [], {}
+    measured: dict[int, Analysis] = {}
     for place, (one, name) in enumerate(zip(opened, names, strict=True)):
         began = time.perf_counter()
-        analysis = one.analysis
+        analysis = one.analysis or measured.get(id(one.matrix))
         if analysis is None:
             assert one.matrix is not None
-            analysis = measure_requested(one.matrix, request, command, progress)
-        step = None if steps is None else steps.values[place]
+            analysis = measure_kept(one.matrix, request, keep, command, progress)
+            measured[id(one.matrix)] = analysis
+        step = None if plan is None else plan.steps.values[place]
         member = Member(name, one.given, analysis, one.from_saved, one.matrix_absent, step)
         members.append(ComparisonInput(member, one.matrix))
         timing[f"analysis of {name}"] = round(time.perf_counter() - began, 4)
     return compare_inputs(
         members,
         options,
-        steps_source="" if steps is None else steps.source,
+        steps_source="" if plan is None else plan.steps.source,
         command=command,
         timing=timing,
         progress=progress,
     )
+
+
+def open_inputs(
+    inputs: Sequence[Any],
+    request: AnalysisRequest,
+    plan: TrackPlan | None,
+    progress: Progress | None,
+) -> list[OpenedInput]:
+    """All inputs; checkpoints of the Hub that hold the same weights are opened once."""
+    if plan is None or not plan.commits:
+        return [open_input(one, request, progress) for one in inputs]
+    opened: dict[Path, OpenedInput] = {}
+    found = []
+    for path, read in zip(plan.paths, plan.fetch(request.source), strict=True):
+        if read not in opened:
+            opened[read] = open_input(read, request, progress)
+        given = as_written(path)
+        found.append(replace(opened[read], name=result_name(path), given=given))
+    return found
 
 
 def open_input(one: Any, request: AnalysisRequest, progress: Progress | None) -> OpenedInput:

@@ -1,7 +1,8 @@
 """A Hub of one model on the loopback address: what is asked of it is counted, and it can misbehave.
 
 It speaks the endpoints that a download needs: ``/api/models/ORG/NAME/revision/REV``,
-``/ORG/NAME/resolve/COMMIT/FILE`` with HEAD and ranges, and redirects to a second host.
+``/ORG/NAME/resolve/COMMIT/FILE`` with HEAD and ranges, redirects to a second host, and the list of
+branches.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class ToyHub:
         Bytes of bodies.
     cut_at : int
         Bytes of a body that is cut.
+    branches : dict of str to (str, dict of str to bytes)
+        Commit and files of branches other than main.
     dead_from : int or None
         Of ranges that begin there or later, no byte is sent.
     """
@@ -47,6 +50,7 @@ class ToyHub:
     sent: int = 0
     endpoint: str = ""
     other: str = ""
+    branches: dict[str, tuple[str, dict[str, bytes]]] = field(default_factory=dict)
     cut_at: int = 100
     dead_from: int | None = None
 
@@ -54,8 +58,23 @@ class ToyHub:
         """The requests whose method and path match."""
         return [one for one in self.requests if re.search(pattern, f"{one[0]} {one[1]}")]
 
-    def info(self) -> bytes:
-        """What the Hub says of the model."""
+    def find(self, revision: str) -> tuple[str, dict[str, bytes]] | None:
+        """Commit and files of a branch or commit."""
+        if revision in ("main", COMMIT, "v1"):
+            return COMMIT, self.files
+        return next((b for name, b in self.branches.items() if revision in (name, b[0])), None)
+
+    def refs(self) -> bytes:
+        """What the Hub says of its branches."""
+        heads = {"main": COMMIT, **{name: commit for name, (commit, _) in self.branches.items()}}
+        listed = [
+            {"name": name, "ref": f"refs/heads/{name}", "targetCommit": commit}
+            for name, commit in heads.items()
+        ]
+        return json.dumps({"branches": listed, "tags": [], "converts": []}).encode()
+
+    def info(self, commit: str, files: dict[str, bytes]) -> bytes:
+        """What the Hub says of the model at a commit."""
         siblings = [
             {
                 "rfilename": name,
@@ -63,9 +82,9 @@ class ToyHub:
                 "blobId": "0" * 40,
                 "lfs": {"size": len(data), "sha256": digest(data), "pointerSize": 130},
             }
-            for name, data in self.files.items()
+            for name, data in files.items()
         ]
-        return json.dumps({"id": REPO, "sha": COMMIT, "siblings": siblings}).encode()
+        return json.dumps({"id": REPO, "sha": commit, "siblings": siblings}).encode()
 
 
 def digest(data: bytes) -> str:
@@ -131,35 +150,38 @@ def _handler(hub: ToyHub, *, is_store: bool) -> type[BaseHTTPRequestHandler]:
                 hub.requests.append((self.command, self.path, dict(self.headers)))
             path = unquote(self.path.partition("?")[0])
             if is_store:
-                return self.give(path.lstrip("/"), {})
+                return self.give(hub.files[path.lstrip("/")], {})
             if "gated" in hub.faults:
                 return self.refuse(403, "GatedRepo")
             if found := re.fullmatch(rf"/api/models/{REPO}/revision/(.+)", path):
-                if "no revision" in hub.faults or found[1] not in ("main", COMMIT, "v1"):
+                at = hub.find(found[1])
+                if "no revision" in hub.faults or at is None:
                     return self.refuse(404, "RevisionNotFound")
-                return self.reply(200, hub.info(), {"Content-Type": "application/json"})
+                return self.reply(200, hub.info(*at), {"Content-Type": "application/json"})
+            if path == f"/api/models/{REPO}/refs":
+                return self.reply(200, hub.refs(), {"Content-Type": "application/json"})
             found = re.fullmatch(rf"/{REPO}/resolve/([^/]+)/(.+)", path)
             if found is None:
                 return self.refuse(404, "RepoNotFound")
             name = found[2]
-            if name not in hub.files or "missing" in hub.faults:
+            commit, files = hub.find(found[1]) or (COMMIT, hub.files)
+            if name not in files or "missing" in hub.faults:
                 return self.refuse(404, "EntryNotFound")
             stated = {
-                "X-Repo-Commit": "2" * 40 if "moved" in hub.faults else COMMIT,
-                "X-Linked-Size": str(len(hub.files[name])),
-                "X-Linked-Etag": f'"{digest(hub.files[name])}"',
+                "X-Repo-Commit": "2" * 40 if "moved" in hub.faults else commit,
+                "X-Linked-Size": str(len(files[name])),
+                "X-Linked-Etag": f'"{digest(files[name])}"',
             }
             if take("busy once"):
                 return self.refuse(429, "")
             if "redirect" in hub.faults and "Range" in self.headers:
                 return self.reply(302, b"", {**stated, "Location": f"{hub.other}/{name}"})
-            return self.give(name, stated)
+            return self.give(files[name], stated)
 
         def refuse(self, status: int, code: str) -> None:
             self.reply(status, b"{}", {"X-Error-Code": code} if code else {})
 
-        def give(self, name: str, stated: dict[str, str]) -> None:
-            data = hub.files[name]
+        def give(self, data: bytes, stated: dict[str, str]) -> None:
             headers = {**stated, "ETag": f'"{digest(data)}"', "Accept-Ranges": "bytes"}
             found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
             if found is None or "ignore ranges" in hub.faults:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
@@ -14,15 +15,15 @@ from embgeo.io.remote.cache import (
     find_revision,
     find_whole_snapshot,
     hash_text,
-    is_offline,
     own_cache,
     repository_folder,
 )
-from embgeo.io.remote.hub import HubFolder, refuse_offline
+from embgeo.io.remote.hub import HubFolder
 from embgeo.io.remote.names import as_written, read_hub_name
-from embgeo.io.remote.ranges import Hear, RemoteFolder
+from embgeo.io.remote.ranges import Hear, RemoteFile, RemoteFolder
 from embgeo.io.remote.reduced import Fetching
 from embgeo.io.remote.snapshots import SnapshotFolder
+from embgeo.io.remote.source_record import read_source
 from embgeo.io.remote.stores import StoreFolder
 
 
@@ -37,8 +38,6 @@ def open_remote(name: str) -> RemoteFolder:
     hub = read_hub_name(name)
     if hub is None:
         return StoreFolder(as_written(name))
-    if is_offline():
-        raise refuse_offline(hub)
     return HubFolder(hub)
 
 
@@ -49,6 +48,7 @@ def fetch_into_cache(
     whole: bool = False,
     refresh: bool = False,
     hear: Hear | None = None,
+    known: Sequence[Path] = (),
 ) -> Path:
     """The reduced model folder of a remote name; what is in the cache is not fetched again.
 
@@ -64,6 +64,9 @@ def fetch_into_cache(
         Look whether the branch or tag has moved since it was fetched.
     hear : callable, optional
         ``hear(done, total)``, in bytes.
+    known : sequence of Path
+        Reduced folders of other commits; the one of the same weights is given, by the SHA-256 that
+        the Hub states, and nothing is fetched.
 
     Raises
     ------
@@ -79,6 +82,9 @@ def fetch_into_cache(
     snapshot = None if hub is None or refresh else find_whole_snapshot(hub)
     folder = open_remote(name) if hub is None or snapshot is None else SnapshotFolder(hub, snapshot)
     with closing(folder):
+        same = next((one for one in known if has_same_weights(one, folder)), None)
+        if same is not None:
+            return same
         target = home / "snapshots" / folder.commit
         Fetching(folder, source, hear).run(target, whole=whole)
     if hub is not None:
@@ -87,3 +93,12 @@ def fetch_into_cache(
             reference.parent.mkdir(parents=True, exist_ok=True)
             write_text(reference, folder.commit)
     return target
+
+
+def has_same_weights(known: Path, folder: RemoteFolder) -> bool:
+    """Whether the files that a reduced folder was made of are in a remote folder, unchanged."""
+    record = read_source(known)
+    return record is not None and all(
+        file.sha256 and folder.files.get(file.name) == RemoteFile(file.size, file.sha256)
+        for file in record.files
+    )

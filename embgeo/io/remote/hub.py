@@ -20,7 +20,7 @@ from embgeo.core.version import embgeo_version
 from embgeo.io.bounded.guard import Damaged, refuse, short
 from embgeo.io.bounded.small_files import JSON_BYTES
 from embgeo.io.remote import ranges
-from embgeo.io.remote.cache import hub_cache, is_commit
+from embgeo.io.remote.cache import hub_cache, is_commit, is_offline
 from embgeo.io.remote.names import HubName
 from embgeo.io.remote.ranges import RemoteFile
 
@@ -29,6 +29,40 @@ _MOST_REDIRECTS = 5
 #: Seconds for a connection, and for the next bytes of one.
 _TIMEOUT = 30.0
 _NOT_AS_STATED = "try again later; if it stays, report it where the model is published"
+
+
+def list_revisions(name: HubName) -> dict[str, str]:
+    """The commits of all branches and tags of a repository, by name; one request.
+
+    Raises
+    ------
+    UnreadableFile
+        As for :class:`HubFolder`.
+    """
+    api, endpoint = _open_hub(name)
+    with _answering(name, endpoint):
+        found = api.list_repo_refs(name.repo, repo_type=name.kind)
+    named = [(one.name, str(one.target_commit)) for one in (*found.branches, *found.tags)]
+    return {revision: commit for revision, commit in named if is_commit(commit)}
+
+
+def _open_hub(name: HubName) -> tuple[Any, str]:
+    """The client of the Hub, and its address."""
+    if is_offline():
+        raise refuse_offline(name)
+    try:
+        from huggingface_hub import HfApi, constants
+    except ImportError as error:
+        raise refuse(
+            name.text, "the Hub needs an extra package", "pip install 'embgeo[hub]'"
+        ) from error
+    endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or constants.ENDPOINT
+    return HfApi(endpoint=endpoint, **_agent()), endpoint
+
+
+def _agent() -> dict[str, str]:
+    """What a request says about this program."""
+    return {"library_name": "embgeo", "library_version": embgeo_version()}
 
 
 class HubFolder:
@@ -47,20 +81,14 @@ class HubFolder:
     def __init__(self, name: HubName) -> None:
         self._repository = name
         self.name = name.text
-        try:
-            from huggingface_hub import HfApi, constants
-            from huggingface_hub.utils import build_hf_headers
-        except ImportError as error:
-            raise refuse(
-                self.name, "the Hub needs an extra package", "pip install 'embgeo[hub]'"
-            ) from error
-        self._endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or constants.ENDPOINT
-        self._agent = {"library_name": "embgeo", "library_version": embgeo_version()}
+        api, self._endpoint = _open_hub(name)
+        from huggingface_hub.utils import build_hf_headers
+
         with _answering(name, self._endpoint):
-            info = HfApi(endpoint=self._endpoint, **self._agent).repo_info(
+            info = api.repo_info(
                 name.repo, revision=name.revision, repo_type=name.kind, files_metadata=True
             )
-            self._headers: dict[str, str] = build_hf_headers(**self._agent)
+            self._headers: dict[str, str] = build_hf_headers(**_agent())
         self.commit = str(info.sha)
         if not is_commit(self.commit):
             raise refuse(self.name, "the Hub names no commit", _NOT_AS_STATED)
@@ -99,7 +127,7 @@ class HubFolder:
                 revision=self.commit,
                 cache_dir=hub_cache(),
                 endpoint=self._endpoint,
-                **self._agent,
+                **_agent(),
             )
         shutil.copyfile(cached, target)
 

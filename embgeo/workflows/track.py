@@ -1,0 +1,199 @@
+"""Checkpoints of one run: which files and revisions a name means, their order, what is kept."""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embgeo.comparison.steps import Steps, steps_of
+from embgeo.core.errors import BadOption, EmbgeoError, argument
+from embgeo.core.version import embgeo_version
+from embgeo.io.remote.names import HubName, as_written, is_remote, read_hub_name
+from embgeo.result.analysis import load_analysis
+from embgeo.result.saved import JSON_NAME
+from embgeo.workflows.analyze import measure_requested
+from embgeo.workflows.folders import default_name, result_name
+from embgeo.workflows.request import AnalysisRequest
+
+if TYPE_CHECKING:
+    from embgeo.core.matrix import Matrix
+    from embgeo.core.progress import Progress
+    from embgeo.core.source import Source
+    from embgeo.result.analysis import Analysis
+
+_WILD = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class TrackPlan:
+    """The checkpoints of a run, by rising step.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+        As the user names them.
+    steps : Steps
+    commits : mapping of Path to str
+        Of revisions of the Hub, as they were when they were listed.
+    """
+
+    paths: tuple[Path, ...]
+    steps: Steps
+    commits: Mapping[Path, str] = field(default_factory=dict)
+
+    def fetch(self, source: Source) -> tuple[Path, ...]:
+        """What is to be read for each step; the same twice where the Hub says it is the same.
+
+        Revisions of one commit, and those whose files with weights have the same SHA-256, are
+        fetched once.
+        """
+        seen: dict[str, Path] = {}
+        folders: dict[Path, Path] = {}
+        read = []
+        for path in self.paths:
+            commit = self.commits.get(path, "")
+            if commit and commit not in seen:
+                seen[commit] = _find_weights(_at(path, commit), source, folders)
+            read.append(seen.get(commit, path))
+        return tuple(read)
+
+
+def plan_track(paths: Sequence[Path], track: bool, every: int | None = None) -> TrackPlan | None:
+    """Files and revisions by rising step, if they are to be a track; patterns stand for matches.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        ``*``, ``?`` and ``[…]`` in a path, or in the revision of a name of the Hub, are a pattern.
+    every : int, optional
+        Take the first, each so many-th after it, and the last.
+
+    Raises
+    ------
+    BadOption
+        A pattern that matches nothing, equal steps, or none; `every` without a track.
+    """
+    if not track:
+        if every is not None:
+            raise BadOption("is about a track", where=argument("every"), way_out=argument("track"))
+        return None
+    if every is not None and every < 1:
+        raise BadOption("takes 1 or more", where=argument("every"), way_out="give 2 for half")
+    commits: dict[Path, str] = {}
+    found: dict[Path, None] = {}
+    for path in paths:
+        matched = _list_matches(path)
+        found |= dict.fromkeys(matched)
+        commits |= {one: commit for one, commit in matched.items() if commit}
+    named = list(found)
+    from embgeo.io.model_facts import training_step
+
+    steps = steps_of(named, training_step)
+    order = steps.order
+    if every is not None:
+        order = [*order[:-1:every], *order[-1:]]
+    values = tuple(steps.values[i] for i in order)
+    return TrackPlan(tuple(named[i] for i in order), Steps(values, steps.source), commits)
+
+
+def _list_matches(path: Path) -> dict[Path, str]:
+    """What a path or a pattern stands for, with the commit of a revision; itself otherwise."""
+    text = as_written(path)
+    if not _WILD & set(text):
+        return {path: ""}
+    if not is_remote(path):
+        matches = {path: ""} if path.exists() else {Path(one): "" for one in glob.glob(text)}
+    else:
+        matches = _list_revisions(path, text)
+    if not matches:
+        raise BadOption("matches nothing", where=text, way_out="check the pattern")
+    return matches
+
+
+def _list_revisions(path: Path, text: str) -> dict[Path, str]:
+    hub = read_hub_name(path)
+    if hub is None or not _WILD & set(hub.revision):
+        cause = "a pattern is for revisions of the Hub, as in hf://org/name@step*"
+        raise BadOption(cause, where=text, way_out="name each file")
+    from embgeo.io.remote.hub import list_revisions
+
+    return {
+        Path(replace(hub, revision=revision).text): commit
+        for revision, commit in list_revisions(hub).items()
+        if fnmatch.fnmatchcase(revision, hub.revision)
+    }
+
+
+def _at(path: Path, commit: str) -> HubName:
+    hub = read_hub_name(path)
+    assert hub is not None
+    return replace(hub, revision=commit)
+
+
+def _find_weights(name: HubName, source: Source, folders: dict[Path, Path]) -> Path:
+    """The name to read a commit by: its own, or that of one with the same weights.
+
+    `folders`: where the commits before lie, with their names; this one is added.
+    """
+    from embgeo.io.remote.cache import find_cached
+    from embgeo.io.remote.fetching import fetch_into_cache
+
+    folder = find_cached(name, source) or fetch_into_cache(name.text, source, known=list(folders))
+    return folders.setdefault(folder, Path(name.text))
+
+
+def steps_folder(folder: Path, plan: TrackPlan | None) -> Path | None:
+    """Where the analyses of the steps are kept: next to the result, named by the first step."""
+    if plan is None:
+        return None
+    return folder.absolute().parent / f"{result_name(plan.paths[0])[:60]}.steps"
+
+
+def measure_kept(
+    matrix: Matrix,
+    request: AnalysisRequest,
+    home: Path | None,
+    command: str,
+    progress: Progress | None,
+) -> Analysis:
+    """The analysis of a step; one that was kept in `home` is not made again.
+
+    The folder's name tells what was analyzed and how, so that other options make another folder.
+    """
+    if home is None or not matrix.origin.sha256:
+        return measure_requested(matrix, request, command, progress)
+    name = default_name(Path(matrix.origin.path))[:60]
+    folder = home / f"{name}-{_identify(matrix, request)}"
+    if (folder / JSON_NAME).is_file():
+        try:
+            return load_analysis(folder)
+        except EmbgeoError:  # damaged: made again
+            pass
+    analysis = measure_requested(matrix, request, command, progress)
+    analysis.save(folder)
+    return analysis
+
+
+def _identify(matrix: Matrix, request: AnalysisRequest) -> str:
+    """A hash of all that decides the numbers of an analysis: rows, labels, counts, options."""
+    origin = matrix.origin
+    hidden = None if matrix.hidden is None else matrix.hidden.origin.sha256
+    facts = (
+        embgeo_version(),
+        (origin.sha256, origin.tensor, origin.rows, origin.transposed, origin.notes, hidden),
+        (matrix.tokens, matrix.special, matrix.vocabulary_size, matrix.unreachable),
+        {reason: rows.tolist() for reason, rows in matrix.masked.items()},
+        None if matrix.frequency is None else matrix.frequency.source,
+        sorted((name, str(value)) for name, value in request.source.collect_changes().items()),
+        asdict(request.options_for(matrix)),
+        (request.sections, request.reference, getattr(request.resources, "device", "cpu")),
+    )
+    digest = hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass"))
+    if matrix.frequency is not None:
+        digest.update(matrix.frequency.counts.tobytes())
+    return digest.hexdigest()[:12]
