@@ -41,7 +41,7 @@ def gate(
     *,
     sources: Annotated[
         list[Path] | None,
-        typer.Argument(help="Saved analyses or checkpoints; those of the settings by default."),
+        typer.Argument(help="Saved analyses or tracks, or checkpoints; default: the settings."),
     ] = None,
     rule: Annotated[
         list[str] | None,

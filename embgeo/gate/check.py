@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from embgeo.comparison.comparison import Comparison
+from embgeo.comparison.sentences import join_words, list_steps
 from embgeo.core.errors import BadOption, EmbgeoError, argument
+from embgeo.core.quantities import track as q
 from embgeo.core.values import Scalar
 from embgeo.gate.decide import Decision, State, decide
 from embgeo.gate.named_rows import name_rows
@@ -16,6 +19,8 @@ from embgeo.result.analysis import Analysis
 
 #: Checks that a `repr` shows.
 MOST_SHOWN = 10
+#: The family of numbers about a run as a whole.
+OF_RUNS = q.DUPLICATES.family
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,9 @@ class Measured:
     is_default : bool
         Whether rules that name no tensor are about this matrix.
     rows : mapping of str to str
-        Some of the rows that a count is about, by its name.
+        Some of the rows, or steps, that a count is about, by its name.
+    is_run : bool
+        Whether these are the numbers of a run as a whole.
     """
 
     provenance: Mapping[str, Any]
@@ -47,6 +54,29 @@ class Measured:
     undecided: str = "it was not measured with these options"
     is_default: bool = True
     rows: Mapping[str, str] = field(default_factory=dict)
+    is_run: bool = False
+
+    @classmethod
+    def of_track(cls, comparison: Comparison) -> list[Measured]:
+        """The run that checkpoints make up, then each of them."""
+        track, first = comparison.track, comparison.baseline.analysis.provenance
+        assert track is not None
+        places = {
+            q.DUPLICATES.name: [i for i, same in enumerate(track.same_as) if same is not None],
+            q.OUTLIERS.name: track.outliers,
+        }
+        run = cls(
+            {"file": comparison.baseline.given, "tensor": first.get("tensor")},
+            {scalar.name: RuleValue.of(scalar) for scalar in track.scalars()},
+            rows={
+                name: f"step{'' if len(own) == 1 else 's'} "
+                + join_words(list_steps([track.steps[i] for i in own]))
+                for name, own in places.items()
+                if own
+            },
+            is_run=True,
+        )
+        return [run, *(cls.of(member.analysis) for member in comparison.members)]
 
     @classmethod
     def of(
@@ -193,7 +223,10 @@ def check_rules(
         require_number(rule, matrices)
         about = [m for m in matrices if is_about(rule, m)]
         if not about:
-            reading = RuleValue.missing(f"no tensor called {rule.tensor} was measured")
+            cause = f"no tensor called {rule.tensor} was measured"
+            if rule.family == OF_RUNS:
+                cause = "it is about a run: name the folder of embgeo diff --track"
+            reading = RuleValue.missing(cause)
             checks.append(Check(rule, None, reading, None, decide(rule, reading, None, z)))
         for matrix in about:
             reading = matrix.reading(rule.name)
@@ -231,6 +264,8 @@ def require_sense(rules: Sequence[Rule], has_baseline: bool) -> None:
 
 
 def is_about(rule: Rule, matrix: Measured) -> bool:
+    if matrix.is_run != (rule.family == OF_RUNS):
+        return False
     return matrix.is_called(rule.tensor) if rule.tensor else matrix.is_default
 
 

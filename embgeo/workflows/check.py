@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from embgeo.comparison.comparison import Comparison
 from embgeo.core.arguments import as_texts
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.fields import OptionField, option_fields, read_table
 from embgeo.core.options import Options
-from embgeo.core.quantities import QUANTITIES, require_known
+from embgeo.core.quantities import QUANTITIES, quantities_of, require_known, track
 from embgeo.core.source import Source
 from embgeo.gate.check import Outcome
 from embgeo.gate.presets import read_preset
@@ -47,8 +48,8 @@ def check(
     Parameters
     ----------
     *sources : path, Analysis or whatever holds a matrix
-        Saved analyses, analyses, checkpoints, or what :func:`embgeo.analyze` takes; of what is
-        not analyzed yet only the sections that rules name are measured.
+        Saved analyses and tracks, analyses, checkpoints, or what :func:`embgeo.analyze` takes; of
+        what is not analyzed yet only the sections that rules name are measured.
     rules : str or sequence of str
         Such as ``"cosine.mean <= 0.1"`` or ``"isotropy.i1 drop <= 5%, warn"`` (docs/gate.md).
     preset : str, optional
@@ -127,13 +128,19 @@ def plan_gate(
     request = merged_request(given, settings)
     opened = tuple(map(loaded, items))
     saved = [one for one in opened if isinstance(one, Analysis)]
-    if given and len(saved) == len(opened) and (baseline is None or not is_unmeasured(baseline)):
+    measured = [one for one in opened if isinstance(one, Analysis | Comparison)]
+    if given and len(measured) == len(opened) and (baseline is None or not is_unmeasured(baseline)):
         raise BadOption(
             "is about checkpoints, and a saved analysis is measured already",
             where=", ".join(map(argument, given)),
             way_out="name the checkpoint, or leave the option out",
         )
-    known = {VERDICT, *QUANTITIES, *(value.name for one in saved for value in one.values())}
+    known = {
+        VERDICT,
+        *QUANTITIES,
+        *quantities_of(track),
+        *(value.name for one in saved for value in one.values()),
+    }
     for rule in parsed:
         require_known(rule.name, known, rule.place.named)
     files = tuple(p for p in (*items, baseline, settings.path) if isinstance(p, Path))

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from embgeo.comparison.comparison import Comparison, load_comparison
+from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import BadOption, UnreadableFile, argument, writing
 from embgeo.gate import baseline_file
-from embgeo.gate.check import Measured, Outcome, check_rules, require_sense
+from embgeo.gate.check import OF_RUNS, Measured, Outcome, check_rules, require_sense
 from embgeo.gate.outputs import junit, metrics_json, metrics_txt
 from embgeo.gate.rule import Rule
 from embgeo.gate.rule_value import VERDICT
@@ -49,7 +51,7 @@ class Gate:
     ----------
     rules : tuple of Rule
     sources : tuple
-        Analyses, paths of checkpoints, and whatever else holds a matrix.
+        Analyses, tracks, paths of checkpoints, and whatever else holds a matrix.
     baseline : Path, Analysis or None
     level : float
     request : AnalysisRequest
@@ -122,6 +124,10 @@ class Gate:
             if isinstance(source, Analysis):
                 found.append(Measured.of(source))
                 continue
+            if isinstance(source, Comparison):
+                found += Measured.of_track(source)
+                continue
+            rules = [rule for rule in rules if rule.family != OF_RUNS]
             matrices = self._matrices(source, rules, len(sources) == 1, progress)
             for names, matrix in matrices:
                 about = [rule for rule in rules if rule.tensor in names]
@@ -160,8 +166,16 @@ class Gate:
 
 
 def loaded(source: Any) -> Any:
-    """The analysis where a path is one that was saved; anything else as it is."""
-    return load_analysis(source) if isinstance(source, Path) and is_saved(source) else source
+    """The analysis, or the track, where a path is one that was saved; anything else as it is."""
+    if not isinstance(source, Path):
+        return source
+    if (source / COMPARISON_NAME).is_file():
+        comparison = load_comparison(source)
+        if comparison.track is None:
+            way_out = f"name one of its analyses, as in {source / '0-…'}"
+            raise BadOption("a comparison that is not a track", where=source, way_out=way_out)
+        return comparison
+    return load_analysis(source) if is_saved(source) else source
 
 
 def is_saved(path: Path) -> bool:
