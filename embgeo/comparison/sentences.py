@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from embgeo.comparison.change import explain, is_carried, is_noticed, median_norms
 from embgeo.comparison.comparison import Member
 from embgeo.comparison.pair import Difference, Pair
-from embgeo.comparison.track import Track
+from embgeo.comparison.track import Track, join_words, name_steps
 from embgeo.core.quantities import compare as q
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import Scalar, format_number
@@ -48,19 +48,10 @@ def describe_same(members: Sequence[Member], same_as: Sequence[int | None]) -> t
     for first in dict.fromkeys(place for place in same_as if place is not None):
         group = [members[i] for i, same in enumerate(same_as) if i == first or same == first]
         steps = [m.step for m in group if m.step is not None]
-        names = [m.name for m in group] if len(steps) < len(group) else list_steps(steps)
-        lead = "" if len(steps) < len(group) else "Steps "
-        said.append(f"{lead}{join_words(names)} hold the same matrix.")
+        names = join_words([m.name for m in group])
+        who = capital(name_steps(steps)) if len(steps) == len(group) else names
+        said.append(f"{who} hold the same matrix.")
     return tuple(said)
-
-
-def list_steps(steps: Sequence[float]) -> list[str]:
-    return [f"{step:,.10g}" for step in steps]
-
-
-def join_words(words: Sequence[str]) -> str:
-    """``a, b and c``."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def track_sentences(
@@ -71,11 +62,10 @@ def track_sentences(
     text = describe_isotropy(rows_of(differences, last), norms_of(members, last))
     steps = f"step {format_number(track.steps[0])} to {format_number(track.steps[-1])}"
     said = [f"From {steps}, {text}."] if text else []
-    unfit = list_steps([track.steps[place] for place in track.outliers])
-    if unfit:
-        one = len(unfit) == 1
-        fits = "does not fit its" if one else "do not fit their"
-        said.insert(0, f"Step{'' if one else 's'} {join_words(unfit)} {fits} neighbors.")
+    if track.outliers:
+        unfit = capital(name_steps([track.steps[place] for place in track.outliers]))
+        fits = "does not fit its" if len(track.outliers) == 1 else "do not fit their"
+        said.insert(0, f"{unfit} {fits} neighbors.")
     for curve in track.curves:
         if curve.bend is not None and not curve.against and curve.quantity.name in HEADLINES:
             title = curve.quantity.title

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -93,3 +94,17 @@ class Track:
         """The numbers about the run as a whole, which rules of a gate may name."""
         duplicates = len(self.steps) - len(self.distinct)
         return (q.DUPLICATES.measured(duplicates), q.OUTLIERS.measured(len(self.outliers)))
+
+
+def name_steps(steps: Sequence[float]) -> str:
+    """Steps in words.
+
+    >>> name_steps([9.0]), name_steps([0.0, 1000.0, 143000.0])
+    ('step 9', 'steps 0, 1,000 and 143,000')
+    """
+    return f"step{'' if len(steps) == 1 else 's'} {join_words([f'{s:,.10g}' for s in steps])}"
+
+
+def join_words(words: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

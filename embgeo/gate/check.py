@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.sentences import join_words, list_steps
+from embgeo.comparison.track import name_steps
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.quantities import track as q
 from embgeo.core.values import Scalar
@@ -69,8 +69,7 @@ class Measured:
             {"file": comparison.baseline.given, "tensor": first.get("tensor")},
             {scalar.name: RuleValue.of(scalar) for scalar in track.scalars()},
             rows={
-                name: f"step{'' if len(own) == 1 else 's'} "
-                + join_words(list_steps([track.steps[i] for i in own]))
+                name: name_steps([track.steps[i] for i in own])
                 for name, own in places.items()
                 if own
             },
