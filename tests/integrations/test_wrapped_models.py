@@ -138,6 +138,8 @@ def test_other_adapters_are_refused_and_a_gauge_warns_once() -> None:
         assert Gauge(["cosine.mean"]).measure(layer, 1) == {}
 
 
+#: peft 0.21 calls what transformers 5 deprecates.
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")
 def test_a_model_of_peft() -> None:
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     peft = pytest.importorskip("peft", reason="peft is not installed")
