@@ -12,7 +12,7 @@ from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.quantities import isotropy, spectrum
 from embgeo.core.values import Column, Histogram, Influence, Points, Scalar, Series, Table, Value
-from embgeo.measure.checks import check_usable
+from embgeo.measure.checks import check_usable, check_width
 from embgeo.measure.passes import Measurement, open_rows
 from embgeo.measure.provenance import count_dead_output_rows, notes, provenance
 from embgeo.measure.reference import FAMILIES, NOTE, expected, measure_reference
@@ -64,6 +64,7 @@ def analyze(
     EmbgeoError
         If no row is left to analyze, or the entries are too large to be squared.
     """
+    check_width(matrix)
     options = options or Options()
     clock = Clock()
     reader = open_rows(matrix, options, resources, progress)

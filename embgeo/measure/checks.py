@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.errors import BadOption, EmbgeoError, argument
+from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.measure.passes import Measurement
 from embgeo.metrics.facts import Facts
@@ -12,6 +13,24 @@ from embgeo.stats.reader import HiddenStates
 
 #: The largest entry must lie between these: sums of squares hold up to about 1e±308.
 SQUARABLE = (1e-140, 1e140)
+#: Columns beyond which a matrix of columns × columns, of which there are several, takes over 80 GB.
+MOST_COLUMNS = 100_000
+
+
+def check_width(matrix: Matrix) -> None:
+    """Check before the first pass that products of all columns can be held.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    if matrix.d > MOST_COLUMNS:
+        raise EmbgeoError(
+            f"{matrix.d:,} columns; embgeo holds products of all pairs of columns, and takes up to "
+            f"{MOST_COLUMNS:,}",
+            where=matrix.origin.path or matrix.name,
+            way_out=f"if tokens are columns in the file, give {argument('transpose')}",
+        )
 
 
 def check_usable(measurement: Measurement) -> None:

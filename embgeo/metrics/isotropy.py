@@ -355,7 +355,7 @@ def measure_samples(facts: Facts, options: Options, reader: RowReader, rows: int
         reader.announce(f"isotropy of samples, {run} of {options.isotropy_runs}", 2 * rows)
         moments = row_moments(facts, options)
         reader.fold([moments], chosen)
-        vectors = signed_eigen(moments.gram(), moments.mean, reader.eigh).vectors
+        vectors = signed_eigen(moments.gram(), moments.mean, reader.eigh, moments.n).vectors
         partition = LogPartition("run", vectors)
         reader.fold([partition], chosen)
         log_z = partition.log_z()

@@ -12,7 +12,7 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.options import Options
 from embgeo.metrics.facts import Facts
 from embgeo.numerics.block_rotation import BlockRotation, block_rotation
-from embgeo.numerics.eigen import Eigen, Eigh, signed_eigen
+from embgeo.numerics.eigen import Eigen, Eigh, eigenvalues, signed_eigen
 from embgeo.numerics.rank_one import add_rank_one
 from embgeo.stats import LogPartition, Moments, Norms, StackedQR
 from embgeo.stats.statistic import Statistic
@@ -84,8 +84,7 @@ class SharedStatistics:
     @cached_property
     def unit_eigenvalues(self) -> FloatArray:
         """Of ŴᵀŴ, the largest first, shape (d,)."""
-        values = np.linalg.eigvalsh(self.unit_moments.gram())
-        return np.asarray(np.maximum(values[::-1], 0.0))
+        return eigenvalues(self.unit_moments.gram(), self.unit_moments.n)
 
     @property
     def norms(self) -> FloatArray:
@@ -127,11 +126,12 @@ class SharedStatistics:
     @cached_property
     def _uncentered(self) -> tuple[Eigen, BlockRotation | None]:
         """WᵀW is the centered scatter and n·μμᵀ."""
-        if self._eigh is not None and not self.mean_is_long:
-            return signed_eigen(self.moments.gram(), self.moments.mean, self._eigh), None
+        rows, mean = self.moments.n, self.moments.mean
+        if (self._eigh is not None or 2 * rows <= len(mean)) and not self.mean_is_long:
+            return signed_eigen(self.moments.gram(), mean, self._eigh, rows), None
         known = self.eigen_centered
-        mean = known.vectors.T @ self.moments.mean
-        values, q = add_rank_one(known.values, np.sqrt(self.moments.n) * mean)
+        mean = known.vectors.T @ mean
+        values, q = add_rank_one(known.values, np.sqrt(rows) * mean)
         q *= np.where(mean @ q < 0, -1.0, 1.0)
         # Next to a long mean the others keep the digits that they have in the centered matrix.
         scale = max(known.values[0], np.finfo(float).eps * values[0])
@@ -165,7 +165,7 @@ class SharedStatistics:
         rows = whole.vectors[left]
         directions = np.zeros((len(whole.values), len(left)))
         gram = (rows * whole.values) @ rows.T
-        directions[left] = signed_eigen(gram, None, self._eigh).vectors
+        directions[left] = signed_eigen(gram, None, self._eigh, self.moments.n).vectors
         return directions
 
     @cached_property
@@ -174,4 +174,4 @@ class SharedStatistics:
         scatter = self.moments.scatter
         if self._frugal:
             self.moments.forget_scatter()
-        return signed_eigen(scatter, None, self._eigh)
+        return signed_eigen(scatter, None, self._eigh, self.moments.n)

@@ -23,6 +23,7 @@ from embgeo.core.values import Scalar, Series, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.popularity import explain_absence
 from embgeo.metrics.shared import SharedStatistics
+from embgeo.numerics.eigen import eigenvalues
 from embgeo.numerics.spectra import compute_effective_rank, compute_isoscore, compute_symmetry
 from embgeo.stats import Moments, Norms, WeightedSum
 from embgeo.stats.statistic import Statistic
@@ -76,9 +77,9 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     moments = shared.find(Moments, ("moments", "weighted rows"))
     total = shared.find(WeightedSum, ("weighted sum", NAME)).total
     scatter = moments.scatter
-    variances = np.maximum(np.linalg.eigvalsh(scatter)[::-1], 0.0)
+    variances = eigenvalues(scatter, facts.m)
     scatter += np.outer(moments.mean, moments.n * moments.mean)
-    energies = np.linalg.eigvalsh(scatter)[::-1]
+    energies = eigenvalues(scatter, facts.m)
     # Roots of rounding errors are no singular values.
     floor = energies[0] * max(facts.m, facts.d) * np.finfo(float).eps
     sigma = np.sqrt(np.where(energies > floor, energies, 0.0))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from embgeo.core.arrays import FloatArray
+from embgeo.numerics.low_rank import low_rank_eigh, low_rank_eigvalsh
 
 #: Rising eigenvalues and eigenvectors of a symmetric matrix; None where it cannot be done.
 Eigh = Callable[[FloatArray], tuple[FloatArray, FloatArray] | None]
@@ -36,7 +37,9 @@ class Eigen:
         return int(np.count_nonzero(self.values > floor))
 
 
-def signed_eigen(gram: FloatArray, mean: FloatArray | None, eigh: Eigh | None = None) -> Eigen:
+def signed_eigen(
+    gram: FloatArray, mean: FloatArray | None, eigh: Eigh | None = None, rows: float | None = None
+) -> Eigen:
     """Eigenpairs of a positive semidefinite matrix in falling order.
 
     An eigenvector is determined up to its sign; the sign is fixed so that results repeat.
@@ -49,6 +52,8 @@ def signed_eigen(gram: FloatArray, mean: FloatArray | None, eigh: Eigh | None = 
         Each vector v gets ⟨mean, v⟩ ≥ 0; without it, its entry of largest magnitude is positive.
     eigh : callable, optional
         Decomposes on a device, or returns None where that fails.
+    rows : int, optional
+        How many rows `gram` is the Gram matrix of: few of them need less work.
 
     Examples
     --------
@@ -56,6 +61,8 @@ def signed_eigen(gram: FloatArray, mean: FloatArray | None, eigh: Eigh | None = 
     >>> eigen.values.round(12).tolist(), eigen.vectors.round(4).tolist()
     ([3.0, 1.0], [[-0.7071, -0.7071], [-0.7071, 0.7071]])
     """
+    if rows is not None and 2 * rows <= len(gram):
+        eigh = low_rank_eigh
     pair = None if eigh is None else eigh(gram)
     values, vectors = pair or _decompose(gram)
     values, vectors = np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
@@ -66,6 +73,13 @@ def signed_eigen(gram: FloatArray, mean: FloatArray | None, eigh: Eigh | None = 
         side = mean @ vectors
     vectors *= np.where(side < 0, -1.0, 1.0)
     return Eigen(values, vectors)
+
+
+def eigenvalues(gram: FloatArray, rows: float) -> FloatArray:
+    """Of a Gram matrix of `rows` rows, falling, none below 0."""
+    few = 2 * rows <= len(gram)
+    values = low_rank_eigvalsh(gram) if few else np.linalg.eigvalsh(gram)
+    return np.asarray(np.maximum(values[::-1], 0.0))
 
 
 def _decompose(gram: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embgeo.numerics import eigen
-from embgeo.numerics.eigen import Eigen, signed_eigen
+from embgeo.numerics.eigen import Eigen, eigenvalues, signed_eigen
 
 
 @pytest.mark.parametrize("largest_numpy", [0, 2048])
@@ -42,3 +42,22 @@ def test_the_rank_counts_what_rounding_cannot_make() -> None:
     assert Eigen(np.array([1.0, 1e-10, 1e-17]), vectors).rank(100) == 2
     assert Eigen(np.array([1.0, 1e-10, 1e-17]), vectors).rank(10**7) == 1
     assert Eigen(np.zeros(3), vectors).rank(5) == 0
+
+
+@pytest.mark.parametrize("power", [0.0, 3.0])
+def test_few_rows_need_no_other_decomposition(power: float) -> None:
+    rng = np.random.default_rng(1)
+    W = rng.standard_normal((7, 40)) * np.arange(1, 8)[:, None] ** -power
+    W[6] = W[5]
+    found = signed_eigen(W.T @ W, W.mean(axis=0), rows=7)
+    values = np.linalg.eigvalsh(W @ W.T)[::-1]
+    np.testing.assert_allclose(found.values[:7], values, atol=1e-13 * values[0])
+    assert (found.values[6:] == 0).all()
+    np.testing.assert_allclose(found.vectors.T @ found.vectors, np.eye(40), atol=1e-13)
+    np.testing.assert_allclose(
+        (found.vectors * found.values) @ found.vectors.T, W.T @ W, atol=1e-12
+    )
+    assert (W.mean(axis=0) @ found.vectors >= 0).all()
+    assert found.rank(7) == 6
+    np.testing.assert_allclose(eigenvalues(W.T @ W, 7), found.values, atol=1e-13)
+    assert signed_eigen(np.zeros((4, 4)), None, rows=1).rank(1) == 0
