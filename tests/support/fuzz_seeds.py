@@ -92,6 +92,12 @@ def fixed(content: bytes) -> Make:
     return lambda _folder: content
 
 
+def frame(_folder: Path) -> bytes:
+    import pandas as pd
+
+    return pickle.dumps(pd.DataFrame(W, index=WORDS), 4)
+
+
 def beside(content: bytes, **files: bytes) -> Make:
     """Other files too; two underscores in a name stand for a point."""
 
@@ -206,6 +212,7 @@ PICKLES = [
     Seed("gensim 3", vocab_objects),
     Seed("pickled dict of arrays", fixed(pickle.dumps(dict(zip(MANY, VECTORS, strict=True)), 4))),
     Seed("pickled dict of lists", fixed(pickle.dumps(LISTS, 2))),
+    Seed("pickled frame", frame, needs="pandas"),
     Seed("pickled words and matrix", fixed(pickle.dumps((WORDS, W), 4))),
     Seed("npz member", fixed(SMALL["npy"][1]), lambda p: archive_of({"w.npy": p})),
 ]

@@ -17,7 +17,8 @@ NAME = "pickle"
 RECOGNIZED = "a pickle of protocol 0 to 5"
 READ = (
     "arrays are views of the file's bytes where they lie in it in one piece; the pickle is "
-    "read by an allow-list and runs nothing; a dict of words and vectors becomes a matrix"
+    "read by an allow-list and runs nothing; a dict of words and vectors, and a frame of pandas, "
+    "becomes a matrix"
 )
 EXTRA = ""
 

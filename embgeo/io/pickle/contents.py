@@ -13,6 +13,7 @@ from embgeo.io.bounded.guard import GET_AGAIN, Damaged
 from embgeo.io.bounded.maps import Array, count, number_type
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 from embgeo.io.labels.word_lists import tokens_for, word_list, word_lists
+from embgeo.io.pickle.frames import SAVE_FRAME, Frame, read_frame
 from embgeo.io.pickle.objects import Leaf
 from embgeo.io.pickle.tree import walk
 
@@ -38,10 +39,14 @@ def stack_vectors(root: object, path: Path) -> tuple[Tensor, tuple[str, ...] | N
     found = _leaves(values) or _lists(values)
     if found is None:
         return None
-    # The size of the file bounds what is copied.
-    if found.nbytes > max(RATIO_FREE_BYTES, MAX_RATIO * path.stat().st_size):
-        raise Damaged("its vectors use the same bytes over and over")
+    check_size(found, path)
     return found, _words(keys)
+
+
+def check_size(stacked: Tensor, path: Path) -> None:
+    """The size of the file bounds what is copied."""
+    if stacked.nbytes > max(RATIO_FREE_BYTES, MAX_RATIO * path.stat().st_size):
+        raise Damaged("its vectors use the same bytes over and over")
 
 
 def _entries(root: object) -> tuple[list[object] | None, Sequence[object]]:
@@ -142,6 +147,9 @@ def checkpoint_of(
     Damaged
         Nothing that can be read.
     """
+    frame = read_frame(root)
+    if frame is not None:
+        return _of_frame(frame, path, name)
     rows = stack_vectors(root, path) if constants is None else None
     if rows is not None:
         return _of_stacked(*rows, path, name)
@@ -168,6 +176,16 @@ def checkpoint_of(
         notes=notes,
         vocabularies=word_lists(vocabularies),
     )
+
+
+def _of_frame(frame: Frame, path: Path, name: str) -> Checkpoint:
+    vectors = frame.vectors
+    matrix = frame.matrix or (_leaves(vectors) or _lists(vectors) if vectors else None)
+    if matrix is None:
+        raise Damaged("its columns hold no vectors of one length", SAVE_FRAME)
+    check_size(matrix, path)
+    source = "the words of the frame" if frame.words else ""
+    return Checkpoint(path, f"{name} of pandas", (matrix,), (path,), frame.words, source)
 
 
 def _of_stacked(

@@ -136,6 +136,18 @@ class PickledArray(Leaf, Buildable):
         self.check()
         return text_entries(self._array(dtype))
 
+    def objects(self) -> list[list[object]]:
+        """The entries of a table of Python objects by rows, of a vector as one; else nothing."""
+        entries, shape = self._data, self._shape
+        if self._dtype is None or not self._dtype.name.startswith("O") or len(shape) not in (1, 2):
+            return []
+        if not isinstance(entries, list) or len(entries) != count(shape):
+            return []
+        rows, n = (1, *shape)[-2:]
+        if self._fortran:
+            return [entries[row::rows] for row in range(rows)]
+        return [entries[row * n : (row + 1) * n] for row in range(rows)]
+
     def _resolve(self) -> np.dtype[Any] | None:
         return None if self._dtype is None else self._dtype.resolve()
 

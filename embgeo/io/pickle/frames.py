@@ -1,0 +1,157 @@
+"""Data frames and series of pandas, which keep their columns in blocks, one column a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.io.bounded.guard import Damaged
+from embgeo.io.bounded.maps import Array
+from embgeo.io.checkpoint import Tensor
+from embgeo.io.labels.word_lists import word_list
+from embgeo.io.pickle.numpy_arrays import PickledArray
+from embgeo.io.pickle.objects import Stub
+
+_FRAMES = ("pandas.DataFrame", "pandas.core.frame.DataFrame")
+_SERIES = ("pandas.Series", "pandas.core.series.Series")
+#: The manager of the blocks, as it is called since pandas 1.1 and before.
+_MANAGERS = ("_mgr", "_data")
+#: Under which name the state of a manager lists its blocks, next to what older versions read.
+_LISTED = "0.14.1"
+SAVE_FRAME = "save the matrix with numpy.save(…, frame.to_numpy())"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a frame holds of a matrix.
+
+    Attributes
+    ----------
+    matrix : Tensor or None
+        Columns of floating-point numbers; a row for each row of the frame.
+    vectors : list or None
+        The entries of a column of objects, where there is no such matrix.
+    words : tuple of str or None
+        The first column of texts, else the index.
+    """
+
+    matrix: Tensor | None
+    vectors: list[object] | None
+    words: tuple[str, ...] | None
+
+
+def read_frame(root: object) -> Frame | None:
+    """The matrix and the words of a pickled frame or series; None of anything else.
+
+    Raises
+    ------
+    Damaged
+        Its blocks are not one matrix.
+    """
+    if not isinstance(root, Stub) or root.name not in (*_FRAMES, *_SERIES):
+        return None
+    state = next((s for s in root.states if isinstance(s, dict)), {})
+    manager = next((state[name] for name in _MANAGERS if name in state), None)
+    blocks, axes = _parts(manager)
+    if not blocks or not axes:
+        raise Damaged("it is a pandas frame of an unknown version", SAVE_FRAME)
+    numbers = [b for b in blocks if isinstance(b, PickledArray) and b.dtype.startswith("float")]
+    columns = [column for block in blocks for column in _columns(block)]
+    texts = (word_list(column) for column in columns)
+    words = next((found for found in texts if found), None) or _index_words(axes[-1])
+    if len(numbers) == 1 and len(numbers[0].shape) == 2:
+        return Frame(_matrix(numbers[0]), None, words)
+    if numbers:
+        raise Damaged("its columns of numbers are of several types", SAVE_FRAME)
+    vectors = next((column for column in columns if not word_list(column)), None)
+    return Frame(None, vectors, words)
+
+
+def _parts(manager: object) -> tuple[list[object], list[object]]:
+    """Values of the blocks, and the axes: columns (of a frame only) and index."""
+    if not isinstance(manager, Stub):
+        return [], []
+    blocks, axes = manager.args if len(manager.args) == 2 else (None, None)
+    if isinstance(blocks, (list, tuple)) and isinstance(axes, (list, tuple)):
+        made = [block for block in blocks if isinstance(block, Stub) and block.args]
+        return [block.args[0] for block in made], list(axes)
+    for state in manager.states:
+        listed = state[-1] if isinstance(state, tuple) and state else None
+        found = listed.get(_LISTED) if isinstance(listed, dict) else None
+        if isinstance(found, dict) and isinstance(found.get("blocks"), list):
+            values = [block.get("values") for block in found["blocks"] if isinstance(block, dict)]
+            axes = found.get("axes")
+            return values, list(axes) if isinstance(axes, (list, tuple)) else []
+    return [], []
+
+
+def _matrix(block: PickledArray) -> Tensor:
+    block.check()
+    columns, rows = block.shape
+
+    def transpose() -> Array:
+        return block.open().T
+
+    return Tensor("values", (rows, columns), block.dtype, transpose)
+
+
+def _columns(block: object) -> list[list[object]]:
+    """The columns of objects or texts."""
+    if isinstance(block, PickledArray):
+        texts = block.texts()
+        return block.objects() if texts is None else [[*texts]]
+    found = _arrow_texts(block)
+    return [] if found is None else [found]
+
+
+def _index_words(index: object) -> tuple[str, ...] | None:
+    """The words of an index of texts; None of one of numbers."""
+    if not isinstance(index, Stub) or len(index.args) < 2 or not isinstance(index.args[1], dict):
+        return None
+    columns = _columns(index.args[1].get("data"))
+    return word_list(columns[0]) if columns else None
+
+
+def _arrow_texts(array: object) -> list[object] | None:
+    """The texts of a string array of pandas 3, in one chunk of pyarrow without missing entries."""
+    found = _find_arrow(array)
+    if found is None:
+        return None
+    length, offset, ends, text = found
+    if offset < 0 or len(ends) < offset + length + 1:
+        return None
+    bounds = ends[offset : offset + length + 1].tolist()
+    if sorted(bounds) != bounds or bounds[0] < 0 or bounds[-1] > len(text):
+        return None
+    try:
+        return [text[a:b].decode() for a, b in pairwise(bounds)]
+    except UnicodeDecodeError:
+        return None
+
+
+def _find_arrow(array: object) -> tuple[int, int, npt.NDArray[np.int64], bytes] | None:
+    """Length, offset, ends and bytes of the texts."""
+    if not isinstance(array, Stub) or not array.states or not isinstance(array.states[0], dict):
+        return None
+    stored = array.states[0].get("_pa_array")
+    while isinstance(stored, Stub) and len(stored.args) >= 1:
+        inner = stored.args[0]
+        stored = inner[0] if isinstance(inner, list) and len(inner) == 1 else inner
+    if not isinstance(stored, tuple) or len(stored) != 7:
+        return None
+    kind, length, _, offset, buffers = stored[:5]
+    if not isinstance(length, int) or not isinstance(offset, int) or not isinstance(buffers, list):
+        return None
+    if len(buffers) != 3 or buffers[0] is not None:
+        return None
+    raw = [b.args[0] for b in buffers[1:] if isinstance(b, Stub) and len(b.args) == 1]
+    alias = kind.args[0] if isinstance(kind, Stub) and kind.args else None
+    width = {"string": "<i4", "utf8": "<i4", "large_string": "<i8", "large_utf8": "<i8"}
+    if len(raw) != 2 or not isinstance(alias, str) or alias not in width:
+        return None
+    ends, text = (bytes(part) for part in raw if isinstance(part, (bytes, memoryview)))
+    whole = len(ends) // np.dtype(width[alias]).itemsize
+    return length, offset, np.frombuffer(ends, width[alias], whole).astype(np.int64), text
