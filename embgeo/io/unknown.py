@@ -133,8 +133,8 @@ FOLDERS: tuple[tuple[str, str, str], ...] = (
 
 _READ = (
     "torch, safetensors, GGUF, Keras, ONNX, Flax and TensorFlow checkpoints, model folders, .npy, "
-    ".npz, pickled arrays, Parquet and Arrow, gensim's, word2vec, GloVe and fastText vectors and "
-    "tables of numbers are read"
+    ".npz, pickled arrays, Parquet and Arrow, gensim's, word2vec, GloVe and fastText vectors, "
+    "tables of numbers and vectors in JSON are read"
 )
 
 #: Bytes of a character of UTF-8, of which the head may hold a part.

@@ -41,7 +41,8 @@ def low_rank_eigh(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def low_rank_eigvalsh(gram: FloatArray) -> FloatArray:
     """The eigenvalues alone, rising, shape (d,)."""
-    return pad(np.linalg.svd(factorize(gram), compute_uv=False) ** 2, len(gram))[::-1]
+    sigma = np.linalg.svd(factorize(gram), compute_uv=False)
+    return pad(np.asarray(sigma**2, dtype=np.float64), len(gram))[::-1]
 
 
 def factorize(gram: FloatArray) -> FloatArray:

@@ -110,12 +110,12 @@ def test_special_numbers_are_read_as_such(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("5 2\n" + BODY, "holds 3 vectors, its header promises 5"),
+        ("5 2\n" + BODY[:-1], "holds 3 vectors, its header promises 5"),
         ("3 2\nthe 0.5 1\nof 0.5\n", "line 3 has 1 numbers where 2 are expected"),
         ("3 3\n" + BODY, "line 2 has 2 numbers where 3 are expected"),
         ("the 1.5 2.5\nof 1.5 2.5 3.5\nand 1.5 2.5\n", "line 2 has more than the expected 2"),
         ("the 1.5 2.5\nof 1.5\nand 1.5 2.5\n", "line 2 has 1 numbers where 2"),
-        ("3 2\n", "holds 0 vectors, its header promises 3"),
+        ("3 2\n", "it holds no vectors"),
         ("3 0\n\n", "vectors of 0 numbers"),
         ("9 2000000\nthe 1 2 3\n", "more than 1,000,000 numbers"),
         ("the " + "1 " * 1_000_002 + "\n", "more than 1,000,000 numbers"),
@@ -128,6 +128,12 @@ def test_bad_structure_is_named_with_its_line(tmp_path: Path, content: str, expe
 def test_a_word_among_the_numbers_is_named_with_line_and_place(tmp_path: Path) -> None:
     path = written(tmp_path, "the 0.5 1.5\nof 0.5 x1.5\nand 1 2\n")
     assert "line 2, number 2: 'x1.5' is not a number" in message(path)
+
+
+def test_the_first_lines_of_a_file_are_read_with_a_note(tmp_path: Path) -> None:
+    opened = open_checkpoint(written(tmp_path, "5 2\n" + BODY))
+    assert opened.tensors[0].shape == (3, 2)
+    assert any("promises 5 vectors, the file holds 3" in note for note in opened.notes)
 
 
 def test_more_vectors_than_the_header_promises_are_kept_and_noted(tmp_path: Path) -> None:

@@ -283,10 +283,16 @@ CONFIGURATION = (
 )
 META = "".join(f"{w}\t{9 - k}\n" for k, w in enumerate(["word", *WORDS])).encode()
 
+JSON_VECTORS = dict(zip(WORDS, [[*row, 0.25] for row in W.tolist()], strict=True))
+JSON_RECORDS = [{"word": word, "vector": row} for word, row in JSON_VECTORS.items()]
+VECTOR_COLUMN = "word,vector\n" + "".join(f'{w},"{r}"\n' for w, r in JSON_VECTORS.items())
 TEXTS = [
     Seed("glove text", fixed(GLOVE.encode())),
     Seed("word2vec text", fixed(b"4 3\n" + GLOVE.encode())),
     Seed("word2vec binary", fixed(BINARY)),
+    Seed("json vectors", fixed(json.dumps(JSON_VECTORS).encode())),
+    Seed("json lines", fixed("\n".join(map(json.dumps, JSON_RECORDS)).encode())),
+    Seed("column of vectors", fixed(VECTOR_COLUMN.encode())),
     Seed("text table", fixed(COMMAS)),
     Seed("text table with quotes", fixed(QUOTED)),
     Seed("text table of numbers", fixed(TSV.replace(b"\t", b" "))),

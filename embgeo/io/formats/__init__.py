@@ -22,8 +22,10 @@ from embgeo.io.formats import fasttext as fasttext_model
 from embgeo.io.formats.format import Described, Format, NeighborFormat, find_plugin
 from embgeo.io.formats.text import (
     glove_binary,
+    json_vectors,
     projector,
     table,
+    vector_column,
     word2vec_binary,
     word_vectors,
 )
@@ -55,6 +57,8 @@ FORMATS: tuple[Format, ...] = (
     gensim,
     pickled,
     word2vec_binary,
+    json_vectors,
+    vector_column,
     table,
     projector,
     word_vectors,

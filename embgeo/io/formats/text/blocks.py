@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NUMBER = rb"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf)"
 
 _BLOCK_BYTES = 4 * 2**20
+_BLOCK_ROWS = 4096
 _PLAIN_NUMBER = re.compile(NUMBER, re.IGNORECASE)
 
 
@@ -86,6 +88,13 @@ def fill_rows(
     if row != shape[0]:
         raise Damaged("the file changed while it was read", "run the command again")
     return out
+
+
+def gather(vectors: Iterator[list[float]]) -> Iterator[npt.NDArray[np.float32]]:
+    """Vectors of one length in blocks."""
+    while block := list(itertools.islice(vectors, _BLOCK_ROWS)):
+        with np.errstate(over="ignore"):  # 1e300 becomes inf, and the row is counted as such
+            yield np.array(block, dtype=np.float32)
 
 
 def are_plain(lines: Sequence[bytes], spaces: int) -> bool:

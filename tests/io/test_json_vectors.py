@@ -1,0 +1,114 @@
+"""Vectors in JSON of every shape that tools write, and what is wrong with others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.formats.text import json_vectors
+
+W = np.random.default_rng(0).standard_normal((7, 5)).astype("f4")
+ROWS: list[list[float]] = [[float(x) for x in row] for row in W]
+WORDS = ['é "1"', "two", "3", "a b", "\n", "embedding2", "最"]
+PAIRS = list(zip(WORDS, ROWS, strict=True))
+
+
+def lines(values: list[Any]) -> str:
+    return "\n".join(json.dumps(value, ensure_ascii=False) for value in values)
+
+
+CASES: dict[str, tuple[str, list[str] | None]] = {
+    "lists": (json.dumps(ROWS), None),
+    "words": (json.dumps(dict(PAIRS), indent=1), WORDS),
+    "words and their number": (json.dumps({**dict(PAIRS), "dim": 5}), WORDS),
+    "records": (json.dumps([{"id": w, "n": 1, "vector": r} for w, r in PAIRS]), WORDS),
+    "answer": (
+        json.dumps(
+            {
+                "object": "list",
+                "data": [
+                    {"object": "embedding", "index": i, "embedding": r} for i, r in enumerate(ROWS)
+                ],
+                "usage": {"tokens": 3},
+            }
+        ),
+        None,
+    ),
+    "answer by types": (json.dumps({"id": "1", "embeddings": {"float": ROWS}}), None),
+    "answer of values": (json.dumps({"embeddings": [{"values": r} for r in ROWS]}), None),
+    "lines of lists": (lines(ROWS), None),
+    "lines of records": (
+        lines([{"word": w, "embedding": r, "tags": ["x"]} for w, r in PAIRS]),
+        WORDS,
+    ),
+    "lines of two vectors": (
+        lines([{"sparse": [1.0, 2.0], "embedding": r, "token": w} for w, r in PAIRS]),
+        WORDS,
+    ),
+    "lines of a word": (lines([{w: r} for w, r in PAIRS]), WORDS),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("chunk", [1, 50, 2**20])
+def test_rows_and_labels(
+    case: str, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_vectors, "_CHUNK", chunk)
+    text, words = CASES[case]
+    (tmp_path / "vectors.json").write_text(text, encoding="utf-8")
+    found = embgeo.load(tmp_path / "vectors.json")
+    np.testing.assert_array_equal(found.data, W)
+    assert (None if found.tokens is None else list(found.tokens)) == words
+
+
+GOOD = json.dumps(ROWS[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (f"[{GOOD}, [1.5, 2.5, 3.5]]", "vector 2 has 3 numbers where 5 are expected"),
+        (f"[{GOOD}, [1.5, null, 3.5, 1.0, 2.0]]", "entry 2 of a list holds no vector"),
+        (f'[{GOOD}, {{"error": "none"}}]', "entry 2 of a list holds no vector"),
+        (f"{GOOD}\n[]", "value 2 of the file holds no vector"),
+        (f"[{GOOD}, {GOOD[:20]}", "it is not JSON at"),
+        (f"[{GOOD} {GOOD}]", "it is not JSON at"),
+        (f'{{"a": {GOOD}, 1: {GOOD}}}', "a key is not a text"),
+        (f'{{"a": {GOOD}, "b": {GOOD}, "c": }}', "it is not JSON at"),
+        (f'{{"n": 1, "a": {GOOD}, "b": {GOOD}}}', "a record has several vectors"),
+        (f"[{GOOD}, " + "[" * 100_000, "nest too deeply"),
+    ],
+)
+def test_what_is_wrong_is_said(text: str, cause: str, tmp_path: Path) -> None:
+    (tmp_path / "vectors.json").write_text(text, encoding="utf-8")
+    with pytest.raises(UnreadableFile, match=cause):
+        embgeo.load(tmp_path / "vectors.json")
+
+
+def test_values_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_vectors, "_LONGEST", 1000)
+    monkeypatch.setattr(json_vectors, "_CHUNK", 100)
+    path = tmp_path / "vectors.json"
+    path.write_text(f'[{GOOD}, "{"x" * 5000}"]')
+    with pytest.raises(UnreadableFile, match="a value of more than"):
+        embgeo.load(path)
+    path.write_text(f"[{GOOD}, [{'1' * 400}, 1, 2, 3, 4]]")
+    assert embgeo.load(path).data[1].tolist() == [np.inf, 1, 2, 3, 4]
+    path.write_bytes(f"[{GOOD}]".encode() + b"\xff")
+    with pytest.raises(UnreadableFile, match="not UTF-8"):
+        embgeo.load(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"vocab": {"a": 0}}', '{"mean": [0.5, 0.5, 0.5]}', '{"ids": [1, 2, 3, 4, 5]}', "[1.5, 2.5"],
+)
+def test_other_json_is_not_taken_for_vectors(text: str) -> None:
+    assert not json_vectors.sniff(text.encode())

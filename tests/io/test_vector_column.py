@@ -1,0 +1,56 @@
+"""Tables whose cells are vectors."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.errors import UnreadableFile
+
+W = np.random.default_rng(0).standard_normal((6, 30)).astype("f4")
+WORDS = ["a", "b, c", 'say "x"', "é", "two\nlines", "6"]
+
+
+def write(path: Path, cells: list[str], words: list[str] = WORDS, sign: str = ",") -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=sign)
+        writer.writerow(["n", "text", "embedding"])
+        writer.writerows(zip(range(len(cells)), words, cells, strict=False))
+    return path
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t"])
+@pytest.mark.parametrize("kind", [list, np.asarray])
+def test_rows_and_words(sign: str, kind: object, tmp_path: Path) -> None:
+    cells = [str([float(x) for x in row] if kind is list else row) for row in W]
+    found = embgeo.load(write(tmp_path / "a.csv", cells, sign=sign))
+    np.testing.assert_allclose(found.data, W, rtol=1e-6)
+    assert list(found.tokens or ()) == WORDS
+
+
+@pytest.mark.parametrize(
+    ("second", "cause"),
+    [
+        ("[1.5, 2.5]", "row 3 has other than 3 numbers"),
+        ("[1.5, x, 2.5]", "row 3: could not convert"),
+        ("[1.5 ... 2.5]", r"shortened by '\.\.\.'; write vectors as lists"),
+        ("none", "row 3 has no list of numbers"),
+    ],
+)
+def test_what_is_wrong_is_named_by_row(second: str, cause: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", ["[1.0, 2.0, 3.0]", second])
+    with pytest.raises(UnreadableFile, match=cause):
+        embgeo.load(path)
+
+
+def test_two_columns_of_vectors_and_odd_rows_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('word,a,b\nx,"[1.0, 2.0]","[1.0, 2.0]"\n')
+    with pytest.raises(UnreadableFile, match="2 cells of its second line are vectors"):
+        embgeo.load(tmp_path / "a.csv")
+    (tmp_path / "a.csv").write_text('word,a\nx,"[1.0, 2.0]"\ny\n')
+    with pytest.raises(UnreadableFile, match="row 3 has 1 cells, the first has 2"):
+        embgeo.load(tmp_path / "a.csv")
