@@ -23,7 +23,8 @@ def blame_tokens(analysis: Numbers, causes: Iterable[str]) -> tuple[str, tuple[s
     ----------
     analysis : Numbers
     causes : iterable of str
-        "rows", "idle rows", "clump", "scattered", "cone" or "large norms", the most telling first.
+        "rows", "idle rows", "short rows", "clump", "scattered", "cone" or "large norms", the most
+        telling first.
     """
     for cause in causes:
         lead, name = _TABLES[cause]
@@ -41,6 +42,7 @@ def blame_tokens(analysis: Numbers, causes: Iterable[str]) -> tuple[str, tuple[s
 _TABLES = {
     "rows": ("Not alive", tokens.DAMAGED.name),
     "idle rows": ("Never trained", tokens.DAMAGED.name),
+    "short rows": ("Shortest", tokens.SMALLEST_NORMS.name),
     "clump": ("Lie together", clump.CLUMP.name),
     "scattered": ("Scattered", clump.SCATTERED.name),
     "cone": ("Deepest in the cone", tokens.NEAREST_TO_MEAN.name),

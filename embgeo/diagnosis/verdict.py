@@ -8,6 +8,7 @@ from typing import Any
 from embgeo.diagnosis.blame import blame_tokens
 from embgeo.diagnosis.finding import RANK, Finding, Numbers, State
 from embgeo.diagnosis.findings import FINDINGS
+from embgeo.diagnosis.findings.rows import has_short_rows
 from embgeo.diagnosis.findings.spectrum import share_of_long_rows
 
 
@@ -79,23 +80,25 @@ def judge(analysis: Numbers) -> Verdict:
     if rows is not None and rows.state in faults:
         frequency = next(f for f in shown if f.key == "frequency")
         is_calm = state == "healthy" and frequency.state in ("healthy", "undecided")
-        headline = _with_rows(rows, is_calm, headline)
+        headline = _with_rows(rows, is_calm, headline, has_short_rows(analysis))
         state = max(state, rows.state, key=RANK.__getitem__)
     return Verdict(headline, state, shown, *blame_tokens(analysis, _causes(analysis, shown)))
 
 
-def _with_rows(rows: Finding, is_calm: bool, headline: str) -> str:
-    """The headline about all other rows, after what is wrong with some."""
+def _with_rows(rows: Finding, is_calm: bool, headline: str, is_short: bool) -> str:
+    """The headline about the rows that are kept, after what is wrong with some."""
     verb = "show" if is_calm else "are"
     first = rows.clause[0].upper() + rows.clause[1:]
-    return f"{first}. The other rows {verb} {headline[0].lower()}{headline[1:]}"
+    who = "All rows together" if is_short else "The other rows"
+    return f"{first}. {who} {verb} {headline[0].lower()}{headline[1:]}"
 
 
 def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
     """Of what single tokens can be the cause; a split by frequency is nobody's."""
     states = {f.key: f.state for f in findings}
     causes = ["rows"] if states.get("rows") == "degenerate" else []
-    causes += ["idle rows"] if states.get("rows") == "mild" else []
+    if states.get("rows") == "mild":
+        causes += ["short rows" if has_short_rows(analysis) else "idle rows"]
     causes += ["clump"] if states.get("clump") == "mild" else []
     causes += ["scattered", "cone"] if states["cone"] in ("mild", "degenerate") else []
     if states["spectrum"] in ("mild", "degenerate") and share_of_long_rows(analysis) is not None:

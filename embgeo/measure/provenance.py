@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -17,6 +18,7 @@ from embgeo.measure.passes import Measurement
 from embgeo.metrics import Facts, subspace
 from embgeo.metrics.row_sides import Side, find_dead_output_rows, find_output_side
 from embgeo.numerics.initialization import is_initial_norm
+from embgeo.numerics.norm_gap import find_short_rows
 
 #: Damaged special tokens that are named at most.
 MOST_NAMED = 20
@@ -148,6 +150,8 @@ def describe_damage(measurement: Measurement) -> dict[str, Any]:
     output = find_output_side(facts, measurement.options, measurement.shared)
     initial = is_initial_norm(facts.small_norms, facts.d)
     damaged = set(facts.damaged.tolist()) - set(facts.small[initial].tolist())
+    is_given = measurement.options.damaged_below is not None
+    short = None if is_given else find_short_rows(measurement.shared.norms)
     padding = {row for row in facts.zero.tolist() if facts.is_padding(row)}
     named = [
         {"token": one.token, "template": "template" in one.roles}
@@ -159,6 +163,11 @@ def describe_damage(measurement: Measurement) -> dict[str, Any]:
         "nonfinite": len(facts.nonfinite),
         "small": len(facts.small),
         "initial": int(initial.sum()),
+        "short": 0 if short is None else short[0],
+        "short_decades": None if short is None else short[1].decades,
+        "short_limit": None
+        if short is None
+        else math.sqrt(short[1].below) * math.sqrt(short[1].above),
         "padding": len(padding),
         "output": None if output is None else count_output_damage(facts, output),
         # Those that the chat template uses come first.

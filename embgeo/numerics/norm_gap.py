@@ -10,6 +10,8 @@ from embgeo.core.arrays import FloatArray
 
 #: The group below a gap has at most one row of this many.
 ONE_OF = 20
+#: Short rows are fewer than one of this many.
+HALF = 2
 #: A gap separates damaged rows from this many decades on.
 WIDE = 1.0
 
@@ -30,20 +32,22 @@ class NormGap(NamedTuple):
     decades: float
 
 
-def find_norm_gap(norms: FloatArray) -> NormGap | None:
-    """The largest gap of log₁₀‖w‖ with at most 5 % of the rows below it.
+def find_norm_gap(norms: FloatArray, one_of: int = ONE_OF) -> NormGap | None:
+    """The largest gap of log₁₀‖w‖ with at most one row of `one_of` below it, 5 % by default.
 
     Parameters
     ----------
     norms : float64 array, shape (M,)
         Positive and finite, in any order.
+    one_of : int
+        At least 2.
 
     Returns
     -------
     NormGap or None
-        None for fewer than 20 rows, of which 5 % is less than one row.
+        None for fewer than `one_of` rows.
     """
-    most = len(norms) // ONE_OF
+    most = len(norms) // one_of
     if not most:
         return None
     smallest = np.sort(np.partition(norms, most)[: most + 1])
@@ -66,3 +70,22 @@ def find_norm_limit(norms: FloatArray, given: float | None = None) -> float:
         return given
     gap = find_norm_gap(norms[np.isfinite(norms) & (norms > 0)])
     return gap.above if gap is not None and gap.decades >= WIDE else 0.0
+
+
+def find_short_rows(norms: FloatArray) -> tuple[int, NormGap] | None:
+    """Rows too many to be damaged: below a gap of at least one decade, up to half of all rows.
+
+    Parameters
+    ----------
+    norms : float64 array, shape (M,)
+        Of rows that are not damaged.
+
+    Returns
+    -------
+    (int, NormGap) or None
+        How many rows are below the gap. None where no gap is that wide, and for fewer than 20 rows.
+    """
+    gap = find_norm_gap(norms, HALF) if len(norms) >= ONE_OF else None
+    if gap is None or gap.decades < WIDE:
+        return None
+    return int((norms <= gap.below).sum()), gap

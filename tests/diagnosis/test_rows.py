@@ -205,3 +205,18 @@ def test_a_comparison_says_which_side_has_dead_rows() -> None:
     rows = shifts(found, 1)[0]
     assert (rows.key, rows.sentence) == ("rows", "Damaged rows 0 → 1.")
     assert (rows.before.state, rows.after.state) == ("healthy", "degenerate")
+
+
+def test_short_rows_that_are_too_many_are_named_and_kept() -> None:
+    W = gaussian(5, 200, 8)
+    W[100:130] *= 1e-12
+    found = embgeo.analyze(W, sections=[*FEW, "tokens"], reference=False)
+    assert found["tokens.damaged_rows"].value == 0
+    assert found.verdict.state == "mild"
+    headline = "30 rows are shorter than all others by 11.4 decades. All rows together "
+    assert found.verdict.headline.startswith(headline)
+    limit = found.verdict.findings[0].sentence.split("--damaged-below ")[1].split()[0]
+    assert "widest gap" not in found.verdict.findings[0].sentence
+    assert found.verdict.blame_lead == "Shortest"
+    again = embgeo.analyze(W, sections=FEW, reference=False, damaged_below=float(limit))
+    assert again.verdict.headline.startswith("30 rows are dead. ")

@@ -25,8 +25,18 @@ def answer(a: Numbers) -> Answer:
     state: State = "degenerate" if clauses else "mild" if idle else "healthy"
     clause = " and ".join(clauses) or idle or "every row is alive"
     more = f"; {idle}." if clauses and idle else "."
-    parts: tuple[Part, ...] = (clause[0].upper() + clause[1:], *_describe(a, damage), more)
+    parts: tuple[Part, ...] = (
+        clause[0].upper() + clause[1:],
+        *_describe(a, damage),
+        more + _explain_short(damage),
+    )
     return state, parts, clause
+
+
+def has_short_rows(a: Numbers) -> bool:
+    """Whether some rows are far shorter than all others, and too many to be left out."""
+    damage = a.provenance.get("damaged")
+    return isinstance(damage, Mapping) and bool(damage.get("short"))
 
 
 def _count_untrained(damage: Mapping[str, Any]) -> int:
@@ -82,7 +92,20 @@ def _idle_clause(a: Numbers, damage: Mapping[str, Any]) -> str:
     if mean:
         verb = "equals" if mean == 1 else "equal"
         said.append(f"{mean:,} row{'' if mean == 1 else 's'} {verb} the mean row")
+    if short := damage.get("short"):
+        decades = format_short(damage["short_decades"])
+        said.append(f"{_counted(short)} shorter than all others by {decades} decades")
     return _listed(said)
+
+
+def _explain_short(damage: Mapping[str, Any]) -> str:
+    """Why short rows are in all numbers, and how they are left out."""
+    if not damage.get("short"):
+        return ""
+    return (
+        " Short rows that are more than 5 % stay in every number; "
+        f"--damaged-below {damage['short_limit']:.1g} leaves them out."
+    )
 
 
 def _describe(a: Numbers, damage: Mapping[str, Any]) -> tuple[Part, ...]:
@@ -94,7 +117,7 @@ def _describe(a: Numbers, damage: Mapping[str, Any]) -> tuple[Part, ...]:
         if damage["small"]:
             parts += [f"; the norms of {damage['small']:,} lie below all others by ", shown]
             parts.append(_explain_length(damage))
-        else:
+        elif not damage.get("short"):
             parts += [": the widest gap among the smallest norms is ", shown]
     if median is not None and median.value is not None:
         parts += [" (median norm ", Quote(median.name, format_short(median.value)), ")"]
