@@ -44,21 +44,22 @@ class LightningGeometry(Base):  # type: ignore[misc]
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """At the first step of this run."""
-        self._log(trainer, pl_module)
+        self._log(trainer, pl_module, last=True)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any, **__: Any) -> None:
-        """When it is due; batches that are accumulated are one step."""
-        if self.gauge.due(trainer.global_step):
-            self._log(trainer, pl_module)
+        """What is due; batches that are accumulated are one step. A rule may end the training."""
+        self._log(trainer, pl_module)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         """At the last step, unless it was due anyway."""
-        if self.gauge.due(trainer.global_step, last=True):
-            self._log(trainer, pl_module)
+        self._log(trainer, pl_module, last=True)
 
-    def _log(self, trainer: Any, pl_module: Any) -> None:
+    def _log(self, trainer: Any, pl_module: Any, *, last: bool = False) -> None:
         step = trainer.global_step
-        values = self.gauge.measure(pl_module, step, report=bool(trainer.is_global_zero))
+        report = bool(trainer.is_global_zero)
+        values = self.gauge.observe(pl_module, step, last=last, report=report)
+        if self.gauge.stop:
+            trainer.should_stop = True
         if values and not trainer.loggers and not self._warned:
             self._warned = True
             warnings.warn("the trainer has no logger: nothing is kept", stacklevel=3)

@@ -41,24 +41,25 @@ class TrainerGeometry(Base):  # type: ignore[misc]
         self, _args: Any, state: Any, control: Any, model: Any = None, **_: Any
     ) -> None:
         """At the first step of this run."""
-        self._log(state, control, model)
+        self._log(state, control, model, first=True)
 
     def on_step_end(
         self, _args: Any, state: Any, control: Any, model: Any = None, **_: Any
     ) -> None:
-        """When it is due."""
-        last = 0 < state.max_steps <= state.global_step
-        if self.gauge.due(state.global_step, last=last):
-            self._log(state, control, model)
+        """What is due; a rule that failed may end the training."""
+        self._log(state, control, model)
 
-    def _log(self, state: Any, control: Any, model: Any) -> None:
+    def _log(self, state: Any, control: Any, model: Any, *, first: bool = False) -> None:
+        last = first or 0 < state.max_steps <= state.global_step
         report = bool(state.is_world_process_zero)
-        values = self.gauge.measure(model, state.global_step, report=report)
+        values = self.gauge.observe(model, state.global_step, last=last, report=report)
         if values:
             # Whatever is logged counts as the log of this step, and the Trainer leaves out its own.
             own = control.should_log
             self.send(values, state.global_step)
             control.should_log = own
+        if self.gauge.stop:
+            control.should_training_stop = True
 
 
 def attach(trainer: Any, gauge: Gauge | None = None) -> TrainerGeometry:

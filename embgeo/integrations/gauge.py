@@ -12,6 +12,9 @@ from typing import Any
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.options import Options
 from embgeo.core.quantities import QUANTITIES, cosine, require_known, spectrum
+from embgeo.gate.check import Measured
+from embgeo.integrations.alarm import Alarm, OnBreach
+from embgeo.integrations.row_watch import RowWatch, find_weight
 from embgeo.io.memory import as_matrix
 from embgeo.metrics.skipping import skip_unneeded
 from embgeo.workflows.analyze import analyze
@@ -37,6 +40,15 @@ class Gauge:
     options : Options, optional
     prefix : str
         Put before each name.
+    rules : sequence of str
+        Rules of the gate, checked at each measurement: ``"tokens.damaged_rows == 0"``; drop, rise
+        and change compare with the first one. Rules about ``live.…`` are about the cheap tier.
+    on_breach : {"warn", "stop"}
+        What happens where a rule fails: a warning; or the training ends, too (`stop` is set, which
+        the callbacks hand on to their trainers).
+    rows_every : int, optional
+        Steps between two looks of the cheap tier at norms of rows, zero rows and rows that never
+        change (:class:`embgeo.integrations.row_watch.RowWatch`); none by default.
 
     Attributes
     ----------
@@ -44,6 +56,8 @@ class Gauge:
         What the last measurement took.
     measured_at : int or None
         Its step.
+    looked_at : int or None
+        The step of the last look of the cheap tier.
 
     Raises
     ------
@@ -61,15 +75,24 @@ class Gauge:
         counts: Any = None,
         options: Options | None = None,
         prefix: str = "embgeo/",
+        rules: Sequence[str] = (),
+        on_breach: OnBreach = "warn",
+        rows_every: int | None = None,
     ) -> None:
         if isinstance(scalars, str) or not scalars:
             raise BadOption("scalars is no list of names", way_out='give ["cosine.mean", …]')
-        if every < 1:
-            raise BadOption(f"every is {every}", way_out="give a number of steps from 1")
+        for option, steps in (("every", every), ("rows_every", rows_every)):
+            if steps is not None and steps < 1:
+                raise BadOption(f"{option} is {steps}", way_out="give a number of steps from 1")
         for name in scalars:
             require_known(name, QUANTITIES, "scalars")
-        self.scalars = tuple(scalars)
+        self.alarm = Alarm(rules, on_breach)
+        if rows_every is None and self.alarm.has_live:
+            raise BadOption("rules about live numbers need looks", way_out="give rows_every=1")
+        self.scalars = tuple(dict.fromkeys((*scalars, *self.alarm.scalars)))
         self.every = every
+        self.rows_every = rows_every
+        self.watch = RowWatch(counts)
         self.of = of
         self.tokens = tokens
         self.counts = counts
@@ -77,11 +100,55 @@ class Gauge:
         self.prefix = prefix
         self.seconds = 0.0
         self.measured_at: int | None = None
+        self.looked_at: int | None = None
         self._warned: set[str] = set()
 
     def due(self, step: int, *, last: bool = False) -> bool:
         """Whether to measure at this step; the last one of a training always counts."""
         return step != self.measured_at and (last or step % self.every == 0)
+
+    @property
+    def stop(self) -> bool:
+        """Whether a rule failed and the training is to end."""
+        return self.alarm.stop
+
+    def observe(
+        self, model: Any, step: int, *, last: bool = False, report: bool = True
+    ) -> dict[str, float]:
+        """What is due at this step: a look at the rows, a measurement, both or nothing.
+
+        All processes of a distributed training call it at each step; the arguments are those of
+        :meth:`due` and :meth:`measure`.
+        """
+        values = self.look(model, step, report=report) if self._looks_at(step) else {}
+        if self.due(step, last=last):
+            values |= self.measure(model, step, report=report)
+        if self.alarm.rules and self.alarm.on_breach == "stop":
+            self.alarm.stop = agree_on(self.stop)
+        return values
+
+    def look(self, model: Any, step: int, *, report: bool = True) -> dict[str, float]:
+        """The numbers of the cheap tier, by name; `report` as of :meth:`measure`."""
+        self.looked_at = step
+        try:
+            chosen = model if self.of is None else self.of(model)
+            values = self.watch.look(find_weight(chosen))
+        except EmbgeoError as error:
+            self._warn(f"embgeo looked at no rows at step {step:,}: {error}", str(error))
+            return {}
+        if not report:
+            return {}
+        self._sound(self.alarm.check_rows(values), step)
+        return {self.prefix + name: value for name, value in values.items()}
+
+    def _looks_at(self, step: int) -> bool:
+        every = self.rows_every
+        return every is not None and step % every == 0 and step != self.looked_at
+
+    def _sound(self, sentences: Sequence[str], step: int) -> None:
+        """A warning for each rule that fails now and did not before."""
+        for sentence in sentences:
+            warnings.warn(f"step {step:,}: {sentence}", stacklevel=5)
 
     def measure(self, model: Any, step: int, *, report: bool = True) -> dict[str, float]:
         """The numbers by name, with the seconds that they took; empty if they cannot be had.
@@ -102,16 +169,17 @@ class Gauge:
             with gather_embeddings(model):
                 chosen = model if self.of is None else self.of(model)
                 matrix = as_matrix(chosen, tokens=self.tokens, counts=self.counts)
-                values = self._values(matrix) if report else {}
+                values = self._values(matrix, step) if report else {}
         except EmbgeoError as error:
             self._warn(f"embgeo measured nothing at step {step:,}: {error}", str(error))
             return {}
         self.seconds = time.perf_counter() - start
         return values | {f"{self.prefix}seconds": self.seconds} if values else {}
 
-    def _values(self, matrix: Any) -> dict[str, float]:
+    def _values(self, matrix: Any, step: int) -> dict[str, float]:
         sections = tuple(dict.fromkeys(name.partition(".")[0] for name in self.scalars))
         analysis = analyze(matrix, sections=sections, options=self.options, reference=False)
+        self._sound(self.alarm.check_analysis(Measured.of(analysis, with_verdict=False)), step)
         found: dict[str, float] = {}
         for name in self.scalars:
             scalar = analysis.scalar(name)
@@ -127,6 +195,18 @@ class Gauge:
         if key not in self._warned:
             self._warned.add(key)
             warnings.warn(message, stacklevel=4)
+
+
+def agree_on(stop: bool) -> bool:
+    """Whether the process that reports wants to stop; all processes of a training ask together."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not torch.distributed.is_available():
+        return stop
+    if not torch.distributed.is_initialized():
+        return stop
+    said = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(said, stop)
+    return any(said)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from dataclasses import asdict
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -215,7 +216,9 @@ def versions(device: str = "cpu") -> dict[str, str]:
     return found | {package: installed(package) for package in packages}
 
 
+@cache
 def installed(package: str) -> str:
+    """The version of a package; looking it up reads files."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -230,6 +230,16 @@ def test_only_one_process_logs() -> None:
     assert trainer.seen == []
 
 
+def test_a_rule_ends_a_training_of_either_trainer() -> None:
+    gauge = quick(rules=["cosine.mean >= 2"], on_breach="stop")
+    trainer, lightning = FakeTrainer(max_steps=1), lightning_trainer(WithMetrics())
+    with pytest.warns(UserWarning, match="step 0: cosine.mean is"):
+        attach(trainer, gauge).on_train_begin(None, trainer.state, trainer.control, model=ROWS)
+    assert trainer.control.should_training_stop
+    LightningGeometry(gauge).on_train_start(lightning, ROWS)
+    assert lightning.should_stop
+
+
 @pytest.mark.slow
 def test_a_logger_in_place_of_the_trainer() -> None:
     trainer, logger = FakeTrainer(), WithMetrics()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from embgeo.core import quantities
-from embgeo.core.quantities import OF_PAIRS, QUANTITIES, compare, track
+from embgeo.core.quantities import LIVE, OF_PAIRS, QUANTITIES, compare, live, track
 from tests.support.package_source import modules, nodes
 
 #: What holds sentences for people.
@@ -78,7 +78,7 @@ def test_reading_prose_is_seen(code: str) -> None:
 
 
 def test_the_constant_of_a_quantity_is_its_name_in_capitals() -> None:
-    for family in (*quantities.FAMILIES, compare, track):
+    for family in (*quantities.FAMILIES, compare, live, track):
         for name in quantities.quantities_of(family):
             constant = name.partition(".")[2].upper()
             assert getattr(family, constant).name == name
@@ -86,7 +86,7 @@ def test_the_constant_of_a_quantity_is_its_name_in_capitals() -> None:
 
 #: Where quantities are defined.
 DEFINITIONS = re.compile(r"embgeo\.core\.quantities\.\w+|embgeo\.training\.study\.numbers")
-NAMES = QUANTITIES.keys() | OF_PAIRS.keys()
+NAMES = QUANTITIES.keys() | OF_PAIRS.keys() | LIVE.keys()
 
 
 def test_names_of_quantities_are_constants() -> None:

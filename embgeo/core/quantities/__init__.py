@@ -13,14 +13,14 @@ from importlib import import_module
 from types import ModuleType
 
 from embgeo.core.errors import BadOption
-from embgeo.core.quantities import compare, track
+from embgeo.core.quantities import compare, live, track
 from embgeo.core.values import Quantity
 
-#: Every family of an analysis: the files of this folder but those of comparisons.
+#: Every family of an analysis: the files of this folder but those of comparisons and trainings.
 FAMILIES: tuple[ModuleType, ...] = tuple(
     import_module(f"{__name__}.{file.name}")
     for file in pkgutil.iter_modules(__path__)
-    if file.name not in ("compare", "track")
+    if file.name not in ("compare", "live", "track")
 )
 
 
@@ -38,6 +38,8 @@ def quantities_of(*families: ModuleType) -> dict[str, Quantity]:
 QUANTITIES: dict[str, Quantity] = quantities_of(*FAMILIES)
 #: What a comparison adds, by name.
 OF_PAIRS: dict[str, Quantity] = quantities_of(compare, track)
+#: What is measured at each step of a training, by name.
+LIVE: dict[str, Quantity] = quantities_of(live)
 
 
 def require_known(name: str, known: Collection[str], where: str) -> None:

@@ -133,7 +133,6 @@ class RecordFormat(Generic[T]):
         """
         arrays: Arrays = dict(beside or {})
         content = self.to_json(record, arrays)
-        text = as_text(content)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if arrays:
@@ -141,6 +140,8 @@ class RecordFormat(Generic[T]):
                     with temporary.open("wb") as stream:
                         np.savez_compressed(stream, allow_pickle=False, **arrays)
                     text = as_text(content | {DIGEST: digest_of(temporary)})
+            else:
+                text = as_text(content)
             write_text(folder / self.file, text)
         except OSError as error:
             raise EmbgeoError(
