@@ -25,7 +25,7 @@ import numpy.typing as npt
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import frequency as q
-from embgeo.core.values import Influence, Value
+from embgeo.core.values import Caveat, Influence, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.popularity import Popularity, explain_absence, rank_by_frequency
 from embgeo.numerics.logistic import log_odds
@@ -155,6 +155,11 @@ def measure_probe(
         Influence.of(quantity, parts, at)
         for quantity, (_, parts) in zip(quantities, judged, strict=True)
     ]
+    unsettled: tuple[Caveat, ...] = () if settled else ("not_converged",)
+    caveats: dict[str, tuple[Caveat, ...]] = {}
+    if judged[1][0] - chance[1] <= 2.0 * error_of(judged[1][1]):
+        # What the noise of a fit does to the scores changes few classes: `with_fit` is a bound.
+        caveats[q.PROBE_ACCURACY.name] = (*unsettled, "conservative_error")
     return influences + [
         quantity.measured(
             value,
@@ -162,7 +167,7 @@ def measure_probe(
             error_kind="population",
             sample=sample,
             convention=convention,
-            caveats=() if settled else ("not_converged",),
+            caveats=caveats.get(quantity.name, unsettled),
             reference=level,
             reference_kind="chance",
             reference_note="chance",
@@ -228,15 +233,17 @@ def measure_ridge(
         parts *= np.sqrt(8.0) / len(target) / error_of(parts)
     what = "−ln(rank)" if facts.is_ranked else "ln(1 + count)"
     error = widen(error_of(parts), parts)
+    by_chance = r2 <= 2.0 * error
     scalar = q.FREQUENCY_R2.measured(
         r2,
         standard_error=error,
         error_kind="population",
         sample=sample,
         convention=f"{convention}; of {what}; penalty chosen inside each fold",
+        caveats=("conservative_error",) if by_chance else (),
         reference=0.0,
         reference_kind="chance",
         reference_note="chance",
     )
     # Near 0 the parts of tokens in the fit are most of what moves, and not those of the terms.
-    return [scalar, Influence.of(q.FREQUENCY_R2, parts, at)] if r2 > 2.0 * error else [scalar]
+    return [scalar] if by_chance else [scalar, Influence.of(q.FREQUENCY_R2, parts, at)]

@@ -109,3 +109,14 @@ def test_errors_need_rows_of_like_lengths_and_enough_of_them(shape: tuple[int, i
         rows[0] *= 500.0
     found = embgeo.analyze(rows, sections=["spectrum"], reference=False)
     assert found.scalar(spectrum.EFFECTIVE_RANK).population_error is None
+
+
+@pytest.mark.parametrize("signal", [0.0, 2.0])
+def test_errors_of_what_cannot_be_told_from_chance_are_said_to_be_large(signal: float) -> None:
+    rng = np.random.default_rng(0)
+    W, counts = rng.standard_normal((400, 8)), np.arange(400, 0, -1)
+    W[:, 0] += signal * np.log(counts)
+    found = embgeo.analyze(W, counts=counts, sections=["frequency"], reference=False)
+    for name in ("probe_accuracy", "frequency_r2"):
+        assert ("conservative_error" in found[f"frequency.{name}"].caveats) is (signal == 0.0)
+    assert "conservative_error" not in found["frequency.probe_auc"].caveats
