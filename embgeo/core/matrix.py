@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import BadOption
+from embgeo.core.file_stamp import FileStamp
 from embgeo.core.read_ahead import read_ahead
 from embgeo.core.special import SpecialToken
 from embgeo.core.visible import visible
@@ -43,6 +44,8 @@ class Origin:
         How the input embedding is the output projection too; empty where it is not.
     notes : tuple of str
         What else a reader has to know (averaged copies, how labels were laid, …).
+    stamps : tuple of FileStamp
+        Of the files that are read while the matrix is measured.
     """
 
     path: str = ""
@@ -56,11 +59,22 @@ class Origin:
     reason: str = ""
     tied_by: str = ""
     notes: tuple[str, ...] = ()
+    stamps: tuple[FileStamp, ...] = ()
 
     @property
     def tied(self) -> bool:
         """Whether the model is known to use one matrix as input embedding and output projection."""
         return bool(self.tied_by)
+
+    def check_files(self) -> None:
+        """Refuse to go on with a file that was written to since it was opened.
+
+        Raises
+        ------
+        UnreadableFile
+        """
+        for stamp in self.stamps:
+            stamp.check()
 
 
 def tied_note(tied_by: str) -> tuple[str, ...]:
@@ -221,6 +235,8 @@ class Matrix:
         for first in range(start, stop, step):
             last = min(first + step, stop)
             if rows is None:
+                # Before each block: to read behind the new end of a map would end the process.
+                self.origin.check_files()
                 read_ahead(self.data, last, min(last + step, stop))
                 index = np.arange(first, last, dtype=np.int64)
                 yield index, working(self.data[first:last], self.working)
@@ -230,6 +246,7 @@ class Matrix:
 
     def stored(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """The named rows as float32 or float64, shape (len(rows), d)."""
+        self.origin.check_files()
         # A contiguous run is a slice: fancy indexing would copy in the stored dtype first.
         if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and bool(np.all(np.diff(rows) == 1)):
             return working(self.data[rows[0] : rows[-1] + 1], self.working)

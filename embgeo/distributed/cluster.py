@@ -8,7 +8,6 @@ computed again elsewhere.
 from __future__ import annotations
 
 import asyncio
-import os
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait
@@ -24,6 +23,7 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.file_stamp import FileStamp
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
@@ -110,7 +110,7 @@ class OpenedShard:
     """A shard in a worker, as its file was when the worker opened it."""
 
     matrix: Matrix
-    stamp: tuple[int, int, int]
+    stamp: FileStamp
     fingerprint: str
 
 
@@ -125,13 +125,12 @@ def open_source_once(source: Source, run: str) -> OpenedShard:  # noqa: ARG001
     return OpenedShard(matrix, stamp, fingerprint(matrix.data))
 
 
-def stamp_of(source: Source) -> tuple[int, int, int]:
-    """Size, time of the last change and inode of a file, by which a change is seen."""
+def stamp_of(source: Source) -> FileStamp:
+    """What the file of a source is now."""
     try:
-        found = os.stat(source.path)
+        return FileStamp.of(source.path)
     except OSError as error:
         raise cannot_read(Path(source.path), error) from error
-    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def open_shard(shard: Shard, run: str) -> Matrix:

@@ -150,7 +150,10 @@ def without_entries(matrix: Matrix) -> Matrix:
     if frequency is not None and frequency.kind == "rank":  # ranks in the whole are known later
         frequency = replace(frequency, counts=np.zeros(0))
     stand_in: Any = Elsewhere(shape, matrix.dtype)
-    return replace(matrix, data=stand_in, output=output, frequency=frequency, hidden=None)
+    origin = replace(matrix.origin, stamps=())
+    return replace(
+        matrix, data=stand_in, output=output, frequency=frequency, hidden=None, origin=origin
+    )
 
 
 def cut(matrix: Matrix, start: int, stop: int) -> Matrix:

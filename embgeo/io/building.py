@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from embgeo.core.file_stamp import FileStamp
 from embgeo.core.matrix import Matrix, Origin
 from embgeo.io.bounded.guard import cannot_read, short
 from embgeo.io.bounded.small_files import safe_text
@@ -29,6 +30,7 @@ _HASH_BLOCK = 4 * 2**20
 def build_matrix(selection: Selection, labeling: Labeling, counting: Counting) -> Matrix:
     """Map the selected rows and put labels, frequencies and origin next to them."""
     source, checkpoint, choice = selection.source, selection.checkpoint, selection.choice
+    stamps = stamp_files(checkpoint.files)
     labels = counting.labels
     data = read_rows(choice.input, choice.input_transposed, selection)
     projection, tied_by = _read_output(selection, data)
@@ -47,7 +49,9 @@ def build_matrix(selection: Selection, labeling: Labeling, counting: Counting) -
         rows=None if source.rows is None else (selection.cut.start, selection.cut.stop),
         tied_by=choice.tied_by or tied_by,
         notes=notes,
+        stamps=stamps,
     )
+    origin.check_files()
     matrix = Matrix(
         data,
         name=checkpoint.path.name or checkpoint.path.resolve().name,
@@ -102,6 +106,11 @@ def _read_output(selection: Selection, data: Rows) -> tuple[Rows | None, str]:
     if selection.source.output is None and has_same_values(data, projection):
         return None, f"{short(choice.output.name)} holds the same numbers"
     return projection, ""
+
+
+def stamp_files(files: Sequence[Path]) -> tuple[FileStamp, ...]:
+    """What the files are now; those that were unpacked and removed are left out."""
+    return tuple(FileStamp.of(path) for path in files if path.is_file())
 
 
 def sha256_of(files: Sequence[Path]) -> str:
