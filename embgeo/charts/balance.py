@@ -10,11 +10,13 @@ from embgeo.charts.specification import (
     Choices,
     FigureTable,
     Line,
+    MemberStyle,
     Panel,
     Specification,
     StyledSubjects,
 )
 from embgeo.charts.subject import Subject, Unrelated
+from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import cosine, frequency, isotropy
 from embgeo.core.values import Cell
 from embgeo.training.study.deciding import describe_quality, quality_name
@@ -42,6 +44,7 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     rows: list[tuple[Cell, ...]] = []
     for name, title in shown:
         lines: list[Line] = []
+        means: dict[str, tuple[float, float]] = {}
         for subject, style in subjects:
             pairs = [
                 (run.seed, run.numbers[across], run.numbers[name])
@@ -54,16 +57,30 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
             x, y = np.array([p[1] for p in pairs]), np.array([p[2] for p in pairs])
             if len(pairs) > 1:
                 lines.append(Line(x, y, style, subject.label, form="dots"))
-            mean = np.array([x.mean()]), np.array([y.mean()])
-            lines.append(Line(*mean, style, subject.label, form="marks"))
+            means[subject.label] = (float(x.mean()), float(y.mean()))
+            lines.append(mark_mean(x, y, style, subject.label))
+        for subject, style in subjects:
+            if subject.reference in means and subject.label in means:
+                ends = zip(means[subject.reference], means[subject.label], strict=True)
+                lines.append(Line(*map(np.array, ends), style, subject.label, form="arrow"))
         panels.append(Panel(Axis(quality), Axis(""), tuple(lines), key=name, title=title))
     side = " (to the left is better)" if across.endswith(".perplexity") else ""
     return Specification(
         tuple(panels),
         f"Each method by its {across.partition('.')[2]}{side} and its geometry. With several "
-        "seeds the large mark is their mean, the dots are the seeds.",
+        "seeds the large mark is their mean with its standard deviation, the dots are the seeds. "
+        "An arrow leads from the control of a method to the method.",
         table=FigureTable(("method", "name", "seed", across, "value"), rows),
     )
+
+
+def mark_mean(x: FloatArray, y: FloatArray, style: MemberStyle, label: str) -> Line:
+    """The mean over seeds, with bars of one standard deviation along both axes."""
+    mean = np.array([x.mean()]), np.array([y.mean()])
+    if len(x) < 2:
+        return Line(*mean, style, label, form="marks")
+    bars = [np.array([values.std(ddof=1)]) for values in (y, x)]
+    return Line(*mean, style, label, form="marks", error=bars[0], error_x=bars[1])
 
 
 CHART = Chart(

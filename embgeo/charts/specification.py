@@ -75,13 +75,15 @@ class Line:
         Whose line it is; empty where the chart has one member.
     part : str
         Which of a member's lines it is; empty where each has one.
-    form : {"line", "plain", "marks", "dots", "hollow"}
+    form : {"line", "plain", "marks", "dots", "hollow", "arrow"}
         With markers where there are few points, without markers, markers alone, small dots alone,
-        hollow markers alone.
+        hollow markers alone, an arrow from the first point to the last.
     low, high : FloatArray or None
         A band around the line.
     error : FloatArray or None
         Half the length of an error bar at each point.
+    error_x : FloatArray or None
+        The same of a bar across, where there is one upright.
     """
 
     x: FloatArray
@@ -89,10 +91,11 @@ class Line:
     style: MemberStyle = MemberStyle()
     member: str = ""
     part: str = ""
-    form: Literal["line", "plain", "marks", "dots", "hollow"] = "line"
+    form: Literal["line", "plain", "marks", "dots", "hollow", "arrow"] = "line"
     low: FloatArray | None = None
     high: FloatArray | None = None
     error: FloatArray | None = None
+    error_x: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,8 @@ class Subject:
         With the baseline of its comparison.
     runs : tuple of Run
         Of a method, one a seed.
+    reference : str
+        Label of the control of a method; empty for others.
     step : float or None
         In a track.
     place : int or None
@@ -90,6 +92,7 @@ class Subject:
     x: float | None = None
     pair: Pair | None = None
     runs: tuple[Run, ...] = ()
+    reference: str = ""
     step: float | None = None
     place: int | None = None
 
@@ -146,6 +149,7 @@ def method_subjects(training: Training) -> list[Subject]:
             method.name,
             courses=method_courses(training.runs_of(method.name)),
             runs=training.runs_of(method.name),
+            reference=method.reference or "",
             place=place,
         )
         for place, method in enumerate(training.methods)

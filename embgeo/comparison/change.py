@@ -12,9 +12,6 @@ from embgeo.diagnosis.finding import RANK, State, format_short
 from embgeo.diagnosis.verdict import Verdict, judge
 from embgeo.result.analysis import Analysis
 
-#: Members that the headline names, at most.
-NAMED = 4
-
 #: Findings that say what is wrong with a shape, the most telling first.
 _CAUSES = ("rows", "cone", "spectrum", "two-sided")
 
@@ -56,13 +53,12 @@ def _states_of_two(comparison: Comparison, before: State, after: State) -> str:
 
 
 def _states_of_many(comparison: Comparison, states: list[State]) -> str:
-    named = [
-        f"{member_name(comparison, place)}: {describe_state_change(states[0], states[place])}"
-        for place in range(1, min(NAMED, len(states) - 1) + 1)
-    ]
-    left = len(states) - 1 - len(named)
-    more = f"; {left} more below" if left else ""
-    return f"Baseline {_STATES[states[0]]}. {'; '.join(named)}{more}."
+    groups: dict[str, list[str]] = {}
+    for place in range(1, len(states)):
+        change = describe_state_change(states[0], states[place])
+        groups.setdefault(change, []).append(member_name(comparison, place))
+    changes = "; ".join(f"{change}: {', '.join(names)}" for change, names in groups.items())
+    return f"Baseline {_STATES[states[0]]}. {changes[:1].upper()}{changes[1:]}."
 
 
 def describe_state_change(before: State, after: State) -> str:

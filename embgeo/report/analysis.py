@@ -124,8 +124,6 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "notes_by_value": {h.name: h.note for h in analysis.histograms},
         "frequency": _frequency(analysis),
         "own_sections": ("spectrum", "cosine", "isotropy", "frequency", "subspace", "hidden"),
-        "frequency_scalars": numbers.get("frequency"),
-        "subspace_scalars": numbers.get("subspace"),
         "hidden_scalars": numbers.get("hidden"),
         "states": format_number((provenance.get("hidden") or {}).get("states", 0)),
         "output": (provenance.get("output") or {}).get("tensor", ""),

@@ -27,7 +27,6 @@ from embgeo.core.visible import visible
 from embgeo.io.bounded.saved import write_text
 from embgeo.report.comparison_payload import build, choose_mapped
 from embgeo.report.comparison_tables import (
-    MOST_COLUMNS,
     choose_places,
     curve_families,
     explain_no_bend,
@@ -86,7 +85,6 @@ def context(
     *,
     bundle: Bundle = COMPARISON,
     more: Gallery | None = None,
-    columns: int = MOST_COLUMNS,
 ) -> dict[str, Any]:
     """What the templates print.
 
@@ -95,9 +93,7 @@ def context(
     bundle : Bundle
         Scripts and styles of the page.
     more : Gallery, optional
-        Charts besides those of the comparison.
-    columns : int
-        Members in addition to the baseline in one table, at most.
+        Charts in addition to those of the comparison.
     """
     payload = build(comparison)
     gallery = draw_comparison(comparison)
@@ -129,7 +125,7 @@ def context(
             for key, title in SECTIONS
             if key != "training" or comparison.track is not None
         ],
-        **_numbers(comparison, columns),
+        **_numbers(comparison),
         **_training(comparison),
         **code(
             bundle,
@@ -148,9 +144,9 @@ def draw_comparison(comparison: Comparison) -> Gallery:
     return draw_charts(subjects, "comparison", choices)
 
 
-def _numbers(comparison: Comparison, columns: int) -> dict[str, Any]:
+def _numbers(comparison: Comparison) -> dict[str, Any]:
     """The first lines, and every number of the members side by side."""
-    places = choose_places(comparison, columns)
+    places = choose_places(comparison)
     held = places[-1]
     track = comparison.track
     # Of a run, the first screen shows its two ends.

@@ -13,8 +13,8 @@ from embgeo.core.values import Quantity, Scalar, format_number
 from embgeo.core.visible import visible
 from embgeo.report.tables import HEADLINES, HeadlineText, group_by_family
 
-#: Members next to the baseline in one table, at most; of a track the last and evenly before it.
-MOST_COLUMNS = 4
+#: Checkpoints of a track next to the first in one table, at most: the last, and evenly before it.
+MOST_CHECKPOINTS = 4
 #: Rows of the first screen's table.
 MOST_HEADLINES = 10
 
@@ -73,13 +73,13 @@ class RowView:
     others: tuple[ValueView, ...]
 
 
-def choose_places(comparison: Comparison, most: int = MOST_COLUMNS) -> list[int]:
-    """Places of the members next to the baseline that a table has columns for."""
+def choose_places(comparison: Comparison) -> list[int]:
+    """Places next to the baseline that a table has columns for: all, of a track some."""
     n = len(comparison.others)
-    if n <= most:
+    if comparison.track is None:
         return list(range(1, n + 1))
     # The last of a run matters most: counted from the end, so that it is among them.
-    return [i + 1 for i in spread(n, most)]
+    return [i + 1 for i in spread(n, MOST_CHECKPOINTS)]
 
 
 def number_rows(comparison: Comparison, places: list[int]) -> list[RowView]:

@@ -28,13 +28,11 @@ from embgeo.result.analysis import REPORT_NAME
 from embgeo.training.study.deciding import find_quality
 from embgeo.training.study.training import Training
 
-#: Methods beside the baseline that tables of the embeddings have columns for.
-COLUMNS = 9
 _SECTIONS = (
-    ("claims", "Claims of the papers"),
-    ("all-numbers", "All numbers of the methods"),
     ("balance", "Perplexity and geometry"),
     ("training", "Over training"),
+    ("claims", "Claims of the papers"),
+    ("all-numbers", "All numbers of the methods"),
     ("trained", "How each was trained"),
 )
 
@@ -68,7 +66,7 @@ def context(training: Training, comparison: Comparison | None) -> dict[str, Any]
             **code(TRAINING, gallery.charts, None, ""),
         }
     else:
-        found = of_comparison(comparison, bundle=TRAINING, more=gallery, columns=COLUMNS)
+        found = of_comparison(comparison, bundle=TRAINING, more=gallery)
     found |= describe_methods(training, comparison)
     found["defined"] = found["defined"] | {q.name for q in training.quantities}
     found["sections"] = sections(training, comparison, found["figures"])
@@ -189,10 +187,9 @@ def sections(
     training: Training, comparison: Comparison | None, figures: Gallery
 ) -> list[dict[str, str]]:
     """Contents of the page."""
-    known = list(_SECTIONS) if training.outcomes else list(_SECTIONS[1:])
-    known = [
-        entry for entry in known if entry[0] not in ("balance", "training") or entry[0] in figures
-    ]
+    present = {"claims": bool(training.outcomes)}
+    present |= {key: key in figures for key in ("balance", "training")}
+    known = [entry for entry in _SECTIONS if present.get(entry[0], True)]
     if comparison is None:
         known += [("methods", "Methods")]
     else:

@@ -44,7 +44,7 @@ GEOMETRY: tuple[tuple[str, str], ...] = (
     (isotropy.I2.name, "I2"),
     (spectrum.EFFECTIVE_RANK.name, "effective rank"),
     (frequency.PROBE_AUC.name, "probe AUC"),
-    (frequency.NEIGHBOR_RARITY_RARE.name, "rare beside rare"),
+    (frequency.NEIGHBOR_RARITY_RARE.name, "rare near rare"),
     (subspace.DISTANCE.name, "input–output"),
 )
 COST: tuple[tuple[str, str], ...] = (
@@ -66,6 +66,7 @@ STATES: dict[Learning, str] = {
 }
 UNIGRAM_TITLE = "word frequencies alone"
 
+MARKS: dict[Verdict, str] = {"reproduced": "✓", "not reproduced": "✗", "not decidable": "?"}
 CHIPS: dict[Verdict, str] = {
     "reproduced": "healthy",
     "not reproduced": "degenerate",
@@ -262,6 +263,7 @@ class ClaimRow:
     """A claim and its outcome."""
 
     text: str
+    paper: str
     source: str
     methods: str
     number: str
@@ -271,6 +273,7 @@ class ClaimRow:
     difference: str
     interval: str
     verdict: str
+    mark: str
     chip: str
     reason: str
     published: str
@@ -294,6 +297,7 @@ def claim_row(training: Training, o: ClaimOutcome) -> ClaimRow:
     of_text = [change_text(value, relative=o.relative) for value in o.text_interval or ()]
     return ClaimRow(
         o.text,
+        o.source.partition(",")[0],
         o.source,
         describe_sides(training, o),
         o.number,
@@ -303,6 +307,7 @@ def claim_row(training: Training, o: ClaimOutcome) -> ClaimRow:
         f"{shown[0]}{unit}" if shown else "–",
         f"{shown[1]} … {shown[2]}" if len(shown) == 3 else "",
         o.verdict,
+        MARKS[o.verdict],
         CHIPS[o.verdict],
         o.reason,
         o.published,

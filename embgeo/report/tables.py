@@ -212,12 +212,12 @@ HEADLINES: tuple[HeadlineText, ...] = (
     HeadlineText(cosine.CONE_HALF_ANGLE_MEDIAN, "Median angle to mean", "90°: none; small: a cone"),
     HeadlineText(spectrum.TOP_SHARE, "Energy of direction 1", "1: one direction holds all"),
     HeadlineText(spectrum.EFFECTIVE_RANK, "Effective rank", "directions in use, at most d"),
-    HeadlineText(isotropy.I1, "I1, as stored", "1: directions alike; falls with norms"),
-    HeadlineText(isotropy.I1_UNIT, "I1, mean norm 1", "the same without the scale"),
+    HeadlineText(isotropy.I1, "Isotropy (I1)", "1: directions alike; falls with norms"),
+    HeadlineText(isotropy.I1_UNIT, "Isotropy at mean norm 1", "the same without the scale"),
     HeadlineText(isotropy.ISOSCORE, "IsoScore", "1: variance even; 0: on one axis"),
     HeadlineText(frequency.PROBE_AUC, "Rare/popular probe, AUC", "0.5: not told apart; 1: always"),
     HeadlineText(
-        frequency.NEIGHBOR_RARITY_RARE, "Rare beside rare", "reference: frequency ignored"
+        frequency.NEIGHBOR_RARITY_RARE, "Rare neighbors of rare", "reference: frequency ignored"
     ),
     HeadlineText(frequency.NORM_RATIO, "Norm, popular : rare", "1: norms ignore frequency"),
     HeadlineText(subspace.DISTANCE, "Input to output space", "0: the same; 1: orthogonal"),

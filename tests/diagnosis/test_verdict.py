@@ -287,7 +287,9 @@ def test_the_frequency_sentence_begins_with_the_test_that_decided() -> None:
     )
 
 
-@pytest.mark.parametrize(("auc", "word"), [(0.98, "split"), (0.8, "partly split"), (0.5, "mixed")])
+@pytest.mark.parametrize(
+    ("auc", "word"), [(0.98, "separable"), (0.8, "partly separable"), (0.5, "mixed")]
+)
 def test_frequency_is_split_or_mixed_and_never_degenerate(auc: float, word: str) -> None:
     analysis = with_scalar(sample("isotropic"), "frequency.probe_auc", value=auc)
     for name, value in (("neighbor_rarity_rare", 0.36), ("norm_spearman", 0.01)):

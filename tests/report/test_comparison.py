@@ -162,14 +162,14 @@ def test_structure_of_the_page() -> None:
         "Cosines and the cone",
         "Isotropy, as stored and at equal norm",
         "Rare and popular tokens",
-        "One matrix held against the other",
+        "One matrix compared with the other",
         "Tokens that moved most",
         "All numbers",
         "Methods",
         "Provenance",
     ]
     assert page().headings[0] == "baseline→other-1 embedding geometry compared"
-    assert page(members=6, track=True).headings[2] == "Over training"
+    assert page(members=6, track=True).headings[3] == "Over training"
 
 
 def test_the_first_line_says_what_became_of_the_shape_and_of_i1() -> None:
@@ -181,10 +181,7 @@ def test_the_first_line_says_what_became_of_the_shape_and_of_i1() -> None:
     track = page(members=6, track=True).headings[1]
     assert track.startswith("Degenerate at step 500, not degenerate at step 3,000. Before: ")
     many = page(members=4).headings[1]
-    assert many == (
-        "Baseline degenerate. other-1: no longer degenerate; other-2: no longer degenerate; "
-        "other-3: no longer degenerate."
-    )
+    assert many == "Baseline degenerate. No longer degenerate: other-1, other-2, other-3."
     assert sample_comparison(members=4).sentences[0] in page(members=4).text
 
 
@@ -418,7 +415,7 @@ def test_a_long_run_is_cut_to_its_ends_and_what_lies_between() -> None:
     text = page(members=6, track=True).text
     assert "Shown are 5 of 6: step 500, step 1,000, step 1,500, step 2,500, step 3,000." in text
     assert "lie to one side of it. Shown" not in text
-    assert "Shown are 4 of 5 matrices beside the baseline" in page(members=6, track=True).text
+    assert "Shown are 4 of 5 matrices next to the baseline" in page(members=6, track=True).text
 
 
 @pytest.mark.usefixtures("outlines")

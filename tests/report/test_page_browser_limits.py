@@ -157,8 +157,10 @@ def test_without_scripts_the_page_is_complete(driver: Any, folder: Path) -> None
 
     with without_scripts(driver):
         driver.get((folder / "page.html").as_uri())
-        shown = [s for s in driver.find_elements(By.CSS_SELECTOR, "svg.figure") if s.is_displayed()]
-        assert len(shown) == 12
+        figures = driver.find_elements(By.CSS_SELECTOR, "svg.figure")
+        folded = driver.find_elements(By.CSS_SELECTOR, "details svg.figure")
+        assert (len(figures), len(folded)) == (12, 3)
+        assert [f.is_displayed() for f in figures] == [f not in folded for f in figures]
         for selector in ("#scatter", "#search", "#token-table", ".chart"):
             assert not driver.find_element(By.CSS_SELECTOR, selector).is_displayed()
         assert driver.find_element(By.CSS_SELECTOR, ".headline").text.startswith("Degenerate")

@@ -240,7 +240,7 @@ def test_claims_deviations_and_settings_are_shown() -> None:
 def test_a_method_alone_has_a_page_without_embeddings() -> None:
     text = page(alone=True).text
     assert "mle on pydocs" in text
-    assert "One matrix held against the other" not in text
+    assert "One matrix compared with the other" not in text
 
 
 @pytest.mark.usefixtures("outlines")

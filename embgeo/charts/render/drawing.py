@@ -111,7 +111,7 @@ def draw_panel(ax: Axes, panel: Panel, medium: Medium, handles: dict[str, Any]) 
 
 def is_marks(line: Line | HistogramSteps) -> bool:
     """Whether it is points alone, which need room around them."""
-    return isinstance(line, Line) and line.form in ("marks", "dots")
+    return isinstance(line, Line) and line.form in ("marks", "dots", "arrow")
 
 
 def line_x(line: Line | HistogramSteps) -> FloatArray:
@@ -128,7 +128,12 @@ def draw_line(ax: Axes, line: Line, dash: Any) -> Any:
     if line.low is not None and line.high is not None:
         ax.fill_between(line.x, line.low, line.high, color=color, alpha=0.15, lw=0)
     if line.error is not None and np.any(line.error > 0):
-        ax.errorbar(line.x, line.y, line.error, fmt="none", ecolor=color, elinewidth=0.8)
+        bars = (line.error, line.error_x)
+        ax.errorbar(line.x, line.y, *bars, fmt="none", ecolor=color, elinewidth=0.8)
+    if line.form == "arrow":
+        ends = [(line.x[k], line.y[k]) for k in (-1, 0)]
+        ax.annotate("", *ends, arrowprops={"arrowstyle": "->", "color": color, "shrinkB": 0})
+        return None
     if line.form == "dots":
         ax.plot(line.x, line.y, ls="", marker=".", color=color, alpha=0.7, mew=0)
         return None

@@ -62,7 +62,7 @@ function makeChart(element, chart) {
     hooks: { draw: [(plot) => drawMark(plot, chart.mark)] },
     cursor: { drag: { x: false, y: false } },
     series: [
-      { label: chart.labels[0], value: (_plot, v) => (v == null ? "–" : formatNumber(v)) },
+      { label: chart.labels[0], value: (_plot, v) => (v == null ? "" : formatNumber(v)) },
       ...chart.lines.map((line) => ({
         label: line.label,
         stroke: () => cssText(line.color),
@@ -73,7 +73,7 @@ function makeChart(element, chart) {
         points: line.hollow
           ? { show: true, size: 9, width: 1.5, fill: "transparent" }
           : { show: chart.kind === "line" && chart.x.length <= 40, size: 5 },
-        value: (_plot, v) => (v == null ? "–" : formatNumber(v)),
+        value: (_plot, v) => (v == null ? "" : formatNumber(v)),
       })),
     ],
   };
