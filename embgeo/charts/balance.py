@@ -61,8 +61,8 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
             lines.append(mark_mean(x, y, style, subject.label))
         for subject, style in subjects:
             if subject.reference in means and subject.label in means:
-                ends = zip(means[subject.reference], means[subject.label], strict=True)
-                lines.append(Line(*map(np.array, ends), style, subject.label, form="arrow"))
+                ends = np.array([means[subject.reference], means[subject.label]])
+                lines.append(Line(ends[:, 0], ends[:, 1], style, subject.label, form="arrow"))
         panels.append(Panel(Axis(quality), Axis(""), tuple(lines), key=name, title=title))
     side = " (to the left is better)" if across.endswith(".perplexity") else ""
     return Specification(

@@ -435,7 +435,8 @@ def test_balance_takes_two_methods() -> None:
     forms = [
         line.form for line in specification("balance").panels[0].lines if isinstance(line, Line)
     ]
-    assert forms == ["dots", "marks"] * len(methods)
+    controlled = sum(method.reference != "" for method in methods)
+    assert forms == ["dots", "marks"] * len(methods) + ["arrow"] * controlled
 
 
 # --- odd subjects ----------------------------------------------------------------------------

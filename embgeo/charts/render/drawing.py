@@ -131,8 +131,9 @@ def draw_line(ax: Axes, line: Line, dash: Any) -> Any:
         bars = (line.error, line.error_x)
         ax.errorbar(line.x, line.y, *bars, fmt="none", ecolor=color, elinewidth=0.8)
     if line.form == "arrow":
-        ends = [(line.x[k], line.y[k]) for k in (-1, 0)]
-        ax.annotate("", *ends, arrowprops={"arrowstyle": "->", "color": color, "shrinkB": 0})
+        start, end = ((float(line.x[k]), float(line.y[k])) for k in (0, -1))
+        arrow: dict[str, Any] = {"arrowstyle": "->", "color": color, "shrinkB": 0}
+        ax.annotate("", end, start, arrowprops=arrow)
         return None
     if line.form == "dots":
         ax.plot(line.x, line.y, ls="", marker=".", color=color, alpha=0.7, mew=0)
