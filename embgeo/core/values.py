@@ -40,7 +40,9 @@ Caveat = Literal["basis_dependent", "not_converged", "sign_dependent", "conserva
 
 #: What a note is about: how the file was read and labeled, rows or hidden states that were left
 #: out, or a matrix that was measured in parts.
-NoteCode = Literal["tied", "loading", "masked", "zero", "nonfinite", "damaged", "hidden", "parts"]
+NoteCode = Literal[
+    "tied", "output", "loading", "masked", "zero", "nonfinite", "damaged", "hidden", "parts"
+]
 
 
 @dataclass(frozen=True, slots=True)

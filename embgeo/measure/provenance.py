@@ -50,6 +50,10 @@ def notes(
     """What a reader has to know about the rows before looking at any number."""
     origin = matrix.origin
     said = [Note("tied", text) for text in tied_note(origin.tied_by)]
+    if matrix.output is not None and (name := matrix.output.origin.tensor):
+        transpose = " --transpose" if matrix.output.origin.transposed else ""
+        way = f"--tensor {name}{transpose} judges the output matrix"
+        said.append(Note("output", f"the verdict is about the input embedding; {way}"))
     said += [Note("loading", text) for text in origin.notes]
     for reason, rows in matrix.masked.items():
         said.append(Note("masked", f"{counted(len(rows))} left out: {reason}"))

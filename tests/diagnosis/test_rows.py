@@ -9,7 +9,7 @@ import pytest
 
 import embgeo
 from embgeo.comparison.shifts import shifts
-from embgeo.core.matrix import Matrix
+from embgeo.core.matrix import Matrix, Origin
 from embgeo.core.special import SpecialToken
 from embgeo.diagnosis.verdict import Verdict
 from tests.support.chat_model import write_chat_model
@@ -113,6 +113,21 @@ def test_dead_rows_of_the_output_matrix() -> None:
     verdict = judged(Matrix(gaussian(405, 300, 8), output=Matrix(U)), (*FEW, "tokens"))
     assert verdict.findings[0].clause == "5 rows of the output matrix are dead"
     assert verdict.blame == ("row 0", "row 1", "row 2", "row 3", "row 4")
+
+
+def test_clauses_of_both_sides_stay_apart() -> None:
+    W, U = gaussian(407, 300, 8), gaussian(408, 300, 8)
+    W[7], U[:5] = 0.0, 0.0
+    special = (SpecialToken("<s>", 7, ("template",)),)
+    matrix = Matrix(W, special=special, output=Matrix(U, origin=Origin(tensor="head")))
+    found = embgeo.analyze(matrix, sections=[*FEW, "tokens"], reference=False)
+    assert found.verdict.findings[0].clause == (
+        "1 row is dead, among them <s>, which the chat template uses, and "
+        "5 rows of the output matrix are dead"
+    )
+    assert [note.text for note in found.notes if note.code == "output"] == [
+        "the verdict is about the input embedding; --tensor head judges the output matrix"
+    ]
 
 
 def test_the_others_are_judged_too() -> None:
