@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.core.errors import UnreadableFile
+from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.io import open_checkpoint
 from embgeo.io.formats import arrow
 from tests.support.binary_files import arrays, is_mapped, quick, refused
@@ -231,3 +231,28 @@ def test_feather_version_1_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"FEA1" + bytes(100))
     with pytest.raises(UnreadableFile, match="Feather version 1"):
         open_checkpoint(path)
+
+
+def write_dataset(folder: Path) -> Path:
+    """The table in three files, one of them without rows."""
+    folder.mkdir()
+    whole = table("fixed", count=COUNTS)
+    half = len(WORDS) // 2
+    for place, part in enumerate((whole[:half], whole[half:half], whole[half:])):
+        write_parquet(folder / f"part-{place:05}.parquet", part)
+    return folder
+
+
+@pytest.mark.slow
+def test_a_dataset_of_many_files_is_one_matrix(tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "data")
+    matrix = embgeo.load(folder)
+    np.testing.assert_array_equal(matrix.data, VECTORS)
+    assert matrix.tokens == tuple(WORDS)
+    assert matrix.frequency is not None
+    assert matrix.frequency.counts.tolist() == COUNTS
+    assert "rows of 3 files in the order of their names" in matrix.origin.notes
+    other = pa.table({"e": pa.FixedSizeListArray.from_arrays(pa.array(np.ones(6)), 3)})
+    write_parquet(folder / "part-00009.parquet", other)
+    with pytest.raises(EmbgeoError, match="no column of vectors in common; name one"):
+        embgeo.load(folder)

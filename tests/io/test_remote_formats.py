@@ -161,7 +161,8 @@ def test_shards_that_are_not_needed_are_not_read(store: Any, received: list[int]
 
 def test_what_cannot_be_read_in_parts_is_refused(store: Any) -> None:
     store.pipe("/run/vectors.txt", b"a 1 2\nb 3 4\n")
-    assert "of a format that is not read in parts" in refused("memory://run/vectors.txt")
+    said = "of the format text vectors, which is not read in parts"
+    assert said in refused("memory://run/vectors.txt")
     assert "there are no weights" in refused("memory://run")
     assert "there is no such file" in refused("memory://other")
     fetched = embgeo.fetch("memory://run/vectors.txt", whole=True)
@@ -182,3 +183,26 @@ def test_names_of_what_is_needed() -> None:
     assert find_names([*known, *head], Source(output="none")) == {known[0], head[1]}
     assert find_names(known, Source(tensor="1.self_attn.out_proj.weight")) == {stack[1]}
     assert find_names(["layer.a", "layer.b"], Source()) == set()
+
+
+@pytest.mark.slow
+def test_a_dataset_of_many_files_is_fetched_whole(store: Any, tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for place, rows in enumerate((W[:100], W[100:])):
+        column = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), 8)
+        held = io.BytesIO()
+        pq.write_table(pa.table({"embedding": column}), held)
+        store.pipe(f"/data/part-{place}.parquet", held.getvalue())
+    assert "2 Parquet files, which are not read in parts; fetch all" in refused("memory://data")
+    fetched = embgeo.fetch("memory://data", tmp_path / "data", whole=True)
+    assert len(fetched.source.files) == 2
+    assert np.array_equal(np.asarray(embgeo.load(fetched.folder).data), W)
+
+
+def test_a_format_that_is_not_read_in_parts_is_named(store: Any) -> None:
+    torch = pytest.importorskip("torch")
+    held = io.BytesIO()
+    torch.save({"emb.weight": torch.ones(3, 2)}, held, _use_new_zipfile_serialization=False)
+    store.pipe("/old/pytorch_model.bin", held.getvalue())
+    said = refused("memory://old")
+    assert "of the format legacy torch checkpoint, which is not read in parts; fetch all" in said

@@ -11,6 +11,7 @@ from embgeo.io.bounded.companions import FOREIGN_LINK, is_companion, is_foreign_
 from embgeo.io.bounded.guard import cannot_read, refuse
 from embgeo.io.bounded.small_files import read_json
 from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.formats.table_parts import is_dataset, join_tables
 from embgeo.io.formats.torch.distributed_checkpoint import METADATA
 from embgeo.io.labels.model_folder import vocabulary_of
 from embgeo.io.labels.special_tokens import find_special
@@ -18,7 +19,10 @@ from embgeo.io.remote.source_record import read_source
 from embgeo.io.unknown import unknown_folder
 
 NAME = "model folder"
-RECOGNIZED = "a folder with model.safetensors, pytorch_model.bin or one other file that is read"
+RECOGNIZED = (
+    "a folder with model.safetensors, pytorch_model.bin, one other file that is read, or the "
+    "Parquet files of one table"
+)
 READ = "the weights as their own format; config.json and the tokenizer's files are read"
 EXTRA = ""
 
@@ -73,10 +77,12 @@ def open_folder(
     UnreadableFile
         No weights, several possible ones, or a damaged configuration or tokenizer.
     """
-    file = _weights_file(folder, is_known)
-    if is_foreign_link(file):
-        raise refuse(file, FOREIGN_LINK, "name that file instead of the folder")
-    weights = open_file(file)
+    files = _weights_files(folder, is_known)
+    for file in files:
+        if is_foreign_link(file):
+            raise refuse(file, FOREIGN_LINK, "name that file instead of the folder")
+    opened = [open_file(file) for file in files]
+    weights = opened[0] if len(opened) == 1 else join_tables(folder, opened)
     configuration = read_configuration(folder)
     # Vectors with counts know their own words: GloVe's vocab.txt, say, is not a list of tokens.
     vocabulary, left_out = None, tuple[str, ...]()
@@ -105,7 +111,8 @@ def open_folder(
     return replace(checkpoint, format=f"{NAME} ({weights.format})", notes=tuple(notes))
 
 
-def _weights_file(folder: Path, is_known: Callable[[Path], bool]) -> Path:
+def _weights_files(folder: Path, is_known: Callable[[Path], bool]) -> list[Path]:
+    """The file with the weights, or the parts of a table."""
     try:
         files = sorted(entry for entry in folder.iterdir() if entry.is_file())
     except OSError as error:
@@ -113,16 +120,16 @@ def _weights_file(folder: Path, is_known: Callable[[Path], bool]) -> Path:
     by_name = {file.name: file for file in files}
     for name in WEIGHTS:
         if name in by_name:
-            return by_name[name]
+            return [by_name[name]]
     metadata = by_name.get(METADATA)
     if metadata is not None and metadata.stat().st_size and is_known(metadata):
-        return metadata
+        return [metadata]
     saved_model = folder / "variables" / "variables.index"
     if "saved_model.pb" in by_name and saved_model.is_file():
-        return saved_model
+        return [saved_model]
     known = [file for file in files if _may_be_weights(file) and is_known(file)]
-    if len(known) == 1:
-        return known[0]
+    if len(known) == 1 or is_dataset([file.name for file in known]):
+        return known
     if known:
         listing = _listing([file.name for file in known])
         raise refuse(

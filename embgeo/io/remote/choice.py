@@ -15,9 +15,10 @@ from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.choosing import choose
 from embgeo.io.formats import sharded
 from embgeo.io.formats.model_folder import WEIGHTS
+from embgeo.io.formats.table_parts import ENDING, is_dataset
 from embgeo.io.model_facts import is_final_norm
 from embgeo.io.remote.ranges import RemoteFolder
-from embgeo.io.remote.tensors import RemoteTensor, list_tensors, place_tensor
+from embgeo.io.remote.tensors import WHOLE, RemoteTensor, list_tensors, place_tensor
 
 #: What single files with tensors end with, the preferred ones first.
 _ENDINGS = (".safetensors", ".gguf", ".bin", ".pt", ".pth")
@@ -67,10 +68,20 @@ def find_weights(folder: RemoteFolder) -> str:
     raise Damaged("there are no weights of a language model", "name the file that holds the matrix")
 
 
+def find_tables(folder: RemoteFolder) -> list[str]:
+    """The Parquet files that make up a table, where there are no weights of a model."""
+    has_weights = folder.chosen or any(name in folder.files for name in WEIGHTS)
+    tables = sorted(name for name in folder.files if name.endswith(ENDING))
+    return [] if has_weights or not is_dataset(tables) else tables
+
+
 def list_weights(
     folder: RemoteFolder, source: Source
 ) -> tuple[list[RemoteTensor], tuple[str, ...]]:
     """The tensors of the files that may hold what is needed, and all files with weights."""
+    tables = find_tables(folder)
+    if tables:
+        raise Damaged(f"{len(tables)} Parquet files, which are not read in parts", WHOLE)
     weights = find_weights(folder)
     if not weights.endswith(".index.json"):
         return list(list_tensors(folder, weights)), (weights,)

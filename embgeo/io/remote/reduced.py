@@ -19,7 +19,7 @@ from embgeo.core.source import Source
 from embgeo.io.bounded.guard import Damaged, reading, refuse, short
 from embgeo.io.formats import safetensors, sharded
 from embgeo.io.formats.gguf_header import TensorInfo
-from embgeo.io.remote.choice import choose_tensors, find_weights
+from embgeo.io.remote.choice import choose_tensors, find_tables, find_weights
 from embgeo.io.remote.ranges import FilePart, Hear, RemoteFolder, download
 from embgeo.io.remote.source_record import (
     SOURCE_RECORD,
@@ -120,8 +120,8 @@ class Fetching:
         return self._record(tensors, sum(p.stop - p.start for p in parts), size, whole=False)
 
     def _fetch_whole(self, work: Path) -> ReducedSource:
-        weights = find_weights(self.folder)
-        files = [weights]
+        files = find_tables(self.folder) or [find_weights(self.folder)]
+        weights = files[0]
         if weights.endswith(".index.json"):
             self.folder.save(weights, work / weights)
             files = list(dict.fromkeys(sharded.read_weight_map(work / weights).values()))

@@ -23,7 +23,7 @@ from embgeo.io.bounded.zip_members import (
     first_start,
 )
 from embgeo.io.checkpoint import Tensor
-from embgeo.io.formats import safetensors
+from embgeo.io.formats import FORMATS, safetensors
 from embgeo.io.formats.gguf_header import MAGIC, TYPES, GGUFHeader, read_header
 from embgeo.io.formats.torch.tensors import TORCH, TorchTensor
 from embgeo.io.formats.torch.zip_checkpoint import ZipStorages, find_root
@@ -42,7 +42,7 @@ _LONGEST_PICKLE = 64 * 2**20
 #: Plain numbers in a GGUF file, by ggml's names; all others are dequantized.
 _PLAIN = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64"}
 _WHOLE_NUMBERS = ("I8", "I16", "I32", "I64")
-_WHOLE = "fetch all of it: embgeo fetch NAME --whole -o FOLDER"
+WHOLE = "fetch all of it: embgeo fetch NAME --whole -o FOLDER"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class RemoteTensor:
 
 
 def _not_here() -> Array:
-    raise refuse("the tensor", "is not on this machine", _WHOLE)
+    raise refuse("the tensor", "is not on this machine", WHOLE)
 
 
 def list_tensors(folder: RemoteFolder, file: str) -> tuple[RemoteTensor, ...]:
@@ -97,10 +97,9 @@ def list_tensors(folder: RemoteFolder, file: str) -> tuple[RemoteTensor, ...]:
         return _list_torch(folder, file)
     if safetensors.sniff(head):
         return _list_safetensors(folder, file, head)
-    size = folder.files[file].size / 1e6
-    raise Damaged(
-        f"{short(file)} ({size:,.1f} MB) is of a format that is not read in parts", _WHOLE
-    )
+    known = next((f"the format {one.NAME}, which" for one in FORMATS if one.sniff(head)), "")
+    what = f"of {known or 'a format that'} is not read in parts"
+    raise Damaged(f"{short(file)} ({folder.files[file].size / 1e6:,.1f} MB) is {what}", WHOLE)
 
 
 def _list_safetensors(folder: RemoteFolder, file: str, head: bytes) -> tuple[RemoteTensor, ...]:
@@ -145,7 +144,7 @@ def _cut_off() -> GGUFHeader:
 def list_gguf(file: str, header: GGUFHeader) -> tuple[RemoteTensor, ...]:
     """The tensors of a GGUF file."""
     if header.big_endian:
-        raise Damaged(f"{short(file)} is of big-endian byte order", _WHOLE)
+        raise Damaged(f"{short(file)} is of big-endian byte order", WHOLE)
     kinds = [(info, TYPES[info.type][0]) for info in header.tensors]
     return tuple(
         RemoteTensor(t.name, t.shape, _PLAIN.get(kind, "float32"), file, t.start, t.end)
@@ -172,7 +171,7 @@ def _list_torch(folder: RemoteFolder, file: str) -> tuple[RemoteTensor, ...]:
     root = find_root(members)
     order = members.pop(f"{root}byteorder", None)
     if order is not None and _read_member(folder, file, order) != b"little":
-        raise Damaged(f"{short(file)} is not of little-endian byte order", _WHOLE)
+        raise Damaged(f"{short(file)} is not of little-endian byte order", WHOLE)
     storages = ZipStorages(Archive(_bytes(b""), members), root, "data")
     pickle = _read_member(folder, file, members[f"{root}data.pkl"])
     found = []
@@ -212,7 +211,7 @@ def _member_start(folder: RemoteFolder, file: str, header: int) -> int:
 
 def _read_member(folder: RemoteFolder, file: str, member: ZipMember) -> bytes:
     if member.compressed or member.size != member.stored or member.size > _LONGEST_PICKLE:
-        raise Damaged(f"{short(member.name)} is compressed, or absurdly long", _WHOLE)
+        raise Damaged(f"{short(member.name)} is compressed, or absurdly long", WHOLE)
     start = _member_start(folder, file, member.start)
     data = read_range(folder, file, start, start + member.size)
     if zlib.crc32(data) != member.crc:

@@ -1,0 +1,72 @@
+"""Parquet datasets: a table in many files, whose rows follow each other in the order of names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from embgeo.io.bounded.guard import refuse
+from embgeo.io.bounded.maps import Array
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.formats.parts import put_together
+
+ENDING = ".parquet"
+
+
+def is_dataset(files: Sequence[str]) -> bool:
+    """Whether files of these names are the parts of one table."""
+    return len(files) > 1 and all(name.endswith(ENDING) for name in files)
+
+
+def join_tables(folder: Path, tables: Sequence[Checkpoint]) -> Checkpoint:
+    """The table that files make up, with the tokens and counts that all of them have.
+
+    Raises
+    ------
+    UnreadableFile
+        No column of vectors is the same in all of them.
+    """
+    by_name = [{tensor.name: tensor for tensor in table.tensors} for table in tables]
+    columns = [
+        [own[name] for own in by_name]
+        for name in by_name[0]
+        if all(name in own for own in by_name)
+        and len({(own[name].shape[1:], own[name].dtype) for own in by_name}) == 1
+    ]
+    if not columns:
+        cause = "its Parquet files have no column of vectors in common"
+        raise refuse(folder, cause, "name one of the files")
+    tokens = [table.tokens for table in tables if table.tokens is not None]
+    counts = [table.counts for table in tables if table.counts is not None]
+    every = len(tables)
+    return Checkpoint(
+        folder,
+        tables[0].format,
+        tuple(map(join_column, columns)),
+        tuple(file for table in tables for file in table.files),
+        tokens=tuple(one for own in tokens for one in own) if len(tokens) == every else None,
+        tokens_source=tables[0].tokens_source if len(tokens) == every else "",
+        notes=(
+            f"rows of {every:,} files in the order of their names",
+            *dict.fromkeys(note for table in tables for note in table.notes),
+        ),
+        counts=np.concatenate(counts) if len(counts) == every else None,
+        counts_source=tables[0].counts_source if len(counts) == every else "",
+    )
+
+
+def join_column(parts: Sequence[Tensor]) -> Tensor:
+    """The rows of all parts, one behind the other."""
+    shape = (sum(part.shape[0] for part in parts), *parts[0].shape[1:])
+    return Tensor(parts[0].name, shape, parts[0].dtype, partial(_read, tuple(parts), shape))
+
+
+def _read(parts: Sequence[Tensor], shape: tuple[int, ...]) -> Array:
+    filled = [part for part in parts if part.shape[0]]
+    starts = np.cumsum([0, *(part.shape[0] for part in filled)]).tolist()
+    boxes = [((at, 0), part.shape) for at, part in zip(starts, filled, strict=False)]
+    pieces = [(box, part.open) for box, part in zip(boxes, filled, strict=True)]
+    return put_together(pieces, shape, parts[0].dtype)
