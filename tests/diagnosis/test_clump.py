@@ -60,3 +60,16 @@ def test_most_matrices_have_no_line_about_it():
     assert (
         embgeo.analyze(Matrix(W), sections=SECTIONS, sphere=False).verdict.finding("clump") is None
     )
+
+
+def test_a_cone_is_also_given_without_scattered_rows_where_the_answer_is_the_same() -> None:
+    rng = np.random.default_rng(1)
+    noise = rng.standard_normal((2000, 32))
+    rows = noise / np.linalg.norm(noise, axis=1)[:, None] + np.full(32, 32**-0.5)
+    rows[:300] = noise[:300] * 0.05
+    found = embgeo.analyze(rows, sections=["cosine", "spectrum", "tokens"], reference=False)
+    cone = found.verdict.finding("cone")
+    assert cone is not None
+    assert cone.state == "degenerate"
+    assert " Without 300 rows that lie scattered with norms of their own" in cone.sentence
+    assert found.verdict.headline.startswith("Degenerate: a narrow cone (mean cosine 0.354)")

@@ -58,7 +58,7 @@ def answer(a: Numbers) -> Answer:
             " of the mean direction (isotropic rows: 90°)",
         ]
     parts.append(".")
-    if is_diluted:
+    if state != "healthy" and others > value:
         parts += _quote_scattered(a)
     cause = _find_cause(a, state)
     parts += cause
