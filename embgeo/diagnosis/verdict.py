@@ -139,7 +139,9 @@ def _headline(state: State, findings: tuple[Finding, ...]) -> str:
             f"Undecided: {'; '.join([open_question.open, *([_listed(known)] if known else [])])}."
         )
     if apart:
-        lead = f"Not degenerate, but {frequency.word} by frequency"
+        # Not the word of the state: norms alone can split what no probe separates.
+        partly = "partly " if frequency.state == "mild" else ""
+        lead = f"Not degenerate, but {partly}split by frequency"
         return f"{lead}: {_listed(calm)}, yet {frequency.clause}."
     if frequency.clause:
         calm.append(frequency.clause)
