@@ -33,7 +33,8 @@ def train(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="Settings: tiny-cpu (by default), overfit-cpu, ptb-inan, wt2-fast or wt2-paper."
+            help="Settings: tiny-cpu (by default), overfit-cpu, ptb-inan, wt2-fast or wt2-paper; "
+            "to classify documents, trec-cpu, 20ng-cpu or imdb-cpu."
         ),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="TOML settings; override the preset.")] = None,

@@ -33,8 +33,17 @@ from embgeo.training.sections import (
 #: The settings of a comparison, in its folder.
 STUDY_SETTINGS_NAME = "train.toml"
 
-#: Settings that come with the package, in the order of their cost.
-PRESETS = ("tiny-cpu", "overfit-cpu", "ptb-inan", "wt2-fast", "wt2-paper")
+#: Settings that come with the package, those for a CPU first.
+PRESETS = (
+    "tiny-cpu",
+    "overfit-cpu",
+    "trec-cpu",
+    "20ng-cpu",
+    "imdb-cpu",
+    "ptb-inan",
+    "wt2-fast",
+    "wt2-paper",
+)
 
 
 @dataclass(frozen=True, slots=True)

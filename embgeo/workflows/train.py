@@ -105,7 +105,7 @@ def train(
     compare : sequence of str, optional
         Methods by name, or their names with commas, such as ``"mle,cosreg,frage"``;
         docs/training.md lists all, as does the message about an unknown one.
-    preset : {"tiny-cpu", "ptb-inan", "wt2-fast", "wt2-paper"}, optional
+    preset : str, optional
         Settings to begin with; by default "tiny-cpu".
     config : path, optional
         TOML settings; they override the preset.

@@ -319,8 +319,8 @@ def test_a_run_of_two_matrices_is_read_with_both_and_with_its_losses(tmp_path: P
     found = read_run(tmp_path, home)
     assert found.output is not None
     assert found.output.scalar("cosine.mean") != found.analysis.scalar("cosine.mean")
-    assert found.losses == losses
-    assert read_run(tmp_path, write_run(tmp_path, Made("mle", 0, 90.0))).losses is None
+    assert found.samples == losses
+    assert read_run(tmp_path, write_run(tmp_path, Made("mle", 0, 90.0))).samples is None
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
 from embgeo.training.loop.rehearsal import rehearse  # noqa: E402
-from embgeo.training.models import build  # noqa: E402
 from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import (  # noqa: E402
     PRESETS,
@@ -24,6 +23,7 @@ from embgeo.training.settings import (  # noqa: E402
     read_settings,
 )
 from embgeo.training.study.run_result import load_result  # noqa: E402
+from embgeo.training.tasks import make_task  # noqa: E402
 from tests.support.training_runs import N, corpus, run, settings  # noqa: E402
 
 
@@ -126,7 +126,8 @@ def test_settings_that_are_left_open_are_recorded_as_they_are_taken() -> None:
 def test_presets_name_methods_and_settings_that_exist(name: str) -> None:
     config = resolve(load_preset(name))
     assert resolve(parse_settings(config.text(), name)) == config
-    build(config.model.name, N, {**config.model.settings, "d": 8, "hidden": 8})
+    own = {**config.model.settings, "d": 8, "hidden": 8}
+    make_task(config).make_model(config.model.name, N, own)
 
 
 @pytest.mark.parametrize(

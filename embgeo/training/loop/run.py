@@ -33,7 +33,7 @@ from embgeo.training.study.run_result import (
     is_finished,
     load_result,
 )
-from embgeo.training.study.text_losses import LOSSES_NAME, TEXT_LOSSES
+from embgeo.training.study.samples import find_format
 from embgeo.training.tasks import Dataset
 
 RUN_NAME = "run.toml"
@@ -145,7 +145,7 @@ def finish(session: Session, command: str) -> RunResult:
     """Measure and write what was trained; the result comes last, and the state goes."""
     loop, folder = session.loop, session.folder
     with session.final() as model:
-        valid, test, losses = session.final_scores()
+        valid, test, samples = session.final_scores()
         parameters = count_parameters(model)
         content = model_bytes(model) if session.world.leads else b""
     result = RunResult(
@@ -173,8 +173,9 @@ def finish(session: Session, command: str) -> RunResult:
     )
     if session.world.leads:
         write(folder / MODEL_NAME, content)
-        if losses is not None:
-            write(folder / LOSSES_NAME, TEXT_LOSSES.text(losses).encode())
+        if samples is not None:
+            saved = find_format(samples)
+            write(folder / saved.file, saved.text(samples).encode())
         write(folder / RESULT_NAME, RUN_RESULT.text(result).encode())
         (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
     return result

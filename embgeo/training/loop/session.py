@@ -24,7 +24,7 @@ from embgeo.training.loop.process import Interrupts, World
 from embgeo.training.methods import make_plain
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.log import LOG_NAME
-from embgeo.training.study.text_losses import TextLosses
+from embgeo.training.study.samples import Samples
 from embgeo.training.tasks import Dataset, SplitScores
 
 #: Numbers by name from the embedding W, and the output matrix where that is another one.
@@ -278,13 +278,13 @@ class Session:
             make_plain(model)
             yield model
 
-    def final_scores(self) -> tuple[SplitScores, SplitScores | None, TextLosses | None]:
-        """On the validation and the test split, losses by blocks of the text; geometry again."""
+    def final_scores(self) -> tuple[SplitScores, SplitScores | None, Samples | None]:
+        """On the validation and the test split, what bootstraps need; geometry again."""
         found = None
         self.notes += self.scores.describe_parts()
         if self.world.leads:
             found = self.scores.final(self.loop.model)
-        valid, test, losses = self.world.broadcast(found)
+        valid, test, samples = self.world.broadcast(found)
         valid, test = self.finite("validation", valid), test and self.finite("test", test)
         values = self.name_scores("valid", valid)
         values |= self.name_scores("test", test) if test else {}
@@ -292,7 +292,7 @@ class Session:
         if self.measure is not None and self.world.leads:
             numbers = measure_matrices(self.measure, *self.loop.matrices())
             self.log.write(self.loop.step_number, numbers)
-        return valid, test, losses
+        return valid, test, samples
 
 
 class LossInterval:

@@ -13,7 +13,7 @@ from embgeo.result.analysis import Analysis
 from embgeo.training.study.deciding import decide_claims, describe_methods
 from embgeo.training.study.numbers import PRIOR, QUANTITIES, prior, prior_distance
 from embgeo.training.study.run_result import FinishedRun
-from embgeo.training.study.text_losses import TextLosses
+from embgeo.training.study.samples import Samples
 from embgeo.training.study.training import Run, StudyMethod, Training
 from embgeo.training.study.warnings import warn_of_methods
 
@@ -56,7 +56,7 @@ def assemble_study(
         quantities=quantities(trained, runs),
         methods=tuple(complete_method(method, trained) for method in methods),
         runs=runs,
-        outcomes=decide_claims(runs, losses=losses_by_method(trained)),
+        outcomes=decide_claims(runs, samples=group_samples(trained)),
         warnings=warn_of_methods(runs),
         notes=(
             *(f"{one}; no number here knows it" for one in lost),
@@ -89,12 +89,12 @@ def run_of(one: FinishedRun, priors: Mapping[str, Mapping[str, Any]]) -> Run:
     )
 
 
-def losses_by_method(trained: Sequence[FinishedRun]) -> dict[str, dict[int, TextLosses]]:
-    """Losses by blocks of the text: by method, then by seed."""
-    found: dict[str, dict[int, TextLosses]] = {}
+def group_samples(trained: Sequence[FinishedRun]) -> dict[str, dict[int, Samples]]:
+    """What bootstraps need: by method, then by seed."""
+    found: dict[str, dict[int, Samples]] = {}
     for one in trained:
-        if one.losses is not None:
-            found.setdefault(one.method, {})[one.result.seed] = one.losses
+        if one.samples is not None:
+            found.setdefault(one.method, {})[one.result.seed] = one.samples
     return found
 
 

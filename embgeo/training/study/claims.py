@@ -13,6 +13,7 @@ from embgeo.training.study.training import Role
 #: Stands for the test perplexity where every run has one, else for that of the validation split.
 PERPLEXITY = "perplexity"
 TIME = "training.microseconds_per_token"
+CLASSIFICATION = "classification"
 
 GAO = "Gao et al. 2019"
 WANG = "Wang et al. 2020"
@@ -54,8 +55,8 @@ class Claim:
     sanity : bool
         Whether the method minimizes this very number: then the claim says that it works as built,
         and is not counted among the tests.
-    task : str
-        The task that it is about.
+    tasks : tuple of str
+        The tasks that it is about.
     """
 
     key: str
@@ -70,7 +71,7 @@ class Claim:
     published: tuple[PaperClaim, ...] = ()
     role: Role | None = None
     sanity: bool = False
-    task: str = "lm"
+    tasks: tuple[str, ...] = ("lm",)
 
 
 def _perplexity(
@@ -210,6 +211,27 @@ CLAIMS: tuple[Claim, ...] = (
         frequency.PROBE_AUC.name,
         "lower",
         role="input",
+        tasks=("lm", CLASSIFICATION),
+    ),
+    Claim(
+        "frage-accuracy",
+        "FRAGE improves text classification (accuracy)",
+        f"{GONG}, Table 4",
+        ("frage",),
+        "test.accuracy",
+        "higher",
+        published=published.ACCURACY,
+        tasks=(CLASSIFICATION,),
+    ),
+    Claim(
+        "frage-macro-f1",
+        "FRAGE improves text classification (macro-F1)",
+        f"{GONG}, Table 4",
+        ("frage",),
+        "test.macro_f1",
+        "higher",
+        published=(published.NEWSGROUPS,),
+        tasks=(CLASSIFICATION,),
     ),
     Claim(
         "frage-neighbors",

@@ -12,6 +12,7 @@ from embgeo.numerics.multiple_tests import adjust_holm
 from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
 from embgeo.training.study.convergence import judge_all
 from embgeo.training.study.numbers import PERPLEXITIES
+from embgeo.training.study.samples import SamplesByMethod, bootstrap_samples
 from embgeo.training.study.spread import (
     CONFIDENCE,
     LEAST_SEEDS,
@@ -21,7 +22,6 @@ from embgeo.training.study.spread import (
     percent_text,
     spread,
 )
-from embgeo.training.study.text_losses import TextLosses, bootstrap_text
 from embgeo.training.study.training import (
     Cause,
     ClaimOutcome,
@@ -35,26 +35,24 @@ from embgeo.training.study.training import (
 
 #: Of the minimum detectable effect.
 POWER = 0.8
-#: Losses by blocks of the text: by method, then by seed.
-LossesByMethod = Mapping[str, Mapping[int, TextLosses]]
 
 
 def decide_claims(
-    runs: Sequence[Run], claims: Sequence[Claim] = CLAIMS, losses: LossesByMethod | None = None
+    runs: Sequence[Run], claims: Sequence[Claim] = CLAIMS, samples: SamplesByMethod | None = None
 ) -> tuple[ClaimOutcome, ...]:
     """Every claim about a method that was trained, in the order of the claims.
 
     Parameters
     ----------
-    losses : mapping, optional
-        For intervals over the text.
+    samples : mapping, optional
+        For intervals over the text or over documents.
     """
     trained, tasks = {run.method for run in runs}, {run.task for run in runs}
     found = [
-        decide_claim(claim, method, runs, losses or {})
+        decide_claim(claim, method, runs, samples or {})
         for claim in claims
         for method in claim.methods
-        if method in trained and method != claim.against and claim.task in tasks
+        if method in trained and method != claim.against and tasks.intersection(claim.tasks)
     ]
     return adjust_claims(found)
 
@@ -81,7 +79,7 @@ def adjust_claims(outcomes: Sequence[ClaimOutcome]) -> tuple[ClaimOutcome, ...]:
 
 
 def decide_claim(
-    claim: Claim, method: str, runs: Sequence[Run], losses: LossesByMethod
+    claim: Claim, method: str, runs: Sequence[Run], samples: SamplesByMethod
 ) -> ClaimOutcome:
     """One claim, decided; without its reference it cannot be."""
     sides = [[run for run in runs if run.method == name] for name in (claim.against, method)]
@@ -90,10 +88,11 @@ def decide_claim(
         *(select_values(side, number, claim.role) for side in sides), relative=claim.relative
     )
     learning: Learning = "converged"
-    text_interval = None
     if claim.number == PERPLEXITY:
         learning = judge_all(run for side in sides for run in side)
-        text_interval = bootstrap_text(losses.get(claim.against, {}), losses.get(method, {}))
+    text_interval = bootstrap_samples(
+        samples.get(claim.against, {}), samples.get(method, {}), number
+    )
     cause = find_cause(claim, held, learning) if sides[0] else "no_reference"
     p_value, detectable = test_difference(held, limit_of(claim))
     return ClaimOutcome(

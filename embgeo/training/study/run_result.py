@@ -21,7 +21,7 @@ from embgeo.io.bounded.records import RecordFormat
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.training.study.log import LOG_NAME, Log, read_log
 from embgeo.training.study.numbers import OF_A_SPLIT, PARAMETERS, SECONDS, SECONDS_PER_TOKEN
-from embgeo.training.study.text_losses import LOSSES_NAME, TEXT_LOSSES, TextLosses
+from embgeo.training.study.samples import Samples, load_samples
 from embgeo.training.study.training import TrainingCurve
 
 RESULT_NAME = "result.json"
@@ -159,8 +159,8 @@ class FinishedRun:
         Of the input embedding.
     output : Analysis or None
         Of the output matrix of an untied model.
-    losses : TextLosses or None
-        By blocks of the text; None of runs of embgeo 0.1.
+    samples : Samples or None
+        What bootstraps need; None of runs of embgeo 0.1.
     """
 
     folder: str
@@ -169,7 +169,7 @@ class FinishedRun:
     numbers: Mapping[str, float]
     analysis: Analysis
     output: Analysis | None = None
-    losses: TextLosses | None = None
+    samples: Samples | None = None
 
     @property
     def method(self) -> str:
@@ -185,8 +185,9 @@ def read_run(study: Path, home: Path) -> FinishedRun:
     place = home.relative_to(study).as_posix()
     output = home / OUTPUT_FOLDER
     untied = load_analysis(output) if output.is_dir() else None
-    losses = TEXT_LOSSES.load(home) if (home / LOSSES_NAME).is_file() else None
-    return FinishedRun(place, result, curves, numbers, load_analysis(home), untied, losses)
+    return FinishedRun(
+        place, result, curves, numbers, load_analysis(home), untied, load_samples(home)
+    )
 
 
 def thin_curves(log: Log) -> dict[str, TrainingCurve]:

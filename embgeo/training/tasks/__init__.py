@@ -6,12 +6,14 @@ from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_defaults, refuse_others
 from embgeo.training.registry import find_added, list_added
 from embgeo.training.settings import StudySettings
+from embgeo.training.tasks.classification import ClassificationTask
 from embgeo.training.tasks.language_model import LanguageModeling
 from embgeo.training.tasks.task import Batch, Dataset, Evaluator, Feed, Losses, SplitScores, Task
 
 __all__ = [
     "TASKS",
     "Batch",
+    "ClassificationTask",
     "Dataset",
     "Evaluator",
     "Feed",
@@ -24,7 +26,7 @@ __all__ = [
 ]
 
 #: Every task, in the order of help texts.
-TASKS: tuple[type[Task], ...] = (LanguageModeling,)
+TASKS: tuple[type[Task], ...] = (LanguageModeling, ClassificationTask)
 
 
 def make_task(config: StudySettings) -> Task:

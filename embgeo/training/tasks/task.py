@@ -18,7 +18,7 @@ from embgeo.training.methods import Regularizer
 from embgeo.training.methods.catalog import Method
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.settings import StudySettings
-from embgeo.training.study.text_losses import TextLosses
+from embgeo.training.study.samples import Samples
 
 #: Scores of one split by name; None where one is not known.
 SplitScores = dict[str, float | None]
@@ -128,8 +128,8 @@ class Evaluator(Protocol):
     def valid(self, model: Any) -> SplitScores:
         """On the validation split, with ``"loss"``, by which the best weights are kept."""
 
-    def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, TextLosses | None]:
-        """At the end: validation split, test split if there is one, losses by blocks of a text."""
+    def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, Samples | None]:
+        """At the end: validation split, test split if there is one, what bootstraps need."""
 
     def describe_parts(self) -> list[str]:
         """A note on each split of which only a part is evaluated."""

@@ -1,0 +1,173 @@
+"""Documents with a class each, read from the usual layouts of text classification."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from embgeo.core.errors import BadOption, UnreadableFile
+from embgeo.training.data.text import cannot_read, pieces
+
+#: A class and a text.
+LabeledText = tuple[str, str]
+
+#: What names of files contain, by split, in the order in which it is looked for.
+SPLIT_NAMES = {"valid": ("valid", "val", "dev"), "test": ("test",)}
+_COMPRESSED = (".gz", ".xz", ".bz2")
+_TEXT_COLUMN, _LABEL_COLUMN = "text", "label"
+_WAY_OUT = "correct the line"
+
+
+def find_splits(path: Path) -> dict[str, Path]:
+    """The files of the splits, "train" first: those of a folder, or a file and its siblings.
+
+    A file whose name contains "train" has siblings of the same name with "test", "dev", "valid" or
+    "val" in its place. A file whose name does not is all there is, and is cut.
+
+    Raises
+    ------
+    BadOption
+        A folder with no training part, or with several.
+    UnreadableFile
+        No such file.
+    """
+    train = path
+    if path.is_dir():
+        named = sorted(file for file in path.iterdir() if "train" in file.name and file.is_file())
+        if len(named) != 1:
+            raise BadOption(
+                f"the folder has {len(named)} files with “train” in their names",
+                where=path,
+                way_out="give the training file itself"
+                if named
+                else "give a folder with the training part, or a single file to cut",
+            )
+        train = named[0]
+    if not train.is_file():
+        raise cannot_read(train, FileNotFoundError())
+    splits = {"train": train}
+    if "train" in train.name:
+        for split, names in SPLIT_NAMES.items():
+            places = [train.with_name(train.name.replace("train", name)) for name in names]
+            if (found := next((place for place in places if place.is_file()), None)) is not None:
+                splits[split] = found
+    return splits
+
+
+def read_labeled(path: Path) -> list[LabeledText]:
+    """All documents of a file, by the ending of its name.
+
+    ``.jsonl``: objects with ``label`` and ``text``. ``.csv`` and ``.tsv``: with a header, the
+    columns of these names; without, the class comes first, and the text is in the last column of a
+    ``.tsv`` and in all others of a ``.csv``. Anything else: a class, a blank and a text, as UTF-8
+    or, where it is not, as Latin-1.
+
+    Raises
+    ------
+    UnreadableFile
+        A line that cannot be read.
+    """
+    name = path.name.lower()
+    for ending in _COMPRESSED:
+        name = name.removesuffix(ending)
+    read = READERS.get(Path(name).suffix, read_pairs)
+    found = list(read(path))
+    if not found:
+        raise UnreadableFile("it has no documents", where=path, way_out="give labeled texts")
+    return found
+
+
+def read_jsonl(path: Path) -> Iterator[LabeledText]:
+    """Objects, one a line."""
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise refuse_line(path, number, "cannot be parsed as JSON") from error
+        label, text = (
+            record.get(key) if isinstance(record, dict) else None
+            for key in (_LABEL_COLUMN, _TEXT_COLUMN)
+        )
+        if isinstance(label, bool) or not isinstance(label, str | int) or not isinstance(text, str):
+            raise refuse_line(path, number, "is not an object with a label and a text")
+        yield str(label), text
+
+
+def read_csv(path: Path) -> Iterator[LabeledText]:
+    """Columns between commas, quoted where they contain some."""
+    rows = csv.reader(read_lines(path), strict=True)
+    counted = iter(enumerate(rows, 1))
+    try:
+        yield from read_columns(path, counted, lambda row: " ".join(row[1:]))
+    except csv.Error as error:
+        raise refuse_line(path, rows.line_num, f"cannot be parsed as CSV ({error})") from error
+
+
+def read_tsv(path: Path) -> Iterator[LabeledText]:
+    """Columns between tabs, without quotes."""
+    rows = (line.rstrip("\r\n").split("\t") for line in read_lines(path))
+    yield from read_columns(path, enumerate(rows, 1), lambda row: row[-1])
+
+
+def read_columns(
+    path: Path, rows: Iterable[tuple[int, list[str]]], join: Callable[[list[str]], str]
+) -> Iterator[LabeledText]:
+    """Class and text of each row of a table, whose first row may be a header."""
+    label, text = 0, -1
+    named = False
+    for number, row in rows:
+        if number == 1 and {_LABEL_COLUMN, _TEXT_COLUMN} <= set(row):
+            label, text, named = row.index(_LABEL_COLUMN), row.index(_TEXT_COLUMN), True
+            continue
+        if not any(row):
+            continue
+        if len(row) <= max(label, text, 1 - named):
+            raise refuse_line(path, number, "has no class and text")
+        yield row[label].strip(), row[text] if named else join(row)
+
+
+def read_pairs(path: Path) -> Iterator[LabeledText]:
+    """A class, a blank and a text in each line."""
+    try:
+        lines = list(read_lines(path))
+    except UnreadableFile:
+        try:
+            lines = path.read_bytes().decode("utf-8").split("\n")
+        except UnicodeDecodeError:
+            lines = path.read_bytes().decode("latin-1").split("\n")
+            if any("\0" in line for line in lines):
+                raise UnreadableFile(
+                    "it is binary, not text", where=path, way_out="give plain text"
+                ) from None
+        else:
+            raise
+    for number, line in enumerate(lines, 1):
+        label, _, text = line.strip().partition(" ")
+        if label and not text:
+            raise refuse_line(path, number, "is not a class, a blank and a text")
+        if label:
+            yield label, text
+
+
+#: By the ending of a file's name.
+READERS: dict[str, Callable[[Path], Iterator[LabeledText]]] = {
+    ".jsonl": read_jsonl,
+    ".csv": read_csv,
+    ".tsv": read_tsv,
+}
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """Lines with their ends; only line feeds end a line."""
+    for piece in pieces(path):
+        yield from io.StringIO(piece, newline="\n")
+
+
+def refuse_line(path: Path, number: int, what: str) -> UnreadableFile:
+    """What is said of a line that cannot be read."""
+    return UnreadableFile(f"line {number:,} {what}", where=path, way_out=_WAY_OUT)

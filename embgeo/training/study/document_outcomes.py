@@ -1,0 +1,140 @@
+"""What a classifier says of every document of a split, and a bootstrap over these documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.values import Quantity
+from embgeo.io.bounded.records import RecordFormat
+
+Ints = npt.NDArray[np.int64]
+
+#: Documents without which no interval is given.
+LEAST_DOCUMENTS = 20
+DRAWS = 1_000
+ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentOutcomes:
+    """The classes of documents, and those that a model gives them.
+
+    Attributes
+    ----------
+    split : str
+        ``"valid"`` or ``"test"``.
+    truth, given : tuple of int
+        One of each document.
+    """
+
+    split: str
+    truth: tuple[int, ...]
+    given: tuple[int, ...]
+
+
+DOCUMENT_OUTCOMES = RecordFormat(
+    "embgeo.documents",
+    1,
+    DocumentOutcomes,
+    "documents.json",
+    what="the classes that a run gives to documents",
+    again="train it again with: embgeo train",
+)
+
+
+def _of_split(split: str, title: str) -> tuple[Quantity, ...]:
+    return (
+        Quantity(
+            f"{split}.{ACCURACY}",
+            f"Accuracy, {title}",
+            f"Share of the documents of the {title} split that get their class.",
+            "1/n Σ_i [ŷ_i = y_i]",
+            better="higher",
+        ),
+        Quantity(
+            f"{split}.{MACRO_F1}",
+            f"Macro-F1, {title}",
+            f"Mean over classes of the F1 of the {title} split, so that a rare class counts as "
+            "much as a frequent one.",
+            "1/C Σ_c 2·TP_c/(2·TP_c + FP_c + FN_c)",
+            better="higher",
+        ),
+        Quantity(
+            f"{split}.loss",
+            f"Loss, {title}",
+            f"Mean negative log-probability of the class of a document of the {title} split.",
+            "−1/n Σ_i ln p(y_i | document i)",
+            unit="nats",
+            better="lower",
+        ),
+    )
+
+
+QUANTITIES = (*_of_split("valid", "validation"), *_of_split("test", "test"))
+
+
+def score_classes(
+    truth: Ints, given: Ints, weights: npt.NDArray[np.float64] | None = None
+) -> dict[str, float]:
+    """Accuracy and macro-F1 of documents that count `weights` times; at least one document.
+
+    The mean of the F1 is over classes that documents have or are given, as in scikit-learn.
+    """
+    n = int(max(truth.max(), given.max())) + 1
+    table = np.bincount(truth * n + given, weights, n * n).reshape(n, n)
+    right = np.diag(table)
+    both = table.sum(axis=0) + table.sum(axis=1)
+    f1 = 2.0 * right[both > 0] / both[both > 0]
+    return {ACCURACY: float(right.sum() / table.sum()), MACRO_F1: float(f1.mean())}
+
+
+def bootstrap_documents(
+    before: Mapping[int, DocumentOutcomes],
+    after: Mapping[int, DocumentOutcomes],
+    score: str,
+    draws: int = DRAWS,
+) -> tuple[float, float] | None:
+    """95 % interval of a difference of scores over other documents.
+
+    A paired bootstrap (percentiles): documents are drawn with replacement, the same for both
+    methods and all seeds. The seeds, and so the models, stay as they are.
+
+    Parameters
+    ----------
+    before, after : mapping of int to DocumentOutcomes
+        By seed; the mean is over the seeds that both have.
+    score : {"accuracy", "macro_f1"}
+
+    Returns
+    -------
+    tuple of two floats or None
+        None without a common seed, with too few documents, or where these are not the same.
+
+    References
+    ----------
+    Koehn, "Statistical significance tests for machine translation evaluation", EMNLP 2004, §3.
+    """
+    seeds = sorted(before.keys() & after.keys())
+    held = [one for seed in seeds for one in (before[seed], after[seed])]
+    if not held or len({(one.split, one.truth) for one in held}) > 1:
+        return None
+    n = len(held[0].truth)
+    if n < LEAST_DOCUMENTS:
+        return None
+    # Documents that all models treat alike are drawn as one group, which is much less to draw.
+    groups, sizes = np.unique(
+        np.array([held[0].truth, *(one.given for one in held)]), axis=1, return_counts=True
+    )
+    truth, given = groups[0], groups[1:]
+    generator = np.random.default_rng(0)
+    differences = []
+    for _ in range(draws):
+        weights = generator.multinomial(n, sizes / n).astype(np.float64)
+        scores = [score_classes(truth, one, weights)[score] for one in given]
+        differences.append(np.mean(np.subtract(scores[1::2], scores[::2])))
+    low, high = np.quantile(differences, [0.025, 0.975])
+    return float(low), float(high)

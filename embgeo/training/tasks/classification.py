@@ -1,0 +1,181 @@
+"""Classes of documents, judged by accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from embgeo.core.errors import BadOption
+from embgeo.core.values import Quantity
+from embgeo.training.checks import flag, list_defaults, natural, refuse_others, require, whole
+from embgeo.training.data.document_batches import DocumentBatch, DocumentBatches, gather
+from embgeo.training.data.labeled_corpus import (
+    FOLDS,
+    LabeledCorpus,
+    LabeledDocuments,
+    load_labeled,
+)
+from embgeo.training.loop.process import World
+from embgeo.training.methods import Regularizer, Step
+from embgeo.training.methods.catalog import Method
+from embgeo.training.methods.definitions import find_method
+from embgeo.training.models import EmbeddingModel
+from embgeo.training.settings import StudySettings
+from embgeo.training.study.document_outcomes import (
+    ACCURACY,
+    MACRO_F1,
+    QUANTITIES,
+    DocumentOutcomes,
+    score_classes,
+)
+from embgeo.training.tasks.rcnn import Rcnn
+from embgeo.training.tasks.task import Losses, SplitScores, Task
+
+#: Where `data` does not say it: how often a token occurs to have a row, and rows at most.
+MIN_COUNT, SIZE = 2, 30_000
+
+
+class ClassificationTask(Task):
+    """Tell the class of a document.
+
+    Parameters
+    ----------
+    length : int
+        Tokens of a document that are read, from its start.
+    strip : bool
+        Leave out headers and quoted lines of posts, which give newsgroups away.
+    merge : sequence of str
+        Patterns of classes that make one class each, such as ``"comp.*|sci.crypt"``; documents of
+        other classes are left out. Empty: classes stay as they are.
+    fold : int
+        Of a corpus without a test split, the tenth that is for testing: 0 to 9.
+    """
+
+    NAME: ClassVar[str] = "classification"
+    MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (Rcnn,)
+    QUALITY: ClassVar[str] = ACCURACY
+    SCORES: ClassVar[tuple[str, ...]] = ("loss", ACCURACY, MACRO_F1)
+    QUANTITIES: ClassVar[tuple[Quantity, ...]] = QUANTITIES
+
+    def __init__(
+        self, *, length: int = 100, strip: bool = False, merge: Sequence[str] = (), fold: int = 0
+    ) -> None:
+        self.length, self.strip = whole("length", length), flag("strip", strip)
+        listed = not isinstance(merge, str) and all(isinstance(one, str) for one in merge)
+        require("merge", merge, listed, 'give a list of patterns: ["comp.*", "rec.*"]')
+        self.merge = tuple(merge)
+        self.fold = natural("fold", fold)
+        require("fold", fold, fold < FOLDS, f"give a whole number below {FOLDS}")
+
+    def load(self, config: StudySettings) -> LabeledCorpus:
+        chosen = config.data
+        for name in ("unit", "tokenizer", "tokens"):
+            if getattr(chosen, name) is not None:
+                raise BadOption(
+                    f"{name} of [data] is for language models, and the task is {self.NAME}",
+                    way_out="leave it out",
+                )
+        return load_labeled(
+            Path(chosen.path),
+            length=self.length,
+            strip=self.strip,
+            merge=self.merge,
+            fold=self.fold,
+            min_count=MIN_COUNT if chosen.min_count is None else chosen.min_count,
+            size=SIZE if chosen.size is None else chosen.size,
+        )
+
+    def build(self, config: StudySettings, method: Method, dataset: LabeledCorpus) -> Rcnn:  # noqa: ARG002
+        refuse_others(config.model.name, config.model.settings, list_defaults(Rcnn))
+        torch.manual_seed(config.seeds[0])
+        return Rcnn(len(dataset.vocabulary), len(dataset.classes), **config.model.settings)
+
+    def feed(
+        self, config: StudySettings, dataset: LabeledCorpus, world: World, device: torch.device
+    ) -> DocumentBatches:
+        return DocumentBatches(
+            dataset.train,
+            batch=config.training.batch,
+            seed=config.seeds[0],
+            world=world,
+            device=device,
+        )
+
+    def loss(
+        self,
+        model: Rcnn,
+        batch: DocumentBatch,
+        carry: Any,  # noqa: ARG002
+        regularizer: Regularizer,
+        *,
+        in_loss: bool,
+    ) -> Losses:
+        mean = F.cross_entropy(model(batch.rows, batch.lengths), batch.classes)
+        if not in_loss:
+            return Losses(mean, mean)
+        return Losses(mean, mean + regularizer(Step(inputs=batch.rows)))
+
+    def evaluator(
+        self, config: StudySettings, dataset: LabeledCorpus, device: torch.device
+    ) -> ClassificationScores:
+        return ClassificationScores(config, dataset, device)
+
+    def rehearse(self, config: StudySettings, dataset: LabeledCorpus) -> None:
+        self.feed(config, dataset, World(), torch.device("cpu"))
+        for name in config.compare:
+            method = find_method(name, config.method)
+            if method.tied is not None or any(part.NEEDS for part in method.parts):
+                raise BadOption(
+                    f"{name} is about predicting tokens, which a classifier does not do",
+                    way_out="compare mle, frage, cosreg, sc-exp or moment-match",
+                )
+
+    def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:  # noqa: ARG002
+        """Hidden states of every token with their gradients."""
+        settings = {**list_defaults(Rcnn), **config.model.settings}
+        width = 2 * settings["d"] + 4 * settings["context"] + 2 * settings["hidden"]
+        return 4 * config.training.batch * self.length * int(width)
+
+
+class ClassificationScores:
+    """Loss, accuracy and macro-F1 of the other splits."""
+
+    def __init__(self, config: StudySettings, dataset: LabeledCorpus, device: torch.device) -> None:
+        self.config, self.dataset, self.device = config, dataset, device
+
+    def valid(self, model: Rcnn) -> SplitScores:
+        return self.score(model, "valid")[0]
+
+    def final(self, model: Rcnn) -> tuple[SplitScores, SplitScores | None, DocumentOutcomes]:
+        """Both splits, and the classes of the last one."""
+        valid, outcomes = self.score(model, "valid")
+        if not self.config.evaluation.test:
+            return valid, None, outcomes
+        test, outcomes = self.score(model, "test")
+        return valid, test, outcomes
+
+    @torch.no_grad()
+    def score(self, model: Rcnn, split: str) -> tuple[SplitScores, DocumentOutcomes]:
+        """Documents of like length are evaluated together."""
+        documents: LabeledDocuments = getattr(self.dataset, split)
+        order = np.argsort(np.diff(documents.ends), kind="stable")
+        given, total = np.zeros(len(documents), dtype=np.int64), 0.0
+        for begin in range(0, len(order), self.config.evaluation.batch):
+            chosen = order[begin : begin + self.config.evaluation.batch]
+            batch = gather(documents, chosen, self.device)
+            logits = model(batch.rows, batch.lengths).double()
+            total += float(F.cross_entropy(logits, batch.classes, reduction="sum"))
+            given[chosen] = logits.argmax(dim=1).cpu().numpy()
+        truth = documents.classes
+        scores: SplitScores = {"loss": total / len(documents), "documents": len(documents)}
+        outcomes = DocumentOutcomes(split, tuple(truth.tolist()), tuple(given.tolist()))
+        return {**scores, **score_classes(truth, given)}, outcomes
+
+    def describe_parts(self) -> list[str]:
+        """Nothing is left out."""
+        return []

@@ -1,0 +1,282 @@
+"""Text classification: readers, the network and scores against twins, resuming, processes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("tomli_w")
+
+import torch
+from safetensors.numpy import load_file
+
+import embgeo
+from embgeo.core.errors import EmbgeoError
+from embgeo.training.data.document_batches import DocumentBatches
+from embgeo.training.data.labeled_corpus import LabeledDocuments, cut_fold, split_tokens
+from embgeo.training.data.labeled_texts import find_splits, read_labeled
+from embgeo.training.loop.process import World
+from embgeo.training.loop.run import train_run
+from embgeo.training.resolve import resolve
+from embgeo.training.settings import StudySettings, from_tables, load_preset
+from embgeo.training.study.training import load_training
+from embgeo.training.tasks import make_task
+from embgeo.training.tasks.rcnn import Rcnn
+from tests.support.processes import in_two_processes
+from tests.support.training_runs import CPU, Stopped, silent, stopping
+
+CLASSES = ("earth", "sky")
+
+
+def write_corpus(folder: Path, n: int = 200) -> Path:
+    """Documents whose words say their class, more or less."""
+    generator = np.random.default_rng(0)
+    for split, number in (("train", n), ("test", n // 2)):
+        lines = []
+        for i in range(number):
+            words = [f"w{i % 2}{w}" if w < 5 else f"w{w}" for w in generator.integers(0, 20, 6)]
+            lines.append(json.dumps({"label": CLASSES[i % 2], "text": " ".join(words)}))
+        (folder / f"{split}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("documents"))
+
+
+def settings(place: Path, **tables: Any) -> StudySettings:
+    usual: dict[str, Any] = {
+        "data": {"path": str(place), "min_count": 1},
+        "task": {"name": "classification", "length": 5},
+        "model": {"name": "rcnn", "d": 6, "context": 4, "hidden": 5, "dropout": 0.0},
+        "optimizer": {"kind": "adam", "lr": 0.05},
+        "training": {"batch": 20, "epochs": 4, "device": "cpu", "log_every": 5, "threads": 1},
+    }
+    return from_tables(usual).updated(tables)
+
+
+def documents(lengths: list[int], n: int = 9) -> LabeledDocuments:
+    generator = np.random.default_rng(0)
+    ends = np.cumsum([0, *lengths])
+    rows = generator.integers(0, n, int(ends[-1]))
+    return LabeledDocuments(rows, ends, generator.integers(0, 3, len(lengths)))
+
+
+def slow_logits(model: Rcnn, document: torch.Tensor) -> torch.Tensor:
+    """Eq. 1–7 for one document, token by token."""
+    layer, e = model.contexts, [model.embedding.weight[row] for row in document]
+    contexts = []
+    for tokens, side, end in ((e, 0, ""), (e[::-1], 1, "_reverse")):
+        state, found = model.start[side], []
+        for token in tokens:
+            found.append(state)
+            state = torch.tanh(
+                getattr(layer, f"weight_ih_l0{end}") @ token
+                + getattr(layer, f"bias_ih_l0{end}")
+                + getattr(layer, f"weight_hh_l0{end}") @ state
+                + getattr(layer, f"bias_hh_l0{end}")
+            )
+        contexts.append(found)
+    parts = zip(contexts[0], e, contexts[1][::-1], strict=True)
+    hidden = [torch.tanh(model.combine(torch.cat(part))) for part in parts]
+    return model.classes(torch.stack(hidden).max(dim=0).values)
+
+
+def test_the_network_is_that_of_its_equations() -> None:
+    torch.manual_seed(0)
+    model = Rcnn(9, 3, d=4, context=3, hidden=5, dropout=0.0).double()
+    torch.nn.init.normal_(model.start)
+    found = documents([3, 1, 5])
+    feed = DocumentBatches(found, batch=3, seed=0, world=World(), device=CPU)
+    batch = feed.take()
+    texts = [row[:n] for row, n in zip(batch.rows, batch.lengths, strict=True)]
+    expected = torch.stack([slow_logits(model, text) for text in texts])
+    torch.testing.assert_close(model(batch.rows, batch.lengths), expected)
+    names, parameters = zip(*model.named_parameters(), strict=True)
+    ones = torch.autograd.grad(model(batch.rows, batch.lengths)[:, 0].sum(), parameters)
+    twins = torch.autograd.grad(expected[:, 0].sum(), parameters)
+    for name, one, twin in zip(names, ones, twins, strict=True):
+        torch.testing.assert_close(one, twin, msg=name)
+
+
+def test_every_document_is_seen_once_and_processes_share_every_batch() -> None:
+    given = documents(list(np.random.default_rng(1).integers(1, 7, 26)))
+    usual: dict[str, Any] = {"batch": 4, "seed": 1, "device": CPU}
+    whole = DocumentBatches(given, world=World(), **usual)
+    parts = [DocumentBatches(given, world=World(rank, 2), **usual) for rank in range(2)]
+    assert len(set(whole.order.tolist())) == 26
+    for _ in range(2 * whole.steps_per_epoch):
+        at = whole.offset * 4
+        chosen = whole.order[at : at + 4]
+        one, *halves = (feed.take() for feed in (whole, *parts))
+        assert torch.equal(one.classes, torch.from_numpy(given.classes[chosen]))
+        assert torch.equal(one.classes, torch.cat([half.classes for half in halves]))
+        for row, n, number in zip(one.rows, one.lengths, chosen, strict=True):
+            text = given.rows[given.ends[number] : given.ends[number + 1]]
+            assert row[: int(n)].tolist() == text.tolist()
+    assert whole.epoch == 2
+    again = DocumentBatches(given, world=World(), **usual)
+    again.load_state_dict(whole.state_dict())
+    assert torch.equal(again.take().rows, whole.take().rows)
+
+
+LAYOUTS = {
+    "train.jsonl": '{"label": 1, "text": "a b"}\n{"label": "x y", "text": "c\\u2028d"}\n',
+    "train.tsv": "1\t0_9\ta b\nx y\t1_2\tc\u2028d\n",
+    "train.csv": '"1","a","b"\n"x y","c\u2028d",\n',
+    "named.csv": 'id,text,label\n3,a b,1\n4,"c\u2028d",x y\n',
+    "named.tsv": "text\tlabel\na b\t1\nc\u2028d\tx y\n",
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_layouts_are_read_as_classes_and_texts(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(LAYOUTS[name], "utf-8")
+    found = [(label, text.strip()) for label, text in read_labeled(tmp_path / name)]
+    assert found == [("1", "a b"), ("x y", "c\u2028d")]
+
+
+def test_a_class_and_a_text_are_read_as_latin_1_where_they_are_not_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "mr.all"
+    path.write_bytes("0 café ,\n1 a b\n".encode("latin-1"))
+    assert read_labeled(path) == [("0", "café ,"), ("1", "a b")]
+    path.write_bytes("0 café ,\n1 a b\n".encode())
+    assert read_labeled(path) == [("0", "café ,"), ("1", "a b")]
+
+
+def test_siblings_of_a_training_file_are_its_splits(tmp_path: Path) -> None:
+    for name in ("sst.train", "sst.dev", "sst.test", "trec.test", "mr.all"):
+        (tmp_path / name).write_text("0 a\n", "utf-8")
+    found = find_splits(tmp_path / "sst.train")
+    assert {split: file.name for split, file in found.items()} == {
+        "train": "sst.train",
+        "valid": "sst.dev",
+        "test": "sst.test",
+    }
+    assert list(find_splits(tmp_path)) == list(found)
+    assert list(find_splits(tmp_path / "mr.all")) == ["train"]
+
+
+def test_folds_part_the_documents_of_each_class() -> None:
+    texts = [("ab"[i % 3 == 0], str(i)) for i in range(90)]
+    held = [cut_fold(texts, fold, 1)[1] for fold in range(10)]
+    assert sorted(one for fold in held for one in fold) == sorted(texts)
+    assert {tuple(sorted(label for label, _ in fold)) for fold in held} == {(*"aaaaaabbb",)}
+
+
+def test_posts_lose_headers_and_quotes_and_texts_their_tags() -> None:
+    post = "From: a@b\nSubject: x\n\nIn article <1@c> d writes:\n> quoted\nOwn words, here.\n"
+    assert split_tokens(post, strip=True) == ["own", "words", ",", "here", "."]
+    assert split_tokens("One<br />two") == ["one", "two"]
+
+
+@pytest.mark.slow
+def test_a_study_is_judged_by_accuracy(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("embgeo.report.page.CHARTS", ())
+    tables = settings(place).tables()
+    tables = {name: tables[name] for name in ("data", "task", "model", "optimizer", "training")}
+    found = embgeo.train(out=tmp_path / "all", settings=tables, compare="mle,frage", seeds=3)
+    study = load_training(tmp_path / "all")
+    claims = {claim.key: claim for claim in study.outcomes}
+    assert set(claims) == {"frage-probe", "frage-accuracy", "frage-macro-f1"}
+    assert claims["frage-accuracy"].text_interval is not None
+    assert "Table 4" in claims["frage-macro-f1"].published
+    assert all(run.numbers["test.accuracy"] > 0.7 for run in study.runs)
+    assert "test accuracy against each control" in found.report.read_text("utf-8").lower()
+
+
+@pytest.mark.parametrize("method", ["frage", "sc-exp", "cosreg"])
+def test_a_run_is_resumed_to_the_byte(method: str, place: Path, tmp_path: Path) -> None:
+    tables = {"save_steps": 3, "epochs": 1}
+    model = {"dropout": 0.5}
+    config = resolve(settings(place, compare=[method], training=tables, model=model))
+    dataset = make_task(config).load(config)
+    arguments: dict[str, Any] = {"measure": None, "command": ""}
+    one = train_run(config, dataset, tmp_path / "one", progress=silent(), **arguments)
+    with pytest.raises(Stopped):
+        train_run(config, dataset, tmp_path / "two", progress=stopping(7), **arguments)
+    train_run(config, dataset, tmp_path / "two", progress=silent(), **arguments)
+    models = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("one", "two")]
+    assert models[0] == models[1]
+    assert one.test is not None
+    assert {"loss", "accuracy", "macro_f1", "documents"} == set(one.test)
+
+
+TWO = """
+import json, sys
+from pathlib import Path
+from embgeo.training.loop.run import train_run
+from embgeo.training.resolve import resolve
+from embgeo.training.settings import from_tables
+from embgeo.training.tasks import make_task
+from tests.support.training_runs import silent
+config = resolve(from_tables(json.loads(sys.argv[2])))
+dataset = make_task(config).load(config)
+train_run(config, dataset, Path(sys.argv[1]), measure=None, progress=silent(), command="")
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> None:
+    config = resolve(settings(place, compare=["frage"], training={"epochs": 1}))
+    dataset = make_task(config).load(config)
+    train_run(config, dataset, tmp_path / "one", measure=None, progress=silent(), command="")
+    in_two_processes(TWO, str(tmp_path / "two"), json.dumps(config.tables()))
+    one, two = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
+    for name, tensor in one.items():
+        np.testing.assert_allclose(two[name], tensor, rtol=1e-3, atol=1e-5)
+
+
+BAD = {
+    "no label": ("train.jsonl", '{"text": "a"}\n', "line 1 is not an object with a label"),
+    "no JSON": ("train.jsonl", "a\n", "line 1 cannot be parsed as JSON"),
+    "no text": ("mr.all", "0 a\n1\n", "line 2 is not a class, a blank and a text"),
+    "one column": ("train.tsv", "0\ta\n1\n", "line 2 has no class and text"),
+    "open quote": ("train.csv", '0,"a\n', "cannot be parsed as CSV"),
+    "one class": ("mr.all", "0 a\n" * 12, "there are 1 classes"),
+    "binary": ("mr.all", "0 a\0\n", "binary"),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "cause"), BAD.values(), ids=BAD.keys())
+def test_bad_data_is_one_line(name: str, text: str, cause: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text, "utf-8")
+    config = settings(path)
+    with pytest.raises(EmbgeoError, match=cause) as error:
+        make_task(config).load(config)
+    assert "\n" not in str(error.value)
+
+
+def test_a_test_part_alone_and_bad_settings_are_refused(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "test.csv").write_text("0,a\n", "utf-8")
+    for tables, cause in (
+        ({"data": {"path": str(tmp_path)}}, "0 files with “train”"),
+        ({"task": {"fold": 10}}, "fold is 10"),
+        ({"task": {"merge": "comp.*"}}, "merge is"),
+        ({"task": {"merge": ["e*|s*"]}}, "there are 1 classes"),
+        ({"data": {"tokenizer": "x.json"}}, "tokenizer of"),
+        ({"training": {"batch": 1000}}, "a batch of 1,000 documents"),
+        ({"compare": ["al"]}, "is about predicting tokens"),
+        ({"compare": ["adversarial"]}, "adversarial is about predicting tokens"),
+    ):
+        with pytest.raises(EmbgeoError, match=cause) as error:
+            embgeo.train(out=tmp_path / "runs", settings=settings(place, **tables).tables())
+        assert "\n" not in str(error.value)
+        assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("name", ["trec-cpu", "20ng-cpu", "imdb-cpu"])
+def test_presets_are_complete(name: str) -> None:
+    config = resolve(load_preset(name))
+    assert config.compare == ("mle", "frage")
+    assert config.method["frage"]["hidden"] == 150
+    assert make_task(config).NAME == "classification"

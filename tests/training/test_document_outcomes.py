@@ -1,0 +1,68 @@
+"""Accuracy and macro-F1 against scikit-learn, and the bootstrap over documents."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, f1_score
+
+from embgeo.training.study.document_outcomes import (
+    DocumentOutcomes,
+    bootstrap_documents,
+    score_classes,
+)
+from embgeo.training.study.samples import bootstrap_samples
+from embgeo.training.study.text_losses import TextLosses
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_scores_are_those_of_scikit_learn(classes: int) -> None:
+    generator = np.random.default_rng(0)
+    truth, given = generator.integers(0, classes, (2, 60))
+    given[given == 1] = 0
+    weights = generator.integers(0, 3, 60).astype(float)
+    for one in (None, weights):
+        found = score_classes(truth, given, one)
+        assert found["accuracy"] == pytest.approx(accuracy_score(truth, given, sample_weight=one))
+        expected = f1_score(truth, given, average="macro", sample_weight=one, zero_division=0.0)
+        assert found["macro_f1"] == pytest.approx(expected)
+
+
+def outcomes(share: float, seed: int = 0, n: int = 300) -> DocumentOutcomes:
+    truth = np.random.default_rng(9).integers(0, 3, n)
+    wrong = np.random.default_rng(seed).random(n) > share
+    return DocumentOutcomes("test", tuple(truth.tolist()), tuple(((truth + wrong) % 3).tolist()))
+
+
+def test_the_interval_is_that_of_documents_drawn_one_by_one() -> None:
+    before, after = outcomes(0.6), outcomes(0.75, 1)
+    found = bootstrap_documents({0: before}, {0: after}, "accuracy")
+    truth, old, new = (np.array(one) for one in (before.truth, before.given, after.given))
+    generator = np.random.default_rng(5)
+    steps = (new == truth).astype(float) - (old == truth)
+    means = [steps[generator.integers(0, 300, 300)].mean() for _ in range(2000)]
+    assert found is not None
+    np.testing.assert_allclose(found, np.quantile(means, [0.025, 0.975]), atol=0.012)
+
+
+def test_only_the_same_documents_are_compared() -> None:
+    before = {seed: outcomes(0.6, seed) for seed in range(2)}
+    after = {seed: outcomes(0.9, seed + 5) for seed in range(2)}
+    interval = bootstrap_documents(before, after, "macro_f1", draws=100)
+    assert interval is not None
+    assert 0.0 < interval[0] < interval[1]
+    assert bootstrap_documents(before, before, "accuracy", draws=20) == (0.0, 0.0)
+    assert bootstrap_documents(before, {7: after[0]}, "accuracy") is None
+    assert bootstrap_documents(before, {0: outcomes(0.9, n=299)}, "accuracy") is None
+    few = {0: outcomes(0.9, n=10)}
+    assert bootstrap_documents(few, few, "accuracy") is None
+
+
+def test_an_interval_is_for_the_number_that_it_is_about() -> None:
+    before, after = {0: outcomes(0.6)}, {0: outcomes(0.9)}
+    assert bootstrap_samples(before, after, "test.accuracy") is not None
+    assert bootstrap_samples(before, after, "valid.accuracy") is None
+    assert bootstrap_samples(before, after, "cosine.mean") is None
+    texts = {0: TextLosses("test", tuple(np.arange(30.0).tolist()), (5,) * 30)}
+    assert bootstrap_samples(texts, texts, "test.perplexity") == (0.0, 0.0)
+    assert bootstrap_samples(texts, after, "test.accuracy") is None
