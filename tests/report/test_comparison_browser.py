@@ -338,7 +338,7 @@ def test_a_track_has_a_map_and_a_curve_for_each(driver: Any, folder: Path) -> No
     curves = driver.execute_script(
         "return document.querySelectorAll('#training .chart .u-over').length"
     )
-    assert curves == 14
+    assert curves == 15
     heading = driver.execute_script("return document.querySelector('.maps h3').textContent")
     assert heading == "step 500"
     assert complaints(driver) == []
