@@ -23,6 +23,7 @@ from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.containers import MEMBER_SIGN, find_container, split_member
 from embgeo.io.formats import find_format, model_folder, tensorflow
 from embgeo.io.formats.format import open_with
+from embgeo.io.formats.mlx import read_quantized
 from embgeo.io.parallel_slices import refuse_slice
 from embgeo.io.remote.names import as_written
 from embgeo.io.remote.places import find_here
@@ -73,7 +74,8 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
     if is_folder:
         return model_folder.open_folder(path, _open_file, _is_known)
     refuse_slice(path)
-    return _open_file(Path(archive), member) if member else _open_file(path)
+    file = (Path(archive), member) if member else (path, "")
+    return read_quantized(_open_file(*file))
 
 
 def _open_file(path: Path, member: str = "") -> Checkpoint:

@@ -11,6 +11,7 @@ from embgeo.io.bounded.companions import FOREIGN_LINK, is_companion, is_foreign_
 from embgeo.io.bounded.guard import cannot_read, refuse
 from embgeo.io.bounded.small_files import read_json
 from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.formats.mlx import read_quantized
 from embgeo.io.formats.table_parts import is_dataset, join_tables
 from embgeo.io.formats.torch.distributed_checkpoint import METADATA
 from embgeo.io.labels.model_folder import vocabulary_of
@@ -23,7 +24,10 @@ RECOGNIZED = (
     "a folder with model.safetensors, pytorch_model.bin, one other file that is read, or the "
     "Parquet files of one table"
 )
-READ = "the weights as their own format; config.json and the tokenizer's files are read"
+READ = (
+    "the weights as their own format, matrices that MLX quantized as what they stand for; "
+    "config.json and the tokenizer's files are read"
+)
 EXTRA = ""
 
 #: Weights files by name, the preferred one first.
@@ -55,6 +59,7 @@ class ModelConfiguration:
     tied: bool | None = None
     vocabulary_size: int | None = None
     model_type: str = ""
+    quantization: dict[str, Any] | None = None
 
 
 def open_folder(
@@ -84,6 +89,7 @@ def open_folder(
     opened = [open_file(file) for file in files]
     weights = opened[0] if len(opened) == 1 else join_tables(folder, opened)
     configuration = read_configuration(folder)
+    weights = read_quantized(weights, configuration.quantization)
     # Vectors with counts know their own words: GloVe's vocab.txt, say, is not a list of tokens.
     vocabulary, left_out = None, tuple[str, ...]()
     if weights.counts is None:
@@ -172,6 +178,7 @@ def read_configuration(folder: Path) -> ModelConfiguration:
         tied=_first(parts, "tie_word_embeddings", bool),
         vocabulary_size=_first(parts, "vocab_size", int),
         model_type=_first(parts, "model_type", str) or "",
+        quantization=_first(parts, "quantization", dict),
     )
 
 
