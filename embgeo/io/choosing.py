@@ -210,7 +210,7 @@ def _groups(checkpoint: Checkpoint) -> list[_NameGroup]:
     """Matrices of real numbers, those in shared storage together, in the order of the file."""
     by_root: dict[str, _NameGroup] = {}
     for t in checkpoint.tensors:
-        if len(t.shape) == 2 and is_real(t.dtype):
+        if len(t.shape) == 2 and is_real(t.dtype) and not names.is_adapter(t.name):
             by_root.setdefault(t.alias_of or t.name, _NameGroup()).members.append(t)
     for group in by_root.values():
         # The optimizer's list of parameters may come before the model: its names come last.
@@ -359,7 +359,10 @@ def _no_matrix(checkpoint: Checkpoint, role: TensorRole) -> AmbiguousTensor:
     if not checkpoint.tensors:
         return AmbiguousTensor("it holds no tensors", where=checkpoint.path, way_out=RIGHT_FILE)
     flat = [t for t in checkpoint.tensors if len(t.shape) == 2]
-    if flat:
+    if any(names.is_adapter(t.name) for t in flat):
+        cause = "it holds the matrices of an adapter (LoRA) and no embedding"
+        way_out = "merge it into its model first (peft: model.merge_and_unload())"
+    elif flat:
         cause = f"no matrix of real numbers, only {_listing(flat)}"
         way_out = "quantized or integer matrices have to be converted to floating point first"
     else:

@@ -23,7 +23,7 @@ INPUT_RANKS: tuple[tuple[str, ...], ...] = (
         r"wte|tok_embeddings?|tok_embed|tok_emb|token_embd|token_embeddings?|token_embed|token_emb",
         r"embed_tokens|embed_in|input_embeddings?|word_embeddings?|word_embed|word_embs?|wemb",
         r"word_?vecs?|word_?vectors?|w_e|syn0|emb_luts|embedding_table|lookup_table|word_lut",
-        r"word_encoder|embed_words|w_in|lut|emb_layers",
+        r"word_encoder|embed_words|w_in|lut|emb_layers|embedding-token|token_embedder\w*|item_embeddings?",
     ),
     (r"encoder",),
     (r"embeddings?|embedder|embed|embs?|embedding_layer|lookup|vectors?",),
@@ -49,19 +49,23 @@ _OTHER = re.compile(
     + r"wpe|pos|position|positions|positional|embed_positions|position_ids|pos_?embed\w*|pos_?emb|"
     r"token_type\w*|type_embeddings?|segment\w*|seg_emb|relative\w*|rel_\w+|rotary\w*|inv_freq|"
     r"langs?|lang_embeddings|task_type\w*|entity_embeddings|time_?step\w*|patch_embed\w*|"
-    r"visual_?\w*embed\w*|ngram_embeddings|per_layer|encoder_dp" + _END
+    r"visual_?\w*embed\w*|ngram_embeddings|per_layer|encoder_dp|embedding-segment|embedding-position"
+    + _END
 )
 
 #: What an optimizer remembers of each parameter, in the parameter's own shape.
 _OPTIMIZER = re.compile(
     _START + r"optimizers?|optimizer_states?|optim|last_optimizer_state|opt_states?|"
-    r"exp_avg\w*|max_exp_avg\w*|momentum\w*|square_avg|acc_delta|grad_scaler" + _END
+    r"adam|adam_\d+|exp_avg\w*|max_exp_avg\w*|momentum\w*|square_avg|acc_delta|grad_scaler" + _END
 )
 
 #: Averages of the weights over training steps, kept next to the weights.
 _AVERAGED = re.compile(
     _START + r"ema|ema_\w+|model_ema|averaged|average_model|swa|swa_\w+|shadow_params" + _END
 )
+
+#: What PEFT adds to a layer: the matrices of LoRA and its like.
+_ADAPTER = re.compile(_START + r"lora_\w+|hada_\w+|lokr_\w+|vera_\w+|adalora_\w+" + _END)
 
 _ENCODER = re.compile(r"(^|[./:_])(encoder|enc|src_embed|source|src)([./:_]|$)")
 _DECODER = re.compile(r"(^|[./:_])(decoder|dec|tgt_embed|target|tgt|trg)([./:_]|$)")
@@ -70,6 +74,11 @@ _DECODER = re.compile(r"(^|[./:_])(decoder|dec|tgt_embed|target|tgt|trg)([./:_]|
 def is_other_embedding(name: str) -> bool:
     """Whether `name` is that of position, type or language embeddings."""
     return bool(_OTHER.search(name.lower()))
+
+
+def is_adapter(name: str) -> bool:
+    """Whether `name` is that of a matrix that an adapter adds to a layer."""
+    return bool(_ADAPTER.search(name.lower()))
 
 
 def is_optimizer_state(name: str) -> bool:

@@ -18,6 +18,11 @@ _MATLAB = "save the matrix with scipy as .npy"
 _JOBLIB = "load it with joblib and save the matrix with numpy.save"
 _R = "write the matrix with write.table, words first"
 _EXPORT = "save the matrix as .npy or as text"
+_FAISS = (
+    "is an index of faiss, which is not read",
+    "load it with faiss and save index.reconstruct_n(0, index.ntotal) with numpy.save",
+)
+_DUCKDB = ("is a DuckDB database, which is not read", "export the table to Parquet")
 
 #: First bytes, what they mean, and the way out.
 WELL_KNOWN: tuple[tuple[bytes, str, str], ...] = (
@@ -50,6 +55,8 @@ WELL_KNOWN: tuple[tuple[bytes, str, str], ...] = (
     (b"\xff\xd8\xff", "is a picture (JPEG), not a checkpoint", RIGHT_FILE),
     (b"GIF8", "is a picture (GIF), not a checkpoint", RIGHT_FILE),
     (b"\n\x0e\n\x05<unk>", "is a SentencePiece model, a tokenizer without vectors", RIGHT_FILE),
+    *((sign, *_FAISS) for sign in (b"IxF", b"IxP", b"IxS", b"IwF", b"IwP", b"IwS", b"IHN", b"IxM")),
+    (b"FiFu", "is a finalfusion model, which is not read", "convert it to .vec with finalfusion"),
     (b"<!DOCTYPE", "is a web page", "download the file itself"),
     (b"<html", "is a web page", "download the file itself"),
 )
@@ -123,10 +130,27 @@ _ORBAX = (
     "restore it with orbax and save the matrix with numpy.save, or the parameters with "
     "flax.serialization.to_bytes",
 )
+_DEEPSPEED = (
+    "a DeepSpeed checkpoint, whose file 'latest' names a folder inside",
+    "run its zero_to_fp32.py, or name mp_rank_00_model_states.pt in that folder",
+)
+_CACHE = ("a Hugging Face cache", "name the folder of a model in it: models--ORG--NAME")
+_CTRANSLATE2 = (
+    "a CTranslate2 model, which is not read",
+    "use the model that it was converted from",
+)
+_MODULES = (
+    "a SentenceTransformer whose modules lie in folders of their own",
+    "name the folder of the module that holds the embedding, such as 0_StaticEmbedding",
+)
 _ZARR = ("a Zarr array, which is not read", "load it with zarr and save it with numpy.save")
 FOLDERS: tuple[tuple[str, str, str], ...] = (
     ("manifest.ocdbt", *_ORBAX),
     ("_CHECKPOINT_METADATA", *_ORBAX),
+    ("latest", *_DEEPSPEED),
+    ("shared_vocabulary.json", *_CTRANSLATE2),
+    ("shared_vocabulary.txt", *_CTRANSLATE2),
+    ("modules.json", *_MODULES),
     (".zarray", *_ZARR),
     ("zarr.json", *_ZARR),
 )
@@ -146,11 +170,16 @@ _FEWEST = 16
 _MOST = 0.99
 
 
+def find_well_known(head: bytes) -> tuple[str, str] | None:
+    """What a file of another tool is, by its first bytes, and the way out."""
+    found = (said for magic, *said in WELL_KNOWN if head.startswith(magic))
+    return next(((cause, way_out) for cause, way_out in found), None)
+
+
 def unknown_format(path: Path, head: bytes) -> UnreadableFile:
     """The error for a file that begins with `head`, with advice where its kind is known."""
-    for magic, cause, way_out in WELL_KNOWN:
-        if head.startswith(magic):
-            return refuse(path, cause, way_out)
+    if (known := find_well_known(head)) is not None:
+        return refuse(path, *known)
     if head[257:262] == b"ustar":
         return refuse(path, "is a damaged tar archive", "download or pack it again")
     named = _by_other_signs(path, head)
@@ -160,8 +189,9 @@ def unknown_format(path: Path, head: bytes) -> UnreadableFile:
         return refuse(
             path,
             "looks like bare numbers, without anything that says what they are",
-            "put beside it what its program wrote: GloVe's vocab.txt, or the projector's "
-            "projector_config.pbtxt",
+            "put next to it what its program wrote (GloVe's vocab.txt, the projector's "
+            "projector_config.pbtxt), or save it as .npy: numpy.save('a.npy', "
+            "numpy.fromfile(FILE, DTYPE).reshape(ROWS, COLUMNS))",
         )
     return refuse(path, "its format is not known", _READ)
 
@@ -170,6 +200,8 @@ def _by_other_signs(path: Path, head: bytes) -> tuple[str, str] | None:
     """What a file is and the way out, where its first bytes alone do not say."""
     if head[4:8] == b"TFL3":
         return _TFLITE
+    if head[8:12] == b"DUCK":
+        return _DUCKDB
     if _TENSORFLOW_1_START.match(head):
         return _TENSORFLOW_1
     # Field 1, the version 1, then field 2, the graph with its tags and functions.
@@ -221,4 +253,6 @@ def _are_bare_numbers(head: bytes) -> bool:
 def unknown_folder(names: Iterable[str]) -> tuple[str, str] | None:
     """What a folder with files of these names is, and the way out, where it is of another tool."""
     held = set(names)
+    if any(name.startswith("models--") for name in held):
+        return _CACHE
     return next(((cause, way_out) for name, cause, way_out in FOLDERS if name in held), None)

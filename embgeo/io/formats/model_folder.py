@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -50,6 +51,10 @@ NOT_WEIGHTS = (
     "merges.txt",
 )
 _LISTED = 6
+#: Classes of transformers that predict tokens; BertModel, for one, ends in hidden states.
+_LANGUAGE_MODEL = re.compile(
+    r"LMHead|CausalLM|MaskedLM|ForConditionalGeneration|ForPreTraining|MTModel"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,8 @@ def open_folder(
 def _weights_files(folder: Path, is_known: Callable[[Path], bool]) -> list[Path]:
     """The file with the weights, or the parts of a table."""
     try:
-        files = sorted(entry for entry in folder.iterdir() if entry.is_file())
+        entries = sorted(folder.iterdir())
+        files = [entry for entry in entries if entry.is_file()]
     except OSError as error:
         raise cannot_read(folder, error) from error
     by_name = {file.name: file for file in files}
@@ -142,7 +148,7 @@ def _weights_files(folder: Path, is_known: Callable[[Path], bool]) -> list[Path]
             folder, f"the folder holds several files with tensors: {listing}", "name one of them"
         )
     listing = _listing([file.name for file in files])
-    other = unknown_folder(by_name)
+    other = unknown_folder(entry.name for entry in entries)
     if other is not None:
         raise refuse(folder, f"the folder is {other[0]}", other[1])
     raise refuse(
@@ -175,11 +181,19 @@ def read_configuration(folder: Path) -> ModelConfiguration:
     inner = data.get("text_config")
     parts = [data, inner] if isinstance(inner, dict) else [data]
     return ModelConfiguration(
-        tied=_first(parts, "tie_word_embeddings", bool),
+        tied=_first(parts, "tie_word_embeddings", bool) if _has_head(data) else None,
         vocabulary_size=_first(parts, "vocab_size", int),
         model_type=_first(parts, "model_type", str) or "",
         quantization=_first(parts, "quantization", dict),
     )
+
+
+def _has_head(configuration: dict[str, Any]) -> bool:
+    """Whether the model has an output layer over its tokens; true where nothing is said."""
+    classes = configuration.get("architectures")
+    if not isinstance(classes, list) or not classes:
+        return True
+    return any(_LANGUAGE_MODEL.search(name) for name in classes if isinstance(name, str))
 
 
 def _first(parts: list[dict[str, Any]], key: str, kind: type) -> Any:

@@ -19,6 +19,7 @@ from embgeo.io.formats import safetensors
 from embgeo.io.formats.format import open_with
 from embgeo.io.formats.parts import find_shard
 from embgeo.io.formats.torch import legacy_checkpoint, zip_checkpoint
+from embgeo.io.unknown import find_well_known
 
 NAME = "sharded checkpoint"
 RECOGNIZED = "JSON with a weight_map; its shards, safetensors or torch, lie beside it"
@@ -97,6 +98,8 @@ def _open_shard(folder: Path, name: str) -> Checkpoint:
     for known in _SHARDS:
         if known.sniff(head):
             return open_with(known, shard)
+    if (other := find_well_known(head)) is not None:
+        raise Damaged(f"the shard {name} {other[0]}", other[1])
     raise Damaged(f"the shard {name} is neither a safetensors file nor a torch checkpoint")
 
 
