@@ -101,7 +101,7 @@ def drawn_numbers(spec: Specification) -> set[float]:
         for line in panel.lines:
             if isinstance(line, HistogramSteps):
                 found.append(line.heights)
-            elif isinstance(line, Line) and line.form != "marks":
+            elif isinstance(line, Line) and line.form not in ("marks", "arrow"):
                 found.append(line.y)
         if panel.is_map and panel.cloud is not None:
             found.append(panel.cloud.xy.ravel())
