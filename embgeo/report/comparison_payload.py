@@ -22,6 +22,7 @@ from embgeo.report.payload import (
     Payload,
     pack_columns,
     pack_counts,
+    pack_reference,
     pack_tokens,
     pack_views,
     thin,
@@ -130,9 +131,12 @@ def pack_member(
         points=tuple(p for key in keys for p in analysis.points if p.name == key),
         columns=tuple(c for name in columns for c in analysis.columns if c.name == name),
     )
+    views = pack_views(own, rows, block)
+    for view, points in zip(views, own.points, strict=True):
+        view |= pack_reference(analysis, points)
     return {
         "number": block.add(analysis.rows[rows].astype(np.uint32)),
-        "views": pack_views(own, rows, block),
+        "views": views,
         "columns": pack_columns(own, rows, block),
     }
 

@@ -200,6 +200,8 @@ ANALYSIS = Bundle(
         "histogram.js",
         "tokens.js",
         "search.js",
+        "card.js",
+        "share.js",
         "charts.js",
         "page.js",
         "app.js",

@@ -15,6 +15,8 @@ from embgeo.charts.ring import find_ring
 from embgeo.charts.scatter import axis_names
 from embgeo.charts.specification import Ring
 from embgeo.core.arrays import FloatArray
+from embgeo.core.quantities import projection, tokens
+from embgeo.core.values import Points
 from embgeo.core.visible import ACCENTS, HIDDEN, LIMIT, NAMED
 from embgeo.result.analysis import Analysis
 
@@ -117,9 +119,20 @@ def pack_views(
                 "labels": list(axis_names(p)),
                 "box": list(box),
                 "ring": pack_ring(find_ring(analysis, p)),
+                **pack_reference(analysis, p),
             }
         )
     return out
+
+
+def pack_reference(analysis: Analysis, points: Points) -> dict[str, Any]:
+    """The mean row in the plane of the SVD, and how far about 95 % of isotropic rows reach."""
+    squared = analysis.scalar(tokens.NORM_RMS.name)
+    if points.name != projection.SVD2.name or squared is None or squared.value is None:
+        return {}
+    # Two of d coordinates of an isotropic row: its squared length in the plane is exponential.
+    radius = squared.value * float(np.sqrt(2.0 * np.log(20.0) / analysis.provenance["d"]))
+    return {"mean": points.xy.mean(axis=0).tolist(), "isotropic": radius}
 
 
 def pack_ring(ring: Ring | None) -> dict[str, Any] | None:

@@ -126,9 +126,11 @@ def test_hover_on_one_map_shows_the_token_on_all(page: Any, panel: int) -> None:
         ".map(t => [t.hidden, t.firstElementChild.textContent, t.lastElementChild.textContent])"
     )
     token = visible(sample_comparison(hostile=True).baseline.analysis.tokens[row])  # type: ignore[index]
-    assert [s[:2] for s in shown] == [[False, token]] * 2
-    # Each map tells the numbers of its own matrix.
-    assert shown[0][2] != shown[1][2]
+    # One card, where the pointer is; a ring and the token elsewhere.
+    assert [hidden for hidden, *_ in shown] == [place != panel for place in (0, 1)]
+    assert shown[panel][1] == token
+    labels = "return embgeo.maps.maps.map(m => m.marks.hovered.textContent)"
+    assert page.execute_script(labels) == ["" if place == panel else token for place in (0, 1)]
     rings = page.execute_script(
         "return [...document.querySelectorAll('.ring')].map(r => r.getAttribute('visibility'))"
     )
@@ -362,8 +364,10 @@ def test_without_scripts_the_page_is_complete(driver: Any, folder: Path) -> None
 
     with without_scripts(driver):
         driver.get((folder / "page.html").as_uri())
-        shown = [s for s in driver.find_elements(By.CSS_SELECTOR, "svg.figure") if s.is_displayed()]
-        assert len(shown) == 9
+        figures = driver.find_elements(By.CSS_SELECTOR, "svg.figure")
+        folded = driver.find_elements(By.CSS_SELECTOR, "details svg.figure")
+        assert (len(figures), len(folded)) == (9, 1)
+        assert [f.is_displayed() for f in figures] == [f not in folded for f in figures]
         for selector in (".map canvas", "#search", "#token-table", ".chart"):
             assert not driver.find_element(By.CSS_SELECTOR, selector).is_displayed()
         headline = driver.find_element(By.CSS_SELECTOR, ".headline").text

@@ -13,6 +13,7 @@ from embgeo.core.visible import visible
 from embgeo.report.analysis import render
 from tests.support.browser import (
     NEEDS_BROWSER,
+    READY,
     actions,
     canvas,
     chromium,
@@ -274,12 +275,48 @@ def test_drag_pans_and_wheel_zooms_about_the_pointer(page: Any) -> None:
     assert place(page, 50) == (pytest.approx(x + 40, abs=1), pytest.approx(y - 30, abs=1))
     page.execute_script(
         "document.getElementById('scatter').dispatchEvent(new WheelEvent('wheel',"
-        "{deltaY: -120, clientX: 0, clientY: 0, bubbles: true, cancelable: true}))"
+        "{deltaY: -120, ctrlKey: true, clientX: 0, clientY: 0, bubbles: true, cancelable: true}))"
     )
     frame(page)
     assert page.execute_script("return embgeo.map.scale / embgeo.map.home") == pytest.approx(
         np.exp(0.4), rel=1e-6
     )
+
+
+def test_a_plain_wheel_scrolls_the_page(page: Any) -> None:
+    scrolls = page.execute_script(
+        "return document.getElementById('scatter').dispatchEvent("
+        "new WheelEvent('wheel', {deltaY: 120, bubbles: true, cancelable: true}))"
+    )
+    assert scrolls
+    assert page.execute_script("return embgeo.map.scale / embgeo.map.home") == 1
+
+
+def test_a_walk_from_token_to_token_and_back_by_a_link(page: Any) -> None:
+    row = lonely_row(page)
+    move_to(page, actions(page), *place(page, row)).click().perform()
+    frame(page)
+    assert text(page, "#card .word") == visible(sample(n=N, hostile=True).tokens[row])  # type: ignore[index]
+    near = page.execute_script(
+        "const {x, y} = embgeo.map.view, r = arguments[0];"
+        "const away = i => (x[i] - x[r]) ** 2 + (y[i] - y[r]) ** 2;"
+        "return [...x.keys()].filter(i => i !== r).sort((a, b) => away(a) - away(b)).slice(0, 10)",
+        row,
+    )
+    assert page.execute_script("return embgeo.map.nearestTo(arguments[0], 10)", row) == near
+    assert page.execute_script("return embgeo.map.marks.near.getAttribute('d')").count("L") == 10
+    page.execute_script("document.querySelector('#card p button').click()")
+    assert page.execute_script("return embgeo.store.pinned") == near[0]
+    search(page, "tok1")
+    found = selected(page)
+    page.execute_script("document.getElementById('copy-link').click()")
+    link = page.current_url
+    page.get("about:blank")
+    page.get(link)
+    page.execute_async_script(READY)
+    assert page.execute_script("return embgeo.store.pinned") == near[0]
+    assert selected(page) == found
+    assert 0 < len(found) < N
 
 
 def test_two_fingers_zoom(page: Any) -> None:

@@ -28,6 +28,7 @@ function wireControls(data, store, map, lasso) {
     if (event.key !== "Escape") return;
     arm(false);
     lasso.drop();
+    store.pin(-1);
     store.point(-1, "keys");
     store.clear();
   });
@@ -42,11 +43,14 @@ async function start() {
   const lasso = new Lasso(map);
   const toggleLasso = wireControls(data, store, map, lasso);
   new Gestures(map, lasso, toggleLasso);
-  for (const column of data.columns) new BrushHistogram(byId("brushes"), column, store);
+  const brushes = data.columns.map((c) => new BrushHistogram(byId("brushes"), c, store));
   if (!data.hasTokens) byId("search").closest("label").hidden = true;
-  new Search(data, store, map);
+  const search = new Search(data, store, map);
   new TokenTable(data, store, map);
   wireWords(data, store);
+  new Card([{ name: "", data, map }], store);
+  wireBlamed(data, store, [map]);
+  new Share(data, store, [map]).restore(brushes, search);
   const charts = new Charts(readJson("embgeo-charts"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     map.retint();

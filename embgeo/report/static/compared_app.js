@@ -28,6 +28,7 @@ function wireComparison(maps, store) {
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     maps.drop();
+    store.pin(-1);
     store.point(-1, "keys");
     store.clear();
   });
@@ -54,14 +55,17 @@ function wireMoved(moved, store, rows) {
 }
 
 function addBrushes(maps, shared, store) {
+  const brushes = [];
   const few = maps.panels.length <= MOST_SIDES;
   for (const member of few ? maps.members : []) {
     const parent = document.querySelector(`[data-brushes="${member.place}"]`);
     for (const column of member.columns) {
-      new BrushHistogram(parent, { ...column, key: `${column.key}:${member.place}` }, store);
+      const key = `${column.key}:${member.place}`;
+      brushes.push(new BrushHistogram(parent, { ...column, key }, store));
     }
   }
-  for (const column of shared) new BrushHistogram(byId("brushes"), column, store);
+  for (const column of shared) brushes.push(new BrushHistogram(byId("brushes"), column, store));
+  return brushes;
 }
 
 async function start() {
@@ -71,10 +75,13 @@ async function start() {
   const store = new Store(first.rows);
   const maps = new LinkedMaps(members, shared, boxes, store);
   wireComparison(maps, store);
-  addBrushes(maps, shared, store);
+  const brushes = addBrushes(maps, shared, store);
   if (!first.hasTokens) byId("search").closest("label").hidden = true;
-  new Search(first, store, maps);
-  new TokenTable(tableData(members, shared), store, maps);
+  const search = new Search(first, store, maps);
+  const table = tableData(members, shared);
+  new TokenTable(table, store, maps);
+  new Card(maps.panels, store);
+  new Share(table, store, maps.maps).restore(brushes, search);
   wireMoved(moved, store, first.rows);
   wireWords({ ...first, columns: shared }, store);
   const charts = new Charts(readJson("embgeo-charts"));

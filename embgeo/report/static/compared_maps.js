@@ -3,13 +3,14 @@
 class LinkedMaps {
   constructor(members, shared, boxes, store) {
     Object.assign(this, { members, boxes, store, armed: false });
-    this.panels = members.map((member) => {
+    this.panels = members.map((member, i) => {
       const box = document.querySelector(`[data-map="${member.place}"]`);
       const data = mapData(member, shared);
       const map = new Scatter(...["canvas", ".overlay", ".tooltip"].map((s) => box.querySelector(s)), data, store);
+      map.place = i;
       const lasso = new Lasso(map);
       new Gestures(map, lasso, () => this.arm(!this.armed));
-      return { data, map, lasso, colorings: makeColorings(data) };
+      return { name: member.name, data, map, lasso, colorings: makeColorings(data) };
     });
   }
 

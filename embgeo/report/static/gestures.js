@@ -13,13 +13,15 @@ class Gestures {
     canvas.addEventListener("pointerup", (e) => this.up(e));
     canvas.addEventListener("pointercancel", (e) => this.cancel(e));
     canvas.addEventListener("pointerleave", (e) => {
-      if (!this.fingers.size && e.pointerType === "mouse") map.store.point(-1, "map");
+      if (!this.fingers.size && e.pointerType === "mouse") map.store.point(-1, map);
     });
     canvas.addEventListener("dblclick", () => map.fit());
     canvas.addEventListener("keydown", (e) => this.key(e));
   }
 
+  // A plain wheel scrolls the page; a pinch on a touchpad arrives with Ctrl.
   wheel(event) {
+    if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     // Lines and pages, as some mice report, in pixels.
     const unit = [1, 16, 400][event.deltaMode];
@@ -41,7 +43,7 @@ class Gestures {
     const at = [event.offsetX, event.offsetY];
     const before = this.fingers.get(event.pointerId);
     if (!before) {
-      if (event.pointerType === "mouse") this.map.store.point(this.map.nearest(...at), "map");
+      if (event.pointerType === "mouse") this.map.store.point(this.map.nearest(...at), this.map);
       return;
     }
     this.moved ||= Math.hypot(at[0] - this.start[0], at[1] - this.start[1]) > 4;
@@ -69,9 +71,13 @@ class Gestures {
 
   up(event) {
     const at = [event.offsetX, event.offsetY];
-    if (this.lasso.drawing) this.lasso.finish();
-    else if (!this.moved && event.pointerType !== "mouse") {
-      this.map.store.point(this.map.nearest(...at, 22), "map");
+    if (this.lasso.drawing) {
+      this.lasso.finish();
+      if (this.lasso.armed) this.toggleLasso();
+    } else if (!this.moved && this.fingers.size) {
+      const row = this.map.nearest(...at, event.pointerType === "mouse" ? 12 : 22);
+      this.map.store.point(row, this.map);
+      this.map.store.pin(row);
     }
     this.cancel(event);
   }
@@ -89,6 +95,7 @@ class Gestures {
     else if (direction) map.pan(direction[0] * 40, direction[1] * 40);
     else if (event.key === "+" || event.key === "=") map.zoom(1.3);
     else if (event.key === "-" || event.key === "_") map.zoom(1 / 1.3);
+    else if (event.key === "Enter") map.store.pin(map.store.hover);
     else if (event.key === "0") map.fit();
     else if (event.key === "l" || event.key === "L") this.toggleLasso();
     else return;

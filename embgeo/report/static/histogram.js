@@ -107,6 +107,7 @@ class BrushHistogram {
     this.store.filter(
       `brush:${this.column.key}`,
       range && Uint8Array.from(values, (v) => (v >= range[0] && v <= range[1] ? 1 : 0)),
+      range,
     );
   }
 

@@ -28,7 +28,12 @@ class Lasso {
   finish() {
     const outline = this.path.map(([px, py]) => this.map.toValue(px, py));
     this.drop();
-    if (outline.length > 2) this.map.store.filter("lasso", rowsInside(this.map, outline));
+    if (outline.length < 3) return;
+    const { store, place = 0 } = this.map;
+    for (const name of [...store.filters.keys()]) {
+      if (name.startsWith("lasso")) store.filter(name, null);
+    }
+    store.filter(`lasso${place}`, rowsInside(this.map, outline), outline);
   }
 }
 

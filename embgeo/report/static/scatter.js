@@ -16,6 +16,7 @@ class Scatter {
       this.redraw();
     });
     store.on("hover", () => this.showHover());
+    store.on("pin", () => this.redraw());
     new ResizeObserver(() => {
       this.resize();
       this.flush();
@@ -162,6 +163,8 @@ class Scatter {
     }
     this.context.putImageData(this.image, 0, 0);
     this.marks.axes(this);
+    this.marks.pinned(this, this.store.pinned);
+    this.marks.named(this, this.named ?? []);
     this.showHover();
     this.frames++;
   }
@@ -223,6 +226,22 @@ class Scatter {
     return best;
   }
 
+  // The tokens closest to a token in this plane, the closest first.
+  nearestTo(row, count) {
+    const index = this.index ?? this.buildIndex();
+    const { x, y } = this.view;
+    const away = (other) => (x[other] - x[row]) ** 2 + (y[other] - y[row]) ** 2;
+    let found = [];
+    for (let reach = 8 / this.scale; found.length <= count && reach < 1e9; reach *= 2) {
+      found = index.within(x[row], y[row], reach);
+      if (found.length === x.length) break;
+    }
+    return found
+      .filter((other) => other !== row)
+      .sort((a, b) => away(a) - away(b))
+      .slice(0, count);
+  }
+
   // The closest token to the given side of the one pointed at (or of the center).
   neighbor(dx, dy) {
     const index = this.index ?? this.buildIndex();
@@ -252,8 +271,11 @@ class Scatter {
     this.marks.ring(place);
     const inside =
       place && place[0] >= 0 && place[1] >= 0 && place[0] <= this.cssWidth && place[1] <= this.cssHeight;
-    this.tooltip.hidden = !inside;
-    if (!inside) return;
+    // Of several maps, the one pointed at has the card; the others a ring and the token.
+    const elsewhere = this.store.from instanceof Scatter && this.store.from !== this;
+    this.marks.label(elsewhere && inside ? place : null, row >= 0 ? this.data.label(row) : "");
+    this.tooltip.hidden = !inside || elsewhere;
+    if (this.tooltip.hidden) return;
     this.tooltip.firstElementChild.textContent = this.data.label(row);
     this.tooltip.lastElementChild.textContent = describe(this.data, row);
     const { offsetWidth: w, offsetHeight: h } = this.tooltip;
@@ -275,6 +297,13 @@ class Marks {
     this.clump = shape(overlay, "circle", "clump");
     this.clumpLines = [shape(overlay, "text", "axis-name"), shape(overlay, "text", "axis-name")];
     this.outline = shape(overlay, "polygon", "lasso");
+    this.isotropic = shape(overlay, "circle", "isotropic");
+    this.isotropicName = shape(overlay, "text", "tick");
+    this.mean = shape(overlay, "path", "mean");
+    this.meanName = shape(overlay, "text", "tick");
+    this.near = shape(overlay, "path", "near");
+    this.labelled = shape(overlay, "g", "named");
+    this.hovered = shape(overlay, "text", "axis-name");
     this.circle = shape(overlay, "circle", "ring");
     this.circle.setAttribute("r", "7");
     this.circle.setAttribute("visibility", "hidden");
@@ -292,6 +321,7 @@ class Marks {
     // On a narrow map the buttons take the top line, where it has any.
     place(this.names[1], { x: 6, y: w < 480 && map.tooltip.parentElement.querySelector(".buttons") ? 52 : 16 });
     this.around(map);
+    this.reference(map);
     this.ticks.textContent = "";
     const step = niceStep(90 / map.scale);
     const [left, top] = map.toValue(0, 0);
@@ -321,6 +351,54 @@ class Marks {
     this.clumpLines.forEach((line, i) => {
       place(line, { x: from, y: top + 14 * i, "text-anchor": right ? "end" : "start" });
     });
+  }
+
+  // Where isotropic rows of the same norms would lie, and an arrow to the mean row.
+  reference(map) {
+    const { isotropic, mean } = map.view;
+    const [x, y] = map.toPixel(0, 0);
+    const r = (isotropic ?? 0) * map.scale;
+    place(this.isotropic, { cx: x, cy: y, r });
+    this.isotropicName.textContent = isotropic ? "isotropic rows" : "";
+    place(this.isotropicName, { x, y: y + r + 12, "text-anchor": "middle" });
+    const [mx, my] = map.toPixel(...(mean ?? [0, 0]));
+    const long = Math.hypot(mx - x, my - y);
+    const shown = mean && long > 12;
+    this.meanName.textContent = shown ? "mean" : "";
+    place(this.meanName, { x: mx, y: my - 8, "text-anchor": "middle" });
+    if (!shown) return this.mean.setAttribute("d", "");
+    const [ux, uy] = [(mx - x) / long, (my - y) / long];
+    const side = (s) => `L${mx - 8 * ux - s * 4 * uy} ${my - 8 * uy + s * 4 * ux}`;
+    this.mean.setAttribute("d", `M${x} ${y}L${mx} ${my}${side(1)}M${mx} ${my}${side(-1)}`);
+  }
+
+  // Lines from the pinned token to those nearest to it.
+  pinned(map, row) {
+    const at = (i) => map.toPixel(map.view.x[i], map.view.y[i]).join(" ");
+    const lines = row < 0 ? [] : map.nearestTo(row, NEAREST).map((i) => `M${at(row)}L${at(i)}`);
+    this.near.setAttribute("d", lines.join(""));
+    if (row >= 0 && map.store.hover < 0) this.ring(map.toPixel(map.view.x[row], map.view.y[row]));
+  }
+
+  label(at, text) {
+    this.hovered.textContent = at ? text : "";
+    if (at) place(this.hovered, { x: at[0], y: at[1] - 11, "text-anchor": "middle" });
+  }
+
+  // Tokens with their names; one that would cover another stays without.
+  named(map, tokens) {
+    this.labelled.textContent = "";
+    const taken = [];
+    for (const [row, name] of tokens) {
+      const [x, y] = map.toPixel(map.view.x[row], map.view.y[row]);
+      if (taken.some(([tx, ty]) => Math.abs(tx - x) < 90 && Math.abs(ty - y) < 13)) continue;
+      taken.push([x, y]);
+      place(shape(this.labelled, "circle", "ring"), { cx: x, cy: y, r: 3.5 });
+      const right = x > map.cssWidth * 0.7;
+      const text = shape(this.labelled, "text", "axis-name");
+      text.textContent = name;
+      place(text, { x: x + (right ? -7 : 7), y: y + 4, "text-anchor": right ? "end" : "start" });
+    }
   }
 
   tick(value, step, attributes) {

@@ -28,6 +28,12 @@ class Search {
     });
   }
 
+  seek(text) {
+    this.input.value = text;
+    this.find();
+    this.list.hidden = true;
+  }
+
   find() {
     const sought = this.input.value.toLowerCase();
     this.sought = sought;
@@ -51,7 +57,7 @@ class Search {
     found.sort((a, b) => this.lower[a].length - this.lower[b].length || a - b);
     this.output.textContent = `${count.toLocaleString("en")} found`;
     this.fill(found.slice(0, MOST_MATCHES));
-    this.store.filter("search", mask);
+    this.store.filter("search", mask, sought);
   }
 
   fill(rows) {
@@ -68,6 +74,7 @@ class Search {
       button.addEventListener("click", () => {
         this.map.centreOn(row);
         this.store.point(row, "search");
+        this.store.pin(row);
         this.list.hidden = true;
       });
       item.append(button);

@@ -6,8 +6,10 @@ class Store {
     this.filters = new Map();
     this.mask = null; // Uint8Array, or null while everything is selected
     this.count = rows;
+    this.sources = new Map(); // what each filter was made of, for a link
     this.hover = -1;
-    this.listeners = { selection: [], hover: [] };
+    this.pinned = -1;
+    this.listeners = { selection: [], hover: [], pin: [] };
   }
 
   on(event, listener) {
@@ -15,7 +17,9 @@ class Store {
   }
 
   // A filter is named by the panel that owns it; null takes it off.
-  filter(name, mask) {
+  filter(name, mask, source = null) {
+    if (source) this.sources.set(name, source);
+    else this.sources.delete(name);
     if (mask) this.filters.set(name, mask);
     else if (!this.filters.delete(name)) return;
     this.combine();
@@ -23,6 +27,7 @@ class Store {
 
   clear() {
     this.filters.clear();
+    this.sources.clear();
     this.combine();
   }
 
@@ -39,9 +44,15 @@ class Store {
     for (const listener of this.listeners.selection) listener();
   }
 
+  // `from` is the map that was pointed at, or the name of another panel.
   point(row, from) {
-    if (row === this.hover) return;
-    this.hover = row;
+    if (row === this.hover && from === this.from) return;
+    Object.assign(this, { hover: row, from });
     for (const listener of this.listeners.hover) listener(row, from);
+  }
+
+  pin(row) {
+    this.pinned = row;
+    for (const listener of this.listeners.pin) listener(row);
   }
 }

@@ -97,7 +97,10 @@ class TokenTable {
     // Not "mouseenter": rows that scroll past a resting mouse are not pointed at.
     line.addEventListener("mousemove", () => this.store.point(row, "table"));
     line.addEventListener("focus", () => this.store.point(row, "table"));
-    line.addEventListener("click", () => this.map.centreOn(row));
+    line.addEventListener("click", () => {
+      this.map.centreOn(row);
+      this.store.pin(row);
+    });
     return line;
   }
 

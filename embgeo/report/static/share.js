@@ -1,0 +1,69 @@
+// Take the view along: a link that opens it again, the map as a picture, the selection as a table.
+
+function readLink() {
+  try {
+    return JSON.parse(decodeURIComponent(location.hash.split("at=")[1] ?? "null"));
+  } catch {
+    return null;
+  }
+}
+
+class Share {
+  constructor(data, store, maps) {
+    Object.assign(this, { data, store, maps });
+    byId("copy-link").addEventListener("click", () => this.copyLink());
+    byId("save-picture").addEventListener("click", () => this.savePicture());
+    byId("save-table").addEventListener("click", () => this.saveTable());
+  }
+
+  copyLink() {
+    const { store } = this;
+    const state = { view: byId("view").value, color: byId("color").value, pin: store.pinned };
+    state.filters = [...store.sources];
+    history.replaceState(null, "", `#at=${encodeURIComponent(JSON.stringify(state))}`);
+    navigator.clipboard?.writeText(location.href).catch(() => {});
+  }
+
+  // Plane and color first: a lasso was drawn in that plane.
+  restore(brushes, search) {
+    const state = readLink();
+    if (!state) return;
+    for (const [id, value] of [["view", state.view], ["color", state.color]]) {
+      byId(id).value = value;
+      byId(id).dispatchEvent(new Event("change"));
+    }
+    for (const [name, source] of state.filters) {
+      if (name === "search") search.seek(source);
+      else if (name.startsWith("lasso")) {
+        const map = this.maps[Number(name.slice(5))];
+        this.store.filter(name, rowsInside(map, source), source);
+      } else brushes.find((b) => name === `brush:${b.column.key}`)?.select(source);
+    }
+    this.store.pin(state.pin);
+  }
+
+  savePicture() {
+    this.maps.forEach((map, i) => {
+      map.canvas.toBlob((blob) => save(blob, `map${this.maps.length > 1 ? `-${i + 1}` : ""}.png`));
+    });
+  }
+
+  saveTable() {
+    const columns = tokenColumns(this.data);
+    const quote = (text) => `"${String(text).replaceAll('"', '""')}"`;
+    const lines = [columns.map((c) => quote(c.title)).join(",")];
+    for (let i = 0; i < this.data.rows; i++) {
+      if (this.store.mask && !this.store.mask[i]) continue;
+      lines.push(columns.map((c) => quote(c.key(i))).join(","));
+    }
+    save(new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" }), "tokens.csv");
+  }
+}
+
+function save(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
