@@ -82,7 +82,7 @@ def test_healthy_geometry_split_by_frequency() -> None:
     verdict = judge(analysis)
     assert verdict.state == "healthy"
     assert verdict.tone == "mild"
-    assert verdict.headline.startswith("Not degenerate, but split by frequency: no cone")
+    assert verdict.headline.startswith("Not degenerate, but separable by frequency: no cone")
 
 
 def test_everything_healthy() -> None:

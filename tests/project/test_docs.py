@@ -38,6 +38,7 @@ from tests.support.documents import (
 from tests.support.outlined import outlined
 
 README = ROOT / "README.md"
+GUIDE = ROOT / "docs" / "guide.md"
 #: What the page shows of training holds no number that depends on the size of the model.
 SMALL = ("--set", "data.size=400", "--set", "model.d=16", "--set", "model.hidden=16")
 
@@ -72,8 +73,9 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
 
 @pytest.mark.slow
 def test_commands_of_the_readme_print_what_it_shows(shell: Shell) -> None:
-    story = [command for block in blocks(README, "console") for command in commands(block)]
-    assert len(story) >= 4
+    shown = [*blocks(README, "console"), *blocks(GUIDE, "console")]
+    story = [command for block in shown for command in commands(block)]
+    assert len(story) >= 8
     code, unexpected = 0, ""
     for command in story:
         if command.line == "echo $?":

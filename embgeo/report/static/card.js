@@ -50,11 +50,12 @@ function wireBlamed(data, store, maps) {
     while (row < data.rows && data.label(row) !== word.textContent) row++;
     if (row === data.rows) continue;
     rows.push(row);
-    const button = document.createElement("button");
-    button.type = "button";
-    button.addEventListener("click", () => store.pin(row));
-    word.replaceWith(button);
-    button.append(word);
+    word.setAttribute("role", "button");
+    word.tabIndex = 0;
+    word.addEventListener("click", () => store.pin(row));
+    word.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") store.pin(row);
+    });
   }
   for (const map of maps) map.named = rows.map((row) => [row, data.label(row)]);
 }
