@@ -21,6 +21,8 @@ Ints = npt.NDArray[np.int64]
 
 #: The share of validation, and of testing, where a corpus has no such part: one in this many.
 FOLDS = 10
+#: What the name of a training file says besides that of the corpus.
+_SUFFIX = re.compile(r"[._-]?train.*|\.[a-z]+$")
 _TAG = re.compile(r"<[^>]{0,40}>")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _HEADERS = re.compile(r"\A(?:[^\n]+\n)+\n")
@@ -123,7 +125,7 @@ def load_labeled(
     if strip:
         notes.append("headers and quoted lines of posts are left out")
     return LabeledCorpus(
-        name=files["train"].name.partition(".")[0] if path.is_file() else path.resolve().name,
+        name=_SUFFIX.sub("", files["train"].name) or files["train"].resolve().parent.name,
         vocabulary=vocabulary,
         classes=classes,
         train=placed["train"],

@@ -147,11 +147,12 @@ def read_pairs(path: Path) -> Iterator[LabeledText]:
         else:
             raise
     for number, line in enumerate(lines, 1):
-        label, _, text = line.strip().partition(" ")
-        if label and not text:
+        label, blank, text = line.rstrip("\r\n").partition(" ")
+        if not line.strip():
+            continue
+        if not label or not blank:
             raise refuse_line(path, number, "is not a class, a blank and a text")
-        if label:
-            yield label, text
+        yield label, text
 
 
 #: By the ending of a file's name.
