@@ -85,9 +85,9 @@ def analyze(
 
     Example: embgeo analyze fixtures/baseline.pt --part 2/2 --save-state s2.npz
     """
-    from embgeo.workflows.analyze import analyze_file
     from embgeo.workflows.folders import check_analysis_folder, default_name, write_analysis
     from embgeo.workflows.request import AnalysisRequest, choose_resources
+    from embgeo.workflows.sides import analyze_sides
 
     request = AnalysisRequest.of(
         path, sections=sections, reference=reference, **loading, **measuring
@@ -107,6 +107,7 @@ def analyze(
     writes = not json_ or out is not None
     if writes:
         check_analysis_folder(folder)
+    output = None
     with progress_bar(quiet) as progress:
         if engine == "dask":
             from embgeo.workflows.cluster import analyze_in_cluster
@@ -115,9 +116,9 @@ def analyze(
                 request, scheduler, command=command_line(), progress=progress
             )
         else:
-            analysis = analyze_file(request, command=command_line(), progress=progress)
+            analysis, output = analyze_sides(request, command_line(), progress)
     if writes:
-        report = write_analysis(analysis, folder)
+        report = write_analysis(analysis, folder, output)
         if not quiet and not json_:
             from embgeo.report.text.analysis import render
 

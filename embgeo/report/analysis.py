@@ -127,6 +127,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "hidden_scalars": numbers.get("hidden"),
         "states": format_number((provenance.get("hidden") or {}).get("states", 0)),
         "output": (provenance.get("output") or {}).get("tensor", ""),
+        "output_verdict": (provenance.get("output") or {}).get("verdict"),
         "number_tables": list(numbers.items()),
         "methods": group_by_family(found, lambda q: q.family),
         "thresholds": thresholds.THRESHOLDS,

@@ -191,13 +191,6 @@ def measure(matrix: Matrix, options: Options, **how: Any) -> Analysis:
     return Analysis.of(measuring.analyze(matrix, options=options, **how))
 
 
-def analyze_file(
-    request: AnalysisRequest, *, command: str = "", progress: Progress | None = None
-) -> Analysis:
-    """Measure what a request names."""
-    return measure_requested(request.load(progress), request, command, progress)
-
-
 def measure_requested(
     matrix: Matrix, request: AnalysisRequest, command: str, progress: Progress | None
 ) -> Analysis:

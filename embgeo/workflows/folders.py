@@ -21,6 +21,8 @@ from embgeo.io.remote.names import is_remote, short_name
 from embgeo.result.analysis import REPORT_NAME, Analysis
 from embgeo.result.saved import JSON_NAME
 
+#: Where the analysis of an untied model's output matrix lies.
+OUTPUT_FOLDER = "output"
 _ELSEWHERE = f"choose another folder with {argument('out')}"
 
 
@@ -60,16 +62,26 @@ def check_comparison_folder(folder: Path, inputs: Iterable[Path]) -> None:
     raise BadOption(cause, where=folder, way_out=_ELSEWHERE)
 
 
-def write_analysis(analysis: Analysis, folder: Path) -> Path:
-    """Result and report in `folder`, whole or not at all; the path of the report."""
+def write_analysis(analysis: Analysis, folder: Path, output: Analysis | None = None) -> Path:
+    """Result and report in `folder`, whole or not at all; the path of the report.
+
+    Those of the output matrix come into a folder inside; an earlier one there is removed.
+    """
     from embgeo.report import analysis as page
 
     def fill(fresh: Path) -> None:
-        analysis.save(fresh)
-        page.write(analysis, fresh)
+        for place, found in ((fresh, analysis), (fresh / OUTPUT_FOLDER, output)):
+            if found is not None:
+                place.mkdir(exist_ok=True)
+                found.save(place)
+                page.write(found, place)
 
     def replace(fresh: Path, old: Path) -> None:
-        move_files(fresh, old, (ARRAYS_NAME, JSON_NAME, REPORT_NAME))
+        if (old / OUTPUT_FOLDER / JSON_NAME).is_file():
+            remove_analysis(old / OUTPUT_FOLDER)
+        names = (ARRAYS_NAME, JSON_NAME, REPORT_NAME)
+        inner = () if output is None else [Path(OUTPUT_FOLDER, name) for name in names]
+        move_files(fresh, old, (*inner, *names))
 
     return write_whole(folder, fill, replace) / REPORT_NAME
 
@@ -141,16 +153,21 @@ def move_files(fresh: Path, folder: Path, names: Iterable[str | Path]) -> None:
         (fresh / name).replace(folder / name)
 
 
+def remove_analysis(folder: Path) -> None:
+    """Remove the files of an analysis, and the folder where it holds nothing else."""
+    for file in (JSON_NAME, ARRAYS_NAME, REPORT_NAME):
+        (folder / file).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # somebody else's files are in it, or it is gone
+        folder.rmdir()
+
+
 def replace_comparison(fresh: Path, folder: Path) -> None:
     """Put what is in `fresh` in the place of what an earlier comparison wrote."""
     earlier = earlier_folders(folder)
     # Without its list of members the folder is no comparison: nobody reads a half-replaced one.
     (folder / COMPARISON_NAME).unlink()
     for name in earlier:
-        for file in (JSON_NAME, ARRAYS_NAME, REPORT_NAME):
-            (folder / name / file).unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # somebody else's files are in it, or it is gone
-            (folder / name).rmdir()
+        remove_analysis(folder / name)
     files = sorted(path.relative_to(fresh) for path in fresh.rglob("*") if path.is_file())
     # The list of members comes last.
     files.sort(key=lambda path: path.name == COMPARISON_NAME)

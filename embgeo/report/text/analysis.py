@@ -15,6 +15,9 @@ def render(analysis: Analysis) -> Iterator[str]:
     yield verdict.headline
     if verdict.blame_sentence:
         yield verdict.blame_sentence
+    output = p.get("output") or {}
+    if "verdict" in output:
+        yield f"Output matrix {output['tensor']}: {output['verdict']['headline']}"
     shown = [s for name in HEADLINE if (s := analysis.scalar(name)) is not None]
     width = max((len(s.quantity.title) for s in shown), default=0)
     for scalar in shown:
