@@ -33,6 +33,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 ARRAYS_NAME = "arrays.npz"
 #: Key of the JSON file with the SHA-256 of the archive; files of earlier versions have none.
 DIGEST = "arrays_sha256"
+_NO_DIGEST = "0" * 64
 #: Arrays of more bytes than the first that are this many times as large as their file were made to
 #: fill the memory.
 SMALL_ARRAYS = 256 * 2**20
@@ -133,15 +134,16 @@ class RecordFormat(Generic[T]):
         """
         arrays: Arrays = dict(beside or {})
         content = self.to_json(record, arrays)
+        # Once, before anything is written: the digest, which comes last, is put in afterwards.
+        text = as_text(content | {DIGEST: _NO_DIGEST} if arrays else content)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if arrays:
                 with AtomicFile(folder / ARRAYS_NAME) as temporary:
                     with temporary.open("wb") as stream:
                         np.savez_compressed(stream, allow_pickle=False, **arrays)
-                    text = as_text(content | {DIGEST: digest_of(temporary)})
-            else:
-                text = as_text(content)
+                    before, _, after = text.rpartition(_NO_DIGEST)
+                    text = f"{before}{digest_of(temporary)}{after}"
             write_text(folder / self.file, text)
         except OSError as error:
             raise EmbgeoError(
