@@ -8,13 +8,17 @@ from typing import Any
 #: Settings of [model] that do not depend on the architecture.
 SHARED_BY_MODELS = ("bias_init",)
 
+#: Of [optimizer], what goes to the optimizer and what to the schedule.
+OF_OPTIMIZER = ("lr", "weight_decay", "betas", "eps", "momentum")
+OF_SCHEDULE = ("warm_up", "start", "end", "after", "rate", "warm_up_steps")
+
 #: A setting that chooses, and what belongs to the choice; None for all but what models share.
 CHOICES: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
     ("data", "tokenizer", ("size", "min_count")),
     ("task", "name", None),
     ("model", "name", None),
-    ("optimizer", "kind", ("lr", "weight_decay", "betas", "eps", "momentum")),
-    ("optimizer", "schedule", ("warm_up", "start", "end", "after", "rate")),
+    ("optimizer", "kind", OF_OPTIMIZER),
+    ("optimizer", "schedule", OF_SCHEDULE),
 )
 
 

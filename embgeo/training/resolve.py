@@ -8,14 +8,11 @@ from typing import Any
 
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_defaults, refuse_others
+from embgeo.training.merging import OF_OPTIMIZER, OF_SCHEDULE
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
 from embgeo.training.settings import StudySettings
 from embgeo.training.tasks import LanguageModeling, make_task
-
-#: Of [optimizer], what goes to the optimizer and what to the schedule.
-OF_OPTIMIZER = ("lr", "weight_decay", "betas", "eps", "momentum")
-OF_SCHEDULE = ("warm_up", "start", "end", "after", "rate")
 
 
 def resolve(config: StudySettings) -> StudySettings:

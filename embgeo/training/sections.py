@@ -88,11 +88,13 @@ class OptimizerSettings:
         What `weight_decay` holds for. "matrices": the weight matrices of layers, which leaves out
         biases, gains of norms, and embeddings (input, output and positions, plain or factored).
         "all": everything that is trained, as AWD-LSTM was published.
-    schedule : {"constant", "one-cycle", "epoch-decay"}
+    schedule : {"constant", "one-cycle", "epoch-decay", "inverse-sqrt"}
     warm_up, start, end : float
         Of one-cycle: the share of the run in which the rate rises, and its factors at both ends.
     after, rate : int, float
         Of epoch-decay: epochs with the full rate, and the factor of each epoch from then on.
+    warm_up_steps : int
+        Of inverse-sqrt: steps of the optimizer in which the rate rises.
     asgd : bool
         Average from the moment on that the validation loss no longer falls (NT-ASGD).
     window : int
@@ -112,12 +114,13 @@ class OptimizerSettings:
     eps: float | None = None
     momentum: float | None = None
     decay: Literal["matrices", "all"] = "matrices"
-    schedule: Literal["constant", "one-cycle", "epoch-decay"] = "constant"
+    schedule: Literal["constant", "one-cycle", "epoch-decay", "inverse-sqrt"] = "constant"
     warm_up: float | None = None
     start: float | None = None
     end: float | None = None
     after: int | None = None
     rate: float | None = None
+    warm_up_steps: int | None = None
     asgd: bool = False
     window: int = checked(5, whole)
     finetune: int | None = checked(None, natural)

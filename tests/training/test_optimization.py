@@ -241,6 +241,17 @@ def test_decay_by_epochs() -> None:
     assert [large(0, 1, epoch) for epoch in range(3)] == pytest.approx([1.0, 0.97, 0.97**2])
 
 
+def test_inverse_sqrt_is_the_published_rate_over_its_largest_value() -> None:
+    """Vaswani et al., Eq. 3, where steps count from 1."""
+    factor = build_schedule("inverse-sqrt", {"warm_up_steps": 4})
+    published = [min(step**-0.5, step * 4**-1.5) for step in range(1, 40)]
+    factors = [factor(step, 39, 0) for step in range(39)]
+    assert factors == pytest.approx([rate / max(published) for rate in published])
+    assert factors[3] == max(factors) == 1.0
+    at_once = [build_schedule("inverse-sqrt", {"warm_up_steps": n})(0, 9, 0) for n in (0, 1)]
+    assert at_once == [1.0, 1.0]
+
+
 def test_constant() -> None:
     assert {build_schedule("constant")(step, 9, step) for step in range(9)} == {1.0}
 
@@ -248,13 +259,19 @@ def test_constant() -> None:
 @pytest.mark.parametrize(
     ("kind", "settings", "says"),
     [
-        ("cosine", {}, "no schedule 'cosine'; there are constant, one-cycle, epoch-decay"),
+        (
+            "cosine",
+            {},
+            "no schedule 'cosine'; there are constant, one-cycle, epoch-decay, inverse-sqrt",
+        ),
         ("one-cycle", {"step": 3}, "has no setting 'step'; it has warm_up, start, end"),
         ("constant", {"end": 3}, "has no setting 'end'; it has none"),
         ("one-cycle", {"warm_up": 1.5}, r"warm_up is 1\.5; give a number from 0 to 1"),
         ("one-cycle", {"end": "low"}, "end is 'low'"),
         ("epoch-decay", {"after": 2.5}, r"after is 2\.5; give a whole number"),
         ("epoch-decay", {"rate": float("nan")}, "rate is nan"),
+        ("inverse-sqrt", {"warm_up_steps": 0.1}, r"warm_up_steps is 0\.1; give a whole number"),
+        ("inverse-sqrt", {"warm_up_steps": -1}, "warm_up_steps is -1; give a whole number"),
     ],
 )
 def test_schedules_that_make_no_sense(kind: str, settings: dict[str, Any], says: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -120,6 +121,16 @@ def test_settings_that_are_left_open_are_recorded_as_they_are_taken() -> None:
     assert found.method["real"] == {"gamma": 0.65, "tau": 20.0, "detach": True}
     assert resolve(found) == found
     assert parse_settings(found.text(), "settings") == found
+
+
+def test_another_schedule_starts_from_its_own_settings() -> None:
+    """The preset has those of one cycle."""
+    cycle = load_preset("tiny-cpu")
+    root = resolve(cycle.updated({"optimizer": {"schedule": "inverse-sqrt"}})).optimizer
+    assert (cycle.optimizer.schedule, root.warm_up, root.warm_up_steps) == ("one-cycle", None, 4000)
+    back = {"optimizer": {"schedule": "one-cycle"}}
+    changed = replace(cycle, optimizer=root).updated(back)
+    assert resolve(changed).optimizer.warm_up_steps is None
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.training.loop.process import World, autocast, get_random_state, set_random_state
+from embgeo.training.merging import OF_OPTIMIZER, OF_SCHEDULE
 from embgeo.training.methods import Setup
 from embgeo.training.methods import catalog as methods
 from embgeo.training.methods.definitions import find_method
@@ -24,7 +25,7 @@ from embgeo.training.optimization import (
     build_schedule,
     parameter_groups,
 )
-from embgeo.training.resolve import OF_OPTIMIZER, OF_SCHEDULE, set_fields
+from embgeo.training.resolve import set_fields
 from embgeo.training.settings import StudySettings
 from embgeo.training.tasks import Batch, Dataset, make_task
 

@@ -76,10 +76,35 @@ def epoch_decay(
     return rate ** max(0, epoch + 1 - after)
 
 
+def inverse_sqrt(
+    step: int,
+    steps: int,  # noqa: ARG001
+    epoch: int,  # noqa: ARG001
+    *,
+    warm_up_steps: int = 4000,
+) -> float:
+    """Up to 1 along a line in `warm_up_steps` steps, and then down with the root of the step.
+
+    Parameters
+    ----------
+    step, steps, epoch : int
+        The number of the step, from 0, and of how many and the epoch, which play no part.
+    warm_up_steps : int
+        0 is as 1: the first step has the full rate.
+
+    References
+    ----------
+    Vaswani et al., "Attention is all you need", NIPS 2017, Eq. 3, divided by its largest value.
+    """
+    top = max(warm_up_steps, 1)
+    return min((step + 1) / top, math.sqrt(top / (step + 1)))
+
+
 SCHEDULES: dict[str, Callable[..., float]] = {
     "constant": constant,
     "one-cycle": one_cycle,
     "epoch-decay": epoch_decay,
+    "inverse-sqrt": inverse_sqrt,
 }
 
 
