@@ -41,7 +41,7 @@ class Verdict:
 
     @property
     def tone(self) -> State:
-        """How alarming the headline looks: a separable by frequency alone is no calm matter."""
+        """How alarming the headline looks: a split by frequency alone is no calm matter."""
         frequency = self.finding("frequency")
         split = frequency is not None and frequency.state in ("mild", "degenerate")
         return "mild" if self.state == "healthy" and split else self.state
@@ -94,7 +94,7 @@ def _with_rows(rows: Finding, is_calm: bool, headline: str, is_short: bool) -> s
 
 
 def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
-    """Of what single tokens can be the cause; a separable by frequency is nobody's."""
+    """Of what single tokens can be the cause; a split by frequency is nobody's."""
     states = {f.key: f.state for f in findings}
     causes = ["rows"] if states.get("rows") == "degenerate" else []
     if states.get("rows") == "mild":
@@ -141,7 +141,7 @@ def _headline(state: State, findings: tuple[Finding, ...]) -> str:
     if apart:
         # Not the word of the state: norms alone can split what no probe separates.
         partly = "partly " if frequency.state == "mild" else ""
-        lead = f"Not degenerate, but {partly}split by frequency"
+        lead = f"Not degenerate, but {partly}separable by frequency"
         return f"{lead}: {_listed(calm)}, yet {frequency.clause}."
     if frequency.clause:
         calm.append(frequency.clause)
