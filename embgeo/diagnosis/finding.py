@@ -108,8 +108,8 @@ class Finding:
 #: How a state reads where "degenerate" would say too much.
 FREQUENCY_WORDS: dict[State, str] = {
     "healthy": "mixed",
-    "mild": "partly separable",
-    "degenerate": "separable",
+    "mild": "partly apart",
+    "degenerate": "apart",
     "undecided": "undecided",
 }
 

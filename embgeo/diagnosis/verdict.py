@@ -141,7 +141,7 @@ def _headline(state: State, findings: tuple[Finding, ...]) -> str:
     if apart:
         # Not the word of the state: norms alone can split what no probe separates.
         partly = "partly " if frequency.state == "mild" else ""
-        lead = f"Not degenerate, but {partly}separable by frequency"
+        lead = f"Not degenerate, but rare and popular tokens live {partly}apart"
         return f"{lead}: {_listed(calm)}, yet {frequency.clause}."
     if frequency.clause:
         calm.append(frequency.clause)

@@ -82,7 +82,9 @@ def test_healthy_geometry_split_by_frequency() -> None:
     verdict = judge(analysis)
     assert verdict.state == "healthy"
     assert verdict.tone == "mild"
-    assert verdict.headline.startswith("Not degenerate, but separable by frequency: no cone")
+    assert verdict.headline.startswith(
+        "Not degenerate, but rare and popular tokens live apart: no cone"
+    )
 
 
 def test_everything_healthy() -> None:
@@ -287,9 +289,7 @@ def test_the_frequency_sentence_begins_with_the_test_that_decided() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("auc", "word"), [(0.98, "separable"), (0.8, "partly separable"), (0.5, "mixed")]
-)
+@pytest.mark.parametrize(("auc", "word"), [(0.98, "apart"), (0.8, "partly apart"), (0.5, "mixed")])
 def test_frequency_is_split_or_mixed_and_never_degenerate(auc: float, word: str) -> None:
     analysis = with_scalar(sample("isotropic"), "frequency.probe_auc", value=auc)
     for name, value in (("neighbor_rarity_rare", 0.36), ("norm_spearman", 0.01)):
