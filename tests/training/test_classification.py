@@ -176,6 +176,17 @@ def test_posts_lose_headers_and_quotes_and_texts_their_tags() -> None:
     assert split_tokens("One<br />two") == ["one", "two"]
 
 
+def test_notes_say_how_much_is_cut_of_what_is_left_of_posts(tmp_path: Path) -> None:
+    lines = [
+        json.dumps({"label": "ab"[i % 2], "text": "A: b c d e f g h\n\n" + "w " * (3 + i % 2 * 3)})
+        for i in range(40)
+    ]
+    (tmp_path / "train.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    config = settings(tmp_path, task={"strip": True})
+    (note,) = [one for one in make_task(config).load(config).notes if "are cut behind" in one]
+    assert "which shortens 50% of" in note
+
+
 @pytest.mark.slow
 def test_a_study_is_judged_by_accuracy(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

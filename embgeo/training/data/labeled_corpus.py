@@ -116,7 +116,7 @@ def load_labeled(
         for split, found in encoded.items()
     }
     base = path if path.is_dir() else path.parent
-    cut = np.mean([len(_TOKEN.findall(text)) > length for _, text in splits["train"]])
+    cut = np.mean([len(split_tokens(t, strip=strip)) > length for _, t in splits["train"]])
     notes += [
         f"{len(classes)} classes: {', '.join(classes)}",
         f"documents are cut behind {length:,} tokens, which shortens {cut:.0%} of those for "
