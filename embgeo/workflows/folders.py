@@ -35,10 +35,26 @@ def is_occupied(folder: Path) -> bool:
         It can be no folder.
     """
     with looking_at(folder, _ELSEWHERE):
-        near = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
+        near = find_nearest(folder)
         if near.is_dir():
             return near == folder.absolute() and any(near.iterdir())
     raise BadOption(f"{near} is not a folder", where=folder, way_out=_ELSEWHERE)
+
+
+def find_nearest(folder: Path) -> Path:
+    """The folder, or the first of those above it that exists."""
+    return next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse, before anything is computed, a folder that cannot be written to.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    with fresh_folder(find_nearest(folder), folder):
+        pass
 
 
 def check_analysis_folder(folder: Path) -> None:
@@ -46,11 +62,13 @@ def check_analysis_folder(folder: Path) -> None:
     if is_occupied(folder) and not (folder / JSON_NAME).exists():
         cause = "exists and holds something else than an analysis"
         raise BadOption(cause, where=folder, way_out=_ELSEWHERE)
+    check_writable(folder)
 
 
 def check_comparison_folder(folder: Path, inputs: Iterable[Path]) -> None:
     """The same for the folder of a comparison of `inputs`."""
     if not is_occupied(folder):
+        check_writable(folder)
         return
     own = folder.resolve()
     if not (folder / COMPARISON_NAME).is_file():
@@ -58,6 +76,7 @@ def check_comparison_folder(folder: Path, inputs: Iterable[Path]) -> None:
     elif any(own in (p, *p.parents) for p in map(Path.resolve, inputs)):
         cause = "holds one of the analyses that are compared"
     else:
+        check_writable(folder)
         return
     raise BadOption(cause, where=folder, way_out=_ELSEWHERE)
 
@@ -114,7 +133,8 @@ def write_whole(
     """
     folder = folder.absolute()
     try:
-        with fresh_folder(folder.parent, folder) as fresh:
+        # Inside a folder that exists: it may be a file system of its own.
+        with fresh_folder(folder if folder.exists() else folder.parent, folder) as fresh:
             fill(fresh)
             if folder.exists():
                 replace(fresh, folder)
