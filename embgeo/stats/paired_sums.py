@@ -53,11 +53,15 @@ class PairedSums(Statistic):
         lengths, others = xp.vecdot(x, x), xp.vecdot(y, y)
         products = xp.vecdot(x[:, :both], y[:, :both])
         apart = (y[:, :both] - x[:, :both], x[:, both:], y[:, both:])
-        self.first += float(xp.sum(lengths))
-        self.second += float(xp.sum(others))
-        self.product += float(xp.sum(products))
-        self.difference += sum(map(total, apart))
-        self.cosines += float(xp.sum(products / (xp.sqrt(lengths) * xp.sqrt(others))))
+        cosines = products / (xp.sqrt(lengths) * xp.sqrt(others))
+        # All of them before any is added: a device that runs out of memory takes the block again.
+        sums = [float(xp.sum(part)) for part in (lengths, others, products, cosines)]
+        difference = sum(map(total, apart))
+        self.first += sums[0]
+        self.second += sums[1]
+        self.product += sums[2]
+        self.cosines += sums[3]
+        self.difference += difference
 
     def merge(self, other: Self) -> None:
         self.first += other.first

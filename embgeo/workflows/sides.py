@@ -28,9 +28,13 @@ def analyze_sides(
         return analysis, None
     own = replace(request, sections=sections)
     output = measure_requested(matrix.output, own, command, progress)
+    return name_output(analysis, output), output
+
+
+def name_output(analysis: Analysis, output: Analysis) -> Analysis:
+    """The analysis of an input embedding, with the verdict on the output matrix."""
     verdict = {"state": output.verdict.state, "headline": output.verdict.headline}
     said = {**analysis.provenance["output"], "verdict": verdict}
     # That the output is not judged is no longer true.
     notes = tuple(note for note in analysis.notes if note.code != "output")
-    provenance = {**analysis.provenance, "output": said}
-    return replace(analysis, provenance=provenance, notes=notes), output
+    return replace(analysis, provenance={**analysis.provenance, "output": said}, notes=notes)
