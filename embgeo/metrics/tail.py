@@ -103,8 +103,9 @@ def measure_tail(positive: FloatArray, options: Options) -> list[Value]:
         return values
     rng = generator(options.seed, "tail of the spectrum")
     p = compute_tail_p(positive, fit, DRAWS, rng)
-    # Of a share of 0 or 1 the sample shows no spread: one more draw on either side (Laplace).
-    smoothed = (p * DRAWS + 1.0) / (DRAWS + 2.0)
+    # Near 0 and 1 the sample shows too little spread: two more draws on either side (Agresti &
+    # Coull 1998).
+    smoothed = (p * DRAWS + 2.0) / (DRAWS + 4.0)
     return [
         *values,
         q.TAIL_P.measured(
