@@ -145,11 +145,13 @@ def facts(training: Training) -> list[str]:
     corpus = training.provenance.get("corpus") or {}
     settings = training.provenance.get("settings") or {}
     tokens = corpus.get("tokens") or {}
+    # Language models read sentences or a stream, whose sizes are given in tokens.
+    counted = "documents" if corpus.get("unit") == "documents" else "tokens"
     model = settings.get("model") or {}
     parts = [
         visible(str(model.get("name", ""))),
         f"{corpus.get('rows', 0):,} rows" if corpus.get("rows") else "",
-        f"{tokens['train']:,} training tokens" if tokens.get("train") else "",
+        f"{tokens['train']:,} training {counted}" if tokens.get("train") else "",
         f"{range_text([run.steps for run in training.runs])} steps",
         f"{range_text([run.epochs for run in training.runs])} epochs",
         f"{len(training.seeds)} seed{'s' if len(training.seeds) > 1 else ''}",

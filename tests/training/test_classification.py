@@ -202,7 +202,9 @@ def test_a_study_is_judged_by_accuracy(
     assert claims["frage-accuracy"].text_interval is not None
     assert "Table 4" in claims["frage-macro-f1"].published
     assert all(run.numbers["test.accuracy"] > 0.7 for run in study.runs)
-    assert "test accuracy against each control" in found.report.read_text("utf-8").lower()
+    page = found.report.read_text("utf-8").lower()
+    assert "test accuracy against each control" in page
+    assert "training documents" in page
 
 
 @pytest.mark.parametrize("method", ["frage", "sc-exp", "cosreg"])
