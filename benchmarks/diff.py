@@ -159,7 +159,7 @@ def main() -> None:
 
 
 def report(title: str, work: dict[str, Callable[[], object]], runs: int) -> None:
-    """Best of so many runs, taken in turn, and the ratio to the first."""
+    """Best of this many runs, taken in turn, and the ratio to the first."""
     taken: dict[str, list[float]] = {name: [] for name in work}
     for _ in range(runs):
         for name, one in work.items():

@@ -54,7 +54,7 @@ def analyze(
         typer.Option(help="Save what a pass over these rows saw, for: embgeo merge."),
     ] = None,
     plan: Annotated[
-        Path | None, typer.Option(help="The second round, as a plan of embgeo merge wants it.")
+        Path | None, typer.Option(help="Run the second round of a plan that embgeo merge wrote.")
     ] = None,
     part: Annotated[
         str | None, typer.Option(metavar="I/P", help="Part I of P of the rows, I from 1.")

@@ -18,7 +18,7 @@ from embgeo.core.arrays import FloatArray
 #: Fewer points than nine have too few residuals to stay robust: one outlier touches three.
 LEAST_POINTS = 9
 MOST_DEVIATIONS = 6.0
-#: One in so many checkpoints may be an outlier.
+#: At most one checkpoint in this many is taken for an outlier.
 LEAST_TO_ONE = 5
 
 

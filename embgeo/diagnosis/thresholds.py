@@ -113,7 +113,7 @@ PROBE = Threshold(
     0.7,
     0.9,
     "above",
-    "0.5 is chance; at 0.9 nine of ten pairs of a rare and a popular token are told apart",
+    "0.5 is chance; at 0.9 nine of ten pairs of a rare and a popular token are ranked right",
 )
 NEIGHBOR_GAP = Threshold(
     "neighbor gap",

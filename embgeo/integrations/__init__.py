@@ -1,4 +1,4 @@
-"""Geometry while a model trains: chosen numbers every so many steps, to whatever logs.
+"""Geometry while a model trains: chosen numbers at regular steps, to whatever logs.
 
 `TrainerGeometry` is for the Trainer of transformers, `LightningGeometry` for Lightning's, `Gauge`
 for a loop of one's own. Neither library is imported unless its callback is asked for.

@@ -215,7 +215,7 @@ HEADLINES: tuple[HeadlineText, ...] = (
     HeadlineText(isotropy.I1, "Isotropy (I1)", "1: directions alike; falls with norms"),
     HeadlineText(isotropy.I1_UNIT, "Isotropy at mean norm 1", "the same without the scale"),
     HeadlineText(isotropy.ISOSCORE, "IsoScore", "1: variance even; 0: on one axis"),
-    HeadlineText(frequency.PROBE_AUC, "Rare/popular probe, AUC", "0.5: not told apart; 1: always"),
+    HeadlineText(frequency.PROBE_AUC, "Rare/popular probe, AUC", "0.5: chance; 1: always right"),
     HeadlineText(
         frequency.NEIGHBOR_RARITY_RARE, "Rare neighbors of rare", "reference: frequency ignored"
     ),

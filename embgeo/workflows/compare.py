@@ -66,7 +66,7 @@ def compare(
         from what they hold) and show every number over training. A pattern stands for the files,
         or the revisions of a model on the Hub (``"hf://org/name@step*"``), that match it.
     every : int, optional
-        Of a track: take the first checkpoint, each so many-th after it, and the last.
+        Of a track: take every N-th checkpoint from the first, and the last.
     match : {"token", "row"}, optional
         How rows are matched; by token where all have some.
     queries : int or "all", optional

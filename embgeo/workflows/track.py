@@ -71,7 +71,7 @@ def plan_track(paths: Sequence[Path], track: bool, every: int | None = None) -> 
     paths : sequence of Path
         ``*``, ``?`` and ``[…]`` in a path, or in the revision of a name of the Hub, are a pattern.
     every : int, optional
-        Take the first, each so many-th after it, and the last.
+        Take every N-th checkpoint from the first, and the last.
 
     Raises
     ------

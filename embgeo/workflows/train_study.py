@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from embgeo.training.study.training import Training
 
 
-#: What is measured every so many steps.
+#: What is measured at regular steps.
 MEASURED = (
     isotropy.I1.name,
     isotropy.I1_UNIT.name,

@@ -238,7 +238,7 @@ train_run(config, dataset, Path(sys.argv[1]), measure=None, progress=silent(), c
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> None:
     config = resolve(settings(place, compare=["frage"], training={"epochs": 1}))
     dataset = make_task(config).load(config)

@@ -152,7 +152,7 @@ class Batches:
 
     @property
     def windows_per_epoch(self) -> int:
-        """How many windows an epoch has; about so many where lengths are random."""
+        """How many windows an epoch has; about this many where lengths are random."""
         mean = self.bptt * (1 - _HALVED / 2) if self.random_lengths else self.bptt
         return max(1, -int(-self.steps_per_epoch // mean))
 

@@ -145,7 +145,7 @@ class Loop:
 
     @property
     def steps(self) -> int:
-        """Steps of the whole run; about so many where lengths of windows are random."""
+        """Steps of the whole run; an estimate where lengths of windows are random."""
         training = self.config.training
         windows = training.epochs * self.batches.windows_per_epoch
         found = -(-windows // training.accumulate)

@@ -50,7 +50,7 @@ class RunBudget:
         Bytes: weights, gradients, optimizer, averages, and logits with their gradient. What layers
         keep for the backward pass comes on top.
     steps : int
-        Of the optimizer; about so many where lengths of windows are random.
+        Of the optimizer; an estimate where lengths of windows are random.
     evaluation : float
         Seconds of one evaluation on the validation split.
     geometry : float
@@ -71,7 +71,7 @@ class RunBudget:
     end: float
 
     def seconds(self, config: StudySettings, steps: int | None = None) -> float:
-        """Of the whole run, or of one with so many steps."""
+        """Of the whole run, or of one with this many steps."""
         steps = self.steps if steps is None else steps
         every = config.evaluation.every or self.steps_per_epoch
         found = self.start + self.end + steps * self.seconds_per_step

@@ -55,7 +55,7 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager[obj
 
 @contextmanager
 def numerics(precision: str, device: torch.device, threads: int | None = None) -> Iterator[None]:
-    """TF32 where it is wanted; on a CPU so many threads, and nothing but deterministic algorithms.
+    """TF32 where asked for; on a CPU this many threads, and only deterministic algorithms.
 
     What was set before is set again afterwards.
     """

@@ -21,7 +21,7 @@ def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] 
     counts : Tensor
         How often each token occurs in the training split; shape (N,).
     share : float
-        Of the types (not of the occurrences), how many are popular. Equal counts are told apart by
+        Of the types (not of the occurrences), how many are popular. Equal counts are ordered by
         the number of the row.
     ignore_rows : sequence of int
         Rows that do not count as types, such as padding; False.

@@ -78,7 +78,7 @@ class LanguageModel(EmbeddingModel):
             bias.copy_(log_probabilities)
 
     def initial_state(self, batch: int) -> Any:  # noqa: ARG002
-        """What the first window starts from, for so many streams."""
+        """What the first window starts from, for this many streams."""
         return None
 
     def forward(self, inputs: Tensor, state: Any = None) -> Output:

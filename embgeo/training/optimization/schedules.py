@@ -64,7 +64,7 @@ def epoch_decay(
     after: int = 5,
     rate: float = 0.9,
 ) -> float:
-    """1 for so many epochs, and then `rate` times what it was in the epoch before.
+    """1 for a number of epochs, and then `rate` times what it was in the epoch before.
 
     Parameters
     ----------

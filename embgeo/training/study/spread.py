@@ -52,7 +52,7 @@ class Spread:
 
 
 def last_decimal(value: float, digits: int) -> int:
-    """The decimal place of the last of so many significant digits; below 0 before the point."""
+    """The decimal place of the last significant digit; below 0 before the point."""
     return digits - 1 - math.floor(math.log10(abs(value))) if value else 15
 
 
