@@ -80,7 +80,7 @@ class Gauge:
         rows_every: int | None = None,
     ) -> None:
         if isinstance(scalars, str) or not scalars:
-            raise BadOption("scalars is no list of names", way_out='give ["cosine.mean", …]')
+            raise BadOption("scalars is not a list of names", way_out='give ["cosine.mean", …]')
         for option, steps in (("every", every), ("rows_every", rows_every)):
             if steps is not None and steps < 1:
                 raise BadOption(f"{option} is {steps}", way_out="give a number of steps from 1")
@@ -153,7 +153,7 @@ class Gauge:
     def measure(self, model: Any, step: int, *, report: bool = True) -> dict[str, float]:
         """The numbers by name, with the seconds that they took; empty if they cannot be had.
 
-        A training is not stopped by its gauge: what goes wrong is told once, as a warning.
+        A training is not stopped by its gauge: what goes wrong is reported once, as a warning.
 
         Parameters
         ----------

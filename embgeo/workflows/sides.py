@@ -35,6 +35,6 @@ def name_output(analysis: Analysis, output: Analysis) -> Analysis:
     """The analysis of an input embedding, with the verdict on the output matrix."""
     verdict = {"state": output.verdict.state, "headline": output.verdict.headline}
     said = {**analysis.provenance["output"], "verdict": verdict}
-    # That the output is not judged is no longer true.
+    # The note says that only the input embedding is judged.
     notes = tuple(note for note in analysis.notes if note.code != "output")
     return replace(analysis, provenance={**analysis.provenance, "output": said}, notes=notes)

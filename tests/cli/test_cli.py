@@ -442,6 +442,8 @@ def test_interrupted_before_any_command(
 def test_a_signal_to_end_is_one_line(name: str) -> None:
     code = (
         f"import os, signal, sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        # nohup, for one, has children ignore the signal.
+        f"signal.signal(signal.{name}, signal.SIG_DFL)\n"
         "import embgeo.cli.app as app\n"
         f"app.app = lambda *_, **__: os.kill(os.getpid(), signal.{name})\n"
         "app.main()"

@@ -60,8 +60,8 @@ def test_frequency_with_counts() -> None:
     ("options", "says"),
     [
         ({"scalars": ["cosine.meen"]}, "is cosine.mean meant?"),
-        ({"scalars": []}, "no list of names"),
-        ({"scalars": "cosine.mean"}, "no list of names"),
+        ({"scalars": []}, "not a list of names"),
+        ({"scalars": "cosine.mean"}, "not a list of names"),
         ({"every": 0}, "every is 0"),
     ],
 )

@@ -189,7 +189,7 @@ def read_configuration(folder: Path) -> ModelConfiguration:
 
 
 def _has_head(configuration: dict[str, Any]) -> bool:
-    """Whether the model has an output layer over its tokens; true where nothing is said."""
+    """Whether the model has an output layer over its tokens; true if no class is listed."""
     classes = configuration.get("architectures")
     if not isinstance(classes, list) or not classes:
         return True
