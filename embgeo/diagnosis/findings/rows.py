@@ -23,9 +23,7 @@ def answer(a: Numbers) -> Answer:
     both = _input_clause(_count_dead(damage), damage), _output_clause(damage["output"] or 0)
     clauses = [text for text in both if text]
     state: State = "degenerate" if clauses else "mild" if idle else "healthy"
-    # Behind "which the chat template uses" another clause needs a comma.
-    link = ", and " if any("," in text for text in clauses) else " and "
-    clause = link.join(clauses) or idle or "every row is alive"
+    clause = ", and ".join(clauses) or idle or "every row is alive"
     more = f"; {idle}." if clauses and idle else "."
     parts: tuple[Part, ...] = (
         clause[0].upper() + clause[1:],
